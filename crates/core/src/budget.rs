@@ -1,0 +1,166 @@
+//! Money, in whole micro-dollars, and what a turn cost.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// An amount in millionths of a US dollar.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Micros(pub u64);
+
+impl Micros {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// The cap of a run that names none.
+    pub const DEFAULT_CAP: Self = Self(10_000_000);
+    /// The least that a turn is started with while more is left.
+    pub const LEAST_SHARE: Self = Self(50_000);
+
+    /// The sum, which stops at the largest amount.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference, which stops at zero.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// The amount in dollars, for JSON that people read.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "exact below nine billion dollars"
+    )]
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (dollars, micros) = (self.0 / 1_000_000, self.0 % 1_000_000);
+        if micros % 10_000 == 0 {
+            write!(f, "${dollars}.{:02}", micros / 10_000)
+        } else if micros % 100 == 0 || self.0 >= 10_000 {
+            write!(f, "${dollars}.{:04}", micros / 100)
+        } else {
+            write!(f, "${dollars}.{micros:06}")
+        }
+    }
+}
+
+/// The text is not an amount of dollars.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadAmount {
+    /// It is below zero.
+    #[error("{0:?} is negative; an amount of dollars is zero or more")]
+    Negative(String),
+    /// It is something else.
+    #[error("{0:?} is not an amount of dollars such as 10 or 2.50")]
+    Unreadable(String),
+}
+
+impl FromStr for Micros {
+    type Err = BadAmount;
+
+    fn from_str(text: &str) -> Result<Self, BadAmount> {
+        let amount = text.strip_prefix('$').unwrap_or(text);
+        let unreadable = || BadAmount::Unreadable(text.to_owned());
+        if amount.starts_with('-') {
+            return Err(BadAmount::Negative(text.to_owned()));
+        }
+        let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
+        let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        if (whole.is_empty() && fraction.is_empty()) || !digits(whole) || !digits(fraction) {
+            return Err(unreadable());
+        }
+        let whole: u64 = if whole.is_empty() {
+            0
+        } else {
+            whole.parse().map_err(|_| unreadable())?
+        };
+        let micros: u64 = format!("{fraction:0<6}")[..6]
+            .parse()
+            .map_err(|_| unreadable())?;
+        whole
+            .checked_mul(1_000_000)
+            .and_then(|w| w.checked_add(micros))
+            .map(Self)
+            .ok_or_else(unreadable)
+    }
+}
+
+/// What an edge knows about the cost of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cost {
+    /// Scripts cost nothing.
+    Free,
+    /// The client said so.
+    Reported(Micros),
+    /// Worked out from streamed usage and a price table.
+    Estimated(Micros),
+    /// Nothing is known.
+    Unknown,
+}
+
+/// What a turn is charged, and on which ground.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// The amount that counts as spent.
+    pub amount: Micros,
+    /// How it is known.
+    pub basis: Basis,
+}
+
+/// How a charge is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// It cost nothing.
+    Free,
+    /// The client said so.
+    Reported,
+    /// From usage, or like the dearest turn of the run.
+    Estimated,
+    /// Neither was known: nothing is charged, and every screen says so.
+    Unpriced,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_read_and_print_as_dollars() {
+        let check = |text: &str, expected: u64, shown: &str| {
+            let amount: Micros = text.parse().unwrap();
+            assert_eq!(
+                (amount, amount.to_string().as_str()),
+                (Micros(expected), shown)
+            );
+        };
+        check("10", 10_000_000, "$10.00");
+        check("2.5", 2_500_000, "$2.50");
+        check("$0.05", 50_000, "$0.05");
+        check(".001", 1_000, "$0.0010");
+        check("0.000001", 1, "$0.000001");
+        check("1.23456789", 1_234_567, "$1.2345");
+        assert_eq!(
+            "-1".parse::<Micros>(),
+            Err(BadAmount::Negative("-1".into()))
+        );
+        for bad in ["", ".", "ten", "1e3", "1,5", "99999999999999999999"] {
+            assert_eq!(
+                bad.parse::<Micros>(),
+                Err(BadAmount::Unreadable(bad.into()))
+            );
+        }
+    }
+}

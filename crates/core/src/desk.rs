@@ -1,0 +1,11 @@
+//! The desk: who may have a turn, when, and with how much money.
+//!
+//! It knows nothing of states and tags. A program wants a turn by key; the desk queues it, starts
+//! it when a slot and a share are free, and counts attempts. The state language and Crayfish stand
+//! at the same desk.
+
+pub mod backoff;
+pub mod share;
+pub mod turn;
+
+pub use turn::{Desk, Lane, Notice, Phase, Prompt, Turn};

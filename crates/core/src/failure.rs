@@ -1,0 +1,171 @@
+//! Why a turn, or an agent, failed. Each kind has its own policy.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Micros;
+use crate::ids::{AgentId, SessionId, StateName};
+use crate::protocol::Fault;
+use crate::time::{Span, Timestamp};
+
+/// What an edge saw go wrong in a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnFailure {
+    /// Worth another try: network, overload, a client that died without a result.
+    Transient {
+        /// What happened.
+        why: String,
+    },
+    /// One of the clocks ran out. Agents are retried, scripts fail.
+    Timeout {
+        /// Which clock.
+        clock: Clock,
+        /// Its length.
+        after: Span,
+    },
+    /// The usage limit of a backend.
+    Quota {
+        /// When it is lifted, where the backend said so.
+        until: Option<Timestamp>,
+        /// What the backend said.
+        why: String,
+    },
+    /// A person has to log in.
+    Auth {
+        /// What to do.
+        why: String,
+    },
+    /// The client says that the turn failed.
+    Task {
+        /// What it said.
+        why: String,
+    },
+    /// The client knows no such session.
+    LostSession {
+        /// The session that was asked for.
+        session: SessionId,
+    },
+    /// A script ended badly.
+    Script {
+        /// `exit status 1`, `signal 9`.
+        status: String,
+        /// The end of its standard error.
+        stderr: String,
+    },
+    /// More output than is kept.
+    OutputTooLarge {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The turn could not be started: no such client, no such directory.
+    NotStarted {
+        /// Why.
+        why: String,
+    },
+}
+
+/// The clocks of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// Until the first output.
+    FirstOutput,
+    /// Between two outputs.
+    Idle,
+    /// The whole turn.
+    Wall,
+}
+
+/// Why an agent failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// Its turn failed, for good or once too often.
+    Turn(TurnFailure),
+    /// It broke the protocol more often than it may.
+    Protocol {
+        /// The last fault.
+        fault: Fault,
+        /// The end of a script's standard error.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        stderr: String,
+    },
+    /// `max_visits` is reached, and there is no way on.
+    Visits {
+        /// The state that would have been entered.
+        state: StateName,
+        /// Its limit.
+        limit: u32,
+    },
+    /// The budget of the visit is spent, and another turn is needed.
+    VisitBudget {
+        /// The limit.
+        budget: Micros,
+    },
+    /// One message asks for more workers than the run may have.
+    TooManyAgents {
+        /// How many it asks for.
+        asked: usize,
+        /// `--max-agents`
+        limit: u32,
+    },
+    /// Only held agents are left: nobody will end and make room.
+    HeldForGood {
+        /// `--max-agents`
+        limit: u32,
+    },
+    /// A worker's name would be longer than [`AgentId::MAX`].
+    TooDeep {
+        /// The agent that forked.
+        parent: AgentId,
+    },
+    /// The turn was interrupted by crashes again and again without any progress.
+    Crashes {
+        /// How often.
+        count: u32,
+    },
+    /// A script was interrupted, and the run does not repeat such scripts.
+    InterruptedScript,
+    /// The client was denied a tool, and the state says `on_denied: fail`.
+    Denied {
+        /// The tools.
+        tools: Vec<String>,
+    },
+    /// A question was not answered in time.
+    Unanswered,
+}
+
+impl fmt::Display for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::FirstOutput => "no first output",
+            Self::Idle => "no output",
+            Self::Wall => "not done",
+        })
+    }
+}
+
+impl fmt::Display for TurnFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Transient { why } => write!(f, "transient failure: {why}"),
+            Self::Timeout { clock, after } => write!(f, "timed out: {clock} after {after}"),
+            Self::Quota { why, .. } => write!(f, "usage limit: {why}"),
+            Self::Auth { why } => write!(f, "not logged in: {why}"),
+            Self::Task { why } => write!(f, "the client reports failure: {why}"),
+            Self::LostSession { session } => write!(f, "the client knows no session {session}"),
+            Self::Script { status, stderr } if stderr.is_empty() => write!(f, "script: {status}"),
+            Self::Script { status, stderr } => write!(f, "script: {status}: {stderr}"),
+            Self::OutputTooLarge { limit } => {
+                write!(
+                    f,
+                    "output too large: more than {} MiB",
+                    limit / (1024 * 1024)
+                )
+            }
+            Self::NotStarted { why } => write!(f, "could not start: {why}"),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! A newtype for every name that travels: runs, agents, states, turns, sessions.
+//!
+//! All of them print as short ASCII strings without spaces, so that they can stand in file names,
+//! environment variables, journal lines and command lines as they are.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Wraps a name that is known to be well formed.
+            pub fn new(name: impl Into<Arc<str>>) -> Self {
+                Self(name.into())
+            }
+
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(name: &str) -> Self {
+                Self::new(name)
+            }
+        }
+    };
+}
+
+name! {
+    /// One execution of a workflow: letters, digits, `-` and `_`.
+    RunId
+}
+name! {
+    /// A thread of control in a run: `main`, `main_worker1`, `main_worker1_analyz1`.
+    AgentId
+}
+name! {
+    /// The file name of a state, extension included: `REVIEW.md`.
+    StateName
+}
+name! {
+    /// A conversation held by a backend's client.
+    SessionId
+}
+name! {
+    /// The name of a backend: `claude`, `scripted`.
+    BackendName
+}
+name! {
+    /// Random bytes of one run, in hexadecimal; session ids and process markers are derived from it.
+    Nonce
+}
+
+/// Why a run id was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadRunId {
+    /// It is empty.
+    #[error("a run id cannot be empty")]
+    Empty,
+    /// It is longer than [`RunId::MAX`].
+    #[error("a run id has at most {max} characters, this one has {0}", max = RunId::MAX)]
+    TooLong(usize),
+    /// It holds something else than letters, digits, `-` and `_`.
+    #[error("a run id has letters, digits, `-` and `_` only, not {0:?}")]
+    Character(char),
+    /// It starts with `-` and would be read as a flag.
+    #[error("a run id cannot start with `-`")]
+    Dash,
+}
+
+impl RunId {
+    /// The longest run id, so that every file named after it fits into 255 bytes.
+    pub const MAX: usize = 128;
+}
+
+impl FromStr for RunId {
+    type Err = BadRunId;
+
+    fn from_str(text: &str) -> Result<Self, BadRunId> {
+        let bad = |c: &char| !(c.is_ascii_alphanumeric() || *c == '-' || *c == '_');
+        if text.is_empty() {
+            Err(BadRunId::Empty)
+        } else if let Some(c) = text.chars().find(bad) {
+            Err(BadRunId::Character(c))
+        } else if text.len() > Self::MAX {
+            Err(BadRunId::TooLong(text.len()))
+        } else if text.starts_with('-') {
+            Err(BadRunId::Dash)
+        } else {
+            Ok(Self::new(text))
+        }
+    }
+}
+
+impl AgentId {
+    /// The longest agent name, so that turn ids stay under 255 bytes.
+    pub const MAX: usize = 200;
+
+    /// The first agent of every run.
+    pub fn main() -> Self {
+        Self::new("main")
+    }
+
+    /// The name of this agent's `n`th worker, which starts at `target`.
+    ///
+    /// Digits are only counters: everything but `a`–`z` in the abbreviation becomes `_`, so every
+    /// name decodes to one line of descent and no two can be equal.
+    pub fn worker(&self, target: &StateName, n: u32) -> Self {
+        let abbreviation = target.stem().chars().take(6).map(|c| {
+            let c = c.to_ascii_lowercase();
+            if c.is_ascii_lowercase() { c } else { '_' }
+        });
+        Self::new(format!("{self}_{}{n}", abbreviation.collect::<String>()))
+    }
+}
+
+impl StateName {
+    /// The name without its extension.
+    pub fn stem(&self) -> &str {
+        match self.0.rfind('.') {
+            Some(dot) if dot > 0 => &self.0[..dot],
+            _ => &self.0,
+        }
+    }
+}
+
+/// One invocation of a client or a script: the `turn`th of the agent's `visit`th visit.
+///
+/// It prints, and travels, as `main_worker1.3.1`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct TurnId {
+    /// Whose turn it is.
+    pub agent: AgentId,
+    /// The agent-wide number of the visit, from 1.
+    pub visit: u32,
+    /// The number of the turn in its visit, from 1.
+    pub turn: u32,
+}
+
+impl TurnId {
+    /// The session that a client opens for this turn. `generation` counts the sessions that were lost.
+    pub fn session(&self, nonce: &Nonce, generation: u32) -> SessionId {
+        let mut bytes = [0; 16];
+        let hash = blake3::hash(format!("session\n{nonce}\n{self}\n{generation}").as_bytes());
+        bytes.copy_from_slice(&hash.as_bytes()[..16]);
+        // Version 8 (custom) and the RFC variant: clients check that the id is a UUID.
+        bytes[6] = (bytes[6] & 0x0f) | 0x80;
+        bytes[8] = (bytes[8] & 0x3f) | 0x80;
+        let n = u128::from_be_bytes(bytes);
+        SessionId::new(format!(
+            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+            n >> 96,
+            (n >> 80) & 0xffff,
+            (n >> 64) & 0xffff,
+            (n >> 48) & 0xffff,
+            n & 0xffff_ffff_ffff
+        ))
+    }
+}
+
+impl fmt::Display for TurnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.agent, self.visit, self.turn)
+    }
+}
+
+impl fmt::Debug for TurnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<TurnId> for String {
+    fn from(turn: TurnId) -> Self {
+        turn.to_string()
+    }
+}
+
+/// The text is not a turn id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a turn id such as main.3.1")]
+pub struct BadTurnId(String);
+
+impl TryFrom<String> for TurnId {
+    type Error = BadTurnId;
+
+    fn try_from(text: String) -> Result<Self, BadTurnId> {
+        let mut parts = text.rsplitn(3, '.');
+        let turn = parts.next().and_then(|part| part.parse().ok());
+        let visit = parts.next().and_then(|part| part.parse().ok());
+        match (parts.next(), visit, turn) {
+            (Some(agent), Some(visit), Some(turn)) => Ok(Self {
+                agent: agent.into(),
+                visit,
+                turn,
+            }),
+            _ => Err(BadTurnId(text)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worker_names_decode_to_one_line_of_descent() {
+        let main = AgentId::main();
+        let check = |parent: &AgentId, target: &str, n, expected: &str| {
+            assert_eq!(parent.worker(&target.into(), n).as_str(), expected);
+        };
+        check(&main, "WORKER.md", 1, "main_worker1");
+        check(&main, "ANALYZE.md", 3, "main_analyz3");
+        check(
+            &"main_worker1".into(),
+            "ANALYZE.md",
+            1,
+            "main_worker1_analyz1",
+        );
+        check(&main, "1_START.md", 2, "main___star2");
+        check(&main, "T2.sh", 12, "main_t_12");
+        check(&main, "Über.md", 1, "main__ber1");
+    }
+
+    #[test]
+    fn a_turn_id_survives_the_journal() {
+        let turn = TurnId {
+            agent: "main_t_12".into(),
+            visit: 3,
+            turn: 1,
+        };
+        assert_eq!(turn.to_string(), "main_t_12.3.1");
+        assert_eq!(TurnId::try_from(turn.to_string()), Ok(turn));
+        assert!(TurnId::try_from("main.1".to_owned()).is_err());
+    }
+
+    #[test]
+    fn session_ids_are_uuids_and_differ_by_turn_nonce_and_generation() {
+        let turn = TurnId {
+            agent: AgentId::main(),
+            visit: 1,
+            turn: 1,
+        };
+        let first = turn.session(&"a".into(), 0);
+        assert_eq!(first.as_str().len(), 36);
+        assert_eq!(first.as_str().as_bytes()[14], b'8');
+        assert_eq!(first, turn.session(&"a".into(), 0));
+        assert_ne!(first, turn.session(&"b".into(), 0));
+        assert_ne!(first, turn.session(&"a".into(), 1));
+    }
+
+    #[test]
+    fn run_ids_fit_into_file_names_and_command_lines() {
+        assert!("flow-20260101-ab3f".parse::<RunId>().is_ok());
+        for bad in ["", "a/b", "a b", "-x", "ä", "..", &"x".repeat(129)] {
+            assert!(bad.parse::<RunId>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The pure core of Raymond: it decides, and never acts.
+//!
+//! A run is a fold of events. `run::decide` weighs an observed input against the run and its
+//! definition and names the events that follow; `run::apply` folds them in and cannot fail.
+//! There is no clock, no file, no process, no randomness and no hash map in this crate: time, ids
+//! and observations arrive inside inputs, so the same inputs give the same run on every machine.
+
+#![forbid(unsafe_code)]
+#![warn(clippy::wildcard_enum_match_arm)]
+
+pub mod budget;
+pub mod desk;
+pub mod diagnostic;
+pub mod failure;
+pub mod ids;
+pub mod machine;
+pub mod protocol;
+pub mod run;
+pub mod time;
+pub mod value;
+pub mod view;
+pub mod workflow;

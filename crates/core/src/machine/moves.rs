@@ -1,0 +1,1 @@
+//! What a transition does to its agent.

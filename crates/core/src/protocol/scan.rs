@@ -1,0 +1,1 @@
+//! Finds tags in a text.

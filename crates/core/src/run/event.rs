@@ -1,0 +1,398 @@
+//! Facts. A run is the fold of its events, and nothing else.
+//!
+//! Every event says what is so from now on, with nothing left to work out: `apply` only writes it
+//! down. Fields are added with a default, never changed: old journals apply for ever.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{Charge, Micros};
+use crate::desk::{Lane, Notice, Prompt};
+use crate::failure::{Failure, TurnFailure};
+use crate::ids::{AgentId, BackendName, Nonce, SessionId, StateName, TurnId};
+use crate::machine::{Frame, Kept, Session, SessionPlan};
+use crate::protocol::{Fault, Malformed, TagName};
+use crate::time::Timestamp;
+use crate::value::Value;
+
+use super::input::{Interruption, Start, StopMode};
+use super::settings::Settings;
+
+/// Something that is so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The run exists.
+    RunStarted(Box<Start>),
+    /// The run goes on under these settings.
+    RunResumed {
+        /// The settings.
+        settings: Box<Settings>,
+    },
+    /// The run uses these states from now on.
+    DefinitionAdopted {
+        /// The list of states.
+        manifest: Value,
+    },
+    /// Everything after the record `kept` was cut away.
+    RunRewound {
+        /// The last record that stayed.
+        kept: u64,
+        /// Sessions of the abandoned future are never met again.
+        nonce: Nonce,
+    },
+    /// Somebody asked the run to end.
+    StopRequested {
+        /// How.
+        mode: StopMode,
+        /// Names the request.
+        key: String,
+    },
+    /// The run has no more to do for now.
+    RunEnded {
+        /// How it ended.
+        ending: Ending,
+    },
+
+    /// A turn waits for a slot and, if it is paid, for a share.
+    TurnQueued {
+        /// Which turn.
+        turn: TurnId,
+        /// Where it queues.
+        lane: Lane,
+        /// What it sends.
+        prompt: Prompt,
+        /// How it gets its conversation.
+        plan: SessionPlan,
+        /// Its place: a reminder keeps the place of the turn before it.
+        order: u64,
+    },
+    /// A turn that was cut off, or has to be tried again, waits anew.
+    TurnRequeued {
+        /// Which turn.
+        turn: TurnId,
+        /// Its new place.
+        order: u64,
+        /// What the client is told about it.
+        notice: Notice,
+    },
+    /// A turn is in flight: its effect may be released.
+    TurnStarted {
+        /// Which turn.
+        turn: TurnId,
+        /// Which attempt, from 1.
+        attempt: u32,
+        /// What it may spend; none without a cap, and for scripts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        share: Option<Micros>,
+        /// How this attempt gets its conversation.
+        plan: SessionPlan,
+    },
+    /// A turn ended with a text.
+    TurnSettled {
+        /// Which turn.
+        turn: TurnId,
+        /// Which attempt.
+        attempt: u32,
+        /// What it is charged.
+        charge: Charge,
+        /// The agent's conversation from now on.
+        session: Session,
+    },
+    /// A turn used up its share, and needs another one.
+    TurnContinues {
+        /// Which turn.
+        turn: TurnId,
+        /// Which attempt.
+        attempt: u32,
+        /// What it is charged.
+        charge: Charge,
+    },
+    /// A turn failed.
+    TurnFailed {
+        /// Which turn.
+        turn: TurnId,
+        /// Which attempt.
+        attempt: u32,
+        /// What it is charged.
+        charge: Charge,
+        /// Why.
+        failure: TurnFailure,
+    },
+    /// A turn was cut off.
+    TurnInterrupted {
+        /// Which turn.
+        turn: TurnId,
+        /// Which attempt.
+        attempt: u32,
+        /// What it is charged.
+        charge: Charge,
+        /// By whom.
+        by: Interruption,
+        /// Crashes of this turn in a row without progress.
+        crashes: u32,
+    },
+    /// A failed turn is tried again then.
+    RetryAt {
+        /// Which turn.
+        turn: TurnId,
+        /// When.
+        until: Timestamp,
+        /// Which retry of the visit, from 1.
+        retry: u32,
+    },
+    /// No turn of this backend starts.
+    BackendHeld {
+        /// Which backend.
+        backend: BackendName,
+        /// Why, and until when.
+        hold: Hold,
+    },
+    /// Turns of this backend start again.
+    BackendReleased {
+        /// Which backend.
+        backend: BackendName,
+    },
+    /// The turn goes on in a fresh session, because the client lost the old one.
+    SessionLost {
+        /// Which turn.
+        turn: TurnId,
+        /// What was lost.
+        lost: SessionId,
+        /// How the turn gets its conversation from now on.
+        plan: SessionPlan,
+    },
+    /// A turn cost something else than it was charged.
+    CostAdjusted {
+        /// Which turn.
+        turn: TurnId,
+        /// What the run has spent from now on.
+        spent: Micros,
+    },
+    /// A person is asked.
+    Asked {
+        /// Names the question.
+        ask: TurnId,
+        /// The question.
+        question: Value,
+        /// When it expires.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        due: Option<Timestamp>,
+    },
+    /// A person answered.
+    AskAnswered {
+        /// Names the question.
+        ask: TurnId,
+        /// The answer.
+        value: Value,
+        /// Who.
+        by: String,
+        /// Names the request.
+        key: String,
+    },
+    /// Nobody answered in time.
+    AskExpired {
+        /// Names the question.
+        ask: TurnId,
+    },
+
+    /// An agent exists.
+    AgentSpawned {
+        /// Its name.
+        agent: AgentId,
+        /// Who forked it; none for `main`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<AgentId>,
+        /// Where it works.
+        cwd: String,
+        /// Its template variables.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        attributes: BTreeMap<String, Value>,
+    },
+    /// An agent is at a state.
+    VisitEntered {
+        /// Which agent.
+        agent: AgentId,
+        /// The state.
+        state: StateName,
+        /// The number of the visit, agent-wide.
+        visit: u32,
+        /// How often the agent has entered this state, this time included.
+        count: u32,
+        /// What it was handed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<Value>,
+    },
+    /// An agent is told what was wrong with its message.
+    Reminded {
+        /// Which agent.
+        agent: AgentId,
+        /// What was wrong.
+        fault: Fault,
+        /// Which reminder of the visit, from 1.
+        reminder: u32,
+    },
+    /// An agent took a transition.
+    Moved {
+        /// Which agent.
+        agent: AgentId,
+        /// By which tag.
+        tag: TagName,
+        /// What becomes of its stack.
+        stack: StackChange,
+        /// Its conversation from now on.
+        session: Session,
+        /// Its working directory from now on, where it changes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+        /// The model of its calls from now on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// How many workers it has forked so far.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        forks: u32,
+        /// The state it would have entered, had `max_visits` not led elsewhere.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instead_of: Option<StateName>,
+    },
+    /// An agent ended well.
+    AgentEnded {
+        /// Which agent.
+        agent: AgentId,
+        /// Its result.
+        result: Value,
+    },
+    /// An agent failed.
+    AgentFailed {
+        /// Which agent.
+        agent: AgentId,
+        /// Why.
+        failure: Failure,
+        /// The transition that was paid for and not taken.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<Kept>,
+    },
+    /// An agent's fork waits until workers end.
+    AgentHeld {
+        /// Which agent.
+        agent: AgentId,
+        /// The fork.
+        kept: Kept,
+    },
+    /// A failed agent goes on at the visit that failed, with fresh reminders and retries.
+    AgentRevived {
+        /// Which agent.
+        agent: AgentId,
+    },
+    /// Something is worth a look.
+    Warned {
+        /// Whom it concerns; none when it is the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentId>,
+        /// What.
+        warning: Warning,
+    },
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// All agents ended well.
+    Completed,
+    /// An agent failed, and none is left.
+    Failed,
+    /// Nothing is left to spend, and a turn needs it.
+    OverBudget,
+    /// Somebody stopped it; it can be resumed.
+    Stopped,
+    /// Somebody ended it for good.
+    Cancelled,
+    /// A person has to do something.
+    NeedsPerson,
+    /// A usage limit was reached, and the run was told not to wait.
+    NoQuota,
+}
+
+/// What becomes of a return stack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StackChange {
+    /// Nothing.
+    Keep,
+    /// A frame is pushed.
+    Push(Frame),
+    /// The innermost frame is popped.
+    Pop,
+    /// All frames are dropped.
+    Clear,
+}
+
+/// Why no turn of a backend starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    /// A usage limit; looked at again then.
+    Quota {
+        /// When.
+        until: Timestamp,
+        /// What the backend said.
+        why: String,
+    },
+    /// A person has to log in.
+    Auth {
+        /// What to do.
+        why: String,
+    },
+}
+
+/// Something worth a look that stops nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Warning {
+    /// A malformed tag beside a valid one.
+    MalformedTag(Malformed),
+    /// An attribute that means nothing.
+    UnknownAttribute {
+        /// On which tag.
+        tag: TagName,
+        /// Its name.
+        name: String,
+    },
+    /// The output was not UTF-8; the bad bytes became U+FFFD.
+    InvalidUtf8,
+    /// The prompt names a template variable that nothing binds.
+    UnknownVariable {
+        /// Its name.
+        name: String,
+    },
+    /// `stack="clear"` dropped pending returns.
+    ReturnsDropped {
+        /// How many.
+        frames: u32,
+    },
+    /// The client denied a tool.
+    ToolDenied {
+        /// Which.
+        tool: String,
+    },
+    /// The run has spent this much of its cap.
+    Spent {
+        /// 50, 80 or 95.
+        percent: u32,
+    },
+    /// Something else.
+    Other {
+        /// What.
+        message: String,
+    },
+}

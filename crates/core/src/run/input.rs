@@ -1,0 +1,165 @@
+//! What happens to a run: everything that `decide` may learn.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Cost;
+use crate::failure::TurnFailure;
+use crate::ids::{Nonce, RunId, SessionId, TurnId};
+use crate::protocol::Reading;
+use crate::value::Value;
+
+use super::event::Warning;
+use super::settings::Settings;
+
+/// Something that was asked for or observed. It is journalled as the cause of what follows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// Begin.
+    Start(Box<Start>),
+    /// Go on with a run that has no owner any more.
+    Resume(Box<Resume>),
+    /// A turn is over.
+    Settled {
+        /// Which turn.
+        turn: TurnId,
+        /// Which attempt at it; any other is refused.
+        attempt: u32,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// A durable wait may be over.
+    Due,
+    /// A person asks the run to end.
+    Stop {
+        /// How.
+        mode: StopMode,
+        /// Names the request: the same key again is the same request.
+        key: String,
+    },
+    /// A question was answered.
+    Answer {
+        /// Which question.
+        ask: TurnId,
+        /// The answer.
+        value: Value,
+        /// Who answered.
+        by: String,
+        /// Names the request.
+        key: String,
+    },
+    /// The states were edited, and the run is to use them.
+    Adopt {
+        /// The new list of states.
+        manifest: Value,
+    },
+}
+
+/// How a run begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// Its id.
+    pub run: RunId,
+    /// Its nonce.
+    pub nonce: Nonce,
+    /// The workflow as it was named, absolute.
+    pub workflow: String,
+    /// The directory or archive that is the scope, absolute.
+    pub scope: String,
+    /// The list of states: see `engine::scope`.
+    pub manifest: Value,
+    /// Where `main` starts to work.
+    pub cwd: String,
+    /// `--input`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// What governs it.
+    pub settings: Settings,
+}
+
+/// How a run goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// What governs it from here on.
+    pub settings: Settings,
+}
+
+/// How a run is asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopMode {
+    /// When the turns in flight are over.
+    AfterTurn,
+    /// Now: turns in flight are interrupted.
+    Now,
+    /// Now, and for good.
+    Cancel,
+}
+
+/// How a turn ended, as its executor saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// With a text.
+    Finished(Box<Finished>),
+    /// Its share is used up, and its last message is no transition.
+    Capped {
+        /// What it cost.
+        cost: Cost,
+    },
+    /// It failed.
+    Failed {
+        /// How.
+        failure: TurnFailure,
+        /// What it cost all the same.
+        cost: Cost,
+    },
+    /// It was cut off.
+    Interrupted {
+        /// By whom.
+        by: Interruption,
+        /// What it cost all the same.
+        cost: Cost,
+        /// Whether it had written anything new since the attempt began.
+        progressed: bool,
+    },
+}
+
+/// A turn that ended with a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// The final message, or a script's standard output.
+    pub text: Value,
+    /// What was read in it. Not journalled: whoever decides again reads the text again.
+    #[serde(skip)]
+    pub reading: Reading,
+    /// The directories that its tags name and that exist: as written, and absolute.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub directories: BTreeMap<String, String>,
+    /// What it cost.
+    pub cost: Cost,
+    /// The session, when the client could not take the one that was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The end of a script's standard error.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stderr: String,
+    /// The tools that the client denied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+    /// What else is worth a look.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+}
+
+/// Who cut a turn off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interruption {
+    /// The owner of the run died.
+    Crash,
+    /// The run was stopped.
+    Stop,
+}

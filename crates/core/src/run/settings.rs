@@ -1,0 +1,115 @@
+//! What governs a run: its limits, and the defaults of its turns.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Micros;
+use crate::ids::BackendName;
+use crate::time::Span;
+
+/// The settings of a run, fixed when it starts and whenever it is resumed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The cap; none means no cap.
+    pub budget: Option<Micros>,
+    /// Charge the whole share when a turn does not say what it cost.
+    #[serde(default)]
+    pub strict_budget: bool,
+    /// How many turns at a time; at least 1.
+    pub max_parallel: u32,
+    /// How many live workers; at least 1.
+    pub max_agents: u32,
+    /// Reminders per visit.
+    pub reminders: u32,
+    /// Retries per visit.
+    pub retries: u32,
+    /// The backend of states that name none.
+    pub backend: BackendName,
+    /// The file with the replies of the scripted backend, absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replies: Option<String>,
+    /// The model of turns that nothing else decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The effort of states that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// The longest a turn may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+    /// The longest a turn may be silent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<Span>,
+    /// End instead of waiting when a usage limit is reached.
+    #[serde(default)]
+    pub no_wait: bool,
+    /// What a lost session means.
+    #[serde(default)]
+    pub on_lost_session: OnLostSession,
+    /// What an interrupted script means.
+    #[serde(default)]
+    pub interrupted_scripts: InterruptedScripts,
+    /// Whether states are used as they were at the start.
+    pub definition: Pinning,
+    /// `--var`: template variables of every agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub vars: BTreeMap<String, String>,
+}
+
+/// What a lost session means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnLostSession {
+    /// The agent fails.
+    #[default]
+    Fail,
+    /// The turn starts in a fresh session, and says so.
+    Fresh,
+}
+
+/// What an interrupted script means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InterruptedScripts {
+    /// It runs again.
+    #[default]
+    Rerun,
+    /// The agent fails.
+    Fail,
+}
+
+/// Whether states are used as they were at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pinning {
+    /// As they were.
+    #[default]
+    Pinned,
+    /// As they are.
+    Unpinned,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            budget: Some(Micros::DEFAULT_CAP),
+            strict_budget: false,
+            max_parallel: 4,
+            max_agents: 1_000,
+            reminders: 3,
+            retries: 5,
+            backend: BackendName::new("claude"),
+            replies: None,
+            model: None,
+            effort: None,
+            timeout: None,
+            idle_timeout: None,
+            no_wait: false,
+            on_lost_session: OnLostSession::Fail,
+            interrupted_scripts: InterruptedScripts::Rerun,
+            definition: Pinning::Pinned,
+            vars: BTreeMap::new(),
+        }
+    }
+}

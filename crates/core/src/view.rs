@@ -1,0 +1,1 @@
+//! Read models that every door draws.

@@ -1,0 +1,1 @@
+//! What scripts are told, as environment variables.

@@ -1,0 +1,1 @@
+//! `{{name}}` in prompts, replaced in one pass.
