@@ -127,6 +127,7 @@ impl AgentId {
     ///
     /// Digits are only counters: everything but `a`–`z` in the abbreviation becomes `_`, so every
     /// name decodes to one line of descent and no two can be equal.
+    #[must_use]
     pub fn worker(&self, target: &StateName, n: u32) -> Self {
         let abbreviation = target.stem().chars().take(6).map(|c| {
             let c = c.to_ascii_lowercase();
