@@ -1,2 +1,35 @@
-//! x
-fn main() {}
+//! `cargo xtask`: what the project does to itself.
+//!
+//! `test` runs every lane, or those that are named; `sabotage` shows that the tests can fail;
+//! `measure` prints what a transition costs. Each lane says its name, and what it took.
+
+mod commands;
+mod measure;
+mod sabotage;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask test [LANE…]        format of nothing, all tests; lanes: rules, sweep, simulate, kill
+cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
+cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents";
+
+#[expect(clippy::print_stderr, reason = "a command line talks on stderr")]
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["test", lanes @ ..] => test::test(lanes),
+        ["sabotage", wanted @ ..] => sabotage::sabotage(wanted),
+        ["measure"] => measure::measure(),
+        _ => Err(anyhow::anyhow!("unknown task\n{USAGE}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -8,4 +8,5 @@ pub mod backoff;
 pub mod share;
 pub mod turn;
 
+pub use share::Share;
 pub use turn::{Desk, Lane, Notice, Phase, Prompt, Turn};

@@ -1,9 +1,10 @@
 //! The state language: agents, their conversations, their return stacks.
 //!
-//! [`agent`] is what an agent is; [`moves`] is what a transition does to it.
+//! [`agent`] is what an agent is; `moves` is what a transition does to it.
 
 pub mod agent;
-pub mod moves;
+mod limits;
+pub(crate) mod moves;
 pub mod session;
 
 pub use agent::{Agent, Frame, Kept, Standing, Visit};

@@ -1,19 +1,30 @@
 //! The heart: a run is a fold of events.
 //!
-//! `step` takes one observed [`Input`], lets `decide` name what follows, folds it with
-//! `apply`, and goes on until nothing more follows by itself. `decide` may improve from release
-//! to release; `apply` parses nothing, cannot fail, and is frozen per journal format.
+//! [`batch`] takes what was observed, lets [`decide`] name what follows from each input, folds it
+//! with [`apply`], and then [`advance`]s until nothing more follows by itself. Deciding may improve
+//! from release to release; `apply` parses nothing, cannot fail, and is frozen per journal format.
 
+pub mod advance;
 pub mod apply;
+pub mod batch;
 pub mod decide;
+pub(crate) mod draft;
 pub mod effect;
 pub mod event;
 pub mod input;
 pub mod record;
+mod resume;
+mod settle;
 pub mod settings;
+pub mod state;
 
+pub use advance::advance;
+pub use apply::apply;
+pub use batch::{Batch, batch};
+pub use decide::{Refusal, decide};
 pub use effect::Effect;
 pub use event::{Ending, Event};
 pub use input::Input;
 pub use record::{Header, Record, Step};
 pub use settings::Settings;
+pub use state::{Phase, Run};

@@ -1,1 +1,30 @@
-//! How long to wait before another try.
+//! How long to wait before another try. No dice: the jitter is a hash of the turn and its attempt.
+
+use crate::ids::TurnId;
+use crate::time::Span;
+
+/// The wait before retry `retry` (from 1): 2 s doubling up to 5 min, plus up to a quarter of it.
+pub fn backoff(turn: &TurnId, attempt: u32, retry: u32) -> Span {
+    const LONGEST: u64 = 300_000;
+    let doubled = 2_000_u64.saturating_mul(1 << retry.saturating_sub(1).min(20));
+    let base = doubled.min(LONGEST);
+    let hash = blake3::hash(format!("backoff\n{turn}\n{attempt}").as_bytes());
+    let dice = u64::from(hash.as_bytes()[0]);
+    Span(base + base * dice / (4 * 255))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_a_limit_and_are_the_same_every_time() {
+        let turn: TurnId = "main.1.1".to_owned().try_into().unwrap();
+        for (retry, base) in [(1, 2_000), (2, 4_000), (5, 32_000), (9, 300_000), (400, 300_000)] {
+            let wait = backoff(&turn, 7, retry);
+            assert!((base..=base + base / 4).contains(&wait.0), "retry {retry}: {wait}");
+            assert_eq!(wait, backoff(&turn, 7, retry));
+        }
+        assert_ne!(backoff(&turn, 1, 3), backoff(&turn, 2, 3));
+    }
+}

@@ -45,6 +45,8 @@ pub struct Turn {
     pub prompt: Prompt,
     /// How a first attempt gets its conversation.
     pub plan: SessionPlan,
+    /// How the last attempt got it; none before the first.
+    pub current: Option<SessionPlan>,
     /// Its last place in the queue.
     pub order: u64,
     /// Attempts so far.
@@ -73,7 +75,7 @@ pub enum Phase {
         /// When.
         until: Timestamp,
     },
-    /// It was cut off and waits for a resume, or it is over and waits for what follows.
+    /// It is over or was cut off, and waits for what follows.
     Idle,
 }
 
@@ -111,4 +113,101 @@ pub enum Notice {
     Revived,
     /// The client lost the session.
     SessionLost,
+}
+
+impl Desk {
+    /// A new turn waits.
+    pub(crate) fn queue(&mut self, turn: Turn) {
+        self.take_place(&turn.lane.clone(), turn.order, &turn.id.agent);
+        self.turns.insert(turn.id.agent.clone(), turn);
+    }
+
+    /// A known turn waits again.
+    pub(crate) fn requeue(&mut self, agent: &AgentId, order: u64, notice: Notice) {
+        let Some(turn) = self.turns.get_mut(agent) else { return };
+        if let Phase::Retrying { until } = turn.phase {
+            self.retries.remove(&(until, agent.clone()));
+        }
+        turn.order = order;
+        turn.notice = Some(notice);
+        turn.phase = Phase::Queued;
+        let lane = turn.lane.clone();
+        self.take_place(&lane, order, agent);
+    }
+
+    fn take_place(&mut self, lane: &Lane, order: u64, agent: &AgentId) {
+        self.queues.entry(lane.clone()).or_default().insert(order, agent.clone());
+        self.next_order = self.next_order.max(order + 1);
+    }
+
+    fn leave_place(&mut self, lane: &Lane, order: u64) {
+        if let Some(queue) = self.queues.get_mut(lane) {
+            queue.remove(&order);
+            if queue.is_empty() {
+                self.queues.remove(lane);
+            }
+        }
+    }
+
+    /// A waiting turn is in flight.
+    pub(crate) fn start(
+        &mut self,
+        agent: &AgentId,
+        attempt: u32,
+        share: Option<Micros>,
+        plan: &SessionPlan,
+    ) {
+        let Some(turn) = self.turns.get_mut(agent) else { return };
+        turn.attempt = attempt;
+        turn.current = Some(plan.clone());
+        turn.phase = Phase::Running { share };
+        let (lane, order) = (turn.lane.clone(), turn.order);
+        self.leave_place(&lane, order);
+        self.in_flight.insert(agent.clone());
+        self.paid_in_flight += u32::from(lane != Lane::Script);
+        self.reserved = self.reserved.plus(share.unwrap_or_default());
+    }
+
+    /// A turn is no longer in flight: its slot and its share are free.
+    pub(crate) fn land(&mut self, agent: &AgentId) {
+        let Some(turn) = self.turns.get_mut(agent) else { return };
+        if let Phase::Running { share } = turn.phase {
+            turn.phase = Phase::Idle;
+            self.in_flight.remove(agent);
+            self.paid_in_flight -= u32::from(turn.lane != Lane::Script);
+            self.reserved = self.reserved.minus(share.unwrap_or_default());
+        }
+    }
+
+    /// A turn waits for its time.
+    pub(crate) fn retry_at(&mut self, agent: &AgentId, until: Timestamp) {
+        let Some(turn) = self.turns.get_mut(agent) else { return };
+        turn.phase = Phase::Retrying { until };
+        self.retries.insert((until, agent.clone()));
+    }
+
+    /// Nobody wants this agent's turn any more; what is known of it stays for a revival.
+    pub(crate) fn give_up(&mut self, agent: &AgentId) {
+        let Some(turn) = self.turns.get_mut(agent) else { return };
+        let (lane, order) = (turn.lane.clone(), turn.order);
+        match std::mem::replace(&mut turn.phase, Phase::Idle) {
+            Phase::Queued => self.leave_place(&lane, order),
+            Phase::Retrying { until } => {
+                self.retries.remove(&(until, agent.clone()));
+            }
+            running @ Phase::Running { .. } => turn.phase = running,
+            Phase::Idle => {}
+        }
+    }
+}
+
+impl Turn {
+    /// How the next attempt gets its conversation: once an attempt may have opened it, the client is
+    /// asked for it first.
+    pub fn next_plan(&self) -> SessionPlan {
+        match self.current {
+            None => self.plan.clone(),
+            Some(_) => self.plan.continued(),
+        }
+    }
 }

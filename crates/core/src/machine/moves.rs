@@ -1,1 +1,361 @@
-//! What a transition does to its agent.
+//! What a transition does: it is read, weighed against scope, policy and limits, and then either
+//! taken as a whole or not at all.
+
+use std::collections::BTreeMap;
+
+use crate::failure::Failure;
+use crate::ids::{AgentId, StateName};
+use crate::protocol::tag::Invoke;
+use crate::protocol::{Fault, Reading, Stack, Tag, TagName};
+use crate::run::draft::{Draft, Entry};
+use crate::run::event::{Event, StackChange, Warning};
+use crate::value::Value;
+use crate::workflow::{Policy, State};
+
+use super::agent::{Agent, Frame, Kept};
+use super::limits::{Destination, within_limits};
+use super::session::Session;
+
+/// Why a transition is not taken now.
+#[derive(Debug)]
+pub(crate) enum Blocked {
+    /// The message has to be put right.
+    Fault(Fault),
+    /// The agent cannot go on.
+    Failed(Failure),
+    /// Workers have to end first.
+    Held,
+}
+
+/// The agent that moves, and what it is at this moment.
+#[derive(Clone, Copy)]
+pub(crate) struct Mover<'a> {
+    pub(crate) agent: &'a Agent,
+    /// Its conversation, once the turn that just ended is counted.
+    pub(crate) session: &'a Session,
+    /// The directories that the tags name and that exist.
+    pub(crate) directories: &'a BTreeMap<String, String>,
+}
+
+/// The one transition that a reading holds.
+pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>, Fault> {
+    let count = reading.tags.len() + reading.omitted;
+    match reading.tags.as_slice() {
+        [] if !reading.malformed.is_empty() => Err(Fault::Malformed(reading.malformed.clone())),
+        [] if reading.in_code => Err(Fault::NoTag),
+        [] => policy.implicit().map(|tag| vec![tag]).ok_or(Fault::NoTag),
+        [one] if count == 1 => Ok(vec![one.clone()]),
+        tags if count == tags.len() && is_one_fork(tags) => Ok(tags.to_vec()),
+        tags => {
+            let tags = tags.iter().take(10).map(Tag::name).collect();
+            Err(Fault::SeveralTags { tags, count })
+        }
+    }
+}
+
+/// Several forks, or forks and one goto, are one transition.
+fn is_one_fork(tags: &[Tag]) -> bool {
+    let count = |name| tags.iter().filter(|tag| tag.name() == name).count();
+    let (forks, gotos) = (count(TagName::Fork), count(TagName::Goto));
+    forks > 0 && gotos <= 1 && forks + gotos == tags.len()
+}
+
+/// Takes the transition, or says why not. Nothing is drafted unless all of it is taken.
+pub(crate) fn take(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blocked> {
+    match tags {
+        [Tag::Goto { target, input }] => goto(draft, mover, target, input.clone()),
+        [Tag::Reset { target, input, cd, stack }] => {
+            reset(draft, mover, (target, input.clone()), cd.as_deref(), *stack)
+        }
+        [Tag::Call(invoke)] => {
+            let session = mover.session.branched();
+            call(draft, mover, TagName::Call, invoke, &session)
+        }
+        [Tag::Function(invoke)] => {
+            call(draft, mover, TagName::Function, invoke, &Session::Fresh)
+        }
+        [Tag::Result { payload }] => result(draft, mover, payload),
+        tags => fork(draft, mover, tags),
+    }
+}
+
+fn goto(
+    draft: &mut Draft<'_>,
+    mover: Mover<'_>,
+    target: &str,
+    input: Option<Value>,
+) -> Result<(), Blocked> {
+    let state = mover.resolve(draft, TagName::Goto, target)?;
+    mover.check(draft, TagName::Goto, Some(&state), None)?;
+    let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
+    draft.push(mover.moved(TagName::Goto, StackChange::Keep, mover.session, &to));
+    mover.enter(draft, &to, input, mover.session);
+    Ok(())
+}
+
+fn reset(
+    draft: &mut Draft<'_>,
+    mover: Mover<'_>,
+    (target, input): (&str, Option<Value>),
+    cd: Option<&str>,
+    stack: Stack,
+) -> Result<(), Blocked> {
+    let state = mover.resolve(draft, TagName::Reset, target)?;
+    mover.check(draft, TagName::Reset, Some(&state), None)?;
+    let directory = mover.directory(TagName::Reset, cd)?;
+    let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
+    let change = match stack {
+        Stack::Keep => StackChange::Keep,
+        Stack::Clear => StackChange::Clear,
+    };
+    let mut moved = mover.moved(TagName::Reset, change, &Session::Fresh, &to);
+    if let Event::Moved { cwd, model, .. } = &mut moved {
+        *cwd = directory;
+        if stack == Stack::Clear {
+            *model = None;
+        }
+    }
+    draft.push(moved);
+    if stack == Stack::Clear && !mover.agent.stack.is_empty() {
+        let frames = u32::try_from(mover.agent.stack.len()).unwrap_or(u32::MAX);
+        draft.warn(&mover.agent.id, Warning::ReturnsDropped { frames });
+    }
+    mover.enter(draft, &to, input, &Session::Fresh);
+    Ok(())
+}
+
+fn call(
+    draft: &mut Draft<'_>,
+    mover: Mover<'_>,
+    tag: TagName,
+    invoke: &Invoke,
+    session: &Session,
+) -> Result<(), Blocked> {
+    let state = mover.resolve(draft, tag, &invoke.target)?;
+    let return_to = mover.resolve(draft, tag, &invoke.return_to)?;
+    mover.check(draft, tag, Some(&state), Some(&return_to))?;
+    let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
+    let frame = Frame {
+        state: return_to,
+        session: mover.session.clone(),
+        cwd: mover.agent.cwd.clone(),
+        model: mover.agent.model.clone(),
+    };
+    let mut moved = mover.moved(tag, StackChange::Push(frame), session, &to);
+    if let (Event::Moved { model, .. }, Some(named)) = (&mut moved, &invoke.model) {
+        *model = Some(named.clone());
+    }
+    draft.push(moved);
+    mover.enter(draft, &to, invoke.input.clone(), session);
+    Ok(())
+}
+
+fn result(draft: &mut Draft<'_>, mover: Mover<'_>, payload: &Value) -> Result<(), Blocked> {
+    mover.check(draft, TagName::Result, None, None)?;
+    let agent = mover.agent;
+    let Some(frame) = agent.stack.last() else {
+        draft.push(Event::AgentEnded { agent: agent.id.clone(), result: payload.clone() });
+        return Ok(());
+    };
+    let to = within_limits(draft.definition, agent, frame.state.clone()).map_err(Blocked::Failed)?;
+    let mut moved = mover.moved(TagName::Result, StackChange::Pop, &frame.session, &to);
+    if let Event::Moved { cwd, model, .. } = &mut moved {
+        *cwd = Some(frame.cwd.clone());
+        model.clone_from(&frame.model);
+    }
+    draft.push(moved);
+    mover.enter(draft, &to, Some(payload.clone()), &frame.session);
+    Ok(())
+}
+
+/// A worker about to be spawned.
+struct Worker<'a> {
+    state: StateName,
+    cwd: String,
+    input: Option<Value>,
+    attributes: &'a BTreeMap<String, Value>,
+}
+
+fn fork(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blocked> {
+    let agent = mover.agent;
+    let (next, input) = next_of(draft, mover, tags)?;
+    let workers = tags
+        .iter()
+        .filter_map(|tag| worker(draft, mover, tag, &next).transpose())
+        .collect::<Result<Vec<_>, _>>()?;
+    let to = within_limits(draft.definition, agent, next).map_err(Blocked::Failed)?;
+    let names = names(agent, &workers)?;
+    make_room(draft, workers.len())?;
+
+    let mut moved = mover.moved(TagName::Fork, StackChange::Keep, mover.session, &to);
+    if let Event::Moved { forks, .. } = &mut moved {
+        *forks = agent.forks + u32::try_from(workers.len()).unwrap_or(u32::MAX);
+    }
+    draft.push(moved);
+    mover.enter(draft, &to, input, mover.session);
+    for (id, worker) in names.into_iter().zip(workers) {
+        draft.push(Event::AgentSpawned {
+            agent: id.clone(),
+            parent: Some(agent.id.clone()),
+            cwd: worker.cwd,
+            attributes: worker.attributes.clone(),
+        });
+        draft.new_workers += 1;
+        draft.enter(Entry {
+            agent: &id,
+            state: &worker.state,
+            visit: 1,
+            count: 1,
+            input: worker.input,
+            session: &Session::Fresh,
+        });
+    }
+    Ok(())
+}
+
+/// The state at which the parent goes on, which all tags must agree on, and what it is handed.
+fn next_of(
+    draft: &Draft<'_>,
+    mover: Mover<'_>,
+    tags: &[Tag],
+) -> Result<(StateName, Option<Value>), Blocked> {
+    let mut states: Vec<StateName> = Vec::new();
+    let mut handed = None;
+    for tag in tags {
+        let named = match tag {
+            Tag::Goto { target, input } => {
+                handed.clone_from(input);
+                let state = mover.resolve(draft, TagName::Goto, target)?;
+                mover.check(draft, TagName::Goto, Some(&state), None)?;
+                Some(state)
+            }
+            Tag::Fork { next: Some(next), .. } => Some(mover.resolve(draft, TagName::Fork, next)?),
+            Tag::Fork { next: None, .. }
+            | Tag::Reset { .. }
+            | Tag::Call(_)
+            | Tag::Function(_)
+            | Tag::Result { .. } => None,
+        };
+        if let Some(state) = named
+            && !states.contains(&state)
+        {
+            states.push(state);
+        }
+    }
+    match <[StateName; 1]>::try_from(states) {
+        Ok([next]) => Ok((next, handed)),
+        Err(states) => {
+            let states = states.iter().take(10).map(ToString::to_string).collect();
+            Err(Blocked::Fault(Fault::NextDiffers { states }))
+        }
+    }
+}
+
+fn worker<'t>(
+    draft: &Draft<'_>,
+    mover: Mover<'_>,
+    tag: &'t Tag,
+    next: &StateName,
+) -> Result<Option<Worker<'t>>, Blocked> {
+    let Tag::Fork { target, cd, input, attributes, .. } = tag else { return Ok(None) };
+    let state = mover.resolve(draft, TagName::Fork, target)?;
+    mover.check(draft, TagName::Fork, Some(&state), Some(next))?;
+    let directory = mover.directory(TagName::Fork, cd.as_deref())?;
+    let cwd = directory.unwrap_or_else(|| mover.agent.cwd.clone());
+    Ok(Some(Worker { state, cwd, input: input.clone(), attributes }))
+}
+
+fn names(agent: &Agent, workers: &[Worker<'_>]) -> Result<Vec<AgentId>, Blocked> {
+    let numbers = agent.forks + 1..;
+    let names: Vec<AgentId> =
+        workers.iter().zip(numbers).map(|(worker, n)| agent.id.worker(&worker.state, n)).collect();
+    if names.iter().any(|name| name.as_str().len() > AgentId::MAX) {
+        return Err(Blocked::Failed(Failure::TooDeep { parent: agent.id.clone() }));
+    }
+    Ok(names)
+}
+
+fn make_room(draft: &Draft<'_>, asked: usize) -> Result<(), Blocked> {
+    let limit = draft.run.settings.max_agents;
+    if asked > limit as usize {
+        return Err(Blocked::Failed(Failure::TooManyAgents { asked, limit }));
+    }
+    let live = draft.run.live_workers() + draft.new_workers;
+    if live as usize + asked > limit as usize {
+        return Err(Blocked::Held);
+    }
+    Ok(())
+}
+
+impl Mover<'_> {
+    fn resolve(self, draft: &Draft<'_>, tag: TagName, target: &str) -> Result<StateName, Blocked> {
+        draft.definition.resolve(target).map(|state: &State| state.name.clone()).map_err(|why| {
+            let target = cut(target);
+            Blocked::Fault(Fault::Unresolved { tag, target, why: why.to_string() })
+        })
+    }
+
+    /// Whether the policy of the state that is left allows this.
+    fn check(
+        self,
+        draft: &Draft<'_>,
+        tag: TagName,
+        target: Option<&StateName>,
+        then: Option<&StateName>,
+    ) -> Result<(), Blocked> {
+        let Some(state) = draft.state(&self.agent.visit.state) else { return Ok(()) };
+        state.front.policy.check(tag, target, then).map_err(Blocked::Fault)
+    }
+
+    fn directory(self, tag: TagName, cd: Option<&str>) -> Result<Option<String>, Blocked> {
+        let Some(cd) = cd else { return Ok(None) };
+        match self.directories.get(cd) {
+            Some(found) => Ok(Some(found.clone())),
+            None => Err(Blocked::Fault(Fault::NoDirectory { tag, cd: cut(cd) })),
+        }
+    }
+
+    fn moved(self, tag: TagName, stack: StackChange, session: &Session, to: &Destination) -> Event {
+        Event::Moved {
+            agent: self.agent.id.clone(),
+            tag,
+            stack,
+            session: session.clone(),
+            cwd: None,
+            model: self.agent.model.clone(),
+            forks: self.agent.forks,
+            instead_of: to.instead_of.clone(),
+        }
+    }
+
+    fn enter(
+        self,
+        draft: &mut Draft<'_>,
+        to: &Destination,
+        input: Option<Value>,
+        session: &Session,
+    ) {
+        draft.enter(Entry {
+            agent: &self.agent.id,
+            state: &to.state,
+            visit: self.agent.visit.number + 1,
+            count: to.count,
+            input,
+            session,
+        });
+    }
+
+    /// The transition as something to decide again later.
+    pub(crate) fn keep(self, tags: &[Tag]) -> Kept {
+        Kept { tags: tags.to_vec(), directories: self.directories.clone() }
+    }
+}
+
+/// Faults are for people and agents: a name of kilobytes is cut.
+fn cut(text: &str) -> String {
+    const LONGEST: usize = 200;
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(LONGEST)])
+}

@@ -53,6 +53,17 @@ impl SessionPlan {
             Self::Carry => None,
         }
     }
+
+    /// The plan of an attempt after this one.
+    #[must_use]
+    pub fn continued(&self) -> Self {
+        match self {
+            Self::Carry | Self::Resume(_) | Self::Continue { .. } => self.clone(),
+            Self::Fresh(id) | Self::Branch { to: id, .. } => {
+                Self::Continue { session: id.clone(), or_else: Box::new(self.clone()) }
+            }
+        }
+    }
 }
 
 impl Session {

@@ -1,1 +1,249 @@
-//! x
+//! Folds an event into a run. It works nothing out, and it cannot fail: what an event says is so.
+//!
+//! Frozen per journal format. An event about an agent that is not there changes nothing.
+
+use std::collections::BTreeMap;
+
+use crate::budget::{Basis, Charge, Micros};
+use crate::desk::{Phase as TurnPhase, Turn};
+use crate::ids::{AgentId, StateName, TurnId};
+use crate::machine::{Agent, Session, Standing, Visit};
+use crate::value::Value;
+
+use super::event::{Event, StackChange, Warning};
+use super::input::Start;
+use super::state::{Phase, Run};
+
+/// Makes `event` so.
+#[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
+pub fn apply(run: &mut Run, event: &Event) {
+    match event {
+        Event::RunStarted(start) => begin(run, start),
+        Event::RunResumed { settings } => {
+            run.settings = (**settings).clone();
+            run.phase = Phase::Open;
+            run.warned = 0;
+        }
+        Event::DefinitionAdopted { manifest } => run.manifest = manifest.clone(),
+        Event::RunRewound { nonce, .. } => run.nonce = nonce.clone(),
+        Event::StopRequested { mode, key } => {
+            run.keys.insert(key.clone());
+            run.phase = Phase::Stopping(*mode);
+        }
+        Event::RunEnded { ending } => run.phase = Phase::Ended(*ending),
+
+        Event::TurnQueued { turn, lane, prompt, plan, order, notice } => {
+            if let Some(agent) = run.agents.get_mut(&turn.agent) {
+                agent.visit.turn = turn.turn;
+            }
+            run.desk.queue(Turn {
+                id: turn.clone(),
+                lane: lane.clone(),
+                prompt: prompt.clone(),
+                plan: plan.clone(),
+                current: None,
+                order: *order,
+                attempt: 0,
+                notice: *notice,
+                crashes: 0,
+                phase: TurnPhase::Queued,
+            });
+        }
+        Event::TurnRequeued { turn, order, notice } => {
+            run.desk.requeue(&turn.agent, *order, *notice);
+        }
+        Event::TurnStarted { turn, attempt, share, plan } => {
+            run.desk.start(&turn.agent, *attempt, *share, plan);
+        }
+        Event::TurnSettled { turn, charge, session, .. } => {
+            land(run, turn, *charge);
+            run.desk.turns.remove(&turn.agent);
+            run.settled += 1;
+            if let Some(agent) = run.agents.get_mut(&turn.agent) {
+                agent.session = session.clone();
+            }
+        }
+        Event::TurnContinues { turn, charge, .. } | Event::TurnFailed { turn, charge, .. } => {
+            land(run, turn, *charge);
+            if let Some(turn) = run.desk.turns.get_mut(&turn.agent) {
+                turn.crashes = 0;
+            }
+        }
+        Event::TurnInterrupted { turn, charge, crashes, .. } => {
+            land(run, turn, *charge);
+            if let Some(turn) = run.desk.turns.get_mut(&turn.agent) {
+                turn.crashes = *crashes;
+            }
+        }
+        Event::RetryAt { turn, until, retry } => {
+            run.desk.retry_at(&turn.agent, *until);
+            if let Some(agent) = run.agents.get_mut(&turn.agent) {
+                agent.visit.retries = *retry;
+            }
+        }
+        Event::BackendHeld { backend, hold } => {
+            run.desk.holds.insert(backend.clone(), hold.clone());
+        }
+        Event::BackendReleased { backend } => {
+            run.desk.holds.remove(backend);
+        }
+        Event::SessionLost { turn, plan, .. } => {
+            if let Some(turn) = run.desk.turns.get_mut(&turn.agent) {
+                turn.plan = plan.clone();
+                turn.current = None;
+            }
+        }
+        Event::CostAdjusted { spent, .. } => run.spent = *spent,
+        Event::Asked { ask, due, .. } => {
+            run.desk.asks.insert(ask.clone(), *due);
+        }
+        Event::AskAnswered { ask, key, .. } => {
+            run.keys.insert(key.clone());
+            run.desk.asks.remove(ask);
+        }
+        Event::AskExpired { ask } => {
+            run.desk.asks.remove(ask);
+        }
+
+        Event::AgentSpawned { agent, cwd, attributes, .. } => spawn(run, agent, cwd, attributes),
+        Event::VisitEntered { agent, state, visit, count, input } => {
+            run.visits += 1;
+            if let Some(agent) = run.agents.get_mut(agent) {
+                agent.visits.insert(state.clone(), *count);
+                agent.visit = enter(state, *visit, input.clone());
+            }
+        }
+        Event::Reminded { agent, reminder, .. } => {
+            if let Some(agent) = run.agents.get_mut(agent) {
+                agent.visit.reminders = *reminder;
+            }
+        }
+        Event::Moved { agent: id, stack, session, cwd, model, forks, .. } => {
+            unhold(run, id);
+            if let Some(agent) = run.agents.get_mut(id) {
+                restack(agent, stack);
+                agent.session = session.clone();
+                agent.model.clone_from(model);
+                agent.forks = *forks;
+                agent.standing = Standing::Live;
+                if let Some(cwd) = cwd {
+                    agent.cwd.clone_from(cwd);
+                }
+            }
+        }
+        Event::AgentEnded { agent, .. } => {
+            unhold(run, agent);
+            run.desk.turns.remove(agent);
+            if run.agents.remove(agent).is_some() {
+                run.live = run.live.saturating_sub(1);
+                run.ended += 1;
+            }
+        }
+        Event::AgentFailed { agent: id, failure, kept } => {
+            unhold(run, id);
+            run.desk.give_up(id);
+            if let Some(agent) = run.agents.get_mut(id) {
+                agent.standing = Standing::Failed { failure: failure.clone(), kept: kept.clone() };
+                if run.failed.insert(id.clone()) {
+                    run.live = run.live.saturating_sub(1);
+                }
+            }
+        }
+        Event::AgentHeld { agent: id, kept } => {
+            if let Some(agent) = run.agents.get_mut(id) {
+                agent.standing = Standing::Held(kept.clone());
+                run.held.push_back(id.clone());
+            }
+        }
+        Event::AgentRevived { agent: id } => revive(run, id),
+        Event::Warned { warning: Warning::Spent { percent }, .. } => run.warned = *percent,
+        Event::Warned { .. } => {}
+    }
+}
+
+fn begin(run: &mut Run, start: &Start) {
+    *run = Run {
+        id: start.run.clone(),
+        nonce: start.nonce.clone(),
+        workflow: start.workflow.clone(),
+        scope: start.scope.clone(),
+        manifest: start.manifest.clone(),
+        settings: start.settings.clone(),
+        phase: Phase::Open,
+        ..Run::default()
+    };
+}
+
+/// A turn is no longer in flight, and its cost counts.
+fn land(run: &mut Run, turn: &TurnId, charge: Charge) {
+    run.desk.land(&turn.agent);
+    run.spent = run.spent.plus(charge.amount);
+    match charge.basis {
+        Basis::Reported => run.dearest = run.dearest.max(charge.amount),
+        Basis::Unpriced => run.unpriced += 1,
+        Basis::Free | Basis::Estimated => {}
+    }
+    if let Some(agent) = run.agents.get_mut(&turn.agent) {
+        agent.visit.spent = agent.visit.spent.plus(charge.amount);
+    }
+}
+
+fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &BTreeMap<String, Value>) {
+    let agent = Agent {
+        id: id.clone(),
+        born: run.born,
+        session: Session::Fresh,
+        stack: Vec::new(),
+        cwd: cwd.to_owned(),
+        model: None,
+        attributes: attributes.clone(),
+        visits: BTreeMap::new(),
+        forks: 0,
+        visit: enter(&"".into(), 0, None),
+        standing: Standing::Live,
+    };
+    run.born += 1;
+    run.live += 1;
+    run.agents.insert(id.clone(), agent);
+}
+
+fn enter(state: &StateName, number: u32, input: Option<Value>) -> Visit {
+    Visit {
+        state: state.clone(),
+        number,
+        input,
+        turn: 0,
+        reminders: 0,
+        retries: 0,
+        spent: Micros::ZERO,
+    }
+}
+
+fn restack(agent: &mut Agent, change: &StackChange) {
+    match change {
+        StackChange::Keep => {}
+        StackChange::Push(frame) => agent.stack.push(frame.clone()),
+        StackChange::Pop => {
+            agent.stack.pop();
+        }
+        StackChange::Clear => agent.stack.clear(),
+    }
+}
+
+/// Only a held agent pays for looking itself up among the held.
+fn unhold(run: &mut Run, id: &AgentId) {
+    if matches!(run.agents.get(id), Some(Agent { standing: Standing::Held(_), .. })) {
+        run.held.retain(|held| held != id);
+    }
+}
+
+fn revive(run: &mut Run, id: &AgentId) {
+    if let Some(agent) = run.agents.get_mut(id)
+        && run.failed.remove(id)
+    {
+        agent.standing = Standing::Live;
+        agent.visit.reminders = 0;
+        agent.visit.retries = 0;
+        run.live += 1;
+    }
+}

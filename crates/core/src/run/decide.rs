@@ -1,1 +1,185 @@
-//! x
+//! Weighs an input against a run, and names what follows from it.
+
+use crate::budget::Micros;
+use crate::desk::Notice;
+use crate::failure::Failure;
+use crate::ids::{AgentId, StateName, TurnId};
+use crate::machine::Session;
+use crate::time::Timestamp;
+use crate::value::Value;
+use crate::workflow::Definition;
+
+use super::draft::{Draft, Entry};
+use super::event::{Ending, Event, Hold};
+use super::input::{Input, Start, StopMode};
+use super::state::{Phase, Run};
+use super::{resume, settle};
+
+/// Why an input changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The run has started already.
+    #[error("the run has already started")]
+    AlreadyStarted,
+    /// The run has not started.
+    #[error("the run has not started")]
+    NotStarted,
+    /// It is not this turn, or not this attempt, that is in flight.
+    #[error("attempt {attempt} of {turn} is not in flight")]
+    Fenced {
+        /// The turn.
+        turn: TurnId,
+        /// The attempt.
+        attempt: u32,
+    },
+    /// The run has ended.
+    #[error("the run has already ended")]
+    Ended(Ending),
+    /// There is no such open question.
+    #[error("no question {0} is open")]
+    NoSuchQuestion(TurnId),
+    /// An agent needs a state that the edited workflow does not have.
+    #[error("{agent} needs {state}, which the edited workflow does not have")]
+    StateGone {
+        /// The agent.
+        agent: AgentId,
+        /// The state.
+        state: StateName,
+    },
+}
+
+/// What follows from `input`. Nothing at all is a good answer; a refusal is one, too.
+pub fn decide(
+    run: &Run,
+    definition: &Definition,
+    at: Timestamp,
+    input: &Input,
+) -> Result<Vec<Event>, Refusal> {
+    match (run.phase, input) {
+        (Phase::Unborn, Input::Start(start)) => Ok(begin(run, definition, at, start)),
+        (Phase::Unborn, _) => Err(Refusal::NotStarted),
+        (_, Input::Start(_)) => Err(Refusal::AlreadyStarted),
+        (_, Input::Settled { turn, attempt, outcome }) => {
+            settle::settled(run, definition, at, (turn, *attempt), outcome)
+        }
+        (Phase::Ended(ending @ (Ending::Completed | Ending::Cancelled)), Input::Resume(_)) => {
+            Err(Refusal::Ended(ending))
+        }
+        (_, Input::Resume(resumed)) => Ok(resume::resume(run, definition, at, &resumed.settings)),
+        (_, Input::Due) => Ok(due(run, definition, at)),
+        (phase, Input::Stop { mode, key }) => stop(run, phase, *mode, key),
+        (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, (by, key)),
+        (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
+    }
+}
+
+fn begin(run: &Run, definition: &Definition, at: Timestamp, start: &Start) -> Vec<Event> {
+    let main = AgentId::main();
+    // The first visit is drafted for the run that the first event makes.
+    let mut begun = run.clone();
+    let started = Event::RunStarted(Box::new(start.clone()));
+    super::apply(&mut begun, &started);
+    let mut draft = Draft::new(&begun, definition, at);
+    draft.push(started);
+    draft.push(Event::AgentSpawned {
+        agent: main.clone(),
+        parent: None,
+        cwd: start.cwd.clone(),
+        attributes: std::collections::BTreeMap::new(),
+    });
+    draft.enter(Entry {
+        agent: &main,
+        state: &definition.entry,
+        visit: 1,
+        count: 1,
+        input: start.input.clone(),
+        session: &Session::Fresh,
+    });
+    draft.events
+}
+
+/// Durable waits that are over by now.
+fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
+    let mut draft = Draft::new(run, definition, at);
+    for (backend, hold) in &run.desk.holds {
+        if matches!(hold, Hold::Quota { until, .. } if *until <= at) {
+            draft.push(Event::BackendReleased { backend: backend.clone() });
+        }
+    }
+    for (_, agent) in run.desk.retries.iter().take_while(|(until, _)| *until <= at) {
+        if let Some(turn) = run.desk.turns.get(agent) {
+            draft.requeue(&turn.id, Notice::Retried);
+        }
+    }
+    for (ask, due) in &run.desk.asks {
+        if due.is_some_and(|due| due <= at) {
+            draft.push(Event::AskExpired { ask: ask.clone() });
+            let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
+            draft.push(Event::AgentFailed { agent, failure, kept: None });
+        }
+    }
+    draft.events
+}
+
+fn stop(run: &Run, phase: Phase, mode: StopMode, key: &str) -> Result<Vec<Event>, Refusal> {
+    let request = Event::StopRequested { mode, key: key.to_owned() };
+    match phase {
+        _ if run.keys.contains(key) => Ok(Vec::new()),
+        Phase::Stopping(earlier) if earlier >= mode => {
+            Ok(vec![Event::StopRequested { mode: earlier, key: key.to_owned() }])
+        }
+        Phase::Unborn | Phase::Open | Phase::Stopping(_) => Ok(vec![request]),
+        Phase::Ended(Ending::Completed | Ending::Cancelled) => Err(ended(phase)),
+        Phase::Ended(_) if mode == StopMode::Cancel => {
+            Ok(vec![request, Event::RunEnded { ending: Ending::Cancelled }])
+        }
+        Phase::Ended(_) => Err(ended(phase)),
+    }
+}
+
+fn ended(phase: Phase) -> Refusal {
+    match phase {
+        Phase::Ended(ending) => Refusal::Ended(ending),
+        Phase::Unborn | Phase::Open | Phase::Stopping(_) => Refusal::NotStarted,
+    }
+}
+
+fn answer(
+    run: &Run,
+    ask: &TurnId,
+    value: &Value,
+    (by, key): (&str, &str),
+) -> Result<Vec<Event>, Refusal> {
+    if run.keys.contains(key) {
+        return Ok(Vec::new());
+    }
+    if !run.desk.asks.contains_key(ask) {
+        return Err(Refusal::NoSuchQuestion(ask.clone()));
+    }
+    let (ask, value) = (ask.clone(), value.clone());
+    Ok(vec![Event::AskAnswered { ask, value, by: by.to_owned(), key: key.to_owned() }])
+}
+
+/// `definition` is the edited one: every agent must find its state and its returns there.
+fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Event>, Refusal> {
+    if run.manifest == *manifest {
+        return Ok(Vec::new());
+    }
+    for agent in run.agents.values() {
+        let needed = agent.stack.iter().map(|frame| &frame.state).chain([&agent.visit.state]);
+        for state in needed {
+            if !definition.states.contains_key(state) {
+                let (agent, state) = (agent.id.clone(), state.clone());
+                return Err(Refusal::StateGone { agent, state });
+            }
+        }
+    }
+    Ok(vec![Event::DefinitionAdopted { manifest: manifest.clone() }])
+}
+
+/// What is left of the budget of an agent's visit, when `spent` more is counted.
+pub(crate) fn visit_left(draft: &Draft<'_>, agent: &AgentId, spent: Micros) -> Option<Micros> {
+    let agent = draft.run.agents.get(agent)?;
+    let budget = draft.state(&agent.visit.state)?.front.budget?;
+    Some(budget.minus(agent.visit.spent.plus(spent)))
+}

@@ -1,10 +1,15 @@
 //! What the world is asked to do, once the record that says so is durable.
 
 use crate::budget::Micros;
-use crate::desk::{Notice, Prompt};
+use crate::desk::{Lane, Notice, Phase, Prompt, Turn};
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::machine::SessionPlan;
 use crate::time::Span;
+use crate::workflow::Definition;
+
+use super::event::Event;
+use super::input::StopMode;
+use super::state::Run;
 
 /// Something to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,4 +89,73 @@ impl Effect {
             Self::Finish => None,
         }
     }
+}
+
+/// What the world is asked to do because of `events`, which `run` already holds.
+pub fn effects<'e>(
+    run: &Run,
+    definition: &Definition,
+    events: impl IntoIterator<Item = &'e Event>,
+) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for event in events {
+        match event {
+            Event::TurnStarted { turn, attempt, .. } => {
+                let current = run.desk.turns.get(&turn.agent);
+                let current = current.filter(|current| current.attempt == *attempt);
+                effects.extend(current.and_then(|turn| start(run, definition, turn)));
+            }
+            Event::StopRequested { mode: StopMode::Now | StopMode::Cancel, .. } => {
+                effects.extend(in_flight(run).map(|turn| Effect::Cancel {
+                    turn: turn.id.clone(),
+                    attempt: turn.attempt,
+                }));
+            }
+            Event::RunEnded { .. } => effects.push(Effect::Finish),
+            _ => {}
+        }
+    }
+    effects
+}
+
+/// The turns that were started and are not settled: what a recovery has to look for.
+pub fn in_flight(run: &Run) -> impl Iterator<Item = &Turn> {
+    run.desk.in_flight.iter().filter_map(|agent| run.desk.turns.get(agent))
+}
+
+fn start(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect> {
+    let agent = run.agents.get(&turn.id.agent)?;
+    let state = agent.visit.state.clone();
+    let Phase::Running { share } = turn.phase else { return None };
+    let front = definition.states.get(&state).map(|state| &state.front)?;
+    let settings = &run.settings;
+    let timeout = front.timeout.or(settings.timeout);
+    let idle_timeout = front.idle_timeout.or(settings.idle_timeout);
+    let (id, attempt, cwd) = (turn.id.clone(), turn.attempt, agent.cwd.clone());
+    Some(match &turn.lane {
+        Lane::Script => Effect::Script(Box::new(ScriptEffect {
+            turn: id,
+            attempt,
+            state,
+            cwd,
+            timeout,
+            idle_timeout,
+        })),
+        Lane::Prompt(backend) => Effect::Prompt(Box::new(PromptEffect {
+            turn: id,
+            attempt,
+            count: agent.visits.get(&state).copied().unwrap_or(1),
+            state,
+            backend: backend.clone(),
+            plan: turn.current.clone()?,
+            prompt: turn.prompt.clone(),
+            notice: turn.notice,
+            cap: share,
+            cwd,
+            model: front.model.clone().or(agent.model.clone()).or(settings.model.clone()),
+            effort: front.effort.clone().or(settings.effort.clone()),
+            timeout,
+            idle_timeout,
+        })),
+    })
 }

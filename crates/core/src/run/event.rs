@@ -67,6 +67,9 @@ pub enum Event {
         plan: SessionPlan,
         /// Its place: a reminder keeps the place of the turn before it.
         order: u64,
+        /// What the client is told first.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        notice: Option<Notice>,
     },
     /// A turn that was cut off, or has to be tried again, waits anew.
     TurnRequeued {

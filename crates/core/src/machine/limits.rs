@@ -1,0 +1,49 @@
+//! `max_visits` and `then`: where a transition really leads.
+
+use crate::failure::Failure;
+use crate::ids::StateName;
+use crate::workflow::Definition;
+
+use super::agent::Agent;
+
+/// Where a transition leads, once limits are weighed.
+pub(crate) struct Destination {
+    /// The state that is entered.
+    pub(crate) state: StateName,
+    /// How often the agent has entered it then.
+    pub(crate) count: u32,
+    /// The state that was meant, when its limit led elsewhere.
+    pub(crate) instead_of: Option<StateName>,
+}
+
+/// The destination of a transition to `state`. Only the destination changes: stack, session and
+/// payload stay as they were emitted.
+pub(crate) fn within_limits(
+    definition: &Definition,
+    agent: &Agent,
+    state: StateName,
+) -> Result<Destination, Failure> {
+    let Some(limit) = exhausted(definition, agent, &state) else {
+        return Ok(arrive(agent, state, None));
+    };
+    let then = definition.states.get(&state).and_then(|state| state.front.then.as_deref());
+    let instead = then.and_then(|then| definition.resolve(then).ok()).map(|then| &then.name);
+    match instead {
+        Some(instead) if exhausted(definition, agent, instead).is_none() => {
+            Ok(arrive(agent, instead.clone(), Some(state)))
+        }
+        Some(_) | None => Err(Failure::Visits { state, limit }),
+    }
+}
+
+fn arrive(agent: &Agent, state: StateName, instead_of: Option<StateName>) -> Destination {
+    let count = agent.visits.get(&state).copied().unwrap_or(0) + 1;
+    Destination { state, count, instead_of }
+}
+
+/// The limit of the state, when the agent has reached it.
+fn exhausted(definition: &Definition, agent: &Agent, state: &StateName) -> Option<u32> {
+    let limit = definition.states.get(state)?.front.max_visits?;
+    let visits = agent.visits.get(state).copied().unwrap_or(0);
+    (visits >= limit).then_some(limit)
+}

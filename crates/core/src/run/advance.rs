@@ -1,0 +1,157 @@
+//! What follows by itself: a free slot starts a turn, room releases a held fork, and when nothing
+//! can go on the run ends.
+
+use crate::budget::Micros;
+use crate::desk::share::{Share, share};
+use crate::desk::{Lane, Turn};
+use crate::failure::Failure;
+use crate::ids::AgentId;
+use crate::machine::moves::{self, Blocked, Mover};
+use crate::machine::{Agent, Standing};
+use crate::time::Timestamp;
+use crate::workflow::Definition;
+
+use super::decide::visit_left;
+use super::draft::Draft;
+use super::event::{Ending, Event, Hold};
+use super::input::StopMode;
+use super::state::{Phase, Run};
+
+/// The next thing that follows by itself; nothing when the run has to wait for the world.
+pub fn advance(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
+    let idle = run.desk.in_flight.is_empty();
+    match run.phase {
+        Phase::Unborn | Phase::Ended(_) => Vec::new(),
+        Phase::Stopping(StopMode::Cancel) if idle => end(Ending::Cancelled),
+        Phase::Stopping(StopMode::Now | StopMode::AfterTurn) if idle => end(Ending::Stopped),
+        Phase::Stopping(_) => Vec::new(),
+        Phase::Open => {
+            let draft = Draft::new(run, definition, at);
+            release_held(draft)
+                .or_else(|| start_next(run, definition, at))
+                .or_else(|| if idle { nothing_can_go_on(run) } else { None })
+                .unwrap_or_default()
+        }
+    }
+}
+
+fn end(ending: Ending) -> Vec<Event> {
+    vec![Event::RunEnded { ending }]
+}
+
+/// The oldest held fork is taken as soon as there is room for it.
+fn release_held(mut draft: Draft<'_>) -> Option<Vec<Event>> {
+    let agent = draft.run.agents.get(draft.run.held.front()?)?;
+    let Standing::Held(kept) = &agent.standing else { return None };
+    let mover = Mover { agent, session: &agent.session, directories: &kept.directories };
+    match moves::take(&mut draft, mover, &kept.tags) {
+        Ok(()) => Some(draft.events),
+        Err(Blocked::Held) => None,
+        Err(Blocked::Failed(failure)) => Some(fail(agent, failure)),
+        Err(Blocked::Fault(fault)) => {
+            Some(fail(agent, Failure::Protocol { fault, stderr: String::new() }))
+        }
+    }
+}
+
+/// An agent that had a transition fails with it kept.
+fn fail(agent: &Agent, failure: Failure) -> Vec<Event> {
+    let kept = match &agent.standing {
+        Standing::Held(kept) => Some(kept.clone()),
+        Standing::Live | Standing::Failed { .. } => None,
+    };
+    vec![Event::AgentFailed { agent: agent.id.clone(), failure, kept }]
+}
+
+/// The waiting turn that came first among those whose lane is open.
+fn start_next(run: &Run, definition: &Definition, at: Timestamp) -> Option<Vec<Event>> {
+    if run.desk.in_flight.len() >= run.settings.max_parallel as usize {
+        return None;
+    }
+    let draft = Draft::new(run, definition, at);
+    let heads = run.desk.queues.iter().filter_map(|(lane, queue)| {
+        let (order, agent) = queue.first_key_value()?;
+        Some((*order, agent, readiness(&draft, lane, agent)))
+    });
+    let ready = heads.filter(|(.., readiness)| *readiness != Readiness::Blocked);
+    let (_, agent, readiness) = ready.min_by_key(|(order, ..)| *order)?;
+    let turn = run.desk.turns.get(agent)?;
+    Some(match readiness {
+        Readiness::Go(share) => vec![start(turn, share)],
+        Readiness::VisitSpent(budget) => {
+            fail(run.agents.get(agent)?, Failure::VisitBudget { budget })
+        }
+        Readiness::Blocked => return None,
+    })
+}
+
+#[derive(PartialEq, Eq)]
+enum Readiness {
+    Go(Option<Micros>),
+    VisitSpent(Micros),
+    Blocked,
+}
+
+fn readiness(draft: &Draft<'_>, lane: &Lane, agent: &AgentId) -> Readiness {
+    let Lane::Prompt(backend) = lane else { return Readiness::Go(None) };
+    if draft.run.desk.holds.contains_key(backend) {
+        return Readiness::Blocked;
+    }
+    let left = visit_left(draft, agent, Micros::ZERO);
+    if left == Some(Micros::ZERO) {
+        return Readiness::VisitSpent(visit_budget(draft, agent));
+    }
+    match share(draft.run, left) {
+        Share::Unlimited => Readiness::Go(None),
+        Share::Of(amount) => Readiness::Go(Some(amount)),
+        Share::Wait | Share::Nothing => Readiness::Blocked,
+    }
+}
+
+fn visit_budget(draft: &Draft<'_>, agent: &AgentId) -> Micros {
+    let agent = draft.run.agents.get(agent);
+    let state = agent.and_then(|agent| draft.state(&agent.visit.state));
+    state.and_then(|state| state.front.budget).unwrap_or_default()
+}
+
+fn start(turn: &Turn, share: Option<Micros>) -> Event {
+    Event::TurnStarted {
+        turn: turn.id.clone(),
+        attempt: turn.attempt + 1,
+        share,
+        plan: turn.next_plan(),
+    }
+}
+
+/// Nothing is in flight and nothing can start: either time or a person has to act, or it is over.
+fn nothing_can_go_on(run: &Run) -> Option<Vec<Event>> {
+    let desk = &run.desk;
+    let waiting = |wanted: fn(&Hold) -> bool| {
+        desk.queues.keys().any(|lane| match lane {
+            Lane::Script => false,
+            Lane::Prompt(backend) => desk.holds.get(backend).is_some_and(wanted),
+        })
+    };
+    let quota = waiting(|hold| matches!(hold, Hold::Quota { .. }));
+    let auth = waiting(|hold| matches!(hold, Hold::Auth { .. }));
+    let unpaid = desk.queues.keys().any(|lane| match lane {
+        Lane::Script => false,
+        Lane::Prompt(backend) => !desk.holds.contains_key(backend),
+    });
+    if !desk.retries.is_empty() || (quota && !run.settings.no_wait) {
+        return None;
+    }
+    Some(if unpaid {
+        end(Ending::OverBudget)
+    } else if auth || !desk.asks.is_empty() {
+        end(Ending::NeedsPerson)
+    } else if quota {
+        end(Ending::NoQuota)
+    } else if let Some(oldest) = run.held.front().and_then(|id| run.agents.get(id)) {
+        fail(oldest, Failure::HeldForGood { limit: run.settings.max_agents })
+    } else if run.failed.is_empty() {
+        end(Ending::Completed)
+    } else {
+        end(Ending::Failed)
+    })
+}

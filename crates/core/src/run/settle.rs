@@ -1,0 +1,288 @@
+//! A turn is over: what it costs, and what it leads to.
+
+use crate::budget::{Charge, Micros};
+use crate::desk::share::charge;
+use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff::backoff};
+use crate::failure::{Failure, TurnFailure};
+use crate::ids::{SessionId, TurnId};
+use crate::machine::moves::{self, Blocked, Mover};
+use crate::machine::{Agent, Session, SessionPlan};
+use crate::protocol::{Fault, Tag};
+use crate::time::{Span, Timestamp};
+use crate::workflow::{Definition, OnDenied};
+
+use super::decide::{Refusal, visit_left};
+use super::draft::Draft;
+use super::event::{Event, Hold, Warning};
+use super::input::{Finished, Interruption, Outcome};
+use super::settings::OnLostSession;
+use super::state::Run;
+
+/// Interruptions by crashes, in a row and without progress, after which an agent fails.
+pub const MOST_CRASHES: u32 = 5;
+/// How often a usage limit of unknown length is looked at.
+const PROBE: Span = Span::minutes(15);
+/// A limit that ends earlier than this from now is not believed.
+const SHORTEST_HOLD: Span = Span::seconds(30);
+
+/// The turn that ended, and what it is charged.
+struct Ended<'a> {
+    turn: &'a Turn,
+    agent: &'a Agent,
+    charge: Charge,
+}
+
+pub(super) fn settled(
+    run: &Run,
+    definition: &Definition,
+    at: Timestamp,
+    (id, attempt): (&TurnId, u32),
+    outcome: &Outcome,
+) -> Result<Vec<Event>, Refusal> {
+    let fenced = || Refusal::Fenced { turn: id.clone(), attempt };
+    let turn = run.desk.turns.get(&id.agent).ok_or_else(fenced)?;
+    let agent = run.agents.get(&id.agent).ok_or_else(fenced)?;
+    let TurnPhase::Running { share } = turn.phase else { return Err(fenced()) };
+    if turn.id != *id || turn.attempt != attempt {
+        return Err(fenced());
+    }
+    let cost = match outcome {
+        Outcome::Finished(finished) => finished.cost,
+        Outcome::Capped { cost }
+        | Outcome::Failed { cost, .. }
+        | Outcome::Interrupted { cost, .. } => *cost,
+    };
+    let ended = Ended { turn, agent, charge: charge(run, cost, share) };
+    let mut draft = Draft::new(run, definition, at);
+    match outcome {
+        Outcome::Finished(outcome) => finished(&mut draft, &ended, outcome),
+        Outcome::Capped { .. } => capped(&mut draft, &ended),
+        Outcome::Failed { failure, .. } => failed(&mut draft, &ended, failure),
+        Outcome::Interrupted { by, progressed, .. } => {
+            interrupted(&mut draft, &ended, *by, *progressed);
+        }
+    }
+    threshold(&mut draft, ended.charge.amount);
+    Ok(draft.events)
+}
+
+fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
+    let Ended { turn, agent, charge } = *ended;
+    let session = session_after(turn, agent, outcome.session.as_ref());
+    draft.push(Event::TurnSettled {
+        turn: turn.id.clone(),
+        attempt: turn.attempt,
+        charge,
+        session: session.clone(),
+    });
+    warn(draft, agent, outcome);
+    let mover = Mover { agent, session: &session, directories: &outcome.directories };
+    let read = read(draft, agent, outcome);
+    let tags = match read {
+        Ok(tags) => tags,
+        Err(Stop::Fault(fault)) => return remind(draft, ended, &session, fault, &outcome.stderr),
+        Err(Stop::Failure(failure)) => return fail(draft, agent, failure),
+    };
+    match moves::take(draft, mover, &tags) {
+        Ok(()) => {}
+        Err(Blocked::Fault(fault)) => remind(draft, ended, &session, fault, &outcome.stderr),
+        Err(Blocked::Failed(failure)) => {
+            let (agent, kept) = (agent.id.clone(), Some(mover.keep(&tags)));
+            draft.push(Event::AgentFailed { agent, failure, kept });
+        }
+        Err(Blocked::Held) => {
+            let (agent, kept) = (agent.id.clone(), mover.keep(&tags));
+            draft.push(Event::AgentHeld { agent, kept });
+        }
+    }
+}
+
+enum Stop {
+    Fault(Fault),
+    Failure(Failure),
+}
+
+/// The transition that the text holds, unless a denied tool stands in its way.
+fn read(draft: &Draft<'_>, agent: &Agent, outcome: &Finished) -> Result<Vec<Tag>, Stop> {
+    let Some(state) = draft.state(&agent.visit.state) else {
+        return moves::transition(&outcome.reading, &crate::workflow::Policy::default())
+            .map_err(Stop::Fault);
+    };
+    if !outcome.denied.is_empty() {
+        let tools = outcome.denied.clone();
+        match state.front.on_denied {
+            OnDenied::Warn => {}
+            OnDenied::Remind => return Err(Stop::Fault(Fault::Denied { tools })),
+            OnDenied::Fail => return Err(Stop::Failure(Failure::Denied { tools })),
+        }
+    }
+    moves::transition(&outcome.reading, &state.front.policy).map_err(Stop::Fault)
+}
+
+/// The conversation that an agent has after a turn; scripts leave it as it was.
+fn session_after(turn: &Turn, agent: &Agent, reported: Option<&SessionId>) -> Session {
+    match turn.current.as_ref().and_then(SessionPlan::session) {
+        None => agent.session.clone(),
+        Some(planned) => Session::At(reported.unwrap_or(planned).clone()),
+    }
+}
+
+fn warn(draft: &mut Draft<'_>, agent: &Agent, outcome: &Finished) {
+    let reading = &outcome.reading;
+    let mut warnings = outcome.warnings.clone();
+    if !reading.tags.is_empty() {
+        warnings.extend(reading.malformed.iter().cloned().map(Warning::MalformedTag));
+    }
+    warnings.extend(reading.unknown_attributes.iter().map(|(tag, name)| {
+        Warning::UnknownAttribute { tag: *tag, name: name.clone() }
+    }));
+    warnings.extend(outcome.denied.iter().cloned().map(|tool| Warning::ToolDenied { tool }));
+    for warning in warnings {
+        draft.warn(&agent.id, warning);
+    }
+}
+
+/// The agent is told what was wrong, while it has reminders and its visit has money; scripts never.
+fn remind(
+    draft: &mut Draft<'_>,
+    ended: &Ended<'_>,
+    session: &Session,
+    fault: Fault,
+    stderr: &str,
+) {
+    let Ended { turn, agent, charge } = *ended;
+    if turn.lane == Lane::Script || agent.visit.reminders >= draft.run.settings.reminders {
+        return fail(draft, agent, Failure::Protocol { fault, stderr: stderr.to_owned() });
+    }
+    if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
+        return fail(draft, agent, Failure::VisitBudget { budget });
+    }
+    draft.push(Event::Reminded {
+        agent: agent.id.clone(),
+        fault: fault.clone(),
+        reminder: agent.visit.reminders + 1,
+    });
+    let id = TurnId { turn: turn.id.turn + 1, ..turn.id.clone() };
+    let plan = draft.plan(&id, &turn.lane, session);
+    draft.queue(id, turn.lane.clone(), Prompt::Reminder(fault), plan, turn.order);
+}
+
+fn capped(draft: &mut Draft<'_>, ended: &Ended<'_>) {
+    let Ended { turn, charge, .. } = *ended;
+    let attempt = turn.attempt;
+    draft.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge });
+    again(draft, ended, Notice::NewShare);
+}
+
+/// The same turn waits once more, unless its visit has no money left.
+fn again(draft: &mut Draft<'_>, ended: &Ended<'_>, notice: Notice) {
+    match out_of_visit_budget(draft, ended.agent, ended.charge.amount) {
+        Some(budget) => fail(draft, ended.agent, Failure::VisitBudget { budget }),
+        None => draft.requeue(&ended.turn.id, notice),
+    }
+}
+
+fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
+    let Ended { turn, agent, charge } = *ended;
+    draft.push(Event::TurnFailed {
+        turn: turn.id.clone(),
+        attempt: turn.attempt,
+        charge,
+        failure: failure.clone(),
+    });
+    let Lane::Prompt(backend) = &turn.lane else {
+        return fail(draft, agent, Failure::Turn(failure.clone()));
+    };
+    match failure {
+        TurnFailure::Transient { .. } | TurnFailure::Timeout { .. } => retry(draft, ended, failure),
+        TurnFailure::Quota { until, why } => {
+            let soonest = draft.at + SHORTEST_HOLD;
+            let until = until.unwrap_or(draft.at + PROBE).max(soonest);
+            let hold = Hold::Quota { until, why: why.clone() };
+            draft.push(Event::BackendHeld { backend: backend.clone(), hold });
+            again(draft, ended, Notice::Retried);
+        }
+        TurnFailure::Auth { why } => {
+            let hold = Hold::Auth { why: why.clone() };
+            draft.push(Event::BackendHeld { backend: backend.clone(), hold });
+            again(draft, ended, Notice::Retried);
+        }
+        TurnFailure::LostSession { session } => lost(draft, ended, session),
+        TurnFailure::Task { .. }
+        | TurnFailure::Script { .. }
+        | TurnFailure::OutputTooLarge { .. }
+        | TurnFailure::NotStarted { .. } => fail(draft, agent, Failure::Turn(failure.clone())),
+    }
+}
+
+fn retry(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
+    let Ended { turn, agent, charge } = *ended;
+    if agent.visit.retries >= draft.run.settings.retries {
+        return fail(draft, agent, Failure::Turn(failure.clone()));
+    }
+    if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
+        return fail(draft, agent, Failure::VisitBudget { budget });
+    }
+    let retry = agent.visit.retries + 1;
+    let until = draft.at + backoff(&turn.id, turn.attempt, retry);
+    draft.push(Event::RetryAt { turn: turn.id.clone(), until, retry });
+}
+
+/// Never silently fresh: either the agent fails, or the journal says what was lost.
+fn lost(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &SessionId) {
+    let Ended { turn, agent, .. } = *ended;
+    match draft.run.settings.on_lost_session {
+        OnLostSession::Fail => {
+            let session = session.clone();
+            fail(draft, agent, Failure::Turn(TurnFailure::LostSession { session }));
+        }
+        OnLostSession::Fresh => {
+            let plan = SessionPlan::Fresh(turn.id.session(&draft.run.nonce, turn.attempt));
+            let (id, lost) = (turn.id.clone(), session.clone());
+            draft.push(Event::SessionLost { turn: id, lost, plan });
+            again(draft, ended, Notice::SessionLost);
+        }
+    }
+}
+
+/// A turn that was cut off waits for a resume; crashes without any progress are counted.
+fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progressed: bool) {
+    let Ended { turn, agent, charge } = *ended;
+    let crashes = match by {
+        _ if progressed => 0,
+        Interruption::Crash => turn.crashes + 1,
+        Interruption::Stop => turn.crashes,
+    };
+    draft.push(Event::TurnInterrupted {
+        turn: turn.id.clone(),
+        attempt: turn.attempt,
+        charge,
+        by,
+        crashes,
+    });
+    if crashes >= MOST_CRASHES {
+        fail(draft, agent, Failure::Crashes { count: crashes });
+    }
+}
+
+fn fail(draft: &mut Draft<'_>, agent: &Agent, failure: Failure) {
+    draft.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
+}
+
+/// The budget of the visit, when nothing is left of it.
+fn out_of_visit_budget(draft: &Draft<'_>, agent: &Agent, charged: Micros) -> Option<Micros> {
+    let left = visit_left(draft, &agent.id, charged)?;
+    let budget = draft.state(&agent.visit.state)?.front.budget?;
+    (left == Micros::ZERO).then_some(budget)
+}
+
+/// Half, four fifths and nearly all of the cap are worth a word each.
+fn threshold(draft: &mut Draft<'_>, charged: Micros) {
+    let Some(cap) = draft.run.settings.budget.filter(|cap| *cap > Micros::ZERO) else { return };
+    let spent = draft.run.spent.plus(charged);
+    let percent = u128::from(spent.0) * 100 / u128::from(cap.0);
+    let reached = [95, 80, 50].into_iter().find(|limit| percent >= u128::from(*limit));
+    if let Some(percent) = reached.filter(|percent| *percent > draft.run.warned) {
+        draft.push(Event::Warned { agent: None, warning: Warning::Spent { percent } });
+    }
+}

@@ -1,0 +1,94 @@
+//! What a run no longer holds, for those who ask: results, and where the money went.
+
+use std::collections::BTreeMap;
+
+use crate::budget::{Charge, Micros};
+use crate::ids::{AgentId, StateName, TurnId};
+use crate::run::Event;
+use crate::time::Timestamp;
+use crate::value::Value;
+
+/// A fold of everything that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ledger {
+    /// When the run started.
+    pub started_at: Timestamp,
+    /// When something last happened.
+    pub updated_at: Timestamp,
+    /// The result of every agent that ended.
+    pub results: BTreeMap<AgentId, Value>,
+    /// How many workers every agent has forked, those that ended included.
+    pub forks: BTreeMap<AgentId, u32>,
+    /// Turns and money by state.
+    pub states: BTreeMap<StateName, Spending>,
+    /// Turns that were settled, and what they cost.
+    pub settled: Spending,
+    /// Tools that clients denied, with how often.
+    pub denied: BTreeMap<String, u32>,
+    current: BTreeMap<AgentId, StateName>,
+}
+
+/// Turns, and what they cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spending {
+    /// How many.
+    pub turns: u64,
+    /// How much.
+    pub amount: Micros,
+}
+
+impl Spending {
+    fn add(&mut self, amount: Micros) {
+        self.turns += 1;
+        self.amount = self.amount.plus(amount);
+    }
+}
+
+impl Ledger {
+    /// Folds one event in.
+    pub fn note(&mut self, at: Timestamp, event: &Event) {
+        self.updated_at = at;
+        if let Event::RunStarted(_) = event {
+            self.started_at = at;
+        } else if let Event::VisitEntered { agent, state, .. } = event {
+            self.current.insert(agent.clone(), state.clone());
+        } else if let Event::Moved { agent, forks, .. } = event
+            && *forks > 0
+        {
+            self.forks.insert(agent.clone(), *forks);
+        } else if let Event::AgentEnded { agent, result } = event {
+            self.current.remove(agent);
+            self.results.insert(agent.clone(), result.clone());
+        } else if let Event::Warned { warning, .. } = event {
+            if let crate::run::event::Warning::ToolDenied { tool } = warning {
+                *self.denied.entry(tool.clone()).or_default() += 1;
+            }
+        } else {
+            self.count(event);
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        if let Event::TurnSettled { turn, charge, .. } = event {
+            self.settled.add(charge.amount);
+            self.charge(turn, *charge);
+        } else if let Event::TurnContinues { turn, charge, .. }
+        | Event::TurnFailed { turn, charge, .. }
+        | Event::TurnInterrupted { turn, charge, .. } = event
+        {
+            self.charge(turn, *charge);
+        }
+    }
+
+    fn charge(&mut self, turn: &TurnId, charge: Charge) {
+        if let Some(state) = self.current.get(&turn.agent) {
+            self.states.entry(state.clone()).or_default().add(charge.amount);
+        }
+    }
+
+    /// The state that took most of the money, and how much.
+    pub fn dearest(&self) -> Option<(&StateName, Micros)> {
+        let paid = self.states.iter().filter(|(_, spending)| spending.amount > Micros::ZERO);
+        paid.map(|(state, spending)| (state, spending.amount)).max_by_key(|(_, amount)| *amount)
+    }
+}

@@ -1,0 +1,176 @@
+//! Where a run is: derived from its journal and its owner, never a stored word that can lie.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::ids::RunId;
+use crate::run::event::{Ending, Hold};
+use crate::run::{Phase, Run};
+use crate::time::Timestamp;
+
+/// Whether a process drives the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// It does.
+    Alive,
+    /// None does.
+    Gone,
+}
+
+/// Where a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// A process drives it.
+    Running,
+    /// Every live agent waits.
+    Waiting(Waiting),
+    /// All agents ended well.
+    Completed,
+    /// An agent failed, and none is left.
+    Failed,
+    /// Nothing is left to spend.
+    OverBudget,
+    /// Ended for good.
+    Cancelled,
+    /// Stopped on request.
+    Stopped,
+    /// Its process is gone.
+    Interrupted,
+}
+
+/// What a run waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// A usage limit, until then.
+    Quota(Option<Timestamp>),
+    /// A person: a login, a question.
+    Person,
+    /// The next try of a turn that failed.
+    Retry(Timestamp),
+}
+
+impl Status {
+    /// The word for it, everywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting(_) => "waiting",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::OverBudget => "over_budget",
+            Self::Cancelled => "cancelled",
+            Self::Stopped => "stopped",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// The exit code of a process that ends with the run in this status.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Running | Self::Completed => 0,
+            Self::Failed => 1,
+            Self::Waiting(Waiting::Person) => 3,
+            Self::Waiting(Waiting::Quota(_) | Waiting::Retry(_)) => 4,
+            Self::OverBudget => 5,
+            Self::Cancelled => 8,
+            Self::Stopped | Self::Interrupted => 130,
+        }
+    }
+
+    /// Whether `resume` has anything to do.
+    pub const fn is_unfinished(self) -> bool {
+        !matches!(self, Self::Completed | Self::Cancelled)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Where the run is.
+pub fn status(run: &Run, owner: Owner) -> Status {
+    match (run.phase, owner) {
+        (Phase::Ended(ending), _) => ended(run, ending),
+        (Phase::Open, Owner::Alive) if run.desk.in_flight.is_empty() => waiting(run),
+        (Phase::Unborn | Phase::Open | Phase::Stopping(_), Owner::Alive) => Status::Running,
+        (Phase::Unborn | Phase::Open | Phase::Stopping(_), Owner::Gone) => Status::Interrupted,
+    }
+}
+
+fn ended(run: &Run, ending: Ending) -> Status {
+    match ending {
+        Ending::Completed => Status::Completed,
+        Ending::Failed => Status::Failed,
+        Ending::OverBudget => Status::OverBudget,
+        Ending::Stopped => Status::Stopped,
+        Ending::Cancelled => Status::Cancelled,
+        Ending::NeedsPerson => Status::Waiting(Waiting::Person),
+        Ending::NoQuota => Status::Waiting(Waiting::Quota(quota(run))),
+    }
+}
+
+fn waiting(run: &Run) -> Status {
+    if let Some((until, _)) = run.desk.retries.first() {
+        Status::Waiting(Waiting::Retry(*until))
+    } else if let Some(until) = quota(run) {
+        Status::Waiting(Waiting::Quota(Some(until)))
+    } else if !run.desk.asks.is_empty() || !run.desk.holds.is_empty() {
+        Status::Waiting(Waiting::Person)
+    } else {
+        Status::Running
+    }
+}
+
+fn quota(run: &Run) -> Option<Timestamp> {
+    let until = run.desk.holds.values().filter_map(|hold| match hold {
+        Hold::Quota { until, .. } => Some(*until),
+        Hold::Auth { .. } => None,
+    });
+    until.min()
+}
+
+/// A command that leads out of a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// Look at it, or wait for it.
+    Wait,
+    /// See what came out.
+    Show,
+    /// Go on.
+    Resume,
+    /// Go on with more money.
+    ResumeWithBudget,
+    /// Begin anew.
+    Run,
+}
+
+impl Command {
+    /// The command line for this run.
+    pub fn line(self, run: &RunId, workflow: &str) -> String {
+        match self {
+            Self::Wait => format!("raymond stop {run}"),
+            Self::Show => format!("raymond show {run}"),
+            Self::Resume => format!("raymond resume {run}"),
+            Self::ResumeWithBudget => format!("raymond resume {run} --budget USD"),
+            Self::Run => format!("raymond run {workflow}"),
+        }
+    }
+}
+
+/// Every status has a way out of it.
+pub const fn way_out(status: Status) -> Command {
+    match status {
+        Status::Running => Command::Wait,
+        Status::Completed => Command::Show,
+        Status::Waiting(_) | Status::Failed | Status::Stopped | Status::Interrupted => {
+            Command::Resume
+        }
+        Status::OverBudget => Command::ResumeWithBudget,
+        Status::Cancelled => Command::Run,
+    }
+}

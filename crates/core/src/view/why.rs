@@ -1,0 +1,98 @@
+//! One sentence: why a run is where it is.
+
+use crate::desk::{Lane, Phase as TurnPhase};
+use crate::ids::AgentId;
+use crate::machine::{Agent, Standing};
+use crate::run::event::Hold;
+use crate::run::{Phase, Run};
+
+use super::status::{Status, Waiting};
+
+/// The cause of a status, in one sentence without a full stop.
+pub fn why(run: &Run, status: Status) -> String {
+    match status {
+        Status::Running => running(run),
+        Status::Waiting(waiting) => waits(run, waiting),
+        Status::Completed => {
+            let s = if run.ended == 1 { "agent" } else { "agents" };
+            format!("{} {s} ended with a result", run.ended)
+        }
+        Status::Failed => failed(run),
+        Status::OverBudget => over_budget(run),
+        Status::Cancelled => "somebody cancelled it; it cannot be resumed".to_owned(),
+        Status::Stopped => format!("somebody stopped it; {} agent(s) can go on", run.live),
+        Status::Interrupted => interrupted(run),
+    }
+}
+
+fn running(run: &Run) -> String {
+    let mut agents = run.desk.in_flight.iter().filter_map(|id| run.agents.get(id));
+    let Some(first) = agents.next() else { return "it is about to go on".to_owned() };
+    let others = agents.count();
+    let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+    let stopping = match run.phase {
+        Phase::Stopping(_) => ", and it was asked to end",
+        Phase::Unborn | Phase::Open | Phase::Ended(_) => "",
+    };
+    format!("{} is in turn {} of {}{more}{stopping}", first.id, first.visit.turn, first.visit.state)
+}
+
+fn waits(run: &Run, waiting: Waiting) -> String {
+    let hold = run.desk.holds.iter().next();
+    match (waiting, hold) {
+        (Waiting::Retry(_), _) => match run.desk.retries.first() {
+            Some((_, agent)) => format!("{agent} tries its failed turn again soon"),
+            None => "a failed turn is tried again soon".to_owned(),
+        },
+        (_, Some((backend, Hold::Quota { why, .. }))) => {
+            format!("the usage limit of {backend} is reached: {why}")
+        }
+        (_, Some((backend, Hold::Auth { why }))) => {
+            format!("{backend} needs a person to log in: {why}")
+        }
+        (Waiting::Person, None) => "a question is open".to_owned(),
+        (Waiting::Quota(_), None) => "a usage limit was reached".to_owned(),
+    }
+}
+
+fn failed(run: &Run) -> String {
+    let reason = |id: &AgentId| match run.agents.get(id) {
+        Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
+            format!("{id} failed at {}: {failure}", visit.state)
+        }
+        _ => format!("{id} failed"),
+    };
+    let mut failed = run.failed.iter();
+    match failed.next() {
+        None => "an agent failed".to_owned(),
+        Some(first) => {
+            let others = failed.count();
+            let more = if others > 0 { format!("; {others} more failed") } else { String::new() };
+            format!("{}{more}", reason(first))
+        }
+    }
+}
+
+fn over_budget(run: &Run) -> String {
+    let cap = run.settings.budget.unwrap_or_default();
+    let queued: usize = run
+        .desk
+        .queues
+        .iter()
+        .filter(|(lane, _)| **lane != Lane::Script)
+        .map(|(_, queue)| queue.len())
+        .sum();
+    format!(
+        "{} of the {cap} cap is spent, and {queued} paid turn(s) wait; their transitions are kept",
+        run.spent
+    )
+}
+
+fn interrupted(run: &Run) -> String {
+    let cut = run.desk.turns.values();
+    let cut = cut.filter(|turn| matches!(turn.phase, TurnPhase::Running { .. })).count();
+    match cut {
+        0 => "its process is gone; no turn was in flight".to_owned(),
+        n => format!("its process is gone with {n} turn(s) in flight"),
+    }
+}

@@ -1,0 +1,80 @@
+//! A journal's lines as a run: recovery and every screen go through here.
+
+use raymond_core::run::{Header, Record, Run, apply, record};
+use raymond_core::view::Ledger;
+
+use crate::driver::Head;
+
+/// Why a journal is not a run.
+#[derive(Debug, thiserror::Error)]
+pub enum FoldError {
+    /// The first line is not that of a journal of ours.
+    #[error("this is not a journal of a run: {0}")]
+    Foreign(String),
+    /// It was written by a later release.
+    #[error(
+        "the journal has format {0}, and this release reads up to {format}",
+        format = record::FORMAT
+    )]
+    Newer(u32),
+    /// A line whose sum is right cannot be read.
+    #[error("record {seq} cannot be read: {why}")]
+    Unreadable {
+        /// Its number.
+        seq: u64,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// Reads the first line of a journal.
+pub fn header(line: &[u8]) -> Result<Header, FoldError> {
+    #[derive(serde::Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    let foreign = |error: serde_json::Error| FoldError::Foreign(error.to_string());
+    // The format first: a later header may have another shape.
+    let Format { format } = serde_json::from_slice(line).map_err(foreign)?;
+    if format > record::FORMAT {
+        return Err(FoldError::Newer(format));
+    }
+    serde_json::from_slice(line).map_err(foreign)
+}
+
+/// Reads one record, which has to be number `seq`.
+pub fn record(line: &[u8], seq: u64) -> Result<Record, FoldError> {
+    let unreadable = |why: String| FoldError::Unreadable { seq, why };
+    let record: Record =
+        serde_json::from_slice(line).map_err(|error| unreadable(error.to_string()))?;
+    if record.seq != seq {
+        return Err(unreadable(format!("it says that it is number {}", record.seq)));
+    }
+    Ok(record)
+}
+
+impl Head {
+    /// A run of which nothing has been recorded.
+    pub fn unborn() -> Self {
+        Self { run: Run::default(), ledger: Ledger::default(), seq: 0 }
+    }
+
+    /// Folds the next record in.
+    pub fn fold(&mut self, record: &Record) {
+        self.seq = record.seq;
+        for event in record.steps.iter().flat_map(|step| &step.events) {
+            apply(&mut self.run, event);
+            self.ledger.note(record.at, event);
+        }
+    }
+
+    /// Folds all of a journal's records.
+    pub fn of<'l>(lines: impl IntoIterator<Item = &'l [u8]>) -> Result<Self, FoldError> {
+        let mut head = Self::unborn();
+        for line in lines {
+            let record = record(line, head.seq + 1)?;
+            head.fold(&record);
+        }
+        Ok(head)
+    }
+}

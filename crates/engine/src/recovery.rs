@@ -1,0 +1,61 @@
+//! What became of the turns that were in flight when the last owner went away.
+//!
+//! The order matters: the lock is held; whatever was left running is ended or adopted; a complete
+//! outcome that was found is the outcome; everything else was interrupted. All of it, and the
+//! resume itself, is one batch: a crash in the middle of a recovery leaves nothing half done.
+
+use raymond_core::budget::Cost;
+use raymond_core::desk::{Lane, Turn};
+use raymond_core::run::effect::in_flight;
+use raymond_core::run::input::{Interruption, Outcome, Resume};
+use raymond_core::run::{Input, Run, Settings};
+
+/// What a look for a turn in flight found.
+#[derive(Debug)]
+pub enum Attached {
+    /// It still runs, and its outcome will arrive.
+    Running,
+    /// It had finished; this is its outcome.
+    Finished(Outcome),
+    /// It is gone.
+    Absent {
+        /// Whether it had written anything new.
+        progressed: bool,
+    },
+}
+
+/// What a recovery reports about each turn in flight.
+pub fn reports(run: &Run, mut attach: impl FnMut(&Turn) -> Attached) -> Vec<Input> {
+    in_flight(run)
+        .filter_map(|turn| {
+            let outcome = match attach(turn) {
+                Attached::Running => return None,
+                Attached::Finished(outcome) => outcome,
+                Attached::Absent { progressed } => Outcome::Interrupted {
+                    by: Interruption::Crash,
+                    cost: cost_of_an_absent(turn),
+                    progressed,
+                },
+            };
+            Some(Input::Settled { turn: turn.id.clone(), attempt: turn.attempt, outcome })
+        })
+        .collect()
+}
+
+/// Everything that a new owner has to say first.
+pub fn inputs(
+    run: &Run,
+    settings: Settings,
+    attach: impl FnMut(&Turn) -> Attached,
+) -> Vec<Input> {
+    let mut inputs = reports(run, attach);
+    inputs.push(Input::Resume(Box::new(Resume { settings })));
+    inputs
+}
+
+fn cost_of_an_absent(turn: &Turn) -> Cost {
+    match turn.lane {
+        Lane::Script => Cost::Free,
+        Lane::Prompt(_) => Cost::Unknown,
+    }
+}

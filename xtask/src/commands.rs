@@ -1,0 +1,43 @@
+//! The one place of this task runner that starts programs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+/// The top of the checkout.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// A program, to be run at the top of the checkout.
+#[expect(clippy::disallowed_methods, reason = "the task runner is not part of the product")]
+pub(crate) fn program(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(root()).stdin(Stdio::null());
+    command
+}
+
+/// Cargo, the one that runs us.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let mut command = program(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
+    command.args(arguments);
+    command
+}
+
+/// Runs it, and fails when it fails.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let shown = format!("{command:?}");
+    let status = command.status().with_context(|| format!("could not start {shown}"))?;
+    if !status.success() {
+        bail!("{shown} failed: {status}");
+    }
+    Ok(())
+}
+
+/// Whether it runs and succeeds, silently.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}

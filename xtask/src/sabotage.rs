@@ -1,0 +1,134 @@
+//! Deliberate bugs: each patch is applied in a scratch tree, and the tests must fail there.
+//!
+//! A patch begins with a line `# caught by: ARGUMENTS`, which names the cargo command that catches
+//! it: the whole suite would catch it too, later.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::commands::{cargo, program, root, run, succeeds};
+
+/// One deliberate bug.
+struct Sabotage {
+    name: String,
+    patch: PathBuf,
+    caught_by: Vec<String>,
+}
+
+/// Applies each wanted patch; all of them when none is named.
+#[expect(clippy::print_stderr, reason = "a task runner says what it does")]
+pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
+    let scratch = scratch_tree()?;
+    let mut survivors = Vec::new();
+    let patches = chosen(wanted)?;
+    for patch in &patches {
+        reset(&scratch)?;
+        let caught = caught(patch, &scratch)?;
+        eprintln!("{} {}", if caught { "caught  " } else { "MISSED  " }, patch.name);
+        if !caught {
+            survivors.push(patch.name.clone());
+        }
+    }
+    reset(&scratch)?;
+    if !survivors.is_empty() {
+        bail!("no test noticed: {}", survivors.join(", "));
+    }
+    eprintln!("{} of {} deliberate bugs were caught", patches.len(), patches.len());
+    Ok(())
+}
+
+fn chosen(wanted: &[&str]) -> Result<Vec<Sabotage>> {
+    let all = all()?;
+    if let ["--rotate", count] = wanted {
+        let count: usize = count.parse().context("--rotate takes a number")?;
+        let turn = rotation()? * count;
+        let n = all.len();
+        return Ok(all.into_iter().cycle_from(turn % n).take(count.min(n)).collect());
+    }
+    if let Some(unknown) = wanted.iter().find(|name| all.iter().all(|s| s.name != **name)) {
+        bail!("there is no patch {unknown:?} in tests/sabotage");
+    }
+    Ok(all.into_iter().filter(|s| wanted.is_empty() || wanted.contains(&s.name.as_str())).collect())
+}
+
+/// A number that differs from commit to commit, so that all patches have their turn.
+fn rotation() -> Result<usize> {
+    let output = program("git").args(["rev-list", "--count", "HEAD"]).output()?;
+    let count = String::from_utf8_lossy(&output.stdout);
+    Ok(count.trim().parse().unwrap_or(0))
+}
+
+trait CycleFrom: Sized {
+    fn cycle_from(self, first: usize) -> impl Iterator<Item = Sabotage>;
+}
+
+impl CycleFrom for std::vec::IntoIter<Sabotage> {
+    fn cycle_from(self, first: usize) -> impl Iterator<Item = Sabotage> {
+        let mut all: Vec<Sabotage> = self.collect();
+        all.rotate_left(first);
+        all.into_iter()
+    }
+}
+
+fn all() -> Result<Vec<Sabotage>> {
+    let folder = root().join("tests/sabotage");
+    let mut patches = Vec::new();
+    for entry in fs::read_dir(&folder).context("reading tests/sabotage")? {
+        let patch = entry?.path();
+        if patch.extension().is_some_and(|extension| extension == "patch") {
+            patches.push(parse(patch)?);
+        }
+    }
+    patches.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(patches)
+}
+
+fn parse(patch: PathBuf) -> Result<Sabotage> {
+    let text = fs::read_to_string(&patch)?;
+    let first = text.lines().next().unwrap_or_default();
+    let Some(arguments) = first.strip_prefix("# caught by: ") else {
+        bail!("{} does not begin with `# caught by: `", patch.display());
+    };
+    let caught_by = arguments.split_whitespace().map(str::to_owned).collect();
+    let name = patch.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Sabotage { name, patch, caught_by })
+}
+
+/// A copy of the checkout with a target folder of its own, which stays warm.
+fn scratch_tree() -> Result<PathBuf> {
+    let scratch = root().join("target/sabotage/tree");
+    fs::create_dir_all(&scratch)?;
+    Ok(scratch)
+}
+
+/// Makes the scratch tree equal to the checkout. Only files that differ are touched.
+fn reset(scratch: &Path) -> Result<()> {
+    let listed = program("git").args(["ls-files", "-co", "--exclude-standard"]).output()?;
+    for name in String::from_utf8_lossy(&listed.stdout).lines() {
+        let (from, to) = (root().join(name), scratch.join(name));
+        let Ok(content) = fs::read(&from) else { continue };
+        if fs::read(&to).ok().as_ref() != Some(&content) {
+            fs::create_dir_all(to.parent().unwrap_or(scratch))?;
+            fs::write(&to, content)?;
+        }
+    }
+    Ok(())
+}
+
+fn caught(sabotage: &Sabotage, scratch: &Path) -> Result<bool> {
+    let mut apply = program("patch");
+    apply.current_dir(scratch).args(["-p1", "--batch", "--silent", "-i"]).arg(&sabotage.patch);
+    run(&mut apply).with_context(|| format!("{} no longer applies", sabotage.name))?;
+    let target = root().join("target/sabotage/target");
+    let mut build = cargo(&["build", "--workspace", "--tests", "-q"]);
+    build.current_dir(scratch).env("CARGO_TARGET_DIR", &target);
+    if !succeeds(&mut build) {
+        bail!("{} does not compile: it proves nothing", sabotage.name);
+    }
+    let arguments: Vec<&str> = sabotage.caught_by.iter().map(String::as_str).collect();
+    let mut suite = cargo(&arguments);
+    suite.current_dir(scratch).env("CARGO_TARGET_DIR", &target);
+    Ok(!succeeds(&mut suite))
+}

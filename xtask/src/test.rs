@@ -1,0 +1,72 @@
+//! The lanes of `cargo xtask test`, the fast one first.
+
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+
+use crate::commands::{cargo, program, run, succeeds};
+
+/// A named part of the tests.
+struct Lane {
+    name: &'static str,
+    what: &'static str,
+    run: fn() -> Result<()>,
+}
+
+const LANES: [Lane; 4] = [
+    Lane { name: "rules", what: "every test of the workspace", run: rules },
+    Lane { name: "sweep", what: "a crash at every port call of the corpus", run: sweep },
+    Lane { name: "simulate", what: "100,000 simulated runs", run: simulate },
+    Lane { name: "kill", what: "kill -9 of the real binary", run: kill },
+];
+
+/// Runs the named lanes; all of them when none is named.
+#[expect(clippy::print_stderr, reason = "a task runner says what it does")]
+pub(crate) fn test(wanted: &[&str]) -> Result<()> {
+    if let Some(unknown) = wanted.iter().find(|name| LANES.iter().all(|l| l.name != **name)) {
+        bail!("there is no lane {unknown:?}; there are rules, sweep, simulate and kill");
+    }
+    check_machine()?;
+    for lane in LANES.iter().filter(|l| wanted.is_empty() || wanted.contains(&l.name)) {
+        let begun = Instant::now();
+        eprintln!("==> {}: {}", lane.name, lane.what);
+        (lane.run)()?;
+        eprintln!("==> {} passed in {} s", lane.name, begun.elapsed().as_secs());
+    }
+    Ok(())
+}
+
+/// The tests need nothing but the toolchain and the shell that runs script states.
+fn check_machine() -> Result<()> {
+    if !succeeds(program("bash").args(["-c", "true"])) {
+        bail!("script states need bash, and it is not installed");
+    }
+    Ok(())
+}
+
+fn rules() -> Result<()> {
+    if succeeds(&mut cargo(&["nextest", "--version"])) {
+        run(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
+    } else {
+        run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))?;
+    }
+    run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))
+}
+
+fn simulation(arguments: &[&str]) -> Result<()> {
+    let simulate = ["run", "--profile", "simulation", "-q", "-p", "raymond-testkit", "--bin"];
+    run(cargo(&simulate).args(["simulate", "--"]).args(arguments))
+}
+
+fn sweep() -> Result<()> {
+    simulation(&["sweep"])
+}
+
+fn simulate() -> Result<()> {
+    simulation(&["runs", "100000"])
+}
+
+fn kill() -> Result<()> {
+    run(&mut cargo(&["build", "--release", "-p", "raymond"]))?;
+    run(&mut cargo(&["test", "--release", "-p", "raymond", "--test", "kill", "--", "--ignored"]))
+}
