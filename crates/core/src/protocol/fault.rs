@@ -1,7 +1,10 @@
 //! Why a message could not be taken as a transition.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
+use super::excerpt::excerpt;
 use super::reading::Malformed;
 use super::tag::TagName;
 
@@ -53,4 +56,55 @@ pub enum Fault {
         /// The tools.
         tools: Vec<String>,
     },
+}
+
+/// How much of a foreign text is shown.
+const SHOWN: usize = 80;
+
+/// One line for screens.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTag => f.write_str("no tag"),
+            Self::SeveralTags { tags, count } => {
+                write!(f, "{count} tags where one is due: {}", names(tags, *count))
+            }
+            Self::Malformed(tags) => match tags.split_first() {
+                None => f.write_str("malformed tag"),
+                Some((first, [])) => first.fmt(f),
+                Some((first, others)) => write!(f, "{first} (and {} more)", others.len()),
+            },
+            Self::Unresolved { tag, why, .. } => write!(f, "<{tag}>: {why}"),
+            Self::NextDiffers { states } => {
+                write!(f, "forks go on at different states: {}", states.join(", "))
+            }
+            Self::NoDirectory { tag, cd } => {
+                write!(f, "<{tag}>: no directory {:?}", excerpt(cd, SHOWN))
+            }
+            Self::Forbidden { tag, target: None } => {
+                write!(f, "<{tag}> is not allowed here")
+            }
+            Self::Forbidden {
+                tag,
+                target: Some(target),
+            } => write!(
+                f,
+                "<{tag}> to {:?} is not allowed here",
+                excerpt(target, SHOWN)
+            ),
+            Self::Denied { tools } => write!(f, "tools denied: {}", tools.join(", ")),
+        }
+    }
+}
+
+/// `goto, result, …`: the first few of `count` tags.
+pub(super) fn names(tags: &[TagName], count: usize) -> String {
+    const SHOWN_TAGS: usize = 6;
+    let shown: Vec<&str> = tags
+        .iter()
+        .take(SHOWN_TAGS)
+        .map(|tag| tag.as_str())
+        .collect();
+    let more = if count > shown.len() { ", …" } else { "" };
+    shown.join(", ") + more
 }

@@ -1,1 +1,166 @@
 //! What an agent is told when its message cannot be used.
+//!
+//! A reminder is short: the fault, what to do, the exact tags that are allowed here. It does not
+//! repeat the prompt; the agent reads it in the same session.
+
+use super::allowance::{Allowance, Choice, Route, Routes};
+use super::excerpt::excerpt;
+use super::fault::{Fault, names};
+use super::reading::Malformed;
+use super::tag::TagName;
+
+/// Longer lists of names or tags are cut.
+const MOST_LISTED: usize = 40;
+/// More malformed tags are not explained to the agent.
+const MOST_EXPLAINED: usize = 5;
+/// How much of a foreign text is shown.
+const SHOWN: usize = 80;
+
+/// The text that is sent for `fault` where `allowed` holds.
+pub fn reminder(fault: &Fault, allowed: &Allowance) -> String {
+    format!("{}\n\n{}\n", complaint(fault), instruction(allowed))
+}
+
+fn complaint(fault: &Fault) -> String {
+    match fault {
+        Fault::NoTag => {
+            "Your message holds no transition tag (in code, a tag counts only alone on \
+                         its lines), so the workflow does not know how to go on."
+                .to_owned()
+        }
+        Fault::SeveralTags { tags, count } => format!(
+            "Your message holds {count} transition tags ({}), and only one can be followed. Where \
+             you mean a tag itself, describe it, do not write it.",
+            names(tags, *count)
+        ),
+        Fault::Malformed(tags) => malformed(tags),
+        Fault::Unresolved { tag, why, .. } => {
+            format!("The <{tag}> tag of your message leads nowhere: {why}.")
+        }
+        Fault::NextDiffers { states } => format!(
+            "All fork tags of one message, and the goto tag beside them, must go on at the same \
+             state; yours name {}.",
+            listed(states, " and ")
+        ),
+        Fault::NoDirectory { tag, cd } => format!(
+            "The <{tag}> tag of your message names a directory in `cd` that does not exist: {:?}.",
+            excerpt(cd, SHOWN)
+        ),
+        Fault::Forbidden { tag, target: None } => {
+            format!("The <{tag}> tag of your message is not allowed here.")
+        }
+        Fault::Forbidden {
+            tag,
+            target: Some(target),
+        } => format!(
+            "The <{tag}> tag of your message, with the state {:?}, is not allowed here.",
+            excerpt(target, SHOWN)
+        ),
+        Fault::Denied { tools } => format!(
+            "You were denied these tools: {}. Reach the goal without them, or say what is missing.",
+            listed(tools, ", ")
+        ),
+    }
+}
+
+fn malformed(tags: &[Malformed]) -> String {
+    if let [only] = tags {
+        return format!(
+            "The <{}> tag of your message cannot be read: {}.",
+            only.tag, only.why
+        );
+    }
+    let mut lines = vec!["The tags of your message cannot be read:".to_owned()];
+    let shown = tags.iter().take(MOST_EXPLAINED);
+    lines.extend(shown.map(|each| format!("- <{}>: {}", each.tag, each.why)));
+    if let Some(hidden @ [_, ..]) = tags.get(MOST_EXPLAINED..) {
+        lines.push(format!("- … and {} more", hidden.len()));
+    }
+    lines.join("\n")
+}
+
+fn instruction(allowed: &Allowance) -> String {
+    let routes: Vec<(TagName, &Route)> = allowed.choices.iter().flat_map(routes).collect();
+    let ask = match routes.as_slice() {
+        [] => return "The policy of this state allows no tag: say so, and stop.".to_owned(),
+        [_] => "this tag",
+        [_, _, ..] => "exactly one of these tags",
+    };
+    let tags: Vec<String> = routes
+        .iter()
+        .map(|(tag, route)| written(*tag, route))
+        .collect();
+    let mut parts = vec![
+        format!(
+            "Do not repeat finished work. End your next message with {ask}, written as plain text, \
+             not in code:"
+        ),
+        listed(&tags, "\n"),
+    ];
+    if routes.iter().any(|(tag, _)| *tag == TagName::Fork) {
+        parts.push("Several <fork> tags may stand together if all have the same next.".to_owned());
+    }
+    parts.extend(legend(&routes, &allowed.states));
+    parts.join("\n\n")
+}
+
+/// What the placeholders of the listed tags stand for.
+fn legend(routes: &[(TagName, &Route)], states: &[String]) -> Option<String> {
+    let free = |word, is_free: fn(TagName, &Route) -> bool| {
+        let used = routes.iter().any(|(tag, route)| is_free(*tag, route));
+        used.then_some(word)
+    };
+    let words = [
+        free("STATE", |tag, route| {
+            tag != TagName::Result && route.target.is_none()
+        }),
+        free("RETURN", |tag, route| {
+            matches!(tag, TagName::Call | TagName::Function) && route.then.is_none()
+        }),
+        free("NEXT", |tag, route| {
+            tag == TagName::Fork && route.then.is_none()
+        }),
+    ];
+    let words: Vec<&str> = words.into_iter().flatten().collect();
+    let any = !words.is_empty() && !states.is_empty();
+    any.then(|| format!("{}: one of {}", words.join(", "), listed(states, ", ")))
+}
+
+fn routes(choice: &Choice) -> impl Iterator<Item = (TagName, &Route)> {
+    const ANY: &[Route] = &[Route {
+        target: None,
+        then: None,
+    }];
+    let routes = match (choice.tag, &choice.routes) {
+        (TagName::Result, _) | (_, Routes::Any) => ANY,
+        (_, Routes::Only(routes)) => routes,
+    };
+    routes.iter().map(|route| (choice.tag, route))
+}
+
+/// The tag, exactly as it is to be written, with placeholders for what is free.
+fn written(tag: TagName, route: &Route) -> String {
+    let target = route.target.as_deref().unwrap_or("STATE");
+    match tag {
+        TagName::Goto | TagName::Reset => format!("<{tag}>{target}</{tag}>"),
+        TagName::Call | TagName::Function => {
+            let then = route.then.as_deref().unwrap_or("RETURN");
+            format!("<{tag} return=\"{then}\">{target}</{tag}>")
+        }
+        TagName::Fork => {
+            let then = route.then.as_deref().unwrap_or("NEXT");
+            format!("<fork next=\"{then}\">{target}</fork>")
+        }
+        TagName::Result => "<result>TEXT</result>".to_owned(),
+    }
+}
+
+/// The first of `names`, and how many more there are.
+fn listed(names: &[String], separator: &str) -> String {
+    let shown = &names[..names.len().min(MOST_LISTED)];
+    let text = shown.join(separator);
+    match names.len() - shown.len() {
+        0 => text,
+        more => format!("{text}{separator}… and {more} more"),
+    }
+}

@@ -1,0 +1,50 @@
+//! What an agent is told before its prompt is sent again.
+
+use crate::desk::Notice;
+
+/// One sentence to stand, with a blank line, before the prompt of a continuation.
+pub const fn notice(notice: Notice) -> &'static str {
+    match notice {
+        Notice::Interrupted => {
+            "Your work on the task below was interrupted: check what is already done, then go on."
+        }
+        Notice::Retried => {
+            "Your last turn on the task below failed for a technical reason: \
+             check what is already done, then go on."
+        }
+        Notice::NewShare => {
+            "Your last turn on the task below was stopped at its spending limit, which is now \
+             renewed: check what is already done, then go on."
+        }
+        Notice::Revived => {
+            "Your work on the task below had failed and is now resumed: \
+             check what is already done, and what has changed, then go on."
+        }
+        Notice::SessionLost => {
+            "An earlier conversation about the task below was lost, and this one knows nothing of \
+             it: check what is already done, then go on."
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_notice_is_one_sentence_that_asks_to_look_first() {
+        let all = [
+            Notice::Interrupted,
+            Notice::Retried,
+            Notice::NewShare,
+            Notice::Revived,
+            Notice::SessionLost,
+        ];
+        for each in all {
+            let text = notice(each);
+            assert!(text.contains("check what is already done"), "{text}");
+            assert_eq!(text.find('.'), Some(text.len() - 1), "{text}");
+            assert!(!text.contains('\n'), "{text}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Where a message holds code: fences and backtick spans.
+//!
+//! A fence is a line that starts, after any indentation, with three or more backticks or tildes; it
+//! ends at a line that holds only the same mark, at least as often, or at the end of the text. As
+//! in `CommonMark`, a backtick fence has no further backtick on its line (that would be a span). A
+//! span runs from a row of backticks to the next row of the same length, unless a blank line or a
+//! fence comes first. Nothing else of Markdown is known here: no lists, quotes or escapes.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter, memchr2};
+
+/// The code of one text: ranges of bytes in order, none touching another.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    regions: Vec<Range<usize>>,
+    /// The region where the last question was answered; questions mostly come in order.
+    near: usize,
+}
+
+impl Code {
+    /// Finds all code of `text`.
+    pub(super) fn of(text: &str) -> Self {
+        let mut finder = Finder::new(text.as_bytes());
+        finder.run();
+        Self {
+            regions: finder.regions,
+            near: 0,
+        }
+    }
+
+    /// Whether the byte at `place` is code.
+    pub(super) fn holds(&mut self, place: usize) -> bool {
+        if !self.is_near(place) {
+            self.near += 1;
+            if !self.is_near(place) {
+                self.near = self.regions.partition_point(|region| region.end <= place);
+            }
+        }
+        self.regions
+            .get(self.near)
+            .is_some_and(|region| region.start <= place)
+    }
+
+    /// Whether `near` is the first region that ends after `place`.
+    fn is_near(&self, place: usize) -> bool {
+        let before = self.near.checked_sub(1);
+        before
+            .and_then(|before| self.regions.get(before))
+            .is_none_or(|region| region.end <= place)
+            && self
+                .regions
+                .get(self.near)
+                .map_or(self.near == self.regions.len(), |region| place < region.end)
+    }
+}
+
+/// A row of backticks that may open or close a span.
+struct Row {
+    start: usize,
+    end: usize,
+    /// The next row of the same length in this paragraph.
+    closer: Option<usize>,
+}
+
+struct Finder<'a> {
+    bytes: &'a [u8],
+    regions: Vec<Range<usize>>,
+    /// The rows of the paragraph that is being read.
+    rows: Vec<Row>,
+    /// The first row of each length, while a paragraph is walked from its end.
+    first_of_length: BTreeMap<usize, usize>,
+}
+
+impl<'a> Finder<'a> {
+    const fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            regions: Vec::new(),
+            rows: Vec::new(),
+            first_of_length: BTreeMap::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        let mut at = 0;
+        while let Some(offset) = memchr2(b'`', b'~', &self.bytes[at..]) {
+            let start = at + offset;
+            let end = self.row_end(start);
+            at = end;
+            if self.opens_fence(start, end) {
+                self.end_paragraph();
+                at = self.fence_end(start, end);
+                self.regions.push(start..at);
+            } else if self.bytes[start] == b'`' {
+                self.add_row(start, end);
+            }
+        }
+        self.end_paragraph();
+    }
+
+    fn row_end(&self, start: usize) -> usize {
+        let mark = self.bytes[start];
+        let others = self.bytes[start..].iter().position(|byte| *byte != mark);
+        others.map_or(self.bytes.len(), |length| start + length)
+    }
+
+    fn opens_fence(&self, start: usize, end: usize) -> bool {
+        end - start >= 3
+            && self.starts_line(start)
+            && (self.bytes[start] == b'~'
+                || memchr2(b'`', b'\n', &self.bytes[end..])
+                    .is_none_or(|offset| self.bytes[end + offset] == b'\n'))
+    }
+
+    fn fence_end(&self, start: usize, end: usize) -> usize {
+        let mut at = end;
+        while let Some(offset) = memchr(self.bytes[start], &self.bytes[at..]) {
+            let row = at + offset;
+            at = self.row_end(row);
+            if at - row >= end - start && self.starts_line(row) && self.ends_line(at) {
+                return at;
+            }
+        }
+        self.bytes.len()
+    }
+
+    fn starts_line(&self, place: usize) -> bool {
+        let before = self.bytes[..place].iter().rev();
+        let other = before.copied().find(|byte| !is_blank(*byte));
+        other.is_none_or(|byte| byte == b'\n')
+    }
+
+    fn ends_line(&self, place: usize) -> bool {
+        let after = self.bytes[place..].iter();
+        let other = after.copied().find(|byte| !is_blank(*byte));
+        other.is_none_or(|byte| byte == b'\n')
+    }
+
+    fn add_row(&mut self, start: usize, end: usize) {
+        let after_blank_line = self
+            .rows
+            .last()
+            .is_some_and(|last| has_blank_line(&self.bytes[last.end..start]));
+        if after_blank_line {
+            self.end_paragraph();
+        }
+        self.rows.push(Row {
+            start,
+            end,
+            closer: None,
+        });
+    }
+
+    /// Pairs the rows of a paragraph. Closers are found from its end, so that rows of many
+    /// different lengths do not each walk the whole paragraph.
+    fn end_paragraph(&mut self) {
+        self.first_of_length.clear();
+        for (index, row) in self.rows.iter_mut().enumerate().rev() {
+            row.closer = self.first_of_length.insert(row.end - row.start, index);
+        }
+        let mut index = 0;
+        while let Some(row) = self.rows.get(index) {
+            if let Some(closer) = row.closer {
+                self.regions.push(row.start..self.rows[closer].end);
+                index = closer;
+            }
+            index += 1;
+        }
+        self.rows.clear();
+    }
+}
+
+/// White space that does not end a line.
+pub(super) const fn is_blank(byte: u8) -> bool {
+    byte.is_ascii_whitespace() && byte != b'\n'
+}
+
+fn has_blank_line(bytes: &[u8]) -> bool {
+    memchr_iter(b'\n', bytes).any(|newline| {
+        let mut line = bytes[newline + 1..].iter();
+        line.find(|byte| !is_blank(**byte)) == Some(&b'\n')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let code = Code::of(text);
+        let found: Vec<&str> = code.regions.iter().map(|r| &text[r.clone()]).collect();
+        assert_eq!(found, expected, "code of {text:?}");
+    }
+
+    #[test]
+    fn fences_run_to_a_line_of_the_same_mark() {
+        check("a\n```\nx\n```\nb", &["```\nx\n```"]);
+        check("~~~\nx\n~~~", &["~~~\nx\n~~~"]);
+        check("```rust\nx\n```", &["```rust\nx\n```"]);
+        check("```\r\nx\r\n```\r\ny", &["```\r\nx\r\n```"]);
+        check("```\nx\n~~~\n```\ny", &["```\nx\n~~~\n```"]);
+        check("````\n```\n````\ny", &["````\n```\n````"]);
+        check("```\nx\n`````\ny", &["```\nx\n`````"]);
+        check("```\nx\n``` no\n```\ny", &["```\nx\n``` no\n```"]);
+        check("```\nx ```\n```\ny", &["```\nx ```\n```"]);
+        check("~~~ a ~ `b`\nx\n~~~\ny", &["~~~ a ~ `b`\nx\n~~~"]);
+    }
+
+    #[test]
+    fn fences_may_be_indented_by_anything() {
+        check("  \t       ```\nx\n \t```  \ny", &["```\nx\n \t```"]);
+        check("- ```\nx ```\ny", &["```\nx ```"]);
+    }
+
+    #[test]
+    fn an_unclosed_fence_runs_to_the_end() {
+        check("a\n```\nb\n\nc `d", &["```\nb\n\nc `d"]);
+        check("~~~~\nb\n~~~\n", &["~~~~\nb\n~~~\n"]);
+        check("a\n```", &["```"]);
+    }
+
+    #[test]
+    fn two_tildes_and_tildes_inside_a_line_are_text() {
+        check("~~\nx\n~~", &[]);
+        check("a ~~~\nx\n", &[]);
+    }
+
+    #[test]
+    fn spans_end_at_a_row_of_the_same_length() {
+        check("a `b` c ``d`` e", &["`b`", "``d``"]);
+        check("`a ``b`` c` d", &["`a ``b`` c`"]);
+        check("``a ` b`` c", &["``a ` b``"]);
+        check("a ` b", &[]);
+        check("`a\nb` c", &["`a\nb`"]);
+        check("`a` ` `b` c", &["`a`", "` `"]);
+        check("```a``` b", &["```a```"]);
+        check("``` a `` b ``` c", &["``` a `` b ```"]);
+    }
+
+    #[test]
+    fn spans_end_at_a_blank_line_and_at_a_fence() {
+        check("`a\n\nb` c", &[]);
+        check("`a\n \t\r\nb` c", &[]);
+        check("`a\r\n\r\nb` `c`", &["` `"]);
+        check("`a\n```\nb\n```\nc` d", &["```\nb\n```"]);
+        check("`a\n\n`b` c", &["`b`"]);
+    }
+
+    #[test]
+    fn questions_may_come_in_any_order() {
+        let text = "a `b` c `d` e `f` g";
+        let mut code = Code::of(text);
+        let expected = |place: usize| matches!(place, 2..=4 | 8..=10 | 14..=16);
+        for first in 0..text.len() + 2 {
+            for second in 0..text.len() + 2 {
+                assert_eq!(code.holds(first), expected(first), "{first} of {text:?}");
+                assert_eq!(code.holds(second), expected(second), "{second} of {text:?}");
+            }
+        }
+        assert!(!Code::default().holds(0));
+    }
+}

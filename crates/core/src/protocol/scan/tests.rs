@@ -1,0 +1,690 @@
+//! The rules of reading tags, one row each.
+
+use std::fmt::Write as _;
+
+use super::*;
+use crate::protocol::tag::Stack;
+
+mod hostile;
+mod properties;
+
+/// One line per tag: `goto A`, `call A return=R`, `result "payload"`, `!goto: what is wrong`, and
+/// `(code)` when a tag in code did not count.
+fn summary(text: &str, source: Source) -> String {
+    let mut lines = Vec::new();
+    let mut scan = scan(text, source);
+    for found in scan.by_ref() {
+        lines.push(match &found.draft {
+            Ok(draft) => line(draft),
+            Err(flaw) => format!("!{}: {flaw}", found.name),
+        });
+    }
+    if scan.in_code() {
+        lines.push("(code)".to_owned());
+    }
+    lines.join("\n")
+}
+
+fn line(draft: &Draft<'_>) -> String {
+    let mut text = match &draft.kind {
+        Kind::Goto { target, input } => format!("goto {target}{}", shown("input", input)),
+        Kind::Reset {
+            target,
+            input,
+            cd,
+            stack,
+        } => format!(
+            "reset {target}{}{}{}",
+            shown("input", input),
+            shown("cd", cd),
+            if *stack == Stack::Clear { " clear" } else { "" }
+        ),
+        Kind::Call(invocation) => format!("call {}", invoked(invocation)),
+        Kind::Function(invocation) => format!("function {}", invoked(invocation)),
+        Kind::Fork {
+            target,
+            next,
+            cd,
+            input,
+            attributes,
+        } => {
+            let mut text = format!(
+                "fork {target}{}{}{}",
+                shown("next", next),
+                shown("cd", cd),
+                shown("input", input)
+            );
+            for (name, value) in attributes {
+                write!(text, " {name}:{value:?}").unwrap();
+            }
+            text
+        }
+        Kind::Result { payload } => format!("result {payload:?}"),
+    };
+    for name in &draft.unknown {
+        write!(text, " ?{name}").unwrap();
+    }
+    text
+}
+
+fn invoked(invocation: &Invocation<'_>) -> String {
+    format!(
+        "{} return={:?}{}{}",
+        invocation.target,
+        invocation.return_to,
+        shown("input", &invocation.input),
+        shown("model", &invocation.model)
+    )
+}
+
+fn shown(name: &str, value: &Option<std::borrow::Cow<'_, str>>) -> String {
+    value
+        .as_ref()
+        .map(|value| format!(" {name}={value:?}"))
+        .unwrap_or_default()
+}
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    assert_eq!(summary(text, Source::Message), expected, "in {text:?}");
+}
+
+#[track_caller]
+fn check_script(text: &str, expected: &str) {
+    assert_eq!(summary(text, Source::Script), expected, "in {text:?}");
+}
+
+#[test]
+fn each_of_the_six_is_read_with_its_attributes() {
+    check("<goto>A</goto>", "goto A");
+    check(r#"<goto input="i">A</goto>"#, r#"goto A input="i""#);
+    check("<reset>A</reset>", "reset A");
+    check(
+        r#"<reset input="i" cd="d" stack="clear">A</reset>"#,
+        r#"reset A input="i" cd="d" clear"#,
+    );
+    check(r#"<call return="R">A</call>"#, r#"call A return="R""#);
+    check(
+        r#"<call return="R" input="i" model="m">A</call>"#,
+        r#"call A return="R" input="i" model="m""#,
+    );
+    check(
+        r#"<function return="R" input="i" model="m">A</function>"#,
+        r#"function A return="R" input="i" model="m""#,
+    );
+    check(
+        r#"<fork next="N" cd="d" input="i" item="x" other-1="">A</fork>"#,
+        r#"fork A next="N" cd="d" input="i" item:"x" other-1:"""#,
+    );
+    check("<fork>A</fork>", "fork A");
+    check("<result>ok</result>", r#"result "ok""#);
+}
+
+#[test]
+fn a_tag_may_stand_anywhere() {
+    check("", "");
+    check("no tag", "");
+    check("so <goto>A</goto> it is", "goto A");
+    check("<<goto>A</goto>>", "goto A");
+    check("ä<goto>Ä.md</goto>ö", "goto Ä.md");
+    check("<goto>A</goto><reset>B</reset>", "goto A\nreset B");
+    check("<div><goto>A</goto></div>", "goto A");
+}
+
+#[test]
+fn names_are_lower_case_and_whole() {
+    check("<GOTO>A</GOTO>", "");
+    check("<Goto>A</Goto>", "");
+    check("<gotofoo>A</gotofoo>", "");
+    check("<goto-x>A</goto-x>", "");
+    check("<goto:x>A</goto:x>", "");
+    check("<got>A</got>", "");
+    check("< goto>A</goto>", "");
+    check("<functions>A</functions>", "");
+    check("<goto", "");
+    check("<", "");
+    check("a <r <re <res <result", "");
+}
+
+#[test]
+fn a_name_ends_with_white_space_or_an_angle() {
+    check("<goto >A</goto>", "goto A");
+    check("<goto\n>A</goto>", "goto A");
+    check("<goto\t\r\n\u{c} >A</goto>", "goto A");
+    check("<goto\u{a0}>A</goto>", "");
+    check("<goto/>", "!goto: it ends with `/>` and names nothing");
+}
+
+#[test]
+fn values_stand_in_either_quotes_and_may_hold_anything_else() {
+    check("<goto input='i'>A</goto>", r#"goto A input="i""#);
+    check(r#"<goto input='"'>A</goto>"#, r#"goto A input="\"""#);
+    check(r#"<goto input="'">A</goto>"#, r#"goto A input="'""#);
+    check(
+        "<goto input=\"a>b\nc\">A</goto>",
+        r#"goto A input="a>b\nc""#,
+    );
+    check("<goto input = \n \"i\"\t>A</goto>", r#"goto A input="i""#);
+    check(r#"<goto input="">A</goto>"#, r#"goto A input="""#);
+    check(
+        r#"<goto input="<reset>B</reset> <goto">A</goto>"#,
+        r#"goto A input="<reset>B</reset> <goto""#,
+    );
+    check(r#"<goto input="/">A</goto>"#, r#"goto A input="/""#);
+}
+
+#[test]
+fn entities_are_decoded_in_values_only() {
+    check(
+        r#"<goto input="&lt;&gt;&amp;&quot;&apos;&nbsp;">A</goto>"#,
+        r#"goto A input="<>&\"'&nbsp;""#,
+    );
+    check(
+        r#"<fork next="&quot;N" x="&amp;lt;">A</fork>"#,
+        r#"fork A next="\"N" x:"&lt;""#,
+    );
+    check("<goto>A&amp;B</goto>", "goto A&amp;B");
+    check("<result>&lt;</result>", r#"result "&lt;""#);
+}
+
+#[test]
+fn mistakes_in_attributes_make_a_tag_malformed() {
+    check(
+        r#"<goto input="1" input="2">A</goto>"#,
+        "!goto: attribute `input` is repeated",
+    );
+    check(
+        r#"<fork next="N" x="1" y="2" x='3'>A</fork>"#,
+        "!fork: attribute `x` is repeated",
+    );
+    check(
+        "<goto input>A</goto>",
+        "!goto: attribute `input` has no value",
+    );
+    check(
+        r#"<goto input cd="x">A</goto>"#,
+        "!goto: attribute `input` has no value",
+    );
+    check(
+        "<goto input=x>A</goto>",
+        "!goto: the value of `input` is not in quotes",
+    );
+    check(
+        "<goto input=>A</goto>",
+        "!goto: the value of `input` is not in quotes",
+    );
+    check(
+        r#"<goto a="1"b="2">A</goto>"#,
+        "!goto: there is no space before attribute `b`",
+    );
+    check(
+        r#"<goto 1a="1">A</goto>"#,
+        "!goto: `1a` is not an attribute name",
+    );
+    check(
+        r#"<goto ä="1">A</goto>"#,
+        "!goto: `ä` is not an attribute name",
+    );
+    check(
+        r#"<goto ="1">A</goto>"#,
+        "!goto: there is a value without an attribute name",
+    );
+    check(
+        "<goto / >A</goto>",
+        "!goto: there is a stray `/` in its opening",
+    );
+    check(
+        r#"<goto "x">A</goto>"#,
+        "!goto: there is a stray quote in its opening",
+    );
+    check(
+        r#"<goto input="x"">A</goto>"#,
+        "!goto: there is a stray quote in its opening",
+    );
+    check(
+        r#"<goto input="x" />A</goto>"#,
+        "!goto: it ends with `/>` and names nothing",
+    );
+}
+
+#[test]
+fn an_attribute_name_is_not_endless() {
+    let name = "x".repeat(Flaw::LONGEST_NAME);
+    let fork = |name: &str| format!(r#"<fork next="N" {name}="">A</fork>"#);
+    check(&fork(&name), &format!(r#"fork A next="N" {name}:"""#));
+    let shown = "x".repeat(40);
+    check(
+        &fork(&(name + "x")),
+        &format!("!fork: `{shown}…` is not an attribute name"),
+    );
+}
+
+#[test]
+fn an_opening_that_cannot_end_is_malformed() {
+    check("use <goto to go on", "!goto: its opening has no `>`");
+    check("<goto ", "!goto: its opening has no `>`");
+    check("<goto/", "!goto: its opening has no `>`");
+    check("<goto input=", "!goto: its opening has no `>`");
+    check("<goto input=A</goto>", "!goto: its opening has no `>`");
+    check(
+        r#"<goto input="x>A</goto>"#,
+        "!goto: the value of `input` has no closing quote",
+    );
+    check(
+        "<goto isn't>A</goto>",
+        "!goto: attribute `isn` has no value",
+    );
+}
+
+#[test]
+fn reading_goes_on_after_a_malformed_opening() {
+    check(
+        "<goto/><goto>A</goto>",
+        "!goto: it ends with `/>` and names nothing\ngoto A",
+    );
+    check(
+        "<goto x>A</goto><reset>B</reset>",
+        "!goto: attribute `x` has no value\nreset B",
+    );
+    check(
+        "<goto x><reset>B</reset></goto>",
+        "!goto: attribute `x` has no value\nreset B",
+    );
+    check(
+        "the <goto tag: <goto>A</goto>",
+        "!goto: its opening has no `>`\ngoto A",
+    );
+    check(
+        r#"<goto input="x <reset>B</reset>"#,
+        "!goto: the value of `input` has no closing quote\nreset B",
+    );
+    // An opening that ends is never read again: what stands in its values is no tag.
+    check(
+        r#"<goto x input="<reset>B</reset>">A</goto>"#,
+        "!goto: attribute `x` has no value",
+    );
+}
+
+#[test]
+fn required_attributes_must_be_there_and_not_empty() {
+    check("<call>A</call>", "!call: attribute `return` is missing");
+    check(
+        r#"<function input="i">A</function>"#,
+        "!function: attribute `return` is missing",
+    );
+    check(
+        r#"<call return=" ">A</call>"#,
+        "!call: attribute `return` is empty",
+    );
+    check(
+        r#"<fork next="">A</fork>"#,
+        "!fork: attribute `next` is empty",
+    );
+    check(
+        r#"<reset cd="">A</reset>"#,
+        "!reset: attribute `cd` is empty",
+    );
+    check(
+        r#"<call return="R" model="">A</call>"#,
+        "!call: attribute `model` is empty",
+    );
+    check(r#"<call return=" R ">A</call>"#, r#"call A return="R""#);
+    check(r#"<call return=" &amp;">A</call>"#, r#"call A return="&""#);
+}
+
+#[test]
+fn stack_can_only_be_clear() {
+    for value in ["", "keep", "Clear", " clear"] {
+        check(
+            &format!(r#"<reset stack="{value}">A</reset>"#),
+            "!reset: `stack` can only be \"clear\"",
+        );
+    }
+}
+
+#[test]
+fn unknown_attributes_warn_except_on_fork() {
+    check(r#"<goto next="x" cd="y">A</goto>"#, "goto A ?cd ?next");
+    check(r#"<reset model="x">A</reset>"#, "reset A ?model");
+    check(
+        r#"<call return="R" cd="x">A</call>"#,
+        r#"call A return="R" ?cd"#,
+    );
+    check(r#"<result input="x">ok</result>"#, r#"result "ok" ?input"#);
+    check(
+        r#"<fork return="x" stack="y">A</fork>"#,
+        r#"fork A return:"x" stack:"y""#,
+    );
+}
+
+#[test]
+fn reserved_attributes_are_refused_on_fork_only() {
+    let reserved = [
+        "wait",
+        "wait_timeout",
+        "after",
+        "model",
+        "backend",
+        "budget",
+        "worktree",
+        "branch",
+        "timeout",
+        "name",
+    ];
+    for name in reserved {
+        let why = "is reserved and cannot be a template variable; use another name";
+        check(
+            &format!(r#"<fork next="N" {name}="x">A</fork>"#),
+            &format!("!fork: attribute `{name}` {why}"),
+        );
+        check(
+            &format!(r#"<goto {name}="x">A</goto>"#),
+            &format!("goto A ?{name}"),
+        );
+    }
+    check(r#"<fork Name="x">A</fork>"#, r#"fork A Name:"x""#);
+}
+
+#[test]
+fn names_are_not_endless() {
+    let name = "x".repeat(Flaw::LONGEST_NAME);
+    check(&format!("<goto> {name} </goto>"), &format!("goto {name}"));
+    check(
+        &format!("<goto>{name}x</goto>"),
+        "!goto: its target is longer than any name",
+    );
+    for (tag, attribute) in [
+        ("call", "return"),
+        ("function", "model"),
+        ("fork", "next"),
+        ("fork", "cd"),
+        ("reset", "cd"),
+    ] {
+        check(
+            &format!(r#"<{tag} {attribute}="{name}x">A</{tag}>"#),
+            &match attribute {
+                "model" => "!function: attribute `return` is missing".to_owned(),
+                _ => format!("!{tag}: the value of `{attribute}` is longer than any name"),
+            },
+        );
+    }
+    check(
+        &format!(r#"<call return="R" model="{name}x">A</call>"#),
+        "!call: the value of `model` is longer than any name",
+    );
+    check(
+        &format!(r#"<goto input="{name}x">A</goto>"#),
+        &format!("goto A input=\"{name}x\""),
+    );
+}
+
+#[test]
+fn a_close_may_hold_white_space_at_its_end_only() {
+    check("<goto>A</goto \n\t>", "goto A");
+    check("<result>a</result \n>", r#"result "a""#);
+    let unclosed = "!goto: there is no `</goto>` right after the name of a state";
+    check("<goto>A</ goto>", unclosed);
+    check("<goto>A< /goto>", unclosed);
+    check("<goto>A</goto x>", unclosed);
+    check("<goto>A</gotofoo>", unclosed);
+    check("<goto>A</goto", unclosed);
+    check("<goto>A</GOTO>", unclosed);
+    check("<goto>A</reset>", unclosed);
+    check("<result>a</results></result>", r#"result "a</results>""#);
+}
+
+#[test]
+fn a_close_without_an_opening_is_text() {
+    check("</goto></reset></result>", "");
+    check("</goto><reset>A</reset></fork>", "reset A");
+    check("a </result> b <goto>A</goto>", "goto A");
+}
+
+#[test]
+fn targets_are_trimmed_and_not_empty() {
+    check("<goto> A </goto>", "goto A");
+    check("<goto>\n\tA B.md\r\n</goto>", "goto A B.md");
+    check("<goto>\u{a0}A\u{2003}</goto>", "goto A");
+    check("<goto></goto>", "!goto: it names no state");
+    check("<goto> \n </goto>", "!goto: it names no state");
+    check(
+        "<goto></goto><goto>A</goto>",
+        "!goto: it names no state\ngoto A",
+    );
+}
+
+#[test]
+fn a_target_with_an_angle_or_a_newline_means_that_its_opening_was_never_closed() {
+    let unclosed = "!goto: there is no `</goto>` right after the name of a state";
+    check("<goto>A", unclosed);
+    check("<goto>A\nB</goto>", unclosed);
+    check("<goto>A<b>B</goto>", unclosed);
+    check("<goto>A<goto>B</goto>", &format!("{unclosed}\ngoto B"));
+    check(
+        "The <goto> tag leads on.\n<goto>A</goto>",
+        &format!("{unclosed}\ngoto A"),
+    );
+    check(
+        "<goto><reset>B</reset></goto>",
+        &format!("{unclosed}\nreset B"),
+    );
+    check("<goto>A\n<reset>B</reset>", &format!("{unclosed}\nreset B"));
+}
+
+#[test]
+fn a_payload_is_raw() {
+    check("<result></result>", r#"result """#);
+    check("<result> \n a \n</result>", r#"result " \n a \n""#);
+    check(
+        "<result>a <goto>B</goto> </goto> <b></result>",
+        r#"result "a <goto>B</goto> </goto> <b>""#,
+    );
+    check(
+        "<result>a <goto </result><reset>C</reset>",
+        "result \"a <goto \"\nreset C",
+    );
+    check(
+        "<result>\n```\nx\n```\n</result>",
+        r#"result "\n```\nx\n```\n""#,
+    );
+    check("<result>\n```\nx</result>", r#"result "\n```\nx""#);
+    check("<result>a ` b</result> c ` d", r#"result "a ` b""#);
+    check("<result>a</ result></result>", r#"result "a</ result>""#);
+}
+
+const TWICE_OPENED: &str = "!result: `<result` stands twice before `</result>`, so the payload is \
+                            uncertain; where you mean the tag itself, describe it, do not write it";
+const TWICE_CLOSED: &str = "!result: `</result>` stands twice, so the payload is uncertain; where \
+                            you mean the tag itself, describe it, do not write it";
+
+#[test]
+fn a_second_opening_makes_the_result_malformed_up_to_its_close() {
+    check("I use <result> now: <result>ok</result>", TWICE_OPENED);
+    check("<result>a <result b</result>", TWICE_OPENED);
+    check("<result>a <result/> b</result>", TWICE_OPENED);
+    check("<result/> <result>ok</result>", TWICE_OPENED);
+    check("<result and <result>ok</result>", TWICE_OPENED);
+    check("<result>a `<result>` b</result>", TWICE_OPENED);
+    check(
+        "I use <result>:\n```\n<result>ok</result>\n```",
+        TWICE_OPENED,
+    );
+    check(
+        "<result><goto>A</goto><result></result><goto>B</goto>",
+        &format!("{TWICE_OPENED}\ngoto B"),
+    );
+    check(
+        "<result>a <results> b</result>",
+        r#"result "a <results> b""#,
+    );
+    check(
+        "<result>a</result><result>b</result>",
+        "result \"a\"\nresult \"b\"",
+    );
+}
+
+#[test]
+fn a_further_close_makes_the_result_malformed() {
+    check("<result>a </result> b</result>", TWICE_CLOSED);
+    check("<result>a `</result>` b</result>", TWICE_CLOSED);
+    check("<result>a `</result>` and `</result>`", TWICE_CLOSED);
+    check("<result>\n```\n</result>\n```\n</result>", TWICE_CLOSED);
+    check("<result>a</result> b </result> c </result>", TWICE_CLOSED);
+    check(
+        "<result>a</result></result><goto>A</goto>",
+        &format!("{TWICE_CLOSED}\ngoto A"),
+    );
+    check("<result>a</result> `<goto>` </result>", TWICE_CLOSED);
+    check("<result x>a</result></result>", TWICE_CLOSED);
+    check(
+        "<result>a</result><goto>A</goto></result>",
+        "result \"a\"\ngoto A",
+    );
+    check(
+        "<result>a</result> <goto </result>",
+        "result \"a\"\n!goto: its opening has no `>`",
+    );
+}
+
+#[test]
+fn after_a_close_outside_code_a_close_in_code_is_text() {
+    check(
+        "<result>a</result> closed with `</result>`",
+        r#"result "a""#,
+    );
+    check(
+        "<result>a</result>\n```\n<result>b</result>\n```",
+        "result \"a\"\n(code)",
+    );
+    check("<result>a</result> `</result>` </result>", TWICE_CLOSED);
+    check_script("<result>a</result> `</result>`", TWICE_CLOSED);
+}
+
+#[test]
+fn a_malformed_result_is_left_behind_with_its_close() {
+    check(
+        "<result x><goto>A</goto></result><reset>B</reset>",
+        "!result: attribute `x` has no value\nreset B",
+    );
+    check(
+        "<result \"><goto>A</goto></result><reset>B</reset>",
+        "!result: there is a stray quote in its opening\nreset B",
+    );
+    check(
+        "<result/><goto>A</goto></result><reset>B</reset>",
+        "!result: it ends with `/>` and names nothing\nreset B",
+    );
+    check(
+        "<result/><goto>A</goto>",
+        "!result: it ends with `/>` and names nothing\ngoto A",
+    );
+    check(
+        "<result>a <goto>A</goto>",
+        "!result: it has no `</result>`\ngoto A",
+    );
+    check(
+        "<result>a <result>b",
+        "!result: it has no `</result>`\n!result: it has no `</result>`",
+    );
+}
+
+#[test]
+fn tags_in_code_are_text_beside_any_tag_outside() {
+    check("`<goto>A</goto>` <goto>B</goto>", "goto B\n(code)");
+    check("<goto>B</goto>\n```\n<goto>A</goto>\n```", "goto B\n(code)");
+    check("<goto>B</goto>\n~~~\n<goto>A</goto>", "goto B\n(code)");
+    check(
+        "```\n<goto>A</goto>\n```\n<call>B</call>",
+        "!call: attribute `return` is missing\n(code)",
+    );
+    check("```\n<goto>A</goto>\n```\n<goto", "goto A");
+    check("`<goto x>`\n<goto>B</goto>", "goto B\n(code)");
+    check(
+        "<result>`<goto>A</goto>`</result>",
+        "result \"`<goto>A</goto>`\"",
+    );
+}
+
+#[test]
+fn a_tag_is_in_code_when_its_first_byte_is() {
+    check("<goto>`A`</goto>", "goto `A`");
+    check("<goto>A`</goto>` x", "goto A`");
+    check("`a <goto>A` </goto> <reset>B</reset>", "reset B\n(code)");
+    check(r#"<goto input="`">A</goto> `"#, r#"goto A input="`""#);
+    check("a ` b <goto>A</goto>\n\nc ` d", "goto A");
+    check("a ` b <goto>A</goto> c ` d", "(code)");
+}
+
+#[test]
+fn without_a_tag_outside_a_tag_in_code_counts_when_it_stands_alone() {
+    check("`<goto>A</goto>`", "goto A");
+    check("So:\n  ` <goto>A</goto> `\t\r\nyes", "goto A");
+    check("```\n<goto>A</goto>\n```", "goto A");
+    check("```xml\n  <goto>\n A\n </goto>  \n```", "goto A");
+    check("```<goto>A</goto>```", "goto A");
+    check("~~~\n<goto>A</goto>", "goto A");
+    check(
+        "```\n<result>\na <b>\n</result>\n```",
+        "result \"\\na <b>\\n\"",
+    );
+    check("```\n<goto>A</goto>\n<goto>B</goto>\n```", "goto A\ngoto B");
+    check(
+        "```\n<result>a</result>\n<result>b</result>\n```",
+        "result \"a\"\nresult \"b\"",
+    );
+    check(
+        "Use `<result>` at the end.\n```\n<result>\nok\n</result>\n```",
+        "result \"\\nok\\n\"\n(code)",
+    );
+    check(
+        "```\n<call>A</call>\n```",
+        "!call: attribute `return` is missing",
+    );
+    check(
+        "```\n<goto/>\n```",
+        "!goto: it ends with `/>` and names nothing",
+    );
+    check("```\n<result>a</result>\n</result>\n```", TWICE_CLOSED);
+}
+
+#[test]
+fn a_tag_in_code_beside_other_text_does_not_count() {
+    check("use `<goto>A</goto>`", "(code)");
+    check("`<goto>A</goto>`.", "(code)");
+    check("- `<goto>A</goto>`", "(code)");
+    check("```\nx = <goto>A</goto>\n```", "(code)");
+    check("```\n<goto>A</goto> # go\n```", "(code)");
+    check("```\n<goto>A</goto><goto>B</goto>\n```", "(code)");
+    check("```\n<result>\nok\n</result> done\n```", "(code)");
+    check("`<goto`", "");
+    check("`<goto `", "!goto: its opening has no `>`");
+    check("`<goto>`: goes on", "(code)");
+    check("~~~ <goto>A</goto>\n", "(code)");
+    check(
+        "`<result>` opens\n```\n<goto>A</goto>\n```\n`</result>` closes",
+        "goto A\n(code)",
+    );
+}
+
+#[test]
+fn a_script_has_no_code() {
+    check_script("`<goto>A</goto>`", "goto A");
+    check_script(
+        "```\nx <goto>A</goto>\n```\n<goto>B</goto>",
+        "goto A\ngoto B",
+    );
+}
+
+#[test]
+fn a_span_covers_the_whole_tag() {
+    let spans = |text: &str| -> Vec<Range<usize>> {
+        scan(text, Source::Message)
+            .map(|found| found.span)
+            .collect()
+    };
+    assert_eq!(spans("a<goto>B</goto >c"), vec![1..16]);
+    assert_eq!(spans("<result>a</result>b</result>c"), vec![0..28]);
+    assert_eq!(spans("<call>A</call>"), vec![0..14]);
+    assert_eq!(spans("<goto>A"), vec![0..6]);
+    assert_eq!(spans("<goto A"), vec![0..5]);
+}
