@@ -6,12 +6,19 @@
 
 pub mod definition;
 pub mod environment;
+pub mod extension;
 pub mod frontmatter;
+pub mod manifest;
 pub mod name;
+pub mod nearest;
 pub mod policy;
 pub mod template;
 
-pub use definition::{Definition, Kind, Platform, SourceFile, State};
+pub use definition::{Definition, Kind, Parsed, Platform, SourceFile, Start, State};
+pub use extension::Extension;
 pub use frontmatter::{Frontmatter, OnDenied};
-pub use name::Unresolved;
-pub use policy::Policy;
+pub use manifest::Manifest;
+pub use name::{Unresolved, check_name};
+pub use nearest::nearest;
+pub use policy::{Policy, Refused};
+pub use template::Bindings;

@@ -1,12 +1,20 @@
 //! The states of one scope, parsed.
+//!
+//! [`Definition::parse`] takes every file of the scope at once and names every mistake at once. What
+//! no policy and no entry reaches cannot hurt a run: mistakes there are warnings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
 use crate::value::Hash;
 
 use super::frontmatter::Frontmatter;
+
+mod entry;
+mod parse;
+mod reach;
 
 /// A file of the scope as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,3 +72,50 @@ pub enum Kind {
     /// A program.
     Script,
 }
+
+/// Where a run starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Start {
+    /// At `1_START` or `START`, whichever the scope has.
+    Entry,
+    /// At this file, which was named by its path.
+    State(String),
+}
+
+/// A definition without errors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parsed {
+    /// The definition.
+    pub definition: Definition,
+    /// What is worth a look, sorted by file and place.
+    pub warnings: Vec<Diagnostic>,
+}
+
+#[cfg(test)]
+pub(super) mod fixture {
+    use super::*;
+
+    /// Files that say nothing.
+    pub(crate) fn files(names: &[&str]) -> Vec<SourceFile> {
+        names.iter().map(|name| file(name, "text")).collect()
+    }
+
+    /// A file of text.
+    pub(crate) fn file(name: &str, text: &str) -> SourceFile {
+        SourceFile {
+            name: name.to_owned(),
+            bytes: text.as_bytes().into(),
+            executable: false,
+        }
+    }
+
+    /// A definition of files that say nothing.
+    pub(crate) fn definition(names: &[&str], start: &Start, platform: Platform) -> Definition {
+        Definition::parse(files(names), start, platform)
+            .unwrap()
+            .definition
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,340 @@
 //! What scripts are told, as environment variables.
+//!
+//! Attributes and variables are exported under a prefix, never under their own name: `BASH_ENV`
+//! would be code. A name that was folded onto another one is an error, because neither value could
+//! be told from the other. The caller removes what it inherited itself ([`is_ours`]), so that an
+//! unbound result is not an outer run's.
+
+use std::collections::BTreeMap;
+
+use crate::value::{BlobRef, Value};
+
+use super::template::Bindings;
+
+/// The largest value that is passed as a variable: a process takes strings up to 128 KiB.
+pub const LARGEST: u64 = 64 * 1024;
+
+/// Why an environment cannot be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EnvironmentError<E> {
+    /// Two names become one variable.
+    #[error(transparent)]
+    Collision(#[from] Collision),
+    /// A value is too large for a variable.
+    #[error("{variable} has {length} bytes, and a script takes at most {LARGEST}")]
+    TooLarge {
+        /// The variable.
+        variable: String,
+        /// Its length.
+        length: u64,
+    },
+    /// A value holds a NUL, which no variable can.
+    #[error("{0} holds a NUL, and an environment variable cannot")]
+    Nul(String),
+    /// A stored value could not be read.
+    #[error("could not read the value of {variable}")]
+    Load {
+        /// The variable.
+        variable: String,
+        /// Why.
+        source: E,
+    },
+}
+
+/// Two names that become one variable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{first:?} and {second:?} would both be {variable} in the environment of scripts")]
+pub struct Collision {
+    /// One name.
+    pub first: String,
+    /// The other.
+    pub second: String,
+    /// The variable.
+    pub variable: String,
+}
+
+/// What a script is told beside its bindings.
+#[derive(Debug, Clone, Copy)]
+pub struct ScriptVisit<'a> {
+    /// `RAYMOND_VISIT`: the same on every attempt.
+    pub key: &'a str,
+    /// Where the caller put the result; used only when one is bound.
+    pub result_file: &'a str,
+}
+
+/// Reads a stored text.
+pub type Load<'l, E> = &'l mut dyn FnMut(&BlobRef) -> Result<String, E>;
+
+/// The environment variables of a script, in order of name within each kind.
+pub fn environment<E>(
+    bindings: &Bindings<'_>,
+    visit: &ScriptVisit<'_>,
+    load: Load<'_, E>,
+) -> Result<Vec<(String, String)>, EnvironmentError<E>> {
+    check_attributes(bindings.attributes.keys().map(String::as_str))?;
+    check_vars(bindings.vars)?;
+    let mut variables = vec![
+        named("RUN_ID", bindings.run.as_str()),
+        named("AGENT_ID", bindings.agent.as_str()),
+        named("STATE", bindings.state.as_str()),
+        named("SCOPE", bindings.scope),
+        named("VISIT", visit.key),
+    ];
+    for (name, value) in bindings.attributes {
+        let variable = variable("ATTR", name);
+        let text = text(&variable, value, load)?;
+        variables.push((variable, text));
+    }
+    for (name, value) in bindings.vars {
+        let variable = variable("VAR", name);
+        fits(&variable, value)?;
+        variables.push((variable, value.clone()));
+    }
+    if let Some(result) = bindings.result {
+        variables.push(named("RESULT_FILE", visit.result_file));
+        match text("RAYMOND_RESULT", result, load) {
+            Ok(text) => variables.extend([named("RESULT", &text), named("INPUT", &text)]),
+            Err(EnvironmentError::TooLarge { .. } | EnvironmentError::Nul(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(variables)
+}
+
+/// Whether a variable is one that [`environment`] sets; an inherited one must not reach a script.
+pub fn is_ours(variable: &str) -> bool {
+    let Some(rest) = variable.strip_prefix("RAYMOND_") else {
+        return false;
+    };
+    rest.starts_with("ATTR_")
+        || rest.starts_with("VAR_")
+        || matches!(
+            rest,
+            "RUN_ID"
+                | "AGENT_ID"
+                | "STATE"
+                | "SCOPE"
+                | "VISIT"
+                | "RESULT"
+                | "INPUT"
+                | "RESULT_FILE"
+        )
+}
+
+/// Refuses `--var` names that become the same variable; for the start of a run.
+pub fn check_vars(vars: &BTreeMap<String, String>) -> Result<(), Collision> {
+    check_distinct("VAR", vars.keys().map(String::as_str))
+}
+
+/// Refuses fork attributes that become the same variable.
+pub fn check_attributes<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), Collision> {
+    check_distinct("ATTR", names)
+}
+
+fn check_distinct<'a>(
+    kind: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<(), Collision> {
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    for name in names {
+        let variable = variable(kind, name);
+        if let Some(first) = seen.insert(variable.clone(), name) {
+            return Err(Collision {
+                first: first.to_owned(),
+                second: name.to_owned(),
+                variable,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn named(name: &str, value: &str) -> (String, String) {
+    (format!("RAYMOND_{name}"), value.to_owned())
+}
+
+fn variable(kind: &str, name: &str) -> String {
+    let folded = name.chars().map(|c| match c.to_ascii_uppercase() {
+        c if c.is_ascii_alphanumeric() => c,
+        _ => '_',
+    });
+    format!("RAYMOND_{kind}_{}", folded.collect::<String>())
+}
+
+fn text<E>(
+    variable: &str,
+    value: &Value,
+    load: Load<'_, E>,
+) -> Result<String, EnvironmentError<E>> {
+    if value.len() > LARGEST {
+        return Err(EnvironmentError::TooLarge {
+            variable: variable.to_owned(),
+            length: value.len(),
+        });
+    }
+    let text = match value {
+        Value::Inline(text) => text.clone(),
+        Value::Blob(blob) => load(blob).map_err(|source| EnvironmentError::Load {
+            variable: variable.to_owned(),
+            source,
+        })?,
+    };
+    fits(variable, &text)?;
+    Ok(text)
+}
+
+fn fits<E>(variable: &str, text: &str) -> Result<(), EnvironmentError<E>> {
+    let variable = || variable.to_owned();
+    if text.len() as u64 > LARGEST {
+        let length = text.len() as u64;
+        Err(EnvironmentError::TooLarge {
+            variable: variable(),
+            length,
+        })
+    } else if text.contains('\0') {
+        Err(EnvironmentError::Nul(variable()))
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::value::Hash;
+
+    use super::*;
+
+    type Attributes<'a> = &'a [(&'a str, Value)];
+
+    fn build(
+        result: Option<&Value>,
+        attributes: Attributes<'_>,
+        vars: &[(&str, &str)],
+        stored: &str,
+    ) -> Result<Vec<(String, String)>, EnvironmentError<String>> {
+        let attributes = attributes
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), v.clone()))
+            .collect();
+        let vars = vars
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect();
+        let bindings = Bindings {
+            run: &"flow-1".into(),
+            agent: &"main".into(),
+            state: &"BUILD.sh".into(),
+            visit: 2,
+            scope: "/flows",
+            result,
+            attributes: &attributes,
+            vars: &vars,
+        };
+        let visit = ScriptVisit {
+            key: "nonce.main.7",
+            result_file: "/runs/result",
+        };
+        environment(&bindings, &visit, &mut |_| Ok(stored.to_owned()))
+    }
+
+    fn blob(length: usize) -> Value {
+        Value::Blob(BlobRef {
+            hash: Hash::of(b""),
+            length: length as u64,
+        })
+    }
+
+    fn after_builtins(variables: &[(String, String)]) -> Vec<(&str, &str)> {
+        variables[5..]
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn a_script_is_told_where_it_is_and_what_it_was_given() {
+        let variables = build(
+            Some(&"payload".into()),
+            &[("BASH_ENV", "x".into()), ("item-no", "7".into())],
+            &[("größe", "L"), ("Target", "prod")],
+            "",
+        );
+        let lines: Vec<_> = variables
+            .unwrap()
+            .iter()
+            .map(|(k, v)| format!("{k}={v}"))
+            .collect();
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        RAYMOND_RUN_ID=flow-1
+        RAYMOND_AGENT_ID=main
+        RAYMOND_STATE=BUILD.sh
+        RAYMOND_SCOPE=/flows
+        RAYMOND_VISIT=nonce.main.7
+        RAYMOND_ATTR_BASH_ENV=x
+        RAYMOND_ATTR_ITEM_NO=7
+        RAYMOND_VAR_TARGET=prod
+        RAYMOND_VAR_GR__E=L
+        RAYMOND_RESULT_FILE=/runs/result
+        RAYMOND_RESULT=payload
+        RAYMOND_INPUT=payload
+        ");
+    }
+
+    #[test]
+    fn a_result_is_always_a_file_and_a_variable_when_it_can_be_one() {
+        let file = ("RAYMOND_RESULT_FILE", "/runs/result");
+        let check = |result: Option<&Value>, stored: &str, expected: &[(&str, &str)]| {
+            let variables = build(result, &[], &[], stored).unwrap();
+            assert_eq!(after_builtins(&variables), expected);
+        };
+        let largest = "x".repeat(64 * 1024);
+        check(None, "", &[]);
+        check(
+            Some(&"".into()),
+            "",
+            &[file, ("RAYMOND_RESULT", ""), ("RAYMOND_INPUT", "")],
+        );
+        check(
+            Some(&blob(64 * 1024)),
+            &largest,
+            &[
+                file,
+                ("RAYMOND_RESULT", &largest),
+                ("RAYMOND_INPUT", &largest),
+            ],
+        );
+        check(Some(&blob(64 * 1024 + 1)), "never loaded", &[file]);
+        check(Some(&"a\0b".into()), "", &[file]);
+        check(Some(&blob(17_000)), "a\0b", &[file]);
+    }
+
+    #[test]
+    fn names_that_fold_onto_one_variable_are_refused() {
+        let attributes = [("a-b", "1".into()), ("a_b", "2".into())];
+        let error = build(None, &attributes, &[], "").unwrap_err();
+        insta::assert_snapshot!(error, @r#""a-b" and "a_b" would both be RAYMOND_ATTR_A_B in the environment of scripts"#);
+        let vars = BTreeMap::from(["Item", "item"].map(|name| (name.to_owned(), String::new())));
+        insta::assert_snapshot!(check_vars(&vars).unwrap_err(), @r#""Item" and "item" would both be RAYMOND_VAR_ITEM in the environment of scripts"#);
+        assert!(build(None, &[("a", "1".into())], &[("a", "2")], "").is_ok());
+    }
+
+    #[test]
+    fn attributes_that_no_variable_can_hold_are_refused() {
+        let error = |value: Value| {
+            build(None, &[("a", value)], &[], "")
+                .unwrap_err()
+                .to_string()
+        };
+        insta::assert_snapshot!(error(blob(70_000)), @"RAYMOND_ATTR_A has 70000 bytes, and a script takes at most 65536");
+        insta::assert_snapshot!(error("a\0".into()), @"RAYMOND_ATTR_A holds a NUL, and an environment variable cannot");
+    }
+
+    #[test]
+    fn inherited_variables_of_an_outer_run_are_known() {
+        let variables = build(Some(&"x".into()), &[("a", "1".into())], &[("b", "2")], "").unwrap();
+        assert!(variables.iter().all(|(name, _)| is_ours(name)));
+        for other in ["PATH", "RAYMOND_HOME", "ATTR_A"] {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
+}

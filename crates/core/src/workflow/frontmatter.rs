@@ -1,10 +1,23 @@
 //! The YAML block at the top of a prompt.
+//!
+//! [`parse`] never fails: it reads what can be read and names every mistake, with its place. A
+//! mistake in one key leaves the others as they are written. Names of states are collected, not
+//! resolved: that needs the whole scope.
+
+use std::ops::Range;
 
 use crate::budget::Micros;
+use crate::diagnostic::Diagnostic;
 use crate::ids::BackendName;
 use crate::time::Span;
 
 use super::policy::Policy;
+
+mod keys;
+mod policies;
+mod reader;
+mod split;
+mod yaml;
 
 /// What a state says about itself. Absent keys leave the choice to flags and configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -56,3 +69,62 @@ pub enum OnDenied {
     /// The end of the agent.
     Fail,
 }
+
+/// A prompt, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt<'t> {
+    /// What could be read of its frontmatter.
+    pub front: Frontmatter,
+    /// The text below it.
+    pub body: &'t str,
+    /// The names of states in it, in order.
+    pub mentions: Vec<Mention>,
+    /// Its mistakes, in no particular order; they name no file.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The name of a state in a frontmatter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// As written; it is a name, not a path.
+    pub name: String,
+    /// Its bytes in the file.
+    pub span: Range<usize>,
+    /// What it is named for.
+    pub role: Role,
+}
+
+/// What a state is named for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A policy allows it.
+    Policy,
+    /// A transition beyond `max_visits` goes there.
+    Then,
+}
+
+/// Reads a prompt: its frontmatter, where there is one, and its body.
+pub fn parse(text: &str) -> Prompt<'_> {
+    let mut reader = reader::Reader::new(text);
+    let (front, body) = match split::split(text) {
+        Ok(split) => {
+            let block = split.block.map(|span| reader.block(&span));
+            (block.unwrap_or_default(), &text[split.body..])
+        }
+        Err(split::Unclosed(span)) => {
+            let message = "the frontmatter is never closed".to_owned();
+            let hint = "end it with a line that holds only `---`".to_owned();
+            reader.error_with_hint(&span, "frontmatter-unclosed", message, Some(hint));
+            (Frontmatter::default(), &text[span.start..])
+        }
+    };
+    Prompt {
+        front,
+        body,
+        mentions: reader.mentions,
+        diagnostics: reader.diagnostics,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,20 @@
 //! What a state may emit.
+//!
+//! Three forms, each of which a transition must pass. Names are kept as written and compared with
+//! resolved states: by file name, or by stem when they have no extension. Whether such a state
+//! exists is checked once, when the definition is parsed.
 
 use std::collections::BTreeMap;
 
-use crate::protocol::TagName;
+use crate::ids::StateName;
+use crate::protocol::tag::Invoke;
+use crate::protocol::{Stack, Tag, TagName};
+
+use super::name::means;
+
+pub mod allowance;
+
+pub use allowance::Choice;
 
 /// The three forms, each of which a transition must pass. Names are as written: they match by file
 /// name, or by stem when they have no extension.
@@ -17,10 +29,315 @@ pub struct Policy {
 }
 
 /// One allowed target; what is absent may be anything.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Allowed {
     /// The state between the tags.
     pub target: Option<String>,
     /// `return` of call and function, `next` of fork.
     pub then: Option<String>,
+}
+
+/// What a policy refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The tag is not allowed here at all.
+    #[error("this state may not emit the tag")]
+    Tag,
+    /// The tag is allowed, but not with this target or this `return` or `next`.
+    #[error("this state may not emit the tag with this target")]
+    Target,
+}
+
+impl Policy {
+    /// Whether a transition passes all forms. `then` is the resolved `return` or `next`.
+    pub fn check(
+        &self,
+        tag: TagName,
+        target: Option<&StateName>,
+        then: Option<&StateName>,
+    ) -> Result<(), Refused> {
+        if !self.allows(tag) {
+            return Err(Refused::Tag);
+        }
+        let passes = |allowed: &Allowed| allowed.passes(target, then);
+        let by_target = match self.targets.get(&tag) {
+            Some(list) => list.iter().any(passes),
+            None => true,
+        };
+        let by_transition = match &self.transitions {
+            Some(list) => list
+                .iter()
+                .any(|(name, allowed)| *name == tag && passes(allowed)),
+            None => true,
+        };
+        if by_target && by_transition {
+            Ok(())
+        } else {
+            Err(Refused::Target)
+        }
+    }
+
+    /// The tag that a message without any tag stands for: the only entry of `allowed_transitions`,
+    /// when it says everything. A result needs a payload and is never meant silently.
+    pub fn implicit(&self) -> Option<Tag> {
+        let [(tag, allowed)] = self.transitions.as_deref()? else {
+            return None;
+        };
+        let target = allowed.target.clone()?;
+        let invoke = |return_to: &String| Invoke {
+            target: target.clone(),
+            return_to: return_to.clone(),
+            input: None,
+            model: None,
+        };
+        match tag {
+            TagName::Goto => Some(Tag::Goto {
+                target,
+                input: None,
+            }),
+            TagName::Reset => Some(Tag::Reset {
+                target,
+                input: None,
+                cd: None,
+                stack: Stack::Keep,
+            }),
+            TagName::Call => allowed.then.as_ref().map(|then| Tag::Call(invoke(then))),
+            TagName::Function => allowed
+                .then
+                .as_ref()
+                .map(|then| Tag::Function(invoke(then))),
+            TagName::Fork => allowed.then.clone().map(|next| Tag::Fork {
+                target,
+                next: Some(next),
+                cd: None,
+                input: None,
+                attributes: BTreeMap::new(),
+            }),
+            TagName::Result => None,
+        }
+    }
+
+    /// Every name that a form mentions, as written.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let by_target = self.targets.values().flatten();
+        let by_transition = self
+            .transitions
+            .iter()
+            .flatten()
+            .map(|(_, allowed)| allowed);
+        by_target
+            .chain(by_transition)
+            .flat_map(|allowed| [&allowed.target, &allowed.then])
+            .filter_map(Option::as_deref)
+    }
+
+    /// Whether `allowed_tags` and `allowed_transitions` know the tag.
+    fn allows(&self, tag: TagName) -> bool {
+        let listed = self.tags.as_ref().is_none_or(|tags| tags.contains(&tag));
+        let entered = self
+            .transitions
+            .as_ref()
+            .is_none_or(|list| list.iter().any(|(name, _)| *name == tag));
+        listed && entered
+    }
+}
+
+impl Allowed {
+    fn passes(&self, target: Option<&StateName>, then: Option<&StateName>) -> bool {
+        let matches = |written: &Option<String>, state: Option<&StateName>| match (written, state) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(written), Some(state)) => means(written, state),
+        };
+        matches(&self.target, target) && matches(&self.then, then)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn entry(target: &str, then: &str) -> Allowed {
+        let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());
+        Allowed {
+            target: name(target),
+            then: name(then),
+        }
+    }
+
+    fn check(policy: &Policy, emitted: (TagName, &str, &str), expected: Result<(), Refused>) {
+        let (tag, target, then) = emitted;
+        let state = |name: &str| (!name.is_empty()).then(|| StateName::new(name));
+        let (target, then) = (state(target), state(then));
+        assert_eq!(
+            policy.check(tag, target.as_ref(), then.as_ref()),
+            expected,
+            "{emitted:?}"
+        );
+    }
+
+    #[test]
+    fn no_policy_allows_everything() {
+        let policy = Policy::default();
+        check(&policy, (TagName::Goto, "A.md", ""), Ok(()));
+        check(&policy, (TagName::Fork, "A.md", "B.md"), Ok(()));
+        check(&policy, (TagName::Result, "", ""), Ok(()));
+    }
+
+    #[test]
+    fn allowed_tags_refuse_the_tag() {
+        let policy = Policy {
+            tags: Some(vec![TagName::Goto]),
+            ..Policy::default()
+        };
+        check(&policy, (TagName::Goto, "A.md", ""), Ok(()));
+        check(&policy, (TagName::Result, "", ""), Err(Refused::Tag));
+    }
+
+    #[test]
+    fn allowed_targets_bind_the_tags_they_name() {
+        let policy = Policy {
+            targets: BTreeMap::from([
+                (TagName::Goto, vec![entry("A", ""), entry("B.md", "")]),
+                (
+                    TagName::Call,
+                    vec![entry("C", "R"), entry("D", ""), entry("", "S")],
+                ),
+                (TagName::Reset, vec![]),
+            ]),
+            ..Policy::default()
+        };
+        check(&policy, (TagName::Goto, "A.md", ""), Ok(()));
+        check(&policy, (TagName::Goto, "A.sh", ""), Ok(()));
+        check(&policy, (TagName::Goto, "B.md", ""), Ok(()));
+        check(&policy, (TagName::Goto, "B.sh", ""), Err(Refused::Target));
+        check(&policy, (TagName::Call, "C.md", "R.md"), Ok(()));
+        check(
+            &policy,
+            (TagName::Call, "C.md", "X.md"),
+            Err(Refused::Target),
+        );
+        check(&policy, (TagName::Call, "D.md", "X.md"), Ok(()));
+        check(&policy, (TagName::Call, "E.md", "S.md"), Ok(()));
+        check(&policy, (TagName::Call, "C.md", ""), Err(Refused::Target));
+        check(&policy, (TagName::Reset, "A.md", ""), Err(Refused::Target));
+        check(&policy, (TagName::Function, "X.md", "Y.md"), Ok(()));
+        check(&policy, (TagName::Result, "", ""), Ok(()));
+    }
+
+    #[test]
+    fn allowed_transitions_are_the_whole_list() {
+        let policy = Policy {
+            transitions: Some(vec![
+                (TagName::Goto, entry("A", "")),
+                (TagName::Fork, entry("W", "N")),
+                (TagName::Result, entry("", "")),
+            ]),
+            ..Policy::default()
+        };
+        check(&policy, (TagName::Goto, "A.md", ""), Ok(()));
+        check(&policy, (TagName::Goto, "B.md", ""), Err(Refused::Target));
+        check(&policy, (TagName::Fork, "W.sh", "N.md"), Ok(()));
+        check(
+            &policy,
+            (TagName::Fork, "W.sh", "A.md"),
+            Err(Refused::Target),
+        );
+        check(&policy, (TagName::Reset, "A.md", ""), Err(Refused::Tag));
+        check(&policy, (TagName::Result, "", ""), Ok(()));
+    }
+
+    #[test]
+    fn a_transition_must_pass_all_forms() {
+        let policy = Policy {
+            tags: Some(vec![TagName::Goto, TagName::Result]),
+            targets: BTreeMap::from([(TagName::Goto, vec![entry("A", ""), entry("B", "")])]),
+            transitions: Some(vec![
+                (TagName::Goto, entry("B", "")),
+                (TagName::Goto, entry("C", "")),
+                (TagName::Reset, entry("", "")),
+            ]),
+        };
+        check(&policy, (TagName::Goto, "A.md", ""), Err(Refused::Target));
+        check(&policy, (TagName::Goto, "B.md", ""), Ok(()));
+        check(&policy, (TagName::Goto, "C.md", ""), Err(Refused::Target));
+        check(&policy, (TagName::Reset, "A.md", ""), Err(Refused::Tag));
+        check(&policy, (TagName::Result, "", ""), Err(Refused::Tag));
+    }
+
+    #[test]
+    fn one_determined_entry_is_taken_implicitly() {
+        let check = |list: &[(TagName, Allowed)], expected: Option<Tag>| {
+            let policy = Policy {
+                transitions: Some(list.to_vec()),
+                ..Policy::default()
+            };
+            assert_eq!(policy.implicit(), expected, "{list:?}");
+        };
+        let invoke = || Invoke {
+            target: "A".into(),
+            return_to: "R".into(),
+            input: None,
+            model: None,
+        };
+        let goto = |target: &str| Tag::Goto {
+            target: target.into(),
+            input: None,
+        };
+        check(&[(TagName::Goto, entry("A", ""))], Some(goto("A")));
+        check(
+            &[(TagName::Reset, entry("A", ""))],
+            Some(Tag::Reset {
+                target: "A".into(),
+                input: None,
+                cd: None,
+                stack: Stack::Keep,
+            }),
+        );
+        check(
+            &[(TagName::Call, entry("A", "R"))],
+            Some(Tag::Call(invoke())),
+        );
+        check(
+            &[(TagName::Function, entry("A", "R"))],
+            Some(Tag::Function(invoke())),
+        );
+        check(
+            &[(TagName::Fork, entry("A", "N"))],
+            Some(Tag::Fork {
+                target: "A".into(),
+                next: Some("N".into()),
+                cd: None,
+                input: None,
+                attributes: BTreeMap::new(),
+            }),
+        );
+        check(&[(TagName::Goto, entry("", ""))], None);
+        check(&[(TagName::Call, entry("A", ""))], None);
+        check(&[(TagName::Function, entry("", "R"))], None);
+        check(&[(TagName::Fork, entry("A", ""))], None);
+        check(&[(TagName::Result, entry("", ""))], None);
+        check(
+            &[
+                (TagName::Goto, entry("A", "")),
+                (TagName::Result, entry("", "")),
+            ],
+            None,
+        );
+        check(&[], None);
+        assert_eq!(Policy::default().implicit(), None);
+    }
+
+    #[test]
+    fn every_mentioned_name_is_listed() {
+        let policy = Policy {
+            tags: None,
+            targets: BTreeMap::from([(TagName::Call, vec![entry("A", "B")])]),
+            transitions: Some(vec![
+                (TagName::Goto, entry("C", "")),
+                (TagName::Fork, entry("", "D")),
+            ]),
+        };
+        assert_eq!(policy.names().collect::<Vec<_>>(), ["A", "B", "C", "D"]);
+    }
 }

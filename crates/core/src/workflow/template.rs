@@ -1,1 +1,164 @@
 //! `{{name}}` in prompts, replaced in one pass.
+//!
+//! A value that is put in is never looked at again, so nothing an agent says can become a template.
+//! Names are `[A-Za-z_][A-Za-z0-9_-]*`, with blanks allowed around them; other braces are text.
+//! [`Bindings`] says which name means what.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use memchr::memmem;
+
+pub mod bindings;
+
+pub use bindings::{Bindings, Bound};
+
+/// A text with its names replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rendered {
+    /// The text.
+    pub text: String,
+    /// Names that mean nothing, each once, in order; they stand in the text as they were.
+    pub unknown: Vec<String>,
+}
+
+/// Replaces every name of `body` that `lookup` knows.
+pub fn render<'v>(body: &str, lookup: &mut dyn FnMut(&str) -> Option<Cow<'v, str>>) -> Rendered {
+    let mut rendered = Rendered::default();
+    let mut unknown = BTreeSet::new();
+    let mut rest = body;
+    while let Some(open) = memmem::find(rest.as_bytes(), b"{{") {
+        rendered.text.push_str(&rest[..open]);
+        rest = &rest[open..];
+        let Some((name, length)) = placeholder(rest) else {
+            // Only one brace: in `{{{name}}` the second and third open the placeholder.
+            rendered.text.push('{');
+            rest = &rest[1..];
+            continue;
+        };
+        if let Some(value) = lookup(name) {
+            rendered.text.push_str(&value);
+        } else {
+            rendered.text.push_str(&rest[..length]);
+            if unknown.insert(name) {
+                rendered.unknown.push(name.to_owned());
+            }
+        }
+        rest = &rest[length..];
+    }
+    rendered.text.push_str(rest);
+    rendered
+}
+
+/// Whether a text can stand between the braces.
+pub fn is_name(text: &str) -> bool {
+    !text.is_empty() && name_length(text) == text.len()
+}
+
+/// The name of the placeholder at the start of `text`, and how long the placeholder is.
+fn placeholder(text: &str) -> Option<(&str, usize)> {
+    let blank = |c| c == ' ' || c == '\t';
+    let inner = text.strip_prefix("{{")?.trim_start_matches(blank);
+    let (name, after) = inner.split_at(name_length(inner));
+    let rest = after.trim_start_matches(blank).strip_prefix("}}")?;
+    (!name.is_empty()).then_some((name, text.len() - rest.len()))
+}
+
+fn name_length(text: &str) -> usize {
+    let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let goes_on = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    if starts {
+        text.bytes().take_while(goes_on).count()
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lookup(name: &str) -> Option<Cow<'static, str>> {
+        match name {
+            "a" => Some("1".into()),
+            "b-2_C" => Some("{{a}}".into()),
+            "open" => Some("{{".into()),
+            "empty" => Some("".into()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn names_between_braces_are_replaced_once() {
+        let check = |body: &str, expected: &str, unknown: &[&str]| {
+            let rendered = render(body, &mut lookup);
+            assert_eq!(rendered.text, expected, "{body}");
+            assert_eq!(rendered.unknown, unknown, "{body}");
+        };
+        check("", "", &[]);
+        check("x {{a}} y", "x 1 y", &[]);
+        check("{{ a }}{{\ta\t}}{{a}}", "111", &[]);
+        check("{{b-2_C}}", "{{a}}", &[]);
+        check("{{open}}a}}", "{{a}}", &[]);
+        check("{{empty}}", "", &[]);
+        check("{{{a}}}", "{1}", &[]);
+        check("{{{{a}}}}", "{{1}}", &[]);
+        check("{{ {{a}} }}", "{{ 1 }}", &[]);
+        check(
+            "{{nope}} {{ nope }} {{NO}}",
+            "{{nope}} {{ nope }} {{NO}}",
+            &["nope", "NO"],
+        );
+        for text in [
+            "{{}}", "{{ }}", "{{a", "{{a}", "{a}", "{{a b}}", "{{.a}}", "{{1a}}", "{{-a}}",
+            "{{ä}}", "{{a\n}}", "{{a.b}}", "}}{{",
+        ] {
+            check(text, text, &[]);
+        }
+    }
+
+    #[test]
+    fn names_are_letters_digits_dashes_and_underscores() {
+        for name in ["a", "_", "A-b_9"] {
+            assert!(is_name(name), "{name}");
+        }
+        for text in ["", "9", "-a", "a b", "a.b", "ä"] {
+            assert!(!is_name(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn hostile_braces_are_read_in_linear_time() {
+        for piece in ["{", "{{ ", "{{a", "{{a ", "{{a}"] {
+            let body = piece.repeat(1_000_000);
+            assert_eq!(render(&body, &mut lookup).text, body);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_in_is_never_scanned_again(
+            pieces in proptest::collection::vec("[{}a-c ]{0,6}|\\{\\{x\\}\\}", 0..20),
+            value in "[{}ax ]{0,8}",
+        ) {
+            let body = pieces.concat();
+            let mut asked = 0;
+            let rendered = render(&body, &mut |name| {
+                asked += 1;
+                (name == "x").then_some(Cow::Borrowed(value.as_str()))
+            });
+            // The same body with a value that holds no brace: only the values may differ.
+            let marked = render(&body, &mut |name| (name == "x").then_some(Cow::Borrowed("\u{1}")));
+            prop_assert_eq!(rendered.text, marked.text.replace('\u{1}', &value));
+            prop_assert_eq!(rendered.unknown, marked.unknown);
+            prop_assert!(asked <= body.matches("}}").count());
+        }
+
+        #[test]
+        fn text_without_known_names_stays_as_it_is(body in "([{}a-z ]|\\PC|\n){0,60}") {
+            prop_assert_eq!(render(&body, &mut |_| None).text, body);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Where a run starts.
+
+use crate::diagnostic::Diagnostic;
+use crate::ids::StateName;
+
+use super::{Definition, Start, State};
+
+/// The stems of an entry state.
+const ENTRIES: [&str; 2] = ["1_START", "START"];
+
+/// More states than this are counted, not listed.
+const LISTED: usize = 10;
+
+impl Definition {
+    /// The state at which a run starts.
+    pub(super) fn entry(&self, start: &Start) -> Result<StateName, Box<Diagnostic>> {
+        match start {
+            Start::State(name) => self
+                .resolve(name)
+                .map(|state| state.name.clone())
+                .map_err(|why| Diagnostic::error("no-entry", why.to_string()).into()),
+            Start::Entry => self.only_entry(),
+        }
+    }
+
+    fn only_entry(&self) -> Result<StateName, Box<Diagnostic>> {
+        let named = |state: &&State| ENTRIES.contains(&state.name.stem());
+        let (runnable, foreign): (Vec<_>, Vec<_>) = self
+            .states
+            .values()
+            .filter(named)
+            .partition(|state| self.can_run(state));
+        match runnable.as_slice() {
+            [entry] => Ok(entry.name.clone()),
+            [] => Err(self.no_entry(&foreign).into()),
+            several => {
+                let message = format!("there are several entry states: {}", list(several));
+                let error = Diagnostic::error("several-entries", message);
+                Err(error
+                    .hint("keep one of them, or name the state to start with")
+                    .into())
+            }
+        }
+    }
+
+    fn no_entry(&self, foreign: &[&State]) -> Diagnostic {
+        let all: Vec<_> = self.states.values().collect();
+        let found = if !foreign.is_empty() {
+            format!("{} cannot be run on this platform", list(foreign))
+        } else if all.is_empty() {
+            "there are no states at all".to_owned()
+        } else {
+            format!("found {}", list(&all))
+        };
+        let message = format!("there is no entry state 1_START or START: {found}");
+        let error = Diagnostic::error("no-entry", message);
+        error.hint("add START.md, or name the state to start with")
+    }
+}
+
+fn list(states: &[&State]) -> String {
+    let names: Vec<_> = states
+        .iter()
+        .take(LISTED)
+        .map(|state| state.name.as_str())
+        .collect();
+    match states.len().saturating_sub(LISTED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}

@@ -1,0 +1,189 @@
+//! From files to a definition, with every mistake named.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::ids::StateName;
+use crate::value::Hash;
+
+use super::super::extension::{Extension, is_state};
+use super::super::frontmatter::{self, Frontmatter, Mention, Role};
+use super::super::name::{Unresolved, check_name};
+use super::{Definition, Kind, Parsed, Platform, SourceFile, Start, State};
+
+/// What is known of a state beside the state itself.
+#[derive(Default)]
+struct Notes {
+    mentions: Vec<Mention>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Definition {
+    /// Parses the files of a scope. Files that are no states are ignored.
+    pub fn parse(
+        files: Vec<SourceFile>,
+        start: &Start,
+        platform: Platform,
+    ) -> Result<Parsed, Vec<Diagnostic>> {
+        let mut diagnostics = Vec::new();
+        let mut states = BTreeMap::new();
+        let mut notes = BTreeMap::new();
+        for file in files.into_iter().filter(|file| is_state(&file.name)) {
+            if let Some(warning) = unusable(&file.name) {
+                diagnostics.push(warning);
+                continue;
+            }
+            let (state, note) = read(file);
+            notes.insert(state.name.clone(), note);
+            states.insert(state.name.clone(), state);
+        }
+        // The entry is put in when it is known; until then nothing asks for it.
+        let mut definition = Self {
+            entry: StateName::new(""),
+            states,
+            platform,
+        };
+        match definition.entry(start) {
+            Ok(entry) => definition.entry = entry,
+            Err(error) => diagnostics.push(*error),
+        }
+        let reached = reached(&definition, &notes);
+        for (name, note) in notes {
+            let unresolved = definition.unresolved(&name, &note.mentions);
+            let found = note.diagnostics.into_iter().chain(unresolved);
+            let found = found.map(|diagnostic| diagnostic.in_file(name.as_str()));
+            diagnostics.extend(found.map(|diagnostic| {
+                if reached.contains(&name) {
+                    diagnostic
+                } else {
+                    harmless(diagnostic)
+                }
+            }));
+        }
+        diagnostics.sort_by_key(|d| {
+            let place = d.place.as_ref().map(|place| place.span.start);
+            (d.file.clone(), place, d.severity)
+        });
+        if diagnostics.iter().any(|d| d.severity == Severity::Error) {
+            Err(diagnostics)
+        } else {
+            Ok(Parsed {
+                definition,
+                warnings: diagnostics,
+            })
+        }
+    }
+
+    /// What the names in a state's frontmatter do not resolve to.
+    fn unresolved(&self, state: &StateName, mentions: &[Mention]) -> Vec<Diagnostic> {
+        let text = self
+            .states
+            .get(state)
+            .and_then(|state| std::str::from_utf8(&state.source.bytes).ok());
+        let text = text.unwrap_or_default();
+        let diagnose = |mention: &Mention| {
+            let why = self.resolve(&mention.name).err()?;
+            let diagnostic = Diagnostic::error(code(&why), why.to_string());
+            let diagnostic = diagnostic.at(text, mention.span.clone());
+            Some(match (why, mention.role) {
+                // A workflow for several platforms names the scripts of each.
+                (Unresolved::WrongPlatform(_), Role::Policy) => Diagnostic {
+                    severity: Severity::Warning,
+                    ..diagnostic
+                },
+                _ => diagnostic,
+            })
+        };
+        mentions.iter().filter_map(diagnose).collect()
+    }
+}
+
+fn code(why: &Unresolved) -> &'static str {
+    match why {
+        Unresolved::NotAName(..) => "bad-name",
+        Unresolved::Ambiguous { .. } => "ambiguous-state",
+        Unresolved::WrongPlatform(_) => "wrong-platform",
+        Unresolved::Missing { .. } => "unknown-state",
+    }
+}
+
+fn unusable(name: &str) -> Option<Diagnostic> {
+    let why = check_name(name).err()?;
+    let warning = Diagnostic::warning("bad-name", "no target can name this file; it is ignored");
+    Some(
+        warning
+            .in_file(name.escape_debug().to_string())
+            .hint(why.to_string()),
+    )
+}
+
+fn read(file: SourceFile) -> (State, Notes) {
+    let kind = Extension::of(&file.name).map_or(Kind::Script, Extension::kind);
+    let (front, body, notes) = match kind {
+        Kind::Prompt => prompt(&file.bytes),
+        Kind::Script => (Frontmatter::default(), "".into(), Notes::default()),
+    };
+    let state = State {
+        name: StateName::new(file.name.as_str()),
+        kind,
+        front,
+        body,
+        hash: Hash::of(&file.bytes),
+        source: file,
+    };
+    (state, notes)
+}
+
+fn prompt(bytes: &[u8]) -> (Frontmatter, Arc<str>, Notes) {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let offset = error.valid_up_to();
+            let message = format!("the prompt is not UTF-8: byte {offset} cannot be read");
+            let valid = String::from_utf8_lossy(&bytes[..offset]);
+            let notes = Notes {
+                mentions: Vec::new(),
+                diagnostics: vec![
+                    Diagnostic::error("not-utf8", message).at(&valid, offset..offset),
+                ],
+            };
+            return (Frontmatter::default(), "".into(), notes);
+        }
+    };
+    let read = frontmatter::parse(text);
+    let mut diagnostics = read.diagnostics;
+    if read.body.trim().is_empty() {
+        let message = "the prompt is empty: there is nothing to send";
+        diagnostics.push(Diagnostic::error("empty-prompt", message));
+    }
+    let notes = Notes {
+        mentions: read.mentions,
+        diagnostics,
+    };
+    (read.front, read.body.into(), notes)
+}
+
+/// The states whose mistakes stop the start: all of them when the entry is unknown.
+fn reached(definition: &Definition, notes: &BTreeMap<StateName, Notes>) -> BTreeSet<StateName> {
+    let broken = |name: &StateName| {
+        let diagnostics = notes.get(name).map_or(&[][..], |note| &note.diagnostics);
+        diagnostics.iter().any(|d| d.severity == Severity::Error)
+    };
+    if definition.states.contains_key(&definition.entry) {
+        definition.reach(&broken)
+    } else {
+        definition.states.keys().cloned().collect()
+    }
+}
+
+fn harmless(diagnostic: Diagnostic) -> Diagnostic {
+    match diagnostic.severity {
+        Severity::Warning => diagnostic,
+        Severity::Error => Diagnostic {
+            severity: Severity::Warning,
+            message: format!("{} (nothing leads here)", diagnostic.message),
+            ..diagnostic
+        },
+    }
+}

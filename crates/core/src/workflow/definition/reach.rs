@@ -1,0 +1,61 @@
+//! Which states a run can come to.
+//!
+//! A state without a policy, and every script, can go anywhere; a policy leads where it says. A
+//! result leads back to a state that some call named, which is counted where the call is allowed.
+
+use std::collections::BTreeSet;
+
+use crate::ids::StateName;
+use crate::protocol::TagName;
+
+use super::super::policy::{Allowed, Choice};
+use super::{Definition, State};
+
+impl Definition {
+    /// The states that can be entered. A `broken` state may say anything once it is mended.
+    pub(super) fn reach(&self, broken: &dyn Fn(&StateName) -> bool) -> BTreeSet<StateName> {
+        let mut reached = BTreeSet::from([self.entry.clone()]);
+        let mut pending = vec![self.entry.clone()];
+        while let Some(name) = pending.pop() {
+            let Some(state) = self.states.get(&name) else {
+                continue;
+            };
+            let Some(steps) = self.steps(state).filter(|_| !broken(&name)) else {
+                return self.states.keys().cloned().collect();
+            };
+            for step in steps {
+                if reached.insert(step.clone()) {
+                    pending.push(step);
+                }
+            }
+        }
+        reached
+    }
+
+    /// Where a state leads; none means anywhere.
+    fn steps(&self, state: &State) -> Option<Vec<StateName>> {
+        let mut names: Vec<String> = state.front.then.iter().cloned().collect();
+        for (tag, choice) in state.front.policy.allowances() {
+            match (tag, choice) {
+                (TagName::Result, _) => {}
+                (_, Choice::Any) => return None,
+                (tag, Choice::Only(list)) => {
+                    for allowed in list {
+                        names.extend(named(tag, allowed)?);
+                    }
+                }
+            }
+        }
+        let states = names.iter().filter_map(|name| self.resolve(name).ok());
+        Some(states.map(|state| state.name.clone()).collect())
+    }
+}
+
+/// The names in one entry; none when it leaves open where it leads.
+fn named(tag: TagName, allowed: Allowed) -> Option<Vec<String>> {
+    let target = allowed.target?;
+    match tag {
+        TagName::Goto | TagName::Reset | TagName::Result => Some(vec![target]),
+        TagName::Call | TagName::Function | TagName::Fork => Some(vec![target, allowed.then?]),
+    }
+}

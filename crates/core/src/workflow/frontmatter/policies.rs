@@ -1,0 +1,172 @@
+//! The three forms of a policy.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use crate::protocol::TagName;
+
+use super::super::nearest::nearest;
+use super::super::policy::Allowed;
+use super::Role;
+use super::reader::{Entry, Reader};
+use super::yaml::{Content, Node};
+
+/// More entries than this in one list are refused: no agent could be told of them.
+const MOST_ENTRIES: usize = 1_000;
+
+impl Reader<'_> {
+    /// `allowed_tags`
+    pub(super) fn tags(&mut self, node: &Node) -> Option<Vec<TagName>> {
+        let items = self.items("`allowed_tags`", node)?;
+        let mut tags: Vec<TagName> = Vec::new();
+        for item in items {
+            if let Some(tag) = self.tag("an entry of `allowed_tags`", item)
+                && !tags.contains(&tag)
+            {
+                tags.push(tag);
+            }
+        }
+        Some(tags)
+    }
+
+    /// `allowed_targets`
+    pub(super) fn targets(&mut self, node: &Node) -> BTreeMap<TagName, Vec<Allowed>> {
+        let mut targets = BTreeMap::new();
+        for entry in self.entries("`allowed_targets`", node).unwrap_or_default() {
+            let Some(tag) = self.tag_named("a key of `allowed_targets`", entry.key, entry.span)
+            else {
+                continue;
+            };
+            let what = format!("`allowed_targets.{tag}`");
+            if tag == TagName::Result {
+                let message = "a result has no target that could be allowed".to_owned();
+                let hint = "name `result` in `allowed_tags`".to_owned();
+                self.error_with_hint(entry.span, "misplaced-key", message, Some(hint));
+            } else if let Some(items) = self.items(&what, entry.value)
+                && self.has_room(&what, items.len(), entry.value)
+            {
+                let list = items.iter().filter_map(|item| self.target(tag, item));
+                targets.insert(tag, once_each(list));
+            }
+        }
+        targets
+    }
+
+    /// `allowed_transitions`
+    pub(super) fn transitions(&mut self, node: &Node) -> Option<Vec<(TagName, Allowed)>> {
+        let what = "`allowed_transitions`";
+        let items = self.items(what, node)?;
+        if !self.has_room(what, items.len(), node) {
+            return None;
+        }
+        let list = items.iter().filter_map(|item| self.transition(item));
+        Some(once_each(list))
+    }
+
+    /// A name, or a map of `child` and `return` or `next`.
+    fn target(&mut self, tag: TagName, node: &Node) -> Option<Allowed> {
+        let place = format!(" in `allowed_targets.{tag}`");
+        if !matches!(node.content, Content::Map(_)) {
+            let target = self.name(&format!("a target{place}"), node, Role::Policy)?;
+            return Some(Allowed {
+                target: Some(target),
+                then: None,
+            });
+        }
+        let entries = self.entries(&format!("an entry of `allowed_targets.{tag}`"), node)?;
+        let known = known_keys(tag, "child");
+        Some(self.allowed(tag, &entries, &known, &place))
+    }
+
+    /// A map of `tag`, `target` and `return` or `next`.
+    fn transition(&mut self, node: &Node) -> Option<(TagName, Allowed)> {
+        let mut entries = self.entries("an entry of `allowed_transitions`", node)?;
+        let Some(position) = entries.iter().position(|entry| entry.key == "tag") else {
+            let message = "an entry of `allowed_transitions` names no `tag`".to_owned();
+            self.error(&node.span, "missing-key", message);
+            return None;
+        };
+        let named = entries.remove(position);
+        let tag = self.tag("`tag`", named.value)?;
+        let known = known_keys(tag, "target");
+        Some((
+            tag,
+            self.allowed(tag, &entries, &known, " in `allowed_transitions`"),
+        ))
+    }
+
+    fn allowed(
+        &mut self,
+        tag: TagName,
+        entries: &[Entry<'_>],
+        known: &[&'static str],
+        place: &str,
+    ) -> Allowed {
+        let mut allowed = Allowed::default();
+        for entry in entries {
+            let what = format!("`{}`{place}", entry.key);
+            match (entry.key, known.contains(&entry.key)) {
+                ("child" | "target", true) => {
+                    allowed.target = self.name(&what, entry.value, Role::Policy);
+                }
+                (_, true) => allowed.then = self.name(&what, entry.value, Role::Policy),
+                ("child" | "target" | "return" | "next", false) => {
+                    self.misplaced(tag, entry, place, known);
+                }
+                (_, false) => self.unknown_key(entry, place, known),
+            }
+        }
+        allowed
+    }
+
+    fn misplaced(&mut self, tag: TagName, entry: &Entry<'_>, place: &str, known: &[&str]) {
+        let message = format!("`{}` means nothing for {tag}{place}", entry.key);
+        let hint = match known {
+            [] => None,
+            known => Some(format!("known keys: {}", known.join(", "))),
+        };
+        self.error_with_hint(entry.span, "misplaced-key", message, hint);
+    }
+
+    fn has_room(&mut self, what: &str, entries: usize, node: &Node) -> bool {
+        let fits = entries <= MOST_ENTRIES;
+        if !fits {
+            let message = format!("{what} has {entries} entries; at most {MOST_ENTRIES} are read");
+            self.error(&node.span, "too-many-entries", message);
+        }
+        fits
+    }
+
+    fn tag(&mut self, what: &str, node: &Node) -> Option<TagName> {
+        let word = self.string(what, node)?;
+        self.tag_named(what, &word, &node.span)
+    }
+
+    fn tag_named(&mut self, what: &str, word: &str, span: &Range<usize>) -> Option<TagName> {
+        let tag = TagName::ALL.into_iter().find(|tag| tag.as_str() == word);
+        if tag.is_none() {
+            let names = TagName::ALL.map(TagName::as_str);
+            let message = format!("{what} must be a tag, and {word:?} is none");
+            let hint = match nearest(word, names) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("the tags are {}", names.join(", ")),
+            };
+            self.error_with_hint(span, "unknown-tag", message, Some(hint));
+        }
+        tag
+    }
+}
+
+fn known_keys(tag: TagName, target: &'static str) -> Vec<&'static str> {
+    match tag {
+        TagName::Goto | TagName::Reset => vec![target],
+        TagName::Call | TagName::Function => vec![target, "return"],
+        TagName::Fork => vec![target, "next"],
+        TagName::Result => vec![],
+    }
+}
+
+fn once_each<T: Ord + Clone>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    items.filter(|item| seen.insert(item.clone())).collect()
+}

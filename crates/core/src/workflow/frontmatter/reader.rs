@@ -1,0 +1,197 @@
+//! Reads single values out of nodes, and notes every mistake with its place.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use crate::diagnostic::{Diagnostic, Place};
+
+use super::super::name::{Unresolved, check_name};
+use super::super::nearest::nearest;
+use super::yaml::{Content, Node};
+use super::{Mention, Role};
+
+/// Where mistakes and names are collected while a frontmatter is read.
+pub(super) struct Reader<'t> {
+    text: &'t str,
+    pub(super) mentions: Vec<Mention>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// An entry of a map whose key is a text.
+pub(super) struct Entry<'n> {
+    pub(super) key: &'n str,
+    pub(super) span: &'n Range<usize>,
+    pub(super) value: &'n Node,
+}
+
+impl<'t> Reader<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            mentions: Vec::new(),
+            diagnostics: Vec::new(),
+        }
+    }
+
+    /// The text of the whole file.
+    pub(super) fn text(&self) -> &'t str {
+        self.text
+    }
+
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Notes a mistake at these bytes.
+    pub(super) fn error(&mut self, span: &Range<usize>, code: &'static str, message: String) {
+        self.report(Diagnostic::error(code, message).at(self.text, span.clone()));
+    }
+
+    /// The same, with advice.
+    pub(super) fn error_with_hint(
+        &mut self,
+        span: &Range<usize>,
+        code: &'static str,
+        message: String,
+        hint: Option<String>,
+    ) {
+        let error = Diagnostic::error(code, message).at(self.text, span.clone());
+        self.report(Diagnostic { hint, ..error });
+    }
+
+    /// Notes a key that means nothing, with the known one that was probably meant.
+    pub(super) fn unknown_key(&mut self, entry: &Entry<'_>, place: &str, known: &[&str]) {
+        let key = entry.key;
+        let message = format!("unknown key `{key}`{place} is ignored");
+        let warning = Diagnostic::warning("unknown-key", message).at(self.text, entry.span.clone());
+        let hint = match nearest(key, known.iter().copied()) {
+            Some(name) => Some(format!("did you mean `{name}`?")),
+            None if known.is_empty() => None,
+            None => Some(format!("known keys: {}", known.join(", "))),
+        };
+        self.report(Diagnostic { hint, ..warning });
+    }
+
+    /// The entries of a map, each key once; none when it is no map.
+    pub(super) fn entries<'n>(&mut self, what: &str, node: &'n Node) -> Option<Vec<Entry<'n>>> {
+        let Content::Map(pairs) = &node.content else {
+            self.wrong_type(what, "a map", node, None);
+            return None;
+        };
+        let mut entries: Vec<Entry<'n>> = Vec::new();
+        let mut seen = BTreeMap::new();
+        for (key, value) in pairs {
+            let Content::Text(name) = &key.content else {
+                let found = describe(&key.content);
+                let message = format!("a key of {what} must be a text, found {found}");
+                self.error(&key.span, "wrong-type", message);
+                continue;
+            };
+            if let Some(first) = seen.get(name.as_str()) {
+                self.duplicate(name, &key.span, first);
+                continue;
+            }
+            seen.insert(name.as_str(), key.span.clone());
+            entries.push(Entry {
+                key: name,
+                span: &key.span,
+                value,
+            });
+        }
+        Some(entries)
+    }
+
+    fn duplicate(&mut self, name: &str, span: &Range<usize>, first: &Range<usize>) {
+        let line = Place::of(self.text, first.clone()).line;
+        let message = format!("`{name}` is given twice");
+        let hint = format!("it stands in line {line} already");
+        self.error_with_hint(span, "duplicate-key", message, Some(hint));
+    }
+
+    /// The items of a list; none when it is no list.
+    pub(super) fn items<'n>(&mut self, what: &str, node: &'n Node) -> Option<&'n [Rc<Node>]> {
+        if let Content::List(items) = &node.content {
+            return Some(items);
+        }
+        let mut hint = None;
+        if let Content::Text(text) = &node.content
+            && !text.contains('\n')
+        {
+            hint = Some(format!("write [{text}]"));
+        }
+        self.wrong_type(what, "a list", node, hint);
+        None
+    }
+
+    /// A text that is not blank.
+    pub(super) fn string(&mut self, what: &str, node: &Node) -> Option<String> {
+        match &node.content {
+            Content::Text(text) if text.trim().is_empty() => {
+                self.error(&node.span, "empty-value", format!("{what} is empty"));
+                None
+            }
+            Content::Text(text) => Some(text.clone()),
+            Content::Number(_) | Content::Bool => {
+                let written = self.text.get(node.span.clone()).unwrap_or_default();
+                let hint = format!("put it in quotes: \"{written}\"");
+                self.wrong_type(what, "a text", node, Some(hint));
+                None
+            }
+            Content::Null | Content::List(_) | Content::Map(_) => {
+                self.wrong_type(what, "a text", node, None);
+                None
+            }
+        }
+    }
+
+    /// A list of texts.
+    pub(super) fn strings(&mut self, what: &str, node: &Node) -> Vec<String> {
+        let items = self.items(what, node).unwrap_or_default();
+        let item = format!("an entry of {what}");
+        items
+            .iter()
+            .filter_map(|node| self.string(&item, node))
+            .collect()
+    }
+
+    /// The name of a state, which is collected for later.
+    pub(super) fn name(&mut self, what: &str, node: &Node, role: Role) -> Option<String> {
+        let name = self.string(what, node)?;
+        if let Err(Unresolved::NotAName(name, why)) = check_name(&name) {
+            let message = format!("{what} is a file name, and {name:?} is not one: {why}");
+            self.error(&node.span, "bad-name", message);
+            return None;
+        }
+        self.mentions.push(Mention {
+            name: name.clone(),
+            span: node.span.clone(),
+            role,
+        });
+        Some(name)
+    }
+
+    /// Notes a value of the wrong type.
+    pub(super) fn wrong_type(
+        &mut self,
+        what: &str,
+        expected: &str,
+        node: &Node,
+        hint: Option<String>,
+    ) {
+        let found = describe(&node.content);
+        let message = format!("{what} must be {expected}, found {found}");
+        self.error_with_hint(&node.span, "wrong-type", message, hint);
+    }
+}
+
+fn describe(content: &Content) -> &'static str {
+    match content {
+        Content::Null => "nothing",
+        Content::Bool => "true or false",
+        Content::Number(_) => "a number",
+        Content::Text(_) => "a text",
+        Content::List(_) => "a list",
+        Content::Map(_) => "a map",
+    }
+}

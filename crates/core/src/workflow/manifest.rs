@@ -1,0 +1,137 @@
+//! What a definition consists of, short enough to be recorded: names and hashes, no text.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::StateName;
+use crate::value::Hash;
+
+use super::definition::Definition;
+
+/// The states of a definition, in order of name.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Manifest {
+    /// One entry per state.
+    pub states: Vec<Entry>,
+}
+
+/// One state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its file name.
+    pub name: StateName,
+    /// Of the whole file.
+    pub hash: Hash,
+    /// Whether its own interpreter may be asked to run it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub executable: bool,
+}
+
+/// How one manifest differs from an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// In both, with other bytes or another right to be executed.
+    pub changed: Vec<StateName>,
+    /// Only in the later one.
+    pub added: Vec<StateName>,
+    /// Only in the earlier one.
+    pub removed: Vec<StateName>,
+}
+
+impl Manifest {
+    /// What changed between `earlier` and this one.
+    pub fn changes_since(&self, earlier: &Self) -> Changes {
+        let index = |manifest: &Self| -> BTreeMap<StateName, Entry> {
+            let entries = manifest.states.iter();
+            entries
+                .map(|entry| (entry.name.clone(), entry.clone()))
+                .collect()
+        };
+        let (before, after) = (index(earlier), index(self));
+        let mut changes = Changes::default();
+        for (name, entry) in &after {
+            match before.get(name) {
+                None => changes.added.push(name.clone()),
+                Some(old) if old != entry => changes.changed.push(name.clone()),
+                Some(_) => {}
+            }
+        }
+        let gone = before.into_keys().filter(|name| !after.contains_key(name));
+        changes.removed = gone.collect();
+        changes
+    }
+}
+
+impl Changes {
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.added.is_empty() && self.removed.is_empty()
+    }
+}
+
+impl Definition {
+    /// What the definition consists of.
+    pub fn manifest(&self) -> Manifest {
+        let states = self.states.values().map(|state| Entry {
+            name: state.name.clone(),
+            hash: state.hash.clone(),
+            executable: state.source.executable,
+        });
+        Manifest {
+            states: states.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::definition::{Platform, SourceFile, Start};
+    use super::*;
+
+    fn manifest(files: &[(&str, &str, bool)]) -> Manifest {
+        let files = files.iter().map(|(name, text, executable)| SourceFile {
+            name: (*name).to_owned(),
+            bytes: text.as_bytes().into(),
+            executable: *executable,
+        });
+        let parsed = Definition::parse(files.collect(), &Start::Entry, Platform::Unix);
+        parsed.unwrap().definition.manifest()
+    }
+
+    #[test]
+    fn edits_additions_and_removals_are_told_apart() {
+        let before = manifest(&[
+            ("START.md", "a", false),
+            ("B.sh", "b", false),
+            ("C.md", "c", false),
+            ("Z.md", "z", false),
+        ]);
+        let after = manifest(&[
+            ("START.md", "a2", false),
+            ("B.sh", "b", true),
+            ("D.md", "c", false),
+            ("Z.md", "z", false),
+            ("README.md", "", false),
+        ]);
+        assert_eq!(
+            after.changes_since(&before),
+            Changes {
+                changed: vec!["B.sh".into(), "START.md".into()],
+                added: vec!["D.md".into()],
+                removed: vec!["C.md".into()],
+            }
+        );
+        assert!(after.changes_since(&after).is_empty());
+        assert!(!after.changes_since(&before).is_empty());
+    }
+
+    #[test]
+    fn a_manifest_survives_the_journal() {
+        let manifest = manifest(&[("START.md", "a", false), ("B.sh", "b", true)]);
+        let json = serde_json::to_string(&manifest).unwrap();
+        insta::assert_snapshot!(json, @r#"[{"name":"B.sh","hash":"10e5cf3d3c8a4f9f3468c8cc58eea84892a22fdadbc1acb22410190044c1d553","executable":true},{"name":"START.md","hash":"17762fddd969a453925d65717ac3eea21320b66b54342fde15128d6caf21215f"}]"#);
+        assert_eq!(serde_json::from_str::<Manifest>(&json).unwrap(), manifest);
+    }
+}

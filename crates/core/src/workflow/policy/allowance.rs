@@ -1,0 +1,164 @@
+//! What is left when all forms of a policy are put together.
+//!
+//! Reminders list it, diagrams draw it, and the reach of a state follows from it. Whether a single
+//! transition passes is not answered here but by [`Policy::check`].
+
+use std::collections::BTreeSet;
+
+use crate::protocol::TagName;
+
+use super::super::extension::Extension;
+use super::{Allowed, Policy};
+
+/// The targets that an allowed tag may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// Any state of the scope. (A result has no target: it is allowed, and that is all.)
+    Any,
+    /// One of these pairs; what is absent in a pair may be anything. Never empty.
+    Only(Vec<Allowed>),
+}
+
+impl Policy {
+    /// The tags that are allowed, in the order in which they are explained, and their targets.
+    pub fn allowances(&self) -> Vec<(TagName, Choice)> {
+        TagName::ALL
+            .into_iter()
+            .filter(|tag| self.allows(*tag))
+            .filter_map(|tag| Some((tag, self.choice(tag)?)))
+            .collect()
+    }
+
+    fn choice(&self, tag: TagName) -> Option<Choice> {
+        let by_target = self.targets.get(&tag).cloned();
+        let by_transition = self.transitions.as_ref().map(|list| {
+            let of_tag = list.iter().filter(|(name, _)| *name == tag);
+            of_tag.map(|(_, allowed)| allowed.clone()).collect()
+        });
+        let list = match (by_target, by_transition) {
+            (None, None) => return Some(Choice::Any),
+            (Some(list), None) | (None, Some(list)) => list,
+            (Some(left), Some(right)) => both(&left, &right),
+        };
+        if list.contains(&Allowed::default()) {
+            Some(Choice::Any)
+        } else if list.is_empty() {
+            None
+        } else {
+            Some(Choice::Only(list))
+        }
+    }
+}
+
+/// What passes both lists, in the order of the first.
+fn both(left: &[Allowed], right: &[Allowed]) -> Vec<Allowed> {
+    let mut list = Vec::new();
+    let mut seen = BTreeSet::new();
+    for one in left {
+        for other in right {
+            let target = narrower(one.target.as_deref(), other.target.as_deref());
+            let then = narrower(one.then.as_deref(), other.then.as_deref());
+            if let (Ok(target), Ok(then)) = (target, then) {
+                let allowed = Allowed {
+                    target: target.map(str::to_owned),
+                    then: then.map(str::to_owned),
+                };
+                if seen.insert(allowed.clone()) {
+                    list.push(allowed);
+                }
+            }
+        }
+    }
+    list
+}
+
+/// Two names exclude each other.
+struct Disjoint;
+
+/// The narrower of two names, where none means any.
+fn narrower<'a>(one: Option<&'a str>, other: Option<&'a str>) -> Result<Option<&'a str>, Disjoint> {
+    match (one, other) {
+        (None, name) | (name, None) => Ok(name),
+        (Some(one), Some(other)) if one == other || widens(other, one) => Ok(Some(one)),
+        (Some(one), Some(other)) if widens(one, other) => Ok(Some(other)),
+        (Some(_), Some(_)) => Err(Disjoint),
+    }
+}
+
+/// Whether `stem` is the other name without its extension.
+fn widens(stem: &str, name: &str) -> bool {
+    Extension::of(stem).is_none()
+        && Extension::of(name).is_some_and(|known| {
+            let rest = name.strip_suffix(known.as_str());
+            rest.and_then(|rest| rest.strip_suffix('.')) == Some(stem)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::tests::entry;
+    use super::*;
+
+    #[test]
+    fn without_a_policy_every_tag_may_target_any_state() {
+        let expected = TagName::ALL.map(|tag| (tag, Choice::Any));
+        assert_eq!(Policy::default().allowances(), expected);
+    }
+
+    #[test]
+    fn forms_are_put_together_as_they_are_checked() {
+        let policy = Policy {
+            tags: Some(vec![
+                TagName::Result,
+                TagName::Call,
+                TagName::Goto,
+                TagName::Reset,
+            ]),
+            targets: BTreeMap::from([
+                (
+                    TagName::Goto,
+                    vec![entry("A", ""), entry("B.md", ""), entry("C.md", "")],
+                ),
+                (TagName::Call, vec![entry("A", ""), entry("", "R.md")]),
+                (TagName::Reset, vec![entry("A", "")]),
+            ]),
+            transitions: Some(vec![
+                (TagName::Goto, entry("A.sh", "")),
+                (TagName::Goto, entry("B", "")),
+                (TagName::Goto, entry("C.sh", "")),
+                (TagName::Call, entry("A", "R")),
+                (TagName::Reset, entry("B", "")),
+                (TagName::Fork, entry("A", "B")),
+                (TagName::Result, entry("", "")),
+            ]),
+        };
+        assert_eq!(
+            policy.allowances(),
+            [
+                (
+                    TagName::Goto,
+                    Choice::Only(vec![entry("A.sh", ""), entry("B.md", "")])
+                ),
+                (
+                    TagName::Call,
+                    Choice::Only(vec![entry("A", "R"), entry("A", "R.md")])
+                ),
+                (TagName::Result, Choice::Any),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_entry_that_says_nothing_allows_any_target() {
+        let policy = Policy {
+            transitions: Some(vec![
+                (TagName::Goto, entry("A", "")),
+                (TagName::Goto, entry("", "")),
+            ]),
+            ..Policy::default()
+        };
+        assert_eq!(policy.allowances(), [(TagName::Goto, Choice::Any)]);
+    }
+}

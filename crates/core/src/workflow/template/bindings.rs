@@ -1,0 +1,219 @@
+//! Which name means what in one visit.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::ids::{AgentId, RunId, StateName};
+use crate::value::{BlobRef, Value};
+
+use super::{Rendered, render};
+
+/// What names can mean in one visit, in the order in which they win: built-ins, the result, fork
+/// attributes, variables.
+#[derive(Debug, Clone, Copy)]
+pub struct Bindings<'a> {
+    /// `run_id` and `workflow_id`
+    pub run: &'a RunId,
+    /// `agent_id`
+    pub agent: &'a AgentId,
+    /// `state`
+    pub state: &'a StateName,
+    /// `visit`: how often the agent has entered this state.
+    pub visit: u32,
+    /// `scope`: where the workflow lies.
+    pub scope: &'a str,
+    /// `result` and `input`: what the visit was entered with.
+    pub result: Option<&'a Value>,
+    /// Attributes of the fork that made the agent.
+    pub attributes: &'a BTreeMap<String, Value>,
+    /// `--var`
+    pub vars: &'a BTreeMap<String, String>,
+}
+
+/// What a name is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bound<'a> {
+    /// This text.
+    Text(Cow<'a, str>),
+    /// A stored text.
+    Blob(&'a BlobRef),
+}
+
+impl<'a> Bindings<'a> {
+    /// What `name` is bound to; `result` is empty when nothing was handed over.
+    pub fn lookup(&self, name: &str) -> Option<Bound<'a>> {
+        let text = |text: &'a str| Some(Bound::Text(Cow::Borrowed(text)));
+        match name {
+            "run_id" | "workflow_id" => text(self.run.as_str()),
+            "agent_id" => text(self.agent.as_str()),
+            "state" => text(self.state.as_str()),
+            "visit" => Some(Bound::Text(Cow::Owned(self.visit.to_string()))),
+            "scope" => text(self.scope),
+            "result" | "input" => self
+                .result
+                .map_or_else(|| text(""), |value| Some(bound(value))),
+            _ => match (self.attributes.get(name), self.vars.get(name)) {
+                (Some(value), _) => Some(bound(value)),
+                (None, Some(value)) => text(value),
+                (None, None) => None,
+            },
+        }
+    }
+
+    /// Renders a prompt; `load` reads stored texts, each at most once.
+    pub fn render<E>(
+        &self,
+        body: &str,
+        load: &mut dyn FnMut(&BlobRef) -> Result<String, E>,
+    ) -> Result<Rendered, E> {
+        let mut loaded: BTreeMap<&BlobRef, Cow<'a, str>> = BTreeMap::new();
+        let mut failure = None;
+        let rendered = render(body, &mut |name| match self.lookup(name)? {
+            Bound::Text(text) => Some(text),
+            Bound::Blob(_) if failure.is_some() => None,
+            Bound::Blob(blob) => {
+                if let Some(text) = loaded.get(blob) {
+                    return Some(text.clone());
+                }
+                match load(blob) {
+                    Ok(text) => {
+                        loaded.insert(blob, Cow::Owned(text.clone()));
+                        Some(Cow::Owned(text))
+                    }
+                    Err(error) => {
+                        failure = Some(error);
+                        None
+                    }
+                }
+            }
+        });
+        failure.map_or(Ok(rendered), Err)
+    }
+}
+
+fn bound(value: &Value) -> Bound<'_> {
+    match value {
+        Value::Inline(text) => Bound::Text(Cow::Borrowed(text)),
+        Value::Blob(blob) => Bound::Blob(blob),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::value::Hash;
+
+    use super::*;
+
+    fn blob(text: &str) -> Value {
+        Value::Blob(BlobRef {
+            hash: Hash::of(text.as_bytes()),
+            length: text.len() as u64,
+        })
+    }
+
+    struct Visit {
+        result: Option<Value>,
+        attributes: BTreeMap<String, Value>,
+        vars: BTreeMap<String, String>,
+    }
+
+    impl Visit {
+        fn with<T>(&self, test: impl FnOnce(Bindings<'_>) -> T) -> T {
+            test(Bindings {
+                run: &"flow-1".into(),
+                agent: &"main_worker1".into(),
+                state: &"REVIEW.md".into(),
+                visit: 3,
+                scope: "/flows/review",
+                result: self.result.as_ref(),
+                attributes: &self.attributes,
+                vars: &self.vars,
+            })
+        }
+
+        fn check(&self, body: &str, expected: &str) {
+            let rendered = self.with(|bindings| {
+                bindings.render(body, &mut |_| Err::<String, _>("no blob is needed"))
+            });
+            assert_eq!(
+                rendered.map(|rendered| rendered.text),
+                Ok(expected.to_owned()),
+                "{body}"
+            );
+        }
+    }
+
+    fn shadowed() -> Visit {
+        let names = [
+            "run_id",
+            "workflow_id",
+            "agent_id",
+            "state",
+            "visit",
+            "scope",
+            "result",
+            "input",
+            "item",
+            "only",
+        ];
+        Visit {
+            result: Some("payload".into()),
+            attributes: names[..9]
+                .iter()
+                .map(|n| ((*n).to_owned(), "attribute".into()))
+                .collect(),
+            vars: names
+                .iter()
+                .map(|n| ((*n).to_owned(), "var".to_owned()))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn the_first_of_builtins_result_attributes_and_variables_wins() {
+        let visit = shadowed();
+        visit.check("{{run_id}}", "flow-1");
+        visit.check("{{workflow_id}}", "flow-1");
+        visit.check("{{agent_id}}", "main_worker1");
+        visit.check("{{state}}", "REVIEW.md");
+        visit.check("{{visit}}", "3");
+        visit.check("{{scope}}", "/flows/review");
+        visit.check("{{result}}", "payload");
+        visit.check("{{input}}", "payload");
+        visit.check("{{item}}", "attribute");
+        visit.check("{{only}}", "var");
+    }
+
+    #[test]
+    fn an_unbound_result_is_empty_whatever_else_has_its_name() {
+        let visit = Visit {
+            result: None,
+            ..shadowed()
+        };
+        visit.check("[{{result}}{{input}}]", "[]");
+        visit.check("{{unknown}}", "{{unknown}}");
+    }
+
+    #[test]
+    fn stored_texts_are_loaded_once_and_only_when_named() {
+        let visit = Visit {
+            result: Some(blob("large")),
+            attributes: BTreeMap::from([("other".to_owned(), blob("never named"))]),
+            vars: BTreeMap::new(),
+        };
+        let mut loads = 0;
+        let rendered = visit.with(|bindings| {
+            bindings.render("{{result}} {{input}}", &mut |_| {
+                loads += 1;
+                Ok::<_, ()>("{{other}}".to_owned())
+            })
+        });
+        assert_eq!(
+            rendered.map(|rendered| rendered.text),
+            Ok("{{other}} {{other}}".to_owned())
+        );
+        assert_eq!(loads, 1);
+        let failed = visit.with(|bindings| bindings.render("{{result}}", &mut |_| Err("gone")));
+        assert_eq!(failed, Err("gone"));
+    }
+}
