@@ -14,8 +14,8 @@ pub mod event;
 pub mod input;
 pub mod record;
 mod resume;
-mod settle;
 pub mod settings;
+mod settle;
 pub mod state;
 
 pub use advance::advance;

@@ -124,7 +124,9 @@ impl Desk {
 
     /// A known turn waits again.
     pub(crate) fn requeue(&mut self, agent: &AgentId, order: u64, notice: Notice) {
-        let Some(turn) = self.turns.get_mut(agent) else { return };
+        let Some(turn) = self.turns.get_mut(agent) else {
+            return;
+        };
         if let Phase::Retrying { until } = turn.phase {
             self.retries.remove(&(until, agent.clone()));
         }
@@ -136,7 +138,10 @@ impl Desk {
     }
 
     fn take_place(&mut self, lane: &Lane, order: u64, agent: &AgentId) {
-        self.queues.entry(lane.clone()).or_default().insert(order, agent.clone());
+        self.queues
+            .entry(lane.clone())
+            .or_default()
+            .insert(order, agent.clone());
         self.next_order = self.next_order.max(order + 1);
     }
 
@@ -157,7 +162,9 @@ impl Desk {
         share: Option<Micros>,
         plan: &SessionPlan,
     ) {
-        let Some(turn) = self.turns.get_mut(agent) else { return };
+        let Some(turn) = self.turns.get_mut(agent) else {
+            return;
+        };
         turn.attempt = attempt;
         turn.current = Some(plan.clone());
         turn.phase = Phase::Running { share };
@@ -170,7 +177,9 @@ impl Desk {
 
     /// A turn is no longer in flight: its slot and its share are free.
     pub(crate) fn land(&mut self, agent: &AgentId) {
-        let Some(turn) = self.turns.get_mut(agent) else { return };
+        let Some(turn) = self.turns.get_mut(agent) else {
+            return;
+        };
         if let Phase::Running { share } = turn.phase {
             turn.phase = Phase::Idle;
             self.in_flight.remove(agent);
@@ -181,14 +190,18 @@ impl Desk {
 
     /// A turn waits for its time.
     pub(crate) fn retry_at(&mut self, agent: &AgentId, until: Timestamp) {
-        let Some(turn) = self.turns.get_mut(agent) else { return };
+        let Some(turn) = self.turns.get_mut(agent) else {
+            return;
+        };
         turn.phase = Phase::Retrying { until };
         self.retries.insert((until, agent.clone()));
     }
 
     /// Nobody wants this agent's turn any more; what is known of it stays for a revival.
     pub(crate) fn give_up(&mut self, agent: &AgentId) {
-        let Some(turn) = self.turns.get_mut(agent) else { return };
+        let Some(turn) = self.turns.get_mut(agent) else {
+            return;
+        };
         let (lane, order) = (turn.lane.clone(), turn.order);
         match std::mem::replace(&mut turn.phase, Phase::Idle) {
             Phase::Queued => self.leave_place(&lane, order),

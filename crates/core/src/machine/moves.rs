@@ -10,7 +10,8 @@ use crate::protocol::{Fault, Reading, Stack, Tag, TagName};
 use crate::run::draft::{Draft, Entry};
 use crate::run::event::{Event, StackChange, Warning};
 use crate::value::Value;
-use crate::workflow::{Policy, State};
+use crate::workflow::Policy;
+use crate::workflow::policy::Refused;
 
 use super::agent::{Agent, Frame, Kept};
 use super::limits::{Destination, within_limits};
@@ -64,16 +65,19 @@ fn is_one_fork(tags: &[Tag]) -> bool {
 pub(crate) fn take(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blocked> {
     match tags {
         [Tag::Goto { target, input }] => goto(draft, mover, target, input.clone()),
-        [Tag::Reset { target, input, cd, stack }] => {
-            reset(draft, mover, (target, input.clone()), cd.as_deref(), *stack)
-        }
+        [
+            Tag::Reset {
+                target,
+                input,
+                cd,
+                stack,
+            },
+        ] => reset(draft, mover, (target, input.clone()), cd.as_deref(), *stack),
         [Tag::Call(invoke)] => {
             let session = mover.session.branched();
             call(draft, mover, TagName::Call, invoke, &session)
         }
-        [Tag::Function(invoke)] => {
-            call(draft, mover, TagName::Function, invoke, &Session::Fresh)
-        }
+        [Tag::Function(invoke)] => call(draft, mover, TagName::Function, invoke, &Session::Fresh),
         [Tag::Result { payload }] => result(draft, mover, payload),
         tags => fork(draft, mover, tags),
     }
@@ -85,7 +89,7 @@ fn goto(
     target: &str,
     input: Option<Value>,
 ) -> Result<(), Blocked> {
-    let state = mover.resolve(draft, TagName::Goto, target)?;
+    let state = resolve(draft, TagName::Goto, target)?;
     mover.check(draft, TagName::Goto, Some(&state), None)?;
     let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
     draft.push(mover.moved(TagName::Goto, StackChange::Keep, mover.session, &to));
@@ -100,7 +104,7 @@ fn reset(
     cd: Option<&str>,
     stack: Stack,
 ) -> Result<(), Blocked> {
-    let state = mover.resolve(draft, TagName::Reset, target)?;
+    let state = resolve(draft, TagName::Reset, target)?;
     mover.check(draft, TagName::Reset, Some(&state), None)?;
     let directory = mover.directory(TagName::Reset, cd)?;
     let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
@@ -131,8 +135,8 @@ fn call(
     invoke: &Invoke,
     session: &Session,
 ) -> Result<(), Blocked> {
-    let state = mover.resolve(draft, tag, &invoke.target)?;
-    let return_to = mover.resolve(draft, tag, &invoke.return_to)?;
+    let state = resolve(draft, tag, &invoke.target)?;
+    let return_to = resolve(draft, tag, &invoke.return_to)?;
     mover.check(draft, tag, Some(&state), Some(&return_to))?;
     let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
     let frame = Frame {
@@ -154,10 +158,14 @@ fn result(draft: &mut Draft<'_>, mover: Mover<'_>, payload: &Value) -> Result<()
     mover.check(draft, TagName::Result, None, None)?;
     let agent = mover.agent;
     let Some(frame) = agent.stack.last() else {
-        draft.push(Event::AgentEnded { agent: agent.id.clone(), result: payload.clone() });
+        draft.push(Event::AgentEnded {
+            agent: agent.id.clone(),
+            result: payload.clone(),
+        });
         return Ok(());
     };
-    let to = within_limits(draft.definition, agent, frame.state.clone()).map_err(Blocked::Failed)?;
+    let to =
+        within_limits(draft.definition, agent, frame.state.clone()).map_err(Blocked::Failed)?;
     let mut moved = mover.moved(TagName::Result, StackChange::Pop, &frame.session, &to);
     if let Event::Moved { cwd, model, .. } = &mut moved {
         *cwd = Some(frame.cwd.clone());
@@ -225,11 +233,13 @@ fn next_of(
         let named = match tag {
             Tag::Goto { target, input } => {
                 handed.clone_from(input);
-                let state = mover.resolve(draft, TagName::Goto, target)?;
+                let state = resolve(draft, TagName::Goto, target)?;
                 mover.check(draft, TagName::Goto, Some(&state), None)?;
                 Some(state)
             }
-            Tag::Fork { next: Some(next), .. } => Some(mover.resolve(draft, TagName::Fork, next)?),
+            Tag::Fork {
+                next: Some(next), ..
+            } => Some(resolve(draft, TagName::Fork, next)?),
             Tag::Fork { next: None, .. }
             | Tag::Reset { .. }
             | Tag::Call(_)
@@ -257,20 +267,39 @@ fn worker<'t>(
     tag: &'t Tag,
     next: &StateName,
 ) -> Result<Option<Worker<'t>>, Blocked> {
-    let Tag::Fork { target, cd, input, attributes, .. } = tag else { return Ok(None) };
-    let state = mover.resolve(draft, TagName::Fork, target)?;
+    let Tag::Fork {
+        target,
+        cd,
+        input,
+        attributes,
+        ..
+    } = tag
+    else {
+        return Ok(None);
+    };
+    let state = resolve(draft, TagName::Fork, target)?;
     mover.check(draft, TagName::Fork, Some(&state), Some(next))?;
     let directory = mover.directory(TagName::Fork, cd.as_deref())?;
     let cwd = directory.unwrap_or_else(|| mover.agent.cwd.clone());
-    Ok(Some(Worker { state, cwd, input: input.clone(), attributes }))
+    Ok(Some(Worker {
+        state,
+        cwd,
+        input: input.clone(),
+        attributes,
+    }))
 }
 
 fn names(agent: &Agent, workers: &[Worker<'_>]) -> Result<Vec<AgentId>, Blocked> {
     let numbers = agent.forks + 1..;
-    let names: Vec<AgentId> =
-        workers.iter().zip(numbers).map(|(worker, n)| agent.id.worker(&worker.state, n)).collect();
+    let names: Vec<AgentId> = workers
+        .iter()
+        .zip(numbers)
+        .map(|(worker, n)| agent.id.worker(&worker.state, n))
+        .collect();
     if names.iter().any(|name| name.as_str().len() > AgentId::MAX) {
-        return Err(Blocked::Failed(Failure::TooDeep { parent: agent.id.clone() }));
+        return Err(Blocked::Failed(Failure::TooDeep {
+            parent: agent.id.clone(),
+        }));
     }
     Ok(names)
 }
@@ -287,14 +316,17 @@ fn make_room(draft: &Draft<'_>, asked: usize) -> Result<(), Blocked> {
     Ok(())
 }
 
-impl Mover<'_> {
-    fn resolve(self, draft: &Draft<'_>, tag: TagName, target: &str) -> Result<StateName, Blocked> {
-        draft.definition.resolve(target).map(|state: &State| state.name.clone()).map_err(|why| {
-            let target = cut(target);
-            Blocked::Fault(Fault::Unresolved { tag, target, why: why.to_string() })
-        })
+fn resolve(draft: &Draft<'_>, tag: TagName, target: &str) -> Result<StateName, Blocked> {
+    match draft.definition.resolve(target) {
+        Ok(state) => Ok(state.name.clone()),
+        Err(why) => {
+            let (target, why) = (cut(target), cut(&why.to_string()));
+            Err(Blocked::Fault(Fault::Unresolved { tag, target, why }))
+        }
     }
+}
 
+impl Mover<'_> {
     /// Whether the policy of the state that is left allows this.
     fn check(
         self,
@@ -303,8 +335,21 @@ impl Mover<'_> {
         target: Option<&StateName>,
         then: Option<&StateName>,
     ) -> Result<(), Blocked> {
-        let Some(state) = draft.state(&self.agent.visit.state) else { return Ok(()) };
-        state.front.policy.check(tag, target, then).map_err(Blocked::Fault)
+        let Some(state) = draft.state(&self.agent.visit.state) else {
+            return Ok(());
+        };
+        let named = || target.map(ToString::to_string);
+        state
+            .front
+            .policy
+            .check(tag, target, then)
+            .map_err(|refused| {
+                let target = match refused {
+                    Refused::Tag => None,
+                    Refused::Target => named(),
+                };
+                Blocked::Fault(Fault::Forbidden { tag, target })
+            })
     }
 
     fn directory(self, tag: TagName, cd: Option<&str>) -> Result<Option<String>, Blocked> {
@@ -347,7 +392,10 @@ impl Mover<'_> {
 
     /// The transition as something to decide again later.
     pub(crate) fn keep(self, tags: &[Tag]) -> Kept {
-        Kept { tags: tags.to_vec(), directories: self.directories.clone() }
+        Kept {
+            tags: tags.to_vec(),
+            directories: self.directories.clone(),
+        }
     }
 }
 

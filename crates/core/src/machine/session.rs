@@ -59,9 +59,10 @@ impl SessionPlan {
     pub fn continued(&self) -> Self {
         match self {
             Self::Carry | Self::Resume(_) | Self::Continue { .. } => self.clone(),
-            Self::Fresh(id) | Self::Branch { to: id, .. } => {
-                Self::Continue { session: id.clone(), or_else: Box::new(self.clone()) }
-            }
+            Self::Fresh(id) | Self::Branch { to: id, .. } => Self::Continue {
+                session: id.clone(),
+                or_else: Box::new(self.clone()),
+            },
         }
     }
 }

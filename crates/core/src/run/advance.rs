@@ -21,10 +21,9 @@ use super::state::{Phase, Run};
 pub fn advance(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
     let idle = run.desk.in_flight.is_empty();
     match run.phase {
-        Phase::Unborn | Phase::Ended(_) => Vec::new(),
         Phase::Stopping(StopMode::Cancel) if idle => end(Ending::Cancelled),
         Phase::Stopping(StopMode::Now | StopMode::AfterTurn) if idle => end(Ending::Stopped),
-        Phase::Stopping(_) => Vec::new(),
+        Phase::Unborn | Phase::Stopping(_) | Phase::Ended(_) => Vec::new(),
         Phase::Open => {
             let draft = Draft::new(run, definition, at);
             release_held(draft)
@@ -42,15 +41,25 @@ fn end(ending: Ending) -> Vec<Event> {
 /// The oldest held fork is taken as soon as there is room for it.
 fn release_held(mut draft: Draft<'_>) -> Option<Vec<Event>> {
     let agent = draft.run.agents.get(draft.run.held.front()?)?;
-    let Standing::Held(kept) = &agent.standing else { return None };
-    let mover = Mover { agent, session: &agent.session, directories: &kept.directories };
+    let Standing::Held(kept) = &agent.standing else {
+        return None;
+    };
+    let mover = Mover {
+        agent,
+        session: &agent.session,
+        directories: &kept.directories,
+    };
     match moves::take(&mut draft, mover, &kept.tags) {
         Ok(()) => Some(draft.events),
         Err(Blocked::Held) => None,
         Err(Blocked::Failed(failure)) => Some(fail(agent, failure)),
-        Err(Blocked::Fault(fault)) => {
-            Some(fail(agent, Failure::Protocol { fault, stderr: String::new() }))
-        }
+        Err(Blocked::Fault(fault)) => Some(fail(
+            agent,
+            Failure::Protocol {
+                fault,
+                stderr: String::new(),
+            },
+        )),
     }
 }
 
@@ -60,7 +69,11 @@ fn fail(agent: &Agent, failure: Failure) -> Vec<Event> {
         Standing::Held(kept) => Some(kept.clone()),
         Standing::Live | Standing::Failed { .. } => None,
     };
-    vec![Event::AgentFailed { agent: agent.id.clone(), failure, kept }]
+    vec![Event::AgentFailed {
+        agent: agent.id.clone(),
+        failure,
+        kept,
+    }]
 }
 
 /// The waiting turn that came first among those whose lane is open.
@@ -93,7 +106,9 @@ enum Readiness {
 }
 
 fn readiness(draft: &Draft<'_>, lane: &Lane, agent: &AgentId) -> Readiness {
-    let Lane::Prompt(backend) = lane else { return Readiness::Go(None) };
+    let Lane::Prompt(backend) = lane else {
+        return Readiness::Go(None);
+    };
     if draft.run.desk.holds.contains_key(backend) {
         return Readiness::Blocked;
     }
@@ -111,7 +126,9 @@ fn readiness(draft: &Draft<'_>, lane: &Lane, agent: &AgentId) -> Readiness {
 fn visit_budget(draft: &Draft<'_>, agent: &AgentId) -> Micros {
     let agent = draft.run.agents.get(agent);
     let state = agent.and_then(|agent| draft.state(&agent.visit.state));
-    state.and_then(|state| state.front.budget).unwrap_or_default()
+    state
+        .and_then(|state| state.front.budget)
+        .unwrap_or_default()
 }
 
 fn start(turn: &Turn, share: Option<Micros>) -> Event {
@@ -148,7 +165,12 @@ fn nothing_can_go_on(run: &Run) -> Option<Vec<Event>> {
     } else if quota {
         end(Ending::NoQuota)
     } else if let Some(oldest) = run.held.front().and_then(|id| run.agents.get(id)) {
-        fail(oldest, Failure::HeldForGood { limit: run.settings.max_agents })
+        fail(
+            oldest,
+            Failure::HeldForGood {
+                limit: run.settings.max_agents,
+            },
+        )
     } else if run.failed.is_empty() {
         end(Ending::Completed)
     } else {

@@ -99,20 +99,19 @@ pub fn effects<'e>(
 ) -> Vec<Effect> {
     let mut effects = Vec::new();
     for event in events {
-        match event {
-            Event::TurnStarted { turn, attempt, .. } => {
-                let current = run.desk.turns.get(&turn.agent);
-                let current = current.filter(|current| current.attempt == *attempt);
-                effects.extend(current.and_then(|turn| start(run, definition, turn)));
-            }
-            Event::StopRequested { mode: StopMode::Now | StopMode::Cancel, .. } => {
-                effects.extend(in_flight(run).map(|turn| Effect::Cancel {
-                    turn: turn.id.clone(),
-                    attempt: turn.attempt,
-                }));
-            }
-            Event::RunEnded { .. } => effects.push(Effect::Finish),
-            _ => {}
+        if let Event::TurnStarted { turn, attempt, .. } = event {
+            let current = run.desk.turns.get(&turn.agent);
+            let current = current.filter(|current| current.attempt == *attempt);
+            effects.extend(current.and_then(|turn| start(run, definition, turn)));
+        } else if let Event::StopRequested { mode, .. } = event
+            && *mode != StopMode::AfterTurn
+        {
+            effects.extend(in_flight(run).map(|turn| Effect::Cancel {
+                turn: turn.id.clone(),
+                attempt: turn.attempt,
+            }));
+        } else if let Event::RunEnded { .. } = event {
+            effects.push(Effect::Finish);
         }
     }
     effects
@@ -120,13 +119,18 @@ pub fn effects<'e>(
 
 /// The turns that were started and are not settled: what a recovery has to look for.
 pub fn in_flight(run: &Run) -> impl Iterator<Item = &Turn> {
-    run.desk.in_flight.iter().filter_map(|agent| run.desk.turns.get(agent))
+    run.desk
+        .in_flight
+        .iter()
+        .filter_map(|agent| run.desk.turns.get(agent))
 }
 
 fn start(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect> {
     let agent = run.agents.get(&turn.id.agent)?;
     let state = agent.visit.state.clone();
-    let Phase::Running { share } = turn.phase else { return None };
+    let Phase::Running { share } = turn.phase else {
+        return None;
+    };
     let front = definition.states.get(&state).map(|state| &state.front)?;
     let settings = &run.settings;
     let timeout = front.timeout.or(settings.timeout);
@@ -152,8 +156,12 @@ fn start(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect> {
             notice: turn.notice,
             cap: share,
             cwd,
-            model: front.model.clone().or(agent.model.clone()).or(settings.model.clone()),
-            effort: front.effort.clone().or(settings.effort.clone()),
+            model: front
+                .model
+                .clone()
+                .or_else(|| agent.model.clone())
+                .or_else(|| settings.model.clone()),
+            effort: front.effort.clone().or_else(|| settings.effort.clone()),
             timeout,
             idle_timeout,
         })),

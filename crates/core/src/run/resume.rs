@@ -20,7 +20,9 @@ pub(super) fn resume(
     at: Timestamp,
     settings: &Settings,
 ) -> Vec<Event> {
-    let resumed = Event::RunResumed { settings: Box::new(settings.clone()) };
+    let resumed = Event::RunResumed {
+        settings: Box::new(settings.clone()),
+    };
     // What follows is decided under the new settings.
     let mut reopened = run.clone();
     super::apply(&mut reopened, &resumed);
@@ -30,7 +32,9 @@ pub(super) fn resume(
         match hold {
             Hold::Quota { until, .. } if *until > at => {}
             Hold::Quota { .. } | Hold::Auth { .. } => {
-                draft.push(Event::BackendReleased { backend: backend.clone() });
+                draft.push(Event::BackendReleased {
+                    backend: backend.clone(),
+                });
             }
         }
     }
@@ -48,14 +52,20 @@ pub(super) fn resume(
 
 /// A turn that was cut off waits again.
 fn go_on(draft: &mut Draft<'_>, agent: &Agent) {
-    let Some(turn) = draft.run.desk.turns.get(&agent.id) else { return };
+    let Some(turn) = draft.run.desk.turns.get(&agent.id) else {
+        return;
+    };
     if turn.phase != TurnPhase::Idle {
         return;
     }
     let repeats = draft.run.settings.interrupted_scripts == InterruptedScripts::Rerun;
     if turn.lane == Lane::Script && !repeats {
         let (agent, failure) = (agent.id.clone(), Failure::InterruptedScript);
-        draft.push(Event::AgentFailed { agent, failure, kept: None });
+        draft.push(Event::AgentFailed {
+            agent,
+            failure,
+            kept: None,
+        });
     } else {
         draft.requeue(&turn.id, Notice::Interrupted);
     }
@@ -64,18 +74,30 @@ fn go_on(draft: &mut Draft<'_>, agent: &Agent) {
 /// A failed agent goes on at the visit that failed: a kept transition is decided again, otherwise
 /// the body is sent once more after a notice.
 fn revive(draft: &mut Draft<'_>, agent: &Agent, kept: Option<&Kept>) {
-    draft.push(Event::AgentRevived { agent: agent.id.clone() });
+    draft.push(Event::AgentRevived {
+        agent: agent.id.clone(),
+    });
     if agent.id != crate::ids::AgentId::main() {
         draft.new_workers += 1;
     }
-    let Some(kept) = kept else { return again(draft, agent, Prompt::Body) };
-    let mover = Mover { agent, session: &agent.session, directories: &kept.directories };
+    let Some(kept) = kept else {
+        return again(draft, agent, Prompt::Body);
+    };
+    let mover = Mover {
+        agent,
+        session: &agent.session,
+        directories: &kept.directories,
+    };
     match moves::take(draft, mover, &kept.tags) {
         Ok(()) => {}
         Err(Blocked::Fault(fault)) => refused(draft, agent, fault),
         Err(Blocked::Failed(failure)) => {
             let (agent, kept) = (agent.id.clone(), Some(kept.clone()));
-            draft.push(Event::AgentFailed { agent, failure, kept });
+            draft.push(Event::AgentFailed {
+                agent,
+                failure,
+                kept,
+            });
         }
         Err(Blocked::Held) => {
             let (agent, kept) = (agent.id.clone(), kept.clone());
@@ -89,7 +111,11 @@ fn refused(draft: &mut Draft<'_>, agent: &Agent, fault: Fault) {
     if draft.lane(&agent.visit.state) == Lane::Script {
         return again(draft, agent, Prompt::Body);
     }
-    draft.push(Event::Reminded { agent: agent.id.clone(), fault: fault.clone(), reminder: 1 });
+    draft.push(Event::Reminded {
+        agent: agent.id.clone(),
+        fault: fault.clone(),
+        reminder: 1,
+    });
     again(draft, agent, Prompt::Reminder(fault));
 }
 
@@ -108,5 +134,12 @@ fn again(draft: &mut Draft<'_>, agent: &Agent, prompt: Prompt) {
     };
     let order = draft.order();
     let notice = Some(Notice::Revived);
-    draft.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice });
+    draft.push(Event::TurnQueued {
+        turn,
+        lane,
+        prompt,
+        plan,
+        order,
+        notice,
+    });
 }

@@ -19,7 +19,7 @@ use super::settings::OnLostSession;
 use super::state::Run;
 
 /// Interruptions by crashes, in a row and without progress, after which an agent fails.
-pub const MOST_CRASHES: u32 = 5;
+const MOST_CRASHES: u32 = 5;
 /// How often a usage limit of unknown length is looked at.
 const PROBE: Span = Span::minutes(15);
 /// A limit that ends earlier than this from now is not believed.
@@ -39,10 +39,15 @@ pub(super) fn settled(
     (id, attempt): (&TurnId, u32),
     outcome: &Outcome,
 ) -> Result<Vec<Event>, Refusal> {
-    let fenced = || Refusal::Fenced { turn: id.clone(), attempt };
+    let fenced = || Refusal::Fenced {
+        turn: id.clone(),
+        attempt,
+    };
     let turn = run.desk.turns.get(&id.agent).ok_or_else(fenced)?;
     let agent = run.agents.get(&id.agent).ok_or_else(fenced)?;
-    let TurnPhase::Running { share } = turn.phase else { return Err(fenced()) };
+    let TurnPhase::Running { share } = turn.phase else {
+        return Err(fenced());
+    };
     if turn.id != *id || turn.attempt != attempt {
         return Err(fenced());
     }
@@ -52,7 +57,11 @@ pub(super) fn settled(
         | Outcome::Failed { cost, .. }
         | Outcome::Interrupted { cost, .. } => *cost,
     };
-    let ended = Ended { turn, agent, charge: charge(run, cost, share) };
+    let ended = Ended {
+        turn,
+        agent,
+        charge: charge(run, cost, share),
+    };
     let mut draft = Draft::new(run, definition, at);
     match outcome {
         Outcome::Finished(outcome) => finished(&mut draft, &ended, outcome),
@@ -67,7 +76,11 @@ pub(super) fn settled(
 }
 
 fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
-    let Ended { turn, agent, charge } = *ended;
+    let Ended {
+        turn,
+        agent,
+        charge,
+    } = *ended;
     let session = session_after(turn, agent, outcome.session.as_ref());
     draft.push(Event::TurnSettled {
         turn: turn.id.clone(),
@@ -76,7 +89,11 @@ fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
         session: session.clone(),
     });
     warn(draft, agent, outcome);
-    let mover = Mover { agent, session: &session, directories: &outcome.directories };
+    let mover = Mover {
+        agent,
+        session: &session,
+        directories: &outcome.directories,
+    };
     let read = read(draft, agent, outcome);
     let tags = match read {
         Ok(tags) => tags,
@@ -88,7 +105,11 @@ fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
         Err(Blocked::Fault(fault)) => remind(draft, ended, &session, fault, &outcome.stderr),
         Err(Blocked::Failed(failure)) => {
             let (agent, kept) = (agent.id.clone(), Some(mover.keep(&tags)));
-            draft.push(Event::AgentFailed { agent, failure, kept });
+            draft.push(Event::AgentFailed {
+                agent,
+                failure,
+                kept,
+            });
         }
         Err(Blocked::Held) => {
             let (agent, kept) = (agent.id.clone(), mover.keep(&tags));
@@ -134,25 +155,39 @@ fn warn(draft: &mut Draft<'_>, agent: &Agent, outcome: &Finished) {
         warnings.extend(reading.malformed.iter().cloned().map(Warning::MalformedTag));
     }
     warnings.extend(reading.unknown_attributes.iter().map(|(tag, name)| {
-        Warning::UnknownAttribute { tag: *tag, name: name.clone() }
+        Warning::UnknownAttribute {
+            tag: *tag,
+            name: name.clone(),
+        }
     }));
-    warnings.extend(outcome.denied.iter().cloned().map(|tool| Warning::ToolDenied { tool }));
+    warnings.extend(
+        outcome
+            .denied
+            .iter()
+            .cloned()
+            .map(|tool| Warning::ToolDenied { tool }),
+    );
     for warning in warnings {
         draft.warn(&agent.id, warning);
     }
 }
 
 /// The agent is told what was wrong, while it has reminders and its visit has money; scripts never.
-fn remind(
-    draft: &mut Draft<'_>,
-    ended: &Ended<'_>,
-    session: &Session,
-    fault: Fault,
-    stderr: &str,
-) {
-    let Ended { turn, agent, charge } = *ended;
+fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fault, stderr: &str) {
+    let Ended {
+        turn,
+        agent,
+        charge,
+    } = *ended;
     if turn.lane == Lane::Script || agent.visit.reminders >= draft.run.settings.reminders {
-        return fail(draft, agent, Failure::Protocol { fault, stderr: stderr.to_owned() });
+        return fail(
+            draft,
+            agent,
+            Failure::Protocol {
+                fault,
+                stderr: stderr.to_owned(),
+            },
+        );
     }
     if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
         return fail(draft, agent, Failure::VisitBudget { budget });
@@ -162,15 +197,29 @@ fn remind(
         fault: fault.clone(),
         reminder: agent.visit.reminders + 1,
     });
-    let id = TurnId { turn: turn.id.turn + 1, ..turn.id.clone() };
+    let id = TurnId {
+        turn: turn.id.turn + 1,
+        ..turn.id.clone()
+    };
     let plan = draft.plan(&id, &turn.lane, session);
-    draft.queue(id, turn.lane.clone(), Prompt::Reminder(fault), plan, turn.order);
+    draft.push(Event::TurnQueued {
+        turn: id,
+        lane: turn.lane.clone(),
+        prompt: Prompt::Reminder(fault),
+        plan,
+        order: turn.order,
+        notice: None,
+    });
 }
 
 fn capped(draft: &mut Draft<'_>, ended: &Ended<'_>) {
     let Ended { turn, charge, .. } = *ended;
     let attempt = turn.attempt;
-    draft.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge });
+    draft.push(Event::TurnContinues {
+        turn: turn.id.clone(),
+        attempt,
+        charge,
+    });
     again(draft, ended, Notice::NewShare);
 }
 
@@ -183,7 +232,11 @@ fn again(draft: &mut Draft<'_>, ended: &Ended<'_>, notice: Notice) {
 }
 
 fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
-    let Ended { turn, agent, charge } = *ended;
+    let Ended {
+        turn,
+        agent,
+        charge,
+    } = *ended;
     draft.push(Event::TurnFailed {
         turn: turn.id.clone(),
         attempt: turn.attempt,
@@ -198,13 +251,22 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
         TurnFailure::Quota { until, why } => {
             let soonest = draft.at + SHORTEST_HOLD;
             let until = until.unwrap_or(draft.at + PROBE).max(soonest);
-            let hold = Hold::Quota { until, why: why.clone() };
-            draft.push(Event::BackendHeld { backend: backend.clone(), hold });
+            let hold = Hold::Quota {
+                until,
+                why: why.clone(),
+            };
+            draft.push(Event::BackendHeld {
+                backend: backend.clone(),
+                hold,
+            });
             again(draft, ended, Notice::Retried);
         }
         TurnFailure::Auth { why } => {
             let hold = Hold::Auth { why: why.clone() };
-            draft.push(Event::BackendHeld { backend: backend.clone(), hold });
+            draft.push(Event::BackendHeld {
+                backend: backend.clone(),
+                hold,
+            });
             again(draft, ended, Notice::Retried);
         }
         TurnFailure::LostSession { session } => lost(draft, ended, session),
@@ -216,7 +278,11 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
 }
 
 fn retry(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
-    let Ended { turn, agent, charge } = *ended;
+    let Ended {
+        turn,
+        agent,
+        charge,
+    } = *ended;
     if agent.visit.retries >= draft.run.settings.retries {
         return fail(draft, agent, Failure::Turn(failure.clone()));
     }
@@ -225,7 +291,11 @@ fn retry(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
     }
     let retry = agent.visit.retries + 1;
     let until = draft.at + backoff(&turn.id, turn.attempt, retry);
-    draft.push(Event::RetryAt { turn: turn.id.clone(), until, retry });
+    draft.push(Event::RetryAt {
+        turn: turn.id.clone(),
+        until,
+        retry,
+    });
 }
 
 /// Never silently fresh: either the agent fails, or the journal says what was lost.
@@ -234,12 +304,20 @@ fn lost(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &SessionId) {
     match draft.run.settings.on_lost_session {
         OnLostSession::Fail => {
             let session = session.clone();
-            fail(draft, agent, Failure::Turn(TurnFailure::LostSession { session }));
+            fail(
+                draft,
+                agent,
+                Failure::Turn(TurnFailure::LostSession { session }),
+            );
         }
         OnLostSession::Fresh => {
             let plan = SessionPlan::Fresh(turn.id.session(&draft.run.nonce, turn.attempt));
             let (id, lost) = (turn.id.clone(), session.clone());
-            draft.push(Event::SessionLost { turn: id, lost, plan });
+            draft.push(Event::SessionLost {
+                turn: id,
+                lost,
+                plan,
+            });
             again(draft, ended, Notice::SessionLost);
         }
     }
@@ -247,7 +325,11 @@ fn lost(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &SessionId) {
 
 /// A turn that was cut off waits for a resume; crashes without any progress are counted.
 fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progressed: bool) {
-    let Ended { turn, agent, charge } = *ended;
+    let Ended {
+        turn,
+        agent,
+        charge,
+    } = *ended;
     let crashes = match by {
         _ if progressed => 0,
         Interruption::Crash => turn.crashes + 1,
@@ -266,7 +348,11 @@ fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progr
 }
 
 fn fail(draft: &mut Draft<'_>, agent: &Agent, failure: Failure) {
-    draft.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
+    draft.push(Event::AgentFailed {
+        agent: agent.id.clone(),
+        failure,
+        kept: None,
+    });
 }
 
 /// The budget of the visit, when nothing is left of it.
@@ -278,11 +364,18 @@ fn out_of_visit_budget(draft: &Draft<'_>, agent: &Agent, charged: Micros) -> Opt
 
 /// Half, four fifths and nearly all of the cap are worth a word each.
 fn threshold(draft: &mut Draft<'_>, charged: Micros) {
-    let Some(cap) = draft.run.settings.budget.filter(|cap| *cap > Micros::ZERO) else { return };
+    let Some(cap) = draft.run.settings.budget.filter(|cap| *cap > Micros::ZERO) else {
+        return;
+    };
     let spent = draft.run.spent.plus(charged);
     let percent = u128::from(spent.0) * 100 / u128::from(cap.0);
-    let reached = [95, 80, 50].into_iter().find(|limit| percent >= u128::from(*limit));
+    let reached = [95, 80, 50]
+        .into_iter()
+        .find(|limit| percent >= u128::from(*limit));
     if let Some(percent) = reached.filter(|percent| *percent > draft.run.warned) {
-        draft.push(Event::Warned { agent: None, warning: Warning::Spent { percent } });
+        draft.push(Event::Warned {
+            agent: None,
+            warning: Warning::Spent { percent },
+        });
     }
 }

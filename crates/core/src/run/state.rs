@@ -113,7 +113,10 @@ impl Run {
 
     /// How many workers are live; `main` is none.
     pub fn live_workers(&self) -> u32 {
-        let main = self.agents.get(&AgentId::main()).is_some_and(Agent::is_live);
+        let main = self
+            .agents
+            .get(&AgentId::main())
+            .is_some_and(Agent::is_live);
         self.live - u32::from(main)
     }
 

@@ -46,31 +46,79 @@ pub struct Narrator {
 impl Narrator {
     /// The line for an event, when it is worth one.
     pub fn line(&mut self, event: &Event) -> Option<Line> {
-        self.of_machine(event).or_else(|| self.of_turn(event)).or_else(|| of_run(event))
+        self.of_machine(event)
+            .or_else(|| self.of_turn(event))
+            .or_else(|| of_run(event))
     }
 
     fn of_machine(&mut self, event: &Event) -> Option<Line> {
-        if let Event::VisitEntered { agent, state, count, .. } = event {
+        if let Event::VisitEntered {
+            agent,
+            state,
+            count,
+            ..
+        } = event
+        {
             return Some(self.entered(agent, state, *count));
         }
-        if let Event::Moved { agent, tag, instead_of, .. } = event {
+        if let Event::Moved {
+            agent,
+            tag,
+            instead_of,
+            ..
+        } = event
+        {
             self.moves.insert(agent.clone(), (*tag, instead_of.clone()));
             return None;
         }
         if let Event::AgentEnded { agent, result } = event {
             self.places.remove(agent);
             self.spent.remove(agent);
-            return Some(line(agent, Weight::Plain, format!("ended: {}", preview(result))));
+            return Some(line(
+                agent,
+                Weight::Plain,
+                format!("ended: {}", preview(result)),
+            ));
         }
-        let (agent, weight, text) = if let Event::Reminded { agent, fault, reminder } = event {
-            (agent, Weight::Warning, format!("{}: reminder {reminder}: {fault}", self.at(agent)))
-        } else if let Event::AgentFailed { agent, failure, kept } = event {
-            let kept = if kept.is_some() { " (its transition is kept)" } else { "" };
-            (agent, Weight::Error, format!("{}: failed: {failure}{kept}", self.at(agent)))
+        let (agent, weight, text) = if let Event::Reminded {
+            agent,
+            fault,
+            reminder,
+        } = event
+        {
+            (
+                agent,
+                Weight::Warning,
+                format!("{}: reminder {reminder}: {fault}", self.at(agent)),
+            )
+        } else if let Event::AgentFailed {
+            agent,
+            failure,
+            kept,
+        } = event
+        {
+            let kept = if kept.is_some() {
+                " (its transition is kept)"
+            } else {
+                ""
+            };
+            (
+                agent,
+                Weight::Error,
+                format!("{}: failed: {failure}{kept}", self.at(agent)),
+            )
         } else if let Event::AgentHeld { agent, .. } = event {
-            (agent, Weight::Warning, format!("{}: waits until workers end", self.at(agent)))
+            (
+                agent,
+                Weight::Warning,
+                format!("{}: waits until workers end", self.at(agent)),
+            )
         } else if let Event::AgentRevived { agent } = event {
-            (agent, Weight::Plain, format!("{}: goes on after its failure", self.at(agent)))
+            (
+                agent,
+                Weight::Plain,
+                format!("{}: goes on after its failure", self.at(agent)),
+            )
         } else {
             return None;
         };
@@ -79,9 +127,16 @@ impl Narrator {
 
     fn entered(&mut self, agent: &AgentId, state: &StateName, count: u32) -> Line {
         let from = self.places.insert(agent.clone(), state.clone());
-        let spent = self.spent.remove(agent).filter(|spent| *spent > Micros::ZERO);
+        let spent = self
+            .spent
+            .remove(agent)
+            .filter(|spent| *spent > Micros::ZERO);
         let cost = spent.map(|spent| format!(" · {spent}")).unwrap_or_default();
-        let again = if count > 1 { format!(" #{count}") } else { String::new() };
+        let again = if count > 1 {
+            format!(" #{count}")
+        } else {
+            String::new()
+        };
         let text = match (from, self.moves.remove(agent)) {
             (Some(from), Some((tag, instead_of))) => {
                 let instead = instead_of
@@ -96,7 +151,11 @@ impl Narrator {
 
     fn of_turn(&mut self, event: &Event) -> Option<Line> {
         if let Event::TurnStarted { turn, attempt, .. } = event {
-            let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+            let again = if *attempt > 1 {
+                format!(", attempt {attempt}")
+            } else {
+                String::new()
+            };
             let text = format!("{}: turn {}{again}", self.at(&turn.agent), turn.turn);
             return Some(line(&turn.agent, Weight::Detail, text));
         }
@@ -108,11 +167,20 @@ impl Narrator {
             self.charge(turn, *charge);
             return Some(self.turn(turn, Weight::Plain, "share used up, goes on with a new one"));
         }
-        if let Event::TurnFailed { turn, charge, failure, .. } = event {
+        if let Event::TurnFailed {
+            turn,
+            charge,
+            failure,
+            ..
+        } = event
+        {
             self.charge(turn, *charge);
             return Some(self.turn(turn, Weight::Warning, &failure.to_string()));
         }
-        if let Event::TurnInterrupted { turn, charge, by, .. } = event {
+        if let Event::TurnInterrupted {
+            turn, charge, by, ..
+        } = event
+        {
             self.charge(turn, *charge);
             let by = match by {
                 Interruption::Crash => "was cut off when its owner died",
@@ -131,7 +199,11 @@ impl Narrator {
     }
 
     fn turn(&self, turn: &TurnId, weight: Weight, text: &str) -> Line {
-        line(&turn.agent, weight, format!("{}: {text}", self.at(&turn.agent)))
+        line(
+            &turn.agent,
+            weight,
+            format!("{}: {text}", self.at(&turn.agent)),
+        )
     }
 
     fn at(&self, agent: &AgentId) -> &str {
@@ -159,7 +231,10 @@ fn of_run(event: &Event) -> Option<Line> {
     } else if let Event::RunEnded { ending } = event {
         (Weight::Plain, ending_words(*ending).to_owned())
     } else if let Event::DefinitionAdopted { .. } = event {
-        (Weight::Plain, "uses the edited states from here on".to_owned())
+        (
+            Weight::Plain,
+            "uses the edited states from here on".to_owned(),
+        )
     } else if let Event::RunRewound { kept, .. } = event {
         (Weight::Warning, format!("rewound to record {kept}"))
     } else if let Event::BackendHeld { backend, hold } = event {
@@ -172,11 +247,19 @@ fn of_run(event: &Event) -> Option<Line> {
         (Weight::Plain, format!("{backend}: tries again"))
     } else if let Event::Warned { agent, warning } = event {
         let weight = Weight::Warning;
-        return Some(Line { agent: agent.clone(), weight, text: warning.to_string() });
+        return Some(Line {
+            agent: agent.clone(),
+            weight,
+            text: warning.to_string(),
+        });
     } else {
         return None;
     };
-    Some(Line { agent: None, weight, text })
+    Some(Line {
+        agent: None,
+        weight,
+        text,
+    })
 }
 
 /// How a run ended, in a word.
@@ -193,7 +276,11 @@ pub const fn ending_words(ending: Ending) -> &'static str {
 }
 
 fn line(agent: &AgentId, weight: Weight, text: String) -> Line {
-    Line { agent: Some(agent.clone()), weight, text }
+    Line {
+        agent: Some(agent.clone()),
+        weight,
+        text,
+    }
 }
 
 /// The beginning of a payload, on one line.
@@ -203,7 +290,10 @@ pub fn preview(value: &Value) -> String {
         Value::Blob(blob) => format!("({} bytes)", blob.length),
         Value::Inline(text) => {
             let text = text.trim();
-            let first: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            let first: String = text
+                .chars()
+                .map(|c| if c.is_control() { ' ' } else { c })
+                .collect();
             match first.char_indices().nth(LONGEST) {
                 Some((cut, _)) => format!("{}…", &first[..cut]),
                 None => first,
@@ -238,18 +328,30 @@ impl std::fmt::Display for Failure {
             Self::Protocol { fault, stderr } if stderr.is_empty() => write!(f, "{fault}"),
             Self::Protocol { fault, stderr } => write!(f, "{fault}; stderr: {stderr}"),
             Self::Visits { state, limit } => {
-                write!(f, "{state} has had its {limit} visit(s), and there is no way on")
+                write!(
+                    f,
+                    "{state} has had its {limit} visit(s), and there is no way on"
+                )
             }
             Self::VisitBudget { budget } => write!(f, "the visit's budget of {budget} is spent"),
             Self::TooManyAgents { asked, limit } => {
-                write!(f, "one message asks for {asked} workers, and --max-agents is {limit}")
+                write!(
+                    f,
+                    "one message asks for {asked} workers, and --max-agents is {limit}"
+                )
             }
             Self::HeldForGood { limit } => {
-                write!(f, "its fork found no room: --max-agents is {limit}, and nobody will end")
+                write!(
+                    f,
+                    "its fork found no room: --max-agents is {limit}, and nobody will end"
+                )
             }
             Self::TooDeep { parent } => write!(f, "the name of a worker of {parent} is too long"),
             Self::Crashes { count } => {
-                write!(f, "the turn was cut off {count} times in a row without any progress")
+                write!(
+                    f,
+                    "the turn was cut off {count} times in a row without any progress"
+                )
             }
             Self::InterruptedScript => write!(f, "the script was cut off, and is not repeated"),
             Self::Denied { tools } => write!(f, "the client denied {}", tools.join(", ")),

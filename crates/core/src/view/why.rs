@@ -26,15 +26,28 @@ pub fn why(run: &Run, status: Status) -> String {
 }
 
 fn running(run: &Run) -> String {
-    let mut agents = run.desk.in_flight.iter().filter_map(|id| run.agents.get(id));
-    let Some(first) = agents.next() else { return "it is about to go on".to_owned() };
+    let mut agents = run
+        .desk
+        .in_flight
+        .iter()
+        .filter_map(|id| run.agents.get(id));
+    let Some(first) = agents.next() else {
+        return "it is about to go on".to_owned();
+    };
     let others = agents.count();
-    let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+    let more = if others > 0 {
+        format!(" and {others} more")
+    } else {
+        String::new()
+    };
     let stopping = match run.phase {
         Phase::Stopping(_) => ", and it was asked to end",
         Phase::Unborn | Phase::Open | Phase::Ended(_) => "",
     };
-    format!("{} is in turn {} of {}{more}{stopping}", first.id, first.visit.turn, first.visit.state)
+    format!(
+        "{} is in turn {} of {}{more}{stopping}",
+        first.id, first.visit.turn, first.visit.state
+    )
 }
 
 fn waits(run: &Run, waiting: Waiting) -> String {
@@ -57,7 +70,11 @@ fn waits(run: &Run, waiting: Waiting) -> String {
 
 fn failed(run: &Run) -> String {
     let reason = |id: &AgentId| match run.agents.get(id) {
-        Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
+        Some(Agent {
+            standing: Standing::Failed { failure, .. },
+            visit,
+            ..
+        }) => {
             format!("{id} failed at {}: {failure}", visit.state)
         }
         _ => format!("{id} failed"),
@@ -67,7 +84,11 @@ fn failed(run: &Run) -> String {
         None => "an agent failed".to_owned(),
         Some(first) => {
             let others = failed.count();
-            let more = if others > 0 { format!("; {others} more failed") } else { String::new() };
+            let more = if others > 0 {
+                format!("; {others} more failed")
+            } else {
+                String::new()
+            };
             format!("{}{more}", reason(first))
         }
     }
@@ -90,7 +111,9 @@ fn over_budget(run: &Run) -> String {
 
 fn interrupted(run: &Run) -> String {
     let cut = run.desk.turns.values();
-    let cut = cut.filter(|turn| matches!(turn.phase, TurnPhase::Running { .. })).count();
+    let cut = cut
+        .filter(|turn| matches!(turn.phase, TurnPhase::Running { .. }))
+        .count();
     match cut {
         0 => "its process is gone; no turn was in flight".to_owned(),
         n => format!("its process is gone with {n} turn(s) in flight"),
