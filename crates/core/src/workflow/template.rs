@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn hostile_braces_are_read_in_linear_time() {
         for piece in ["{", "{{ ", "{{a", "{{a ", "{{a}"] {
-            let body = piece.repeat(1_000_000);
+            let body = piece.repeat(100_000);
             assert_eq!(render(&body, &mut lookup).text, body);
         }
     }

@@ -207,7 +207,7 @@ fn names_are_collected_with_their_place() {
 }
 
 #[test]
-fn wrong_types_are_named_for_each_key() {
+fn wrong_types_of_texts_and_lists_are_named() {
     insta::assert_snapshot!(mistakes("
 model: 4
 effort: true
@@ -219,15 +219,7 @@ on_denied: 1
 add_dirs: ~
 mcp_config: 1.5
 append_system_prompt:
-timeout: [90s]
-idle_timeout: true
-max_visits: three
-then: 7
-budget: []
-description: ' '
-allowed_tags: goto
-allowed_targets: [goto]
-allowed_transitions: {tag: goto}"), @r#"
+description: ' '"), @r#"
     X:3:8: error: `model` must be a text, found a number
         3:8 "4" [wrong-type]
         hint: put it in quotes: "4"
@@ -258,26 +250,40 @@ allowed_transitions: {tag: goto}"), @r#"
         hint: put it in quotes: "1.5"
     X:12:21: error: `append_system_prompt` must be a text, found nothing
         12:21 "" [wrong-type]
-    X:13:10: error: `timeout` must be a duration such as 90s, 10m or 2h, found a list
-        13:10 "[90s]" [wrong-type]
-    X:14:15: error: `idle_timeout` must be a duration such as 90s, 10m or 2h, found true or false
-        14:15 "true" [wrong-type]
-    X:15:13: error: `max_visits` must be a whole number, found a text
-        15:13 "three" [wrong-type]
-    X:16:7: error: `then` must be a text, found a number
-        16:7 "7" [wrong-type]
+    X:13:14: error: `description` is empty
+        13:14 "' '" [empty-value]
+    "#);
+}
+
+#[test]
+fn wrong_types_of_limits_and_policies_are_named() {
+    insta::assert_snapshot!(mistakes("
+timeout: [90s]
+idle_timeout: true
+max_visits: three
+then: 7
+budget: []
+allowed_tags: goto
+allowed_targets: [goto]
+allowed_transitions: {tag: goto}"), @r#"
+    X:3:10: error: `timeout` must be a duration such as 90s, 10m or 2h, found a list
+        3:10 "[90s]" [wrong-type]
+    X:4:15: error: `idle_timeout` must be a duration such as 90s, 10m or 2h, found true or false
+        4:15 "true" [wrong-type]
+    X:5:13: error: `max_visits` must be a whole number, found a text
+        5:13 "three" [wrong-type]
+    X:6:7: error: `then` must be a text, found a number
+        6:7 "7" [wrong-type]
         hint: put it in quotes: "7"
-    X:17:9: error: `budget` must be an amount of dollars such as 2.50, found a list
-        17:9 "[]" [wrong-type]
-    X:18:14: error: `description` is empty
-        18:14 "' '" [empty-value]
-    X:19:15: error: `allowed_tags` must be a list, found a text
-        19:15 "goto" [wrong-type]
+    X:7:9: error: `budget` must be an amount of dollars such as 2.50, found a list
+        7:9 "[]" [wrong-type]
+    X:8:15: error: `allowed_tags` must be a list, found a text
+        8:15 "goto" [wrong-type]
         hint: write [goto]
-    X:20:18: error: `allowed_targets` must be a map, found a list
-        20:18 "[goto]" [wrong-type]
-    X:21:22: error: `allowed_transitions` must be a list, found a map
-        21:22 "{tag: goto}" [wrong-type]
+    X:9:18: error: `allowed_targets` must be a map, found a list
+        9:18 "[goto]" [wrong-type]
+    X:10:22: error: `allowed_transitions` must be a list, found a map
+        10:22 "{tag: goto}" [wrong-type]
     "#);
 }
 
@@ -367,7 +373,7 @@ fn unknown_and_repeated_keys_are_noticed() {
 }
 
 #[test]
-fn mistakes_in_policies_are_named() {
+fn mistakes_in_allowed_tags_are_named() {
     insta::assert_snapshot!(mistakes("allowed_tags: [gote, jump, 1, Result]"), @r#"
     X:2:16: error: an entry of `allowed_tags` must be a tag, and "gote" is none
         2:16 "gote" [unknown-tag]
@@ -382,6 +388,10 @@ fn mistakes_in_policies_are_named() {
         2:31 "Result" [unknown-tag]
         hint: did you mean `result`?
     "#);
+}
+
+#[test]
+fn mistakes_in_allowed_targets_are_named() {
     insta::assert_snapshot!(mistakes("
 allowed_targets:
   gto: [A]
@@ -424,6 +434,10 @@ allowed_targets:
         10:3 "fork" [duplicate-key]
         hint: it stands in line 9 already
     "#);
+}
+
+#[test]
+fn mistakes_in_allowed_transitions_are_named() {
     insta::assert_snapshot!(mistakes("
 allowed_transitions:
   - goto
@@ -488,7 +502,10 @@ fn what_is_not_yaml_is_refused_with_its_place() {
     X:3:7: error: the frontmatter is not YAML: illegal placement of ':' indicator
         3:7 ":" [invalid-yaml]
     "#);
-    insta::assert_snapshot!(mistakes("\tmodel: a"), @"");
+    insta::assert_snapshot!(mistakes("model: 'a\neffort: b"), @r#"
+    X:3:1: error: the frontmatter is not YAML: invalid indentation in multiline quoted scalar
+        3:1 "e" [invalid-yaml]
+    "#);
     insta::assert_snapshot!(mistakes("model: a: b"), @r#"
     X:2:9: error: the frontmatter is not YAML: mapping values are not allowed in this context
         2:9 ":" [invalid-yaml]
