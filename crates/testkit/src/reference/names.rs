@@ -1,0 +1,106 @@
+//! Names: of states as tags write them, of workers, of directories.
+
+use raymond_core::ids::{AgentId, StateName};
+
+use super::workflow::{Allowed, Policy, State, Workflow};
+use raymond_core::protocol::TagName;
+
+/// The state that a target names, if it names exactly one that this platform can run.
+pub(super) fn resolve(workflow: &Workflow, target: &str) -> Option<StateName> {
+    let is_path = |c: char| matches!(c, '/' | '\\' | ':') || c.is_control();
+    if target == "." || target == ".." || target.contains(is_path) {
+        return None;
+    }
+    let runnable = || workflow.states.keys().filter(|state| can_run(state));
+    if let Some(state) = runnable().find(|state| state.as_str() == target) {
+        return Some(state.clone());
+    }
+    let mut candidates = runnable().filter(|state| stem(state) == target);
+    let first = candidates.next()?;
+    candidates.next().is_none().then(|| first.clone())
+}
+
+fn can_run(state: &StateName) -> bool {
+    let extension = state.as_str().rsplit_once('.').map(|(_, ending)| ending);
+    if cfg!(windows) {
+        matches!(extension, Some("md" | "bat" | "ps1"))
+    } else {
+        matches!(extension, Some("md" | "sh"))
+    }
+}
+
+fn stem(state: &StateName) -> &str {
+    let name = state.as_str();
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+/// The name of the `n`th worker of this parent, which starts at `target`.
+pub(super) fn worker(parent: &AgentId, target: &StateName, n: u32) -> AgentId {
+    let mut name = format!("{parent}_");
+    for character in stem(target).chars().take(6) {
+        let lower = character.to_ascii_lowercase();
+        name.push(if lower.is_ascii_lowercase() {
+            lower
+        } else {
+            '_'
+        });
+    }
+    AgentId::new(format!("{name}{n}"))
+}
+
+/// The directory that `cd` names from here, if it exists.
+pub(super) fn directory(workflow: &Workflow, cwd: &str, cd: &str) -> Option<String> {
+    let path = if cd.starts_with('/') {
+        cd.to_owned()
+    } else {
+        format!("{cwd}/{cd}")
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let path = format!("/{}", parts.join("/"));
+    workflow.directories.contains(&path).then_some(path)
+}
+
+/// Whether every form of the policy of `state` lets this tag pass.
+pub(super) fn is_allowed(
+    state: &State,
+    tag: TagName,
+    target: Option<&StateName>,
+    then: Option<&StateName>,
+) -> bool {
+    let State::Prompt(prompt) = state else {
+        return true;
+    };
+    let Policy {
+        tags,
+        targets,
+        transitions,
+    } = &prompt.policy;
+    let by_tag = tags.as_ref().is_none_or(|tags| tags.contains(&tag));
+    let by_target = tag == TagName::Result
+        || targets
+            .get(&tag)
+            .is_none_or(|list| list.iter().any(|allowed| matches(allowed, target, then)));
+    let by_transition = transitions.as_ref().is_none_or(|list| {
+        list.iter()
+            .any(|(name, allowed)| *name == tag && matches(allowed, target, then))
+    });
+    by_tag && by_target && by_transition
+}
+
+fn matches(allowed: &Allowed, target: Option<&StateName>, then: Option<&StateName>) -> bool {
+    let fits = |wanted: &Option<String>, state: Option<&StateName>| match (wanted, state) {
+        (None, _) => true,
+        (Some(wanted), Some(state)) => wanted == state.as_str() || wanted == stem(state),
+        (Some(_), None) => false,
+    };
+    fits(&allowed.target, target) && fits(&allowed.then, then)
+}
