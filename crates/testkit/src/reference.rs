@@ -47,6 +47,7 @@ mod decide;
 mod history;
 mod interpret;
 mod names;
+mod policy;
 mod read;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use raymond_core::protocol::{Stack, TagName};
 
 use super::history::Fault;
 use super::names;
+use super::policy;
 use super::read::{Reading, Tag};
 use super::workflow::{State, Workflow};
 
@@ -250,7 +251,7 @@ impl Place<'_> {
         target: Option<&StateName>,
         then: Option<&StateName>,
     ) -> Result<(), Fault> {
-        if names::is_allowed(self.state, tag, target, then) {
+        if policy::is_allowed(self.state, tag, target, then) {
             Ok(())
         } else {
             Err(Fault::Forbidden)

@@ -2,8 +2,7 @@
 
 use raymond_core::ids::{AgentId, StateName};
 
-use super::workflow::{Allowed, Policy, State, Workflow};
-use raymond_core::protocol::TagName;
+use super::workflow::Workflow;
 
 /// The state that a target names, if it names exactly one that this platform can run.
 pub(super) fn resolve(workflow: &Workflow, target: &str) -> Option<StateName> {
@@ -29,7 +28,8 @@ fn can_run(state: &StateName) -> bool {
     }
 }
 
-fn stem(state: &StateName) -> &str {
+/// The name without its extension.
+pub(super) fn stem(state: &StateName) -> &str {
     let name = state.as_str();
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
@@ -67,40 +67,4 @@ pub(super) fn directory(workflow: &Workflow, cwd: &str, cd: &str) -> Option<Stri
     }
     let path = format!("/{}", parts.join("/"));
     workflow.directories.contains(&path).then_some(path)
-}
-
-/// Whether every form of the policy of `state` lets this tag pass.
-pub(super) fn is_allowed(
-    state: &State,
-    tag: TagName,
-    target: Option<&StateName>,
-    then: Option<&StateName>,
-) -> bool {
-    let State::Prompt(prompt) = state else {
-        return true;
-    };
-    let Policy {
-        tags,
-        targets,
-        transitions,
-    } = &prompt.policy;
-    let by_tag = tags.as_ref().is_none_or(|tags| tags.contains(&tag));
-    let by_target = tag == TagName::Result
-        || targets
-            .get(&tag)
-            .is_none_or(|list| list.iter().any(|allowed| matches(allowed, target, then)));
-    let by_transition = transitions.as_ref().is_none_or(|list| {
-        list.iter()
-            .any(|(name, allowed)| *name == tag && matches(allowed, target, then))
-    });
-    by_tag && by_target && by_transition
-}
-
-fn matches(allowed: &Allowed, target: Option<&StateName>, then: Option<&StateName>) -> bool {
-    let fits = |wanted: &Option<String>, state: Option<&StateName>| match (wanted, state) {
-        (None, _) => true,
-        (Some(wanted), Some(state)) => wanted == state.as_str() || wanted == stem(state),
-        (Some(_), None) => false,
-    };
-    fits(&allowed.target, target) && fits(&allowed.then, then)
 }

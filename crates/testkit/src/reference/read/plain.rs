@@ -74,3 +74,84 @@ fn inline(value: &Value) -> Option<String> {
         Value::Blob(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use raymond_core::protocol::tag::Invoke;
+    use raymond_core::value::{BlobRef, Hash};
+
+    use super::super::{Source, read};
+    use super::*;
+
+    #[expect(clippy::unnecessary_wraps, reason = "what core's fields hold")]
+    fn some(text: &str) -> Option<Value> {
+        Some(Value::Inline(text.to_owned()))
+    }
+
+    fn invoke(model: Option<&str>) -> Invoke {
+        Invoke {
+            target: "A".into(),
+            return_to: "R".into(),
+            input: some("i"),
+            model: model.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_tag_of_core_is_the_tag_that_is_read() {
+        let check = |text: &str, tag: CoreTag| {
+            let read = read(text, Source::Script).tags;
+            assert_eq!(vec![Tag::plain(&tag).unwrap()], read, "{text}");
+        };
+        let target = String::from("A");
+        check(
+            r#"<goto input="i">A</goto>"#,
+            CoreTag::Goto {
+                target: target.clone(),
+                input: some("i"),
+            },
+        );
+        check(
+            r#"<reset cd="d" stack="clear">A</reset>"#,
+            CoreTag::Reset {
+                target: target.clone(),
+                input: None,
+                cd: Some("d".into()),
+                stack: Stack::Clear,
+            },
+        );
+        check(
+            r#"<call return="R" input="i" model="m">A</call>"#,
+            CoreTag::Call(invoke(Some("m"))),
+        );
+        check(
+            r#"<function return="R" input="i">A</function>"#,
+            CoreTag::Function(invoke(None)),
+        );
+        check(
+            r#"<fork next="N" cd="d" input="i" x="1">A</fork>"#,
+            CoreTag::Fork {
+                target,
+                next: Some("N".into()),
+                cd: Some("d".into()),
+                input: some("i"),
+                attributes: [("x".to_owned(), Value::Inline("1".into()))].into(),
+            },
+        );
+    }
+
+    #[test]
+    fn a_blob_is_not_plain() {
+        let blob = Value::Blob(BlobRef {
+            hash: Hash::of(b"x"),
+            length: 1,
+        });
+        assert_eq!(Tag::plain(&CoreTag::Result { payload: blob }), None);
+        let payload = Value::Inline(" x ".into());
+        let plain = Tag::plain(&CoreTag::Result { payload });
+        assert_eq!(
+            plain,
+            read("<result> x </result>", Source::Script).tags.pop()
+        );
+    }
+}
