@@ -1,0 +1,62 @@
+//! A second implementation of the state language: slow, plain, and written from the specification
+//! alone. Random workflows go through the engine and through [`interpret`]; their histories must be
+//! the same text. Random texts go through core's scanner and through [`read`].
+//!
+//! Only what does not depend on timing is modelled: there is no cap on money, no agent is held
+//! until others end, a quota only means that the same turn is asked again, an `auth` failure leaves
+//! its own agent waiting (use it in workflows that do not fork), and a lost session fails its agent.
+//!
+//! # The lines of a history
+//!
+//! Agents in the order of their names; the lines of one agent in the order in which things happen.
+//! A visit is `AGENT#VISIT` (agent-wide, from 1), a turn `AGENT#VISIT.TURN` (from 1, reminders
+//! included, retries not), a session is the turn that opened it. Texts are JSON strings.
+//!
+//! ```text
+//! enter main#3 REVIEW.md count=2 input="text" cwd=/w model=opus depth=1
+//! turn main#3.1 plan=PLAN
+//! failed main#3.1 attempt=1 KIND
+//! remind main#3 FAULT
+//! move main#3 TAG STATE.md
+//! move main#3 TAG STATE.md instead-of OTHER.md
+//! fork main -> main_worker1 WORKER.md cwd=/w key="value" other="value"
+//! end main "payload"
+//! fail main FAILURE
+//! wait main auth
+//! ```
+//!
+//! - `enter`: `count` is how often this agent has entered this state. `input` is what is bound as
+//!   result, or `-`. `model` is the effective one, or `-` for none and for scripts. `depth` is the
+//!   number of pending returns.
+//! - `turn`: once per turn, whatever the number of attempts. PLAN is that of the first attempt:
+//!   `fresh`, `resume(main#1.1)`, `branch(main#1.1)`, or `carry` for scripts.
+//! - `failed`: once per failed attempt (attempts count from 1 in each turn). KIND: `transient`,
+//!   `timeout`, `quota`, `auth`, `task`, `lost_session`, `script`.
+//! - `remind`: a reminder that is given; the turn that gives it follows. FAULT: `no_tag`,
+//!   `several_tags`, `malformed`, `unresolved`, `next_differs`, `no_directory`, `forbidden`. The
+//!   fault for which no reminder is left shows in `fail` only.
+//! - `move`: the transition that ends the visit; the state is the one that is entered, and
+//!   `instead-of` the one that `max_visits` closed. A result that ends its agent is only an `end`.
+//! - `fork`: one per worker, after the parent's `move`, in tag order, among the parent's lines.
+//!   Attributes in the order of their names.
+//! - `fail`: FAILURE is a KIND, `protocol FAULT`, `visits`, `visit_budget`, `too_many_agents` or
+//!   `too_deep`.
+
+mod agent;
+mod decide;
+mod history;
+mod interpret;
+mod names;
+mod policy;
+mod read;
+#[cfg(test)]
+mod tests;
+mod workflow;
+
+pub use history::{Failure, Fault, History, Line, Plan, TurnName, VisitName};
+pub use interpret::{Endless, interpret};
+pub use raymond_core::protocol::Source;
+pub use read::{Reading, Tag, read};
+pub use workflow::{
+    Allowed, Answer, Attempt, Outcome, Policy, Prompt, Settings, State, Trouble, Workflow,
+};

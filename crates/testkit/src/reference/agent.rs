@@ -1,0 +1,294 @@
+//! An agent, and what a transition does to it.
+
+use std::collections::BTreeMap;
+
+use raymond_core::ids::{AgentId, StateName};
+use raymond_core::protocol::{Stack, TagName};
+
+use super::decide::{Invoke, Transition, Worker};
+use super::history::{Failure, Line, Plan, TurnName, VisitName};
+use super::names;
+use super::workflow::{Settings, State, Workflow};
+
+/// The conversation that an agent carries.
+#[derive(Debug, Clone)]
+pub(super) enum Session {
+    Fresh,
+    At(TurnName),
+    BranchOf(TurnName),
+}
+
+/// What a caller gets back.
+#[derive(Debug)]
+struct Frame {
+    state: StateName,
+    session: Session,
+    cwd: String,
+    model: Option<String>,
+}
+
+/// A thread of control.
+#[derive(Debug)]
+pub(super) struct Agent {
+    pub(super) id: AgentId,
+    /// The state it is at, or about to enter, and what it is handed there.
+    pub(super) state: StateName,
+    pub(super) input: Option<String>,
+    pub(super) cwd: String,
+    session: Session,
+    stack: Vec<Frame>,
+    /// Of the innermost call or function that named one.
+    model: Option<String>,
+    counts: BTreeMap<StateName, u32>,
+    visits: u32,
+    forks: u32,
+}
+
+/// What becomes of an agent whose visit is over.
+pub(super) enum Next {
+    /// It enters another state; these workers begin.
+    Enters(Vec<Agent>),
+    /// It is over.
+    Over,
+}
+
+impl Agent {
+    pub(super) fn new(id: AgentId, state: StateName, cwd: String, input: Option<String>) -> Self {
+        Self {
+            id,
+            state,
+            input,
+            cwd,
+            session: Session::Fresh,
+            stack: Vec::new(),
+            model: None,
+            counts: BTreeMap::new(),
+            visits: 0,
+            forks: 0,
+        }
+    }
+
+    pub(super) fn visit(&self) -> VisitName {
+        VisitName {
+            agent: self.id.clone(),
+            number: self.visits,
+        }
+    }
+
+    /// How often it has entered the state it is at.
+    pub(super) fn count(&self) -> u32 {
+        self.entered(&self.state)
+    }
+
+    fn entered(&self, state: &StateName) -> u32 {
+        self.counts.get(state).copied().unwrap_or(0)
+    }
+
+    /// Begins the visit of its state.
+    pub(super) fn enter(&mut self, workflow: &Workflow, settings: &Settings) -> Line {
+        self.visits += 1;
+        *self.counts.entry(self.state.clone()).or_insert(0) += 1;
+        let model = match &workflow.states[&self.state] {
+            State::Script => None,
+            State::Prompt(prompt) => [&prompt.model, &self.model, &settings.model]
+                .into_iter()
+                .find_map(Clone::clone),
+        };
+        Line::Enter {
+            visit: self.visit(),
+            state: self.state.clone(),
+            count: self.count(),
+            input: self.input.clone(),
+            cwd: self.cwd.clone(),
+            model,
+            depth: self.stack.len(),
+        }
+    }
+
+    /// Begins a turn: what it opens is the agent's conversation from now on.
+    pub(super) fn begin(&mut self, turn: &TurnName, state: &State) -> Plan {
+        if *state == State::Script {
+            return Plan::Carry;
+        }
+        match std::mem::replace(&mut self.session, Session::At(turn.clone())) {
+            Session::Fresh => Plan::Fresh,
+            Session::BranchOf(session) => Plan::Branch(session),
+            Session::At(session) => {
+                self.session = Session::At(session.clone());
+                Plan::Resume(session)
+            }
+        }
+    }
+
+    /// Takes a transition, or says why it cannot: then nothing of it happens.
+    pub(super) fn take(
+        &mut self,
+        transition: Transition,
+        workflow: &Workflow,
+        settings: &Settings,
+    ) -> Result<(Vec<Line>, Next), Failure> {
+        let line = match transition {
+            Transition::Goto { to, input } => {
+                let line = self.go(TagName::Goto, to, workflow)?;
+                self.input = input;
+                line
+            }
+            Transition::Reset {
+                to,
+                input,
+                cwd,
+                stack,
+            } => {
+                let line = self.go(TagName::Reset, to, workflow)?;
+                self.reset(cwd, stack);
+                self.input = input;
+                line
+            }
+            Transition::Call { to, with } => {
+                let line = self.go(TagName::Call, to, workflow)?;
+                let branch = self.session.branched();
+                self.push(with, branch);
+                line
+            }
+            Transition::Function { to, with } => {
+                let line = self.go(TagName::Function, to, workflow)?;
+                self.push(with, Session::Fresh);
+                line
+            }
+            Transition::Fork {
+                workers,
+                next,
+                input,
+            } => {
+                let workers = self.named(workers, settings)?;
+                let line = self.go(TagName::Fork, next, workflow)?;
+                self.input = input;
+                return Ok(self.spawn(line, workers));
+            }
+            Transition::Result { payload } => {
+                let Some(frame) = self.stack.pop() else {
+                    let agent = self.id.clone();
+                    return Ok((vec![Line::End { agent, payload }], Next::Over));
+                };
+                let line = self.go(TagName::Result, frame.state, workflow)?;
+                self.session = frame.session;
+                self.cwd = frame.cwd;
+                self.model = frame.model;
+                self.input = Some(payload);
+                line
+            }
+        };
+        Ok((vec![line], Next::Enters(Vec::new())))
+    }
+
+    /// Goes to the state, or to its `then` when it was visited often enough.
+    fn go(
+        &mut self,
+        tag: TagName,
+        emitted: StateName,
+        workflow: &Workflow,
+    ) -> Result<Line, Failure> {
+        let instead_of = self
+            .is_exhausted(&emitted, workflow)
+            .then_some(emitted.clone());
+        let to = match &workflow.states[&emitted] {
+            State::Prompt(prompt) if instead_of.is_some() => prompt
+                .then
+                .as_ref()
+                .and_then(|then| names::resolve(workflow, then))
+                .filter(|then| !self.is_exhausted(then, workflow))
+                .ok_or(Failure::Visits)?,
+            State::Prompt(_) | State::Script => emitted,
+        };
+        self.state = to.clone();
+        Ok(Line::Move {
+            visit: self.visit(),
+            tag,
+            to,
+            instead_of,
+        })
+    }
+
+    fn is_exhausted(&self, state: &StateName, workflow: &Workflow) -> bool {
+        match &workflow.states[state] {
+            State::Prompt(prompt) => prompt
+                .max_visits
+                .is_some_and(|most| self.entered(state) >= most),
+            State::Script => false,
+        }
+    }
+
+    fn reset(&mut self, cwd: Option<String>, stack: Stack) {
+        self.session = Session::Fresh;
+        if let Some(cwd) = cwd {
+            self.cwd = cwd;
+        }
+        match stack {
+            Stack::Keep => {}
+            Stack::Clear => {
+                self.stack.clear();
+                self.model = None;
+            }
+        }
+    }
+
+    fn push(&mut self, with: Invoke, callee: Session) {
+        self.stack.push(Frame {
+            state: with.return_to,
+            session: std::mem::replace(&mut self.session, callee),
+            cwd: self.cwd.clone(),
+            model: self.model.clone(),
+        });
+        if with.model.is_some() {
+            self.model = with.model;
+        }
+        self.input = with.input;
+    }
+
+    /// Names the workers, which counts them.
+    fn named(
+        &mut self,
+        workers: Vec<Worker>,
+        settings: &Settings,
+    ) -> Result<Vec<(AgentId, Worker)>, Failure> {
+        if workers.len() > settings.max_agents as usize {
+            return Err(Failure::TooManyAgents);
+        }
+        let mut named = Vec::new();
+        for worker in workers {
+            self.forks += 1;
+            let id = names::worker(&self.id, &worker.state, self.forks);
+            if id.as_str().len() > AgentId::MAX {
+                return Err(Failure::TooDeep);
+            }
+            named.push((id, worker));
+        }
+        Ok(named)
+    }
+
+    fn spawn(&self, moved: Line, workers: Vec<(AgentId, Worker)>) -> (Vec<Line>, Next) {
+        let mut lines = vec![moved];
+        let mut spawned = Vec::new();
+        for (id, worker) in workers {
+            lines.push(Line::Fork {
+                parent: self.id.clone(),
+                worker: id.clone(),
+                state: worker.state.clone(),
+                cwd: worker.cwd.clone(),
+                attributes: worker.attributes,
+            });
+            spawned.push(Self::new(id, worker.state, worker.cwd, worker.input));
+        }
+        (lines, Next::Enters(spawned))
+    }
+}
+
+impl Session {
+    /// What a callee gets: it never writes into its caller's conversation.
+    fn branched(&self) -> Self {
+        match self {
+            Self::Fresh => Self::Fresh,
+            Self::At(session) | Self::BranchOf(session) => Self::BranchOf(session.clone()),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Names: of states as tags write them, of workers, of directories.
+
+use raymond_core::ids::{AgentId, StateName};
+
+use super::workflow::Workflow;
+
+/// The state that a target names, if it names exactly one that this platform can run.
+pub(super) fn resolve(workflow: &Workflow, target: &str) -> Option<StateName> {
+    let is_path = |c: char| matches!(c, '/' | '\\' | ':') || c.is_control();
+    if target == "." || target == ".." || target.contains(is_path) {
+        return None;
+    }
+    let runnable = || workflow.states.keys().filter(|state| can_run(state));
+    if let Some(state) = runnable().find(|state| state.as_str() == target) {
+        return Some(state.clone());
+    }
+    let mut candidates = runnable().filter(|state| stem(state) == target);
+    let first = candidates.next()?;
+    candidates.next().is_none().then(|| first.clone())
+}
+
+fn can_run(state: &StateName) -> bool {
+    let extension = state.as_str().rsplit_once('.').map(|(_, ending)| ending);
+    if cfg!(windows) {
+        matches!(extension, Some("md" | "bat" | "ps1"))
+    } else {
+        matches!(extension, Some("md" | "sh"))
+    }
+}
+
+/// The name without its extension.
+pub(super) fn stem(state: &StateName) -> &str {
+    let name = state.as_str();
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+/// The name of the `n`th worker of this parent, which starts at `target`.
+pub(super) fn worker(parent: &AgentId, target: &StateName, n: u32) -> AgentId {
+    let mut name = format!("{parent}_");
+    for character in stem(target).chars().take(6) {
+        let lower = character.to_ascii_lowercase();
+        name.push(if lower.is_ascii_lowercase() {
+            lower
+        } else {
+            '_'
+        });
+    }
+    AgentId::new(format!("{name}{n}"))
+}
+
+/// The directory that `cd` names from here, if it exists.
+pub(super) fn directory(workflow: &Workflow, cwd: &str, cd: &str) -> Option<String> {
+    let path = if cd.starts_with('/') {
+        cd.to_owned()
+    } else {
+        format!("{cwd}/{cd}")
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let path = format!("/{}", parts.join("/"));
+    workflow.directories.contains(&path).then_some(path)
+}

@@ -1,0 +1,43 @@
+//! What a state may emit: a tag must pass each form of its policy that is there.
+
+use raymond_core::ids::StateName;
+use raymond_core::protocol::TagName;
+
+use super::names::stem;
+use super::workflow::{Allowed, Policy, State};
+
+/// Whether every form of the policy of `state` lets this tag pass.
+pub(super) fn is_allowed(
+    state: &State,
+    tag: TagName,
+    target: Option<&StateName>,
+    then: Option<&StateName>,
+) -> bool {
+    let State::Prompt(prompt) = state else {
+        return true;
+    };
+    let Policy {
+        tags,
+        targets,
+        transitions,
+    } = &prompt.policy;
+    let by_tag = tags.as_ref().is_none_or(|tags| tags.contains(&tag));
+    let by_target = tag == TagName::Result
+        || targets
+            .get(&tag)
+            .is_none_or(|list| list.iter().any(|allowed| matches(allowed, target, then)));
+    let by_transition = transitions.as_ref().is_none_or(|list| {
+        list.iter()
+            .any(|(name, allowed)| *name == tag && matches(allowed, target, then))
+    });
+    by_tag && by_target && by_transition
+}
+
+fn matches(allowed: &Allowed, target: Option<&StateName>, then: Option<&StateName>) -> bool {
+    let fits = |wanted: &Option<String>, state: Option<&StateName>| match (wanted, state) {
+        (None, _) => true,
+        (Some(wanted), Some(state)) => wanted == state.as_str() || wanted == stem(state),
+        (Some(_), None) => false,
+    };
+    fits(&allowed.target, target) && fits(&allowed.then, then)
+}

@@ -1,0 +1,92 @@
+//! A naive reader of tags: every rule of "Reading tags", one after the other, nothing clever.
+//!
+//! The text is walked twice at most. First, openings in code are text; when a tag stands outside
+//! code, that is the reading. When none does, the text is walked again as if there were no code,
+//! and a tag counts when nothing else stands on its first and last line. Closings are closings
+//! wherever they stand: a payload is raw.
+
+mod code;
+mod opening;
+mod plain;
+mod walk;
+
+use std::collections::BTreeMap;
+
+use raymond_core::protocol::{Source, TagName};
+
+use walk::{Found, walk};
+
+/// A well-formed tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tag {
+    /// Which tag.
+    pub name: TagName,
+    /// The trimmed target; of a result, the payload as it stands.
+    pub body: String,
+    /// The attributes that mean something on this tag (on a fork: all of them), decoded.
+    pub attributes: BTreeMap<String, String>,
+}
+
+/// The tags of one text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// Well-formed tags that count, in order.
+    pub tags: Vec<Tag>,
+    /// How many malformed ones count.
+    pub malformed: usize,
+    /// Whether a tag, well formed or not, stood in code and did not count.
+    pub in_code: bool,
+    /// Attributes of well-formed tags that mean nothing there, in order.
+    pub unknown_attributes: Vec<(TagName, String)>,
+}
+
+/// Reads the tags of a text. A fork without `next` is still among them: see [`Reading::settled`].
+pub fn read(text: &str, source: Source) -> Reading {
+    let code = match source {
+        Source::Message => code::code(text),
+        Source::Script => vec![false; text.len()],
+    };
+    let (outside, in_code) = walk(text, &code);
+    if !outside.is_empty() || !in_code {
+        return Reading::of(outside, in_code);
+    }
+    let (all, _) = walk(text, &vec![false; text.len()]);
+    let (counting, others): (Vec<Found>, Vec<Found>) =
+        all.into_iter().partition(|found| found.stands_alone(text));
+    Reading::of(counting, !others.is_empty())
+}
+
+impl Reading {
+    fn of(found: Vec<Found>, in_code: bool) -> Self {
+        let mut reading = Self {
+            in_code,
+            ..Self::default()
+        };
+        for found in found {
+            let Some((tag, unknown)) = found.tag else {
+                reading.malformed += 1;
+                continue;
+            };
+            let unknown = unknown.into_iter().map(|attribute| (tag.name, attribute));
+            reading.unknown_attributes.extend(unknown);
+            reading.tags.push(tag);
+        }
+        reading
+    }
+
+    /// Decides about forks without `next`: they are malformed unless the tags are forks and one
+    /// `goto`, which stands in for it.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        let count = |name| self.tags.iter().filter(|tag| tag.name == name).count();
+        let (forks, gotos) = (count(TagName::Fork), count(TagName::Goto));
+        if gotos == 1 && forks + gotos == self.tags.len() {
+            return self;
+        }
+        let before = self.tags.len();
+        self.tags
+            .retain(|tag| tag.name != TagName::Fork || tag.attributes.contains_key("next"));
+        self.malformed += before - self.tags.len();
+        self
+    }
+}

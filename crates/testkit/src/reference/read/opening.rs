@@ -1,0 +1,159 @@
+//! The opening of a tag: where one stands, what it says, and where it ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use raymond_core::protocol::TagName;
+
+/// The longest target, `return`, `next`, `cd` or `model`, in bytes.
+pub(super) const LONGEST_NAME: usize = 4096;
+
+/// What a `fork` may not use as a template variable.
+const RESERVED: [&str; 10] = [
+    "wait",
+    "wait_timeout",
+    "after",
+    "model",
+    "backend",
+    "budget",
+    "worktree",
+    "branch",
+    "timeout",
+    "name",
+];
+
+/// The tag that opens at this byte: `<`, a whole name, and ASCII whitespace, `>` or `/`.
+pub(super) fn name_at(text: &str, at: usize) -> Option<TagName> {
+    let rest = text.as_bytes().get(at..)?.strip_prefix(b"<")?;
+    TagName::ALL.into_iter().find(|name| {
+        rest.strip_prefix(name.as_str().as_bytes())
+            .and_then(|rest| rest.first())
+            .is_some_and(|next| next.is_ascii_whitespace() || *next == b'>' || *next == b'/')
+    })
+}
+
+/// Attributes as written, in order, with their entities decoded.
+pub(super) type Written = Vec<(String, String)>;
+
+/// Reads from right after the name to right after the `>`; otherwise says where the text stopped
+/// being an opening.
+pub(super) fn attributes(text: &str, after_name: usize) -> Result<(Written, usize), usize> {
+    let mut written = Vec::new();
+    let mut at = after_name;
+    loop {
+        let next = skip_whitespace(text, at);
+        if text[next..].starts_with('>') {
+            return Ok((written, next + 1));
+        }
+        if next == at {
+            return Err(next);
+        }
+        let (attribute, end) = attribute(text, next)?;
+        written.push(attribute);
+        at = end;
+    }
+}
+
+fn attribute(text: &str, start: usize) -> Result<((String, String), usize), usize> {
+    let name: String = text[start..]
+        .chars()
+        .take_while(|c| c.is_ascii_alphanumeric() || "_-".contains(*c))
+        .collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        return Err(start);
+    }
+    let equals = skip_whitespace(text, start + name.len());
+    if !text[equals..].starts_with('=') {
+        return Err(equals);
+    }
+    let quote = skip_whitespace(text, equals + 1);
+    let mark = text[quote..].chars().next().filter(|c| "\"'".contains(*c));
+    let mark = mark.ok_or(quote)?;
+    let value = &text[quote + 1..];
+    let length = value.find(mark).ok_or(quote)?;
+    Ok(((name, decode(&value[..length])), quote + 1 + length + 1))
+}
+
+fn skip_whitespace(text: &str, at: usize) -> usize {
+    text.len() - text[at..].trim_ascii_start().len()
+}
+
+/// Decodes the five entities, each once.
+fn decode(value: &str) -> String {
+    const ENTITIES: [(&str, char); 5] = [
+        ("&lt;", '<'),
+        ("&gt;", '>'),
+        ("&amp;", '&'),
+        ("&quot;", '"'),
+        ("&apos;", '\''),
+    ];
+    let mut decoded = String::new();
+    let mut rest = value;
+    while let Some(first) = rest.chars().next() {
+        let entity = ENTITIES.iter().find(|(entity, _)| rest.starts_with(entity));
+        let (length, character) = match entity {
+            Some((entity, character)) => (entity.len(), *character),
+            None => (first.len_utf8(), first),
+        };
+        decoded.push(character);
+        rest = &rest[length..];
+    }
+    decoded
+}
+
+/// The attributes that mean something on a tag, and the names of the others.
+pub(super) struct Meaning {
+    pub(super) known: BTreeMap<String, String>,
+    pub(super) unknown: Vec<String>,
+}
+
+/// What the attributes mean on this tag; none when they make it malformed. A missing `next` is no
+/// matter of one tag: see [`super::Reading::settled`].
+pub(super) fn meaning(name: TagName, written: Written) -> Option<Meaning> {
+    let names: BTreeSet<&String> = written.iter().map(|(name, _)| name).collect();
+    let repeated = names.len() < written.len();
+    let (known, unknown): (Written, Written) = written
+        .into_iter()
+        .partition(|(attribute, _)| is_known(name, attribute));
+    let known: BTreeMap<String, String> = known.into_iter().collect();
+    let missing = needs_return(name) && !known.contains_key("return");
+    let refused = known
+        .iter()
+        .any(|(key, value)| is_refused(name, key, value));
+    if repeated || missing || refused {
+        return None;
+    }
+    let unknown = unknown.into_iter().map(|(name, _)| name).collect();
+    Some(Meaning { known, unknown })
+}
+
+fn is_known(name: TagName, attribute: &str) -> bool {
+    match name {
+        TagName::Goto => attribute == "input",
+        TagName::Reset => ["input", "cd", "stack"].contains(&attribute),
+        TagName::Call | TagName::Function => ["return", "input", "model"].contains(&attribute),
+        TagName::Fork => true,
+        TagName::Result => false,
+    }
+}
+
+fn needs_return(name: TagName) -> bool {
+    matches!(name, TagName::Call | TagName::Function)
+}
+
+fn is_refused(name: TagName, attribute: &str, value: &str) -> bool {
+    match name {
+        TagName::Goto | TagName::Result => false,
+        TagName::Reset => match attribute {
+            "stack" => value != "clear",
+            "cd" => value.len() > LONGEST_NAME,
+            _ => false,
+        },
+        TagName::Call | TagName::Function => {
+            ["return", "model"].contains(&attribute) && value.len() > LONGEST_NAME
+        }
+        TagName::Fork => {
+            RESERVED.contains(&attribute)
+                || (["next", "cd"].contains(&attribute) && value.len() > LONGEST_NAME)
+        }
+    }
+}

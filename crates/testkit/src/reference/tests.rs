@@ -1,0 +1,8 @@
+//! The rules of the specification, row by row.
+
+mod failures;
+mod faults;
+mod reading;
+mod soup;
+mod stage;
+mod transitions;

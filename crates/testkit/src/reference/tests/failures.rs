@@ -1,0 +1,352 @@
+//! Reminders, failures and retries, and the limits of visits, money and names.
+
+use raymond_core::ids::AgentId;
+
+use super::super::{Answer, Endless, Trouble};
+use super::stage::{Stage, cents, stage};
+
+#[test]
+fn after_three_reminders_the_agent_fails() {
+    stage(&["A.md"])
+        .says("main START.md", "<goto>A</goto>")
+        .says("main A.md", "no tag")
+        .says("main A.md", "<goto>NONE</goto>")
+        .says("main A.md", "<goto/>")
+        .says("main A.md", "<reset cd=\"none\">A</reset>")
+        .check(
+            r"
+            enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+            turn main#1.1 plan=fresh
+            move main#1 goto A.md
+            enter main#2 A.md count=1 input=- cwd=/w model=- depth=0
+            turn main#2.1 plan=resume(main#1.1)
+            remind main#2 no_tag
+            turn main#2.2 plan=resume(main#1.1)
+            remind main#2 unresolved
+            turn main#2.3 plan=resume(main#1.1)
+            remind main#2 malformed
+            turn main#2.4 plan=resume(main#1.1)
+            fail main protocol no_directory
+            ",
+        );
+}
+
+#[test]
+fn a_reminder_goes_into_the_branch_and_not_into_the_caller() {
+    stage(&["A.md"])
+        .says("main START.md", "<call return=\"START\">A</call>")
+        .says("main A.md", "no tag")
+        .says("main A.md", "<result>a</result>")
+        .says("main START.md", "<result>s</result>")
+        .check(
+            r#"
+            enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+            turn main#1.1 plan=fresh
+            move main#1 call A.md
+            enter main#2 A.md count=1 input=- cwd=/w model=- depth=1
+            turn main#2.1 plan=branch(main#1.1)
+            remind main#2 no_tag
+            turn main#2.2 plan=resume(main#2.1)
+            move main#2 result START.md
+            enter main#3 START.md count=2 input="a" cwd=/w model=- depth=0
+            turn main#3.1 plan=resume(main#1.1)
+            end main "s"
+            "#,
+        );
+}
+
+#[test]
+fn scripts_are_neither_reminded_nor_retried() {
+    let starts = || stage(&["S.sh"]).says("main START.md", "<goto>S</goto>");
+    let ends = |stage: Stage, failed: &str, failure: &str| {
+        stage.check(&format!(
+            "
+            enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+            turn main#1.1 plan=fresh
+            move main#1 goto S.sh
+            enter main#2 S.sh count=1 input=- cwd=/w model=- depth=0
+            turn main#2.1 plan=carry
+            {failed}
+            fail main {failure}
+            "
+        ));
+    };
+    ends(starts().says("main S.sh", "no tag"), "", "protocol no_tag");
+    ends(
+        starts().says("main S.sh", "<goto>NONE</goto>"),
+        "",
+        "protocol unresolved",
+    );
+    for (trouble, kind) in [(Trouble::Script, "script"), (Trouble::Timeout, "timeout")] {
+        let stage = starts().fails("main S.sh", trouble);
+        ends(stage, &format!("failed main#2.1 attempt=1 {kind}"), kind);
+    }
+}
+
+#[test]
+fn transient_failures_are_retried_five_times_per_visit() {
+    let mut stage = stage(&["A.md"]);
+    for state in ["main START.md", "main A.md"] {
+        for _ in 0..4 {
+            stage = stage.fails(state, Trouble::Transient);
+        }
+        stage = stage.fails(state, Trouble::Timeout);
+        stage = stage.says(state, "<goto>A</goto>");
+    }
+    stage = stage.says("main A.md", "no tag");
+    for _ in 0..5 {
+        stage = stage.fails("main A.md", Trouble::Transient);
+    }
+    stage.fails("main A.md", Trouble::Timeout).check(
+        r"
+        enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+        turn main#1.1 plan=fresh
+        failed main#1.1 attempt=1 transient
+        failed main#1.1 attempt=2 transient
+        failed main#1.1 attempt=3 transient
+        failed main#1.1 attempt=4 transient
+        failed main#1.1 attempt=5 timeout
+        move main#1 goto A.md
+        enter main#2 A.md count=1 input=- cwd=/w model=- depth=0
+        turn main#2.1 plan=resume(main#1.1)
+        failed main#2.1 attempt=1 transient
+        failed main#2.1 attempt=2 transient
+        failed main#2.1 attempt=3 transient
+        failed main#2.1 attempt=4 transient
+        failed main#2.1 attempt=5 timeout
+        move main#2 goto A.md
+        enter main#3 A.md count=2 input=- cwd=/w model=- depth=0
+        turn main#3.1 plan=resume(main#1.1)
+        remind main#3 no_tag
+        turn main#3.2 plan=resume(main#1.1)
+        failed main#3.2 attempt=1 transient
+        failed main#3.2 attempt=2 transient
+        failed main#3.2 attempt=3 transient
+        failed main#3.2 attempt=4 transient
+        failed main#3.2 attempt=5 transient
+        failed main#3.2 attempt=6 timeout
+        fail main timeout
+        ",
+    );
+}
+
+#[test]
+fn retries_are_counted_over_all_turns_of_a_visit() {
+    let mut stage = stage(&[])
+        .fails("main START.md", Trouble::Transient)
+        .says("main START.md", "no tag")
+        .fails("main START.md", Trouble::Transient);
+    stage.settings.retries = 1;
+    stage.check(
+        r"
+        enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+        turn main#1.1 plan=fresh
+        failed main#1.1 attempt=1 transient
+        remind main#1 no_tag
+        turn main#1.2 plan=resume(main#1.1)
+        failed main#1.2 attempt=1 transient
+        fail main transient
+        ",
+    );
+}
+
+#[test]
+fn a_quota_burns_no_retry() {
+    let mut stage = stage(&[]);
+    stage.settings.retries = 0;
+    stage
+        .fails("main START.md", Trouble::Quota)
+        .fails("main START.md", Trouble::Quota)
+        .says("main START.md", "<result>x</result>")
+        .check(
+            r#"
+            enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+            turn main#1.1 plan=fresh
+            failed main#1.1 attempt=1 quota
+            failed main#1.1 attempt=2 quota
+            end main "x"
+            "#,
+        );
+}
+
+#[test]
+fn task_and_lost_session_fail_at_once_and_auth_waits() {
+    let check = |trouble, kind: &str, last: &str| {
+        stage(&[]).fails("main START.md", trouble).check(&format!(
+            "
+            enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+            turn main#1.1 plan=fresh
+            failed main#1.1 attempt=1 {kind}
+            {last}
+            "
+        ));
+    };
+    check(Trouble::Task, "task", "fail main task");
+    check(
+        Trouble::LostSession,
+        "lost_session",
+        "fail main lost_session",
+    );
+    check(Trouble::Auth, "auth", "wait main auth");
+}
+
+#[test]
+fn one_agents_failure_ends_that_agent_only() {
+    stage(&["W.md"])
+        .says("main START.md", "<fork next=\"START\">W</fork>")
+        .fails("main START.md", Trouble::Task)
+        .says("main_w1 W.md", "<result>w</result>")
+        .check(
+            r#"
+            enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+            turn main#1.1 plan=fresh
+            move main#1 fork START.md
+            fork main -> main_w1 W.md cwd=/w
+            enter main#2 START.md count=2 input=- cwd=/w model=- depth=0
+            turn main#2.1 plan=resume(main#1.1)
+            failed main#2.1 attempt=1 task
+            fail main task
+            enter main_w1#1 W.md count=1 input=- cwd=/w model=- depth=0
+            turn main_w1#1.1 plan=fresh
+            end main_w1 "w"
+            "#,
+        );
+}
+
+#[test]
+fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed() {
+    // The first answer costs nothing and is reminded.
+    let with = || {
+        let stage = stage(&[]).says("main START.md", "");
+        stage.with("START.md", |prompt| prompt.budget = Some(cents(50)))
+    };
+    with()
+        .answers("main START.md", Answer::text("no tag").costing(cents(49)))
+        .answers(
+            "main START.md",
+            Answer::failure(Trouble::Transient).costing(cents(1)),
+        )
+        .check(
+            r"
+            enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+            turn main#1.1 plan=fresh
+            remind main#1 no_tag
+            turn main#1.2 plan=resume(main#1.1)
+            remind main#1 no_tag
+            turn main#1.3 plan=resume(main#1.1)
+            failed main#1.3 attempt=1 transient
+            fail main visit_budget
+            ",
+        );
+    with()
+        .answers("main START.md", Answer::text("no tag").costing(cents(50)))
+        .check(
+            r"
+            enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+            turn main#1.1 plan=fresh
+            remind main#1 no_tag
+            turn main#1.2 plan=resume(main#1.1)
+            fail main visit_budget
+            ",
+        );
+    with()
+        .answers(
+            "main START.md",
+            Answer::text("<goto>START</goto>").costing(cents(60)),
+        )
+        .answers(
+            "main START.md",
+            Answer::text("<result>x</result>").costing(cents(60)),
+        )
+        .check(
+            r#"
+            enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+            turn main#1.1 plan=fresh
+            remind main#1 no_tag
+            turn main#1.2 plan=resume(main#1.1)
+            move main#1 goto START.md
+            enter main#2 START.md count=2 input=- cwd=/w model=- depth=0
+            turn main#2.1 plan=resume(main#1.1)
+            end main "x"
+            "#,
+        );
+}
+
+#[test]
+fn without_a_way_on_max_visits_fails_the_agent_and_forks_nobody() {
+    let ends = |stage: Stage| {
+        stage
+            .says("main START.md", "<fork next=\"START\">A</fork>")
+            .check(
+                r"
+                enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+                turn main#1.1 plan=fresh
+                fail main visits
+                ",
+            );
+    };
+    let once = |then: Option<&str>| {
+        let then = then.map(str::to_owned);
+        stage(&["A.md"]).with("START.md", |prompt| {
+            prompt.max_visits = Some(1);
+            prompt.then = then;
+        })
+    };
+    ends(once(None));
+    ends(once(Some("START")));
+}
+
+#[test]
+fn an_exhausted_then_is_no_way_on() {
+    stage(&["A.md"])
+        .with("START.md", |prompt| {
+            prompt.max_visits = Some(1);
+            prompt.then = Some("A".into());
+        })
+        .with("A.md", |prompt| {
+            prompt.max_visits = Some(1);
+            prompt.then = Some("START".into());
+        })
+        .says("main START.md", "<goto>START</goto>")
+        .says("main A.md", "<goto>A</goto>")
+        .check(
+            r"
+            enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+            turn main#1.1 plan=fresh
+            move main#1 goto A.md instead-of START.md
+            enter main#2 A.md count=1 input=- cwd=/w model=- depth=0
+            turn main#2.1 plan=resume(main#1.1)
+            fail main visits
+            ",
+        );
+}
+
+#[test]
+fn a_worker_whose_name_would_be_too_long_fails_its_parent() {
+    let mut stage = stage(&[]);
+    let mut name = "main".to_owned();
+    let mut parents = 0;
+    while name.len() <= AgentId::MAX {
+        let place = format!("{name} START.md");
+        stage = stage.says(&place, "<fork next=\"START\">START</fork>");
+        name.push_str("_start1");
+        parents += 1;
+        if name.len() <= AgentId::MAX {
+            stage = stage.says(&place, "<result></result>");
+        }
+    }
+    let history = stage.run().expect("it ends");
+    assert_eq!(history.matches("\nfail ").count(), 1);
+    assert_eq!(history.matches(" too_deep\n").count(), 1);
+    assert_eq!(history.matches("\nend ").count(), parents - 1);
+}
+
+#[test]
+fn a_workflow_without_an_end_is_reported() {
+    let mut stage = stage(&[]);
+    for _ in 0..10 {
+        stage = stage.says("main START.md", "<goto>START</goto>");
+    }
+    stage.settings.most_attempts = 10;
+    assert_eq!(stage.run(), Err(Endless(10)));
+}

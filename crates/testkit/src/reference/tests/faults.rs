@@ -1,0 +1,298 @@
+//! Which messages are refused, and why.
+
+use raymond_core::protocol::TagName::{self, Call, Fork, Function, Goto, Result as Return};
+
+use super::super::{Policy, Trouble};
+use super::stage::{Stage, allowed, stage, transitions};
+
+/// A stage whose first state answers this, with everything that tags may name.
+fn first_answer(text: &str) -> Stage {
+    stage(&[
+        "A.md",
+        "B.md",
+        "TWO.md",
+        "TWO.sh",
+        "WINDOWS.bat",
+        "a.b.md",
+        "S.sh",
+    ])
+    .says("main START.md", text)
+}
+
+/// The text is refused for this reason: one reminder, in the same session.
+#[track_caller]
+fn refused(stage: Stage, fault: &str) {
+    stage
+        .says("main START.md", "<result>ok</result>")
+        .check(&format!(
+            r#"
+        enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+        turn main#1.1 plan=fresh
+        remind main#1 {fault}
+        turn main#1.2 plan=resume(main#1.1)
+        end main "ok"
+        "#
+        ));
+}
+
+/// The text is taken as this move, to `A.md` in the end.
+#[track_caller]
+fn taken(stage: Stage, expected: &str) {
+    let stage = stage.fails("main A.md", Trouble::Task);
+    assert_eq!(after_first_turn(stage), expected);
+}
+
+/// The line that follows the first turn.
+fn after_first_turn(mut stage: Stage) -> String {
+    let history = stage.run().expect("it ends");
+    let line = history.lines().nth(2).expect("the first turn has an end");
+    line.to_owned()
+}
+
+#[test]
+fn a_message_needs_exactly_one_transition() {
+    refused(first_answer("no tag"), "no_tag");
+    refused(first_answer("see `<goto>A</goto>`"), "no_tag");
+    refused(first_answer("<goto>A</goto><goto>A</goto>"), "several_tags");
+    refused(
+        first_answer("<goto>A</goto><result>x</result>"),
+        "several_tags",
+    );
+    refused(
+        first_answer("<fork next=\"A\">A</fork><result>x</result>"),
+        "several_tags",
+    );
+    refused(
+        first_answer("<fork>A</fork><goto>A</goto><goto>A</goto>"),
+        "several_tags",
+    );
+    refused(first_answer("<fork>A</fork>"), "malformed");
+    refused(first_answer("<goto/> <call>A</call>"), "malformed");
+    taken(
+        first_answer("<goto/> <goto>A</goto> <call>A</call>"),
+        "move main#1 goto A.md",
+    );
+}
+
+#[test]
+fn targets_resolve_inside_the_scope_only() {
+    for target in [
+        "NONE",
+        "a.md",
+        "TWO",
+        "WINDOWS",
+        "WINDOWS.bat",
+        ".",
+        "..",
+        "./A",
+        "A.md/",
+        "c:A",
+        "A\\B",
+        "A\u{1}B",
+    ] {
+        refused(
+            first_answer(&format!("<goto>{target}</goto>")),
+            "unresolved",
+        );
+        refused(
+            first_answer(&format!("<call return=\"{target}\">A</call>")),
+            "unresolved",
+        );
+        refused(
+            first_answer(&format!("<fork next=\"{target}\">A</fork>")),
+            "unresolved",
+        );
+        refused(
+            first_answer(&format!(
+                "<fork next=\"A\">A</fork><fork next=\"A\">{target}</fork>"
+            )),
+            "unresolved",
+        );
+    }
+    taken(first_answer("<goto>A</goto>"), "move main#1 goto A.md");
+    let exact = first_answer("<goto>TWO.sh</goto>").says("main TWO.sh", "<goto>A</goto>");
+    taken(exact, "move main#1 goto TWO.sh");
+    let dotted = first_answer("<goto>a.b</goto>").says("main a.b.md", "<goto>A</goto>");
+    taken(dotted, "move main#1 goto a.b.md");
+}
+
+#[test]
+fn forks_and_their_goto_name_the_same_next_state() {
+    refused(
+        first_answer("<fork next=\"A\">A</fork><fork next=\"B\">A</fork>"),
+        "next_differs",
+    );
+    refused(
+        first_answer("<fork next=\"A\">A</fork><goto>B</goto>"),
+        "next_differs",
+    );
+    let same = "<fork next=\"A.md\">B</fork><fork>B</fork><goto>A</goto>";
+    let stage = first_answer(same)
+        .fails("main_b1 B.md", Trouble::Task)
+        .fails("main_b2 B.md", Trouble::Task);
+    taken(stage, "move main#1 fork A.md");
+}
+
+#[test]
+fn directories_must_exist() {
+    for cd in ["none", "/none", "../..", "sub/none"] {
+        refused(
+            first_answer(&format!("<reset cd=\"{cd}\">A</reset>")),
+            "no_directory",
+        );
+        refused(
+            first_answer(&format!("<fork next=\"A\" cd=\"{cd}\">A</fork>")),
+            "no_directory",
+        );
+    }
+    for cd in ["sub", "./sub/", "/other", "sub/..", "../other"] {
+        taken(
+            first_answer(&format!("<reset cd=\"{cd}\">A</reset>")),
+            "move main#1 reset A.md",
+        );
+    }
+}
+
+#[test]
+fn several_faults_are_named_in_the_order_of_the_list() {
+    let forbidding = |text: &str| {
+        first_answer(text).with("START.md", |prompt| prompt.policy.tags = Some(vec![Return]))
+    };
+    refused(forbidding("<reset cd=\"none\">NONE</reset>"), "unresolved");
+    refused(
+        forbidding("<fork next=\"A\" cd=\"none\">A</fork><goto>B</goto>"),
+        "next_differs",
+    );
+    refused(forbidding("<reset cd=\"none\">A</reset>"), "no_directory");
+    refused(forbidding("<reset>A</reset>"), "forbidden");
+}
+
+/// A policy by its three forms.
+fn policy(tags: &[TagName], targets: &[(TagName, &str)], list: &[(TagName, &str)]) -> Policy {
+    let mut policy = Policy::default();
+    if !tags.is_empty() {
+        policy.tags = Some(tags.to_vec());
+    }
+    for (tag, text) in targets {
+        let allowed = allowed(text);
+        policy.targets.entry(*tag).or_default().push(allowed);
+    }
+    if !list.is_empty() {
+        policy.transitions = transitions(list).transitions;
+    }
+    policy
+}
+
+#[test]
+fn a_tag_must_pass_every_form_of_the_policy() {
+    let with = |text: &str, policy: Policy| {
+        first_answer(text).with("START.md", |prompt| prompt.policy = policy)
+    };
+    let goto_a = "<goto>A</goto>";
+    let call = "<call return=\"B\">A</call>";
+    for policy in [
+        policy(&[Call, Return], &[], &[]),
+        policy(&[], &[(Goto, "B")], &[]),
+        policy(&[], &[(Goto, "A.sh")], &[]),
+        policy(&[], &[], &[(Goto, "B"), (Call, "A"), (Return, "*")]),
+        policy(
+            &[Goto, Return],
+            &[(Goto, "B")],
+            &[(Goto, "A"), (Return, "*")],
+        ),
+        policy(
+            &[Goto, Return],
+            &[(Goto, "A")],
+            &[(Goto, "B"), (Return, "*")],
+        ),
+    ] {
+        refused(with(goto_a, policy), "forbidden");
+    }
+    for policy in [
+        policy(&[Goto], &[], &[]),
+        policy(&[], &[(Call, "B")], &[]),
+        policy(&[], &[(Goto, "B"), (Goto, "A")], &[]),
+        policy(&[], &[(Goto, "A.md")], &[]),
+        policy(&[Goto], &[(Goto, "A")], &[(Goto, "*")]),
+    ] {
+        taken(with(goto_a, policy), "move main#1 goto A.md");
+    }
+    for policy in [
+        policy(&[], &[(Call, "A > A")], &[]),
+        policy(&[], &[(Call, "B > B")], &[]),
+        policy(
+            &[],
+            &[],
+            &[(Call, "A > A"), (Function, "A > B"), (Return, "*")],
+        ),
+    ] {
+        refused(with(call, policy), "forbidden");
+    }
+    for policy in [
+        policy(&[], &[(Call, "A")], &[]),
+        policy(&[], &[(Call, "* > B.md")], &[]),
+        policy(&[], &[], &[(Call, "A > B")]),
+    ] {
+        taken(with(call, policy), "move main#1 call A.md");
+    }
+}
+
+#[test]
+fn every_tag_of_many_forks_must_pass_the_policy() {
+    let text = "<fork>B</fork><goto>A</goto>";
+    let with = |list: &[(TagName, &str)]| {
+        let mut list = list.to_vec();
+        list.push((Return, "*"));
+        first_answer(text).with("START.md", |prompt| prompt.policy = transitions(&list))
+    };
+    refused(with(&[(Fork, "B > A")]), "forbidden");
+    refused(with(&[(Fork, "B > B"), (Goto, "A")]), "forbidden");
+    let allowed = with(&[(Fork, "B > A"), (Goto, "A")]).fails("main_b1 B.md", Trouble::Task);
+    taken(allowed, "move main#1 fork A.md");
+}
+
+#[test]
+fn only_a_message_without_any_tag_is_an_implicit_transition() {
+    let with = |text: &str, list: &[(TagName, &str)]| {
+        first_answer(text).with("START.md", |prompt| {
+            prompt.policy = transitions(list);
+        })
+    };
+    let fails = |mut stage: Stage, fault: &str| {
+        stage.settings.reminders = 0;
+        let expected = format!("fail main protocol {fault}");
+        assert_eq!(after_first_turn(stage), expected);
+    };
+    taken(with("done", &[(Goto, "A")]), "move main#1 goto A.md");
+    fails(with("done", &[(Goto, "*")]), "no_tag");
+    fails(with("done", &[(Return, "*")]), "no_tag");
+    fails(with("done", &[(Goto, "A"), (Goto, "B")]), "no_tag");
+    fails(with("done", &[(Call, "A")]), "no_tag");
+    fails(with("done", &[(Fork, "A")]), "no_tag");
+    fails(with("<goto/>", &[(Goto, "A")]), "malformed");
+    fails(with("a `<goto>A</goto>`", &[(Goto, "A")]), "no_tag");
+    fails(with("<goto>B</goto>", &[(Goto, "A")]), "forbidden");
+}
+
+#[test]
+fn then_is_not_checked_against_the_policy() {
+    let stage = first_answer("<goto>START</goto>").with("START.md", |prompt| {
+        prompt.max_visits = Some(1);
+        prompt.then = Some("A".into());
+        prompt.policy.targets.insert(Goto, vec![allowed("START")]);
+    });
+    taken(stage, "move main#1 goto A.md instead-of START.md");
+}
+
+#[test]
+fn one_message_that_asks_for_more_than_the_bound_fails_its_agent() {
+    let two = "<fork>A</fork><fork>A</fork><goto>A</goto>";
+    let mut stage = first_answer(two);
+    stage.settings.max_agents = 1;
+    assert_eq!(after_first_turn(stage), "fail main too_many_agents");
+    let mut stage = first_answer(two)
+        .fails("main_a1 A.md", Trouble::Task)
+        .fails("main_a2 A.md", Trouble::Task);
+    stage.settings.max_agents = 2;
+    taken(stage, "move main#1 fork A.md");
+}
