@@ -1,9 +1,7 @@
-//! What proves Raymond: tools for tests only, never a part of the program.
+//! What proves Raymond: a simulator, a crash sweep, and a second interpreter.
 //!
-//! [`mod@reference`] is a second interpreter of the state language, slow and plain. It shares with core
-//! the types of names and amounts, and none of its logic, so that a mistake in one is not repeated
-//! in the other.
+//! Nothing of the product depends on this crate.
 
-#![forbid(unsafe_code)]
-
+pub mod dice;
 pub mod reference;
+pub mod sim;

@@ -48,6 +48,7 @@ impl Trouble {
 struct State {
     calls: u64,
     armed: Option<(u64, Trouble)>,
+    paused: bool,
     fired: Option<(Trouble, Point)>,
 }
 
@@ -71,6 +72,14 @@ impl Plan {
     /// What went wrong since the last question.
     pub fn fired(&self) -> Option<(Trouble, Point)> {
         self.lock().fired.take()
+    }
+
+    /// Looks at the disk without counting, and without any trouble.
+    pub fn aside<T>(&self, look: impl FnOnce() -> T) -> T {
+        self.lock().paused = true;
+        let seen = look();
+        self.lock().paused = false;
+        seen
     }
 
     /// How many calls there were.
@@ -107,6 +116,9 @@ impl Plan {
 impl State {
     /// Counts a call; the trouble that is due by now.
     fn next(&mut self) -> Option<Trouble> {
+        if self.paused {
+            return None;
+        }
         let number = self.calls;
         self.calls += 1;
         let (at, trouble) = self.armed?;

@@ -27,7 +27,7 @@ const MOST_RESUMES: u32 = 3;
 pub fn simulate(seed: u64) -> Result<Coverage, Violation> {
     let mut dice = Dice::new(seed);
     let workflow = Workflow::random(&mut dice);
-    let parsed = Definition::parse(workflow.sources(), Start::Entry, Platform::Unix);
+    let parsed = Definition::parse(workflow.sources(), &Start::Entry, Platform::Unix);
     let definition = parsed.map_err(|wrong| Violation(format!("{wrong:?}")))?.definition;
     let cast = Cast {
         seed,
