@@ -1,0 +1,143 @@
+//! Finding the files of a workflow: a directory, one state in a directory, or an archive.
+//!
+//! Everything is read into memory once, within limits that hold whatever a header claims; nothing
+//! is unpacked to disk. What the files mean is decided by `core::workflow`. Files that are no
+//! states are left out, and so are links that lead out of the scope.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use raymond_core::diagnostic::Diagnostic;
+use raymond_core::workflow::extension::is_state;
+use raymond_core::workflow::{SourceFile, Start};
+
+mod archive;
+mod directory;
+mod reading;
+
+pub use archive::ArchiveError;
+
+/// The most files of a scope.
+pub const MOST_ENTRIES: usize = 10_000;
+
+/// The most bytes of a scope, unpacked.
+pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The files of a scope.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The directory or the archive, absolute and without links.
+    pub scope: PathBuf,
+    /// Where a run starts.
+    pub start: Start,
+    /// Its states as they were found, in order of name.
+    pub files: Vec<SourceFile>,
+    /// Where they were found.
+    pub origin: Origin,
+    /// States that were left out, and why.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Where the files of a scope were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// In a directory: a script may run from its own path.
+    Directory,
+    /// In an archive: a script has to be unpacked.
+    Archive,
+}
+
+/// Why a scope cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum ScopeError {
+    /// There is nothing at this path.
+    #[error("there is no {}", .0.display())]
+    Missing(PathBuf),
+    /// It exists, but cannot be read.
+    #[error("could not read {}", path.display())]
+    Unreadable {
+        /// What was read.
+        path: PathBuf,
+        /// Why it could not be.
+        source: io::Error,
+    },
+    /// It is none of the forms a workflow can have.
+    #[error(
+        "{} is no workflow: expected a directory, a .zip, or a state (.md, .sh, .bat, .ps1)",
+        .0.display()
+    )]
+    NotAWorkflow(PathBuf),
+    /// README files are never states.
+    #[error("{} is no state: a README describes a workflow", .0.display())]
+    Readme(PathBuf),
+    /// A JSON document is a Crayfish workflow.
+    #[error("{} is a Crayfish workflow, which this build does not support yet", .0.display())]
+    Crayfish(PathBuf),
+    /// The state to start with is a link out of its directory.
+    #[error("{} leads to {}, outside of its directory", path.display(), target.display())]
+    StartLeaves {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// There are more states than a scope may have.
+    #[error("{} has more than {MOST_ENTRIES} states", .0.display())]
+    TooManyStates(PathBuf),
+    /// The states are larger than a scope may be.
+    #[error("the states of {} have more than {} MiB", .0.display(), MOST_BYTES >> 20)]
+    TooLarge(PathBuf),
+    /// The archive is not one that can be used.
+    #[error("could not use the archive {}", path.display())]
+    Archive {
+        /// The archive.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ArchiveError,
+    },
+}
+
+/// Loads the scope that a run started with `path` has.
+pub fn load(path: &Path) -> Result<Loaded, ScopeError> {
+    let found = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let is = |known: &str| extension.is_some_and(|found| found.eq_ignore_ascii_case(known));
+    if found.is_dir() {
+        directory::load(path, Start::Entry)
+    } else if !found.is_file() {
+        Err(ScopeError::NotAWorkflow(path.to_owned()))
+    } else if is("zip") {
+        archive::load(path)
+    } else if is("json") {
+        Err(ScopeError::Crayfish(path.to_owned()))
+    } else {
+        let name = state_name(path)?;
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        directory::load(parent.unwrap_or_else(|| Path::new(".")), Start::State(name))
+    }
+}
+
+fn state_name(path: &Path) -> Result<String, ScopeError> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let readme = path
+        .file_stem()
+        .is_some_and(|stem| stem.eq_ignore_ascii_case("readme"));
+    match name {
+        Some(name) if is_state(name) => Ok(name.to_owned()),
+        Some(_) if readme => Err(ScopeError::Readme(path.to_owned())),
+        _ => Err(ScopeError::NotAWorkflow(path.to_owned())),
+    }
+}
+
+fn unreadable(path: &Path, source: io::Error) -> ScopeError {
+    let path = path.to_owned();
+    match source.kind() {
+        io::ErrorKind::NotFound => ScopeError::Missing(path),
+        _ => ScopeError::Unreadable { path, source },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! The states of a directory: its top-level files with a supported extension.
+//!
+//! Only states are opened and counted; whatever else lies there costs nothing. A link may lead to
+//! any file below the directory. One that leads out of it, or nowhere, is left out with a warning,
+//! so that it cannot be a target, and a stray link in a project does not stop every run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use raymond_core::diagnostic::Diagnostic;
+use raymond_core::workflow::extension::is_state;
+use raymond_core::workflow::{SourceFile, Start};
+
+use super::reading::{Allowance, Stopped};
+use super::{Loaded, MOST_ENTRIES, Origin, ScopeError, unreadable};
+
+pub(super) fn load(directory: &Path, start: Start) -> Result<Loaded, ScopeError> {
+    let scope = fs::canonicalize(directory).map_err(|error| unreadable(directory, error))?;
+    let mut allowance = Allowance::new();
+    let mut files = Vec::new();
+    let mut warnings = Vec::new();
+    for name in state_names(&scope)? {
+        match locate(&scope, &name)? {
+            Found::File(path) => files.push(read(&scope, &path, name, &mut allowance)?),
+            Found::Directory => {}
+            Found::Leaves(target) if start == Start::State(name.clone()) => {
+                let path = scope.join(name);
+                return Err(ScopeError::StartLeaves { path, target });
+            }
+            Found::Leaves(target) => warnings.push(left_out(
+                &name,
+                "link-leaves-scope",
+                &format!("the link leads out of the scope, to {}", target.display()),
+            )),
+            Found::Broken => {
+                warnings.push(left_out(&name, "broken-link", "the link leads nowhere"));
+            }
+            Found::Special => warnings.push(left_out(&name, "not-a-file", "this is no file")),
+        }
+    }
+    Ok(Loaded {
+        scope,
+        start,
+        files,
+        origin: Origin::Directory,
+        warnings,
+    })
+}
+
+/// What a name in the directory stands for.
+enum Found {
+    /// A file of the scope, at this path without links.
+    File(PathBuf),
+    Directory,
+    /// A link out of the scope, to this path.
+    Leaves(PathBuf),
+    /// A link to nothing.
+    Broken,
+    /// A pipe, a socket, a device.
+    Special,
+}
+
+/// The names that would be states, in order.
+fn state_names(scope: &Path) -> Result<Vec<String>, ScopeError> {
+    let failed = |error| unreadable(scope, error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(scope).map_err(failed)? {
+        // A name that is not UTF-8 cannot be a target, so it is no state.
+        if let Ok(name) = entry.map_err(failed)?.file_name().into_string()
+            && is_state(&name)
+        {
+            names.push(name);
+        }
+        if names.len() > MOST_ENTRIES {
+            return Err(ScopeError::TooManyStates(scope.to_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn locate(scope: &Path, name: &str) -> Result<Found, ScopeError> {
+    let path = scope.join(name);
+    let failed = |error| unreadable(&path, error);
+    let is_link = fs::symlink_metadata(&path).map_err(failed)?.is_symlink();
+    let target = match fs::canonicalize(&path) {
+        Ok(target) => target,
+        // Nothing at its end, or a circle.
+        Err(_) if is_link => return Ok(Found::Broken),
+        Err(error) => return Err(failed(error)),
+    };
+    if !target.starts_with(scope) {
+        return Ok(Found::Leaves(target));
+    }
+    let found = fs::metadata(&target).map_err(failed)?;
+    Ok(if found.is_file() {
+        Found::File(target)
+    } else if found.is_dir() {
+        Found::Directory
+    } else {
+        Found::Special
+    })
+}
+
+fn read(
+    scope: &Path,
+    path: &Path,
+    name: String,
+    allowance: &mut Allowance,
+) -> Result<SourceFile, ScopeError> {
+    let failed = |error| unreadable(path, error);
+    let file = fs::File::open(path).map_err(failed)?;
+    let executable = is_executable(&file.metadata().map_err(failed)?);
+    let bytes = allowance.read(file).map_err(|stopped| match stopped {
+        Stopped::TooLarge => ScopeError::TooLarge(scope.to_owned()),
+        Stopped::Failed(error) => failed(error),
+    })?;
+    Ok(SourceFile {
+        name,
+        bytes: bytes.into(),
+        executable,
+    })
+}
+
+#[cfg(unix)]
+fn is_executable(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    metadata.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &fs::Metadata) -> bool {
+    false
+}
+
+fn left_out(name: &str, code: &'static str, why: &str) -> Diagnostic {
+    Diagnostic::warning(code, format!("{why}; it is no state")).in_file(name)
+}

@@ -1,0 +1,46 @@
+//! Reading within a limit that counts over all files of a scope.
+
+use std::io::{self, Read};
+
+use super::MOST_BYTES;
+
+/// How many bytes may still be read.
+pub(super) struct Allowance(u64);
+
+/// Why a file was not read.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// The limit is reached.
+    TooLarge,
+    /// Reading failed.
+    Failed(io::Error),
+}
+
+impl Allowance {
+    pub(super) fn new() -> Self {
+        Self(MOST_BYTES)
+    }
+
+    /// Reads to the end, and keeps what was read.
+    pub(super) fn read(&mut self, source: impl Read) -> Result<Vec<u8>, Stopped> {
+        let mut bytes = Vec::new();
+        // One byte more than allowed tells a source that goes on from one that ends in time.
+        let mut limited = source.take(self.0 + 1);
+        limited.read_to_end(&mut bytes).map_err(Stopped::Failed)?;
+        self.spend(bytes.len() as u64)?;
+        Ok(bytes)
+    }
+
+    /// Reads to the end, and only counts.
+    pub(super) fn skip(&mut self, source: impl Read) -> Result<u64, Stopped> {
+        let mut limited = source.take(self.0 + 1);
+        let length = io::copy(&mut limited, &mut io::sink()).map_err(Stopped::Failed)?;
+        self.spend(length)?;
+        Ok(length)
+    }
+
+    fn spend(&mut self, length: u64) -> Result<(), Stopped> {
+        self.0 = self.0.checked_sub(length).ok_or(Stopped::TooLarge)?;
+        Ok(())
+    }
+}
