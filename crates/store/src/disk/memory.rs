@@ -166,6 +166,8 @@ impl Memory {
     }
 
     /// Cuts the power, decides what survives, boots again, and returns the first process.
+    ///
+    /// What was planned for later calls is forgotten.
     #[must_use]
     pub fn crash(&self) -> Self {
         let mut machine = self.lock();
@@ -177,6 +179,7 @@ impl Memory {
         let named: BTreeSet<_> = machine.tree.files().collect();
         machine.inodes.retain(|number, _| named.contains(number));
         machine.locks.clear();
+        machine.plan.clear();
         machine.processes.clear();
         machine.boots += 1;
         machine.power = Power::On;

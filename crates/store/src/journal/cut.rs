@@ -8,6 +8,7 @@ use super::reading::load;
 use super::scan::Cursor;
 use super::{Error, Journal, Opened};
 use crate::disk::{self, Disk, During as _};
+use crate::place::{self, Durability};
 
 /// A journal that was cut back.
 #[derive(Debug)]
@@ -35,16 +36,17 @@ impl Journal {
             });
         }
         let kept = usize::try_from(last).map_or(usize::MAX, |n| n);
-        let offset = scanned.lines.end_of(kept) as u64;
+        let offset = scanned.lines.end_of(kept);
         // Read again: scanning takes the sums out of the lines.
-        let rest = disk::read_from(file.as_mut(), offset).during("read", path)?;
+        let bytes = disk::read_from(file.as_mut(), 0).during("read", path)?;
+        let (kept, rest) = bytes.split_at(offset);
         let moved = if rest.is_empty() {
             None
         } else {
             let name = format!("journal.cut-{last}");
-            let moved = keep_beside(disk.as_ref(), path, &name, &rest)?;
-            file.truncate(offset).during("cut", path)?;
-            file.sync().during("sync", path)?;
+            let moved = keep_beside(disk.as_ref(), path, &name, rest)?;
+            // Replaced, not truncated: a crash in between must leave either journal, never a third.
+            place::place(disk.as_ref(), path, kept, Durability::Durable)?;
             Some(moved)
         };
         drop(file);

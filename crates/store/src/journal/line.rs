@@ -205,7 +205,7 @@ mod tests {
         check(b"{\"a\":1", BadBody::NotAnObject);
         check(b"[1]", BadBody::NotAnObject);
         check(b"{\"a\":\n1}", BadBody::Control);
-        check(b"{\"a\":\01}", BadBody::Control);
+        check(b"{\"a\":\x00}", BadBody::Control);
     }
 
     #[test]
