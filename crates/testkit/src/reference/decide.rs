@@ -93,7 +93,7 @@ fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
     }
     let count = |name| tags.iter().filter(|tag| tag.name == name).count();
     let (forks, gotos) = (count(TagName::Fork), count(TagName::Goto));
-    let many_forks = forks > 0 && gotos <= 1 && forks + gotos == tags.len();
+    let many_forks = gotos <= 1 && forks + gotos == tags.len();
     if tags.len() == 1 || many_forks {
         Ok(tags)
     } else {

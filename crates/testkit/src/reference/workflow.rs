@@ -11,7 +11,7 @@ use raymond_core::protocol::TagName;
 pub struct Workflow {
     /// The scope, by file name.
     pub states: BTreeMap<StateName, State>,
-    /// Where `main` starts.
+    /// Where `main` starts; one of `states`.
     pub start: StateName,
     /// What `main` starts with (`--input`).
     pub input: Option<String>,

@@ -14,6 +14,8 @@ fn first_answer(text: &str) -> Stage {
         "TWO.sh",
         "WINDOWS.bat",
         "a.b.md",
+        "..md",
+        "...md",
         "S.sh",
     ])
     .says("main START.md", text)

@@ -370,6 +370,7 @@ fn spans_close_with_as_many_backticks_and_never_cross_a_blank_line() {
     check("a ``<goto>A</goto>`` b", "in_code");
     check("a `` ` <goto>A</goto> `` b", "in_code");
     check("a ``<goto>A</goto>` b", r#"goto "A""#);
+    check("a `x`` <goto>A</goto> ` b", "in_code");
     check("a `b\n<goto>A</goto>` c", "in_code");
     check("a `b\n\n<goto>A</goto>` c", r#"goto "A""#);
     check("a `b\n \t\r\n<goto>A</goto>` c", r#"goto "A""#);
