@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::time::Span;
+use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
 use crate::process::{self, Ended, How, Identity, Input, Limits, Marker, Spec};
@@ -224,26 +225,26 @@ fn describe(status: ExitStatus) -> String {
 
 fn name_of(signal: i32) -> Option<&'static str> {
     let names = [
-        (libc::SIGHUP, "SIGHUP"),
-        (libc::SIGINT, "SIGINT"),
-        (libc::SIGQUIT, "SIGQUIT"),
-        (libc::SIGILL, "SIGILL"),
-        (libc::SIGABRT, "SIGABRT"),
-        (libc::SIGBUS, "SIGBUS"),
-        (libc::SIGFPE, "SIGFPE"),
-        (libc::SIGKILL, "SIGKILL"),
-        (libc::SIGSEGV, "SIGSEGV"),
-        (libc::SIGPIPE, "SIGPIPE"),
-        (libc::SIGALRM, "SIGALRM"),
-        (libc::SIGTERM, "SIGTERM"),
-        (libc::SIGUSR1, "SIGUSR1"),
-        (libc::SIGUSR2, "SIGUSR2"),
-        (libc::SIGXCPU, "SIGXCPU"),
-        (libc::SIGXFSZ, "SIGXFSZ"),
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::ABRT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::PIPE, "SIGPIPE"),
+        (Signal::ALRM, "SIGALRM"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::USR1, "SIGUSR1"),
+        (Signal::USR2, "SIGUSR2"),
+        (Signal::XCPU, "SIGXCPU"),
+        (Signal::XFSZ, "SIGXFSZ"),
     ];
     names
         .into_iter()
-        .find_map(|(number, name)| (number == signal).then_some(name))
+        .find_map(|(number, name)| (number.as_raw() == signal).then_some(name))
 }
 
 #[cfg(test)]
