@@ -1,0 +1,95 @@
+//! Space that is set aside while there is plenty, and given up when the disk is full.
+//!
+//! An outcome that was paid for must still be recorded on a full disk. Whoever meets that disk frees
+//! the ballast and tries once more; it is filled again when there is room.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::disk::memory::splitmix;
+use crate::disk::{self, Disk, During as _, Metadata, Open};
+
+/// How many bytes are set aside.
+pub const SIZE: u64 = 1024 * 1024;
+
+/// The ballast file of one `.raymond/`.
+#[derive(Debug, Clone)]
+pub struct Ballast {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+}
+
+/// What freeing the ballast gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freed {
+    /// There is room again.
+    Room,
+    /// There was no ballast left.
+    Nothing,
+}
+
+impl Ballast {
+    /// The ballast at `path`; nothing is written yet.
+    pub fn new(disk: Arc<dyn Disk>, path: PathBuf) -> Self {
+        Self { disk, path }
+    }
+
+    /// Sets the space aside unless that was done. On a full disk nothing is left behind.
+    pub fn fill(&self) -> Result<(), disk::Error> {
+        if matches!(self.disk.metadata(&self.path), Ok(Metadata::File(SIZE))) {
+            return Ok(());
+        }
+        let opened = self.disk.open(&self.path, Open::Create);
+        let mut file = opened.during("create", &self.path)?;
+        let written = file.write_at(0, &noise()).and_then(|()| file.sync());
+        drop(file);
+        written.during("fill", &self.path).inspect_err(|_| {
+            self.disk.remove(&self.path).ok();
+        })
+    }
+
+    /// Gives the space up.
+    pub fn free(&self) -> Result<Freed, disk::Error> {
+        match self.disk.remove(&self.path).during("remove", &self.path) {
+            Ok(()) => Ok(Freed::Room),
+            Err(error) if error.trouble() == disk::Trouble::Missing => Ok(Freed::Nothing),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Bytes that a file system cannot compress away.
+fn noise() -> Vec<u8> {
+    let mut state = 0;
+    let words = std::iter::repeat_with(|| splitmix(&mut state));
+    let words = words.take(usize::try_from(SIZE).unwrap_or(0) / 8);
+    words.flat_map(u64::to_le_bytes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Memory;
+
+    #[test]
+    fn ballast_is_freed_once_and_filled_again() {
+        let memory = Memory::new(0);
+        let ballast = Ballast::new(Arc::new(memory.clone()), "/ballast".into());
+        assert_eq!(ballast.free().unwrap(), Freed::Nothing);
+        ballast.fill().unwrap();
+        ballast.fill().unwrap();
+        assert_eq!(memory.used(), SIZE);
+        assert_eq!(ballast.free().unwrap(), Freed::Room);
+        assert_eq!(memory.used(), 0);
+    }
+
+    #[test]
+    fn ballast_that_does_not_fit_leaves_nothing_behind() {
+        let memory = Memory::new(0);
+        memory.set_capacity(Some(SIZE - 1));
+        let ballast = Ballast::new(Arc::new(memory.clone()), "/ballast".into());
+        let error = ballast.fill().unwrap_err();
+        assert_eq!(error.trouble(), disk::Trouble::Full);
+        assert_eq!(memory.used(), 0);
+    }
+}

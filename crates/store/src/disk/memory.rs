@@ -1,0 +1,260 @@
+//! A disk in memory that forgets what was not synced, for simulation.
+//!
+//! Every call of the port has a number, and a fault may be planned for it: a crash, a short write, a
+//! full disk, a lost sync. [`Memory::crash`] is a power cut: each page and each name that was not
+//! synced survives or not, by the dice. [`Memory::kill`] ends a process only: the page cache stays.
+//! A `Memory` is one process's view of the machine; clones are the same process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+mod fault;
+mod handle;
+mod inode;
+mod port;
+mod tree;
+
+pub use fault::{Call, Fault, Operation, splitmix};
+pub use inode::PAGE;
+
+use inode::Inode;
+use tree::{Entry, Tree};
+
+/// Returns a number below its argument.
+pub type Dice = Box<dyn FnMut(u64) -> u64 + Send>;
+
+/// Is asked before every call whether it goes wrong. It must not call the disk itself.
+pub type Hook = Box<dyn FnMut(&Call) -> Option<Fault> + Send>;
+
+type InodeNumber = u64;
+
+/// One process's view of a simulated machine and its disk.
+#[derive(Clone)]
+pub struct Memory {
+    machine: Arc<Mutex<Machine>>,
+    process: u32,
+}
+
+struct Machine {
+    tree: Tree,
+    inodes: BTreeMap<InodeNumber, Inode>,
+    next_inode: InodeNumber,
+    /// The inode that is locked, by which process and handle.
+    locks: BTreeMap<InodeNumber, (u32, u64)>,
+    next_handle: u64,
+    /// The living processes, and the host of each.
+    processes: BTreeMap<u32, String>,
+    next_process: u32,
+    boots: u32,
+    power: Power,
+    capacity: Option<u64>,
+    calls: Vec<Call>,
+    plan: BTreeMap<u64, Fault>,
+    hook: Option<Hook>,
+    dice: Dice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Power {
+    On,
+    /// A planned crash has happened; [`Memory::crash`] decides what it left.
+    Cut,
+}
+
+impl Memory {
+    /// An empty disk, and the first process on host `localhost`. `seed` decides what survives.
+    pub fn new(seed: u64) -> Self {
+        let mut state = seed;
+        Self::with_dice(Box::new(move |sides| splitmix(&mut state) % sides.max(1)))
+    }
+
+    /// An empty disk with `dice` of the caller's own.
+    pub fn with_dice(dice: Dice) -> Self {
+        let machine = Machine {
+            tree: Tree::new(),
+            inodes: BTreeMap::new(),
+            next_inode: 1,
+            locks: BTreeMap::new(),
+            next_handle: 1,
+            processes: BTreeMap::from([(1, "localhost".to_owned())]),
+            next_process: 2,
+            boots: 1,
+            power: Power::On,
+            capacity: None,
+            calls: Vec::new(),
+            plan: BTreeMap::new(),
+            hook: None,
+            dice,
+        };
+        Self {
+            machine: Arc::new(Mutex::new(machine)),
+            process: 1,
+        }
+    }
+
+    /// Plans a fault for the call of that number, counted from 0 since the disk was made.
+    ///
+    /// A fault that makes no sense for the call that turns out to have the number is ignored.
+    pub fn plan(&self, call: u64, fault: Fault) {
+        self.lock().plan.insert(call, fault);
+    }
+
+    /// Asks `hook` before every call for which nothing is planned.
+    pub fn set_hook(&self, hook: Option<Hook>) {
+        self.lock().hook = hook;
+    }
+
+    /// Bounds the bytes of all files together.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.lock().capacity = bytes;
+    }
+
+    /// The bytes of all files that have a name.
+    pub fn used(&self) -> u64 {
+        self.lock().used()
+    }
+
+    /// Every call so far: coverage is the pairs of operation and fault in it.
+    pub fn calls(&self) -> Vec<Call> {
+        self.lock().calls.clone()
+    }
+
+    /// How many calls there were: the number of the next one.
+    pub fn call_count(&self) -> u64 {
+        self.lock().calls.len() as u64
+    }
+
+    /// Whether a planned crash has happened, so that every call fails until [`Self::crash`].
+    pub fn is_down(&self) -> bool {
+        self.lock().power == Power::Cut
+    }
+
+    /// A new process on the same host.
+    #[must_use]
+    pub fn process(&self) -> Self {
+        let host = {
+            let machine = self.lock();
+            let host = machine.processes.get(&self.process).cloned();
+            host.unwrap_or_else(|| "localhost".to_owned())
+        };
+        self.process_on(&host)
+    }
+
+    /// A new process on `host`, which has the same disk mounted.
+    #[must_use]
+    pub fn process_on(&self, host: &str) -> Self {
+        let mut machine = self.lock();
+        let process = machine.next_process;
+        machine.next_process += 1;
+        machine.processes.insert(process, host.to_owned());
+        Self {
+            machine: Arc::clone(&self.machine),
+            process,
+        }
+    }
+
+    /// Ends this process: its locks are free and its calls fail. What it wrote stays readable.
+    pub fn kill(&self) {
+        let mut machine = self.lock();
+        machine.processes.remove(&self.process);
+        let process = self.process;
+        machine.locks.retain(|_, (holder, _)| *holder != process);
+    }
+
+    /// Cuts the power, decides what survives, boots again, and returns the first process.
+    ///
+    /// What was planned for later calls is forgotten.
+    #[must_use]
+    pub fn crash(&self) -> Self {
+        let mut machine = self.lock();
+        let machine = &mut *machine;
+        for inode in machine.inodes.values_mut() {
+            inode.crash(&mut machine.dice);
+        }
+        machine.tree.crash(&mut machine.dice);
+        let named: BTreeSet<_> = machine.tree.files().collect();
+        machine.inodes.retain(|number, _| named.contains(number));
+        machine.locks.clear();
+        machine.plan.clear();
+        machine.processes.clear();
+        machine.boots += 1;
+        machine.power = Power::On;
+        let process = machine.next_process;
+        machine.next_process += 1;
+        machine.processes.insert(process, "localhost".to_owned());
+        Self {
+            machine: Arc::clone(&self.machine),
+            process,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Machine> {
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a call, and lets it go wrong when that is planned.
+    fn enter(
+        &self,
+        operation: Operation,
+        path: &Path,
+    ) -> io::Result<(MutexGuard<'_, Machine>, Option<Fault>)> {
+        let mut machine = self.lock();
+        if machine.power == Power::Cut || !machine.processes.contains_key(&self.process) {
+            return Err(io::Error::other("the process is gone"));
+        }
+        match machine.count(operation, path) {
+            Some(Fault::Crash) => {
+                machine.power = Power::Cut;
+                Err(io::Error::other("the machine crashed"))
+            }
+            Some(Fault::Fail(kind)) => Err(kind.into()),
+            Some(Fault::Full) => {
+                machine.capacity = Some(machine.used());
+                Ok((machine, None))
+            }
+            fault => Ok((machine, fault)),
+        }
+    }
+}
+
+impl Machine {
+    fn count(&mut self, operation: Operation, path: &Path) -> Option<Fault> {
+        let number = self.calls.len() as u64;
+        let mut call = Call {
+            number,
+            operation,
+            path: path.to_owned(),
+            fault: None,
+        };
+        let planned = match (self.plan.remove(&number), &mut self.hook) {
+            (Some(fault), _) => Some(fault),
+            (None, Some(hook)) => hook(&call),
+            (None, None) => None,
+        };
+        call.fault = planned.filter(|fault| fault.applies_to(operation));
+        let fault = call.fault;
+        self.calls.push(call);
+        fault
+    }
+
+    fn used(&self) -> u64 {
+        let sizes = self.tree.files().filter_map(|n| self.inodes.get(&n));
+        sizes.map(|inode| inode.content().len() as u64).sum()
+    }
+
+    fn create(&mut self, path: &Path) -> io::Result<InodeNumber> {
+        let number = self.next_inode;
+        self.tree.create(path, Entry::File(number))?;
+        self.next_inode += 1;
+        self.inodes.insert(number, Inode::default());
+        Ok(number)
+    }
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Memory(process {})", self.process)
+    }
+}

@@ -1,0 +1,86 @@
+//! What can go wrong, and the log of what was called.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A fault of one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// The power is cut before the call does anything. Any call.
+    Crash,
+    /// So many bytes are written (always fewer than asked for), then the write fails.
+    Short(usize),
+    /// From this call on the disk has no free byte, until something is removed or truncated.
+    Full,
+    /// The sync fails. Of a file, each dirty page is written or lost; the page cache shows it still,
+    /// and no later sync writes it.
+    LostSync,
+    /// The call fails with this kind and does nothing. Any call.
+    Fail(io::ErrorKind),
+}
+
+impl Fault {
+    /// Whether the fault can happen to `operation`.
+    pub fn applies_to(self, operation: Operation) -> bool {
+        match self {
+            Self::Crash | Self::Fail(_) => true,
+            Self::Short(_) | Self::Full => operation == Operation::Write,
+            Self::LostSync => matches!(operation, Operation::Sync | Operation::SyncDir),
+        }
+    }
+}
+
+/// One call of the port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Its number, from 0.
+    pub number: u64,
+    /// What was called.
+    pub operation: Operation,
+    /// On what.
+    pub path: PathBuf,
+    /// What went wrong, if that was planned.
+    pub fault: Option<Fault>,
+}
+
+/// The operations of the port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    /// [`Disk::open`](crate::disk::Disk::open)
+    Open,
+    /// [`Disk::metadata`](crate::disk::Disk::metadata)
+    Metadata,
+    /// [`Disk::list`](crate::disk::Disk::list)
+    List,
+    /// [`Disk::create_dir`](crate::disk::Disk::create_dir)
+    CreateDir,
+    /// [`Disk::sync_dir`](crate::disk::Disk::sync_dir)
+    SyncDir,
+    /// [`Disk::rename`](crate::disk::Disk::rename)
+    Rename,
+    /// [`Disk::remove`](crate::disk::Disk::remove)
+    Remove,
+    /// [`Handle::read_at`](crate::disk::Handle::read_at)
+    Read,
+    /// [`Handle::write_at`](crate::disk::Handle::write_at)
+    Write,
+    /// [`Handle::size`](crate::disk::Handle::size)
+    Size,
+    /// [`Handle::truncate`](crate::disk::Handle::truncate)
+    Truncate,
+    /// [`Handle::sync`](crate::disk::Handle::sync)
+    Sync,
+    /// [`Handle::is_at`](crate::disk::Handle::is_at)
+    IsAt,
+    /// [`Handle::try_lock`](crate::disk::Handle::try_lock)
+    Lock,
+}
+
+/// The next number of the sequence that `state` stands in (`SplitMix64`).
+pub fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

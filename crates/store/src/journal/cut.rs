@@ -1,0 +1,56 @@
+//! Cutting a journal back to an earlier record, damaged or not.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::opening::{header, keep_beside, open_existing};
+use super::reading::load;
+use super::scan::Cursor;
+use super::{Error, Journal, Opened};
+use crate::disk::{self, Disk, During as _};
+use crate::place::{self, Durability};
+
+/// A journal that was cut back.
+#[derive(Debug)]
+pub struct Cut {
+    /// The journal, opened.
+    pub opened: Opened,
+    /// Where the rest was moved, if there was any.
+    pub moved: Option<PathBuf>,
+}
+
+impl Journal {
+    /// Keeps the records up to number `last`, and moves everything after it to `journal.cut-<last>`.
+    ///
+    /// The copy is durable before the journal is cut, and never replaces an earlier one.
+    pub fn truncate_to(disk: Arc<dyn Disk>, path: &Path, last: u64) -> Result<Cut, Error> {
+        let mut file = open_existing(disk.as_ref(), path)?;
+        let mut scanned = load(file.as_mut(), path, Cursor::START)?;
+        header(&mut scanned, path)?;
+        let good = scanned.end.seq - 1;
+        if last > good {
+            return Err(Error::NoSuchRecord {
+                path: path.to_owned(),
+                wanted: last,
+                last: good,
+            });
+        }
+        let kept = usize::try_from(last).map_or(usize::MAX, |n| n);
+        let offset = scanned.lines.end_of(kept);
+        // Read again: scanning takes the sums out of the lines.
+        let bytes = disk::read_from(file.as_mut(), 0).during("read", path)?;
+        let (kept, rest) = bytes.split_at(offset);
+        let moved = if rest.is_empty() {
+            None
+        } else {
+            let name = format!("journal.cut-{last}");
+            let moved = keep_beside(disk.as_ref(), path, &name, rest)?;
+            // Replaced, not truncated: a crash in between must leave either journal, never a third.
+            place::place(disk.as_ref(), path, kept, Durability::Durable)?;
+            Some(moved)
+        };
+        drop(file);
+        let opened = Self::open(disk, path)?;
+        Ok(Cut { opened, moved })
+    }
+}

@@ -1,0 +1,177 @@
+//! One owner per run: an advisory lock on a file that is never deleted, and who holds it inside.
+//!
+//! The kernel's lock decides on one host, and is free the moment its owner dies. The record inside
+//! tells who that is; it decides across hosts, where the kernel's lock may not reach, and is cleared
+//! when the lock is given back. A child inherits nothing: the file is closed on exec.
+
+use std::fs::TryLockError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::disk::{self, Disk, During as _, Handle, Open};
+
+mod host;
+
+pub use host::{Host, Life, Process, ThisHost};
+
+/// The lock of a run, held until it is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    file: Box<dyn Handle>,
+    path: PathBuf,
+}
+
+/// Who holds a lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The process.
+    #[serde(flatten)]
+    pub process: Process,
+    /// Since when, in milliseconds since 1970.
+    pub since: u64,
+    /// The version of the program.
+    pub version: String,
+}
+
+/// What a taker says about itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'c> {
+    /// The time, in milliseconds since 1970.
+    pub since: u64,
+    /// The version of the program.
+    pub version: &'c str,
+    /// Whom it may replace.
+    pub takeover: Takeover,
+}
+
+/// Whether an owner on another host, whose life cannot be seen from here, may be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takeover {
+    /// It may not.
+    Never,
+    /// It may: a person says that it is gone.
+    OtherHost,
+}
+
+/// Why a lock cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The disk refused.
+    #[error(transparent)]
+    Disk(#[from] disk::Error),
+    /// Somebody else holds it; who, unless that is being written just now.
+    #[error("{} is held by {}", path.display(), who(owner.as_deref()))]
+    Held {
+        /// The lock.
+        path: PathBuf,
+        /// Its owner.
+        owner: Option<Box<Owner>>,
+    },
+    /// Its owner was on another host and did not give it back.
+    #[error("{} is held by {} on another host", path.display(), who(Some(owner)))]
+    OtherHost {
+        /// The lock.
+        path: PathBuf,
+        /// Its owner.
+        owner: Box<Owner>,
+    },
+}
+
+impl Lock {
+    /// Takes the lock at `path`, in a directory that exists.
+    pub fn take(
+        disk: &dyn Disk,
+        host: &dyn Host,
+        path: &Path,
+        claim: Claim<'_>,
+    ) -> Result<Self, Error> {
+        let opened = disk.open(path, Open::Create);
+        let mut file = opened.during("open the lock", path)?;
+        let locked = file.try_lock();
+        let owner = recorded(file.as_mut());
+        let held = |owner: Option<Owner>| Error::Held {
+            path: path.to_owned(),
+            owner: owner.map(Box::new),
+        };
+        match locked {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(held(owner)),
+            Err(TryLockError::Error(error)) => return Err(error).during("lock", path)?,
+        }
+        let me = host.me();
+        if let Some(owner) = owner.filter(|owner| owner.process != me) {
+            match (host.life(&owner.process), claim.takeover) {
+                (Life::Gone, _) | (Life::Elsewhere, Takeover::OtherHost) => {}
+                // A kernel that forgets locks, as some network mounts do.
+                (Life::Alive, _) => return Err(held(Some(owner))),
+                (Life::Elsewhere, Takeover::Never) => {
+                    return Err(Error::OtherHost {
+                        path: path.to_owned(),
+                        owner: Box::new(owner),
+                    });
+                }
+            }
+        }
+        let owner = Owner {
+            process: me,
+            since: claim.since,
+            version: claim.version.to_owned(),
+        };
+        record(file.as_mut(), &owner).during("write the lock", path)?;
+        let path = path.to_owned();
+        Ok(Self { file, path })
+    }
+
+    /// Who holds the lock at `path` as far as its record says, and whether that process lives.
+    ///
+    /// The kernel's lock is not touched: a look must not keep anybody from taking it.
+    pub fn owner(
+        disk: &dyn Disk,
+        host: &dyn Host,
+        path: &Path,
+    ) -> Result<Option<(Owner, Life)>, Error> {
+        let mut file = match disk.open(path, Open::Read) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.during("open the lock", path)?,
+        };
+        Ok(recorded(file.as_mut()).map(|owner| {
+            let life = host.life(&owner.process);
+            (owner, life)
+        }))
+    }
+
+    /// Whether the lock is still where others look for it; if not, it must be taken again.
+    pub fn is_in_place(&self) -> Result<bool, Error> {
+        Ok(self.file.is_at(&self.path).during("look at", &self.path)?)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Best effort: a record that stays names a process that is found gone.
+        self.file.truncate(0).ok();
+    }
+}
+
+/// The owner in the record; one that cannot be read was never finished, and names nobody.
+fn recorded(file: &mut dyn Handle) -> Option<Owner> {
+    let bytes = disk::read_from(file, 0).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+fn record(file: &mut dyn Handle, owner: &Owner) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(owner)?;
+    bytes.push(b'\n');
+    file.truncate(0)?;
+    file.write_at(0, &bytes)?;
+    file.sync()
+}
+
+fn who(owner: Option<&Owner>) -> String {
+    owner.map_or_else(
+        || "another process".to_owned(),
+        |Owner { process, .. }| format!("process {} on {}", process.pid, process.host),
+    )
+}

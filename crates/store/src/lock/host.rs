@@ -1,0 +1,156 @@
+//! Which process this is, and whether another one still lives.
+//!
+//! A process is its pid, its start time and the boot it belongs to: a pid alone may have been given
+//! to somebody else. On Linux these come from `/proc`; elsewhere start time and boot are unknown,
+//! and a pid that is in use counts as alive.
+
+use serde::{Deserialize, Serialize};
+
+/// A process that can be told from any other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    /// The name of its host.
+    pub host: String,
+    /// The id of the host's boot; empty when unknown.
+    pub boot: String,
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in clock ticks since the boot (field 22 of its `stat`); 0 when unknown.
+    pub started: u64,
+}
+
+/// Whether a process lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    /// It does.
+    Alive,
+    /// It does not.
+    Gone,
+    /// It is on another host, and cannot be seen from here.
+    Elsewhere,
+}
+
+/// Knows processes.
+pub trait Host: Send + Sync {
+    /// The calling process.
+    fn me(&self) -> Process;
+    /// Whether `process` lives.
+    fn life(&self, process: &Process) -> Life;
+}
+
+/// The host that this program runs on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ThisHost;
+
+impl Host for ThisHost {
+    fn me(&self) -> Process {
+        let pid = std::process::id();
+        Process {
+            host: platform::host(),
+            boot: platform::boot(),
+            pid,
+            started: platform::started(pid).unwrap_or_default(),
+        }
+    }
+
+    fn life(&self, process: &Process) -> Life {
+        let boot = platform::boot();
+        let same_boot = process.boot == boot;
+        // Containers of one machine have names of their own, but share the kernel and its locks.
+        let same_machine = process.host == platform::host() || (same_boot && !boot.is_empty());
+        if !same_machine {
+            Life::Elsewhere
+        } else if same_boot && platform::started(process.pid) == Some(process.started) {
+            Life::Alive
+        } else {
+            Life::Gone
+        }
+    }
+}
+
+#[cfg(unix)]
+mod platform {
+    #[cfg(target_os = "linux")]
+    use std::fs;
+
+    pub(super) fn host() -> String {
+        rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn boot() -> String {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+        boot.map(|id| id.trim().to_owned()).unwrap_or_default()
+    }
+
+    /// When a living process started; none for a dead one.
+    #[cfg(target_os = "linux")]
+    pub(super) fn started(pid: u32) -> Option<u64> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is the name in parentheses, which may hold anything.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let mut fields = fields.split_ascii_whitespace();
+        let state = fields.next()?;
+        let dead = matches!(state, "Z" | "X" | "x");
+        fields.nth(18).filter(|_| !dead)?.parse().ok()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn boot() -> String {
+        String::new()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn started(pid: u32) -> Option<u64> {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
+        match rustix::process::test_kill_process(pid) {
+            Err(rustix::io::Errno::SRCH) => None,
+            Ok(()) | Err(_) => Some(0),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod platform {
+    pub(super) fn host() -> String {
+        std::env::var("COMPUTERNAME").unwrap_or_default()
+    }
+
+    pub(super) fn boot() -> String {
+        String::new()
+    }
+
+    pub(super) fn started(_: u32) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_its_pid_start_time_and_boot() {
+        let me = ThisHost.me();
+        let check = |change: fn(&mut Process), expected| {
+            let mut process = me.clone();
+            change(&mut process);
+            assert_eq!(ThisHost.life(&process), expected, "{process:?}");
+        };
+        check(|_| {}, Life::Alive);
+        check(|process| process.started += 1, Life::Gone);
+        check(|process| process.pid = u32::MAX, Life::Gone);
+        check(|process| process.boot = "earlier".into(), Life::Gone);
+        check(|process| process.host = "a-container".into(), Life::Alive);
+        check(
+            |process| {
+                process.host = "elsewhere".into();
+                process.boot = "other".into();
+            },
+            Life::Elsewhere,
+        );
+    }
+}
