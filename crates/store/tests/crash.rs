@@ -1,0 +1,227 @@
+//! What a run wrote is there after any crash: every acknowledged record, in order, with the blobs it
+//! names, and at most the one record that was under way.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail by panicking"
+)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use raymond_store::disk::memory::{Fault, Operation, splitmix};
+use raymond_store::disk::{Disk, Memory};
+use raymond_store::journal::{Error, Lines};
+use raymond_store::{Blobs, Journal, Root, RunPaths};
+
+const HEADER: &[u8] = br#"{"format":1}"#;
+
+fn paths() -> RunPaths {
+    Root::in_directory(Path::new("/")).run("r").unwrap()
+}
+
+/// What the world knows to be durable, and what it asked for last.
+#[derive(Default)]
+struct World {
+    created: bool,
+    acknowledged: Vec<Vec<u8>>,
+    attempted: Option<Vec<u8>>,
+    dice: u64,
+}
+
+/// The failure of one process: it gives up, and another one may go on.
+struct GaveUp;
+
+impl World {
+    /// One process: it opens or creates the run, and appends records of these sizes.
+    fn live(&mut self, memory: &Memory, sizes: &[usize]) -> Result<(), GaveUp> {
+        let mut journal = self.open(memory)?;
+        let blobs = Blobs::new(Arc::new(memory.clone()), paths().blobs);
+        for size in sizes {
+            let letter = b'a' + (splitmix(&mut self.dice) % 26) as u8;
+            // Few different blobs, so that many are put again by another process.
+            let blob = vec![letter; size % 3 * 3_000];
+            let hash = blobs.put(&blob).map_err(|_| GaveUp)?;
+            let text = String::from_utf8(vec![letter; *size]).unwrap();
+            let n = splitmix(&mut self.dice);
+            let body = format!(r#"{{"n":{n},"blob":"{hash}","text":"{text}"}}"#);
+            self.append(&mut journal, body.into_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Appends a record. After a failed write that was undone the process goes on with others.
+    fn append(&mut self, journal: &mut Journal, body: Vec<u8>) -> Result<(), GaveUp> {
+        match journal.append(&body) {
+            Ok(seq) => {
+                self.acknowledged.push(body);
+                self.attempted = None;
+                assert_eq!(seq, self.acknowledged.len() as u64);
+                Ok(())
+            }
+            Err(Error::Disk(_)) => {
+                self.attempted = Some(body);
+                Ok(())
+            }
+            Err(Error::Poisoned(_)) => Err(GaveUp),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    fn open(&mut self, memory: &Memory) -> Result<Journal, GaveUp> {
+        let disk: Arc<dyn Disk> = Arc::new(memory.clone());
+        let root = Root::in_directory(Path::new("/"));
+        root.ensure(memory).map_err(|_| GaveUp)?;
+        paths().ensure(memory).map_err(|_| GaveUp)?;
+        match Journal::open(Arc::clone(&disk), &paths().journal) {
+            Ok(opened) => {
+                self.compare(&opened.header, &opened.lines);
+                Ok(opened.journal)
+            }
+            Err(Error::Missing(_) | Error::Unborn(_)) => {
+                assert!(!self.created, "an acknowledged journal is gone");
+                let journal = Journal::create(disk, &paths().journal, HEADER);
+                let journal = journal.map_err(|_| GaveUp)?;
+                self.created = true;
+                Ok(journal)
+            }
+            Err(Error::Disk(_)) => Err(GaveUp),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    /// Compares what was read with what is known, and then knows it to be durable.
+    fn compare(&mut self, header: &[u8], lines: &Lines) {
+        assert_eq!(header, HEADER);
+        let found: Vec<_> = lines.iter().map(|line| line.body.to_vec()).collect();
+        let (known, extra) = found.split_at(found.len().min(self.acknowledged.len()));
+        assert!(known == self.acknowledged, "acknowledged records are gone");
+        let invented = extra
+            .iter()
+            .any(|body| Some(body) != self.attempted.as_ref());
+        assert!(extra.len() <= 1 && !invented, "records were invented");
+        self.created = true;
+        self.acknowledged = found;
+        self.attempted = None;
+    }
+
+    /// A process without faults reads it all, and goes on.
+    fn settle(&mut self, memory: &Memory) {
+        assert!(self.live(memory, &[10]).is_ok() && self.attempted.is_none());
+        let memory = memory.crash();
+        assert!(self.live(&memory, &[]).is_ok());
+        let blobs = Blobs::new(Arc::new(memory.clone()), paths().blobs);
+        for body in &self.acknowledged {
+            let value: serde_json::Value = serde_json::from_slice(body).unwrap();
+            let hash = value["blob"].as_str().unwrap();
+            assert!(
+                blobs.get(hash).is_ok(),
+                "a record names a blob that is gone"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_crash_at_any_call_loses_nothing_and_invents_nothing() {
+    let sizes = [20, 9_000, 1, 5_000];
+    let calls = |memory: &Memory| memory.call_count();
+    let undisturbed = Memory::new(0);
+    assert!(World::default().live(&undisturbed, &sizes).is_ok());
+    let mut crashed_in = BTreeSet::new();
+    for seed in 0..40 {
+        for call in 0..calls(&undisturbed) {
+            let memory = Memory::new(seed);
+            let mut world = World::default();
+            memory.plan(call, Fault::Crash);
+            let lived = world.live(&memory, &sizes);
+            assert!(lived.is_err() || world.attempted.is_some());
+            let last = memory.calls().pop().unwrap();
+            crashed_in.insert(last.operation);
+            println!("seed {seed}, crash at call {call}: {last:?}");
+            // The recovery of the first crash is crashed too, early or late.
+            let memory = memory.crash();
+            memory.plan(calls(&memory) + seed, Fault::Crash);
+            let lived = world.live(&memory, &sizes);
+            assert_eq!(
+                memory.is_down(),
+                lived.is_err() || world.attempted.is_some()
+            );
+            let again = if memory.is_down() {
+                memory.crash()
+            } else {
+                memory.process()
+            };
+            world.settle(&again);
+        }
+    }
+    let used = undisturbed
+        .calls()
+        .iter()
+        .map(|call| call.operation)
+        .collect();
+    assert_eq!(crashed_in, used, "every operation in use was crashed in");
+    let expected = [
+        Operation::Open,
+        Operation::SyncDir,
+        Operation::Write,
+        Operation::Sync,
+    ];
+    assert!(
+        expected
+            .iter()
+            .all(|operation| crashed_in.contains(operation))
+    );
+}
+
+fn any_fault(dice: &mut u64) -> Fault {
+    match splitmix(dice) % 6 {
+        0 => Fault::Crash,
+        1 => Fault::Short((splitmix(dice) % 9_000) as usize),
+        2 => Fault::Full,
+        3 | 4 => Fault::LostSync,
+        _ => Fault::Fail(std::io::ErrorKind::Other),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Processes come and go: killed, or cut off, whenever a call fails them; every second start is
+    /// without faults, so that records are added in between.
+    #[test]
+    fn any_faults_at_any_calls_lose_nothing_and_invent_nothing(
+        seed in any::<u64>(),
+        rarity in 2_u64..60,
+        lives in prop::collection::vec(prop::collection::vec(0_usize..12_000, 0..5), 1..5),
+    ) {
+        let mut memory = Memory::new(seed);
+        let mut world = World { dice: seed, ..World::default() };
+        for (n, sizes) in lives.iter().enumerate() {
+            let mut dice = seed.wrapping_add(n as u64);
+            memory.set_hook(Some(Box::new(move |_| {
+                splitmix(&mut dice)
+                    .is_multiple_of(rarity)
+                    .then(|| any_fault(&mut dice))
+            })));
+            let died = world.live(&memory, sizes).is_err() || world.attempted.is_some();
+            memory.set_hook(None);
+            memory.set_capacity(None);
+            memory = match (memory.is_down(), died && seed % 2 == n as u64 % 2) {
+                (true, _) | (false, true) => memory.crash(),
+                (false, false) => {
+                    memory.kill();
+                    memory.process()
+                }
+            };
+            if n % 2 == 1 {
+                prop_assert!(world.live(&memory, &[100, 5_000]).is_ok() && world.attempted.is_none());
+                memory = memory.crash();
+            }
+        }
+        world.settle(&memory);
+    }
+}

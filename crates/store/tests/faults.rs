@@ -1,0 +1,300 @@
+//! What one fault does to one operation: the cases that have a rule of their own.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+use raymond_store::ballast::{Freed, SIZE};
+use raymond_store::disk::memory::{Fault, Operation};
+use raymond_store::disk::{Disk as _, Memory, Trouble};
+use raymond_store::journal::{Error, Lines};
+use raymond_store::lock::{self, Claim, Life, Takeover};
+use raymond_store::{Ballast, Blobs, Inbox, Journal, Lock};
+
+const JOURNAL: &str = "/journal.jsonl";
+
+fn create(memory: &Memory) -> Journal {
+    Journal::create(Arc::new(memory.clone()), Path::new(JOURNAL), b"{\"h\":0}").unwrap()
+}
+
+fn open(memory: &Memory) -> Result<Lines, Error> {
+    Journal::open(Arc::new(memory.clone()), Path::new(JOURNAL)).map(|opened| opened.lines)
+}
+
+fn bodies(lines: &Lines) -> Vec<&str> {
+    let bodies = lines.iter().map(|line| str::from_utf8(line.body).unwrap());
+    bodies.collect()
+}
+
+fn fail(memory: &Memory, operation: Operation, fault: Fault) {
+    memory.set_hook(Some(Box::new(move |call| {
+        (call.operation == operation).then_some(fault)
+    })));
+}
+
+/// The operations that `act` calls.
+fn operations(memory: &Memory, act: impl FnOnce()) -> Vec<Operation> {
+    let before = memory.calls().len();
+    act();
+    let calls = memory.calls();
+    calls[before..].iter().map(|call| call.operation).collect()
+}
+
+#[test]
+fn an_append_is_one_write_and_one_sync() {
+    let memory = Memory::new(0);
+    let mut journal = create(&memory);
+    let called = operations(&memory, || drop(journal.append(b"{\"n\":1}")));
+    assert_eq!(called, [Operation::Write, Operation::Sync]);
+}
+
+#[test]
+fn a_short_write_is_undone_and_tried_once_more() {
+    let memory = Memory::new(0);
+    let mut journal = create(&memory);
+    memory.plan(memory.call_count(), Fault::Short(5));
+    let called = operations(&memory, || {
+        assert_eq!(journal.append(b"{\"n\":1}").unwrap(), 1);
+    });
+    let undone = [Operation::Write, Operation::Truncate, Operation::Sync];
+    assert_eq!(called[..3], undone);
+    assert_eq!(called[3..], [Operation::Write, Operation::Sync]);
+    fail(&memory, Operation::Write, Fault::Short(5));
+    let failed = journal.append(b"{\"n\":2}").unwrap_err();
+    assert!(matches!(failed, Error::Disk(_)), "{failed}");
+    memory.set_hook(None);
+    assert_eq!(journal.append(b"{\"n\":3}").unwrap(), 2);
+    assert_eq!(
+        bodies(&open(&memory.crash()).unwrap()),
+        ["{\"n\":1}", "{\"n\":3}"]
+    );
+}
+
+#[test]
+fn a_full_disk_costs_the_ballast_and_not_the_record() {
+    let memory = Memory::new(0);
+    let ballast = Ballast::new(Arc::new(memory.clone()), "/ballast".into());
+    ballast.fill().unwrap();
+    let mut journal = create(&memory).with_ballast(ballast.clone());
+    memory.plan(memory.call_count(), Fault::Full);
+    assert_eq!(journal.append(b"{\"n\":1}").unwrap(), 1);
+    assert_eq!(ballast.free().unwrap(), Freed::Nothing);
+    memory.set_capacity(Some(memory.used()));
+    match journal.append(b"{\"n\":2}").unwrap_err() {
+        Error::Disk(error) => assert_eq!(error.trouble(), Trouble::Full),
+        other => panic!("{other}"),
+    }
+    memory.set_capacity(None);
+    assert_eq!(journal.append(b"{\"n\":3}").unwrap(), 2);
+    assert_eq!(
+        bodies(&open(&memory.crash()).unwrap()),
+        ["{\"n\":1}", "{\"n\":3}"]
+    );
+}
+
+#[test]
+fn a_full_disk_costs_the_ballast_and_not_the_blob() {
+    let memory = Memory::new(0);
+    let ballast = Ballast::new(Arc::new(memory.clone()), "/ballast".into());
+    ballast.fill().unwrap();
+    memory.create_dir(Path::new("/blobs")).unwrap();
+    memory.set_capacity(Some(SIZE + 10));
+    let blobs = Blobs::new(Arc::new(memory.clone()), "/blobs".into()).with_ballast(ballast);
+    let hash = blobs.put(&vec![7; 20_000]).unwrap();
+    assert_eq!(blobs.get(&hash).unwrap(), vec![7; 20_000]);
+    assert_eq!(memory.used(), 20_000);
+}
+
+#[test]
+fn a_failed_sync_poisons_the_journal_until_it_is_opened_again() {
+    for seed in 0..50 {
+        let memory = Memory::new(seed);
+        let mut journal = create(&memory);
+        journal.append(b"{\"n\":1}").unwrap();
+        memory.plan(memory.call_count() + 1, Fault::LostSync);
+        let failed = journal.append(b"{\"n\":2}").unwrap_err();
+        assert!(matches!(failed, Error::Disk(_)), "{failed}");
+        let called = operations(&memory, || {
+            let refused = journal.append(b"{\"n\":3}").unwrap_err();
+            assert!(matches!(refused, Error::Poisoned(_)), "{refused}");
+        });
+        assert_eq!(called, [], "nothing is retried");
+        let seen = Journal::open(Arc::new(memory.clone()), Path::new(JOURNAL)).unwrap();
+        assert_eq!(bodies(&seen.lines), ["{\"n\":1}", "{\"n\":2}"]);
+        let mut journal = seen.journal;
+        journal.append(b"{\"n\":4}").unwrap();
+        let survived = open(&memory.crash()).unwrap();
+        assert_eq!(
+            bodies(&survived),
+            ["{\"n\":1}", "{\"n\":2}", "{\"n\":4}"],
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn a_failed_undo_poisons_the_journal() {
+    let memory = Memory::new(0);
+    let mut journal = create(&memory);
+    memory.plan(memory.call_count(), Fault::Short(3));
+    memory.plan(memory.call_count() + 1, Fault::Fail(ErrorKind::Other));
+    assert!(matches!(journal.append(b"{\"n\":1}"), Err(Error::Disk(_))));
+    assert!(matches!(
+        journal.append(b"{\"n\":1}"),
+        Err(Error::Poisoned(_))
+    ));
+    assert!(matches!(journal.restore(), Err(Error::Poisoned(_))));
+    assert!(open(&memory).unwrap().is_empty());
+}
+
+#[test]
+fn opening_makes_durable_what_a_killed_process_left() {
+    for seed in 0..50 {
+        let memory = Memory::new(seed);
+        // Killed before the directory was synced.
+        fail(&memory, Operation::SyncDir, Fault::Fail(ErrorKind::Other));
+        let path = Path::new(JOURNAL);
+        assert!(Journal::create(Arc::new(memory.clone()), path, b"{\"h\":0}").is_err());
+        memory.kill();
+        memory.set_hook(None);
+        let next = memory.process();
+        assert!(open(&next).unwrap().is_empty());
+        assert!(open(&next.crash()).is_ok(), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_cut_that_crashes_anywhere_loses_no_byte() {
+    for (seed, call) in (0..30).flat_map(|seed| (0..25).map(move |call| (seed, call))) {
+        let memory = Memory::new(seed);
+        let mut journal = create(&memory);
+        for n in 1..=4 {
+            let body = format!("{{\"n\":{n},\"text\":\"{}\"}}", "x".repeat(3_000));
+            journal.append(body.as_bytes()).unwrap();
+        }
+        let whole = content(&memory, JOURNAL);
+        memory.plan(memory.call_count() + call, Fault::Crash);
+        let disk = Arc::new(memory.clone());
+        let cut = Journal::truncate_to(disk, Path::new(JOURNAL), 2);
+        let memory = memory.crash();
+        let lines = open(&memory).unwrap();
+        match lines.len() {
+            4 => assert!(cut.is_err(), "seed {seed} call {call}"),
+            2 => {
+                let kept = content(&memory, JOURNAL);
+                let moved = content(&memory, "/journal.cut-2");
+                assert_eq!([kept, moved].concat(), whole, "seed {seed} call {call}");
+            }
+            n => panic!("{n} records: seed {seed} call {call}"),
+        }
+    }
+}
+
+fn content(memory: &Memory, path: &str) -> Vec<u8> {
+    let mut file = memory
+        .open(Path::new(path), raymond_store::disk::Open::Read)
+        .unwrap();
+    let mut bytes = vec![0; usize::try_from(file.size().unwrap()).unwrap()];
+    file.read_at(0, &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn a_request_that_was_posted_survives_whole_and_any_other_is_whole_or_absent() {
+    for (seed, call) in (0..30).flat_map(|seed| (0..8).map(move |call| (seed, call))) {
+        let memory = Memory::new(seed);
+        let inbox = |memory: &Memory| Inbox::new(Arc::new(memory.clone()), "/".into());
+        memory.plan(call, Fault::Crash);
+        let posted = inbox(&memory).post("k", b"{\"stop\":true}");
+        let taken = inbox(&memory.crash()).take_all().unwrap();
+        assert_eq!(taken.garbage, [], "seed {seed} call {call}");
+        let found: Vec<_> = taken.messages.iter().map(|m| m.bytes.as_slice()).collect();
+        match found.as_slice() {
+            [] => assert!(posted.is_err(), "seed {seed} call {call}"),
+            found => assert_eq!(found, [b"{\"stop\":true}"]),
+        }
+    }
+}
+
+#[test]
+fn a_blob_that_another_process_left_is_synced_before_it_is_named() {
+    for seed in 0..50 {
+        let memory = Memory::new(seed);
+        let blobs = |memory: &Memory| Blobs::new(Arc::new(memory.clone()), "/".into());
+        fail(&memory, Operation::SyncDir, Fault::Fail(ErrorKind::Other));
+        assert!(blobs(&memory).put(b"content").is_err());
+        memory.kill();
+        memory.set_hook(None);
+        let next = memory.process();
+        let hash = blobs(&next).put(b"content").unwrap();
+        assert_eq!(
+            blobs(&next.crash()).get(&hash).unwrap(),
+            b"content",
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn no_second_owner_is_admitted() {
+    let path = Path::new("/lock");
+    let take = |memory: &Memory, takeover| {
+        let claim = Claim {
+            since: 1,
+            version: "1",
+            takeover,
+        };
+        Lock::take(memory, memory, path, claim)
+    };
+    let life = |memory: &Memory| {
+        Lock::owner(memory, memory, path)
+            .unwrap()
+            .map(|(_, life)| life)
+    };
+    let first = Memory::new(3);
+    let second = first.process();
+    let far = first.process_on("far");
+    let lock = take(&first, Takeover::Never).unwrap();
+    for (who, takeover) in [(&second, Takeover::Never), (&far, Takeover::OtherHost)] {
+        let refused = take(who, takeover).unwrap_err();
+        assert!(
+            matches!(refused, lock::Error::Held { owner: Some(_), .. }),
+            "{refused}"
+        );
+    }
+    assert_eq!(
+        (life(&second), life(&far)),
+        (Some(Life::Alive), Some(Life::Elsewhere))
+    );
+    first.kill();
+    drop(lock);
+    assert_eq!(life(&second), Some(Life::Gone));
+    let refused = take(&far, Takeover::Never).unwrap_err();
+    assert!(
+        matches!(refused, lock::Error::OtherHost { .. }),
+        "{refused}"
+    );
+    let lock = take(&second, Takeover::Never).unwrap();
+    second.kill();
+    drop(lock);
+    let lock = take(&far, Takeover::OtherHost).unwrap();
+    let rebooted = first.crash();
+    drop(lock);
+    let after = take(&rebooted, Takeover::OtherHost).unwrap();
+    assert!(after.is_in_place().unwrap());
+}
+
+#[test]
+fn a_vanished_lock_is_noticed() {
+    let memory = Memory::new(0);
+    let claim = Claim {
+        since: 1,
+        version: "1",
+        takeover: Takeover::Never,
+    };
+    let lock = Lock::take(&memory, &memory, Path::new("/lock"), claim).unwrap();
+    memory.remove(Path::new("/lock")).unwrap();
+    assert!(!lock.is_in_place().unwrap());
+}
