@@ -32,7 +32,11 @@ pub(crate) fn place(
     let directory = path.parent().unwrap_or(path);
     let mut temporary = Temporary::new(disk, directory)?;
     temporary.write(bytes)?;
+<<<<<<< HEAD
     temporary.place(path, durability).map(drop)
+=======
+    temporary.place(path, durability)
+>>>>>>> store
 }
 
 /// A file that is removed again unless it is placed.
@@ -40,13 +44,26 @@ pub(crate) fn place(
 pub(crate) struct Temporary<'d> {
     disk: &'d dyn Disk,
     path: PathBuf,
+<<<<<<< HEAD
     file: Option<Box<dyn Handle>>,
     size: u64,
+=======
+    file: Box<dyn Handle>,
+    size: u64,
+    fate: Fate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Unplaced,
+    Placed,
+>>>>>>> store
 }
 
 impl<'d> Temporary<'d> {
     /// Creates an empty one in `directory`.
     pub(crate) fn new(disk: &'d dyn Disk, directory: &Path) -> Result<Self, Error> {
+<<<<<<< HEAD
         for n in 0_u64.. {
             let path = directory.join(format!("{PREFIX}{n}"));
             match disk.open(&path, Open::New) {
@@ -63,10 +80,29 @@ impl<'d> Temporary<'d> {
             }
         }
         Err(io::ErrorKind::AlreadyExists.into()).during("create a file in", directory)
+=======
+        let mut n = 0_u64;
+        loop {
+            let path = directory.join(format!("{PREFIX}{n}"));
+            match disk.open(&path, Open::New) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => n += 1,
+                opened => {
+                    return Ok(Self {
+                        disk,
+                        file: opened.during("create", &path)?,
+                        path,
+                        size: 0,
+                        fate: Fate::Unplaced,
+                    });
+                }
+            }
+        }
+>>>>>>> store
     }
 
     /// Appends `bytes`.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+<<<<<<< HEAD
         let written = match &mut self.file {
             Some(file) => file.write_at(self.size, bytes),
             None => Ok(()),
@@ -96,13 +132,37 @@ impl<'d> Temporary<'d> {
             sync_parent(self.disk, path)?;
         }
         Ok(file)
+=======
+        let written = self.file.write_at(self.size, bytes);
+        self.size += bytes.len() as u64;
+        written.during("write", &self.path)
+    }
+
+    /// Gives it its name.
+    pub(crate) fn place(mut self, path: &Path, durability: Durability) -> Result<(), Error> {
+        if durability == Durability::Durable {
+            self.file.sync().during("sync", &self.path)?;
+        }
+        let renamed = self.disk.rename(&self.path, path);
+        renamed.during("rename a file to", path)?;
+        self.fate = Fate::Placed;
+        match durability {
+            Durability::Durable => sync_parent(self.disk, path),
+            Durability::Derived => Ok(()),
+        }
+>>>>>>> store
     }
 }
 
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
+<<<<<<< HEAD
         if self.file.take().is_some() {
             // Best effort: what stays is swept when its directory is next used.
+=======
+        if self.fate == Fate::Unplaced {
+            // Best effort: an unfinished file is never taken for a finished one.
+>>>>>>> store
             self.disk.remove(&self.path).ok();
         }
     }

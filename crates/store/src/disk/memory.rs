@@ -6,7 +6,10 @@
 //! A `Memory` is one process's view of the machine; clones are the same process.
 
 use std::collections::{BTreeMap, BTreeSet};
+<<<<<<< HEAD
 use std::ffi::OsString;
+=======
+>>>>>>> store
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,20 +17,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 mod fault;
 mod handle;
 mod inode;
+<<<<<<< HEAD
+=======
+mod port;
+>>>>>>> store
 mod tree;
 
 pub use fault::{Call, Fault, Operation, splitmix};
 pub use inode::PAGE;
 
+<<<<<<< HEAD
 use super::{Disk, Handle, Metadata, Open};
 use crate::lock::{Host, Life, Process};
+=======
+>>>>>>> store
 use inode::Inode;
 use tree::{Entry, Tree};
 
 /// Returns a number below its argument.
 pub type Dice = Box<dyn FnMut(u64) -> u64 + Send>;
 
+<<<<<<< HEAD
 /// Is asked before every call whether it goes wrong.
+=======
+/// Is asked before every call whether it goes wrong. It must not call the disk itself.
+>>>>>>> store
 pub type Hook = Box<dyn FnMut(&Call) -> Option<Fault> + Send>;
 
 type InodeNumber = u64;
@@ -260,6 +274,7 @@ impl std::fmt::Debug for Memory {
         write!(f, "Memory(process {})", self.process)
     }
 }
+<<<<<<< HEAD
 
 impl Disk for Memory {
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
@@ -353,3 +368,5 @@ impl Host for Memory {
         }
     }
 }
+=======
+>>>>>>> store
