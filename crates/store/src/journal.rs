@@ -27,11 +27,7 @@ pub use scan::Cursor;
 
 use crate::ballast::Ballast;
 use crate::disk::{self, Disk, During as _, Handle, Trouble};
-<<<<<<< HEAD
-use crate::place::{Durability, Temporary};
-=======
 use crate::place::{self, Durability};
->>>>>>> store
 
 /// A journal that is open for appending. Whoever opens it holds the run's lock.
 #[derive(Debug)]
@@ -126,14 +122,8 @@ impl Journal {
             directory,
         )?;
         let bytes = disk::read_from(self.file.as_mut(), 0).during("read", &self.path)?;
-<<<<<<< HEAD
-        let mut copy = Temporary::new(disk.as_ref(), directory)?;
-        copy.write(&bytes)?;
-        self.file = copy.place(&self.path, Durability::Durable)?;
-=======
         place::place(disk.as_ref(), &self.path, &bytes, Durability::Durable)?;
         self.file = opening::open_existing(disk.as_ref(), &self.path)?;
->>>>>>> store
         Ok(Presence::Restored)
     }
 

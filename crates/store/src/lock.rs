@@ -62,20 +62,12 @@ pub enum Error {
     #[error(transparent)]
     Disk(#[from] disk::Error),
     /// Somebody else holds it; who, unless that is being written just now.
-<<<<<<< HEAD
-    #[error("{} is held by {}", path.display(), who(owner.as_ref()))]
-=======
     #[error("{} is held by {}", path.display(), who(owner.as_deref()))]
->>>>>>> store
     Held {
         /// The lock.
         path: PathBuf,
         /// Its owner.
-<<<<<<< HEAD
-        owner: Option<Owner>,
-=======
         owner: Option<Box<Owner>>,
->>>>>>> store
     },
     /// Its owner was on another host and did not give it back.
     #[error("{} is held by {} on another host", path.display(), who(Some(owner)))]
@@ -83,11 +75,7 @@ pub enum Error {
         /// The lock.
         path: PathBuf,
         /// Its owner.
-<<<<<<< HEAD
-        owner: Owner,
-=======
         owner: Box<Owner>,
->>>>>>> store
     },
 }
 
@@ -103,15 +91,9 @@ impl Lock {
         let mut file = opened.during("open the lock", path)?;
         let locked = file.try_lock();
         let owner = recorded(file.as_mut());
-<<<<<<< HEAD
-        let held = |owner| Error::Held {
-            path: path.to_owned(),
-            owner,
-=======
         let held = |owner: Option<Owner>| Error::Held {
             path: path.to_owned(),
             owner: owner.map(Box::new),
->>>>>>> store
         };
         match locked {
             Ok(()) => {}
@@ -125,15 +107,10 @@ impl Lock {
                 // A kernel that forgets locks, as some network mounts do.
                 (Life::Alive, _) => return Err(held(Some(owner))),
                 (Life::Elsewhere, Takeover::Never) => {
-<<<<<<< HEAD
-                    let path = path.to_owned();
-                    return Err(Error::OtherHost { path, owner });
-=======
                     return Err(Error::OtherHost {
                         path: path.to_owned(),
                         owner: Box::new(owner),
                     });
->>>>>>> store
                 }
             }
         }

@@ -32,11 +32,7 @@ pub(crate) fn place(
     let directory = path.parent().unwrap_or(path);
     let mut temporary = Temporary::new(disk, directory)?;
     temporary.write(bytes)?;
-<<<<<<< HEAD
-    temporary.place(path, durability).map(drop)
-=======
     temporary.place(path, durability)
->>>>>>> store
 }
 
 /// A file that is removed again unless it is placed.
@@ -44,10 +40,6 @@ pub(crate) fn place(
 pub(crate) struct Temporary<'d> {
     disk: &'d dyn Disk,
     path: PathBuf,
-<<<<<<< HEAD
-    file: Option<Box<dyn Handle>>,
-    size: u64,
-=======
     file: Box<dyn Handle>,
     size: u64,
     fate: Fate,
@@ -57,30 +49,11 @@ pub(crate) struct Temporary<'d> {
 enum Fate {
     Unplaced,
     Placed,
->>>>>>> store
 }
 
 impl<'d> Temporary<'d> {
     /// Creates an empty one in `directory`.
     pub(crate) fn new(disk: &'d dyn Disk, directory: &Path) -> Result<Self, Error> {
-<<<<<<< HEAD
-        for n in 0_u64.. {
-            let path = directory.join(format!("{PREFIX}{n}"));
-            match disk.open(&path, Open::New) {
-                Ok(file) => {
-                    return Ok(Self {
-                        disk,
-                        path,
-                        file: Some(file),
-                        size: 0,
-                    });
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error).during("create a file in", directory),
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into()).during("create a file in", directory)
-=======
         let mut n = 0_u64;
         loop {
             let path = directory.join(format!("{PREFIX}{n}"));
@@ -97,42 +70,10 @@ impl<'d> Temporary<'d> {
                 }
             }
         }
->>>>>>> store
     }
 
     /// Appends `bytes`.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-<<<<<<< HEAD
-        let written = match &mut self.file {
-            Some(file) => file.write_at(self.size, bytes),
-            None => Ok(()),
-        };
-        written.during("write", &self.path)?;
-        self.size += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Gives it its name, and returns the open file.
-    pub(crate) fn place(
-        mut self,
-        path: &Path,
-        durability: Durability,
-    ) -> Result<Box<dyn Handle>, Error> {
-        let gone = || io::Error::other("the file was placed already");
-        let file = self.file.as_mut().ok_or_else(gone);
-        let file = file.during("write", path)?;
-        if durability == Durability::Durable {
-            file.sync().during("sync", path)?;
-        }
-        self.disk
-            .rename(&self.path, path)
-            .during("rename to", path)?;
-        let file = self.file.take().ok_or_else(gone).during("write", path)?;
-        if durability == Durability::Durable {
-            sync_parent(self.disk, path)?;
-        }
-        Ok(file)
-=======
         let written = self.file.write_at(self.size, bytes);
         self.size += bytes.len() as u64;
         written.during("write", &self.path)
@@ -150,19 +91,13 @@ impl<'d> Temporary<'d> {
             Durability::Durable => sync_parent(self.disk, path),
             Durability::Derived => Ok(()),
         }
->>>>>>> store
     }
 }
 
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
-<<<<<<< HEAD
-        if self.file.take().is_some() {
-            // Best effort: what stays is swept when its directory is next used.
-=======
         if self.fate == Fate::Unplaced {
             // Best effort: an unfinished file is never taken for a finished one.
->>>>>>> store
             self.disk.remove(&self.path).ok();
         }
     }

@@ -1,15 +1,12 @@
 //! What a run wrote is there after any crash: every acknowledged record, in order, with the blobs it
 //! names, and at most the one record that was under way.
 
-<<<<<<< HEAD
-=======
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     reason = "helpers of tests fail by panicking"
 )]
 
->>>>>>> store
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -206,13 +203,9 @@ proptest! {
         for (n, sizes) in lives.iter().enumerate() {
             let mut dice = seed.wrapping_add(n as u64);
             memory.set_hook(Some(Box::new(move |_| {
-<<<<<<< HEAD
-                (splitmix(&mut dice) % rarity == 0).then(|| any_fault(&mut dice))
-=======
                 splitmix(&mut dice)
                     .is_multiple_of(rarity)
                     .then(|| any_fault(&mut dice))
->>>>>>> store
             })));
             let died = world.live(&memory, sizes).is_err() || world.attempted.is_some();
             memory.set_hook(None);

@@ -1,10 +1,7 @@
 //! What one fault does to one operation: the cases that have a rule of their own.
 
-<<<<<<< HEAD
-=======
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
->>>>>>> store
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -59,11 +56,7 @@ fn a_short_write_is_undone_and_tried_once_more() {
     let mut journal = create(&memory);
     memory.plan(memory.call_count(), Fault::Short(5));
     let called = operations(&memory, || {
-<<<<<<< HEAD
-        assert_eq!(journal.append(b"{\"n\":1}").unwrap(), 1)
-=======
         assert_eq!(journal.append(b"{\"n\":1}").unwrap(), 1);
->>>>>>> store
     });
     let undone = [Operation::Write, Operation::Truncate, Operation::Sync];
     assert_eq!(called[..3], undone);
@@ -109,13 +102,8 @@ fn a_full_disk_costs_the_ballast_and_not_the_blob() {
     memory.create_dir(Path::new("/blobs")).unwrap();
     memory.set_capacity(Some(SIZE + 10));
     let blobs = Blobs::new(Arc::new(memory.clone()), "/blobs".into()).with_ballast(ballast);
-<<<<<<< HEAD
-    let hash = blobs.put(&[7; 20_000]).unwrap();
-    assert_eq!(blobs.get(&hash).unwrap(), [7; 20_000]);
-=======
     let hash = blobs.put(&vec![7; 20_000]).unwrap();
     assert_eq!(blobs.get(&hash).unwrap(), vec![7; 20_000]);
->>>>>>> store
     assert_eq!(memory.used(), 20_000);
 }
 

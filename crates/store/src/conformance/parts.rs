@@ -134,11 +134,7 @@ fn a_lock_has_one_owner(on: &Fixture) {
     assert_eq!((&holder.process, life), (&on.host.me(), Life::Alive));
     assert_eq!((holder.since, holder.version.as_str()), (7, "1.0"));
     match take().expect_err("it is held") {
-<<<<<<< HEAD
-        lock::Error::Held { owner, .. } => assert_eq!(owner, Some(holder)),
-=======
         lock::Error::Held { owner, .. } => assert_eq!(owner.as_deref(), Some(&holder)),
->>>>>>> store
         other => assert_eq!(other.to_string(), "held"),
     }
     drop(lock);

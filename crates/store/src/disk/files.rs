@@ -126,15 +126,11 @@ fn private_directory(builder: &mut DirBuilder) {
 
 #[cfg(unix)]
 fn sync_directory(directory: &Path) -> io::Result<()> {
-<<<<<<< HEAD
-    File::open(directory)?.sync_all()
-=======
     match File::open(directory)?.sync_all() {
         // Some network file systems sync names on their own, and refuse to be asked.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         synced => synced,
     }
->>>>>>> store
 }
 
 #[cfg(unix)]

@@ -155,24 +155,6 @@ pub(super) fn keep_beside(
     name: &str,
     bytes: &[u8],
 ) -> Result<PathBuf, disk::Error> {
-<<<<<<< HEAD
-    let numbered = (2_u64..).map(|n| format!("{name}.{n}"));
-    for name in std::iter::once(name.to_owned()).chain(numbered) {
-        let path = journal.with_file_name(name);
-        let mut file = match disk.open(&path, Open::New) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            opened => opened.during("create", &path)?,
-        };
-        let written = file.write_at(0, bytes).and_then(|()| file.sync());
-        drop(file);
-        written.during("write", &path).inspect_err(|_| {
-            disk.remove(&path).ok();
-        })?;
-        sync_parent(disk, &path)?;
-        return Ok(path);
-    }
-    Err(io::ErrorKind::AlreadyExists.into()).during("create", journal)
-=======
     let (mut path, mut n) = (journal.with_file_name(name), 1_u64);
     let mut file = loop {
         match disk.open(&path, Open::New) {
@@ -190,5 +172,4 @@ pub(super) fn keep_beside(
     })?;
     sync_parent(disk, &path)?;
     Ok(path)
->>>>>>> store
 }

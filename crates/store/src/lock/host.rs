@@ -31,11 +31,7 @@ pub enum Life {
 }
 
 /// Knows processes.
-<<<<<<< HEAD
-pub trait Host {
-=======
 pub trait Host: Send + Sync {
->>>>>>> store
     /// The calling process.
     fn me(&self) -> Process;
     /// Whether `process` lives.

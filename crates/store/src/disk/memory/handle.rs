@@ -7,12 +7,8 @@ use std::path::{Path, PathBuf};
 use super::fault::{Fault, Operation};
 use super::inode::Inode;
 use super::tree::Entry;
-<<<<<<< HEAD
-use super::{Handle, InodeNumber, Machine, Memory, Open};
-=======
 use super::{InodeNumber, Machine, Memory};
 use crate::disk::{Handle, Open};
->>>>>>> store
 
 #[derive(Debug)]
 pub(super) struct OpenFile {
