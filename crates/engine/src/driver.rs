@@ -77,6 +77,11 @@ impl<L: Log, W: World> Driver<L, W> {
         &self.head.ledger
     }
 
+    /// The run, given up.
+    pub fn into_head(self) -> Head {
+        self.head
+    }
+
     /// The world that it acts on.
     pub fn world(&mut self) -> &mut W {
         &mut self.world

@@ -3,8 +3,8 @@
 use crate::budget::Micros;
 use crate::desk::Notice;
 use crate::failure::Failure;
-use crate::ids::{AgentId, StateName, TurnId};
-use crate::machine::Session;
+use crate::ids::{AgentId, Nonce, StateName, TurnId};
+use crate::machine::{Session, SessionPlan};
 use crate::time::Timestamp;
 use crate::value::Value;
 use crate::workflow::Definition;
@@ -83,6 +83,7 @@ pub fn decide(
             },
         ) => answer(run, ask, value, (by, key)),
         (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
+        (_, Input::Rewind { kept, nonce }) => Ok(rewind(run, *kept, nonce)),
     }
 }
 
@@ -217,6 +218,23 @@ fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Eve
     Ok(vec![Event::DefinitionAdopted {
         manifest: manifest.clone(),
     }])
+}
+
+/// Turns that would open a session open another one: the abandoned future may have written there.
+fn rewind(run: &Run, kept: u64, nonce: &Nonce) -> Vec<Event> {
+    let mut events = vec![Event::RunRewound { kept, nonce: nonce.clone() }];
+    for turn in run.desk.turns.values() {
+        let new = turn.id.session(nonce, 0);
+        let (lost, plan) = match &turn.plan {
+            SessionPlan::Fresh(lost) => (lost, SessionPlan::Fresh(new)),
+            SessionPlan::Branch { from, to: lost } => {
+                (lost, SessionPlan::Branch { from: from.clone(), to: new })
+            }
+            SessionPlan::Resume(_) | SessionPlan::Continue { .. } | SessionPlan::Carry => continue,
+        };
+        events.push(Event::SessionLost { turn: turn.id.clone(), lost: lost.clone(), plan });
+    }
+    events
 }
 
 /// What is left of the budget of an agent's visit, when `spent` more is counted.

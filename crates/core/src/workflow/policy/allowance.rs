@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::protocol::TagName;
+use crate::protocol::allowance::{self as protocol, Allowance, Route, Routes};
 
 use super::super::extension::Extension;
 use super::{Allowed, Policy};
@@ -20,6 +21,19 @@ pub enum Choice {
 }
 
 impl Policy {
+    /// What a reminder lists where this policy holds in a scope of these states.
+    pub fn allowance(&self, states: Vec<String>) -> Allowance {
+        let route = |Allowed { target, then }| Route { target, then };
+        let choice = |(tag, choice)| protocol::Choice {
+            tag,
+            routes: match choice {
+                Choice::Any => Routes::Any,
+                Choice::Only(list) => Routes::Only(list.into_iter().map(route).collect()),
+            },
+        };
+        Allowance { choices: self.allowances().into_iter().map(choice).collect(), states }
+    }
+
     /// The tags that are allowed, in the order in which they are explained, and their targets.
     pub fn allowances(&self) -> Vec<(TagName, Choice)> {
         TagName::ALL
