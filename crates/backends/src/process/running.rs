@@ -145,7 +145,7 @@ impl Process {
                 break How::Exited(status);
             }
             let next = self.next(limits, cancel, &mut buffers).await;
-            if let Some(how) = self.advance(next, &buffers, limits) {
+            if let Some(how) = self.advance(next, &mut buffers, limits) {
                 break how;
             }
         };
@@ -185,18 +185,21 @@ impl Process {
     }
 
     /// Takes in what happened; says how the process ends when this is its end.
-    fn advance(&mut self, next: Next, buffers: &Buffers, limits: &Limits) -> Option<How> {
+    fn advance(&mut self, next: Next, buffers: &mut Buffers, limits: &Limits) -> Option<How> {
         let exited = self.exit.map(|(_, status)| How::Exited(status));
         match next {
-            Next::Cancelled => Some(exited.unwrap_or(How::Cancelled {
-                progressed: !self.output.is_empty(),
-            })),
+            Next::Cancelled => {
+                self.take_stdout(&mut buffers.stdout, limits);
+                let progressed = !self.output.is_empty();
+                Some(exited.unwrap_or(How::Cancelled { progressed }))
+            }
             Next::Due(Due::Clock(clock, after)) => {
                 Some(exited.unwrap_or(How::TimedOut { clock, after }))
             }
             Next::Due(Due::GraceOver) => exited,
             Next::Exited(Ok(status)) => {
                 self.exit = Some((Instant::now(), status));
+                self.tree.leader_was_reaped();
                 None
             }
             Next::Exited(Err(error)) => Some(How::Lost(error.kind())),
@@ -245,6 +248,14 @@ impl Process {
         wall.into_iter().chain(idle).min_by_key(|(at, _)| *at)
     }
 
+    /// Takes what is in stdout already.
+    fn take_stdout(&mut self, buffer: &mut [u8], limits: &Limits) {
+        let Some(stdout) = &self.stdout else { return };
+        if let Ok(length) = rustix::io::read(stdout.as_fd(), &mut *buffer) {
+            let _cut_off_anyway = self.output.push(&buffer[..length], limits.output);
+        }
+    }
+
     /// Takes what was written to stderr before the exit, without waiting for those who hold it.
     fn drain_stderr(&mut self, buffer: &mut [u8]) {
         // A pipe holds 64 KiB by default and 1 MiB at most: a flooding child cannot keep us here.
@@ -266,6 +277,7 @@ impl Process {
             survivors = self.tree.end(&limits.grace) => survivors,
             never = drained => match never {},
         };
+        self.drain_stderr(&mut buffers.stderr);
         if survivors.is_empty() && self.exit.is_none() {
             let _already_known_to_be_dead = self.child.wait().await;
         }

@@ -29,11 +29,13 @@ fn script(directory: &TempDir, text: &str, mode: u32) -> Script {
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     let turn = TurnId::try_from("main.1.1".to_owned()).unwrap();
+    // Tests at once must not find the processes of each other.
+    let nonce = directory.path().file_name().unwrap().to_str().unwrap();
     Script {
         path,
         cwd: directory.path().to_owned(),
         environment: vec![("RAYMOND_STATE".into(), "STATE.sh".into())],
-        marker: Marker::new(&"c0ffee".into(), &turn, 1),
+        marker: Marker::new(&nonce.into(), &turn, 1),
     }
 }
 

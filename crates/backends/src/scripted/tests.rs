@@ -262,7 +262,7 @@ fn every_mistake_is_told_with_its_place() {
     mistaken("A: [[]]", &["r.yaml:1:5: error: an empty list has no turn"]);
     mistaken(
         "A:",
-        &["r.yaml:1:3: error: expected a reply: text or a mapping, found nothing"],
+        &["r.yaml:1:2: error: expected a reply: text or a mapping, found nothing"],
     );
     mistaken(
         "A: { attempts: [] }",
