@@ -108,3 +108,71 @@ pub(super) fn names(tags: &[TagName], count: usize) -> String {
     let more = if count > shown.len() { ", …" } else { "" };
     shown.join(", ") + more
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(fault: &Fault, expected: &str) {
+        assert_eq!(fault.to_string(), expected);
+    }
+
+    #[test]
+    fn a_fault_is_one_short_line() {
+        let malformed = Malformed {
+            tag: TagName::Call,
+            why: "attribute `return` is missing".to_owned(),
+        };
+        check(&Fault::NoTag, "no tag");
+        check(
+            &Fault::SeveralTags {
+                tags: vec![TagName::Goto; 7],
+                count: 9,
+            },
+            "9 tags where one is due: goto, goto, goto, goto, goto, goto, …",
+        );
+        check(
+            &Fault::Malformed(vec![malformed.clone()]),
+            "malformed <call>: attribute `return` is missing",
+        );
+        check(
+            &Fault::Malformed(vec![malformed; 3]),
+            "malformed <call>: attribute `return` is missing (and 2 more)",
+        );
+        check(&Fault::Malformed(Vec::new()), "malformed tag");
+        check(
+            &Fault::Unresolved {
+                tag: TagName::Goto,
+                target: "X".to_owned(),
+                why: "there is no state \"X\"".to_owned(),
+            },
+            "<goto>: there is no state \"X\"",
+        );
+        check(
+            &Fault::NextDiffers {
+                states: vec!["A.md".to_owned(), "B.md".to_owned()],
+            },
+            "forks go on at different states: A.md, B.md",
+        );
+        check(
+            &Fault::NoDirectory {
+                tag: TagName::Reset,
+                cd: "../x".to_owned(),
+            },
+            "<reset>: no directory \"../x\"",
+        );
+        let forbidden = |target: Option<&str>| Fault::Forbidden {
+            tag: TagName::Fork,
+            target: target.map(str::to_owned),
+        };
+        check(&forbidden(None), "<fork> is not allowed here");
+        check(&forbidden(Some("A")), "<fork> to \"A\" is not allowed here");
+        check(
+            &Fault::Denied {
+                tools: vec!["Bash(cargo test)".to_owned(), "WebFetch".to_owned()],
+            },
+            "tools denied: Bash(cargo test), WebFetch",
+        );
+    }
+}

@@ -23,11 +23,9 @@ pub fn reminder(fault: &Fault, allowed: &Allowance) -> String {
 
 fn complaint(fault: &Fault) -> String {
     match fault {
-        Fault::NoTag => {
-            "Your message holds no transition tag (in code, a tag counts only alone on \
-                         its lines), so the workflow does not know how to go on."
-                .to_owned()
-        }
+        Fault::NoTag => "Your message holds no transition tag, so the workflow cannot go on. (In \
+                         code, a tag counts only when it stands alone on its lines.)"
+            .to_owned(),
         Fault::SeveralTags { tags, count } => format!(
             "Your message holds {count} transition tags ({}), and only one can be followed. Where \
              you mean a tag itself, describe it, do not write it.",
@@ -35,7 +33,8 @@ fn complaint(fault: &Fault) -> String {
         ),
         Fault::Malformed(tags) => malformed(tags),
         Fault::Unresolved { tag, why, .. } => {
-            format!("The <{tag}> tag of your message leads nowhere: {why}.")
+            let stop = if why.ends_with('?') { "" } else { "." };
+            format!("The <{tag}> tag of your message leads nowhere: {why}{stop}")
         }
         Fault::NextDiffers { states } => format!(
             "All fork tags of one message, and the goto tag beside them, must go on at the same \
@@ -86,22 +85,33 @@ fn instruction(allowed: &Allowance) -> String {
         [_] => "this tag",
         [_, _, ..] => "exactly one of these tags",
     };
-    let tags: Vec<String> = routes
-        .iter()
-        .map(|(tag, route)| written(*tag, route))
-        .collect();
     let mut parts = vec![
         format!(
             "Do not repeat finished work. End your next message with {ask}, written as plain text, \
              not in code:"
         ),
-        listed(&tags, "\n"),
+        tag_lines(allowed).join("\n"),
     ];
     if routes.iter().any(|(tag, _)| *tag == TagName::Fork) {
         parts.push("Several <fork> tags may stand together if all have the same next.".to_owned());
     }
     parts.extend(legend(&routes, &allowed.states));
     parts.join("\n\n")
+}
+
+/// The allowed tags; a tag with many routes does not crowd out the others.
+fn tag_lines(allowed: &Allowance) -> Vec<String> {
+    let most = (MOST_LISTED / allowed.choices.len().max(1)).max(1);
+    let mut lines = Vec::new();
+    for choice in &allowed.choices {
+        let all = routes(choice).count();
+        let shown = routes(choice).take(most);
+        lines.extend(shown.map(|(tag, route)| written(tag, route)));
+        if all > most {
+            lines.push(format!("… and {} more <{}> tags", all - most, choice.tag));
+        }
+    }
+    lines
 }
 
 /// What the placeholders of the listed tags stand for.
@@ -151,7 +161,7 @@ fn written(tag: TagName, route: &Route) -> String {
             let then = route.then.as_deref().unwrap_or("NEXT");
             format!("<fork next=\"{then}\">{target}</fork>")
         }
-        TagName::Result => "<result>TEXT</result>".to_owned(),
+        TagName::Result => "<result>YOUR RESULT</result>".to_owned(),
     }
 }
 
@@ -164,3 +174,6 @@ fn listed(names: &[String], separator: &str) -> String {
         more => format!("{text}{separator}… and {more} more"),
     }
 }
+
+#[cfg(test)]
+mod tests;
