@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::excerpt::excerpt;
+use super::excerpt::{excerpt, listed};
 use super::reading::Malformed;
 use super::tag::TagName;
 
@@ -60,6 +60,8 @@ pub enum Fault {
 
 /// How much of a foreign text is shown.
 const SHOWN: usize = 80;
+/// How many names or tags are shown.
+const SHOWN_NAMES: usize = 6;
 
 /// One line for screens.
 impl fmt::Display for Fault {
@@ -76,7 +78,11 @@ impl fmt::Display for Fault {
             },
             Self::Unresolved { tag, why, .. } => write!(f, "<{tag}>: {why}"),
             Self::NextDiffers { states } => {
-                write!(f, "forks go on at different states: {}", states.join(", "))
+                write!(
+                    f,
+                    "forks go on at different states: {}",
+                    listed(states, SHOWN_NAMES, ", ")
+                )
             }
             Self::NoDirectory { tag, cd } => {
                 write!(f, "<{tag}>: no directory {:?}", excerpt(cd, SHOWN))
@@ -92,17 +98,18 @@ impl fmt::Display for Fault {
                 "<{tag}> to {:?} is not allowed here",
                 excerpt(target, SHOWN)
             ),
-            Self::Denied { tools } => write!(f, "tools denied: {}", tools.join(", ")),
+            Self::Denied { tools } => {
+                write!(f, "tools denied: {}", listed(tools, SHOWN_NAMES, ", "))
+            }
         }
     }
 }
 
 /// `goto, result, …`: the first few of `count` tags.
 pub(super) fn names(tags: &[TagName], count: usize) -> String {
-    const SHOWN_TAGS: usize = 6;
     let shown: Vec<&str> = tags
         .iter()
-        .take(SHOWN_TAGS)
+        .take(SHOWN_NAMES)
         .map(|tag| tag.as_str())
         .collect();
     let more = if count > shown.len() { ", …" } else { "" };

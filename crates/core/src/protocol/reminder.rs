@@ -4,7 +4,7 @@
 //! repeat the prompt; the agent reads it in the same session.
 
 use super::allowance::{Allowance, Choice, Route, Routes};
-use super::excerpt::excerpt;
+use super::excerpt::{excerpt, listed};
 use super::fault::{Fault, names};
 use super::reading::Malformed;
 use super::tag::TagName;
@@ -39,7 +39,7 @@ fn complaint(fault: &Fault) -> String {
         Fault::NextDiffers { states } => format!(
             "All fork tags of one message, and the goto tag beside them, must go on at the same \
              state; yours name {}.",
-            listed(states, " and ")
+            listed(states, MOST_LISTED, " and ")
         ),
         Fault::NoDirectory { tag, cd } => format!(
             "The <{tag}> tag of your message names a directory in `cd` that does not exist: {:?}.",
@@ -57,7 +57,7 @@ fn complaint(fault: &Fault) -> String {
         ),
         Fault::Denied { tools } => format!(
             "You were denied these tools: {}. Reach the goal without them, or say what is missing.",
-            listed(tools, ", ")
+            listed(tools, MOST_LISTED, ", ")
         ),
     }
 }
@@ -133,7 +133,13 @@ fn legend(routes: &[(TagName, &Route)], states: &[String]) -> Option<String> {
     ];
     let words: Vec<&str> = words.into_iter().flatten().collect();
     let any = !words.is_empty() && !states.is_empty();
-    any.then(|| format!("{}: one of {}", words.join(", "), listed(states, ", ")))
+    any.then(|| {
+        format!(
+            "{}: one of {}",
+            words.join(", "),
+            listed(states, MOST_LISTED, ", ")
+        )
+    })
 }
 
 fn routes(choice: &Choice) -> impl Iterator<Item = (TagName, &Route)> {
@@ -162,16 +168,6 @@ fn written(tag: TagName, route: &Route) -> String {
             format!("<fork next=\"{then}\">{target}</fork>")
         }
         TagName::Result => "<result>YOUR RESULT</result>".to_owned(),
-    }
-}
-
-/// The first of `names`, and how many more there are.
-fn listed(names: &[String], separator: &str) -> String {
-    let shown = &names[..names.len().min(MOST_LISTED)];
-    let text = shown.join(separator);
-    match names.len() - shown.len() {
-        0 => text,
-        more => format!("{text}{separator}… and {more} more"),
     }
 }
 
