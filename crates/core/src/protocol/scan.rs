@@ -201,13 +201,14 @@ fn read_transition<'a>(
     opening: Opening<'a>,
 ) -> (usize, Result<Draft<'a>, Flaw<'a>>) {
     let opening_end = opening.end;
-    let (end, target) = match target_after(text, opening_end, name) {
-        Some((target, end)) => (end, Ok(target)),
-        None => (opening_end, Err(Flaw::NoClose(name))),
+    let Some((target, end)) = target_after(text, opening_end, name) else {
+        return (
+            opening_end,
+            Err(opening.flaw.unwrap_or(Flaw::NoClose(name))),
+        );
     };
     // Mistakes of the opening come first: they often explain the others.
-    let draft = Draft::of(name, opening, target.unwrap_or_default());
-    let draft = draft.and_then(|draft| match target? {
+    let draft = Draft::of(name, opening, target).and_then(|draft| match target {
         "" => Err(Flaw::NoTarget),
         target if target.len() > Flaw::LONGEST_NAME => Err(Flaw::TooLong(None)),
         _ => Ok(draft),

@@ -29,6 +29,8 @@ pub enum Flaw<'a> {
     NoSpace(&'a str),
     /// An attribute that stands twice.
     Repeated(&'a str),
+    /// More than [`Flaw::MOST_ATTRIBUTES`].
+    TooMany,
     /// An attribute that must be there.
     Missing(&'static str),
     /// An attribute that must not be empty.
@@ -52,6 +54,8 @@ pub enum Flaw<'a> {
 impl Flaw<'_> {
     /// No name of a state, directory, model or attribute is longer.
     pub const LONGEST_NAME: usize = 4096;
+    /// No tag has more attributes.
+    pub const MOST_ATTRIBUTES: usize = 1000;
 }
 
 /// How much of a foreign word is shown.
@@ -90,6 +94,9 @@ impl fmt::Display for Flaw<'_> {
             }
             Self::Repeated(name) => {
                 write!(f, "attribute `{}` is repeated", excerpt(name, SHOWN))
+            }
+            Self::TooMany => {
+                write!(f, "it has more than {} attributes", Self::MOST_ATTRIBUTES)
             }
             Self::Missing(name) => write!(f, "attribute `{name}` is missing"),
             Self::Empty(name) => write!(f, "attribute `{name}` is empty"),

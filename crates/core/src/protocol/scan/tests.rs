@@ -1,5 +1,6 @@
 //! The rules of reading tags, one row each.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::*;
@@ -27,7 +28,7 @@ fn summary(text: &str, source: Source) -> String {
 
 fn line(draft: &Draft<'_>) -> String {
     let mut text = match &draft.kind {
-        Kind::Goto { target, input } => format!("goto {target}{}", shown("input", input)),
+        Kind::Goto { target, input } => format!("goto {target}{}", shown("input", input.as_ref())),
         Kind::Reset {
             target,
             input,
@@ -35,8 +36,8 @@ fn line(draft: &Draft<'_>) -> String {
             stack,
         } => format!(
             "reset {target}{}{}{}",
-            shown("input", input),
-            shown("cd", cd),
+            shown("input", input.as_ref()),
+            shown("cd", cd.as_ref()),
             if *stack == Stack::Clear { " clear" } else { "" }
         ),
         Kind::Call(invocation) => format!("call {}", invoked(invocation)),
@@ -50,9 +51,9 @@ fn line(draft: &Draft<'_>) -> String {
         } => {
             let mut text = format!(
                 "fork {target}{}{}{}",
-                shown("next", next),
-                shown("cd", cd),
-                shown("input", input)
+                shown("next", next.as_ref()),
+                shown("cd", cd.as_ref()),
+                shown("input", input.as_ref())
             );
             for (name, value) in attributes {
                 write!(text, " {name}:{value:?}").unwrap();
@@ -72,14 +73,13 @@ fn invoked(invocation: &Invocation<'_>) -> String {
         "{} return={:?}{}{}",
         invocation.target,
         invocation.return_to,
-        shown("input", &invocation.input),
-        shown("model", &invocation.model)
+        shown("input", invocation.input.as_ref()),
+        shown("model", invocation.model.as_ref())
     )
 }
 
-fn shown(name: &str, value: &Option<std::borrow::Cow<'_, str>>) -> String {
+fn shown(name: &str, value: Option<&Cow<'_, str>>) -> String {
     value
-        .as_ref()
         .map(|value| format!(" {name}={value:?}"))
         .unwrap_or_default()
 }
@@ -257,6 +257,21 @@ fn an_attribute_name_is_not_endless() {
         &fork(&(name + "x")),
         &format!("!fork: `{shown}…` is not an attribute name"),
     );
+}
+
+#[test]
+fn a_tag_has_a_bounded_number_of_attributes() {
+    let fork = |count: usize| -> String {
+        let attributes: Vec<String> = (0..count).map(|n| format!("a{n:04}=''")).collect();
+        format!("<fork {}>A</fork>", attributes.join(" "))
+    };
+    let most = scan(&fork(1000), Source::Message)
+        .next()
+        .unwrap()
+        .draft
+        .is_ok();
+    assert!(most, "1000 attributes are read");
+    check(&fork(1001), "!fork: it has more than 1000 attributes");
 }
 
 #[test]

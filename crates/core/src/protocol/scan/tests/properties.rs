@@ -143,7 +143,8 @@ proptest! {
     fn prose_between_tags_keeps_their_order(
         tags in prop::collection::vec((well_formed(), "[ -;=-_a-}]{0,9}"), 0..6),
     ) {
-        let text: String = tags.iter().map(|((tag, _), prose)| format!("{tag}{prose}")).collect();
+        let parts = tags.iter().flat_map(|((tag, _), prose)| [tag.as_str(), prose]);
+        let text: String = parts.collect();
         let expected: Vec<&str> = tags.iter().map(|((_, line), _)| line.as_str()).collect();
         prop_assert_eq!(summary(&text, Source::Script), expected.join("\n"));
     }
