@@ -8,14 +8,12 @@ use std::time::Duration;
 
 use raymond_core::ids::RunId;
 use raymond_core::run::input::StopMode;
-use raymond_core::run::{Effect, Input, Phase, Record, Refusal, Run};
-use raymond_core::view::Ledger;
-use raymond_core::workflow::Definition;
+use raymond_core::run::{Input, Phase, Refusal};
 use raymond_store::lock::{Owner, Takeover};
 use raymond_store::{Inbox, Journal, inbox, journal, lock};
 
 use crate::clock;
-use crate::driver::{Driver, DriverError, World};
+use crate::driver::{Driver, DriverError, Nobody};
 use crate::fold::{self, FoldError};
 use crate::look::{LookError, look, owner};
 use crate::owned::{Opening, OwnError, Owned};
@@ -135,13 +133,4 @@ async fn stop_without_owner(
         Some(Err(refusal)) => Ok(Answered::Refused(refusal)),
         Some(Ok(())) | None => Ok(Answered::Ended(phase)),
     }
-}
-
-/// A world in which nothing is started: the run is only told to end.
-struct Nobody;
-
-impl World for Nobody {
-    fn committed(&mut self, _: &Run, _: &Ledger, _: &Record) {}
-
-    fn release(&mut self, _: &Run, _: &Definition, _: Effect) {}
 }

@@ -324,7 +324,8 @@ impl<'w> Shell<'w> {
             Phase::Unborn | Phase::Open | Phase::Stopping(_) => view::Owner::Gone,
         };
         let status = view::status(self.driver.run(), alive);
-        Ok(Driven { head: self.driver.into_head(), status, signal: self.signal })
+        let (head, ..) = self.driver.into_parts();
+        Ok(Driven { head, status, signal: self.signal })
     }
 }
 
