@@ -26,11 +26,7 @@ pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
     for patch in &patches {
         reset(&scratch)?;
         let caught = caught(patch, &scratch)?;
-        eprintln!(
-            "{} {}",
-            if caught { "caught  " } else { "MISSED  " },
-            patch.name
-        );
+        eprintln!("{} {}", if caught { "caught  " } else { "MISSED  " }, patch.name);
         if !caught {
             survivors.push(patch.name.clone());
         }
@@ -39,11 +35,7 @@ pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
     if !survivors.is_empty() {
         bail!("no test noticed: {}", survivors.join(", "));
     }
-    eprintln!(
-        "{} of {} deliberate bugs were caught",
-        patches.len(),
-        patches.len()
-    );
+    eprintln!("{} of {} deliberate bugs were caught", patches.len(), patches.len());
     Ok(())
 }
 
@@ -53,29 +45,17 @@ fn chosen(wanted: &[&str]) -> Result<Vec<Sabotage>> {
         let count: usize = count.parse().context("--rotate takes a number")?;
         let turn = rotation()? * count;
         let n = all.len();
-        return Ok(all
-            .into_iter()
-            .cycle_from(turn % n)
-            .take(count.min(n))
-            .collect());
+        return Ok(all.into_iter().cycle_from(turn % n).take(count.min(n)).collect());
     }
-    if let Some(unknown) = wanted
-        .iter()
-        .find(|name| all.iter().all(|s| s.name != **name))
-    {
+    if let Some(unknown) = wanted.iter().find(|name| all.iter().all(|s| s.name != **name)) {
         bail!("there is no patch {unknown:?} in tests/sabotage");
     }
-    Ok(all
-        .into_iter()
-        .filter(|s| wanted.is_empty() || wanted.contains(&s.name.as_str()))
-        .collect())
+    Ok(all.into_iter().filter(|s| wanted.is_empty() || wanted.contains(&s.name.as_str())).collect())
 }
 
 /// A number that differs from commit to commit, so that all patches have their turn.
 fn rotation() -> Result<usize> {
-    let output = program("git")
-        .args(["rev-list", "--count", "HEAD"])
-        .output()?;
+    let output = program("git").args(["rev-list", "--count", "HEAD"]).output()?;
     let count = String::from_utf8_lossy(&output.stdout);
     Ok(count.trim().parse().unwrap_or(0))
 }
@@ -97,10 +77,7 @@ fn all() -> Result<Vec<Sabotage>> {
     let mut patches = Vec::new();
     for entry in fs::read_dir(&folder).context("reading tests/sabotage")? {
         let patch = entry?.path();
-        if patch
-            .extension()
-            .is_some_and(|extension| extension == "patch")
-        {
+        if patch.extension().is_some_and(|extension| extension == "patch") {
             patches.push(parse(patch)?);
         }
     }
@@ -115,16 +92,8 @@ fn parse(patch: PathBuf) -> Result<Sabotage> {
         bail!("{} does not begin with `# caught by: `", patch.display());
     };
     let caught_by = arguments.split_whitespace().map(str::to_owned).collect();
-    let name = patch
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    Ok(Sabotage {
-        name,
-        patch,
-        caught_by,
-    })
+    let name = patch.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Sabotage { name, patch, caught_by })
 }
 
 /// A copy of the checkout with a target folder of its own, which stays warm.
@@ -136,9 +105,7 @@ fn scratch_tree() -> Result<PathBuf> {
 
 /// Makes the scratch tree equal to the checkout. Only files that differ are touched.
 fn reset(scratch: &Path) -> Result<()> {
-    let listed = program("git")
-        .args(["ls-files", "-co", "--exclude-standard"])
-        .output()?;
+    let listed = program("git").args(["ls-files", "-co", "--exclude-standard"]).output()?;
     for name in String::from_utf8_lossy(&listed.stdout).lines() {
         let (from, to) = (root().join(name), scratch.join(name));
         let Ok(content) = fs::read(&from) else {
@@ -154,10 +121,7 @@ fn reset(scratch: &Path) -> Result<()> {
 
 fn caught(sabotage: &Sabotage, scratch: &Path) -> Result<bool> {
     let mut apply = program("patch");
-    apply
-        .current_dir(scratch)
-        .args(["-p1", "--batch", "--silent", "-i"])
-        .arg(&sabotage.patch);
+    apply.current_dir(scratch).args(["-p1", "--batch", "--silent", "-i"]).arg(&sabotage.patch);
     run(&mut apply).with_context(|| format!("{} no longer applies", sabotage.name))?;
     let target = root().join("target/sabotage/target");
     let mut build = cargo(&["build", "--workspace", "--tests", "-q"]);

@@ -127,22 +127,14 @@ async fn replies(bench: &dyn Bench) -> Verdict {
         }
         Answer::Capped { .. } | Answer::Failed { .. } | Answer::Interrupted { .. } => false,
     };
-    holds(
-        "a reply has a text and, where declared, a cost",
-        good,
-        &found,
-    )
+    holds("a reply has a text and, where declared, a cost", good, &found)
 }
 
 async fn answers_the_same_again(bench: &dyn Bench) -> Verdict {
     let first = ask(bench, bench.request(Situation::Replies)).await?;
     let second = ask(bench, bench.request(Situation::Replies)).await?;
     let same = first == second;
-    holds(
-        "the same request has the same answer",
-        same,
-        &(first, second),
-    )
+    holds("the same request has the same answer", same, &(first, second))
 }
 
 async fn answers_at_once_as_one_by_one(bench: &dyn Bench) -> Verdict {
@@ -156,11 +148,7 @@ async fn answers_at_once_as_one_by_one(bench: &dyn Bench) -> Verdict {
     let (other, one) = tokio::join!(ask(bench, other), ask(bench, one));
     let together = (one?, other?);
     let good = alone == together && alone.0 != alone.1;
-    holds(
-        "turns at once are answered like turns one after the other",
-        good,
-        &(alone, together),
-    )
+    holds("turns at once are answered like turns one after the other", good, &(alone, together))
 }
 
 async fn is_cancelled_before_it_starts(bench: &dyn Bench) -> Verdict {
@@ -189,16 +177,9 @@ async fn is_cancelled_while_it_waits(bench: &dyn Bench) -> Verdict {
 async fn tells_the_clocks_apart(bench: &dyn Bench) -> Verdict {
     let (short, long) = (Some(Span(50)), Some(Span::minutes(10)));
     for (clock, idle_timeout, wall) in [(Clock::Idle, short, long), (Clock::Wall, long, short)] {
-        let request = Request {
-            idle_timeout,
-            timeout: wall,
-            ..bench.request(Situation::Hangs)
-        };
+        let request = Request { idle_timeout, timeout: wall, ..bench.request(Situation::Hangs) };
         let found = ask(bench, request).await?;
-        let expected = TurnFailure::Timeout {
-            clock,
-            after: Span(50),
-        };
+        let expected = TurnFailure::Timeout { clock, after: Span(50) };
         let good = matches!(&found, Answer::Failed { failure, .. } if *failure == expected);
         holds("each clock is told by name", good, &found)?;
     }
@@ -210,22 +191,13 @@ async fn never_opens_a_lost_session(bench: &dyn Bench) -> Verdict {
     let to = SessionId::new("00000000-0000-8000-8000-000000000001");
     let plans = [
         (Capability::Resume, SessionPlan::Resume(lost.clone())),
-        (
-            Capability::Branch,
-            SessionPlan::Branch {
-                from: lost.clone(),
-                to,
-            },
-        ),
+        (Capability::Branch, SessionPlan::Branch { from: lost.clone(), to }),
     ];
     for (needed, plan) in plans {
         if !bench.backend().capabilities().contains(&needed) {
             continue;
         }
-        let request = Request {
-            plan,
-            ..bench.request(Situation::KnowsNoSession)
-        };
+        let request = Request { plan, ..bench.request(Situation::KnowsNoSession) };
         let found = ask(bench, request).await?;
         let good = matches!(
             &found,
@@ -241,17 +213,10 @@ async fn continues_by_the_original_plan(bench: &dyn Bench) -> Verdict {
     let Some(session) = request.plan.session().cloned() else {
         return holds("a request has a session", false, &request.plan);
     };
-    let plan = SessionPlan::Continue {
-        session,
-        or_else: Box::new(request.plan.clone()),
-    };
+    let plan = SessionPlan::Continue { session, or_else: Box::new(request.plan.clone()) };
     let found = ask(bench, Request { plan, ..request }).await?;
     let good = matches!(found, Answer::Replied(_));
-    holds(
-        "a turn whose session was never opened starts by its original plan",
-        good,
-        &found,
-    )
+    holds("a turn whose session was never opened starts by its original plan", good, &found)
 }
 
 async fn names_failures(bench: &dyn Bench) -> Verdict {
@@ -267,11 +232,7 @@ async fn names_failures(bench: &dyn Bench) -> Verdict {
             Answer::Failed { failure, .. } => is_named(situation, failure),
             Answer::Replied(_) | Answer::Capped { .. } | Answer::Interrupted { .. } => false,
         };
-        holds(
-            "each failure is told by its kind",
-            good,
-            &(situation, found),
-        )?;
+        holds("each failure is told by its kind", good, &(situation, found))?;
     }
     Ok(())
 }

@@ -137,13 +137,7 @@ impl Request {
 impl Reply {
     /// A message, and nothing more to say about it.
     pub fn new(text: impl Into<String>, cost: Cost) -> Self {
-        Self {
-            text: text.into(),
-            cost,
-            session: None,
-            denied: Vec::new(),
-            warnings: Vec::new(),
-        }
+        Self { text: text.into(), cost, session: None, denied: Vec::new(), warnings: Vec::new() }
     }
 }
 

@@ -86,12 +86,7 @@ pub const OUTPUT_MAX: usize = 64 * 1024 * 1024;
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            wall: None,
-            idle: None,
-            output: OUTPUT_MAX,
-            grace: Grace::default(),
-        }
+        Self { wall: None, idle: None, output: OUTPUT_MAX, grace: Grace::default() }
     }
 }
 
@@ -113,10 +108,7 @@ pub fn start(spec: Spec) -> io::Result<Process> {
 
 /// Starts a process under the markers of whatever this process itself runs under.
 fn start_within(spec: Spec, outer: Option<OsString>) -> io::Result<Process> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that spawns"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
     let mut command = Command::new(&spec.program);
     for name in &spec.unset {
         command.env_remove(name);

@@ -74,17 +74,9 @@ pub async fn run(script: Script, limits: &Limits, cancel: &CancellationToken) ->
 }
 
 fn specify(script: Script) -> Result<Spec, String> {
-    let Script {
-        path,
-        cwd,
-        environment,
-        marker,
-    } = script;
+    let Script { path, cwd, environment, marker } = script;
     if !cwd.is_dir() {
-        return Err(format!(
-            "the working directory {} does not exist",
-            cwd.display()
-        ));
+        return Err(format!("the working directory {} does not exist", cwd.display()));
     }
     let unreadable = |error| format!("cannot read the script {}: {error}", path.display());
     let path = std::path::absolute(&path).map_err(unreadable)?;
@@ -132,16 +124,8 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
 
 /// The variables that tell a script about its turn, as far as somebody else's are set here.
 fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    const TOLD: [&str; 8] = [
-        "RUN_ID",
-        "AGENT_ID",
-        "STATE",
-        "SCOPE",
-        "VISIT",
-        "RESULT",
-        "RESULT_FILE",
-        "INPUT",
-    ];
+    const TOLD: [&str; 8] =
+        ["RUN_ID", "AGENT_ID", "STATE", "SCOPE", "VISIT", "RESULT", "RESULT_FILE", "INPUT"];
     let is_told = |name: &OsString| {
         let name = name.to_str().and_then(|name| name.strip_prefix("RAYMOND_"));
         name.is_some_and(|name| {
@@ -192,17 +176,14 @@ fn told(ended: Ended) -> Told {
             });
         }
         How::Cancelled { progressed } => return Told::Interrupted { progressed },
-        How::Exited(status) => TurnFailure::Script {
-            status: describe(status),
-            stderr: ended.stderr,
-        },
+        How::Exited(status) => {
+            TurnFailure::Script { status: describe(status), stderr: ended.stderr }
+        }
         How::TimedOut { clock, after } => TurnFailure::Timeout {
             clock,
             after: Span(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
         },
-        How::TooLarge { limit } => TurnFailure::OutputTooLarge {
-            limit: limit as u64,
-        },
+        How::TooLarge { limit } => TurnFailure::OutputTooLarge { limit: limit as u64 },
         How::Lost(kind) => TurnFailure::Script {
             status: format!("its exit was not seen: {kind}"),
             stderr: ended.stderr,
@@ -242,9 +223,7 @@ fn name_of(signal: i32) -> Option<&'static str> {
         (Signal::XCPU, "SIGXCPU"),
         (Signal::XFSZ, "SIGXFSZ"),
     ];
-    names
-        .into_iter()
-        .find_map(|(number, name)| (number.as_raw() == signal).then_some(name))
+    names.into_iter().find_map(|(number, name)| (number.as_raw() == signal).then_some(name))
 }
 
 #[cfg(test)]

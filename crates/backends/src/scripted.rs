@@ -98,10 +98,9 @@ impl Backend for Scripted {
 async fn act(play: &Play, request: &Request) -> Answer {
     let cost = play.cost;
     match &play.act {
-        Act::Say { last, denied, .. } => Answer::Replied(Box::new(Reply {
-            denied: denied.clone(),
-            ..Reply::new(last, cost)
-        })),
+        Act::Say { last, denied, .. } => {
+            Answer::Replied(Box::new(Reply { denied: denied.clone(), ..Reply::new(last, cost) }))
+        }
         Act::Cap => Answer::Capped { cost },
         Act::Hang => pending().await,
         Act::Fail(fail) => failed(failure(fail, request), cost),
@@ -114,9 +113,7 @@ fn unexpected(play: &Play, request: &Request) -> Option<String> {
     let missing = play.expect.iter().find(|part| !message.contains(*part))?;
     let key = key(request);
     let sent = cut(&message);
-    Some(format!(
-        "{key} expects {missing:?} in the prompt, which is {sent:?}"
-    ))
+    Some(format!("{key} expects {missing:?} in the prompt, which is {sent:?}"))
 }
 
 fn failure(fail: &Fail, request: &Request) -> TurnFailure {
@@ -126,21 +123,13 @@ fn failure(fail: &Fail, request: &Request) -> TurnFailure {
             clock: Clock::Idle,
             after: request.idle_timeout.unwrap_or(Span::minutes(30)),
         },
-        Fail::Quota(why, reset) => TurnFailure::Quota {
-            until: until(*reset),
-            why: why.clone(),
-        },
+        Fail::Quota(why, reset) => TurnFailure::Quota { until: until(*reset), why: why.clone() },
         Fail::Auth(why) => TurnFailure::Auth { why: why.clone() },
         Fail::Task(why) => TurnFailure::Task { why: why.clone() },
         Fail::LostSession => match needed(&request.plan) {
-            Some(session) => TurnFailure::LostSession {
-                session: session.clone(),
-            },
+            Some(session) => TurnFailure::LostSession { session: session.clone() },
             None => TurnFailure::Task {
-                why: format!(
-                    "{} is to lose its session, but opens a fresh one",
-                    key(request)
-                ),
+                why: format!("{} is to lose its session, but opens a fresh one", key(request)),
             },
         },
     }

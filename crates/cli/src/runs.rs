@@ -48,7 +48,12 @@ pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
 /// Every run that can be read, the last one first.
 pub(crate) fn all(project: &Project) -> Result<Vec<(Look, Status)>, Failure> {
     let looks = project.runs()?.into_iter().filter_map(|run| look(project, &run).ok());
-    let mut looks: Vec<(Look, Status)> = looks.map(|look| { let status = look.status; (look, status) }).collect();
+    let mut looks: Vec<(Look, Status)> = looks
+        .map(|look| {
+            let status = look.status;
+            (look, status)
+        })
+        .collect();
     looks.sort_by_key(|(look, _)| std::cmp::Reverse(look.head.ledger.started_at));
     Ok(looks)
 }

@@ -54,8 +54,9 @@ pub(crate) fn govern(mut settings: Settings, flags: &Governing) -> Result<Settin
 }
 
 fn absolute(path: &PathBuf) -> Result<String, Failure> {
-    let unreadable =
-        |error: std::io::Error| Failure::usage(format!("could not read {}: {error}", path.display()));
+    let unreadable = |error: std::io::Error| {
+        Failure::usage(format!("could not read {}: {error}", path.display()))
+    };
     let path = path.canonicalize().map_err(unreadable)?;
     let name = path.display().to_string();
     path.into_os_string()

@@ -71,8 +71,8 @@ impl Pin {
 
     /// The value that the first record carries.
     pub fn store(&self, blobs: &Blobs) -> Result<Value, PinError> {
-        let text = serde_json::to_string(self)
-            .map_err(|error| PinError::Unreadable(error.to_string()))?;
+        let text =
+            serde_json::to_string(self).map_err(|error| PinError::Unreadable(error.to_string()))?;
         let mut put = |bytes: &[u8]| crate::observe::put(blobs, bytes);
         Ok(Value::keep(&text, &mut put)?)
     }
@@ -91,7 +91,8 @@ impl Pin {
     /// The definition that it holds.
     pub fn definition(&self) -> Result<Definition, PinError> {
         let start = self.start.clone().map_or(Start::Entry, Start::State);
-        let files: Result<Vec<SourceFile>, PinError> = self.files.iter().map(File::source).collect();
+        let files: Result<Vec<SourceFile>, PinError> =
+            self.files.iter().map(File::source).collect();
         let parsed = Definition::parse(files?, &start, PLATFORM).map_err(PinError::Invalid)?;
         Ok(parsed.definition)
     }

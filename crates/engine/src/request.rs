@@ -58,7 +58,11 @@ pub enum RequestError {
 }
 
 /// Asks a run to end, and waits until it has.
-pub async fn stop(project: &Project, run: &RunId, mode: StopMode) -> Result<Answered, RequestError> {
+pub async fn stop(
+    project: &Project,
+    run: &RunId,
+    mode: StopMode,
+) -> Result<Answered, RequestError> {
     let key = clock::nonce().to_string();
     loop {
         match owner(project, run)? {

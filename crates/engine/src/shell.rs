@@ -125,7 +125,10 @@ impl<'w> Shell<'w> {
         let Owned { project, paths, lock, journal, blobs, head, definition, origin, .. } = owned;
         let mut run = head.run.clone();
         if let Some(Input::Start(start)) = inputs.first() {
-            raymond_core::run::apply(&mut run, &raymond_core::run::Event::RunStarted(start.clone()));
+            raymond_core::run::apply(
+                &mut run,
+                &raymond_core::run::Event::RunStarted(start.clone()),
+            );
         }
         let nonce = inputs.iter().find_map(|input| match input {
             Input::Rewind { nonce, .. } => Some(nonce.clone()),
@@ -266,7 +269,8 @@ impl<'w> Shell<'w> {
     /// Writes the state file when the status changed, and otherwise at most once a second.
     fn mirror(&mut self) {
         let status = self.status();
-        let due = self.mirror.written.is_none_or(|(at, said)| said != status || at.elapsed() >= BEAT);
+        let due =
+            self.mirror.written.is_none_or(|(at, said)| said != status || at.elapsed() >= BEAT);
         if due {
             self.write_state();
         } else {

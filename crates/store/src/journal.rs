@@ -93,11 +93,7 @@ impl Journal {
             .during("append to", &self.path)?;
         self.sync()?;
         let seq = self.end.seq;
-        self.end = Cursor {
-            offset: self.end.offset + self.buffer.len() as u64,
-            seq: seq + 1,
-            sum,
-        };
+        self.end = Cursor { offset: self.end.offset + self.buffer.len() as u64, seq: seq + 1, sum };
         Ok(seq)
     }
 
@@ -116,11 +112,7 @@ impl Journal {
             return Err(Error::Replaced(self.path.clone()));
         }
         let directory = self.path.parent().unwrap_or(&self.path);
-        disk::create_dirs(
-            disk.as_ref(),
-            existing(disk.as_ref(), directory)?,
-            directory,
-        )?;
+        disk::create_dirs(disk.as_ref(), existing(disk.as_ref(), directory)?, directory)?;
         let bytes = disk::read_from(self.file.as_mut(), 0).during("read", &self.path)?;
         place::place(disk.as_ref(), &self.path, &bytes, Durability::Durable)?;
         self.file = opening::open_existing(disk.as_ref(), &self.path)?;

@@ -107,18 +107,11 @@ impl Lock {
                 // A kernel that forgets locks, as some network mounts do.
                 (Life::Alive, _) => return Err(held(Some(owner))),
                 (Life::Elsewhere, Takeover::Never) => {
-                    return Err(Error::OtherHost {
-                        path: path.to_owned(),
-                        owner: Box::new(owner),
-                    });
+                    return Err(Error::OtherHost { path: path.to_owned(), owner: Box::new(owner) });
                 }
             }
         }
-        let owner = Owner {
-            process: me,
-            since: claim.since,
-            version: claim.version.to_owned(),
-        };
+        let owner = Owner { process: me, since: claim.since, version: claim.version.to_owned() };
         record(file.as_mut(), &owner).during("write the lock", path)?;
         let path = path.to_owned();
         Ok(Self { file, path })

@@ -24,17 +24,10 @@ pub fn find(nonce: &Nonce) -> Vec<Leftover> {
     let leftover = |identity: Identity| {
         let mut markers = table::markers(identity).into_iter();
         let marker = markers.rfind(|marker| marker.nonce() == nonce.as_str())?;
-        Some(Leftover {
-            identity,
-            marker,
-            command: table::command(identity),
-        })
+        Some(Leftover { identity, marker, command: table::command(identity) })
     };
     let table = table::snapshot(None);
-    table
-        .into_iter()
-        .filter_map(|entry| leftover(entry.identity))
-        .collect()
+    table.into_iter().filter_map(|entry| leftover(entry.identity)).collect()
 }
 
 /// Ends these, their descendants and all that carries their markers, and sees them dead. Returns

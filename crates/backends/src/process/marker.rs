@@ -31,9 +31,7 @@ impl Marker {
     /// The markers of a list, outermost first; what is not a marker is left out.
     pub(super) fn list(value: &str) -> impl Iterator<Item = Self> {
         let parts = value.split(SEPARATOR);
-        parts
-            .filter(|part| part.contains('/'))
-            .map(|part| Self(part.to_owned()))
+        parts.filter(|part| part.contains('/')).map(|part| Self(part.to_owned()))
     }
 
     /// The list with this marker as the innermost one.

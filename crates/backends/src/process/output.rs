@@ -87,9 +87,7 @@ impl Tail {
         } else {
             self.0.iter().take(3).take_while(is_inner).count()
         };
-        String::from_utf8_lossy(&self.0[cut..])
-            .trim_end()
-            .to_owned()
+        String::from_utf8_lossy(&self.0[cut..]).trim_end().to_owned()
     }
 }
 
@@ -125,11 +123,7 @@ mod tests {
             for first in 0..=bytes.len() {
                 for second in first..=bytes.len() {
                     let found = in_pieces(bytes, &[first, second]);
-                    assert_eq!(
-                        found,
-                        (expected.clone(), invalid),
-                        "{bytes:?} {first} {second}"
-                    );
+                    assert_eq!(found, (expected.clone(), invalid), "{bytes:?} {first} {second}");
                 }
             }
             let every: Vec<_> = (0..bytes.len()).collect();
@@ -160,10 +154,7 @@ mod tests {
         };
         check(&[], "");
         check(&["one\n", "two\n"], "one\ntwo");
-        check(
-            &[&"x".repeat(5000), "end"],
-            &format!("{}end", "x".repeat(2045)),
-        );
+        check(&[&"x".repeat(5000), "end"], &format!("{}end", "x".repeat(2045)));
         check(&[&"\u{20ac}".repeat(1000)], &"\u{20ac}".repeat(682));
     }
 }

@@ -135,10 +135,7 @@ impl Process {
 
     /// Follows the process to its end, which a clock, a limit or the token may bring about.
     pub async fn finish(mut self, limits: &Limits, cancel: &CancellationToken) -> Ended {
-        let mut buffers = Buffers {
-            stdout: vec![0; 64 * 1024],
-            stderr: vec![0; 8 * 1024],
-        };
+        let mut buffers = Buffers { stdout: vec![0; 64 * 1024], stderr: vec![0; 8 * 1024] };
         let how = loop {
             if let (Some((_, status)), None) = (self.exit, &self.stdout) {
                 self.drain_stderr(&mut buffers.stderr);
@@ -150,20 +147,11 @@ impl Process {
             }
         };
         let orderly = matches!(how, How::Exited(_)) && self.stdout.is_none();
-        let survivors = if orderly {
-            Vec::new()
-        } else {
-            self.end_tree(limits, &mut buffers).await
-        };
+        let survivors =
+            if orderly { Vec::new() } else { self.end_tree(limits, &mut buffers).await };
         self.ended = true;
         let (text, invalid_utf8) = std::mem::take(&mut self.output).finish();
-        Ended {
-            how,
-            text,
-            invalid_utf8,
-            stderr: self.tail.text(),
-            survivors,
-        }
+        Ended { how, text, invalid_utf8, stderr: self.tail.text(), survivors }
     }
 
     async fn next(
@@ -207,9 +195,7 @@ impl Process {
                 self.last_output = Instant::now();
                 match self.output.push(&buffers.stdout[..length], limits.output) {
                     Ok(()) => None,
-                    Err(TooLarge) => Some(How::TooLarge {
-                        limit: limits.output,
-                    }),
+                    Err(TooLarge) => Some(How::TooLarge { limit: limits.output }),
                 }
             }
             Next::Stdout(Ok(0) | Err(_)) => {

@@ -26,18 +26,10 @@ const IMPATIENT: Grace = Grace {
 };
 
 /// Would turn any wait that should not be into a test that is ended as too slow.
-const PATIENT: Grace = Grace {
-    after_exit: LONG,
-    interrupt: LONG,
-    terminate: LONG,
-    kill: LONG,
-};
+const PATIENT: Grace = Grace { after_exit: LONG, interrupt: LONG, terminate: LONG, kill: LONG };
 
 fn limits(grace: Grace) -> Limits {
-    Limits {
-        grace,
-        ..Limits::default()
-    }
+    Limits { grace, ..Limits::default() }
 }
 
 struct Bench {
@@ -86,10 +78,7 @@ impl Bench {
 
 async fn finished(bash: &str, limits: Limits) -> Ended {
     let bench = Bench::new();
-    let ended = bench
-        .start(bash)
-        .finish(&limits, &CancellationToken::new())
-        .await;
+    let ended = bench.start(bash).finish(&limits, &CancellationToken::new()).await;
     assert_eq!(bench.left(), Vec::<String>::new());
     ended
 }
@@ -131,40 +120,15 @@ async fn the_end_is_told_with_all_that_was_said() {
     let check = async |bash: &str, how: How, text: &str, invalid: bool, stderr: &str| {
         let ended = finished(bash, limits(PATIENT)).await;
         let found = (ended.how, ended.text, ended.invalid_utf8, ended.stderr);
-        assert_eq!(
-            found,
-            (how, text.to_owned(), invalid, stderr.to_owned()),
-            "{bash}"
-        );
+        assert_eq!(found, (how, text.to_owned(), invalid, stderr.to_owned()), "{bash}");
     };
     check("echo hello", exit(0), "hello\n", false, "").await;
     check("true", exit(0), "", false, "").await;
-    check(
-        "echo out; echo err >&2; exit 3",
-        exit(3),
-        "out\n",
-        false,
-        "err",
-    )
-    .await;
+    check("echo out; echo err >&2; exit 3", exit(3), "out\n", false, "err").await;
     check("kill -9 $$", killed(9), "", false, "").await;
-    check(
-        "printf 'a\\xff\\xfeb'",
-        exit(0),
-        "a\u{fffd}\u{fffd}b",
-        true,
-        "",
-    )
-    .await;
+    check("printf 'a\\xff\\xfeb'", exit(0), "a\u{fffd}\u{fffd}b", true, "").await;
     check("printf '\\xe2\\x82'", exit(0), "\u{fffd}", true, "").await;
-    check(
-        "printf '\\xe2'; true; printf '\\x82\\xac'",
-        exit(0),
-        "\u{20ac}",
-        false,
-        "",
-    )
-    .await;
+    check("printf '\\xe2'; true; printf '\\x82\\xac'", exit(0), "\u{20ac}", false, "").await;
     check("exec >&-; true", exit(0), "", false, "").await;
     check("exec 2>&-; echo x", exit(0), "x\n", false, "").await;
     check("cat", exit(0), "", false, "").await;
@@ -181,9 +145,7 @@ async fn a_process_is_given_its_place_its_environment_and_its_input() {
     };
     let process = start_within(spec, None).unwrap();
     let group = process.id();
-    let ended = process
-        .finish(&limits(PATIENT), &CancellationToken::new())
-        .await;
+    let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
     let place = bench.directory.path().canonicalize().unwrap();
     let nonce = &bench.nonce;
     let lines: Vec<_> = ended.text.lines().map(str::trim).collect();
@@ -197,14 +159,9 @@ async fn input_of_any_size_is_fed_and_need_not_be_read() {
     let bytes = vec![b'x'; 3 * 1024 * 1024];
     let check = async |bash: &str, expected: &str| {
         let bench = Bench::new();
-        let spec = Spec {
-            stdin: Input::Bytes(bytes.clone()),
-            ..bench.spec(bash)
-        };
+        let spec = Spec { stdin: Input::Bytes(bytes.clone()), ..bench.spec(bash) };
         let process = start(spec).unwrap();
-        let ended = process
-            .finish(&limits(PATIENT), &CancellationToken::new())
-            .await;
+        let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
         assert_eq!((ended.how, ended.text.trim()), (exit(0), expected));
     };
     check("wc -c", "3145728").await;
@@ -250,10 +207,7 @@ async fn a_process_may_clean_up_when_it_is_interrupted() {
 async fn the_signals_come_in_order_and_once_each() {
     let bash = "trap 'echo INT >&2' INT; trap 'echo TERM >&2; exit' TERM; mkfifo mute; \
                 exec 3<> mute; echo $$ > fifo; while :; do read -u 3; done";
-    let patience = Grace {
-        interrupt: Duration::from_millis(300),
-        ..PATIENT
-    };
+    let patience = Grace { interrupt: Duration::from_millis(300), ..PATIENT };
     let ended = cancelled(bash, patience).await;
     assert_eq!(ended.stderr, "INT\nTERM");
 }
@@ -291,11 +245,7 @@ async fn a_child_that_holds_stdout_does_not_hold_up_success() {
         "(trap '' INT TERM; sleep 600; sleep 600) & echo done",
     ] {
         let ended = finished(bash, limits(IMPATIENT)).await;
-        assert_eq!(
-            (ended.how, ended.text.as_str()),
-            (exit(0), "done\n"),
-            "{bash}"
-        );
+        assert_eq!((ended.how, ended.text.as_str()), (exit(0), "done\n"), "{bash}");
     }
 }
 
@@ -303,10 +253,7 @@ async fn a_child_that_holds_stdout_does_not_hold_up_success() {
 async fn a_child_that_ends_within_the_grace_is_heard() {
     let bash = "(read < fifo; echo later) & echo first; exec 3> fifo; exit 4";
     let ended = finished(bash, limits(PATIENT)).await;
-    assert_eq!(
-        (ended.how, ended.text.as_str()),
-        (exit(4), "first\nlater\n")
-    );
+    assert_eq!((ended.how, ended.text.as_str()), (exit(4), "first\nlater\n"));
 }
 
 #[tokio::test]
@@ -317,10 +264,7 @@ async fn cancelling_within_the_grace_keeps_the_exit() {
     let exited = bench.fifo();
     let process = bench.start("exec 3> fifo; sleep 600 3>&- & echo done");
     let entry = format!("/proc/{}", process.id());
-    let grace = Grace {
-        after_exit: LONG,
-        ..IMPATIENT
-    };
+    let grace = Grace { after_exit: LONG, ..IMPATIENT };
     let limits = limits(grace);
     let (ended, ()) = tokio::join!(process.finish(&limits, &cancel), async {
         exited.await.unwrap();
@@ -339,9 +283,7 @@ async fn a_daemon_that_lets_go_of_stdout_costs_no_time_and_lives_on() {
     for redirect in [">/dev/null 2>&1", ">/dev/null"] {
         let bench = Bench::new();
         let process = bench.start(&format!("sleep 600 {redirect} & echo oops >&2; echo done"));
-        let ended = process
-            .finish(&limits(PATIENT), &CancellationToken::new())
-            .await;
+        let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
         assert_eq!((ended.how, ended.text.as_str()), (exit(0), "done\n"));
         assert_eq!(ended.stderr, "oops");
         let found = leftovers::find(&bench.nonce);
@@ -354,10 +296,7 @@ async fn a_daemon_that_lets_go_of_stdout_costs_no_time_and_lives_on() {
 #[tokio::test]
 async fn a_flood_ends_the_tree() {
     for bash in ["yes", "yes & yes", "cat /dev/urandom"] {
-        let small = Limits {
-            output: 1024 * 1024,
-            ..limits(IMPATIENT)
-        };
+        let small = Limits { output: 1024 * 1024, ..limits(IMPATIENT) };
         let ended = finished(bash, small).await;
         assert_eq!(ended.how, How::TooLarge { limit: 1024 * 1024 });
         assert!(ended.text.len() <= 1024 * 1024 + 3 * 64 * 1024, "{bash}");
@@ -381,12 +320,7 @@ async fn memory_stays_bounded_whatever_is_printed() {
 fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    line.unwrap()
-        .split_whitespace()
-        .nth(1)
-        .unwrap()
-        .parse()
-        .unwrap()
+    line.unwrap().split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 #[tokio::test]
@@ -407,13 +341,7 @@ async fn each_clock_is_told_by_name() {
     check("exec >&- 2>&-; sleep 600", 60_000, 100, (Clock::Idle, 100)).await;
     let talking = "while :; do read -t 0.05 < <(sleep 1); echo x";
     check(&format!("{talking}; done"), 1200, 1000, (Clock::Wall, 1200)).await;
-    check(
-        &format!("{talking} >&2; done"),
-        1200,
-        1000,
-        (Clock::Wall, 1200),
-    )
-    .await;
+    check(&format!("{talking} >&2; done"), 1200, 1000, (Clock::Wall, 1200)).await;
 }
 
 #[tokio::test]
@@ -422,9 +350,7 @@ async fn a_process_that_is_dropped_takes_its_tree_along() {
     let fifo = bench.directory.path().join("fifo");
     let bash = "exec 3> fifo; setsid sleep 600 & echo ready >&3; sleep 600";
     let process = bench.start(bash);
-    let (ready, dead) = tokio::task::spawn_blocking(move || lines_and_end(&fifo))
-        .await
-        .unwrap();
+    let (ready, dead) = tokio::task::spawn_blocking(move || lines_and_end(&fifo)).await.unwrap();
     assert_eq!(ready, "ready");
     drop(process);
     assert_eq!(dead.await.unwrap(), "");
@@ -455,9 +381,7 @@ async fn a_process_of_a_nested_run_is_found_by_both_runs() {
     let pid = process.id();
     let found = |nonce: &Nonce| -> Vec<_> {
         let found = leftovers::find(nonce).into_iter();
-        found
-            .map(|left| (left.identity.pid, left.marker.to_string()))
-            .collect()
+        found.map(|left| (left.identity.pid, left.marker.to_string())).collect()
     };
     let by_inner = (pid, format!("{}/main.1.1.1", inner.nonce));
     let by_outer = (pid, format!("{}/main.7.1.1", outer.nonce));
@@ -466,9 +390,7 @@ async fn a_process_of_a_nested_run_is_found_by_both_runs() {
     assert_eq!(found(&"f00d".into()), []);
     let survivors = leftovers::end(&leftovers::find(&outer.nonce), &IMPATIENT).await;
     assert_eq!(survivors, []);
-    let ended = process
-        .finish(&limits(PATIENT), &CancellationToken::new())
-        .await;
+    let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
     assert_eq!(ended.how, killed(Signal::INT.as_raw()));
 }
 
@@ -481,24 +403,15 @@ async fn a_number_that_was_given_away_is_left_alone() {
     let mut found = leftovers::find(&bench.nonce);
     assert_eq!(found.len(), 1);
     let now = found[0].identity;
-    table::signal(
-        Identity {
-            start_time: now.start_time - 1,
-            ..now
-        },
-        Signal::KILL,
-    );
+    table::signal(Identity { start_time: now.start_time - 1, ..now }, Signal::KILL);
     let identities = || -> Vec<_> {
         let found = leftovers::find(&bench.nonce).into_iter();
         found.map(|leftover| leftover.identity).collect()
     };
     assert_eq!(identities(), [now]);
     found[0].identity.start_time -= 1;
-    found[0].marker = Marker::new(
-        &"f00d".into(),
-        &TurnId::try_from("main.1.1".to_owned()).unwrap(),
-        1,
-    );
+    found[0].marker =
+        Marker::new(&"f00d".into(), &TurnId::try_from("main.1.1".to_owned()).unwrap(), 1);
     assert_eq!(leftovers::end(&found, &IMPATIENT).await, []);
     assert_eq!(identities(), [now]);
     drop(process);
@@ -507,10 +420,7 @@ async fn a_number_that_was_given_away_is_left_alone() {
 #[tokio::test]
 async fn what_cannot_be_started_is_an_error() {
     let bench = Bench::new();
-    let missing = Spec {
-        program: "/no/such/program".into(),
-        ..bench.spec("")
-    };
+    let missing = Spec { program: "/no/such/program".into(), ..bench.spec("") };
     let kind = start(missing).unwrap_err().kind();
     assert_eq!(kind, io::ErrorKind::NotFound);
 }

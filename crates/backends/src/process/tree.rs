@@ -42,11 +42,7 @@ impl Tree {
     pub(super) fn of_group(group: i32, marker: Marker) -> Self {
         let session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
         Self {
-            group: Some(Group {
-                id: group,
-                session,
-                leader: Leader::Unreaped,
-            }),
+            group: Some(Group { id: group, session, leader: Leader::Unreaped }),
             markers: BTreeSet::from([marker]),
             known: BTreeSet::new(),
         }
@@ -54,11 +50,7 @@ impl Tree {
 
     /// The tree of processes that were found.
     pub(super) fn of_found(known: BTreeSet<Identity>, markers: BTreeSet<Marker>) -> Self {
-        Self {
-            group: None,
-            markers,
-            known,
-        }
+        Self { group: None, markers, known }
     }
 
     /// From now on the number of the leader may be given away.
@@ -157,8 +149,6 @@ impl Tree {
         let in_group = |group: Group| entry.group == group.id && entry.session == group.session;
         self.known.contains(&entry.identity)
             || self.group.is_some_and(in_group)
-            || table::markers(entry.identity)
-                .iter()
-                .any(|marker| self.markers.contains(marker))
+            || table::markers(entry.identity).iter().any(|marker| self.markers.contains(marker))
     }
 }

@@ -55,20 +55,13 @@ fn spoken(text: &str) -> Told {
 }
 
 fn failed(status: &str, stderr: &str) -> Told {
-    Told::Failed(TurnFailure::Script {
-        status: status.into(),
-        stderr: stderr.into(),
-    })
+    Told::Failed(TurnFailure::Script { status: status.into(), stderr: stderr.into() })
 }
 
 #[tokio::test]
 async fn a_script_is_run_by_bash_or_by_its_own_interpreter() {
     let check = async |text: &str, mode, expected: &str| {
-        assert_eq!(
-            told_by(text, mode, IMPATIENT).await,
-            spoken(expected),
-            "{text}"
-        );
+        assert_eq!(told_by(text, mode, IMPATIENT).await, spoken(expected), "{text}");
     };
     check("echo ${BASH_VERSION:+bash}", PLAIN, "bash\n").await;
     check("#!/bin/cat\necho x", PLAIN, "x\n").await;
@@ -82,10 +75,7 @@ async fn a_script_is_run_by_bash_or_by_its_own_interpreter() {
 #[tokio::test]
 async fn a_script_works_in_the_directory_of_its_agent() {
     let (directory, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let script = Script {
-        cwd: elsewhere.path().to_owned(),
-        ..script(&directory, "pwd -P", PLAIN)
-    };
+    let script = Script { cwd: elsewhere.path().to_owned(), ..script(&directory, "pwd -P", PLAIN) };
     let expected = elsewhere.path().canonicalize().unwrap();
     let told = run(script, &IMPATIENT, &CancellationToken::new()).await;
     assert_eq!(told, spoken(&format!("{}\n", expected.display())));
@@ -116,29 +106,12 @@ async fn a_bad_end_is_told_with_the_end_of_stderr() {
 
 #[tokio::test]
 async fn a_clock_that_runs_out_is_a_timeout() {
-    let timeout = |clock| {
-        Told::Failed(TurnFailure::Timeout {
-            clock,
-            after: Span(100),
-        })
-    };
+    let timeout = |clock| Told::Failed(TurnFailure::Timeout { clock, after: Span(100) });
     let after = Some(Duration::from_millis(100));
-    let idle = Limits {
-        idle: after,
-        ..IMPATIENT
-    };
-    let wall = Limits {
-        wall: after,
-        ..IMPATIENT
-    };
-    assert_eq!(
-        told_by("sleep 600", PLAIN, idle).await,
-        timeout(Clock::Idle)
-    );
-    assert_eq!(
-        told_by("sleep 600", PLAIN, wall).await,
-        timeout(Clock::Wall)
-    );
+    let idle = Limits { idle: after, ..IMPATIENT };
+    let wall = Limits { wall: after, ..IMPATIENT };
+    assert_eq!(told_by("sleep 600", PLAIN, idle).await, timeout(Clock::Idle));
+    assert_eq!(told_by("sleep 600", PLAIN, wall).await, timeout(Clock::Wall));
 }
 
 #[tokio::test]
@@ -161,35 +134,23 @@ async fn what_cannot_be_started_says_why() {
     };
     let good = script(&directory, "#!/no/such/interpreter\n", EXECUTABLE);
     check(
-        Script {
-            cwd: directory.path().join("gone"),
-            ..good.clone()
-        },
+        Script { cwd: directory.path().join("gone"), ..good.clone() },
         "the working directory HERE/gone does not exist",
     )
     .await;
     check(
-        Script {
-            path: directory.path().join("GONE.sh"),
-            ..good.clone()
-        },
+        Script { path: directory.path().join("GONE.sh"), ..good.clone() },
         "cannot read the script HERE/GONE.sh: No such file or directory (os error 2)",
     )
     .await;
     check(
-        Script {
-            path: directory.path().join("STATE.bat"),
-            ..good.clone()
-        },
+        Script { path: directory.path().join("STATE.bat"), ..good.clone() },
         "HERE/STATE.bat cannot run on this platform",
     )
     .await;
     let huge = vec![("RAYMOND_RESULT".into(), "x".repeat(200 * 1024))];
     check(
-        Script {
-            environment: huge,
-            ..good.clone()
-        },
+        Script { environment: huge, ..good.clone() },
         "cannot run HERE/STATE.sh: Argument list too long (os error 7) (its environment is too \
          large)",
     )
@@ -214,11 +175,6 @@ fn variables_of_a_surrounding_script_are_not_handed_on() {
         "RAYMOND_VISIT",
     ];
     let found = foreign(names.into_iter().map(OsString::from));
-    let expected = [
-        "RAYMOND_RESULT",
-        "RAYMOND_ATTR_ITEM",
-        "RAYMOND_VAR_X",
-        "RAYMOND_VISIT",
-    ];
+    let expected = ["RAYMOND_RESULT", "RAYMOND_ATTR_ITEM", "RAYMOND_VAR_X", "RAYMOND_VISIT"];
     assert_eq!(found, expected);
 }

@@ -27,12 +27,8 @@ pub(super) struct Reader<'a> {
 pub(super) struct Noted;
 
 pub(super) fn replies(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>> {
-    let mut reader = Reader {
-        file,
-        text,
-        mistakes: Vec::new(),
-        cost: Cost::Reported(Micros::ZERO),
-    };
+    let mut reader =
+        Reader { file, text, mistakes: Vec::new(), cost: Cost::Reported(Micros::ZERO) };
     let root = yaml::read(text).map_err(|mistake| vec![mistake.in_file(file)])?;
     let found = reader.root(root);
     if reader.mistakes.is_empty() {
@@ -51,9 +47,7 @@ impl Reader<'_> {
         span: Range<usize>,
         message: String,
     ) -> Noted {
-        let mistake = Diagnostic::error(code, message)
-            .in_file(self.file)
-            .at(self.text, span);
+        let mistake = Diagnostic::error(code, message).in_file(self.file).at(self.text, span);
         self.mistakes.push(mistake);
         Noted
     }
@@ -97,15 +91,12 @@ impl Reader<'_> {
     }
 
     fn root(&mut self, root: Node) -> Replies {
-        let mut replies = Replies {
-            file: self.file.to_owned(),
-            states: Section::new(),
-            agents: BTreeMap::new(),
-        };
+        let mut replies =
+            Replies { file: self.file.to_owned(), states: Section::new(), agents: BTreeMap::new() };
         let (reserved, states): (Vec<_>, Vec<_>) = match root.value {
-            Value::Map(entries) => entries
-                .into_iter()
-                .partition(|(key, _)| is_reserved(&key.value)),
+            Value::Map(entries) => {
+                entries.into_iter().partition(|(key, _)| is_reserved(&key.value))
+            }
             Value::Null => return replies,
             Value::Bool(_)
             | Value::Whole(_)
@@ -116,9 +107,8 @@ impl Reader<'_> {
                 return replies;
             }
         };
-        let (defaults, agents): (Vec<_>, Vec<_>) = reserved
-            .into_iter()
-            .partition(|(key, _)| key.value == Value::Text("defaults".into()));
+        let (defaults, agents): (Vec<_>, Vec<_>) =
+            reserved.into_iter().partition(|(key, _)| key.value == Value::Text("defaults".into()));
         for (_, node) in defaults {
             self.defaults(node);
         }
@@ -215,14 +205,7 @@ impl Reader<'_> {
             Value::Map(entries) if entries.iter().any(|(key, _)| is_number(&key.value)) => {
                 Ok(self.by_number(entries, what, one))
             }
-            value => one(
-                self,
-                Node {
-                    value,
-                    span: node.span,
-                },
-            )
-            .map(Numbered::Every),
+            value => one(self, Node { value, span: node.span }).map(Numbered::Every),
         }
     }
 

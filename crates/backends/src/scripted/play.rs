@@ -7,26 +7,15 @@ use super::parse::{Noted, Reader};
 use super::replies::{Act, Attempts, Fail, Play, Reset};
 use super::yaml::{Node, Value};
 
-const KEYS: [&str; 10] = [
-    "text", "messages", "fail", "hang", "capped", "cost", "delay", "denied", "expect", "attempts",
-];
+const KEYS: [&str; 10] =
+    ["text", "messages", "fail", "hang", "capped", "cost", "delay", "denied", "expect", "attempts"];
 const FAIL_KEYS: [&str; 4] = ["kind", "message", "for", "until"];
-const KINDS: [&str; 6] = [
-    "transient",
-    "timeout",
-    "quota",
-    "auth",
-    "task",
-    "lost_session",
-];
+const KINDS: [&str; 6] = ["transient", "timeout", "quota", "auth", "task", "lost_session"];
 
 /// What is played at each attempt at a turn.
 pub(super) fn attempts(reader: &mut Reader<'_>, node: Node) -> Result<Attempts, Noted> {
     let is_attempts = |entries: &[(Node, Node)]| matches!(entries, [(key, _)] if key.value == Value::Text("attempts".into()));
-    let single = |last| Attempts {
-        earlier: Vec::new(),
-        last,
-    };
+    let single = |last| Attempts { earlier: Vec::new(), last };
     match node.value {
         Value::Map(mut entries) if is_attempts(&entries) => {
             let (_, list) = entries.remove(0);
@@ -46,10 +35,7 @@ fn several(reader: &mut Reader<'_>, list: Node) -> Result<Attempts, Noted> {
     let plays: Vec<_> = items.into_iter().map(|item| play(reader, item)).collect();
     let mut plays = plays.into_iter().collect::<Result<Vec<_>, _>>()?;
     match plays.pop() {
-        Some(last) => Ok(Attempts {
-            earlier: plays,
-            last,
-        }),
+        Some(last) => Ok(Attempts { earlier: plays, last }),
         None => Err(reader.wrong("empty", list.span, "an empty list has no attempt".into())),
     }
 }
@@ -60,11 +46,7 @@ fn play(reader: &mut Reader<'_>, node: Node) -> Result<Play, Noted> {
             expect: Vec::new(),
             delay: None,
             cost: reader.cost,
-            act: Act::Say {
-                earlier: Vec::new(),
-                last,
-                denied: Vec::new(),
-            },
+            act: Act::Say { earlier: Vec::new(), last, denied: Vec::new() },
         }),
         Value::Map(entries) => Draft::read(reader, entries).finish(reader, node.span),
         Value::Null | Value::Bool(_) | Value::Whole(_) | Value::Number(_) | Value::List(_) => {
@@ -113,11 +95,7 @@ impl Draft {
 
     fn say(&mut self, earlier: Vec<String>, last: String) {
         let denied = Vec::new();
-        self.acts.push(Act::Say {
-            earlier,
-            last,
-            denied,
-        });
+        self.acts.push(Act::Say { earlier, last, denied });
     }
 
     fn finish(
@@ -192,8 +170,7 @@ fn only_true(reader: &mut Reader<'_>, node: &Node) -> Result<(), Noted> {
 fn span(reader: &mut Reader<'_>, node: Node) -> Result<Span, Noted> {
     let place = node.span.clone();
     let text = text(reader, node)?;
-    text.parse()
-        .map_err(|error| reader.wrong("bad-duration", place, format!("{error}")))
+    text.parse().map_err(|error| reader.wrong("bad-duration", place, format!("{error}")))
 }
 
 /// Dollars as a number or a text, or `unknown`.
@@ -218,10 +195,7 @@ fn fail(reader: &mut Reader<'_>, node: Node) -> Result<Fail, Noted> {
     let entries = match node.value {
         Value::Map(entries) => entries,
         Value::Text(_) => {
-            let kind = Node {
-                value: Value::Text("kind".into()),
-                span: node.span.clone(),
-            };
+            let kind = Node { value: Value::Text("kind".into()), span: node.span.clone() };
             vec![(kind, node.clone())]
         }
         Value::Null | Value::Bool(_) | Value::Whole(_) | Value::Number(_) | Value::List(_) => {
@@ -266,10 +240,10 @@ fn time(reader: &mut Reader<'_>, node: Node) -> Result<Timestamp, Noted> {
     let place = node.span.clone();
     let text = text(reader, node)?;
     let time = text.parse::<jiff::Timestamp>().ok();
-    time.and_then(|time| u64::try_from(time.as_millisecond()).ok())
-        .map(Timestamp)
-        .ok_or_else(|| {
+    time.and_then(|time| u64::try_from(time.as_millisecond()).ok()).map(Timestamp).ok_or_else(
+        || {
             let message = format!("{text:?} is not a time such as 2026-01-31T09:00:00Z");
             reader.wrong("bad-time", place, message)
-        })
+        },
+    )
 }

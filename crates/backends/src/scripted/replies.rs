@@ -41,10 +41,7 @@ pub(super) enum Numbered<T> {
     /// The same for every number.
     Every(T),
     /// One for each number, and perhaps one for all others.
-    Each {
-        numbers: BTreeMap<u32, T>,
-        others: Option<T>,
-    },
+    Each { numbers: BTreeMap<u32, T>, others: Option<T> },
 }
 
 /// What is played at each attempt; the last one also at all further attempts.
@@ -125,15 +122,9 @@ impl Replies {
             .map(|(name, entry)| {
                 let message = format!("no state is called {name:?}");
                 let warning = Diagnostic::warning("unknown-state", message).in_file(&*self.file);
-                let known = states
-                    .iter()
-                    .flat_map(|state| [state.stem(), state.as_str()]);
+                let known = states.iter().flat_map(|state| [state.stem(), state.as_str()]);
                 let hint = nearest(name, known).map(|near| format!("did you mean {near:?}?"));
-                Diagnostic {
-                    place: Some(entry.place.clone()),
-                    hint,
-                    ..warning
-                }
+                Diagnostic { place: Some(entry.place.clone()), hint, ..warning }
             })
             .collect()
     }

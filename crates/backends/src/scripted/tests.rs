@@ -10,11 +10,7 @@ use crate::conformance::{self, Bench, Situation};
 fn request(agent: &str, state: &str, visit: u32, turn: u32) -> Request {
     Request {
         nonce: "c0ffee".into(),
-        turn: TurnId {
-            agent: agent.into(),
-            visit: 40 + visit,
-            turn,
-        },
+        turn: TurnId { agent: agent.into(), visit: 40 + visit, turn },
         attempt: 1,
         state: state.into(),
         count: visit,
@@ -102,10 +98,7 @@ agents:
 async fn attempts_differ_and_the_last_one_stays() {
     let client = client("A: { attempts: [{ fail: transient }, { capped: true, cost: 1 }, done] }");
     let check = async |attempt, expected: Answer| {
-        let request = Request {
-            attempt,
-            ..request("main", "A.md", 1, 1)
-        };
+        let request = Request { attempt, ..request("main", "A.md", 1, 1) };
         assert_eq!(ask(&client, request).await, expected, "{attempt}");
     };
     let why = "scripted transient failure".to_owned();
@@ -130,36 +123,20 @@ async fn a_reply_says_what_it_says() {
     check("plain", replied("plain", 10_000)).await;
     check("{ text: x, cost: $2.50 }", replied("x", 2_500_000)).await;
     check("{ text: x, cost: 3 }", replied("x", 3_000_000)).await;
-    check(
-        "{ messages: [one, two], delay: 1ms }",
-        replied("two", 10_000),
-    )
-    .await;
+    check("{ messages: [one, two], delay: 1ms }", replied("two", 10_000)).await;
     check("{ text: x, expect: [diff, Look] }", replied("x", 10_000)).await;
     let unpriced = Reply::new("x", Cost::Unknown);
-    check(
-        "{ text: x, cost: unknown }",
-        Answer::Replied(Box::new(unpriced)),
-    )
-    .await;
+    check("{ text: x, cost: unknown }", Answer::Replied(Box::new(unpriced))).await;
     let denied = Reply {
         denied: vec!["Bash(ls)".into(), "Edit".into()],
         ..Reply::new("x", Cost::Reported(Micros(10_000)))
     };
-    check(
-        "{ text: x, denied: [Bash(ls), Edit] }",
-        Answer::Replied(Box::new(denied)),
-    )
-    .await;
+    check("{ text: x, denied: [Bash(ls), Edit] }", Answer::Replied(Box::new(denied))).await;
     let key = "main / A.md / visit 1 / turn 1";
     let why = format!("{key} expects \"patch\" in the prompt, which is \"Look at the diff.\"");
     check("{ text: x, expect: patch }", task(&why, 10_000)).await;
     let why = "broken".to_owned();
-    fails(
-        "{ fail: { kind: task, message: broken } }",
-        TurnFailure::Task { why },
-    )
-    .await;
+    fails("{ fail: { kind: task, message: broken } }", TurnFailure::Task { why }).await;
     let why = "scripted auth failure".to_owned();
     fails("{ fail: auth }", TurnFailure::Auth { why }).await;
     let (why, until) = ("scripted quota failure".to_owned(), None);
@@ -180,10 +157,9 @@ async fn a_quota_may_be_lifted_after_a_while() {
     let found = ask(&client, request("main", "A.md", 1, 1)).await;
     let after = until(Reset::After(Span::minutes(60)));
     match found {
-        Answer::Failed {
-            failure: TurnFailure::Quota { until, .. },
-            ..
-        } => assert!((before..=after).contains(&until)),
+        Answer::Failed { failure: TurnFailure::Quota { until, .. }, .. } => {
+            assert!((before..=after).contains(&until))
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -191,27 +167,16 @@ async fn a_quota_may_be_lifted_after_a_while() {
 #[tokio::test]
 async fn a_session_is_lost_only_where_one_is_needed() {
     let client = client("A: { fail: lost_session }");
-    let lost = |session: &str| TurnFailure::LostSession {
-        session: session.into(),
-    };
+    let lost = |session: &str| TurnFailure::LostSession { session: session.into() };
     let check = async |plan: SessionPlan, session: &str| {
-        let request = Request {
-            plan,
-            ..request("main", "A.md", 1, 1)
-        };
+        let request = Request { plan, ..request("main", "A.md", 1, 1) };
         let expected = failed(lost(session), Cost::Reported(Micros::ZERO));
         assert_eq!(ask(&client, request).await, expected);
     };
-    let branch = SessionPlan::Branch {
-        from: "caller".into(),
-        to: "new".into(),
-    };
+    let branch = SessionPlan::Branch { from: "caller".into(), to: "new".into() };
     check(SessionPlan::Resume("own".into()), "own").await;
     check(branch.clone(), "caller").await;
-    let continued = SessionPlan::Continue {
-        session: "new".into(),
-        or_else: Box::new(branch),
-    };
+    let continued = SessionPlan::Continue { session: "new".into(), or_else: Box::new(branch) };
     check(continued, "caller").await;
 }
 
@@ -260,23 +225,14 @@ fn every_mistake_is_told_with_its_place() {
     );
     mistaken("A: []", &["r.yaml:1:4: error: an empty list has no visit"]);
     mistaken("A: [[]]", &["r.yaml:1:5: error: an empty list has no turn"]);
-    mistaken(
-        "A:",
-        &["r.yaml:1:2: error: expected a reply: text or a mapping, found nothing"],
-    );
-    mistaken(
-        "A: { attempts: [] }",
-        &["r.yaml:1:16: error: an empty list has no attempt"],
-    );
+    mistaken("A:", &["r.yaml:1:2: error: expected a reply: text or a mapping, found nothing"]);
+    mistaken("A: { attempts: [] }", &["r.yaml:1:16: error: an empty list has no attempt"]);
 }
 
 #[test]
 fn keys_that_do_not_go_together_are_told() {
     let one = "error: a reply has exactly one of text, messages, fail, hang and capped";
-    mistaken(
-        "A: { text: x, hang: true }",
-        &[&format!("r.yaml:1:4: {one}")],
-    );
+    mistaken("A: { text: x, hang: true }", &[&format!("r.yaml:1:4: {one}")]);
     mistaken("A: { cost: 1 }", &[&format!("r.yaml:1:4: {one}")]);
     mistaken(
         "A: { fail: task, denied: [x] }",
@@ -297,10 +253,7 @@ fn keys_that_do_not_go_together_are_told() {
 
 #[test]
 fn values_that_mean_nothing_are_told() {
-    mistaken(
-        "A: x\nA.md: y",
-        &["r.yaml:2:1: error: \"A\" and \"A.md\" name the same state"],
-    );
+    mistaken("A: x\nA.md: y", &["r.yaml:2:1: error: \"A\" and \"A.md\" name the same state"]);
     mistaken(
         "A: { fail: qota }",
         &["r.yaml:1:12: error: unknown kind \"qota\"; did you mean \"quota\"?"],
@@ -331,13 +284,7 @@ fn values_that_mean_nothing_are_told() {
 fn a_file_is_named_in_what_is_said_about_it() {
     let mut file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
     file.write_all(b"START: [a").unwrap();
-    let name = file
-        .path()
-        .file_name()
-        .unwrap()
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let name = file.path().file_name().unwrap().to_str().unwrap().to_owned();
     let mistakes = Replies::load(file.path()).unwrap_err();
     assert_eq!(mistakes[0].file.as_deref(), Some(&*name));
     let gone = Replies::load("/no/such/replies.yaml".as_ref()).unwrap_err();
@@ -401,10 +348,7 @@ impl<B: Backend> Bench for OnBench<B> {
 
 #[tokio::test]
 async fn it_passes_the_suite_of_every_backend() {
-    assert_eq!(
-        conformance::violations(&OnBench(client(SITUATIONS))).await,
-        []
-    );
+    assert_eq!(conformance::violations(&OnBench(client(SITUATIONS))).await, []);
 }
 
 /// Breaks every rule that can be broken without hanging.

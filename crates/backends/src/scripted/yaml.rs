@@ -45,9 +45,7 @@ pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
     options.with_snippet = false;
     options.strict_booleans = true;
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let span = error
-            .location()
-            .map_or(0..0, |location| span(text, location));
+        let span = error.location().map_or(0..0, |location| span(text, location));
         let message = error.to_string();
         // The place stands before the message already, and options are no advice to authors.
         let message = message.split(" at line ").next().unwrap_or_default();
@@ -81,10 +79,7 @@ fn bytes(location: Location) -> Range<usize> {
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Value>::deserialize(deserializer)?;
-        Ok(Self {
-            span: bytes(spanned.defined),
-            value: spanned.value,
-        })
+        Ok(Self { span: bytes(spanned.defined), value: spanned.value })
     }
 }
 
@@ -160,10 +155,7 @@ mod tests {
         };
         let (key, value) = &entries[0];
         assert_eq!((&key.value, key.span.start), (&Value::Text("A".into()), 0));
-        assert_eq!(
-            (&value.value, value.span.start),
-            (&Value::Text("x".into()), 3)
-        );
+        assert_eq!((&value.value, value.span.start), (&Value::Text("x".into()), 3));
         let Value::List(items) = &entries[1].1.value else {
             panic!("no list");
         };
@@ -173,10 +165,8 @@ mod tests {
             panic!("no mapping");
         };
         let found: Vec<_> = inner.iter().map(|(k, v)| (&k.value, &v.value)).collect();
-        let expected = [
-            (&Value::Whole(1), &Value::Number(0.5)),
-            (&Value::Text("2".into()), &Value::Null),
-        ];
+        let expected =
+            [(&Value::Whole(1), &Value::Number(0.5)), (&Value::Text("2".into()), &Value::Null)];
         assert_eq!(found, expected);
         assert_eq!(&text[inner[1].0.span.start..][..3], "'2'");
         assert_eq!(items[2].value, Value::Bool(true));
@@ -188,10 +178,7 @@ mod tests {
             let found = read(text).unwrap_err().in_file("r.yaml").to_string();
             assert_eq!(found, expected);
         };
-        check(
-            "A: [1\nB: 2",
-            "r.yaml:2:2: error: illegal placement of ':' indicator",
-        );
+        check("A: [1\nB: 2", "r.yaml:2:2: error: illegal placement of ':' indicator");
         check("A: 1\nA: 2", "r.yaml:2:1: error: duplicate mapping key: A");
         check("A: 'x", "r.yaml:1:4: error: unclosed quote");
     }

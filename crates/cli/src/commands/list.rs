@@ -12,9 +12,9 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
     let project = runs::project()?;
     let looks = runs::all(&project)?;
     if flags.json {
-        let runs = looks.iter().map(|(look, status)| {
-            json::run(&look.head.run, &look.head.ledger, *status)
-        });
+        let runs = looks
+            .iter()
+            .map(|(look, status)| json::run(&look.head.run, &look.head.ledger, *status));
         print_json(&serde_json::Value::Array(runs.collect()))?;
         return Ok(0);
     }

@@ -224,11 +224,9 @@ fn describe(run: &Run, changes: &Changes) -> String {
         run.agents.values().any(|agent| agent.visits.contains_key(name))
     };
     let mut parts = Vec::new();
-    for (word, names) in [
-        ("edited", &changes.changed),
-        ("added", &changes.added),
-        ("removed", &changes.removed),
-    ] {
+    for (word, names) in
+        [("edited", &changes.changed), ("added", &changes.added), ("removed", &changes.removed)]
+    {
         for name in names {
             let seen = if visited(name) { ", already visited" } else { "" };
             parts.push(format!("{name} ({word}{seen})"));

@@ -41,13 +41,7 @@ pub struct Route {
 impl Allowance {
     /// Without a policy: the six tags, and every state.
     pub fn everything(states: Vec<String>) -> Self {
-        let any = |tag| Choice {
-            tag,
-            routes: Routes::Any,
-        };
-        Self {
-            choices: TagName::ALL.map(any).to_vec(),
-            states,
-        }
+        let any = |tag| Choice { tag, routes: Routes::Any };
+        Self { choices: TagName::ALL.map(any).to_vec(), states }
     }
 }

@@ -78,11 +78,7 @@ impl fmt::Display for Fault {
             },
             Self::Unresolved { tag, why, .. } => write!(f, "<{tag}>: {why}"),
             Self::NextDiffers { states } => {
-                write!(
-                    f,
-                    "forks go on at different states: {}",
-                    listed(states, SHOWN_NAMES, ", ")
-                )
+                write!(f, "forks go on at different states: {}", listed(states, SHOWN_NAMES, ", "))
             }
             Self::NoDirectory { tag, cd } => {
                 write!(f, "<{tag}>: no directory {:?}", excerpt(cd, SHOWN))
@@ -90,14 +86,9 @@ impl fmt::Display for Fault {
             Self::Forbidden { tag, target: None } => {
                 write!(f, "<{tag}> is not allowed here")
             }
-            Self::Forbidden {
-                tag,
-                target: Some(target),
-            } => write!(
-                f,
-                "<{tag}> to {:?} is not allowed here",
-                excerpt(target, SHOWN)
-            ),
+            Self::Forbidden { tag, target: Some(target) } => {
+                write!(f, "<{tag}> to {:?} is not allowed here", excerpt(target, SHOWN))
+            }
             Self::Denied { tools } => {
                 write!(f, "tools denied: {}", listed(tools, SHOWN_NAMES, ", "))
             }
@@ -107,11 +98,7 @@ impl fmt::Display for Fault {
 
 /// `goto, result, …`: the first few of `count` tags.
 pub(super) fn names(tags: &[TagName], count: usize) -> String {
-    let shown: Vec<&str> = tags
-        .iter()
-        .take(SHOWN_NAMES)
-        .map(|tag| tag.as_str())
-        .collect();
+    let shown: Vec<&str> = tags.iter().take(SHOWN_NAMES).map(|tag| tag.as_str()).collect();
     let more = if count > shown.len() { ", …" } else { "" };
     shown.join(", ") + more
 }
@@ -127,16 +114,11 @@ mod tests {
 
     #[test]
     fn a_fault_is_one_short_line() {
-        let malformed = Malformed {
-            tag: TagName::Call,
-            why: "attribute `return` is missing".to_owned(),
-        };
+        let malformed =
+            Malformed { tag: TagName::Call, why: "attribute `return` is missing".to_owned() };
         check(&Fault::NoTag, "no tag");
         check(
-            &Fault::SeveralTags {
-                tags: vec![TagName::Goto; 7],
-                count: 9,
-            },
+            &Fault::SeveralTags { tags: vec![TagName::Goto; 7], count: 9 },
             "9 tags where one is due: goto, goto, goto, goto, goto, goto, …",
         );
         check(
@@ -157,16 +139,11 @@ mod tests {
             "<goto>: there is no state \"X\"",
         );
         check(
-            &Fault::NextDiffers {
-                states: vec!["A.md".to_owned(), "B.md".to_owned()],
-            },
+            &Fault::NextDiffers { states: vec!["A.md".to_owned(), "B.md".to_owned()] },
             "forks go on at different states: A.md, B.md",
         );
         check(
-            &Fault::NoDirectory {
-                tag: TagName::Reset,
-                cd: "../x".to_owned(),
-            },
+            &Fault::NoDirectory { tag: TagName::Reset, cd: "../x".to_owned() },
             "<reset>: no directory \"../x\"",
         );
         let forbidden = |target: Option<&str>| Fault::Forbidden {
@@ -176,9 +153,7 @@ mod tests {
         check(&forbidden(None), "<fork> is not allowed here");
         check(&forbidden(Some("A")), "<fork> to \"A\" is not allowed here");
         check(
-            &Fault::Denied {
-                tools: vec!["Bash(cargo test)".to_owned(), "WebFetch".to_owned()],
-            },
+            &Fault::Denied { tools: vec!["Bash(cargo test)".to_owned(), "WebFetch".to_owned()] },
             "tools denied: Bash(cargo test), WebFetch",
         );
     }

@@ -127,10 +127,10 @@ impl<'a> Collected<'a> {
         store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>,
     ) -> Result<Reading, E> {
         let tags = self.tags.into_iter().map(|(_, draft)| draft.keep(store));
-        let malformed = self.malformed.into_iter().map(|(_, tag, flaw)| Malformed {
-            tag,
-            why: flaw.to_string(),
-        });
+        let malformed = self
+            .malformed
+            .into_iter()
+            .map(|(_, tag, flaw)| Malformed { tag, why: flaw.to_string() });
         let unknown = self.unknown.into_iter();
         Ok(Reading {
             tags: tags.collect::<Result<_, E>>()?,
@@ -179,10 +179,7 @@ mod tests {
     }
 
     fn goto(target: &str) -> Tag {
-        Tag::Goto {
-            target: target.to_owned(),
-            input: None,
-        }
+        Tag::Goto { target: target.to_owned(), input: None }
     }
 
     fn fork(target: &str, next: Option<&str>) -> Tag {
@@ -234,14 +231,9 @@ mod tests {
                 input,
                 attributes: BTreeMap::from([("item".to_owned(), Value::from("x"))]),
             },
-            Tag::Result {
-                payload: Value::from(" ok "),
-            },
+            Tag::Result { payload: Value::from(" ok ") },
         ];
-        let expected = Reading {
-            tags,
-            ..Reading::default()
-        };
+        let expected = Reading { tags, ..Reading::default() };
         check(text, &expected);
     }
 
@@ -254,10 +246,7 @@ mod tests {
             unknown_attributes: vec![(TagName::Goto, "cd".to_owned())],
             ..Reading::default()
         };
-        check(
-            "<call>B</call> <goto cd='x'>A</goto> and `<goto>C</goto>`",
-            &expected,
-        );
+        check("<call>B</call> <goto cd='x'>A</goto> and `<goto>C</goto>`", &expected);
     }
 
     #[test]
@@ -276,10 +265,7 @@ mod tests {
         check(forks, &none);
         let malformed_goto = read(&format!("{forks}<goto></goto>"));
         assert_eq!(malformed_goto.tags, none.tags);
-        let two = Reading {
-            tags: vec![fork("B", Some("N")), goto("N"), goto("N")],
-            ..none
-        };
+        let two = Reading { tags: vec![fork("B", Some("N")), goto("N"), goto("N")], ..none };
         check(&format!("{forks}<goto>N</goto><goto>N</goto>"), &two);
     }
 
@@ -298,10 +284,8 @@ mod tests {
     fn large_texts_are_stored() {
         let small = "s".repeat(INLINE_MAX);
         let large = "l".repeat(INLINE_MAX + 1);
-        let blob = Value::Blob(BlobRef {
-            hash: Hash::of(large.as_bytes()),
-            length: large.len() as u64,
-        });
+        let blob =
+            Value::Blob(BlobRef { hash: Hash::of(large.as_bytes()), length: large.len() as u64 });
         let mut stored = Vec::new();
         let mut store = |bytes: &[u8]| {
             stored.push(bytes.len());
@@ -313,10 +297,7 @@ mod tests {
         );
         let Ok(reading) = Reading::of(&text, Source::Script, &mut store);
         let expected = vec![
-            Tag::Goto {
-                target: "A".to_owned(),
-                input: Some(blob.clone()),
-            },
+            Tag::Goto { target: "A".to_owned(), input: Some(blob.clone()) },
             Tag::Fork {
                 target: "B".to_owned(),
                 next: Some("N".to_owned()),

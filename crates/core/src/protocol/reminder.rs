@@ -48,10 +48,7 @@ fn complaint(fault: &Fault) -> String {
         Fault::Forbidden { tag, target: None } => {
             format!("The <{tag}> tag of your message is not allowed here.")
         }
-        Fault::Forbidden {
-            tag,
-            target: Some(target),
-        } => format!(
+        Fault::Forbidden { tag, target: Some(target) } => format!(
             "The <{tag}> tag of your message, with the state {:?}, is not allowed here.",
             excerpt(target, SHOWN)
         ),
@@ -64,10 +61,7 @@ fn complaint(fault: &Fault) -> String {
 
 fn malformed(tags: &[Malformed]) -> String {
     if let [only] = tags {
-        return format!(
-            "The <{}> tag of your message cannot be read: {}.",
-            only.tag, only.why
-        );
+        return format!("The <{}> tag of your message cannot be read: {}.", only.tag, only.why);
     }
     let mut lines = vec!["The tags of your message cannot be read:".to_owned()];
     let shown = tags.iter().take(MOST_EXPLAINED);
@@ -121,32 +115,19 @@ fn legend(routes: &[(TagName, &Route)], states: &[String]) -> Option<String> {
         used.then_some(word)
     };
     let words = [
-        free("STATE", |tag, route| {
-            tag != TagName::Result && route.target.is_none()
-        }),
+        free("STATE", |tag, route| tag != TagName::Result && route.target.is_none()),
         free("RETURN", |tag, route| {
             matches!(tag, TagName::Call | TagName::Function) && route.then.is_none()
         }),
-        free("NEXT", |tag, route| {
-            tag == TagName::Fork && route.then.is_none()
-        }),
+        free("NEXT", |tag, route| tag == TagName::Fork && route.then.is_none()),
     ];
     let words: Vec<&str> = words.into_iter().flatten().collect();
     let any = !words.is_empty() && !states.is_empty();
-    any.then(|| {
-        format!(
-            "{}: one of {}",
-            words.join(", "),
-            listed(states, MOST_LISTED, ", ")
-        )
-    })
+    any.then(|| format!("{}: one of {}", words.join(", "), listed(states, MOST_LISTED, ", ")))
 }
 
 fn routes(choice: &Choice) -> impl Iterator<Item = (TagName, &Route)> {
-    const ANY: &[Route] = &[Route {
-        target: None,
-        then: None,
-    }];
+    const ANY: &[Route] = &[Route { target: None, then: None }];
     let routes = match (choice.tag, &choice.routes) {
         (TagName::Result, _) | (_, Routes::Any) => ANY,
         (_, Routes::Only(routes)) => routes,

@@ -76,8 +76,8 @@ impl<'w> Hands<'w> {
                 (turn, attempt)
             }
             Effect::Script(effect) => {
-                let Some(subject) = agent(&effect.turn)
-                    .and_then(|agent| Subject::new(definition, agent, None))
+                let Some(subject) =
+                    agent(&effect.turn).and_then(|agent| Subject::new(definition, agent, None))
                 else {
                     return;
                 };

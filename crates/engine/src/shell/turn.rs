@@ -38,7 +38,11 @@ pub(crate) struct Subject {
 
 impl Subject {
     /// The subject of a turn of `agent`. What is allowed is only looked up for reminders.
-    pub(crate) fn new(definition: &Definition, agent: &Agent, prompt: Option<&Prompt>) -> Option<Self> {
+    pub(crate) fn new(
+        definition: &Definition,
+        agent: &Agent,
+        prompt: Option<&Prompt>,
+    ) -> Option<Self> {
         let state = definition.states.get(&agent.visit.state)?.clone();
         let allowed = matches!(prompt, Some(Prompt::Reminder(_))).then(|| {
             let runnable = definition.states.values().filter(|state| definition.can_run(state));
@@ -139,10 +143,8 @@ pub(crate) async fn script(
     subject: Subject,
     cancel: CancellationToken,
 ) -> Result<Outcome, blobs::Error> {
-    let failed = |why| Outcome::Failed {
-        failure: TurnFailure::NotStarted { why },
-        cost: Cost::Free,
-    };
+    let failed =
+        |why| Outcome::Failed { failure: TurnFailure::NotStarted { why }, cost: Cost::Free };
     let path = match pinned::script(kit, &subject.state) {
         Ok(path) => path,
         Err(error) => return Ok(failed(format!("cannot unpack {}: {error}", effect.state))),
@@ -206,4 +208,3 @@ fn variables(
 fn duration(span: Span) -> Duration {
     Duration::from_millis(span.0)
 }
-

@@ -31,11 +31,7 @@ impl Disk for Files {
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         let metadata = fs::metadata(path)?;
-        Ok(if metadata.is_dir() {
-            Metadata::Directory
-        } else {
-            Metadata::File(metadata.len())
-        })
+        Ok(if metadata.is_dir() { Metadata::Directory } else { Metadata::File(metadata.len()) })
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {

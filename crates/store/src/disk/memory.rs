@@ -88,10 +88,7 @@ impl Memory {
             hook: None,
             dice,
         };
-        Self {
-            machine: Arc::new(Mutex::new(machine)),
-            process: 1,
-        }
+        Self { machine: Arc::new(Mutex::new(machine)), process: 1 }
     }
 
     /// Plans a fault for the call of that number, counted from 0 since the disk was made.
@@ -149,10 +146,7 @@ impl Memory {
         let process = machine.next_process;
         machine.next_process += 1;
         machine.processes.insert(process, host.to_owned());
-        Self {
-            machine: Arc::clone(&self.machine),
-            process,
-        }
+        Self { machine: Arc::clone(&self.machine), process }
     }
 
     /// Ends this process: its locks are free and its calls fail. What it wrote stays readable.
@@ -184,10 +178,7 @@ impl Memory {
         let process = machine.next_process;
         machine.next_process += 1;
         machine.processes.insert(process, "localhost".to_owned());
-        Self {
-            machine: Arc::clone(&self.machine),
-            process,
-        }
+        Self { machine: Arc::clone(&self.machine), process }
     }
 
     fn lock(&self) -> MutexGuard<'_, Machine> {
@@ -222,12 +213,7 @@ impl Memory {
 impl Machine {
     fn count(&mut self, operation: Operation, path: &Path) -> Option<Fault> {
         let number = self.calls.len() as u64;
-        let mut call = Call {
-            number,
-            operation,
-            path: path.to_owned(),
-            fault: None,
-        };
+        let mut call = Call { number, operation, path: path.to_owned(), fault: None };
         let planned = match (self.plan.remove(&number), &mut self.hook) {
             (Some(fault), _) => Some(fault),
             (None, Some(hook)) => hook(&call),

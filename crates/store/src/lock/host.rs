@@ -74,10 +74,7 @@ mod platform {
     use std::fs;
 
     pub(super) fn host() -> String {
-        rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned()
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
     }
 
     #[cfg(target_os = "linux")]

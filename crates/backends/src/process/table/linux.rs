@@ -44,10 +44,7 @@ fn parse(pid: i32, stat: &str) -> Option<Entry> {
     };
     (!dead).then_some(())?;
     Some(Entry {
-        identity: Identity {
-            pid,
-            start_time: number(19)?,
-        },
+        identity: Identity { pid, start_time: number(19)? },
         parent: signed(1)?,
         group: signed(2)?,
         session: signed(3)?,
@@ -114,10 +111,7 @@ mod tests {
             assert_eq!(parse(7, &stat), expected, "{stat}");
         };
         let entry = Entry {
-            identity: Identity {
-                pid: 7,
-                start_time: 99,
-            },
+            identity: Identity { pid: 7, start_time: 99 },
             parent: 3,
             group: 5,
             session: 4,

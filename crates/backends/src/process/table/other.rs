@@ -11,10 +11,7 @@ pub(in crate::process) fn snapshot(group: Option<i32>) -> Vec<Entry> {
     let living = leader.filter(|pid| test_kill_process_group(*pid).is_ok());
     let session = rustix::process::getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get());
     let entry = |pid: Pid| Entry {
-        identity: Identity {
-            pid: pid.as_raw_nonzero().get(),
-            start_time: 0,
-        },
+        identity: Identity { pid: pid.as_raw_nonzero().get(), start_time: 0 },
         parent: 0,
         group: pid.as_raw_nonzero().get(),
         session,

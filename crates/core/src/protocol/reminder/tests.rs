@@ -15,24 +15,15 @@ fn only(tag: TagName, routes: &[(Option<&str>, Option<&str>)]) -> Choice {
         target: target.map(str::to_owned),
         then: then.map(str::to_owned),
     };
-    Choice {
-        tag,
-        routes: Routes::Only(routes.iter().map(route).collect()),
-    }
+    Choice { tag, routes: Routes::Only(routes.iter().map(route).collect()) }
 }
 
 fn strict() -> Allowance {
     Allowance {
         choices: vec![
             only(TagName::Goto, &[(Some("REVIEW.md"), None)]),
-            only(
-                TagName::Call,
-                &[(Some("RESEARCH"), Some("SUMMARY")), (Some("ASK"), None)],
-            ),
-            Choice {
-                tag: TagName::Result,
-                routes: Routes::Any,
-            },
+            only(TagName::Call, &[(Some("RESEARCH"), Some("SUMMARY")), (Some("ASK"), None)]),
+            Choice { tag: TagName::Result, routes: Routes::Any },
         ],
         states: strings(&["REVIEW.md", "RESEARCH.md", "SUMMARY.md", "ASK.md"]),
     }
@@ -91,10 +82,8 @@ fn no_tag() {
 
 #[test]
 fn several_tags() {
-    let fault = Fault::SeveralTags {
-        tags: vec![TagName::Goto, TagName::Goto, TagName::Result],
-        count: 3,
-    };
+    let fault =
+        Fault::SeveralTags { tags: vec![TagName::Goto, TagName::Goto, TagName::Result], count: 3 };
     assert_snapshot!(reminder(&fault, &strict()), @r#"
     Your message holds 3 transition tags (goto, goto, result), and only one can be followed. Where you mean a tag itself, describe it, do not write it.
 
@@ -111,10 +100,7 @@ fn several_tags() {
 
 #[test]
 fn malformed_tags() {
-    let one = Fault::Malformed(vec![malformed(
-        TagName::Call,
-        "attribute `return` is missing",
-    )]);
+    let one = Fault::Malformed(vec![malformed(TagName::Call, "attribute `return` is missing")]);
     assert_snapshot!(complaint(&one), @"The <call> tag of your message cannot be read: attribute `return` is missing.");
     let many = Fault::Malformed(vec![malformed(TagName::Goto, "it names no state"); 7]);
     assert_snapshot!(complaint(&many), @r#"
@@ -170,10 +156,7 @@ fn forks_that_go_on_at_different_states() {
 
 #[test]
 fn a_directory_that_does_not_exist() {
-    let fault = Fault::NoDirectory {
-        tag: TagName::Reset,
-        cd: "../other".to_owned(),
-    };
+    let fault = Fault::NoDirectory { tag: TagName::Reset, cd: "../other".to_owned() };
     assert_snapshot!(complaint(&fault), @r#"The <reset> tag of your message names a directory in `cd` that does not exist: "../other"."#);
 }
 
@@ -202,10 +185,7 @@ fn denied_tools() {
 
 #[test]
 fn a_policy_that_allows_nothing() {
-    let nothing = Allowance {
-        choices: Vec::new(),
-        states: strings(&["A.md"]),
-    };
+    let nothing = Allowance { choices: Vec::new(), states: strings(&["A.md"]) };
     assert_snapshot!(reminder(&Fault::NoTag, &nothing), @r#"
     Your message holds no transition tag, so the workflow cannot go on. (In code, a tag counts only when it stands alone on its lines.)
 
@@ -218,23 +198,12 @@ fn long_lists_are_cut() {
     let states: Vec<String> = (0..45).map(|n| format!("S{n}.md")).collect();
     let text = reminder(&Fault::NoTag, &Allowance::everything(states.clone()));
     assert!(text.contains("S38.md, S39.md, … and 5 more\n"), "{text}");
-    let routes: Vec<Route> = states
-        .iter()
-        .map(|state| Route {
-            target: Some(state.clone()),
-            then: None,
-        })
-        .collect();
+    let routes: Vec<Route> =
+        states.iter().map(|state| Route { target: Some(state.clone()), then: None }).collect();
     let allowed = Allowance {
         choices: vec![
-            Choice {
-                tag: TagName::Goto,
-                routes: Routes::Only(routes),
-            },
-            Choice {
-                tag: TagName::Result,
-                routes: Routes::Any,
-            },
+            Choice { tag: TagName::Goto, routes: Routes::Only(routes) },
+            Choice { tag: TagName::Result, routes: Routes::Any },
         ],
         states,
     };

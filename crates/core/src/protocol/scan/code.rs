@@ -23,10 +23,7 @@ impl Code {
     pub(super) fn of(text: &str) -> Self {
         let mut finder = Finder::new(text.as_bytes());
         finder.run();
-        Self {
-            regions: finder.regions,
-            near: 0,
-        }
+        Self { regions: finder.regions, near: 0 }
     }
 
     /// Whether the byte at `place` is code.
@@ -37,17 +34,13 @@ impl Code {
                 self.near = self.regions.partition_point(|region| region.end <= place);
             }
         }
-        self.regions
-            .get(self.near)
-            .is_some_and(|region| region.start <= place)
+        self.regions.get(self.near).is_some_and(|region| region.start <= place)
     }
 
     /// Whether `near` is the first region that ends after `place`.
     fn is_near(&self, place: usize) -> bool {
         let before = self.near.checked_sub(1);
-        before
-            .and_then(|before| self.regions.get(before))
-            .is_none_or(|region| region.end <= place)
+        before.and_then(|before| self.regions.get(before)).is_none_or(|region| region.end <= place)
             && self
                 .regions
                 .get(self.near)
@@ -76,13 +69,7 @@ struct Finder<'a> {
 
 impl<'a> Finder<'a> {
     const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            regions: Vec::new(),
-            open: Vec::new(),
-            is_open: Vec::new(),
-            last_row: 0,
-        }
+        Self { bytes, regions: Vec::new(), open: Vec::new(), is_open: Vec::new(), last_row: 0 }
     }
 
     fn run(&mut self) {

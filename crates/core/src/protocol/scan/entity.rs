@@ -4,13 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memchr_iter;
 
-const ENTITIES: [(&str, char); 5] = [
-    ("&lt;", '<'),
-    ("&gt;", '>'),
-    ("&amp;", '&'),
-    ("&quot;", '"'),
-    ("&apos;", '\''),
-];
+const ENTITIES: [(&str, char); 5] =
+    [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&'), ("&quot;", '"'), ("&apos;", '\'')];
 
 /// `raw` with its references replaced, in one pass; an unknown one stays as it is.
 pub(super) fn decode(raw: &str) -> Cow<'_, str> {
@@ -45,10 +40,7 @@ mod tests {
     fn five_entities_are_decoded_once() {
         check("", "");
         check("plain", "plain");
-        check(
-            "&lt;a&gt; &amp; &quot;b&quot; &apos;c&apos;",
-            "<a> & \"b\" 'c'",
-        );
+        check("&lt;a&gt; &amp; &quot;b&quot; &apos;c&apos;", "<a> & \"b\" 'c'");
         check("&amp;lt;", "&lt;");
         check("&amp;&amp;", "&&");
         check("ä&lt;ö&", "ä<ö&");

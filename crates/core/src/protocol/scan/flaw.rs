@@ -65,11 +65,9 @@ impl fmt::Display for Flaw<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoEnd => f.write_str("its opening has no `>`"),
-            Self::NoEndQuote(name) => write!(
-                f,
-                "the value of `{}` has no closing quote",
-                excerpt(name, SHOWN)
-            ),
+            Self::NoEndQuote(name) => {
+                write!(f, "the value of `{}` has no closing quote", excerpt(name, SHOWN))
+            }
             Self::StrayQuote => f.write_str("there is a stray quote in its opening"),
             Self::SelfClosing => f.write_str("it ends with `/>` and names nothing"),
             Self::Slash => f.write_str("there is a stray `/` in its opening"),
@@ -79,18 +77,10 @@ impl fmt::Display for Flaw<'_> {
             }
             Self::Bare(name) => write!(f, "attribute `{}` has no value", excerpt(name, SHOWN)),
             Self::Unquoted(name) => {
-                write!(
-                    f,
-                    "the value of `{}` is not in quotes",
-                    excerpt(name, SHOWN)
-                )
+                write!(f, "the value of `{}` is not in quotes", excerpt(name, SHOWN))
             }
             Self::NoSpace(name) => {
-                write!(
-                    f,
-                    "there is no space before attribute `{}`",
-                    excerpt(name, SHOWN)
-                )
+                write!(f, "there is no space before attribute `{}`", excerpt(name, SHOWN))
             }
             Self::Repeated(name) => {
                 write!(f, "attribute `{}` is repeated", excerpt(name, SHOWN))

@@ -93,12 +93,7 @@ fn name_at(rest: &[u8]) -> Option<TagName> {
 impl<'a> Opening<'a> {
     /// Reads on after the name of a tag, at `from`; fails when the opening cannot end.
     pub(super) fn read(text: &'a str, from: usize) -> Result<Self, Flaw<'a>> {
-        let mut reader = Reader {
-            text,
-            bytes: text.as_bytes(),
-            at: from,
-            attributes: Vec::new(),
-        };
+        let mut reader = Reader { text, bytes: text.as_bytes(), at: from, attributes: Vec::new() };
         let flaw = match reader.run() {
             Ok(()) => reader.repeated(),
             Err(flaw) => {
@@ -106,11 +101,7 @@ impl<'a> Opening<'a> {
                 Some(flaw)
             }
         };
-        Ok(Self {
-            end: reader.at,
-            attributes: reader.attributes,
-            flaw,
-        })
+        Ok(Self { end: reader.at, attributes: reader.attributes, flaw })
     }
 }
 
@@ -230,9 +221,7 @@ impl<'a> Reader<'a> {
 
 fn is_name(word: &str) -> bool {
     let mut bytes = word.bytes();
-    bytes
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
         && word.len() <= Flaw::LONGEST_NAME
 }

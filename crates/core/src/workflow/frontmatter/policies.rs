@@ -68,10 +68,7 @@ impl Reader<'_> {
         let place = format!(" in `allowed_targets.{tag}`");
         if !matches!(node.content, Content::Map(_)) {
             let target = self.name(&format!("a target{place}"), node, Role::Policy)?;
-            return Some(Allowed {
-                target: Some(target),
-                then: None,
-            });
+            return Some(Allowed { target: Some(target), then: None });
         }
         let entries = self.entries(&format!("an entry of `allowed_targets.{tag}`"), node)?;
         let known = known_keys(tag, "child");
@@ -89,10 +86,7 @@ impl Reader<'_> {
         let named = entries.remove(position);
         let tag = self.tag("`tag`", named.value)?;
         let known = known_keys(tag, "target");
-        Some((
-            tag,
-            self.allowed(tag, &entries, &known, " in `allowed_transitions`"),
-        ))
+        Some((tag, self.allowed(tag, &entries, &known, " in `allowed_transitions`")))
     }
 
     fn allowed(

@@ -73,10 +73,8 @@ fn both(left: &[Allowed], right: &[Allowed]) -> Vec<Allowed> {
             let target = narrower(one.target.as_deref(), other.target.as_deref());
             let then = narrower(one.then.as_deref(), other.then.as_deref());
             if let (Ok(target), Ok(then)) = (target, then) {
-                let allowed = Allowed {
-                    target: target.map(str::to_owned),
-                    then: then.map(str::to_owned),
-                };
+                let allowed =
+                    Allowed { target: target.map(str::to_owned), then: then.map(str::to_owned) };
                 if seen.insert(allowed.clone()) {
                     list.push(allowed);
                 }
@@ -124,17 +122,9 @@ mod tests {
     #[test]
     fn forms_are_put_together_as_they_are_checked() {
         let policy = Policy {
-            tags: Some(vec![
-                TagName::Result,
-                TagName::Call,
-                TagName::Goto,
-                TagName::Reset,
-            ]),
+            tags: Some(vec![TagName::Result, TagName::Call, TagName::Goto, TagName::Reset]),
             targets: BTreeMap::from([
-                (
-                    TagName::Goto,
-                    vec![entry("A", ""), entry("B.md", ""), entry("C.md", "")],
-                ),
+                (TagName::Goto, vec![entry("A", ""), entry("B.md", ""), entry("C.md", "")]),
                 (TagName::Call, vec![entry("A", ""), entry("", "R.md")]),
                 (TagName::Reset, vec![entry("A", "")]),
             ]),
@@ -151,14 +141,8 @@ mod tests {
         assert_eq!(
             policy.allowances(),
             [
-                (
-                    TagName::Goto,
-                    Choice::Only(vec![entry("A.sh", ""), entry("B.md", "")])
-                ),
-                (
-                    TagName::Call,
-                    Choice::Only(vec![entry("A", "R"), entry("A", "R.md")])
-                ),
+                (TagName::Goto, Choice::Only(vec![entry("A.sh", ""), entry("B.md", "")])),
+                (TagName::Call, Choice::Only(vec![entry("A", "R"), entry("A", "R.md")])),
                 (TagName::Result, Choice::Any),
             ]
         );

@@ -24,13 +24,7 @@ impl Disk for Memory {
         let id = machine.next_handle;
         machine.next_handle += 1;
         drop(machine);
-        Ok(Box::new(OpenFile {
-            memory: self.clone(),
-            path: path.to_owned(),
-            inode,
-            id,
-            how,
-        }))
+        Ok(Box::new(OpenFile { memory: self.clone(), path: path.to_owned(), inode, id, how }))
     }
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
@@ -79,11 +73,7 @@ impl Host for Memory {
     fn me(&self) -> Process {
         let machine = self.lock();
         Process {
-            host: machine
-                .processes
-                .get(&self.process)
-                .cloned()
-                .unwrap_or_default(),
+            host: machine.processes.get(&self.process).cloned().unwrap_or_default(),
             boot: format!("boot-{}", machine.boots),
             pid: self.process,
             started: u64::from(self.process),
@@ -96,10 +86,6 @@ impl Host for Memory {
             return Life::Elsewhere;
         }
         let lives = self.lock().processes.contains_key(&process.pid);
-        if lives && process.boot == me.boot {
-            Life::Alive
-        } else {
-            Life::Gone
-        }
+        if lives && process.boot == me.boot { Life::Alive } else { Life::Gone }
     }
 }

@@ -78,10 +78,7 @@ fn well_formed() -> impl Strategy<Value = (String, String)> {
             format!("call {target} return={return_to:?} input={input:?}"),
         )),
         (name, name, value).prop_map(|(target, next, item)| (
-            format!(
-                "<fork item=\"{}\" next=\"{next}\">{target}</fork>",
-                escaped(&item)
-            ),
+            format!("<fork item=\"{}\" next=\"{next}\">{target}</fork>", escaped(&item)),
             format!("fork {target} next={next:?} item:{item:?}"),
         )),
         "[ -;=-~\n]{0,40}".prop_map(|payload| (
