@@ -111,8 +111,10 @@ fn reset(scratch: &Path) -> Result<()> {
 }
 
 fn caught(sabotage: &Sabotage, scratch: &Path) -> Result<bool> {
-    let mut apply = program("patch");
-    apply.current_dir(scratch).args(["-p1", "--batch", "--silent", "-i"]).arg(&sabotage.patch);
+    let mut apply = program("git");
+    apply.current_dir(scratch).args(["apply", "-p1"]).arg(&sabotage.patch);
+    // The scratch tree is no part of the repository around it.
+    apply.env("GIT_CEILING_DIRECTORIES", root().join("target/sabotage"));
     run(&mut apply).with_context(|| format!("{} no longer applies", sabotage.name))?;
     if !succeeds(&mut suite(sabotage, scratch, &["--no-run"])) {
         bail!("{} does not compile: it proves nothing", sabotage.name);
