@@ -162,6 +162,15 @@ pub struct TurnId {
 }
 
 impl TurnId {
+    /// The turn after this one, in the same visit.
+    #[must_use]
+    pub fn following(&self) -> Self {
+        Self {
+            turn: self.turn + 1,
+            ..self.clone()
+        }
+    }
+
     /// The session that a client opens for this turn. `generation` counts the sessions that were lost.
     pub fn session(&self, nonce: &Nonce, generation: u32) -> SessionId {
         let mut bytes = [0; 16];

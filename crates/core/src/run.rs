@@ -17,6 +17,8 @@ mod resume;
 pub mod settings;
 mod settle;
 pub mod state;
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub use advance::advance;
 pub use apply::apply;

@@ -13,3 +13,6 @@ pub use ledger::Ledger;
 pub use narrate::{Line, Narrator, Weight};
 pub use status::{Command, Owner, Status, status, way_out};
 pub use why::why;
+
+#[cfg(test)]
+mod tests;

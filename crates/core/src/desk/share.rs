@@ -28,7 +28,7 @@ pub fn share(run: &Run, visit_left: Option<Micros>) -> Share {
         return Share::Nothing;
     }
     let in_flight = u32::try_from(run.desk.in_flight.len()).unwrap_or(u32::MAX);
-    let slots = run.settings.max_parallel.saturating_sub(in_flight);
+    let slots = run.settings.max_parallel.max(1).saturating_sub(in_flight);
     let takers = run.live.saturating_sub(run.desk.paid_in_flight);
     let parts = u64::from(slots.min(takers).max(1));
     let fair = Micros(free.0 / parts).max(Micros::LEAST_SHARE);

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::ids::{AgentId, StateName};
 use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Reading, Stack, Tag, TagName};
+use crate::run::Run;
 use crate::run::draft::{Draft, Entry};
 use crate::run::event::{Event, StackChange, Warning};
 use crate::value::Value;
@@ -302,6 +303,16 @@ fn names(agent: &Agent, workers: &[Worker<'_>]) -> Result<Vec<AgentId>, Blocked>
         }));
     }
     Ok(names)
+}
+
+/// Whether a fork is worth another try, without a look at its targets.
+pub(crate) fn may_have_room(run: &Run, tags: &[Tag]) -> bool {
+    let room = run.settings.max_agents.saturating_sub(run.live_workers()) as usize;
+    let forks = |tag: &&Tag| tag.name() == TagName::Fork;
+    let never = tags.len() > run.settings.max_agents as usize;
+    // At most one tag is no fork: the count decides only when it could matter.
+    let just = || tags.len() == room + 1 && tags.iter().filter(forks).count() <= room;
+    never || tags.len() <= room || just()
 }
 
 fn make_room(draft: &Draft<'_>, asked: usize) -> Result<(), Blocked> {

@@ -67,11 +67,17 @@ pub fn decide(
                 outcome,
             },
         ) => settle::settled(run, definition, at, (turn, *attempt), outcome),
-        (Phase::Ended(ending @ (Ending::Completed | Ending::Cancelled)), Input::Resume(_)) => {
-            Err(Refusal::Ended(ending))
+        (
+            Phase::Ended(ending @ (Ending::Completed | Ending::Cancelled)),
+            Input::Resume(_) | Input::Adopt { .. },
+        ) => Err(Refusal::Ended(ending)),
+        // The request to cancel is recorded: only the turns in flight are still to be reported.
+        (Phase::Stopping(StopMode::Cancel), Input::Resume(_)) => {
+            Err(Refusal::Ended(Ending::Cancelled))
         }
         (_, Input::Resume(resumed)) => Ok(resume::resume(run, definition, at, &resumed.settings)),
-        (_, Input::Due) => Ok(due(run, definition, at)),
+        (Phase::Open, Input::Due) => Ok(due(run, definition, at)),
+        (Phase::Stopping(_) | Phase::Ended(_), Input::Due) => Ok(Vec::new()),
         (phase, Input::Stop { mode, key }) => stop(run, phase, *mode, key),
         (
             _,
@@ -132,16 +138,19 @@ fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
             draft.requeue(&turn.id, Notice::Retried);
         }
     }
-    for (ask, due) in &run.desk.asks {
-        if due.is_some_and(|due| due <= at) {
-            draft.push(Event::AskExpired { ask: ask.clone() });
-            let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
-            draft.push(Event::AgentFailed {
-                agent,
-                failure,
-                kept: None,
-            });
-        }
+    for (_, ask) in run
+        .desk
+        .expiries
+        .iter()
+        .take_while(|(due, _)| *due <= at)
+    {
+        draft.push(Event::AskExpired { ask: ask.clone() });
+        let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
+        draft.push(Event::AgentFailed {
+            agent,
+            failure,
+            kept: None,
+        });
     }
     draft.events
 }

@@ -57,8 +57,9 @@ impl<'a> Draft<'a> {
 
     /// The next place at the back of the queue.
     pub(crate) fn order(&mut self) -> u64 {
-        self.next_order += 1;
-        self.next_order - 1
+        let order = self.next_order;
+        self.next_order = order.saturating_add(1);
+        order
     }
 
     /// The agent is at a state, and its first turn waits at the back.

@@ -101,7 +101,8 @@ pub fn effects<'e>(
     for event in events {
         if let Event::TurnStarted { turn, attempt, .. } = event {
             let current = run.desk.turns.get(&turn.agent);
-            let current = current.filter(|current| current.attempt == *attempt);
+            let current =
+                current.filter(|current| current.id == *turn && current.attempt == *attempt);
             effects.extend(current.and_then(|turn| start(run, definition, turn)));
         } else if let Event::StopRequested { mode, .. } = event
             && *mode != StopMode::AfterTurn

@@ -2,7 +2,7 @@
 
 use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt};
 use crate::failure::Failure;
-use crate::ids::TurnId;
+use crate::ids::{AgentId, TurnId};
 use crate::machine::moves::{self, Blocked, Mover};
 use crate::machine::{Agent, Kept, SessionPlan, Standing};
 use crate::protocol::Fault;
@@ -12,7 +12,7 @@ use crate::workflow::Definition;
 use super::draft::Draft;
 use super::event::{Event, Hold};
 use super::settings::{InterruptedScripts, Settings};
-use super::state::Run;
+use super::state::{Phase, Run};
 
 pub(super) fn resume(
     run: &Run,
@@ -40,14 +40,33 @@ pub(super) fn resume(
     }
     let mut agents: Vec<&Agent> = reopened.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
+    // All of them take up room, whoever is first to fork again.
+    let workers = agents.iter().filter(|agent| agent.id != AgentId::main());
+    let revived = workers.filter(|agent| is_revived(run, agent)).count();
+    draft.new_workers = u32::try_from(revived).unwrap_or(u32::MAX);
     for agent in agents {
         match &agent.standing {
             Standing::Live => go_on(&mut draft, agent),
-            Standing::Held(_) => {}
-            Standing::Failed { kept, .. } => revive(&mut draft, agent, kept.as_ref()),
+            Standing::Failed { kept, .. } if is_revived(run, agent) => {
+                revive(&mut draft, agent, kept.as_ref());
+            }
+            Standing::Held(_) | Standing::Failed { .. } => {}
         }
     }
     draft.events
+}
+
+/// Whether a failed agent gets another chance. The recovery that counts the last of too many crashes
+/// resumes in the same breath: that failure has to be seen before somebody asks again.
+fn is_revived(run: &Run, agent: &Agent) -> bool {
+    match &agent.standing {
+        Standing::Live | Standing::Held(_) => false,
+        Standing::Failed {
+            failure: Failure::Crashes { .. },
+            ..
+        } => matches!(run.phase, Phase::Ended(_)),
+        Standing::Failed { .. } => true,
+    }
 }
 
 /// A turn that was cut off waits again.
@@ -77,9 +96,6 @@ fn revive(draft: &mut Draft<'_>, agent: &Agent, kept: Option<&Kept>) {
     draft.push(Event::AgentRevived {
         agent: agent.id.clone(),
     });
-    if agent.id != crate::ids::AgentId::main() {
-        draft.new_workers += 1;
-    }
     let Some(kept) = kept else {
         return again(draft, agent, Prompt::Body);
     };
@@ -108,7 +124,8 @@ fn revive(draft: &mut Draft<'_>, agent: &Agent, kept: Option<&Kept>) {
 
 /// The edited workflow no longer allows what was kept.
 fn refused(draft: &mut Draft<'_>, agent: &Agent, fault: Fault) {
-    if draft.lane(&agent.visit.state) == Lane::Script {
+    let is_script = draft.lane(&agent.visit.state) == Lane::Script;
+    if is_script || draft.run.settings.reminders == 0 {
         return again(draft, agent, Prompt::Body);
     }
     draft.push(Event::Reminded {

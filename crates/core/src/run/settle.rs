@@ -4,7 +4,7 @@ use crate::budget::{Charge, Micros};
 use crate::desk::share::charge;
 use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff::backoff};
 use crate::failure::{Failure, TurnFailure};
-use crate::ids::{SessionId, TurnId};
+use crate::ids::{BackendName, SessionId, TurnId};
 use crate::machine::moves::{self, Blocked, Mover};
 use crate::machine::{Agent, Session, SessionPlan};
 use crate::protocol::{Fault, Tag};
@@ -197,10 +197,7 @@ fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fa
         fault: fault.clone(),
         reminder: agent.visit.reminders + 1,
     });
-    let id = TurnId {
-        turn: turn.id.turn + 1,
-        ..turn.id.clone()
-    };
+    let id = turn.id.following();
     let plan = draft.plan(&id, &turn.lane, session);
     draft.push(Event::TurnQueued {
         turn: id,
@@ -249,16 +246,7 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
     match failure {
         TurnFailure::Transient { .. } | TurnFailure::Timeout { .. } => retry(draft, ended, failure),
         TurnFailure::Quota { until, why } => {
-            let soonest = draft.at + SHORTEST_HOLD;
-            let until = until.unwrap_or(draft.at + PROBE).max(soonest);
-            let hold = Hold::Quota {
-                until,
-                why: why.clone(),
-            };
-            draft.push(Event::BackendHeld {
-                backend: backend.clone(),
-                hold,
-            });
+            limited(draft, backend, *until, why);
             again(draft, ended, Notice::Retried);
         }
         TurnFailure::Auth { why } => {
@@ -275,6 +263,22 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
         | TurnFailure::OutputTooLarge { .. }
         | TurnFailure::NotStarted { .. } => fail(draft, agent, Failure::Turn(failure.clone())),
     }
+}
+
+/// No turn of the backend starts until the limit is lifted; where that is unknown it is probed. A
+/// hold for a login, and a time that is known already, stay.
+fn limited(draft: &mut Draft<'_>, backend: &BackendName, until: Option<Timestamp>, why: &str) {
+    let known = match draft.run.desk.holds.get(backend) {
+        Some(Hold::Auth { .. }) => return,
+        Some(Hold::Quota { until, .. }) => Some(*until),
+        None => None,
+    };
+    let until = until.or(known).unwrap_or(draft.at + PROBE);
+    let (until, why) = (until.max(draft.at + SHORTEST_HOLD), why.to_owned());
+    draft.push(Event::BackendHeld {
+        backend: backend.clone(),
+        hold: Hold::Quota { until, why },
+    });
 }
 
 fn retry(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
@@ -298,29 +302,47 @@ fn retry(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
     });
 }
 
-/// Never silently fresh: either the agent fails, or the journal says what was lost.
+/// Never silently fresh: either the agent fails, or the journal says what was lost. A client that
+/// does not know the session it was to open is beyond help.
 fn lost(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &SessionId) {
     let Ended { turn, agent, .. } = *ended;
-    match draft.run.settings.on_lost_session {
-        OnLostSession::Fail => {
-            let session = session.clone();
-            fail(
-                draft,
-                agent,
-                Failure::Turn(TurnFailure::LostSession { session }),
-            );
-        }
-        OnLostSession::Fresh => {
-            let plan = SessionPlan::Fresh(turn.id.session(&draft.run.nonce, turn.attempt));
-            let (id, lost) = (turn.id.clone(), session.clone());
-            draft.push(Event::SessionLost {
-                turn: id,
-                lost,
-                plan,
-            });
-            again(draft, ended, Notice::SessionLost);
-        }
+    let opens = matches!(turn.plan, SessionPlan::Fresh(_));
+    if opens || draft.run.settings.on_lost_session == OnLostSession::Fail {
+        let session = session.clone();
+        let failure = TurnFailure::LostSession { session };
+        return fail(draft, agent, Failure::Turn(failure));
     }
+    let plan = SessionPlan::Fresh(turn.id.session(&draft.run.nonce, turn.attempt));
+    draft.push(Event::SessionLost {
+        turn: turn.id.clone(),
+        lost: session.clone(),
+        plan: plan.clone(),
+    });
+    match turn.prompt {
+        Prompt::Body => again(draft, ended, Notice::SessionLost),
+        Prompt::Reminder(_) => start_over(draft, ended, plan),
+    }
+}
+
+/// A reminder means nothing to a conversation that never saw the task: the body is sent instead.
+fn start_over(draft: &mut Draft<'_>, ended: &Ended<'_>, plan: SessionPlan) {
+    let Ended {
+        turn,
+        agent,
+        charge,
+    } = *ended;
+    if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
+        return fail(draft, agent, Failure::VisitBudget { budget });
+    }
+    let order = draft.order();
+    draft.push(Event::TurnQueued {
+        turn: turn.id.following(),
+        lane: turn.lane.clone(),
+        prompt: Prompt::Body,
+        plan,
+        order,
+        notice: Some(Notice::SessionLost),
+    });
 }
 
 /// A turn that was cut off waits for a resume; crashes without any progress are counted.
@@ -362,17 +384,20 @@ fn out_of_visit_budget(draft: &Draft<'_>, agent: &Agent, charged: Micros) -> Opt
     (left == Micros::ZERO).then_some(budget)
 }
 
-/// Half, four fifths and nearly all of the cap are worth a word each.
+/// Half, four fifths and nearly all of the cap are worth a word each, when they are passed.
 fn threshold(draft: &mut Draft<'_>, charged: Micros) {
     let Some(cap) = draft.run.settings.budget.filter(|cap| *cap > Micros::ZERO) else {
         return;
     };
-    let spent = draft.run.spent.plus(charged);
-    let percent = u128::from(spent.0) * 100 / u128::from(cap.0);
-    let reached = [95, 80, 50]
-        .into_iter()
-        .find(|limit| percent >= u128::from(*limit));
-    if let Some(percent) = reached.filter(|percent| *percent > draft.run.warned) {
+    let before = draft.run.spent;
+    let reached = |spent: Micros| {
+        let percent = u128::from(spent.0) * 100 / u128::from(cap.0);
+        let passed = |limit: &u32| percent >= u128::from(*limit);
+        [95, 80, 50].into_iter().find(passed)
+    };
+    if let Some(percent) = reached(before.plus(charged))
+        && reached(before) != Some(percent)
+    {
         draft.push(Event::Warned {
             agent: None,
             warning: Warning::Spent { percent },

@@ -153,7 +153,7 @@ impl Command {
     /// The command line for this run.
     pub fn line(self, run: &RunId, workflow: &str) -> String {
         match self {
-            Self::Wait => format!("raymond stop {run}"),
+            Self::Wait => format!("raymond wait {run}"),
             Self::Show => format!("raymond show {run}"),
             Self::Resume => format!("raymond resume {run}"),
             Self::ResumeWithBudget => format!("raymond resume {run} --budget USD"),
@@ -165,11 +165,12 @@ impl Command {
 /// Every status has a way out of it.
 pub const fn way_out(status: Status) -> Command {
     match status {
-        Status::Running => Command::Wait,
+        Status::Running | Status::Waiting(Waiting::Retry(_)) => Command::Wait,
         Status::Completed => Command::Show,
-        Status::Waiting(_) | Status::Failed | Status::Stopped | Status::Interrupted => {
-            Command::Resume
-        }
+        Status::Waiting(Waiting::Quota(_) | Waiting::Person)
+        | Status::Failed
+        | Status::Stopped
+        | Status::Interrupted => Command::Resume,
         Status::OverBudget => Command::ResumeWithBudget,
         Status::Cancelled => Command::Run,
     }

@@ -1,6 +1,6 @@
 //! One sentence: why a run is where it is.
 
-use crate::desk::{Lane, Phase as TurnPhase};
+use crate::desk::Lane;
 use crate::ids::AgentId;
 use crate::machine::{Agent, Standing};
 use crate::run::event::Hold;
@@ -51,7 +51,11 @@ fn running(run: &Run) -> String {
 }
 
 fn waits(run: &Run, waiting: Waiting) -> String {
-    let hold = run.desk.holds.iter().next();
+    let wanted = |hold: &Hold| match (waiting, hold) {
+        (Waiting::Person, Hold::Auth { .. }) | (Waiting::Quota(_), Hold::Quota { .. }) => true,
+        (Waiting::Person | Waiting::Quota(_) | Waiting::Retry(_), _) => false,
+    };
+    let hold = run.desk.holds.iter().find(|(_, hold)| wanted(hold));
     match (waiting, hold) {
         (Waiting::Retry(_), _) => match run.desk.retries.first() {
             Some((_, agent)) => format!("{agent} tries its failed turn again soon"),
@@ -82,16 +86,22 @@ fn failed(run: &Run) -> String {
     let mut failed = run.failed.iter();
     match failed.next() {
         None => "an agent failed".to_owned(),
-        Some(first) => {
-            let others = failed.count();
-            let more = if others > 0 {
-                format!("; {others} more failed")
-            } else {
-                String::new()
-            };
-            format!("{}{more}", reason(first))
-        }
+        Some(first) => format!("{}{}", reason(first), others(failed)),
     }
+}
+
+/// The names of those that failed, too; of very many only the first.
+fn others<'a>(mut failed: impl ExactSizeIterator<Item = &'a AgentId>) -> String {
+    const NAMED: usize = 10;
+    if failed.len() == 0 {
+        return String::new();
+    }
+    let named: Vec<&str> = failed.by_ref().take(NAMED).map(AgentId::as_str).collect();
+    let more = match failed.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("; {}{more} failed, too", named.join(", "))
 }
 
 fn over_budget(run: &Run) -> String {
@@ -110,11 +120,7 @@ fn over_budget(run: &Run) -> String {
 }
 
 fn interrupted(run: &Run) -> String {
-    let cut = run.desk.turns.values();
-    let cut = cut
-        .filter(|turn| matches!(turn.phase, TurnPhase::Running { .. }))
-        .count();
-    match cut {
+    match run.desk.in_flight.len() {
         0 => "its process is gone; no turn was in flight".to_owned(),
         n => format!("its process is gone with {n} turn(s) in flight"),
     }
