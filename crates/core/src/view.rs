@@ -1,6 +1,6 @@
 //! Read models that every door draws: folds of the same events, for eyes instead of decisions.
 //!
-//! [`status`] says where a run is and what leads out of it, [`why`] says it in a sentence,
+//! [`mod@status`] says where a run is and what leads out of it, [`mod@why`] says it in a sentence,
 //! [`ledger`] keeps what a run no longer holds (results, money by state), and [`narrate`] turns
 //! events into lines, the same for a live run and for one from last week.
 

@@ -180,3 +180,24 @@ fn a_question_that_nobody_answers_in_time_fails_its_agent() {
     assert!(events.starts_with("main.1.1 expires\nmain fails: the question"), "{events}");
     assert_eq!(play.run.next_due(), None);
 }
+
+#[test]
+fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
+    let check = |text: Option<&str>, expected: &str| {
+        let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
+        if let Some(text) = text {
+            play.says("main", text);
+        }
+        let before = play.plan_of("main");
+        play.feed(vec![Input::Rewind { kept: 3, nonce: "new".into() }]);
+        let inputs = play.cut_off(crate::run::input::Interruption::Crash, true);
+        play.feed([inputs, vec![play.resume_input()]].concat());
+        let plan = play.prompt().plan;
+        let new = play.run.desk.turns[&"main".into()].id.session(&"new".into(), 0);
+        let shown = play.names().plan(&plan).replace(new.as_str(), "new");
+        assert_eq!(shown, expected, "{before}");
+    };
+    check(None, "fresh new");
+    check(Some(r#"<call return="A">B</call>"#), "branch main.1.1 to new");
+    check(Some("<goto>B</goto>"), "resume main.1.1");
+}

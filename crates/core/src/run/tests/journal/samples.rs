@@ -16,8 +16,8 @@ use crate::value::{BlobRef, Hash, Value};
 
 use super::super::play::turn;
 
-pub(super) const INPUT_KINDS: [&str; 7] =
-    ["start", "resume", "settled", "due", "stop", "answer", "adopt"];
+pub(super) const INPUT_KINDS: [&str; 8] =
+    ["start", "resume", "settled", "due", "stop", "answer", "adopt", "rewind"];
 
 pub(super) const EVENT_KINDS: [&str; 30] = [
     "run_started",
@@ -54,7 +54,7 @@ pub(super) const EVENT_KINDS: [&str; 30] = [
 
 /// A new variant needs a kind, and with it a sample.
 pub(super) const fn input_kind(input: &Input) -> &'static str {
-    let [start, resume, settled, due, stop, answer, adopt] = INPUT_KINDS;
+    let [start, resume, settled, due, stop, answer, adopt, rewind] = INPUT_KINDS;
     match input {
         Input::Start(_) => start,
         Input::Resume(_) => resume,
@@ -63,6 +63,7 @@ pub(super) const fn input_kind(input: &Input) -> &'static str {
         Input::Stop { .. } => stop,
         Input::Answer { .. } => answer,
         Input::Adopt { .. } => adopt,
+        Input::Rewind { .. } => rewind,
     }
 }
 
@@ -158,6 +159,7 @@ pub(super) fn inputs() -> Vec<Input> {
         key: "k".into(),
     });
     inputs.push(Input::Adopt { manifest: blob() });
+    inputs.push(Input::Rewind { kept: 7, nonce: "beef".into() });
     inputs
 }
 
