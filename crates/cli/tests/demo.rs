@@ -1,5 +1,7 @@
 //! The tour, played by the real binary.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -112,6 +112,7 @@ impl Running {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the signature that map_err calls")]
 fn lost(error: std::io::Error) -> Failure {
     Failure::environment(format!("could not run this program: {error}"))
 }
