@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::time::Span;
+use raymond_core::workflow::environment::is_ours;
 use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
@@ -122,17 +123,9 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
     }
 }
 
-/// The variables that tell a script about its turn, as far as somebody else's are set here.
+/// The variables that told an outer script about its turn.
 fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    const TOLD: [&str; 8] =
-        ["RUN_ID", "AGENT_ID", "STATE", "SCOPE", "VISIT", "RESULT", "RESULT_FILE", "INPUT"];
-    let is_told = |name: &OsString| {
-        let name = name.to_str().and_then(|name| name.strip_prefix("RAYMOND_"));
-        name.is_some_and(|name| {
-            TOLD.contains(&name) || name.starts_with("ATTR_") || name.starts_with("VAR_")
-        })
-    };
-    names.filter(is_told).collect()
+    names.filter(|name| name.to_str().is_some_and(is_ours)).collect()
 }
 
 async fn start(spec: Spec) -> Result<process::Process, String> {

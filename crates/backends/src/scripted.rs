@@ -17,7 +17,6 @@
 //! A reply is chosen by agent, state, visit, turn and attempt alone. It costs what it says, however
 //! the turn ends. Sessions exist because a plan names them; only `fail: lost_session` loses one.
 
-mod nearest;
 mod parse;
 mod play;
 mod replies;

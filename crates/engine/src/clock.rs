@@ -21,5 +21,5 @@ pub fn nonce() -> Nonce {
         let seed = format!("{:?} {}", SystemTime::now(), std::process::id());
         bytes.copy_from_slice(&blake3::hash(seed.as_bytes()).as_bytes()[..16]);
     }
-    Nonce::new(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    Nonce::new(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

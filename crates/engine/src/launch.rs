@@ -4,17 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use raymond_core::diagnostic::Diagnostic;
-use raymond_core::ids::RunId;
+use raymond_core::ids::{Nonce, RunId};
 use raymond_core::run::input::Start;
 use raymond_core::run::record::FORMAT;
 use raymond_core::run::{Header, Input, Settings};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
+use raymond_store::disk::Disk;
 use raymond_store::lock::Takeover;
 use raymond_store::{Journal, blobs, journal};
 
 use crate::clock;
 use crate::driver::Head;
+use crate::fold;
 use crate::observe;
 use crate::owned::{Found, OwnError, Owned, take};
 use crate::pin::{PLATFORM, Pin};
@@ -103,13 +105,8 @@ impl Owned {
         let ballast = project.root.ballast(Arc::clone(&disk));
         // A full disk is met when something of value is to be written, not here.
         ballast.fill().ok();
-        let nonce = clock::nonce();
-        let header = Header { format: FORMAT, run: launch.run.clone(), nonce: nonce.clone() };
-        let header = serde_json::to_vec(&header).expect("a header is plain data");
-        let journal = match Journal::create(disk, &paths.journal, &header) {
-            Err(journal::Error::Exists(_)) => return Err(LaunchError::Exists(launch.run)),
-            created => created.map_err(OwnError::Journal)?.with_ballast(ballast),
-        };
+        let (journal, nonce) = born(disk, &paths.journal, &launch.run)?;
+        let journal = journal.with_ballast(ballast);
         let blobs = project.blobs(&paths);
         let pin = Pin::of(&prepared.loaded);
         let mut put = |bytes: &[u8]| observe::put(&blobs, bytes);
@@ -136,5 +133,23 @@ impl Owned {
             found: Found::default(),
         };
         Ok((owned, Input::Start(Box::new(start))))
+    }
+}
+
+/// A journal that holds nothing but its header. One that never got further is taken as it is.
+fn born(disk: Arc<dyn Disk>, path: &Path, run: &RunId) -> Result<(Journal, Nonce), LaunchError> {
+    let nonce = clock::nonce();
+    let header = Header { format: FORMAT, run: run.clone(), nonce: nonce.clone() };
+    let bytes = serde_json::to_vec(&header).expect("a header is plain data");
+    match Journal::create(Arc::clone(&disk), path, &bytes) {
+        Err(journal::Error::Exists(_)) => {
+            let opened = Journal::open(disk, path).map_err(OwnError::Journal)?;
+            let header = fold::header(&opened.header).map_err(OwnError::Fold)?;
+            if !opened.lines.is_empty() || header.run != *run {
+                return Err(LaunchError::Exists(run.clone()));
+            }
+            Ok((opened.journal, header.nonce))
+        }
+        created => Ok((created.map_err(OwnError::Journal)?, nonce)),
     }
 }

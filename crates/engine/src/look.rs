@@ -58,6 +58,10 @@ pub fn look(project: &Project, run: &RunId) -> Result<Look, LookError> {
         head.fold(&record);
         records.push(record);
     }
+    if head.seq == 0 {
+        // Its creation never went further than its name.
+        (head.run.id, head.run.nonce) = (header.run.clone(), header.nonce.clone());
+    }
     let alive = if owner.is_some() { view::Owner::Alive } else { view::Owner::Gone };
     let status = view::status(&head.run, alive);
     Ok(Look { header, head, records, owner, status, tail: read.tail, cursor: read.cursor })

@@ -120,7 +120,7 @@ impl Owned {
         let header = fold::header(&opened.header)?;
         check_owner(run, &paths, &header)?;
         let head = Head::of(opened.lines.iter().map(|line| line.body))?;
-        let (ended, survivors) = end_leftovers(&nonce(&head, &header)).await;
+        let (ended, survivors) = end_leftovers(&nonce(&head, &header), &Grace::default()).await;
         let blobs = project.blobs(&paths);
         blobs.sweep().ok();
         let pin = Pin::load(&head.run.manifest, &blobs)?;
@@ -176,8 +176,8 @@ fn check_owner(run: &RunId, paths: &RunPaths, header: &Header) -> Result<(), Own
 }
 
 /// Ends whatever still carries a marker of the run, and sees it dead.
-pub async fn end_leftovers(nonce: &Nonce) -> (Vec<Leftover>, Vec<Identity>) {
+pub async fn end_leftovers(nonce: &Nonce, grace: &Grace) -> (Vec<Leftover>, Vec<Identity>) {
     let found = leftovers::find(nonce);
-    let survivors = leftovers::end(&found, &Grace::default()).await;
+    let survivors = leftovers::end(&found, grace).await;
     (found, survivors)
 }

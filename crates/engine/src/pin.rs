@@ -102,7 +102,7 @@ impl File {
     fn of(source: &SourceFile) -> Self {
         let content = match str::from_utf8(&source.bytes) {
             Ok(text) => Content::Text(text.to_owned()),
-            Err(_) => Content::Hex(source.bytes.iter().map(|b| format!("{b:02x}")).collect()),
+            Err(_) => Content::Hex(hex(&source.bytes)),
         };
         Self { name: source.name.clone(), executable: source.executable, content }
     }
@@ -116,6 +116,11 @@ impl File {
         };
         Ok(SourceFile { name: self.name.clone(), bytes, executable: self.executable })
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn unhex(digits: &str) -> Option<Vec<u8>> {

@@ -36,6 +36,14 @@ use signals::Signals;
 /// How often the inbox is looked at, and the state file written.
 const BEAT: Duration = Duration::from_secs(1);
 
+/// No grace at all.
+const AT_ONCE: Grace = Grace {
+    after_exit: Duration::ZERO,
+    interrupt: Duration::ZERO,
+    terminate: Duration::ZERO,
+    kill: Duration::from_secs(5),
+};
+
 /// Somebody who follows a run.
 pub trait Watch {
     /// This record is durable.
@@ -90,6 +98,7 @@ struct Shell<'w> {
     owned: Rest,
     mirror: Mirror,
     signal: Option<Signal>,
+    haste: Haste,
     garbage: BTreeSet<String>,
 }
 
@@ -111,6 +120,15 @@ struct Rest {
     blobs: Arc<raymond_store::Blobs>,
     /// Given back last.
     _lock: raymond_store::Lock,
+}
+
+/// How the processes of a run are ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Haste {
+    /// They are asked first.
+    Patient,
+    /// Somebody insisted.
+    AtOnce,
 }
 
 /// When the state file was written, and what it said.
@@ -157,6 +175,7 @@ impl<'w> Shell<'w> {
             owned: Rest { project, paths, journal, blobs, _lock: lock },
             mirror: Mirror::default(),
             signal: None,
+            haste: Haste::Patient,
             garbage: BTreeSet::new(),
         }
     }
@@ -202,9 +221,13 @@ impl<'w> Shell<'w> {
         if signal == Signal::Poke {
             return Some(self.requests());
         }
-        let again = self.signal.replace(signal).is_some();
+        if self.signal.is_some() {
+            self.haste = Haste::AtOnce;
+            return None;
+        }
+        self.signal = Some(signal);
         let key = format!("signal-{}", clock::nonce());
-        (!again).then(|| vec![Input::Stop { mode: StopMode::Now, key }])
+        Some(vec![Input::Stop { mode: StopMode::Now, key }])
     }
 
     /// Once a second: requests, a vanished directory, edited states, a state file that is behind.
@@ -312,15 +335,19 @@ impl<'w> Shell<'w> {
 
     /// Ends whatever still runs, whether all went well or not, and gives the run back.
     async fn come_to_rest(mut self, done: Result<(), ShellError>) -> Result<Driven, ShellError> {
-        self.driver.world().cancel_all();
-        while self.driver.world().busy() > 0 {
-            match self.reports.recv().await {
-                Some(Ok(input)) => self.driver.world().reported(&input),
-                Some(Err(_)) | None => break,
-            }
-        }
         let nonce = self.driver.run().nonce.clone();
-        end_leftovers(&nonce).await;
+        if self.haste == Haste::AtOnce {
+            end_leftovers(&nonce, &AT_ONCE).await;
+        } else {
+            self.driver.world().cancel_all();
+            while self.driver.world().busy() > 0 {
+                match self.reports.recv().await {
+                    Some(Ok(input)) => self.driver.world().reported(&input),
+                    Some(Err(_)) | None => break,
+                }
+            }
+            end_leftovers(&nonce, &Grace::default()).await;
+        }
         done?;
         self.write_state();
         let alive = match self.driver.run().phase {

@@ -8,8 +8,8 @@ use std::ops::Range;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::ids::StateName;
+use raymond_core::workflow::nearest;
 
-use super::nearest::nearest;
 use super::play;
 use super::replies::{ANY, Attempts, Entry, Numbered, Replies, Section};
 use super::yaml::{self, Node, Value};

@@ -10,8 +10,8 @@ use raymond_core::budget::Cost;
 use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::ids::StateName;
 use raymond_core::time::{Span, Timestamp};
+use raymond_core::workflow::nearest;
 
-use super::nearest::nearest;
 use super::parse;
 use crate::contract::Request;
 

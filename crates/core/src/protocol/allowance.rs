@@ -30,7 +30,7 @@ pub enum Routes {
 }
 
 /// One way on; what is absent may be any state.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Route {
     /// The state between the tags.
     pub target: Option<String>,

@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 
 use crate::ids::StateName;
 use crate::protocol::tag::Invoke;
-use crate::protocol::{Stack, Tag, TagName};
+use crate::protocol::{Route, Stack, Tag, TagName};
 
 use super::name::means;
 
 pub mod allowance;
 
-pub use allowance::Choice;
 
 /// The three forms, each of which a transition must pass. Names are as written: they match by file
 /// name, or by stem when they have no extension.
@@ -23,18 +22,9 @@ pub struct Policy {
     /// `allowed_tags`; absent allows all.
     pub tags: Option<Vec<TagName>>,
     /// `allowed_targets`; a tag that is not in the map may target anything.
-    pub targets: BTreeMap<TagName, Vec<Allowed>>,
+    pub targets: BTreeMap<TagName, Vec<Route>>,
     /// `allowed_transitions`; absent allows all.
-    pub transitions: Option<Vec<(TagName, Allowed)>>,
-}
-
-/// One allowed target; what is absent may be anything.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Allowed {
-    /// The state between the tags.
-    pub target: Option<String>,
-    /// `return` of call and function, `next` of fork.
-    pub then: Option<String>,
+    pub transitions: Option<Vec<(TagName, Route)>>,
 }
 
 /// What a policy refuses.
@@ -59,7 +49,7 @@ impl Policy {
         if !self.allows(tag) {
             return Err(Refused::Tag);
         }
-        let passes = |allowed: &Allowed| allowed.passes(target, then);
+        let passes = |allowed: &Route| passes(allowed, target, then);
         let by_target = match self.targets.get(&tag) {
             Some(list) => list.iter().any(passes),
             None => true,
@@ -121,24 +111,22 @@ impl Policy {
     }
 }
 
-impl Allowed {
-    fn passes(&self, target: Option<&StateName>, then: Option<&StateName>) -> bool {
-        let matches = |written: &Option<String>, state: Option<&StateName>| match (written, state) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(written), Some(state)) => means(written, state),
-        };
-        matches(&self.target, target) && matches(&self.then, then)
-    }
+fn passes(route: &Route, target: Option<&StateName>, then: Option<&StateName>) -> bool {
+    let matches = |written: &Option<String>, state: Option<&StateName>| match (written, state) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(written), Some(state)) => means(written, state),
+    };
+    matches(&route.target, target) && matches(&route.then, then)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    pub(super) fn entry(target: &str, then: &str) -> Allowed {
+    pub(super) fn entry(target: &str, then: &str) -> Route {
         let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());
-        Allowed { target: name(target), then: name(then) }
+        Route { target: name(target), then: name(then) }
     }
 
     fn check(policy: &Policy, emitted: (TagName, &str, &str), expected: Result<(), Refused>) {
@@ -225,7 +213,7 @@ mod tests {
 
     #[test]
     fn one_determined_entry_is_taken_implicitly() {
-        let check = |list: &[(TagName, Allowed)], expected: Option<Tag>| {
+        let check = |list: &[(TagName, Route)], expected: Option<Tag>| {
             let policy = Policy { transitions: Some(list.to_vec()), ..Policy::default() };
             assert_eq!(policy.implicit(), expected, "{list:?}");
         };

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::protocol::TagName;
 
-use super::super::policy::Allowed;
+use crate::protocol::Route;
 use super::*;
 
 fn front(yaml: &str) -> Frontmatter {
@@ -29,9 +29,9 @@ fn mistakes(yaml: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn allowed(target: &str, then: &str) -> Allowed {
+fn allowed(target: &str, then: &str) -> Route {
     let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());
-    Allowed { target: name(target), then: name(then) }
+    Route { target: name(target), then: name(then) }
 }
 
 #[test]
@@ -123,11 +123,11 @@ fn values_follow_yaml_1_2() {
 #[test]
 fn policies_have_three_forms() {
     let check = |yaml: &str, expected: Policy| assert_eq!(front(yaml).policy, expected, "{yaml}");
-    let targets = |tag, list: &[Allowed]| Policy {
+    let targets = |tag, list: &[Route]| Policy {
         targets: BTreeMap::from([(tag, list.to_vec())]),
         ..Policy::default()
     };
-    let transitions = |list: &[(TagName, Allowed)]| Policy {
+    let transitions = |list: &[(TagName, Route)]| Policy {
         transitions: Some(list.to_vec()),
         ..Policy::default()
     };
