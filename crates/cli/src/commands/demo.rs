@@ -28,16 +28,20 @@ pub(crate) fn demo(flags: &Demo) -> Result<u8, Failure> {
     let binary = Binary::this(stage.directory())?;
     let played = crate::runtime()?.block_on(async {
         tokio::select! {
-            played = play(&stage, &binary) => played,
-            _ = tokio::signal::ctrl_c() => Err(Failure::environment("interrupted").code(130)),
+            played = play(&stage, &binary) => Some(played),
+            _ = tokio::signal::ctrl_c() => None,
         }
     });
     match played {
-        Ok(()) if flags.keep => stage.keep(),
-        Ok(()) => stage.strike()?,
-        Err(failure) => {
+        Some(Ok(())) if flags.keep => stage.keep(),
+        Some(Ok(())) => stage.strike()?,
+        Some(Err(failure)) => {
             stage.keep();
             return Err(failure);
+        }
+        None => {
+            stage.strike()?;
+            return Ok(Status::Interrupted.exit_code());
         }
     }
     Ok(0)

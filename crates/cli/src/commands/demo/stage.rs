@@ -84,8 +84,8 @@ impl Stage {
     pub(super) fn keep(&self) {
         let directory = self.directory.display();
         say(&format!(
-            "\nThe workflows and their runs are kept in {directory}. To look around:\n  \
-             cd {directory} && raymond show third --verbose"
+            "\nThe workflows and their runs are kept in {directory}. There, `raymond list` names\n\
+             the runs, and `raymond show third --verbose` tells the last one turn by turn."
         ));
     }
 
