@@ -45,7 +45,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  raymond list --json")]
     List(List),
     /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
-    #[command(after_help = "Example:\n  raymond demo")]
+    #[command(after_help = "Example:\n  raymond demo --keep")]
     Demo(Demo),
 }
 
