@@ -166,7 +166,7 @@ impl TurnId {
     #[must_use]
     pub fn following(&self) -> Self {
         Self {
-            turn: self.turn + 1,
+            turn: self.turn.saturating_add(1),
             ..self.clone()
         }
     }

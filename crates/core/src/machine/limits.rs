@@ -42,7 +42,7 @@ pub(crate) fn within_limits(
 }
 
 fn arrive(agent: &Agent, state: StateName, instead_of: Option<StateName>) -> Destination {
-    let count = agent.visits.get(&state).copied().unwrap_or(0) + 1;
+    let count = agent.visits.get(&state).copied().unwrap_or(0).saturating_add(1);
     Destination {
         state,
         count,

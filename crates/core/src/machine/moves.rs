@@ -198,7 +198,7 @@ fn fork(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blo
 
     let mut moved = mover.moved(TagName::Fork, StackChange::Keep, mover.session, &to);
     if let Event::Moved { forks, .. } = &mut moved {
-        *forks = agent.forks + u32::try_from(workers.len()).unwrap_or(u32::MAX);
+        *forks = agent.forks.saturating_add(u32::try_from(workers.len()).unwrap_or(u32::MAX));
     }
     draft.push(moved);
     mover.enter(draft, &to, input, mover.session);
@@ -291,7 +291,7 @@ fn worker<'t>(
 }
 
 fn names(agent: &Agent, workers: &[Worker<'_>]) -> Result<Vec<AgentId>, Blocked> {
-    let numbers = agent.forks + 1..;
+    let numbers = (1..).map(|n| agent.forks.saturating_add(n));
     let names: Vec<AgentId> = workers
         .iter()
         .zip(numbers)
@@ -320,7 +320,7 @@ fn make_room(draft: &Draft<'_>, asked: usize) -> Result<(), Blocked> {
     if asked > limit as usize {
         return Err(Blocked::Failed(Failure::TooManyAgents { asked, limit }));
     }
-    let live = draft.run.live_workers() + draft.new_workers;
+    let live = draft.run.live_workers().saturating_add(draft.new_workers);
     if live as usize + asked > limit as usize {
         return Err(Blocked::Held);
     }
@@ -394,7 +394,7 @@ impl Mover<'_> {
         draft.enter(Entry {
             agent: &self.agent.id,
             state: &to.state,
-            visit: self.agent.visit.number + 1,
+            visit: self.agent.visit.number.saturating_add(1),
             count: to.count,
             input,
             session,

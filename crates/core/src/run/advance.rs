@@ -138,7 +138,7 @@ fn visit_budget(draft: &Draft<'_>, agent: &AgentId) -> Micros {
 fn start(turn: &Turn, share: Option<Micros>) -> Event {
     Event::TurnStarted {
         turn: turn.id.clone(),
-        attempt: turn.attempt + 1,
+        attempt: turn.attempt.saturating_add(1),
         share,
         plan: turn.next_plan(),
     }

@@ -141,7 +141,7 @@ fn again(draft: &mut Draft<'_>, agent: &Agent, prompt: Prompt) {
     let turn = TurnId {
         agent: agent.id.clone(),
         visit: agent.visit.number,
-        turn: agent.visit.turn + 1,
+        turn: agent.visit.turn.saturating_add(1),
     };
     let lane = draft.lane(&agent.visit.state);
     let plan = match (&lane, draft.run.desk.turns.get(&agent.id)) {

@@ -195,7 +195,7 @@ fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fa
     draft.push(Event::Reminded {
         agent: agent.id.clone(),
         fault: fault.clone(),
-        reminder: agent.visit.reminders + 1,
+        reminder: agent.visit.reminders.saturating_add(1),
     });
     let id = turn.id.following();
     let plan = draft.plan(&id, &turn.lane, session);
@@ -293,7 +293,7 @@ fn retry(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
     if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
         return fail(draft, agent, Failure::VisitBudget { budget });
     }
-    let retry = agent.visit.retries + 1;
+    let retry = agent.visit.retries.saturating_add(1);
     let until = draft.at + backoff(&turn.id, turn.attempt, retry);
     draft.push(Event::RetryAt {
         turn: turn.id.clone(),
@@ -354,7 +354,7 @@ fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progr
     } = *ended;
     let crashes = match by {
         _ if progressed => 0,
-        Interruption::Crash => turn.crashes + 1,
+        Interruption::Crash => turn.crashes.saturating_add(1),
         Interruption::Stop => turn.crashes,
     };
     draft.push(Event::TurnInterrupted {

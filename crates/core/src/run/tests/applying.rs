@@ -98,6 +98,21 @@ fn events_about_strangers_change_no_agent_and_no_turn() {
     }
 }
 
+#[test]
+fn numbers_at_their_end_stay_there() {
+    let mut run = running();
+    let (agent, state) = ("main".into(), "A.md".into());
+    let (visit, count) = (u32::MAX, u32::MAX);
+    apply(&mut run, &Event::VisitEntered { agent, state, visit, count, input: None });
+    let (turn, notice) = (turn("main.1.1"), crate::desk::Notice::Retried);
+    apply(&mut run, &Event::TurnRequeued { turn, order: u64::MAX, notice });
+    let mut play = Play::new(prompts(&["A.md"]));
+    play.run = run;
+    assert!(play.resume().contains("start main.1.1"));
+    play.says("main", "<goto>A</goto>");
+    assert_eq!(play.agent("main").visits[&"A.md".into()], u32::MAX);
+}
+
 /// What must hold whatever was applied.
 fn consistent(run: &Run) -> Result<(), TestCaseError> {
     let desk = &run.desk;
@@ -114,6 +129,8 @@ fn consistent(run: &Run) -> Result<(), TestCaseError> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_events_in_any_order_apply(events in events()) {
         let definition = prompts(&["A.md", "B.md"]);
