@@ -38,29 +38,15 @@ pub fn share(run: &Run, visit_left: Option<Micros>) -> Share {
 /// What a paid turn is charged. A turn that does not say what it cost is never free.
 pub fn charge(run: &Run, cost: Cost, share: Option<Micros>) -> Charge {
     match (cost, share) {
-        (Cost::Free, _) => Charge {
-            amount: Micros::ZERO,
-            basis: Basis::Free,
-        },
-        (Cost::Reported(amount), _) => Charge {
-            amount,
-            basis: Basis::Reported,
-        },
-        (Cost::Estimated(_) | Cost::Unknown, Some(share)) if run.settings.strict_budget => Charge {
-            amount: share,
-            basis: Basis::Estimated,
-        },
-        (Cost::Estimated(amount), _) => Charge {
-            amount,
-            basis: Basis::Estimated,
-        },
-        (Cost::Unknown, _) if run.dearest > Micros::ZERO => Charge {
-            amount: run.dearest,
-            basis: Basis::Estimated,
-        },
-        (Cost::Unknown, _) => Charge {
-            amount: Micros::ZERO,
-            basis: Basis::Unpriced,
-        },
+        (Cost::Free, _) => Charge { amount: Micros::ZERO, basis: Basis::Free },
+        (Cost::Reported(amount), _) => Charge { amount, basis: Basis::Reported },
+        (Cost::Estimated(_) | Cost::Unknown, Some(share)) if run.settings.strict_budget => {
+            Charge { amount: share, basis: Basis::Estimated }
+        }
+        (Cost::Estimated(amount), _) => Charge { amount, basis: Basis::Estimated },
+        (Cost::Unknown, _) if run.dearest > Micros::ZERO => {
+            Charge { amount: run.dearest, basis: Basis::Estimated }
+        }
+        (Cost::Unknown, _) => Charge { amount: Micros::ZERO, basis: Basis::Unpriced },
     }
 }

@@ -147,10 +147,7 @@ impl Desk {
     }
 
     fn take_place(&mut self, lane: &Lane, order: u64, agent: &AgentId) {
-        self.queues
-            .entry(lane.clone())
-            .or_default()
-            .insert(order, agent.clone());
+        self.queues.entry(lane.clone()).or_default().insert(order, agent.clone());
         self.next_order = self.next_order.max(order.saturating_add(1));
     }
 

@@ -66,14 +66,9 @@ fn is_one_fork(tags: &[Tag]) -> bool {
 pub(crate) fn take(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blocked> {
     match tags {
         [Tag::Goto { target, input }] => goto(draft, mover, target, input.clone()),
-        [
-            Tag::Reset {
-                target,
-                input,
-                cd,
-                stack,
-            },
-        ] => reset(draft, mover, (target, input.clone()), cd.as_deref(), *stack),
+        [Tag::Reset { target, input, cd, stack }] => {
+            reset(draft, mover, (target, input.clone()), cd.as_deref(), *stack)
+        }
         [Tag::Call(invoke)] => {
             let session = mover.session.branched();
             call(draft, mover, TagName::Call, invoke, &session)
@@ -159,10 +154,7 @@ fn result(draft: &mut Draft<'_>, mover: Mover<'_>, payload: &Value) -> Result<()
     mover.check(draft, TagName::Result, None, None)?;
     let agent = mover.agent;
     let Some(frame) = agent.stack.last() else {
-        draft.push(Event::AgentEnded {
-            agent: agent.id.clone(),
-            result: payload.clone(),
-        });
+        draft.push(Event::AgentEnded { agent: agent.id.clone(), result: payload.clone() });
         return Ok(());
     };
     let to =
@@ -238,9 +230,7 @@ fn next_of(
                 mover.check(draft, TagName::Goto, Some(&state), None)?;
                 Some(state)
             }
-            Tag::Fork {
-                next: Some(next), ..
-            } => Some(resolve(draft, TagName::Fork, next)?),
+            Tag::Fork { next: Some(next), .. } => Some(resolve(draft, TagName::Fork, next)?),
             Tag::Fork { next: None, .. }
             | Tag::Reset { .. }
             | Tag::Call(_)
@@ -268,39 +258,22 @@ fn worker<'t>(
     tag: &'t Tag,
     next: &StateName,
 ) -> Result<Option<Worker<'t>>, Blocked> {
-    let Tag::Fork {
-        target,
-        cd,
-        input,
-        attributes,
-        ..
-    } = tag
-    else {
+    let Tag::Fork { target, cd, input, attributes, .. } = tag else {
         return Ok(None);
     };
     let state = resolve(draft, TagName::Fork, target)?;
     mover.check(draft, TagName::Fork, Some(&state), Some(next))?;
     let directory = mover.directory(TagName::Fork, cd.as_deref())?;
     let cwd = directory.unwrap_or_else(|| mover.agent.cwd.clone());
-    Ok(Some(Worker {
-        state,
-        cwd,
-        input: input.clone(),
-        attributes,
-    }))
+    Ok(Some(Worker { state, cwd, input: input.clone(), attributes }))
 }
 
 fn names(agent: &Agent, workers: &[Worker<'_>]) -> Result<Vec<AgentId>, Blocked> {
     let numbers = (1..).map(|n| agent.forks.saturating_add(n));
-    let names: Vec<AgentId> = workers
-        .iter()
-        .zip(numbers)
-        .map(|(worker, n)| agent.id.worker(&worker.state, n))
-        .collect();
+    let names: Vec<AgentId> =
+        workers.iter().zip(numbers).map(|(worker, n)| agent.id.worker(&worker.state, n)).collect();
     if names.iter().any(|name| name.as_str().len() > AgentId::MAX) {
-        return Err(Blocked::Failed(Failure::TooDeep {
-            parent: agent.id.clone(),
-        }));
+        return Err(Blocked::Failed(Failure::TooDeep { parent: agent.id.clone() }));
     }
     Ok(names)
 }
@@ -350,17 +323,13 @@ impl Mover<'_> {
             return Ok(());
         };
         let named = || target.map(ToString::to_string);
-        state
-            .front
-            .policy
-            .check(tag, target, then)
-            .map_err(|refused| {
-                let target = match refused {
-                    Refused::Tag => None,
-                    Refused::Target => named(),
-                };
-                Blocked::Fault(Fault::Forbidden { tag, target })
-            })
+        state.front.policy.check(tag, target, then).map_err(|refused| {
+            let target = match refused {
+                Refused::Tag => None,
+                Refused::Target => named(),
+            };
+            Blocked::Fault(Fault::Forbidden { tag, target })
+        })
     }
 
     fn directory(self, tag: TagName, cd: Option<&str>) -> Result<Option<String>, Blocked> {
@@ -403,10 +372,7 @@ impl Mover<'_> {
 
     /// The transition as something to decide again later.
     pub(crate) fn keep(self, tags: &[Tag]) -> Kept {
-        Kept {
-            tags: tags.to_vec(),
-            directories: self.directories.clone(),
-        }
+        Kept { tags: tags.to_vec(), directories: self.directories.clone() }
     }
 }
 

@@ -48,22 +48,14 @@ fn release_held(mut draft: Draft<'_>) -> Option<Vec<Event>> {
     if !moves::may_have_room(draft.run, &kept.tags) {
         return None;
     }
-    let mover = Mover {
-        agent,
-        session: &agent.session,
-        directories: &kept.directories,
-    };
+    let mover = Mover { agent, session: &agent.session, directories: &kept.directories };
     match moves::take(&mut draft, mover, &kept.tags) {
         Ok(()) => Some(draft.events),
         Err(Blocked::Held) => None,
         Err(Blocked::Failed(failure)) => Some(fail(agent, failure)),
-        Err(Blocked::Fault(fault)) => Some(fail(
-            agent,
-            Failure::Protocol {
-                fault,
-                stderr: String::new(),
-            },
-        )),
+        Err(Blocked::Fault(fault)) => {
+            Some(fail(agent, Failure::Protocol { fault, stderr: String::new() }))
+        }
     }
 }
 
@@ -73,11 +65,7 @@ fn fail(agent: &Agent, failure: Failure) -> Vec<Event> {
         Standing::Held(kept) => Some(kept.clone()),
         Standing::Live | Standing::Failed { .. } => None,
     };
-    vec![Event::AgentFailed {
-        agent: agent.id.clone(),
-        failure,
-        kept,
-    }]
+    vec![Event::AgentFailed { agent: agent.id.clone(), failure, kept }]
 }
 
 /// The waiting turn that came first among those whose lane is open.
@@ -130,9 +118,7 @@ fn readiness(draft: &Draft<'_>, lane: &Lane, agent: &AgentId) -> Readiness {
 fn visit_budget(draft: &Draft<'_>, agent: &AgentId) -> Micros {
     let agent = draft.run.agents.get(agent);
     let state = agent.and_then(|agent| draft.state(&agent.visit.state));
-    state
-        .and_then(|state| state.front.budget)
-        .unwrap_or_default()
+    state.and_then(|state| state.front.budget).unwrap_or_default()
 }
 
 fn start(turn: &Turn, share: Option<Micros>) -> Event {

@@ -15,10 +15,7 @@ use super::input::Start;
 use super::state::{Phase, Run};
 
 /// Makes `event` so.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one flat table of all events reads best"
-)]
+#[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
 pub fn apply(run: &mut Run, event: &Event) {
     match event {
         Event::RunStarted(start) => begin(run, start),
@@ -34,14 +31,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::RunEnded { ending } => run.phase = Phase::Ended(*ending),
 
-        Event::TurnQueued {
-            turn,
-            lane,
-            prompt,
-            plan,
-            order,
-            notice,
-        } => {
+        Event::TurnQueued { turn, lane, prompt, plan, order, notice } => {
             if let Some(agent) = run.agents.get_mut(&turn.agent) {
                 agent.visit.turn = turn.turn;
             }
@@ -58,27 +48,13 @@ pub fn apply(run: &mut Run, event: &Event) {
                 phase: TurnPhase::Queued,
             });
         }
-        Event::TurnRequeued {
-            turn,
-            order,
-            notice,
-        } => {
+        Event::TurnRequeued { turn, order, notice } => {
             run.desk.requeue(&turn.agent, *order, *notice);
         }
-        Event::TurnStarted {
-            turn,
-            attempt,
-            share,
-            plan,
-        } => {
+        Event::TurnStarted { turn, attempt, share, plan } => {
             run.desk.start(&turn.agent, *attempt, *share, plan);
         }
-        Event::TurnSettled {
-            turn,
-            charge,
-            session,
-            ..
-        } => {
+        Event::TurnSettled { turn, charge, session, .. } => {
             land(run, turn, *charge);
             run.desk.forget(&turn.agent);
             run.settled += 1;
@@ -92,12 +68,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                 turn.crashes = 0;
             }
         }
-        Event::TurnInterrupted {
-            turn,
-            charge,
-            crashes,
-            ..
-        } => {
+        Event::TurnInterrupted { turn, charge, crashes, .. } => {
             land(run, turn, *charge);
             if let Some(turn) = run.desk.turns.get_mut(&turn.agent) {
                 turn.crashes = *crashes;
@@ -131,41 +102,20 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::AskExpired { ask } => run.desk.close(ask),
 
-        Event::AgentSpawned {
-            agent,
-            cwd,
-            attributes,
-            ..
-        } => spawn(run, agent, cwd, attributes),
-        Event::VisitEntered {
-            agent,
-            state,
-            visit,
-            count,
-            input,
-        } => {
+        Event::AgentSpawned { agent, cwd, attributes, .. } => spawn(run, agent, cwd, attributes),
+        Event::VisitEntered { agent, state, visit, count, input } => {
             run.visits += 1;
             if let Some(agent) = run.agents.get_mut(agent) {
                 agent.visits.insert(state.clone(), *count);
                 agent.visit = enter(state, *visit, input.clone());
             }
         }
-        Event::Reminded {
-            agent, reminder, ..
-        } => {
+        Event::Reminded { agent, reminder, .. } => {
             if let Some(agent) = run.agents.get_mut(agent) {
                 agent.visit.reminders = *reminder;
             }
         }
-        Event::Moved {
-            agent: id,
-            stack,
-            session,
-            cwd,
-            model,
-            forks,
-            ..
-        } => {
+        Event::Moved { agent: id, stack, session, cwd, model, forks, .. } => {
             unhold(run, id);
             if let Some(agent) = run.agents.get_mut(id) {
                 restack(agent, stack);
@@ -184,18 +134,11 @@ pub fn apply(run: &mut Run, event: &Event) {
                 run.ended += 1;
             }
         }
-        Event::AgentFailed {
-            agent: id,
-            failure,
-            kept,
-        } => {
+        Event::AgentFailed { agent: id, failure, kept } => {
             unhold(run, id);
             run.desk.give_up(id);
             if let Some(agent) = run.agents.get_mut(id) {
-                agent.standing = Standing::Failed {
-                    failure: failure.clone(),
-                    kept: kept.clone(),
-                };
+                agent.standing = Standing::Failed { failure: failure.clone(), kept: kept.clone() };
                 if run.failed.insert(id.clone()) {
                     run.live = run.live.saturating_sub(1);
                 }
@@ -296,13 +239,7 @@ fn restack(agent: &mut Agent, change: &StackChange) {
 
 /// Only a held agent looks itself up among the held, and it is nearly always the oldest.
 fn unhold(run: &mut Run, id: &AgentId) {
-    if matches!(
-        run.agents.get(id),
-        Some(Agent {
-            standing: Standing::Held(_),
-            ..
-        })
-    ) {
+    if matches!(run.agents.get(id), Some(Agent { standing: Standing::Held(_), .. })) {
         let place = run.held.iter().position(|held| held == id);
         place.and_then(|place| run.held.remove(place));
     }

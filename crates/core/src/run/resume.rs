@@ -20,9 +20,7 @@ pub(super) fn resume(
     at: Timestamp,
     settings: &Settings,
 ) -> Vec<Event> {
-    let resumed = Event::RunResumed {
-        settings: Box::new(settings.clone()),
-    };
+    let resumed = Event::RunResumed { settings: Box::new(settings.clone()) };
     // What follows is decided under the new settings.
     let mut reopened = run.clone();
     super::apply(&mut reopened, &resumed);
@@ -32,9 +30,7 @@ pub(super) fn resume(
         match hold {
             Hold::Quota { until, .. } if *until > at => {}
             Hold::Quota { .. } | Hold::Auth { .. } => {
-                draft.push(Event::BackendReleased {
-                    backend: backend.clone(),
-                });
+                draft.push(Event::BackendReleased { backend: backend.clone() });
             }
         }
     }
@@ -61,10 +57,9 @@ pub(super) fn resume(
 fn is_revived(run: &Run, agent: &Agent) -> bool {
     match &agent.standing {
         Standing::Live | Standing::Held(_) => false,
-        Standing::Failed {
-            failure: Failure::Crashes { .. },
-            ..
-        } => matches!(run.phase, Phase::Ended(_)),
+        Standing::Failed { failure: Failure::Crashes { .. }, .. } => {
+            matches!(run.phase, Phase::Ended(_))
+        }
         Standing::Failed { .. } => true,
     }
 }
@@ -80,11 +75,7 @@ fn go_on(draft: &mut Draft<'_>, agent: &Agent) {
     let repeats = draft.run.settings.interrupted_scripts == InterruptedScripts::Rerun;
     if turn.lane == Lane::Script && !repeats {
         let (agent, failure) = (agent.id.clone(), Failure::InterruptedScript);
-        draft.push(Event::AgentFailed {
-            agent,
-            failure,
-            kept: None,
-        });
+        draft.push(Event::AgentFailed { agent, failure, kept: None });
     } else {
         draft.requeue(&turn.id, Notice::Interrupted);
     }
@@ -93,27 +84,17 @@ fn go_on(draft: &mut Draft<'_>, agent: &Agent) {
 /// A failed agent goes on at the visit that failed: a kept transition is decided again, otherwise
 /// the body is sent once more after a notice.
 fn revive(draft: &mut Draft<'_>, agent: &Agent, kept: Option<&Kept>) {
-    draft.push(Event::AgentRevived {
-        agent: agent.id.clone(),
-    });
+    draft.push(Event::AgentRevived { agent: agent.id.clone() });
     let Some(kept) = kept else {
         return again(draft, agent, Prompt::Body);
     };
-    let mover = Mover {
-        agent,
-        session: &agent.session,
-        directories: &kept.directories,
-    };
+    let mover = Mover { agent, session: &agent.session, directories: &kept.directories };
     match moves::take(draft, mover, &kept.tags) {
         Ok(()) => {}
         Err(Blocked::Fault(fault)) => refused(draft, agent, fault),
         Err(Blocked::Failed(failure)) => {
             let (agent, kept) = (agent.id.clone(), Some(kept.clone()));
-            draft.push(Event::AgentFailed {
-                agent,
-                failure,
-                kept,
-            });
+            draft.push(Event::AgentFailed { agent, failure, kept });
         }
         Err(Blocked::Held) => {
             let (agent, kept) = (agent.id.clone(), kept.clone());
@@ -128,11 +109,7 @@ fn refused(draft: &mut Draft<'_>, agent: &Agent, fault: Fault) {
     if is_script || draft.run.settings.reminders == 0 {
         return again(draft, agent, Prompt::Body);
     }
-    draft.push(Event::Reminded {
-        agent: agent.id.clone(),
-        fault: fault.clone(),
-        reminder: 1,
-    });
+    draft.push(Event::Reminded { agent: agent.id.clone(), fault: fault.clone(), reminder: 1 });
     again(draft, agent, Prompt::Reminder(fault));
 }
 
@@ -151,12 +128,5 @@ fn again(draft: &mut Draft<'_>, agent: &Agent, prompt: Prompt) {
     };
     let order = draft.order();
     let notice = Some(Notice::Revived);
-    draft.push(Event::TurnQueued {
-        turn,
-        lane,
-        prompt,
-        plan,
-        order,
-        notice,
-    });
+    draft.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice });
 }

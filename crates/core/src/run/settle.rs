@@ -39,10 +39,7 @@ pub(super) fn settled(
     (id, attempt): (&TurnId, u32),
     outcome: &Outcome,
 ) -> Result<Vec<Event>, Refusal> {
-    let fenced = || Refusal::Fenced {
-        turn: id.clone(),
-        attempt,
-    };
+    let fenced = || Refusal::Fenced { turn: id.clone(), attempt };
     let turn = run.desk.turns.get(&id.agent).ok_or_else(fenced)?;
     let agent = run.agents.get(&id.agent).ok_or_else(fenced)?;
     let TurnPhase::Running { share } = turn.phase else {
@@ -57,11 +54,7 @@ pub(super) fn settled(
         | Outcome::Failed { cost, .. }
         | Outcome::Interrupted { cost, .. } => *cost,
     };
-    let ended = Ended {
-        turn,
-        agent,
-        charge: charge(run, cost, share),
-    };
+    let ended = Ended { turn, agent, charge: charge(run, cost, share) };
     let mut draft = Draft::new(run, definition, at);
     match outcome {
         Outcome::Finished(outcome) => finished(&mut draft, &ended, outcome),
@@ -76,11 +69,7 @@ pub(super) fn settled(
 }
 
 fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
-    let Ended {
-        turn,
-        agent,
-        charge,
-    } = *ended;
+    let Ended { turn, agent, charge } = *ended;
     let session = session_after(turn, agent, outcome.session.as_ref());
     draft.push(Event::TurnSettled {
         turn: turn.id.clone(),
@@ -89,11 +78,7 @@ fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
         session: session.clone(),
     });
     warn(draft, agent, outcome);
-    let mover = Mover {
-        agent,
-        session: &session,
-        directories: &outcome.directories,
-    };
+    let mover = Mover { agent, session: &session, directories: &outcome.directories };
     let read = read(draft, agent, outcome);
     let tags = match read {
         Ok(tags) => tags,
@@ -105,11 +90,7 @@ fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
         Err(Blocked::Fault(fault)) => remind(draft, ended, &session, fault, &outcome.stderr),
         Err(Blocked::Failed(failure)) => {
             let (agent, kept) = (agent.id.clone(), Some(mover.keep(&tags)));
-            draft.push(Event::AgentFailed {
-                agent,
-                failure,
-                kept,
-            });
+            draft.push(Event::AgentFailed { agent, failure, kept });
         }
         Err(Blocked::Held) => {
             let (agent, kept) = (agent.id.clone(), mover.keep(&tags));
@@ -154,19 +135,13 @@ fn warn(draft: &mut Draft<'_>, agent: &Agent, outcome: &Finished) {
     if !reading.tags.is_empty() {
         warnings.extend(reading.malformed.iter().cloned().map(Warning::MalformedTag));
     }
-    warnings.extend(reading.unknown_attributes.iter().map(|(tag, name)| {
-        Warning::UnknownAttribute {
-            tag: *tag,
-            name: name.clone(),
-        }
-    }));
     warnings.extend(
-        outcome
-            .denied
+        reading
+            .unknown_attributes
             .iter()
-            .cloned()
-            .map(|tool| Warning::ToolDenied { tool }),
+            .map(|(tag, name)| Warning::UnknownAttribute { tag: *tag, name: name.clone() }),
     );
+    warnings.extend(outcome.denied.iter().cloned().map(|tool| Warning::ToolDenied { tool }));
     for warning in warnings {
         draft.warn(&agent.id, warning);
     }
@@ -174,20 +149,9 @@ fn warn(draft: &mut Draft<'_>, agent: &Agent, outcome: &Finished) {
 
 /// The agent is told what was wrong, while it has reminders and its visit has money; scripts never.
 fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fault, stderr: &str) {
-    let Ended {
-        turn,
-        agent,
-        charge,
-    } = *ended;
+    let Ended { turn, agent, charge } = *ended;
     if turn.lane == Lane::Script || agent.visit.reminders >= draft.run.settings.reminders {
-        return fail(
-            draft,
-            agent,
-            Failure::Protocol {
-                fault,
-                stderr: stderr.to_owned(),
-            },
-        );
+        return fail(draft, agent, Failure::Protocol { fault, stderr: stderr.to_owned() });
     }
     if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
         return fail(draft, agent, Failure::VisitBudget { budget });
@@ -212,11 +176,7 @@ fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fa
 fn capped(draft: &mut Draft<'_>, ended: &Ended<'_>) {
     let Ended { turn, charge, .. } = *ended;
     let attempt = turn.attempt;
-    draft.push(Event::TurnContinues {
-        turn: turn.id.clone(),
-        attempt,
-        charge,
-    });
+    draft.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge });
     again(draft, ended, Notice::NewShare);
 }
 
@@ -229,11 +189,7 @@ fn again(draft: &mut Draft<'_>, ended: &Ended<'_>, notice: Notice) {
 }
 
 fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
-    let Ended {
-        turn,
-        agent,
-        charge,
-    } = *ended;
+    let Ended { turn, agent, charge } = *ended;
     draft.push(Event::TurnFailed {
         turn: turn.id.clone(),
         attempt: turn.attempt,
@@ -251,10 +207,7 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
         }
         TurnFailure::Auth { why } => {
             let hold = Hold::Auth { why: why.clone() };
-            draft.push(Event::BackendHeld {
-                backend: backend.clone(),
-                hold,
-            });
+            draft.push(Event::BackendHeld { backend: backend.clone(), hold });
             again(draft, ended, Notice::Retried);
         }
         TurnFailure::LostSession { session } => lost(draft, ended, session),
@@ -275,18 +228,11 @@ fn limited(draft: &mut Draft<'_>, backend: &BackendName, until: Option<Timestamp
     };
     let until = until.or(known).unwrap_or(draft.at + PROBE);
     let (until, why) = (until.max(draft.at + SHORTEST_HOLD), why.to_owned());
-    draft.push(Event::BackendHeld {
-        backend: backend.clone(),
-        hold: Hold::Quota { until, why },
-    });
+    draft.push(Event::BackendHeld { backend: backend.clone(), hold: Hold::Quota { until, why } });
 }
 
 fn retry(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
-    let Ended {
-        turn,
-        agent,
-        charge,
-    } = *ended;
+    let Ended { turn, agent, charge } = *ended;
     if agent.visit.retries >= draft.run.settings.retries {
         return fail(draft, agent, Failure::Turn(failure.clone()));
     }
@@ -295,11 +241,7 @@ fn retry(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
     }
     let retry = agent.visit.retries.saturating_add(1);
     let until = draft.at + backoff(&turn.id, turn.attempt, retry);
-    draft.push(Event::RetryAt {
-        turn: turn.id.clone(),
-        until,
-        retry,
-    });
+    draft.push(Event::RetryAt { turn: turn.id.clone(), until, retry });
 }
 
 /// Never silently fresh: either the agent fails, or the journal says what was lost. A client that
@@ -326,11 +268,7 @@ fn lost(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &SessionId) {
 
 /// A reminder means nothing to a conversation that never saw the task: the body is sent instead.
 fn start_over(draft: &mut Draft<'_>, ended: &Ended<'_>, plan: SessionPlan) {
-    let Ended {
-        turn,
-        agent,
-        charge,
-    } = *ended;
+    let Ended { turn, agent, charge } = *ended;
     if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
         return fail(draft, agent, Failure::VisitBudget { budget });
     }
@@ -347,11 +285,7 @@ fn start_over(draft: &mut Draft<'_>, ended: &Ended<'_>, plan: SessionPlan) {
 
 /// A turn that was cut off waits for a resume; crashes without any progress are counted.
 fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progressed: bool) {
-    let Ended {
-        turn,
-        agent,
-        charge,
-    } = *ended;
+    let Ended { turn, agent, charge } = *ended;
     let crashes = match by {
         _ if progressed => 0,
         Interruption::Crash => turn.crashes.saturating_add(1),
@@ -370,11 +304,7 @@ fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progr
 }
 
 fn fail(draft: &mut Draft<'_>, agent: &Agent, failure: Failure) {
-    draft.push(Event::AgentFailed {
-        agent: agent.id.clone(),
-        failure,
-        kept: None,
-    });
+    draft.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
 }
 
 /// The budget of the visit, when nothing is left of it.
@@ -398,9 +328,6 @@ fn threshold(draft: &mut Draft<'_>, charged: Micros) {
     if let Some(percent) = reached(before.plus(charged))
         && reached(before) != Some(percent)
     {
-        draft.push(Event::Warned {
-            agent: None,
-            warning: Warning::Spent { percent },
-        });
+        draft.push(Event::Warned { agent: None, warning: Warning::Spent { percent } });
     }
 }

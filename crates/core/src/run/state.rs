@@ -110,10 +110,7 @@ impl Run {
 
     /// How many workers are live; `main` is none.
     pub fn live_workers(&self) -> u32 {
-        let main = self
-            .agents
-            .get(&AgentId::main())
-            .is_some_and(Agent::is_live);
+        let main = self.agents.get(&AgentId::main()).is_some_and(Agent::is_live);
         self.live.saturating_sub(u32::from(main))
     }
 

@@ -82,20 +82,13 @@ impl Ledger {
 
     fn charge(&mut self, turn: &TurnId, charge: Charge) {
         if let Some(state) = self.current.get(&turn.agent) {
-            self.states
-                .entry(state.clone())
-                .or_default()
-                .add(charge.amount);
+            self.states.entry(state.clone()).or_default().add(charge.amount);
         }
     }
 
     /// The state that took most of the money, and how much.
     pub fn dearest(&self) -> Option<(&StateName, Micros)> {
-        let paid = self
-            .states
-            .iter()
-            .filter(|(_, spending)| spending.amount > Micros::ZERO);
-        paid.map(|(state, spending)| (state, spending.amount))
-            .max_by_key(|(_, amount)| *amount)
+        let paid = self.states.iter().filter(|(_, spending)| spending.amount > Micros::ZERO);
+        paid.map(|(state, spending)| (state, spending.amount)).max_by_key(|(_, amount)| *amount)
     }
 }

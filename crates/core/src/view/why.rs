@@ -26,28 +26,17 @@ pub fn why(run: &Run, status: Status) -> String {
 }
 
 fn running(run: &Run) -> String {
-    let mut agents = run
-        .desk
-        .in_flight
-        .iter()
-        .filter_map(|id| run.agents.get(id));
+    let mut agents = run.desk.in_flight.iter().filter_map(|id| run.agents.get(id));
     let Some(first) = agents.next() else {
         return "it is about to go on".to_owned();
     };
     let others = agents.count();
-    let more = if others > 0 {
-        format!(" and {others} more")
-    } else {
-        String::new()
-    };
+    let more = if others > 0 { format!(" and {others} more") } else { String::new() };
     let stopping = match run.phase {
         Phase::Stopping(_) => ", and it was asked to end",
         Phase::Unborn | Phase::Open | Phase::Ended(_) => "",
     };
-    format!(
-        "{} is in turn {} of {}{more}{stopping}",
-        first.id, first.visit.turn, first.visit.state
-    )
+    format!("{} is in turn {} of {}{more}{stopping}", first.id, first.visit.turn, first.visit.state)
 }
 
 fn waits(run: &Run, waiting: Waiting) -> String {
@@ -74,11 +63,7 @@ fn waits(run: &Run, waiting: Waiting) -> String {
 
 fn failed(run: &Run) -> String {
     let reason = |id: &AgentId| match run.agents.get(id) {
-        Some(Agent {
-            standing: Standing::Failed { failure, .. },
-            visit,
-            ..
-        }) => {
+        Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
             format!("{id} failed at {}: {failure}", visit.state)
         }
         _ => format!("{id} failed"),
