@@ -12,7 +12,7 @@ pub mod why;
 pub use ledger::Ledger;
 pub use narrate::{Line, Narrator, Weight};
 pub use status::{Command, Owner, Status, status, way_out};
-pub use why::why;
+pub use why::{counted, why};
 
 #[cfg(test)]
 mod tests;

@@ -41,6 +41,8 @@ pub struct Narrator {
     places: BTreeMap<AgentId, StateName>,
     moves: BTreeMap<AgentId, (TagName, Option<StateName>)>,
     spent: BTreeMap<AgentId, Micros>,
+    /// How a turn failed, until it is told what follows from it.
+    failures: BTreeMap<AgentId, String>,
 }
 
 impl Narrator {
@@ -84,17 +86,22 @@ impl Narrator {
             }
             Event::TurnFailed { turn, charge, failure, .. } => {
                 self.charge(turn, *charge);
-                self.of(&turn.agent, Weight::Warning, failure)
+                self.failures.insert(turn.agent.clone(), failure.to_string());
+                return None;
             }
             Event::TurnInterrupted { turn, charge, by, .. } => {
                 self.charge(turn, *charge);
                 self.of(&turn.agent, Weight::Warning, interruption_words(*by))
             }
             Event::RetryAt { turn, retry, .. } => {
-                self.of(&turn.agent, Weight::Detail, format!("retry {retry} scheduled"))
+                let failure = self.failures.remove(&turn.agent).unwrap_or_default();
+                self.of(&turn.agent, Weight::Warning, format!("{failure}; retry {retry} follows"))
             }
             Event::SessionLost { turn, lost, .. } => {
-                let text = format!("the client lost session {lost}: goes on in a fresh one");
+                let text = match self.failures.remove(&turn.agent) {
+                    Some(failure) => format!("{failure}: goes on in a fresh one"),
+                    None => format!("does not go on in session {lost}, which was abandoned"),
+                };
                 self.of(&turn.agent, Weight::Warning, text)
             }
             Event::Asked { ask, .. } => self.of(&ask.agent, Weight::Plain, "asks a question"),
@@ -112,6 +119,7 @@ impl Narrator {
             }
             Event::AgentEnded { agent, result } => self.ended(agent, result),
             Event::AgentFailed { agent, failure, kept } => {
+                self.failures.remove(agent);
                 let kept = if kept.is_some() { " (its transition is kept)" } else { "" };
                 self.of(agent, Weight::Error, format!("failed: {failure}{kept}"))
             }

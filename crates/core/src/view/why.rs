@@ -12,15 +12,14 @@ use super::status::{Status, Waiting};
 pub fn why(run: &Run, status: Status) -> String {
     match status {
         Status::Running => running(run),
-        Status::Waiting(waiting) => waits(run, waiting),
-        Status::Completed => {
-            let s = if run.ended == 1 { "agent" } else { "agents" };
-            format!("{} {s} ended with a result", run.ended)
-        }
+        Status::Waiting(waiting, _) => waits(run, waiting),
+        Status::Completed => format!("{} ended with a result", counted(run.ended, "agent")),
         Status::Failed => failed(run),
         Status::OverBudget => over_budget(run),
         Status::Cancelled => "somebody cancelled it; it cannot be resumed".to_owned(),
-        Status::Stopped => format!("somebody stopped it; {} agent(s) can go on", run.live),
+        Status::Stopped => {
+            format!("somebody stopped it; {} can go on", counted(run.live, "agent"))
+        }
         Status::Interrupted => interrupted(run),
     }
 }
@@ -98,15 +97,21 @@ fn over_budget(run: &Run) -> String {
         .filter(|(lane, _)| **lane != Lane::Script)
         .map(|(_, queue)| queue.len())
         .sum();
-    format!(
-        "{} of the {cap} cap is spent, and {queued} paid turn(s) wait; their transitions are kept",
-        run.spent
-    )
+    let waiting = counted(queued as u64, "paid turn");
+    format!("{} of the {cap} cap is spent; kept for later: {waiting}", run.spent)
 }
 
 fn interrupted(run: &Run) -> String {
     match run.desk.in_flight.len() {
         0 => "its process is gone; no turn was in flight".to_owned(),
-        n => format!("its process is gone with {n} turn(s) in flight"),
+        n => format!("its process is gone with {} in flight", counted(n as u64, "turn")),
+    }
+}
+
+/// `1 turn`, `3 turns`
+pub fn counted(count: impl Into<u64>, noun: &str) -> String {
+    match count.into() {
+        1 => format!("1 {noun}"),
+        n => format!("{n} {noun}s"),
     }
 }
