@@ -6,6 +6,7 @@
 
 pub mod auditor;
 pub mod author;
+pub mod cast;
 pub mod coverage;
 pub mod history;
 pub mod host;
@@ -13,7 +14,8 @@ pub mod plan;
 pub mod reality;
 pub mod scenario;
 pub mod speech;
+pub mod story;
 
 pub use auditor::Violation;
 pub use coverage::Coverage;
-pub use scenario::simulate;
+pub use scenario::{simulate, tell};

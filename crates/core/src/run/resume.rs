@@ -106,9 +106,10 @@ fn revive(draft: &mut Draft<'_>, agent: &Agent, kept: Option<&Kept>) {
     }
 }
 
-/// The edited workflow no longer allows what was kept.
+/// The edited workflow no longer allows what was kept. Who may not be reminded starts again.
 fn refused(draft: &mut Draft<'_>, agent: &Agent, fault: Fault) {
-    if draft.lane(&agent.visit.state) == Lane::Script {
+    let script = draft.lane(&agent.visit.state) == Lane::Script;
+    if script || draft.run.settings.reminders == 0 {
         return again(draft, agent, Prompt::Body);
     }
     draft.push(Event::Reminded {
