@@ -10,6 +10,7 @@ pub mod cast;
 pub mod coverage;
 pub mod history;
 pub mod host;
+pub mod passage;
 pub mod plan;
 pub mod reality;
 pub mod scenario;

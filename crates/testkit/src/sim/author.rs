@@ -17,6 +17,7 @@ use crate::dice::Dice;
 use crate::reference::{self, Allowed, Policy, Prompt, State};
 
 use super::auditor::Violation;
+use super::speech::is_prompt;
 
 /// The states that a random workflow draws from. `START` is always one of them.
 const NAMES: [&str; 8] = ["START", "PLAN", "REVIEW", "FIX", "WORKER", "CHECK", "T2", "DONE"];
@@ -50,9 +51,10 @@ impl Workflow {
         }
         let mut workflow = Self::default();
         for name in &names {
-            let state = match name.ends_with(".md") {
-                true => State::Prompt(Box::new(prompt(dice, &names))),
-                false => State::Script,
+            let state = if is_prompt(name) {
+                State::Prompt(Box::new(prompt(dice, &names)))
+            } else {
+                State::Script
             };
             workflow.states.insert(name.as_str().into(), state);
             if dice.percent(10) {
@@ -102,6 +104,15 @@ impl Workflow {
                 .any(mentions);
             if mentioned {
                 **prompt = Prompt::default();
+            }
+        }
+    }
+
+    /// No visit has a budget any more.
+    pub fn drop_budgets(&mut self) {
+        for state in self.states.values_mut() {
+            if let State::Prompt(prompt) = state {
+                prompt.budget = None;
             }
         }
     }
@@ -170,25 +181,18 @@ fn name(dice: &mut Dice, names: &[String]) -> String {
 }
 
 fn policy(dice: &mut Dice, names: &[String]) -> Policy {
-    let mut any = |then: bool| Allowed {
-        target: Some(name(dice, names)),
-        then: then.then(|| name(dice, names)),
-    };
-    let (goto, other) = ((TagName::Goto, any(false)), any(false));
-    let (pair, call) = (any(true), any(true));
-    let transitions = |list: Vec<(TagName, Allowed)>| Policy {
-        transitions: Some(list),
-        ..Policy::default()
-    };
+    let mut target = || Allowed { target: Some(name(dice, names)), then: None };
+    let (goto, other) = ((TagName::Goto, target()), target());
+    let mut pair = || Allowed { then: Some(name(dice, names)), target: Some(name(dice, names)) };
+    let (pair, call) = (pair(), pair());
+    let transitions =
+        |list: Vec<(TagName, Allowed)>| Policy { transitions: Some(list), ..Policy::default() };
     match dice.below(9) {
         0 => Policy {
             tags: Some(vec![TagName::Goto, TagName::Call, TagName::Result]),
             ..Policy::default()
         },
-        1 => Policy {
-            targets: [(TagName::Goto, vec![goto.1, other])].into(),
-            ..Policy::default()
-        },
+        1 => Policy { targets: [(TagName::Goto, vec![goto.1, other])].into(), ..Policy::default() },
         2 => transitions(vec![goto]),
         3 => Policy {
             targets: [(TagName::Fork, vec![pair]), (TagName::Call, vec![other, call])].into(),

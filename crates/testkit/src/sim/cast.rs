@@ -41,7 +41,7 @@ pub enum Repertoire {
 impl Voice for Cast {
     fn speech(&self, place: Place<'_>, now: Timestamp) -> Speech {
         let mut dice = Dice::keyed(self.seed ^ 0xfa11, &key(place, place.attempt));
-        let script = !place.state.ends_with(".md");
+        let script = !place.is_prompt();
         let cost = if script { Cost::Free } else { self.cost(&mut dice) };
         if !dice.percent(self.trouble) {
             let text = self.text(place);
@@ -61,9 +61,7 @@ impl Cast {
     fn cost(&self, dice: &mut Dice) -> Cost {
         match dice.below(10) {
             0 if self.repertoire == Repertoire::Full => Cost::Unknown,
-            1 if self.repertoire == Repertoire::Full => {
-                Cost::Estimated(Micros(dice.below(40_000)))
-            }
+            1 if self.repertoire == Repertoire::Full => Cost::Estimated(Micros(dice.below(40_000))),
             _ => Cost::Reported(Micros(dice.below(60_000))),
         }
     }
@@ -113,10 +111,11 @@ impl Cast {
         } else {
             self.tag(&mut dice, place)
         };
+        let rare = nonsense || tag.contains("<fork");
         match dice.below(28) {
-            0..=1 if nonsense || place.turn > 1 || tag.contains("<fork") => large(&tag),
             0 => large(&tag),
-            1..=6 => format!("All done, I think.\n\n{tag}\n"),
+            1..=3 if rare => large(&tag),
+            4..=6 => format!("All done, I think.\n\n{tag}\n"),
             7..=12 => format!("```\n<goto>EXAMPLE</goto>\n```\nas shown, {tag} it is"),
             _ => tag,
         }
@@ -166,7 +165,9 @@ impl Cast {
 
     fn nonsense(&self, dice: &mut Dice) -> String {
         let (target, other) = (self.state(dice), self.state(dice));
-        match dice.below(14) {
+        // The last three fork.
+        let kinds = if self.repertoire == Repertoire::Alone { 11 } else { 14 };
+        match dice.below(kinds) {
             0 => "I am not sure what to do next.".to_owned(),
             1 => format!("<goto>{target}</goto> or <goto>{other}</goto>"),
             2 => format!("<result>yes</result><goto>{target}</goto>"),
@@ -174,14 +175,16 @@ impl Cast {
             4 => format!("<call>{target}</call>"),
             5 => "<goto>NOWHERE</goto>".to_owned(),
             6 => "<goto>../secrets</goto>".to_owned(),
-            7 => format!("<fork next=\"{other}\">{target}</fork><fork next=\"QUX\">{target}</fork>"),
-            8 | 9 => format!("<reset cd=\"/nowhere\">{target}</reset>"),
-            10 => format!("<fork next=\"{other}\" cd=\"nowhere\">{target}</fork>"),
-            11 => format!(
+            7 | 8 => format!("<reset cd=\"/nowhere\">{target}</reset>"),
+            9 => format!("I would write `<goto>{target}</goto>` here."),
+            10 => "<result>one <result>two</result>".to_owned(),
+            11 => {
+                format!("<fork next=\"{other}\">{target}</fork><fork next=\"QUX\">{target}</fork>")
+            }
+            12 => format!("<fork next=\"{other}\" cd=\"nowhere\">{target}</fork>"),
+            _ => format!(
                 "<fork next=\"{target}\">{other}</fork><fork next=\"{other}\">{target}</fork>"
             ),
-            12 => format!("I would write `<goto>{target}</goto>` here."),
-            _ => "<result>one <result>two</result>".to_owned(),
         }
     }
 }

@@ -119,8 +119,13 @@ impl Teller<'_> {
             self.say(id, line.to_string());
         }
         if let Some(Line::Fork { parent, worker, cwd, attributes, .. }) = self.spawned.remove(id) {
-            let line =
-                Line::Fork { parent: parent.clone(), worker, state: state.clone(), cwd, attributes };
+            let line = Line::Fork {
+                parent: parent.clone(),
+                worker,
+                state: state.clone(),
+                cwd,
+                attributes,
+            };
             // The parent has entered its next state already; its forks come before that.
             let lines = self.history.entry(parent).or_default();
             let place = lines.len() - usize::from(!lines.is_empty());
@@ -181,9 +186,7 @@ impl Teller<'_> {
         *failures += 1;
         let attempt = *failures;
         let line = match trouble_of(failure) {
-            Some(trouble) => {
-                Line::Failed { turn: turn_name(turn), attempt, trouble }.to_string()
-            }
+            Some(trouble) => Line::Failed { turn: turn_name(turn), attempt, trouble }.to_string(),
             None => format!("failed {} attempt={attempt} {failure}", turn_name(turn)),
         };
         self.say(&turn.agent, line);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use raymond_core::ids::RunId;
 use raymond_core::run::input::{Outcome, Start, StopMode};
 use raymond_core::run::record::FORMAT;
-use raymond_core::run::{Ending, Header, Input, Phase, Refusal, Run, Settings};
+use raymond_core::run::{Ending, Event, Header, Input, Phase, Refusal, Run, Settings};
 use raymond_core::time::Span;
 use raymond_core::value::{INLINE_MAX, Value};
 use raymond_core::workflow::Definition;
@@ -51,6 +51,36 @@ pub struct Host {
     lock: Option<Lock>,
     recovering: bool,
     power_was_cut: bool,
+    /// How often the machine went down.
+    pub downs: u32,
+    /// When a run that has ended is left alone.
+    pub patience: Patience,
+}
+
+/// How often a run that needs help gets it. What counts is what the journal says, not what its
+/// owner remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// So many failed ends are resumed.
+    pub failures: usize,
+    /// So many times somebody logs in.
+    pub logins: usize,
+}
+
+impl Patience {
+    /// It never ends.
+    pub const ENDLESS: Self = Self { failures: usize::MAX, logins: usize::MAX };
+    /// Nobody helps.
+    pub const NONE: Self = Self { failures: 0, logins: 0 };
+}
+
+/// The seeds of a machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Seeds {
+    /// Of everything outside it.
+    pub world: u64,
+    /// Of what its disk loses.
+    pub disk: u64,
 }
 
 /// What a new owner finds of turns that were in flight.
@@ -92,20 +122,20 @@ impl Log for Pen {
 impl Host {
     /// A machine that is about to run `definition` for the first time.
     pub fn new(
-        seed: u64,
+        seeds: Seeds,
         definition: Definition,
         voice: Box<dyn Voice>,
         settings: Settings,
     ) -> Result<Self, Violation> {
         let plan = Plan::default();
-        let disk = Memory::new(seed ^ 0xd15c);
+        let disk = Memory::new(seeds.disk ^ 0xd15c);
         let hooked = plan.clone();
         disk.set_hook(Some(Box::new(move |call| hooked.disk_call(call))));
         let paths = Root::in_directory(Path::new("/")).run("sim");
         Ok(Self {
             disk,
             paths: paths.map_err(|bad| Violation(bad.to_string()))?,
-            reality: Rc::new(RefCell::new(Reality::new(voice, seed, plan.clone()))),
+            reality: Rc::new(RefCell::new(Reality::new(voice, seeds.world, plan.clone()))),
             plan,
             definitions: BTreeMap::from([(Value::from("as written"), definition)]),
             edit: None,
@@ -115,6 +145,8 @@ impl Host {
             lock: None,
             recovering: false,
             power_was_cut: false,
+            downs: 0,
+            patience: Patience::ENDLESS,
         })
     }
 
@@ -126,6 +158,21 @@ impl Host {
     /// Whether a process drives the run.
     pub fn is_up(&self) -> bool {
         self.driver.is_some()
+    }
+
+    /// Whether the run is over for good, as far as its journal says.
+    pub fn is_over(&self) -> bool {
+        let reality = self.reality.borrow();
+        let Phase::Ended(ending) = reality.last.phase else { return false };
+        let events = reality.records.iter().flat_map(|record| &record.steps);
+        let events = events.flat_map(|step| &step.events);
+        let same = |event: &&Event| matches!(event, Event::RunEnded { ending: e } if *e == ending);
+        match ending {
+            Ending::Completed | Ending::Cancelled => true,
+            Ending::Failed => events.filter(same).count() > self.patience.failures,
+            Ending::NeedsPerson => events.filter(same).count() > self.patience.logins,
+            Ending::OverBudget | Ending::Stopped | Ending::NoQuota => false,
+        }
     }
 
     /// What every agent has done.
@@ -167,20 +214,30 @@ impl Host {
     fn leave_when_ended(&mut self) {
         if matches!(self.phase(), Phase::Ended(_)) && !self.recovering {
             self.driver = None;
-            self.lock = None;
+            self.unlock();
+        }
+    }
+
+    /// Gives the lock back, which may go wrong, too.
+    fn unlock(&mut self) {
+        self.lock = None;
+        let hit = self.plan.fired();
+        if hit.is_some() {
+            self.reality.borrow_mut().hit = hit;
+            self.go_down();
         }
     }
 
     /// Takes the lock; whether the machine is still up.
     fn take_lock(&mut self) -> Result<bool, Violation> {
-        let taken = claim(&self.disk, &self.paths).or_else(|error| match error {
-            lock::Error::Disk(gone) if gone.trouble() == DiskTrouble::Missing => {
-                self.paths.ensure(&self.disk)?;
-                claim(&self.disk, &self.paths)
-            }
-            other => Err(other),
-        });
-        match taken {
+        let mut taken = claim(&self.disk, &self.paths);
+        if let Err(error) = &taken
+            && matches!(&**error, lock::Error::Disk(gone) if gone.trouble() == DiskTrouble::Missing)
+            && self.paths.ensure(&self.disk).is_ok()
+        {
+            taken = claim(&self.disk, &self.paths);
+        }
+        match taken.map_err(|error| *error) {
             Ok(lock) => self.lock = Some(lock),
             Err(lock::Error::Disk(_)) => self.go_down(),
             Err(error) => return Err(Violation(format!("nobody owns the run, and {error}"))),
@@ -209,8 +266,7 @@ impl Host {
         let header = Header { format: FORMAT, run: "sim".into(), nonce: "n0".into() };
         let header = serde_json::to_vec(&header).map_err(|error| Violation(error.to_string()))?;
         let created = self.paths.ensure(&self.disk).map_err(journal::Error::from);
-        let created =
-            created.and_then(|()| Journal::create(disk, &self.paths.journal, &header));
+        let created = created.and_then(|()| Journal::create(disk, &self.paths.journal, &header));
         match created {
             Ok(journal) => {
                 self.drive(Head::unborn(), journal);
@@ -229,6 +285,10 @@ impl Host {
             // The journal was created, and the start never became durable.
             self.drive(head, opened.journal);
             return self.start();
+        }
+        if self.is_over() && self.patience != Patience::ENDLESS {
+            self.unlock();
+            return Ok(());
         }
         if self.blobs().sweep().is_err() {
             self.go_down();
@@ -332,8 +392,9 @@ impl Host {
     pub fn go_down(&mut self) {
         self.driver = None;
         self.lock = None;
+        self.downs += 1;
         let reality = &mut *self.reality.borrow_mut();
-        let hit = self.plan.fired().or(reality.hit.take());
+        let hit = self.plan.fired().or_else(|| reality.hit.take());
         note_coverage(reality, hit, self.recovering);
         reality.story.tell(|| match hit {
             Some((trouble, point)) => format!("{} at {point:?}", trouble.name()),
@@ -366,7 +427,7 @@ impl Host {
         let intruder = self.disk.process();
         let taken = self.plan.aside(|| claim(&intruder, &self.paths));
         intruder.kill();
-        match taken {
+        match taken.map_err(|error| *error) {
             Err(lock::Error::Held { owner: Some(_), .. }) => Ok(()),
             Ok(_) => Err(Violation("a second owner was admitted".to_owned())),
             Err(other) => Err(Violation(format!("a second owner is told: {other}"))),
@@ -461,9 +522,9 @@ pub enum Ticked {
     Down,
 }
 
-fn claim(disk: &Memory, paths: &RunPaths) -> Result<Lock, lock::Error> {
+fn claim(disk: &Memory, paths: &RunPaths) -> Result<Lock, Box<lock::Error>> {
     let claim = Claim { since: 0, version: "sim", takeover: Takeover::Never };
-    Lock::take(disk, disk, &paths.lock, claim)
+    Lock::take(disk, disk, &paths.lock, claim).map_err(Box::new)
 }
 
 /// What was lost, or nearly lost, when the machine went down.
@@ -496,7 +557,8 @@ impl Found {
         let script = fate.is_some_and(|f| f.source == raymond_core::protocol::Source::Script);
         let said = fate.is_some_and(|f| matches!(f.speech, Speech::Says(..) | Speech::Denied(..)));
         let waits = reality.agenda.values().any(|waiting| waiting == attempt);
-        if waits && !script && !self.power_was_cut && reality.dice.percent(30) {
+        let ended = fate.is_some_and(|f| f.cancelled) || self.power_was_cut;
+        if waits && !script && !ended && reality.dice.percent(30) {
             return Attached::Running;
         }
         reality.agenda.retain(|_, waiting| waiting != attempt);

@@ -41,6 +41,8 @@ pub struct Fate {
     pub cwd: String,
     /// Who speaks.
     pub source: Source,
+    /// Whether its owner has ended it.
+    pub cancelled: bool,
 }
 
 /// Everything outside.
@@ -190,8 +192,7 @@ impl Reality {
             heard: heard.copied().unwrap_or(0),
         };
         let speech = self.voice.speech(place, self.now);
-        let prompt = place.state.ends_with(".md");
-        let source = if prompt { Source::Message } else { Source::Script };
+        let source = if place.is_prompt() { Source::Message } else { Source::Script };
         let delay = match speech {
             // The executor's idle clock ends it.
             Speech::Hangs => Span::minutes(30),
@@ -200,12 +201,13 @@ impl Reality {
         self.order += 1;
         self.agenda.insert((self.now + delay, self.order), attempt.clone());
         self.released.insert(attempt.clone());
-        self.fates.insert(attempt, Fate { speech, cwd, source });
+        self.fates.insert(attempt, Fate { speech, cwd, source, cancelled: false });
     }
 
     /// The turn is ended by its owner; it may have been faster.
     fn cancel(&mut self, attempt: &Attempt) {
         let Some(fate) = self.fates.get_mut(attempt) else { return };
+        fate.cancelled = true;
         if !self.dice.percent(20) {
             fate.speech = Speech::Hangs;
         }

@@ -15,12 +15,12 @@ use super::auditor::Violation;
 use super::author::Workflow;
 use super::cast::{Cast, Repertoire};
 use super::coverage::Coverage;
-use super::host::{Host, Ticked};
+use super::host::{Host, Seeds, Ticked};
 
 /// More steps than any of these runs takes.
 const MOST_STEPS: u32 = 6_000;
 /// After so many resumes of a failed run its failures are believed.
-const MOST_RESUMES: u32 = 3;
+const MOST_RESUMES: u32 = 2;
 /// After so many troubles the machine is left alone.
 const MOST_TROUBLES: u32 = 25;
 
@@ -64,7 +64,8 @@ impl Scenario {
             repertoire: Repertoire::Full,
         };
         let settings = settings(&mut dice);
-        let host = Host::new(seed, workflow.definition()?, Box::new(cast), settings)?;
+        let seeds = Seeds { world: seed, disk: seed };
+        let host = Host::new(seeds, workflow.definition()?, Box::new(cast), settings)?;
         Ok((Self { dice, workflow, resumes: 0, stops: 0, troubles: 0 }, host))
     }
 
@@ -120,7 +121,11 @@ impl Scenario {
                     return Ok(true);
                 }
                 self.edit(host);
-                self.trouble_for_a_boot(host, 40);
+                if self.dice.percent(30) {
+                    self.trouble_for_a_recovery(host);
+                } else {
+                    self.trouble_for_a_boot(host, 40);
+                }
             }
             Phase::Ended(Ending::OverBudget) => {
                 let spent = host.reality.borrow().last.spent;

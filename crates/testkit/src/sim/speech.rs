@@ -22,6 +22,18 @@ pub struct Place<'a> {
     pub heard: usize,
 }
 
+impl Place<'_> {
+    /// Whether an agent speaks here, and not a script.
+    pub fn is_prompt(&self) -> bool {
+        is_prompt(self.state)
+    }
+}
+
+/// Whether the state of that file name is a prompt.
+pub fn is_prompt(state: &str) -> bool {
+    state.rsplit_once('.').is_some_and(|(_, extension)| extension == "md")
+}
+
 /// How a turn goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Speech {

@@ -71,10 +71,8 @@ fn fields(tag: TagName, allowed: &Allowed) -> String {
 const fn then_key(tag: TagName) -> &'static str {
     match tag {
         TagName::Fork => "next",
-        TagName::Goto
-        | TagName::Reset
-        | TagName::Call
-        | TagName::Function
-        | TagName::Result => "return",
+        TagName::Goto | TagName::Reset | TagName::Call | TagName::Function | TagName::Result => {
+            "return"
+        }
     }
 }

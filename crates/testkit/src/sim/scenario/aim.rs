@@ -43,7 +43,7 @@ impl Scenario {
     pub(super) fn trouble_for_a_boot(&mut self, host: &Host, chance: u64) {
         if self.dice.percent(chance) {
             let (point, trouble) = *self.dice.pick(&RECORD);
-            let before = if point == Point::Release { 0 } else { 1 };
+            let before = u32::from(point != Point::Release);
             let passed = before + u32::from(self.dice.percent(30));
             self.arm(host, (point, passed), trouble);
         }
