@@ -101,8 +101,8 @@ fn reset(
     stack: Stack,
 ) -> Result<(), Blocked> {
     let state = resolve(draft, TagName::Reset, target)?;
-    mover.check(draft, TagName::Reset, Some(&state), None)?;
     let directory = mover.directory(TagName::Reset, cd)?;
+    mover.check(draft, TagName::Reset, Some(&state), None)?;
     let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
     let change = match stack {
         Stack::Keep => StackChange::Keep,
@@ -179,11 +179,21 @@ struct Worker<'a> {
 
 fn fork(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blocked> {
     let agent = mover.agent;
-    let (next, input) = next_of(draft, mover, tags)?;
+    // Everything that is named must exist before the policy has its say.
+    let targets = tags
+        .iter()
+        .map(|tag| resolve(draft, tag.name(), tag.target().unwrap_or_default()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (next, input) = next_of(draft, tags, &targets)?;
     let workers = tags
         .iter()
-        .filter_map(|tag| worker(draft, mover, tag, &next).transpose())
+        .zip(&targets)
+        .filter_map(|(tag, state)| worker(mover, tag, state).transpose())
         .collect::<Result<Vec<_>, _>>()?;
+    for (tag, target) in tags.iter().zip(&targets) {
+        let then = (tag.name() == TagName::Fork).then_some(&next);
+        mover.check(draft, tag.name(), Some(target), then)?;
+    }
     let to = within_limits(draft.definition, agent, next).map_err(Blocked::Failed)?;
     let names = names(agent, &workers)?;
     make_room(draft, workers.len())?;
@@ -217,18 +227,16 @@ fn fork(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blo
 /// The state at which the parent goes on, which all tags must agree on, and what it is handed.
 fn next_of(
     draft: &Draft<'_>,
-    mover: Mover<'_>,
     tags: &[Tag],
+    targets: &[StateName],
 ) -> Result<(StateName, Option<Value>), Blocked> {
     let mut states: Vec<StateName> = Vec::new();
     let mut handed = None;
-    for tag in tags {
+    for (tag, target) in tags.iter().zip(targets) {
         let named = match tag {
-            Tag::Goto { target, input } => {
+            Tag::Goto { input, .. } => {
                 handed.clone_from(input);
-                let state = resolve(draft, TagName::Goto, target)?;
-                mover.check(draft, TagName::Goto, Some(&state), None)?;
-                Some(state)
+                Some(target.clone())
             }
             Tag::Fork { next: Some(next), .. } => Some(resolve(draft, TagName::Fork, next)?),
             Tag::Fork { next: None, .. }
@@ -253,19 +261,16 @@ fn next_of(
 }
 
 fn worker<'t>(
-    draft: &Draft<'_>,
     mover: Mover<'_>,
     tag: &'t Tag,
-    next: &StateName,
+    state: &StateName,
 ) -> Result<Option<Worker<'t>>, Blocked> {
-    let Tag::Fork { target, cd, input, attributes, .. } = tag else {
+    let Tag::Fork { cd, input, attributes, .. } = tag else {
         return Ok(None);
     };
-    let state = resolve(draft, TagName::Fork, target)?;
-    mover.check(draft, TagName::Fork, Some(&state), Some(next))?;
     let directory = mover.directory(TagName::Fork, cd.as_deref())?;
     let cwd = directory.unwrap_or_else(|| mover.agent.cwd.clone());
-    Ok(Some(Worker { state, cwd, input: input.clone(), attributes }))
+    Ok(Some(Worker { state: state.clone(), cwd, input: input.clone(), attributes }))
 }
 
 fn names(agent: &Agent, workers: &[Worker<'_>]) -> Result<Vec<AgentId>, Blocked> {

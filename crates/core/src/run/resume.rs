@@ -103,7 +103,7 @@ fn revive(draft: &mut Draft<'_>, agent: &Agent, kept: Option<&Kept>) {
     }
 }
 
-/// The edited workflow no longer allows what was kept.
+/// The edited workflow no longer allows what was kept. Who may not be reminded starts again.
 fn refused(draft: &mut Draft<'_>, agent: &Agent, fault: Fault) {
     let is_script = draft.lane(&agent.visit.state) == Lane::Script;
     if is_script || draft.run.settings.reminders == 0 {

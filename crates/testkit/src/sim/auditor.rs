@@ -166,7 +166,8 @@ impl Auditor {
                 must!(self.names.insert(agent.clone()), "the name {agent} is used twice");
                 let books = Books { cwd: cwd.clone(), may_move: true, ..Books::default() };
                 self.live.insert(agent.clone(), books);
-                let workers = self.live.len() - usize::from(self.live.contains_key(&AgentId::main()));
+                let workers =
+                    self.live.len() - usize::from(self.live.contains_key(&AgentId::main()));
                 must!(
                     workers <= self.settings.max_agents as usize || *agent == AgentId::main(),
                     "{workers} live workers"
