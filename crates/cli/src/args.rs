@@ -9,6 +9,9 @@ use raymond_core::budget::Micros;
 use raymond_core::time::Span;
 use raymond_core::workflow::nearest;
 
+use crate::failure::{Failure, USAGE};
+use crate::workflows;
+
 /// Runs coding agents as programs: a folder of prompts and scripts, driven by the tags they emit.
 #[derive(Debug, Parser)]
 #[command(name = "raymond", version, arg_required_else_help = true)]
@@ -146,7 +149,7 @@ pub(crate) struct Resume {
     /// The run: its id, a unique beginning of it, or @last [default: the only unfinished one]
     pub(crate) run: Option<String>,
     /// Only say what would be done
-    #[arg(long)]
+    #[arg(long, conflicts_with = "truncate_to")]
     pub(crate) plan: bool,
     /// Use the states as they are now
     #[arg(long, conflicts_with = "pinned")]
@@ -275,19 +278,35 @@ pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-/// Prints what clap says; a mistyped command is told the nearest one.
+/// What the parser has to say. Help is no mistake; a mistyped command is told the nearest command
+/// and the nearest workflow.
 pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
-    error.print().ok();
-    let mistyped = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
-        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => Some(word),
-        _ => None,
-    };
-    if let Some(nearest) = mistyped.and_then(|word| nearest(word, COMMANDS)) {
-        anstream::eprintln!("\nhint: did you mean `raymond {nearest}`?");
+    match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
+        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => {
+            let failure = mistyped(word);
+            failure.print();
+            ExitCode::from(failure.code)
+        }
+        (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, _) => {
+            error.print().ok();
+            ExitCode::SUCCESS
+        }
+        _ => {
+            error.print().ok();
+            ExitCode::from(USAGE)
+        }
     }
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
-        _ => ExitCode::from(2),
+}
+
+fn mistyped(word: &str) -> Failure {
+    let failure = Failure::usage(format!("there is no command and no workflow {word:?}"));
+    let command = nearest(word, COMMANDS).map(|command| format!("`raymond {command}`"));
+    let workflow = workflows::nearest(word.as_ref());
+    let workflow = workflow.map(|path| format!("`raymond run {}`", path.display()));
+    let offers: Vec<String> = command.into_iter().chain(workflow).collect();
+    match offers.is_empty() {
+        true => failure.hint("see `raymond --help`"),
+        false => failure.hint(format!("did you mean {}?", offers.join(" or "))),
     }
 }

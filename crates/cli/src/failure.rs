@@ -1,6 +1,9 @@
 //! What went wrong, what to do about it, and the exit code that says so.
 
+use std::path::Path;
+
 use raymond_core::diagnostic::Diagnostic;
+use raymond_core::ids::RunId;
 use raymond_engine::driver::DriverError;
 use raymond_engine::fold::FoldError;
 use raymond_engine::launch::{LaunchError, PrepareError};
@@ -12,6 +15,8 @@ use raymond_engine::request::RequestError;
 use raymond_engine::scope::ScopeError;
 use raymond_engine::shell::ShellError;
 use raymond_store::{blobs, disk, inbox, journal, lock};
+
+use crate::workflows;
 
 /// Usage, or an invalid workflow.
 pub(crate) const USAGE: u8 = 2;
@@ -27,13 +32,15 @@ pub(crate) struct Failure {
     message: String,
     causes: Vec<String>,
     hint: Option<String>,
+    then: Option<String>,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl Failure {
     fn new(code: u8, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { code, message, causes: Vec::new(), hint: None, diagnostics: Vec::new() }
+        let (causes, diagnostics) = (Vec::new(), Vec::new());
+        Self { code, message, causes, hint: None, then: None, diagnostics }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -49,9 +56,21 @@ impl Failure {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// A last line, below the hint.
+    #[must_use]
+    pub(crate) fn then(self, line: impl Into<String>) -> Self {
+        Self { then: Some(line.into()), ..self }
+    }
+
     #[must_use]
     pub(crate) fn code(self, code: u8) -> Self {
         Self { code, ..self }
+    }
+
+    /// Names the run in a hint that speaks of `RUN`.
+    #[must_use]
+    pub(crate) fn about(self, run: &RunId) -> Self {
+        Self { hint: self.hint.map(|hint| hint.replace("RUN", run.as_str())), ..self }
     }
 
     pub(crate) fn invalid(what: &str, diagnostics: Vec<Diagnostic>) -> Self {
@@ -80,6 +99,9 @@ impl Failure {
         if let Some(hint) = &self.hint {
             anstream::eprintln!("hint: {hint}");
         }
+        if let Some(line) = &self.then {
+            anstream::eprintln!("{line}");
+        }
     }
 }
 
@@ -94,7 +116,7 @@ pub(crate) fn print_diagnostic(diagnostic: &Diagnostic) {
 impl From<disk::Error> for Failure {
     fn from(error: disk::Error) -> Self {
         let hint = match error.trouble() {
-            disk::Trouble::Full => Some("free some space; what was recorded is safe"),
+            disk::Trouble::Full => Some("free some space"),
             disk::Trouble::ReadOnly | disk::Trouble::Denied => {
                 Some("runs are kept in .raymond/: run where that can be written")
             }
@@ -127,12 +149,19 @@ impl From<journal::Error> for Failure {
         match error {
             journal::Error::Disk(error) => error.into(),
             journal::Error::Damaged { ref damaged, .. } => {
-                let good = damaged.seq.saturating_sub(1);
-                let hint = format!(
-                    "nothing is invented: `raymond resume RUN --truncate-to {good}` keeps the \
-                     good records and moves the rest aside"
-                );
-                Self::of(ENVIRONMENT, &error).hint(hint)
+                let failure = Self::of(ENVIRONMENT, &error);
+                match damaged.seq.checked_sub(1) {
+                    None => failure.hint("its first line names the run: restore it from a copy"),
+                    Some(good) => failure.hint(format!(
+                        "`raymond resume RUN --truncate-to {good}` goes on after the good records, \
+                         and moves the rest aside"
+                    )),
+                }
+            }
+            journal::Error::NoSuchRecord { last, .. } => Self::of(USAGE, &error)
+                .hint(format!("`raymond resume RUN --truncate-to {last}` keeps all that is good")),
+            journal::Error::Missing(_) | journal::Error::Unborn(_) => {
+                Self::of(ENVIRONMENT, &error).hint("nothing of it was recorded; start it anew")
             }
             error => Self::of(ENVIRONMENT, &error),
         }
@@ -144,7 +173,9 @@ impl From<FoldError> for Failure {
         let failure = Self::of(ENVIRONMENT, &error);
         match error {
             FoldError::Newer(_) => failure.hint("use the release that wrote it, or a later one"),
-            FoldError::Foreign(_) => failure,
+            FoldError::Foreign(_) | FoldError::Stranger { .. } => {
+                failure.hint("something else was put in its place: restore it from a copy")
+            }
             FoldError::Unreadable { seq, .. } => failure.hint(format!(
                 "`raymond resume RUN --truncate-to {}` goes on before it",
                 seq.saturating_sub(1)
@@ -157,12 +188,38 @@ impl From<lock::Error> for Failure {
     fn from(error: lock::Error) -> Self {
         match error {
             lock::Error::Disk(error) => error.into(),
-            lock::Error::Held { .. } => Self::of(LOCKED, &error)
-                .hint("look at it with `raymond status`, or end it with `raymond stop`"),
-            lock::Error::OtherHost { .. } => Self::of(LOCKED, &error)
-                .hint("when that machine is gone for good: `raymond resume RUN --takeover`"),
+            lock::Error::Held { path, owner } => {
+                let by = match owner {
+                    None => "another process".to_owned(),
+                    Some(owner) => {
+                        format!("process {} on {}", owner.process.pid, owner.process.host)
+                    }
+                };
+                Self::driven(&path, &by)
+            }
+            lock::Error::OtherHost { path, owner } => {
+                let by = format!("process {} on {}", owner.process.pid, owner.process.host);
+                let run = run_at(&path);
+                Self::driven(&path, &by).hint(format!(
+                    "when that machine is gone for good: `raymond resume {run} --takeover`"
+                ))
+            }
         }
     }
+}
+
+impl Failure {
+    fn driven(lock: &Path, by: &str) -> Self {
+        let run = run_at(lock);
+        Self::new(LOCKED, format!("{run} is driven by {by}")).hint(format!(
+            "look at it with `raymond status {run}`, or end it with `raymond stop {run}`"
+        ))
+    }
+}
+
+/// The run in whose directory a file lies.
+fn run_at(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy()
 }
 
 impl From<blobs::Error> for Failure {
@@ -194,7 +251,7 @@ impl From<OwnError> for Failure {
             OwnError::Fold(error) => error.into(),
             OwnError::Pin(error) => error.into(),
             OwnError::Disk(error) => error.into(),
-            error @ OwnError::Foreign { .. } => Self::of(ENVIRONMENT, &error),
+            OwnError::Driver(error) => error.into(),
         }
     }
 }
@@ -216,6 +273,13 @@ impl From<PrepareError> for Failure {
             PrepareError::Invalid(diagnostics) => Self::invalid("the workflow", diagnostics),
             PrepareError::Scope(error @ ScopeError::Unreadable { .. }) => {
                 Self::of(ENVIRONMENT, &error)
+            }
+            PrepareError::Scope(ref missing @ ScopeError::Missing(ref path)) => {
+                let failure = Self::of(USAGE, missing);
+                match workflows::nearest(path) {
+                    Some(nearest) => failure.hint(format!("did you mean {}?", nearest.display())),
+                    None => failure,
+                }
             }
             PrepareError::Scope(error) => Self::of(USAGE, &error),
         }
@@ -246,6 +310,7 @@ impl From<ShellError> for Failure {
         match error {
             ShellError::Driver(error) => error.into(),
             ShellError::Blobs(error) => error.into(),
+            ShellError::Home(error) => error.into(),
             error @ ShellError::Signals(_) => Self::of(ENVIRONMENT, &error),
         }
     }

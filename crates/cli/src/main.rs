@@ -8,8 +8,10 @@ mod commands;
 mod console;
 mod failure;
 mod json;
+mod place;
 mod runs;
 mod settings;
+mod workflows;
 
 use std::process::ExitCode;
 
