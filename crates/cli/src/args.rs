@@ -104,6 +104,7 @@ pub(crate) struct Governing {
 
 /// How much is said.
 #[derive(Debug, Args, Default, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Talk {
     /// Say only what failed
     #[arg(long, short, conflicts_with = "verbose")]
@@ -124,10 +125,10 @@ pub(crate) struct Run {
     /// A state, a directory or a .zip
     pub(crate) workflow: PathBuf,
     /// The id of the run: letters, digits, `-` and `_`
-    #[arg(long, value_name = "ID")]
-    pub(crate) run_id: Option<String>,
+    #[arg(long = "run-id", value_name = "ID")]
+    pub(crate) id: Option<String>,
     /// Go on with the run of this id when there is one
-    #[arg(long, requires = "run_id")]
+    #[arg(long, requires = "id")]
     pub(crate) or_resume: bool,
     /// Handed to the first state, as {{input}}
     #[arg(long, value_name = "TEXT")]
@@ -145,6 +146,7 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Resume {
     /// The run: its id, a unique beginning of it, or @last [default: the only unfinished one]
     pub(crate) run: Option<String>,
@@ -305,8 +307,8 @@ fn mistyped(word: &str) -> Failure {
     let workflow = workflows::nearest(word.as_ref());
     let workflow = workflow.map(|path| format!("`raymond run {}`", path.display()));
     let offers: Vec<String> = command.into_iter().chain(workflow).collect();
-    match offers.is_empty() {
-        true => failure.hint("see `raymond --help`"),
-        false => failure.hint(format!("did you mean {}?", offers.join(" or "))),
+    if offers.is_empty() {
+        return failure.hint("see `raymond --help`");
     }
+    failure.hint(format!("did you mean {}?", offers.join(" or ")))
 }

@@ -9,7 +9,7 @@ const MOST_NAMES: usize = 1_000;
 
 /// The workflow beside `path` whose name is nearest to it.
 pub(crate) fn nearest(path: &Path) -> Option<PathBuf> {
-    let folder = path.parent().unwrap_or(Path::new(""));
+    let folder = path.parent().unwrap_or_else(|| Path::new(""));
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let names = std::fs::read_dir(here).ok()?.take(MOST_NAMES).filter_map(|entry| {
         let entry = entry.ok()?;

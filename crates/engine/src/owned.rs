@@ -141,7 +141,7 @@ impl Owned {
         let mut driver = Driver::new(head, definition, journal, Nobody);
         driver.handle(clock::now(), vec![rewind])?;
         let (head, definition, journal) = driver.into_parts();
-        Ok(Self { head, definition, journal, ..self })
+        Ok(Self { journal, head, definition, ..self })
     }
 
     /// Uses the edited states of `prepared` from now on, unless an agent needs one that is gone.
@@ -152,7 +152,7 @@ impl Owned {
         let verdict = driver.adopt(clock::now(), prepared.definition, manifest)?;
         let (head, definition, journal) = driver.into_parts();
         let origin = prepared.loaded.origin;
-        Ok(verdict.map(|()| Self { head, definition, journal, origin, ..self }))
+        Ok(verdict.map(|()| Self { journal, head, definition, origin, ..self }))
     }
 
     /// What a new owner has to say first: what became of turns in flight, and that it goes on.

@@ -268,9 +268,10 @@ impl<'w> Shell<'w> {
             Ok(prepared) => {
                 let manifest = Pin::of(&prepared.loaded).store(&self.home.blobs);
                 let manifest = manifest.map_err(OwnError::Pin)?;
-                let adopted = match manifest == run.manifest {
-                    true => Ok(()),
-                    false => self.driver.adopt(clock::now(), prepared.definition, manifest)?,
+                let adopted = if manifest == run.manifest {
+                    Ok(())
+                } else {
+                    self.driver.adopt(clock::now(), prepared.definition, manifest)?
                 };
                 adopted.err().map(|refusal| refusal.to_string())
             }
@@ -299,7 +300,7 @@ impl<'w> Shell<'w> {
             Haste::AtOnce => {
                 end_leftovers(&nonce, &AT_ONCE).await;
                 let heard = tokio::time::timeout(LAST_WORDS, self.last_words()).await;
-                done.and(heard.unwrap_or(Ok(())))
+                done.and_then(|()| heard.unwrap_or(Ok(())))
             }
             Haste::Patient => {
                 self.driver.world().cancel_all();

@@ -73,20 +73,20 @@ fn summary(head: &Head, place: &Place) {
 /// `spent $9.87 of $10.00; REVIEW.md took 61 %`
 fn money(head: &Head) -> String {
     let run = &head.run;
-    let mut text = match run.settings.budget {
+    let mut parts = vec![match run.settings.budget {
         Some(cap) => format!("spent {} of {cap}", run.spent),
         None => format!("spent {}", run.spent),
-    };
+    }];
     if let Some((state, amount)) = head.ledger.dearest() {
         let percent = amount.0 * 100 / run.spent.0.max(1);
-        text.push_str(&format!("; {state} took {percent} %"));
+        parts.push(format!("{state} took {percent} %"));
     }
     match run.unpriced {
         0 => {}
-        1 => text.push_str("; 1 turn is unpriced"),
-        several => text.push_str(&format!("; {several} turns are unpriced")),
+        1 => parts.push("1 turn is unpriced".to_owned()),
+        several => parts.push(format!("{several} turns are unpriced")),
     }
-    text
+    parts.join("; ")
 }
 
 /// The sentence above names the first one.

@@ -61,8 +61,7 @@ impl<'a> Wish<'a> {
     }
 }
 
-#[expect(clippy::boxed_local, reason = "as it comes from the parser")]
-pub(crate) fn resume(flags: Box<Resume>) -> Result<u8, Failure> {
+pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
     if flags.input.is_some() || !flags.vars.is_empty() {
         return Err(Failure::usage("--input and --var belong to the start of a run")
             .hint("start a new one with `raymond run`"));
@@ -72,7 +71,7 @@ pub(crate) fn resume(flags: Box<Resume>) -> Result<u8, Failure> {
         Some(wanted) => runs::find(&project, wanted)?,
         None => runs::only_unfinished(&project)?,
     };
-    resume_run(&project, &run, &Wish::from_resume(&flags))
+    resume_run(&project, &run, &Wish::from_resume(flags))
 }
 
 pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<u8, Failure> {

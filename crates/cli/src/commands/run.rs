@@ -15,20 +15,20 @@ use raymond_engine::shell::{self, Backends, Driven};
 use crate::args::{Run, Talk};
 use crate::console::Console;
 use crate::failure::{Failure, print_diagnostic};
+use crate::paths::absolute;
 use crate::{runs, settings};
 
 use super::report::{exit_code, report};
 use super::resume;
 
-#[expect(clippy::boxed_local, reason = "as it comes from the parser")]
-pub(crate) fn run(flags: Box<Run>) -> Result<u8, Failure> {
+pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
     let project = runs::project()?;
-    let run = run_id(flags.run_id.as_deref(), &flags.workflow)?;
-    if flags.run_id.is_some() && has_begun(&project, &run)? {
-        return match flags.or_resume {
-            true => resume::resume_run(&project, &run, &resume::Wish::from_run(&flags)),
-            false => Err(LaunchError::Exists(run).into()),
-        };
+    let run = run_id(flags.id.as_deref(), &flags.workflow)?;
+    if flags.id.is_some() && has_begun(&project, &run)? {
+        if !flags.or_resume {
+            return Err(LaunchError::Exists(run).into());
+        }
+        return resume::resume_run(&project, &run, &resume::Wish::from_run(&flags));
     }
     let prepared = prepare(&flags.workflow)?;
     let settings = Settings {
@@ -89,7 +89,7 @@ fn cut_short(failure: Failure, directory: &Path) -> Failure {
 
 /// The first line says what governs the run.
 fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
-    let cap = settings.budget.map_or("no cap".to_owned(), |cap| format!("cap {cap}"));
+    let cap = settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("cap {cap}"));
     let mut parts = vec![cap, format!("{} at a time", settings.max_parallel)];
     let states = &prepared.definition.states;
     if states.values().any(|state| state.kind == Kind::Prompt) {
@@ -102,16 +102,6 @@ fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
     };
     parts.push(format!("{} {s} {pinned}", states.len()));
     format!("{run}: {}", parts.join(" · "))
-}
-
-fn absolute(path: &Path) -> Result<String, Failure> {
-    let found = path.canonicalize();
-    let found = found
-        .map_err(|error| Failure::usage(format!("could not find {}: {error}", path.display())))?;
-    found
-        .into_os_string()
-        .into_string()
-        .map_err(|_| Failure::usage(format!("the path {} is not UTF-8", path.display())))
 }
 
 /// `<workflow name>-<date>-<short random>`, unless it is given.

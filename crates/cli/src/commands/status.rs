@@ -33,7 +33,7 @@ fn text(seen: &Seen, place: &Place) -> String {
         format!("  {}", place.why),
         format!("  → {}", place.way_out),
     ];
-    let cap = run.settings.budget.map_or("no cap".to_owned(), |cap| format!("of {cap}"));
+    let cap = run.settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
     let turns = counted(seen.head.ledger.settled.turns, "turn");
     let visits = counted(run.visits, "visit");
     lines.push(format!("  spent {} {cap} · {turns} · {visits}", run.spent));
