@@ -9,6 +9,9 @@ use raymond_core::budget::Micros;
 use raymond_core::time::Span;
 use raymond_core::workflow::nearest;
 
+use crate::failure::{Failure, USAGE};
+use crate::workflows;
+
 /// Runs coding agents as programs: a folder of prompts and scripts, driven by the tags they emit.
 #[derive(Debug, Parser)]
 #[command(name = "raymond", version, arg_required_else_help = true)]
@@ -101,6 +104,7 @@ pub(crate) struct Governing {
 
 /// How much is said.
 #[derive(Debug, Args, Default, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Talk {
     /// Say only what failed
     #[arg(long, short, conflicts_with = "verbose")]
@@ -121,10 +125,10 @@ pub(crate) struct Run {
     /// A state, a directory or a .zip
     pub(crate) workflow: PathBuf,
     /// The id of the run: letters, digits, `-` and `_`
-    #[arg(long, value_name = "ID")]
-    pub(crate) run_id: Option<String>,
+    #[arg(long = "run-id", value_name = "ID")]
+    pub(crate) id: Option<String>,
     /// Go on with the run of this id when there is one
-    #[arg(long, requires = "run_id")]
+    #[arg(long, requires = "id")]
     pub(crate) or_resume: bool,
     /// Handed to the first state, as {{input}}
     #[arg(long, value_name = "TEXT")]
@@ -142,11 +146,12 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Resume {
     /// The run: its id, a unique beginning of it, or @last [default: the only unfinished one]
     pub(crate) run: Option<String>,
     /// Only say what would be done
-    #[arg(long)]
+    #[arg(long, conflicts_with = "truncate_to")]
     pub(crate) plan: bool,
     /// Use the states as they are now
     #[arg(long, conflicts_with = "pinned")]
@@ -275,19 +280,35 @@ pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-/// Prints what clap says; a mistyped command is told the nearest one.
+/// What the parser has to say. Help is no mistake; a mistyped command is told the nearest command
+/// and the nearest workflow.
 pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
-    error.print().ok();
-    let mistyped = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
-        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => Some(word),
-        _ => None,
-    };
-    if let Some(nearest) = mistyped.and_then(|word| nearest(word, COMMANDS)) {
-        anstream::eprintln!("\nhint: did you mean `raymond {nearest}`?");
+    match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
+        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => {
+            let failure = mistyped(word);
+            failure.print();
+            ExitCode::from(failure.code)
+        }
+        (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, _) => {
+            error.print().ok();
+            ExitCode::SUCCESS
+        }
+        _ => {
+            error.print().ok();
+            ExitCode::from(USAGE)
+        }
     }
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
-        _ => ExitCode::from(2),
+}
+
+fn mistyped(word: &str) -> Failure {
+    let failure = Failure::usage(format!("there is no command and no workflow {word:?}"));
+    let command = nearest(word, COMMANDS).map(|command| format!("`raymond {command}`"));
+    let workflow = workflows::nearest(word.as_ref());
+    let workflow = workflow.map(|path| format!("`raymond run {}`", path.display()));
+    let offers: Vec<String> = command.into_iter().chain(workflow).collect();
+    if offers.is_empty() {
+        return failure.hint("see `raymond --help`");
     }
+    failure.hint(format!("did you mean {}?", offers.join(" or ")))
 }

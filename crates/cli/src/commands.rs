@@ -2,6 +2,7 @@
 
 pub(crate) mod demo;
 pub(crate) mod list;
+mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod show;

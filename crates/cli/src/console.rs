@@ -3,7 +3,8 @@
 use std::io::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use raymond_core::run::{Record, Run};
+use raymond_core::ids::AgentId;
+use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
 use raymond_core::view::{Ledger, Line, Narrator, Weight};
 use raymond_engine::shell::Watch;
@@ -31,21 +32,19 @@ impl Console {
 
     /// Tells the narrator what happened before, without a word.
     pub(crate) fn catch_up(&mut self, records: &[Record]) {
-        for event in records.iter().flat_map(|record| &record.steps).flat_map(|step| &step.events) {
-            self.narrator.line(event);
+        for record in records {
+            lines(&mut self.narrator, record);
         }
     }
 }
 
 impl Watch for Console {
     fn committed(&mut self, _: &Run, _: &Ledger, record: &Record) {
-        for event in record.steps.iter().flat_map(|step| &step.events) {
-            if self.events {
-                print_event(record, event);
-            }
-            if let Some(line) = self.narrator.line(event)
-                && line.weight >= self.least
-            {
+        if self.events {
+            events(record).for_each(|event| print_event(record, event));
+        }
+        for line in lines(&mut self.narrator, record) {
+            if line.weight >= self.least {
                 print_line(record.at, &line);
             }
         }
@@ -56,14 +55,32 @@ impl Watch for Console {
     }
 }
 
-fn print_event(record: &Record, event: &raymond_core::run::Event) {
+fn events(record: &Record) -> impl Iterator<Item = &Event> {
+    record.steps.iter().flat_map(|step| &step.events)
+}
+
+/// What a record tells. A turn whose failure is its agent's is told once.
+pub(crate) fn lines(narrator: &mut Narrator, record: &Record) -> Vec<Line> {
+    let fails = |id: &AgentId| {
+        events(record).any(|event| matches!(event, Event::AgentFailed { agent, .. } if agent == id))
+    };
+    let mut lines = Vec::new();
+    for event in events(record) {
+        let line = narrator.line(event);
+        let twice = matches!(event, Event::TurnFailed { turn, .. } if fails(&turn.agent));
+        lines.extend(line.filter(|_| !twice));
+    }
+    lines
+}
+
+fn print_event(record: &Record, event: &Event) {
     let line = serde_json::json!({ "seq": record.seq, "at": record.at, "event": event });
     // A reader that went away is no reason to end the run.
     writeln!(anstream::stdout(), "{line}").ok();
 }
 
 /// `12:03:04 main            START.md → REVIEW.md (goto)`
-pub(crate) fn print_line(at: Timestamp, line: &Line) {
+fn print_line(at: Timestamp, line: &Line) {
     writeln!(anstream::stderr(), "{}", format_line(at, line)).ok();
 }
 

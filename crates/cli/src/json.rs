@@ -1,27 +1,29 @@
 //! What `--json` prints: one value, whose shape has a version.
 
 use raymond_core::machine::{Agent, Standing};
-use raymond_core::run::Run;
 use raymond_core::value::Value;
-use raymond_core::view::{Ledger, Status, way_out, why};
+use raymond_engine::driver::Head;
 use raymond_engine::statefile::time;
 use raymond_store::Blobs;
 use serde_json::{Map, json};
+
+use crate::place::Place;
 
 /// The version of these shapes.
 const VERSION: u32 = 1;
 
 /// A run: what `run`, `resume`, `status` and `list` print.
-pub(crate) fn run(run: &Run, ledger: &Ledger, status: Status) -> serde_json::Value {
+pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
+    let Head { run, ledger, .. } = head;
     let mut agents: Vec<&Agent> = run.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
     json!({
         "version": VERSION,
         "run_id": run.id,
         "workflow": run.workflow,
-        "status": status.as_str(),
-        "why": why(run, status),
-        "way_out": way_out(status).line(&run.id, &run.workflow),
+        "status": place.status.as_str(),
+        "why": place.why,
+        "way_out": place.way_out,
         "spent_usd": run.spent.dollars(),
         "budget_usd": run.settings.budget.map(raymond_core::budget::Micros::dollars),
         "started_at": time(ledger.started_at),
@@ -49,12 +51,8 @@ fn agent(agent: &Agent) -> serde_json::Value {
 }
 
 /// The same with the results of all agents that ended.
-pub(crate) fn with_results(
-    head: &raymond_engine::driver::Head,
-    status: Status,
-    blobs: &Blobs,
-) -> serde_json::Value {
-    let mut object = run(&head.run, &head.ledger, status);
+pub(crate) fn with_results(head: &Head, place: &Place, blobs: &Blobs) -> serde_json::Value {
+    let mut object = run(head, place);
     let results: Map<String, serde_json::Value> = head
         .ledger
         .results

@@ -8,8 +8,11 @@ mod commands;
 mod console;
 mod failure;
 mod json;
+mod paths;
+mod place;
 mod runs;
 mod settings;
+mod workflows;
 
 use std::process::ExitCode;
 
@@ -34,8 +37,8 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<u8, Failure> {
     match command {
-        Command::Run(run) => commands::run::run(run),
-        Command::Resume(resume) => commands::resume::resume(resume),
+        Command::Run(run) => commands::run::run(*run),
+        Command::Resume(resume) => commands::resume::resume(&resume),
         Command::Status(look) => commands::status::status(&look),
         Command::Show(show) => commands::show::show(&show),
         Command::Why(look) => commands::why::why(&look),

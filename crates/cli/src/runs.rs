@@ -1,8 +1,7 @@
 //! Which run a person means.
 
 use raymond_core::ids::RunId;
-use raymond_core::view::Status;
-use raymond_engine::look::{Look, look};
+use raymond_engine::look::{self, Look};
 use raymond_engine::project::Project;
 
 use crate::failure::Failure;
@@ -27,12 +26,17 @@ pub(crate) fn named_or_last(project: &Project, wanted: Option<&str>) -> Result<R
     find(project, wanted.unwrap_or("@last"))
 }
 
-/// The only run that is not finished.
+/// Looks at a run.
+pub(crate) fn look(project: &Project, run: &RunId) -> Result<Look, Failure> {
+    look::look(project, run).map_err(|error| Failure::from(error).about(run))
+}
+
+/// The only run that is not finished and that nobody drives.
 pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
     let unfinished: Vec<RunId> = all(project)?
         .into_iter()
-        .filter(|(_, status)| status.is_unfinished() && *status != Status::Running)
-        .map(|(look, _)| look.head.run.id)
+        .filter(|look| look.status.is_unfinished() && look.owner.is_none())
+        .map(|look| look.header.run)
         .collect();
     match unfinished.as_slice() {
         [one] => Ok(one.clone()),
@@ -46,21 +50,16 @@ pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
 }
 
 /// Every run that can be read, the last one first.
-pub(crate) fn all(project: &Project) -> Result<Vec<(Look, Status)>, Failure> {
-    let looks = project.runs()?.into_iter().filter_map(|run| look(project, &run).ok());
-    let mut looks: Vec<(Look, Status)> = looks
-        .map(|look| {
-            let status = look.status;
-            (look, status)
-        })
-        .collect();
-    looks.sort_by_key(|(look, _)| std::cmp::Reverse(look.head.ledger.started_at));
+pub(crate) fn all(project: &Project) -> Result<Vec<Look>, Failure> {
+    let looks = project.runs()?.into_iter().filter_map(|run| look::look(project, &run).ok());
+    let mut looks: Vec<Look> = looks.collect();
+    looks.sort_by_key(|look| std::cmp::Reverse(look.head.ledger.started_at));
     Ok(looks)
 }
 
 fn last(project: &Project) -> Result<RunId, Failure> {
     match all(project)?.first() {
-        Some((look, _)) => Ok(look.header.run.clone()),
+        Some(look) => Ok(look.header.run.clone()),
         None => Err(Failure::usage("this project has no runs yet").hint("raymond run WORKFLOW")),
     }
 }

@@ -1,7 +1,6 @@
 //! Flags as settings of a run.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use raymond_backends::scripted::{Replies, Scripted};
@@ -13,6 +12,7 @@ use raymond_engine::shell::Backends;
 
 use crate::args::{self, Governing};
 use crate::failure::{Failure, print_diagnostic};
+use crate::paths::absolute;
 
 /// The settings that flags ask for, over those that were.
 pub(crate) fn govern(mut settings: Settings, flags: &Governing) -> Result<Settings, Failure> {
@@ -51,17 +51,6 @@ pub(crate) fn govern(mut settings: Settings, flags: &Governing) -> Result<Settin
         None => {}
     }
     Ok(settings)
-}
-
-fn absolute(path: &PathBuf) -> Result<String, Failure> {
-    let unreadable = |error: std::io::Error| {
-        Failure::usage(format!("could not read {}: {error}", path.display()))
-    };
-    let path = path.canonicalize().map_err(unreadable)?;
-    let name = path.display().to_string();
-    path.into_os_string()
-        .into_string()
-        .map_err(|_| Failure::usage(format!("the path {name:?} is not UTF-8")))
 }
 
 /// `--var K=V`, each name once.

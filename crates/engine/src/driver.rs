@@ -72,9 +72,14 @@ impl<L: Log, W: World> Driver<L, W> {
         &self.head.run
     }
 
-    /// What the run no longer holds.
-    pub fn ledger(&self) -> &Ledger {
-        &self.head.ledger
+    /// The run and what it no longer holds.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The states that it uses.
+    pub fn definition(&self) -> &Definition {
+        &self.definition
     }
 
     /// The run, its definition and its journal, given up.

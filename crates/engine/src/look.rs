@@ -49,8 +49,14 @@ pub enum LookError {
 pub fn look(project: &Project, run: &RunId) -> Result<Look, LookError> {
     // The owner first: one that ends in between has written all it will ever write.
     let owner = owner(project, run)?;
-    let read = Journal::read(project.disk.as_ref(), &project.paths(run).journal)?;
+    let disk = project.disk.as_ref();
+    let read = Journal::read(disk, &project.paths(run).journal);
+    let read = read.map_err(|error| match fold::not_ours(disk, &error) {
+        Some(better) => better.into(),
+        None => LookError::Journal(error),
+    })?;
     let header = fold::header(&read.header)?;
+    fold::check_owner(run, &header)?;
     let mut head = Head::unborn();
     let mut records = Vec::new();
     for line in read.lines.iter() {

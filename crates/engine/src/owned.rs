@@ -4,19 +4,21 @@
 //! whatever was left running ended and seen dead, the pinned definition. Only then may anything be
 //! decided.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use raymond_backends::process::{Grace, Identity, Leftover, leftovers};
 use raymond_core::ids::{Nonce, RunId};
-use raymond_core::run::{Header, Input, Settings};
+use raymond_core::run::{Header, Input, Refusal, Settings};
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Torn};
 use raymond_store::lock::{self, Claim, Takeover, ThisHost};
 use raymond_store::{Blobs, Journal, Lock, RunPaths, disk};
 
 use crate::clock;
-use crate::driver::Head;
+use crate::driver::{Driver, DriverError, Head, Nobody};
 use crate::fold::{self, FoldError};
+use crate::launch::Prepared;
 use crate::pin::{Pin, PinError};
 use crate::project::Project;
 use crate::recovery::{self, Attached};
@@ -54,8 +56,8 @@ pub struct Found {
     pub ended: Vec<Leftover>,
     /// Those of them that did not end.
     pub survivors: Vec<Identity>,
-    /// The last record that was kept, when everything after it was cut away on request.
-    pub rewound: Option<u64>,
+    /// Where everything went that was cut away on request.
+    pub moved: Option<PathBuf>,
 }
 
 /// How to open a run.
@@ -85,14 +87,9 @@ pub enum OwnError {
     /// Its directory cannot be used.
     #[error(transparent)]
     Disk(#[from] disk::Error),
-    /// The journal belongs to another run.
-    #[error("the journal in {directory} belongs to the run {found}")]
-    Foreign {
-        /// Where it was found.
-        directory: String,
-        /// Whose it is.
-        found: RunId,
-    },
+    /// What opening it found could not be recorded.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
 }
 
 /// Takes the lock of a run.
@@ -111,21 +108,15 @@ impl Owned {
         let paths = project.paths(run);
         let lock = take(project, &paths, how.takeover)?;
         paths.ensure(project.disk.as_ref())?;
-        let opened = match how.truncate_to {
-            None => Journal::open(Arc::clone(&project.disk), &paths.journal)?,
-            Some(last) => {
-                Journal::truncate_to(Arc::clone(&project.disk), &paths.journal, last)?.opened
-            }
-        };
+        let (opened, moved) = open_journal(project, &paths, how.truncate_to)?;
         let header = fold::header(&opened.header)?;
-        check_owner(run, &paths, &header)?;
+        fold::check_owner(run, &header)?;
         let head = Head::of(opened.lines.iter().map(|line| line.body))?;
         let (ended, survivors) = end_leftovers(&nonce(&head, &header), &Grace::default()).await;
         let blobs = project.blobs(&paths);
         blobs.sweep().ok();
         let pin = Pin::load(&head.run.manifest, &blobs)?;
-        let found = Found { torn: opened.torn, ended, survivors, rewound: how.truncate_to };
-        Ok(Self {
+        let owned = Self {
             project: project.clone(),
             lock,
             journal: opened.journal.with_ballast(project.root.ballast(Arc::clone(&project.disk))),
@@ -134,28 +125,64 @@ impl Owned {
             definition: pin.definition()?,
             origin: pin.origin(),
             paths,
-            found,
-        })
+            found: Found { torn: opened.torn, moved, ended, survivors },
+        };
+        match how.truncate_to {
+            None => Ok(owned),
+            Some(kept) => owned.rewound(kept),
+        }
+    }
+
+    /// Records that the run was cut back, before anything else can fail: what was cut away may have
+    /// written into sessions, which must never be resumed.
+    fn rewound(self, kept: u64) -> Result<Self, OwnError> {
+        let rewind = Input::Rewind { kept, nonce: clock::nonce() };
+        let Self { head, definition, journal, .. } = self;
+        let mut driver = Driver::new(head, definition, journal, Nobody);
+        driver.handle(clock::now(), vec![rewind])?;
+        let (head, definition, journal) = driver.into_parts();
+        Ok(Self { journal, head, definition, ..self })
+    }
+
+    /// Uses the edited states of `prepared` from now on, unless an agent needs one that is gone.
+    pub fn adopt(self, prepared: Prepared) -> Result<Result<Self, Refusal>, OwnError> {
+        let manifest = Pin::of(&prepared.loaded).store(&self.blobs)?;
+        let Self { head, definition, journal, .. } = self;
+        let mut driver = Driver::new(head, definition, journal, Nobody);
+        let verdict = driver.adopt(clock::now(), prepared.definition, manifest)?;
+        let (head, definition, journal) = driver.into_parts();
+        let origin = prepared.loaded.origin;
+        Ok(verdict.map(|()| Self { journal, head, definition, origin, ..self }))
     }
 
     /// What a new owner has to say first: what became of turns in flight, and that it goes on.
     pub fn resume_inputs(&self, settings: Settings) -> Vec<Input> {
-        let mut inputs = self.rewind_inputs();
-        inputs.extend(recovery::inputs(&self.head.run, settings, absent));
-        inputs
+        recovery::inputs(&self.head.run, settings, absent)
     }
 
     /// What became of turns in flight, and nothing more.
     pub fn report_inputs(&self) -> Vec<Input> {
-        let mut inputs = self.rewind_inputs();
-        inputs.extend(recovery::reports(&self.head.run, absent));
-        inputs
+        recovery::reports(&self.head.run, absent)
     }
+}
 
-    fn rewind_inputs(&self) -> Vec<Input> {
-        let rewind = |kept| Input::Rewind { kept, nonce: clock::nonce() };
-        self.found.rewound.map(rewind).into_iter().collect()
-    }
+/// Opens the journal of a run, cut back first when that is asked for; and where the rest went.
+fn open_journal(
+    project: &Project,
+    paths: &RunPaths,
+    truncate_to: Option<u64>,
+) -> Result<(journal::Opened, Option<PathBuf>), OwnError> {
+    let disk = Arc::clone(&project.disk);
+    let opened = match truncate_to {
+        None => Journal::open(disk, &paths.journal).map(|opened| (opened, None)),
+        Some(last) => {
+            Journal::truncate_to(disk, &paths.journal, last).map(|cut| (cut.opened, cut.moved))
+        }
+    };
+    opened.map_err(|error| match fold::not_ours(project.disk.as_ref(), &error) {
+        Some(better) => better.into(),
+        None => error.into(),
+    })
 }
 
 /// Whatever was left was ended before: nothing of a turn in flight is there any more.
@@ -165,14 +192,6 @@ fn absent(_: &raymond_core::desk::Turn) -> Attached {
 
 fn nonce(head: &Head, header: &Header) -> Nonce {
     if head.seq == 0 { header.nonce.clone() } else { head.run.nonce.clone() }
-}
-
-fn check_owner(run: &RunId, paths: &RunPaths, header: &Header) -> Result<(), OwnError> {
-    if header.run == *run {
-        return Ok(());
-    }
-    let directory = paths.directory.display().to_string();
-    Err(OwnError::Foreign { directory, found: header.run.clone() })
 }
 
 /// Ends whatever still carries a marker of the run, and sees it dead.

@@ -83,6 +83,26 @@ impl Pin {
         serde_json::from_str(&text).map_err(|error| PinError::Unreadable(error.to_string()))
     }
 
+    /// Stores a definition anew under the value that a run was pinned to, if that was a blob.
+    pub fn restore(
+        value: &Value,
+        definition: &Definition,
+        origin: Origin,
+        blobs: &Blobs,
+    ) -> Result<(), PinError> {
+        let Value::Blob(_) = value else { return Ok(()) };
+        let named = Some(definition.entry.to_string());
+        // Which way it was started is not part of a definition: the right one gives the same value.
+        for start in [None, named] {
+            let files = definition.states.values().map(|state| File::of(&state.source)).collect();
+            let pin = Self { start, archive: origin == Origin::Archive, files };
+            if pin.store(blobs)? == *value {
+                return Ok(());
+            }
+        }
+        Err(PinError::Unreadable("it is not what the run started with".to_owned()))
+    }
+
     /// Where its scripts were found.
     pub fn origin(&self) -> Origin {
         if self.archive { Origin::Archive } else { Origin::Directory }

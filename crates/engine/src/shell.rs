@@ -5,6 +5,7 @@
 //! process that it started.
 
 mod hands;
+mod home;
 mod kit;
 mod pinned;
 mod signals;
@@ -12,24 +13,28 @@ mod turn;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use raymond_backends::process::Grace;
+use raymond_core::diagnostic::Severity;
 use raymond_core::run::input::StopMode;
+use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Input, Phase, Record, Run};
 use raymond_core::view::{self, Ledger, Status};
+use raymond_store::blobs;
 use raymond_store::journal::Presence;
-use raymond_store::{Inbox, blobs, statefile};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 pub use kit::Backends;
 pub use signals::Signal;
 
 use crate::clock;
-use crate::driver::{Driver, DriverError, Head, Log};
-use crate::owned::{Owned, end_leftovers};
+use crate::driver::{Driver, DriverError, Head};
+use crate::launch::{PrepareError, prepare};
+use crate::owned::{OwnError, Owned, end_leftovers};
 use crate::pin::Pin;
 use hands::{Hands, Report};
+use home::{Home, Mirror, Pen, request_key};
 use kit::Kit;
 use signals::Signals;
 
@@ -43,6 +48,9 @@ const AT_ONCE: Grace = Grace {
     terminate: Duration::ZERO,
     kill: Duration::from_secs(5),
 };
+
+/// How long turns that were ended by force are listened to.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Somebody who follows a run.
 pub trait Watch {
@@ -62,6 +70,9 @@ pub enum ShellError {
     /// A value could not be stored or read.
     #[error(transparent)]
     Blobs(#[from] blobs::Error),
+    /// Its directory vanished, and could not be put back.
+    #[error(transparent)]
+    Home(#[from] OwnError),
     /// Signals cannot be caught.
     #[error("could not listen for signals")]
     Signals(#[source] std::io::Error),
@@ -94,32 +105,11 @@ pub async fn drive(
 struct Shell<'w> {
     driver: Driver<Pen, Hands<'w>>,
     reports: UnboundedReceiver<Report>,
-    inbox: Inbox,
-    owned: Rest,
-    mirror: Mirror,
+    home: Home,
     signal: Option<Signal>,
     haste: Haste,
-    garbage: BTreeSet<String>,
-}
-
-/// The journal, shared with the beat that looks whether it is still where it belongs.
-type Pen = Arc<Mutex<raymond_store::Journal>>;
-
-impl Log for Pen {
-    fn append(&mut self, body: &[u8]) -> Result<(), raymond_store::journal::Error> {
-        let mut journal = self.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        Log::append(&mut *journal, body)
-    }
-}
-
-/// What of an owned run the driver does not need.
-struct Rest {
-    project: crate::project::Project,
-    paths: raymond_store::RunPaths,
-    journal: Pen,
-    blobs: Arc<raymond_store::Blobs>,
-    /// Given back last.
-    _lock: raymond_store::Lock,
+    /// What is wrong with the edited states of an unpinned run, as it was last told.
+    mistaken: Option<String>,
 }
 
 /// How the processes of a run are ended.
@@ -129,13 +119,6 @@ enum Haste {
     Patient,
     /// Somebody insisted.
     AtOnce,
-}
-
-/// When the state file was written, and what it said.
-#[derive(Default)]
-struct Mirror {
-    written: Option<(Instant, Status)>,
-    stale: bool,
 }
 
 impl<'w> Shell<'w> {
@@ -148,13 +131,9 @@ impl<'w> Shell<'w> {
                 &raymond_core::run::Event::RunStarted(start.clone()),
             );
         }
-        let nonce = inputs.iter().find_map(|input| match input {
-            Input::Rewind { nonce, .. } => Some(nonce.clone()),
-            _ => None,
-        });
         let kit = Kit {
             run: run.id,
-            nonce: nonce.unwrap_or(run.nonce),
+            nonce: run.nonce,
             scope: run.scope,
             vars: run.settings.vars,
             origin,
@@ -166,18 +145,12 @@ impl<'w> Shell<'w> {
         };
         let (sender, reports) = unbounded_channel();
         let hands = Hands::new(Arc::new(kit), sender, watch);
-        let journal = Arc::new(Mutex::new(journal));
-        let inbox = Inbox::new(Arc::clone(&project.disk), paths.inbox.clone());
-        Self {
-            driver: Driver::new(head, definition, Arc::clone(&journal), hands),
-            reports,
-            inbox,
-            owned: Rest { project, paths, journal, blobs, _lock: lock },
-            mirror: Mirror::default(),
-            signal: None,
-            haste: Haste::Patient,
-            garbage: BTreeSet::new(),
-        }
+        let journal = Pen::new(journal);
+        let driver = Driver::new(head, definition, journal.clone(), hands);
+        let (mirror, ignored) = (Mirror::default(), BTreeSet::new());
+        let home = Home { project, paths, journal, blobs, origin, lock, mirror, ignored };
+        let (signal, haste) = (None, Haste::Patient);
+        Self { driver, reports, home, signal, haste, mistaken: None }
     }
 
     async fn turn_until_done(
@@ -196,7 +169,7 @@ impl<'w> Shell<'w> {
                     Some(inputs) => inputs,
                     None => return Ok(()),
                 },
-                _ = beat.tick() => self.beat(),
+                _ = beat.tick() => self.beat()?,
                 () = until_due(self.driver.run()) => vec![Input::Due],
             };
             self.handle(inputs)?;
@@ -204,16 +177,27 @@ impl<'w> Shell<'w> {
         Ok(())
     }
 
-    /// A report, and all others that have arrived meanwhile: they are committed together.
+    /// A report, and all others that have arrived meanwhile: they are committed together. When one
+    /// of them cannot be told, the others still are.
     fn gather(&mut self, first: Report) -> Result<Vec<Input>, ShellError> {
-        let mut inputs = vec![first?];
-        while let Ok(report) = self.reports.try_recv() {
-            inputs.push(report?);
+        let mut inputs = Vec::new();
+        let mut lost = None;
+        let mut next = Some(first);
+        while let Some(report) = next {
+            self.driver.world().reported(&report);
+            match report.into_input() {
+                Ok(input) => inputs.push(input),
+                Err(error) => lost = Some(error),
+            }
+            next = self.reports.try_recv().ok();
         }
-        for input in &inputs {
-            self.driver.world().reported(input);
+        match lost {
+            None => Ok(inputs),
+            Some(error) => {
+                self.handle(inputs)?;
+                Err(error.into())
+            }
         }
-        Ok(inputs)
     }
 
     /// The inputs that a signal means; none when the run is to be left at once.
@@ -230,75 +214,74 @@ impl<'w> Shell<'w> {
         Some(vec![Input::Stop { mode: StopMode::Now, key }])
     }
 
-    /// Once a second: requests, a vanished directory, edited states, a state file that is behind.
-    fn beat(&mut self) -> Vec<Input> {
-        self.restore();
-        self.adopt_edits();
-        if self.mirror.stale {
-            self.write_state();
-        }
+    /// Once a second: requests, a vanished directory, a state file that is behind.
+    fn beat(&mut self) -> Result<Vec<Input>, ShellError> {
+        self.put_back()?;
+        let status = self.status();
+        self.home.catch_up(self.driver.head(), status);
         let mut inputs = self.requests();
         inputs.push(Input::Due);
-        inputs
+        Ok(inputs)
+    }
+
+    /// The directory may have vanished under the living run.
+    fn put_back(&mut self) -> Result<(), ShellError> {
+        let restored = self.home.restore(self.driver.head(), self.driver.definition())?;
+        if restored == Presence::Restored {
+            let note = "the directory of the run had vanished; journal, lock and states were \
+                        written anew, other large values in it are gone";
+            self.driver.world().watch.note(note);
+            self.write_state();
+        }
+        Ok(())
     }
 
     fn handle(&mut self, inputs: Vec<Input>) -> Result<(), ShellError> {
         let keys: Vec<String> = inputs.iter().filter_map(request_key).collect();
-        self.adopt_edits();
+        self.adopt_edits()?;
         self.driver.handle(clock::now(), inputs)?;
         for key in keys {
-            // Committed, or refused: either way it has been answered.
-            self.inbox.remove(&key).ok();
+            self.home.answered(&key);
         }
-        self.mirror();
+        let status = self.status();
+        self.home.mirror(self.driver.head(), status);
         Ok(())
     }
 
     /// The requests in the inbox.
     fn requests(&mut self) -> Vec<Input> {
-        let Ok(taken) = self.inbox.take_all() else { return Vec::new() };
-        for garbage in taken.garbage {
-            if self.garbage.insert(garbage.name.clone()) {
-                let note = format!("ignored {} in the inbox: {}", garbage.name, garbage.why);
-                self.driver.world().watch.note(&note);
-            }
+        let requests = self.home.requests();
+        for note in requests.notes {
+            self.driver.world().watch.note(&note);
         }
-        let request = |message: raymond_store::inbox::Message| {
-            serde_json::from_slice(&message.bytes).ok().filter(|input| {
-                matches!(input, Input::Stop { .. } | Input::Answer { .. })
-                    && request_key(input).as_deref() == Some(message.key.as_str())
-            })
-        };
-        taken.messages.into_iter().filter_map(request).collect()
+        requests.inputs
     }
 
-    /// An unpinned run uses its states as they are.
-    fn adopt_edits(&mut self) {
-        use raymond_core::run::settings::Pinning;
+    /// An unpinned run uses its states as they are, unless they cannot be used.
+    fn adopt_edits(&mut self) -> Result<(), ShellError> {
         let run = self.driver.run();
         if run.settings.definition == Pinning::Pinned || run.phase != Phase::Open {
-            return;
+            return Ok(());
         }
-        let Ok(prepared) = crate::launch::prepare(run.workflow.as_ref()) else { return };
-        let Ok(manifest) = Pin::of(&prepared.loaded).store(&self.owned.blobs) else { return };
-        if manifest != run.manifest {
-            let adopted = self.driver.adopt(clock::now(), prepared.definition, manifest);
-            if let Ok(Err(refusal)) = adopted {
-                self.driver.world().watch.note(&refusal.to_string());
+        let mistake = match prepare(run.workflow.as_ref()) {
+            Err(error) => Some(mistakes(&error)),
+            Ok(prepared) => {
+                let manifest = Pin::of(&prepared.loaded).store(&self.home.blobs);
+                let manifest = manifest.map_err(OwnError::Pin)?;
+                let adopted = if manifest == run.manifest {
+                    Ok(())
+                } else {
+                    self.driver.adopt(clock::now(), prepared.definition, manifest)?
+                };
+                adopted.err().map(|refusal| refusal.to_string())
             }
+        };
+        if let Some(why) = mistake.as_ref().filter(|why| self.mistaken.as_ref() != Some(*why)) {
+            let note = format!("goes on with the states as they were: {why}");
+            self.driver.world().watch.note(&note);
         }
-    }
-
-    /// Writes the state file when the status changed, and otherwise at most once a second.
-    fn mirror(&mut self) {
-        let status = self.status();
-        let due =
-            self.mirror.written.is_none_or(|(at, said)| said != status || at.elapsed() >= BEAT);
-        if due {
-            self.write_state();
-        } else {
-            self.mirror.stale = true;
-        }
+        self.mistaken = mistake;
+        Ok(())
     }
 
     fn status(&self) -> Status {
@@ -307,48 +290,30 @@ impl<'w> Shell<'w> {
 
     fn write_state(&mut self) {
         let status = self.status();
-        let state = crate::statefile::render(self.driver.run(), self.driver.ledger(), status);
-        let written = serde_json::to_vec_pretty(&state).map(|json| {
-            statefile::replace(self.owned.project.disk.as_ref(), &self.owned.paths.state, &json)
-        });
-        // It is derived: one that could not be written now is written a second later.
-        let failed = !matches!(written, Ok(Ok(())));
-        self.mirror = Mirror { written: Some((Instant::now(), status)), stale: failed };
-    }
-
-    /// The directory may have vanished under a living run: what can be rewritten is.
-    fn restore(&mut self) {
-        let restored = {
-            let mut journal =
-                self.owned.journal.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            journal.restore()
-        };
-        if matches!(restored, Ok(Presence::Restored)) {
-            let disk = Arc::clone(&self.owned.project.disk);
-            self.owned.project.root.ensure(disk.as_ref()).ok();
-            self.owned.paths.ensure(disk.as_ref()).ok();
-            let note = "the directory of the run had vanished; its journal was written anew";
-            self.driver.world().watch.note(note);
-            self.write_state();
-        }
+        self.home.write_state(self.driver.head(), status);
     }
 
     /// Ends whatever still runs, whether all went well or not, and gives the run back.
     async fn come_to_rest(mut self, done: Result<(), ShellError>) -> Result<Driven, ShellError> {
         let nonce = self.driver.run().nonce.clone();
-        if self.haste == Haste::AtOnce {
-            end_leftovers(&nonce, &AT_ONCE).await;
-        } else {
-            self.driver.world().cancel_all();
-            while self.driver.world().busy() > 0 {
-                match self.reports.recv().await {
-                    Some(Ok(input)) => self.driver.world().reported(&input),
-                    Some(Err(_)) | None => break,
-                }
+        let done = match self.haste {
+            Haste::AtOnce => {
+                end_leftovers(&nonce, &AT_ONCE).await;
+                let heard = tokio::time::timeout(LAST_WORDS, self.last_words()).await;
+                done.and_then(|()| heard.unwrap_or(Ok(())))
             }
-            end_leftovers(&nonce, &Grace::default()).await;
-        }
+            Haste::Patient => {
+                self.driver.world().cancel_all();
+                while self.driver.world().busy() > 0 {
+                    let Some(report) = self.reports.recv().await else { break };
+                    self.driver.world().reported(&report);
+                }
+                end_leftovers(&nonce, &Grace::default()).await;
+                done
+            }
+        };
         done?;
+        self.put_back()?;
         self.write_state();
         let alive = match self.driver.run().phase {
             Phase::Ended(_) => view::Owner::Alive,
@@ -358,13 +323,26 @@ impl<'w> Shell<'w> {
         let (head, ..) = self.driver.into_parts();
         Ok(Driven { head, status, signal: self.signal })
     }
+
+    /// The turns have been ended by force: each still says that it was stopped.
+    async fn last_words(&mut self) -> Result<(), ShellError> {
+        while self.driver.world().busy() > 0 {
+            let Some(report) = self.reports.recv().await else { break };
+            let inputs = self.gather(report)?;
+            self.handle(inputs)?;
+        }
+        Ok(())
+    }
 }
 
-/// The key of a request that came through the inbox.
-fn request_key(input: &Input) -> Option<String> {
-    match input {
-        Input::Stop { key, .. } | Input::Answer { key, .. } => Some(key.clone()),
-        _ => None,
+/// Everything that is wrong with a workflow, in one line.
+fn mistakes(error: &PrepareError) -> String {
+    match error {
+        PrepareError::Scope(error) => error.to_string(),
+        PrepareError::Invalid(diagnostics) => {
+            let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error);
+            errors.map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! `raymond show`: the history of a run, told as it was told live.
 
 use raymond_core::view::{Narrator, Weight};
-use raymond_engine::look::look;
 use serde_json::json;
 
 use crate::args::Show;
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::{console, json as shapes, runs};
 
 use super::{print_json, print_out};
@@ -13,10 +13,10 @@ use super::{print_json, print_out};
 pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
-    let seen = look(&project, &run)?;
-    let blobs = project.blobs(&project.paths(&run));
+    let seen = runs::look(&project, &run)?;
     if flags.json {
-        let mut object = shapes::with_results(&seen.head, seen.status, &blobs);
+        let blobs = project.blobs(&project.paths(&run));
+        let mut object = shapes::with_results(&seen.head, &Place::seen(&seen), &blobs);
         object["records"] = json!(seen.records);
         print_json(&object)?;
         return Ok(0);
@@ -25,8 +25,8 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let mut narrator = Narrator::default();
     let mut text = String::new();
     for record in &seen.records {
-        for event in record.steps.iter().flat_map(|step| &step.events) {
-            if let Some(line) = narrator.line(event).filter(|line| line.weight >= least) {
+        for line in console::lines(&mut narrator, record) {
+            if line.weight >= least {
                 text.push_str(&console::format_line(record.at, &line));
                 text.push('\n');
             }

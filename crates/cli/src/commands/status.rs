@@ -1,11 +1,11 @@
 //! `raymond status`: where a run is, and what leads out of it.
 
 use raymond_core::machine::{Agent, Standing};
-use raymond_core::view::{way_out, why};
-use raymond_engine::look::{Look as Seen, look, strays};
+use raymond_engine::look::{Look as Seen, strays};
 
 use crate::args::Look;
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::{json, runs};
 
 use super::{print_json, print_out};
@@ -16,30 +16,29 @@ const MOST_AGENTS: usize = 30;
 pub(crate) fn status(flags: &Look) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
-    let seen = look(&project, &run)?;
+    let seen = runs::look(&project, &run)?;
+    let place = Place::seen(&seen);
     if flags.json {
-        print_json(&json::run(&seen.head.run, &seen.head.ledger, seen.status))?;
+        print_json(&json::run(&seen.head, &place))?;
     } else {
-        print_out(&text(&seen))?;
+        print_out(&text(&seen, &place))?;
     }
     Ok(0)
 }
 
-fn text(seen: &Seen) -> String {
+fn text(seen: &Seen, place: &Place) -> String {
     let run = &seen.head.run;
     let mut lines = vec![
-        format!("{}  {}", run.id, seen.status),
-        format!("  {}", why(run, seen.status)),
-        format!("  → {}", way_out(seen.status).line(&run.id, &run.workflow)),
+        format!("{}  {}", run.id, place.status),
+        format!("  {}", place.why),
+        format!("  → {}", place.way_out),
     ];
-    let cap = run.settings.budget.map_or("no cap".to_owned(), |cap| format!("of {cap}"));
-    let turns = seen.head.ledger.settled.turns;
-    lines.push(format!("  spent {} {cap} · {turns} turns · {} visits", run.spent, run.visits));
+    let cap = run.settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
+    let turns = counted(seen.head.ledger.settled.turns, "turn");
+    let visits = counted(run.visits, "visit");
+    lines.push(format!("  spent {} {cap} · {turns} · {visits}", run.spent));
     if let Some(owner) = &seen.owner {
         lines.push(format!("  driven by process {} on {}", owner.process.pid, owner.process.host));
-    }
-    if let raymond_store::journal::Tail::Damaged(damaged) = &seen.tail {
-        lines.push(format!("  {damaged}"));
     }
     for stray in strays(seen) {
         lines.push(format!("  left running: {}", stray.command));
@@ -54,6 +53,11 @@ fn text(seen: &Seen) -> String {
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+fn counted(number: u64, what: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{s}")
 }
 
 fn line(agent: &Agent) -> String {

@@ -3,7 +3,6 @@
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Ending, Phase};
 use raymond_core::view::{Owner, status as status_of};
-use raymond_engine::look::look;
 use raymond_engine::request::{self, Answered};
 use serde_json::json;
 
@@ -25,14 +24,16 @@ pub(crate) fn cancel(flags: &Cancel) -> Result<u8, Failure> {
 fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::find(&project, wanted)?;
-    let before = look(&project, &run)?.head.run.phase;
+    let before = runs::look(&project, &run)?.head.run.phase;
     let answered = match before {
         Phase::Ended(Ending::Completed) => Answered::Ended(before),
         _ if before == Phase::Ended(ending) => Answered::Ended(before),
-        _ => crate::runtime()?.block_on(request::stop(&project, &run, mode))?,
+        _ => {
+            let stopped = crate::runtime()?.block_on(request::stop(&project, &run, mode));
+            stopped.map_err(|error| Failure::from(error).about(&run))?
+        }
     };
-    let seen = look(&project, &run)?;
-    let status = status_of(&seen.head.run, Owner::Gone);
+    let status = status_of(&runs::look(&project, &run)?.head.run, Owner::Gone);
     if as_json {
         print_json(&json!({ "run_id": run, "status": status.as_str() }))?;
     }

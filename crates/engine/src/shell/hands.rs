@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use raymond_core::budget::Cost;
+use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
+use raymond_core::run::input::Outcome;
 use raymond_core::run::{Effect, Input, Record, Run};
 use raymond_core::view::Ledger;
 use raymond_core::workflow::Definition;
@@ -16,8 +19,20 @@ use super::kit::Kit;
 use super::turn::{self, Subject};
 use crate::driver::World;
 
-/// What a task reports.
-pub(crate) type Report = Result<Input, blobs::Error>;
+/// What became of a turn; an error when a value of it could not be stored or read.
+#[derive(Debug)]
+pub(crate) struct Report {
+    turn: TurnId,
+    attempt: u32,
+    outcome: Result<Outcome, blobs::Error>,
+}
+
+impl Report {
+    pub(crate) fn into_input(self) -> Result<Input, blobs::Error> {
+        let Self { turn, attempt, outcome } = self;
+        Ok(Input::Settled { turn, attempt, outcome: outcome? })
+    }
+}
 
 /// Starts what the driver releases.
 pub(crate) struct Hands<'w> {
@@ -43,10 +58,8 @@ impl<'w> Hands<'w> {
     }
 
     /// A turn has reported.
-    pub(crate) fn reported(&mut self, input: &Input) {
-        if let Input::Settled { turn, attempt, .. } = input {
-            self.turns.remove(&(turn.clone(), *attempt));
-        }
+    pub(crate) fn reported(&mut self, report: &Report) {
+        self.turns.remove(&(report.turn.clone(), report.attempt));
     }
 
     /// Ends every turn; each still reports.
@@ -57,46 +70,50 @@ impl<'w> Hands<'w> {
     }
 
     fn start(&mut self, run: &Run, definition: &Definition, effect: Effect) {
-        let cancel = CancellationToken::new();
-        let (kit, reports, token) = (Arc::clone(&self.kit), self.reports.clone(), cancel.clone());
-        let agent = |turn: &TurnId| run.agents.get(&turn.agent);
-        let (turn, attempt) = match effect {
+        let subject = |turn: &TurnId, prompt| {
+            let agent = run.agents.get(&turn.agent)?;
+            Subject::new(definition, agent, prompt)
+        };
+        let (kit, cancel) = (Arc::clone(&self.kit), CancellationToken::new());
+        let token = cancel.clone();
+        match effect {
             Effect::Prompt(effect) => {
-                let Some(subject) = agent(&effect.turn)
-                    .and_then(|agent| Subject::new(definition, agent, Some(&effect.prompt)))
-                else {
-                    return;
-                };
-                let (turn, attempt) = (effect.turn.clone(), effect.attempt);
-                let settled = (turn.clone(), attempt);
-                tokio::spawn(async move {
-                    let outcome = turn::prompt(&kit, *effect, subject, token).await;
-                    reports.send(outcome.map(|outcome| report(settled, outcome))).ok();
-                });
-                (turn, attempt)
+                let Some(subject) = subject(&effect.turn, Some(&effect.prompt)) else { return };
+                let id = (effect.turn.clone(), effect.attempt);
+                let turn = async move { turn::prompt(&kit, *effect, subject, token).await };
+                self.spawn(id, cancel, turn);
             }
             Effect::Script(effect) => {
-                let Some(subject) =
-                    agent(&effect.turn).and_then(|agent| Subject::new(definition, agent, None))
-                else {
-                    return;
-                };
-                let (turn, attempt) = (effect.turn.clone(), effect.attempt);
-                let settled = (turn.clone(), attempt);
-                tokio::spawn(async move {
-                    let outcome = turn::script(&kit, *effect, subject, token).await;
-                    reports.send(outcome.map(|outcome| report(settled, outcome))).ok();
-                });
-                (turn, attempt)
+                let Some(subject) = subject(&effect.turn, None) else { return };
+                let id = (effect.turn.clone(), effect.attempt);
+                let turn = async move { turn::script(&kit, *effect, subject, token).await };
+                self.spawn(id, cancel, turn);
             }
-            Effect::Cancel { .. } | Effect::Finish => return,
-        };
-        self.turns.insert((turn, attempt), cancel);
+            Effect::Cancel { .. } | Effect::Finish => {}
+        }
+    }
+
+    /// Every task reports, whatever becomes of it.
+    fn spawn(
+        &mut self,
+        (turn, attempt): (TurnId, u32),
+        cancel: CancellationToken,
+        task: impl Future<Output = Result<Outcome, blobs::Error>> + Send + 'static,
+    ) {
+        self.turns.insert((turn.clone(), attempt), cancel);
+        let reports = self.reports.clone();
+        let task = tokio::spawn(task);
+        tokio::spawn(async move {
+            let outcome = task.await.unwrap_or_else(|defect| Ok(broken(&defect)));
+            reports.send(Report { turn, attempt, outcome }).ok();
+        });
     }
 }
 
-fn report((turn, attempt): (TurnId, u32), outcome: raymond_core::run::input::Outcome) -> Input {
-    Input::Settled { turn, attempt, outcome }
+/// A panic is a defect of ours: the agent fails, and the run stays alive to say so.
+fn broken(defect: &tokio::task::JoinError) -> Outcome {
+    let failure = TurnFailure::NotStarted { why: format!("a defect in raymond: {defect}") };
+    Outcome::Failed { failure, cost: Cost::Unknown }
 }
 
 impl World for Hands<'_> {
