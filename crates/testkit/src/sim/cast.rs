@@ -114,7 +114,7 @@ impl Cast {
         let rare = nonsense || tag.contains("<fork");
         match dice.below(28) {
             0 => large(&tag),
-            1..=3 if rare => large(&tag),
+            1..=3 if rare || place.count > 1 => large(&tag),
             4..=6 => format!("All done, I think.\n\n{tag}\n"),
             7..=12 => format!("```\n<goto>EXAMPLE</goto>\n```\nas shown, {tag} it is"),
             _ => tag,
@@ -191,7 +191,7 @@ impl Cast {
 
 /// More than fits into a record.
 fn large(tag: &str) -> String {
-    format!("{}\n\n{tag}\n", "So much to say. ".repeat(1_100))
+    format!("{}\n\n{tag}\n", "So much to say. ".repeat(1_030))
 }
 
 fn result(dice: &mut Dice) -> String {

@@ -4,6 +4,7 @@ mod aim;
 
 use raymond_core::budget::Micros;
 use raymond_core::ids::BackendName;
+use raymond_core::protocol::TagName;
 use raymond_core::run::input::{Outcome, StopMode};
 use raymond_core::run::settings::{InterruptedScripts, OnLostSession};
 use raymond_core::run::{Ending, Input, Phase, Refusal, Settings};
@@ -140,7 +141,7 @@ impl Scenario {
 
     /// Somebody edits the workflow before a failed run is resumed.
     fn edit(&mut self, host: &mut Host) {
-        if !self.dice.percent(60) {
+        if !self.dice.percent(30) {
             return;
         }
         let edited = self.workflow.edited(&mut self.dice);
@@ -189,7 +190,7 @@ fn settings(dice: &mut Dice) -> Settings {
         budget: *dice.pick(&[None, Some(Micros(10_000_000)), Some(Micros(400_000))]),
         strict_budget: dice.percent(20),
         max_parallel: 1 + u32::try_from(dice.below(4)).unwrap_or(0),
-        max_agents: *dice.pick(&[1, 2, 3, 1_000]),
+        max_agents: *dice.pick(&[1, 1, 2, 1_000]),
         reminders: *dice.pick(&[0, 1, 3]),
         retries: *dice.pick(&[0, 2, 5]),
         backend: BackendName::new("scripted"),
@@ -222,7 +223,7 @@ fn is_rare(outcome: &Outcome) -> bool {
             let reading = &finished.reading;
             let lost = |cd: &str| !finished.directories.contains_key(cd);
             reading.tags.is_empty()
-                || reading.tags.len() > 1
+                || reading.tags.iter().any(|tag| tag.name() == TagName::Fork)
                 || !finished.denied.is_empty()
                 || reading.tags.iter().any(|tag| tag.cd().is_some_and(lost))
                 || reading.tags.iter().any(|tag| tag.target() == Some("NOWHERE"))

@@ -77,14 +77,15 @@ impl Scenario {
         }
         let points = [
             Point::Disk(Part::Journal, Operation::Truncate),
-            Point::Disk(Part::Journal, Operation::Truncate),
             Point::Disk(Part::Journal, Operation::Open),
             Point::Disk(Part::Other, Operation::SyncDir),
             Point::Disk(Part::Lock, Operation::Lock),
             WRITE,
             SYNC,
         ];
-        let point = *self.dice.pick(&points);
+        // Only what was being written can be torn.
+        let torn = host.reality.borrow().unwritten.is_some() && self.dice.percent(50);
+        let point = if torn { points[0] } else { *self.dice.pick(&points) };
         let trouble = *self.dice.pick(&[Trouble::PowerCut, Trouble::Kill]);
         self.arm(host, (point, 0), trouble);
     }
