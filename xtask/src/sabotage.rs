@@ -24,6 +24,8 @@ pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
     let scratch = scratch_tree()?;
     let mut survivors = Vec::new();
     let patches = chosen(wanted)?;
+    reset(&scratch)?;
+    check_unharmed(&patches, &scratch)?;
     for patch in &patches {
         reset(&scratch)?;
         let caught = caught(patch, &scratch)?;
@@ -37,6 +39,19 @@ pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
         bail!("no test noticed: {}", survivors.join(", "));
     }
     eprintln!("{} of {} deliberate bugs were caught", patches.len(), patches.len());
+    Ok(())
+}
+
+/// A suite that fails without any bug would catch everything.
+fn check_unharmed(patches: &[Sabotage], scratch: &Path) -> Result<()> {
+    let mut suites: Vec<&Sabotage> = patches.iter().collect();
+    suites.sort_by_key(|patch| &patch.caught_by);
+    suites.dedup_by_key(|patch| &patch.caught_by);
+    for patch in suites {
+        if !succeeds(&mut suite(patch, scratch, &[])) {
+            bail!("cargo test {} fails without any bug", patch.caught_by.join(" "));
+        }
+    }
     Ok(())
 }
 
