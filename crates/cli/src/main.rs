@@ -58,7 +58,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let entered = runtime.enter();
     // Whoever owns a run may be poked. From here on that no longer ends this process.
     let poke = tokio::signal::unix::SignalKind::user_defined1();
-    tokio::signal::unix::signal(poke).map_err(failed)?;
+    drop(tokio::signal::unix::signal(poke).map_err(failed)?);
     drop(entered);
     Ok(runtime)
 }
