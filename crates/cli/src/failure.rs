@@ -2,7 +2,7 @@
 
 mod reasons;
 
-use raymond_core::diagnostic::Diagnostic;
+use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 
 /// Usage, or an invalid workflow.
@@ -59,7 +59,12 @@ impl Failure {
     }
 
     pub(crate) fn invalid(what: &str, diagnostics: Vec<Diagnostic>) -> Self {
-        Self { diagnostics, ..Self::usage(format!("{what} has mistakes")) }
+        let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
+        let message = match diagnostics.iter().filter(is_error).count() {
+            1 => format!("{what} has a mistake"),
+            several => format!("{what} has {several} mistakes"),
+        };
+        Self { diagnostics, ..Self::usage(message) }
     }
 
     fn of(code: u8, error: &dyn std::error::Error) -> Self {

@@ -175,7 +175,7 @@ fn tell(found: &Found) {
         );
     }
     if let Some(moved) = &found.moved {
-        anstream::eprintln!("raymond: moved the rest to {}", moved.display());
+        anstream::eprintln!("raymond: moved what was cut away to {}", moved.display());
     }
     for left in &found.ended {
         anstream::eprintln!("raymond: ended a process that was left: {}", left.command);

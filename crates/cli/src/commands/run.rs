@@ -8,9 +8,11 @@ use raymond_core::run::{Input, Settings};
 use raymond_core::workflow::Kind;
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError, Prepared, prepare};
+use raymond_engine::look::{LookError, look};
 use raymond_engine::owned::Owned;
 use raymond_engine::project::Project;
 use raymond_engine::shell::{self, Backends, Driven};
+use raymond_store::journal;
 
 use crate::args::{Run, Talk};
 use crate::console::Console;
@@ -60,11 +62,12 @@ fn has_begun(project: &Project, run: &RunId) -> Result<bool, Failure> {
     if !project.runs()?.contains(run) {
         return Ok(false);
     }
-    match raymond_engine::look::look(project, run) {
-        Ok(seen) => Ok(seen.head.seq > 0),
+    Ok(match look(project, run) {
+        Ok(seen) => seen.head.seq > 0,
+        Err(LookError::Journal(journal::Error::Missing(_) | journal::Error::Unborn(_))) => false,
         // Whatever is wrong with it, a resume says so.
-        Err(_) => Ok(project.paths(run).journal.exists()),
-    }
+        Err(_) => true,
+    })
 }
 
 /// Drives an owned run to its end and says how it went.

@@ -27,7 +27,12 @@ impl From<disk::Error> for Failure {
             }
             disk::Trouble::Missing | disk::Trouble::Other => None,
         };
-        Self { hint: hint.map(str::to_owned), ..Self::of(ENVIRONMENT, &error) }
+        let failure = match error.trouble() {
+            disk::Trouble::Other => Self::of(ENVIRONMENT, &error),
+            // The message names the cause in our words.
+            _ => Self::new(ENVIRONMENT, error.to_string()),
+        };
+        Self { hint: hint.map(str::to_owned), ..failure }
     }
 }
 
