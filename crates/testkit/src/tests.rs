@@ -14,7 +14,7 @@ fn random_runs_keep_every_promise() {
     }
     // With so few runs not every cell is met, but most are.
     let missing = coverage.missing();
-    assert!(missing.len() < 150, "never met: {}", missing.join(", "));
+    assert!(missing.len() < 250, "never met: {}", missing.join(", "));
 }
 
 #[test]

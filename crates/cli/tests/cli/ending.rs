@@ -47,7 +47,7 @@ fn one_signal_stops_a_run_so_that_it_can_go_on() {
             ·                stopping
             main             START.sh: stopped
             ·                stopped
-            stopped: somebody stopped it; 1 agent(s) can go on · spent $0.00 of $10.00
+            stopped: somebody stopped it; 1 agent can go on · spent $0.00 of $10.00
             to go on: raymond resume r",
         );
         assert_eq!(project.state("r")["status"], "stopped");

@@ -165,7 +165,7 @@ BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
         main             SUB.md → BACK.md (result) · $0.60
         ·                95 % of the cap is spent
         ·                over budget
-        over_budget: $1.10 of the $1.00 cap is spent, and 1 paid turn(s) wait; their transitions are kept · spent $1.10 of $1.00; SUB.md took 54 %
+        over_budget: $1.10 of the $1.00 cap is spent; kept for later: 1 paid turn · spent $1.10 of $1.00; SUB.md took 54 %
         to go on: raymond resume r --budget USD",
     );
     project.raymond("resume r").mentions(5, &["to go on: raymond resume r --budget USD"]);
