@@ -1,10 +1,11 @@
 //! Deliberate bugs: each patch is applied in a scratch tree, and the tests must fail there.
 //!
-//! A patch begins with a line `# caught by: ARGUMENTS`, which names the cargo command that catches
-//! it: the whole suite would catch it too, later.
+//! A patch begins with a line `# caught by: ARGUMENTS`, the arguments of the `cargo test` that catches
+//! it soonest: the whole suite would catch it too, later.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -23,6 +24,8 @@ pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
     let scratch = scratch_tree()?;
     let mut survivors = Vec::new();
     let patches = chosen(wanted)?;
+    reset(&scratch)?;
+    check_unharmed(&patches, &scratch)?;
     for patch in &patches {
         reset(&scratch)?;
         let caught = caught(patch, &scratch)?;
@@ -39,13 +42,28 @@ pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// A suite that fails without any bug would catch everything.
+fn check_unharmed(patches: &[Sabotage], scratch: &Path) -> Result<()> {
+    let mut suites: Vec<&Sabotage> = patches.iter().collect();
+    suites.sort_by_key(|patch| &patch.caught_by);
+    suites.dedup_by_key(|patch| &patch.caught_by);
+    for patch in suites {
+        if !succeeds(&mut suite(patch, scratch, &[])) {
+            bail!("cargo test {} fails without any bug", patch.caught_by.join(" "));
+        }
+    }
+    Ok(())
+}
+
 fn chosen(wanted: &[&str]) -> Result<Vec<Sabotage>> {
     let all = all()?;
     if let ["--rotate", count] = wanted {
         let count: usize = count.parse().context("--rotate takes a number")?;
-        let turn = rotation()? * count;
-        let n = all.len();
-        return Ok(all.into_iter().cycle_from(turn % n).take(count.min(n)).collect());
+        let mut all = all;
+        let turn = rotation()? * count % all.len().max(1);
+        all.rotate_left(turn);
+        all.truncate(count);
+        return Ok(all);
     }
     if let Some(unknown) = wanted.iter().find(|name| all.iter().all(|s| s.name != **name)) {
         bail!("there is no patch {unknown:?} in tests/sabotage");
@@ -58,18 +76,6 @@ fn rotation() -> Result<usize> {
     let output = program("git").args(["rev-list", "--count", "HEAD"]).output()?;
     let count = String::from_utf8_lossy(&output.stdout);
     Ok(count.trim().parse().unwrap_or(0))
-}
-
-trait CycleFrom: Sized {
-    fn cycle_from(self, first: usize) -> impl Iterator<Item = Sabotage>;
-}
-
-impl CycleFrom for std::vec::IntoIter<Sabotage> {
-    fn cycle_from(self, first: usize) -> impl Iterator<Item = Sabotage> {
-        let mut all: Vec<Sabotage> = self.collect();
-        all.rotate_left(first);
-        all.into_iter()
-    }
 }
 
 fn all() -> Result<Vec<Sabotage>> {
@@ -120,17 +126,22 @@ fn reset(scratch: &Path) -> Result<()> {
 }
 
 fn caught(sabotage: &Sabotage, scratch: &Path) -> Result<bool> {
-    let mut apply = program("patch");
-    apply.current_dir(scratch).args(["-p1", "--batch", "--silent", "-i"]).arg(&sabotage.patch);
+    let mut apply = program("git");
+    apply.current_dir(scratch).args(["apply", "-p1"]).arg(&sabotage.patch);
+    // The scratch tree is no part of the repository around it.
+    apply.env("GIT_CEILING_DIRECTORIES", root().join("target/sabotage"));
     run(&mut apply).with_context(|| format!("{} no longer applies", sabotage.name))?;
-    let target = root().join("target/sabotage/target");
-    let mut build = cargo(&["build", "--workspace", "--tests", "-q"]);
-    build.current_dir(scratch).env("CARGO_TARGET_DIR", &target);
-    if !succeeds(&mut build) {
+    if !succeeds(&mut suite(sabotage, scratch, &["--no-run"])) {
         bail!("{} does not compile: it proves nothing", sabotage.name);
     }
+    Ok(!succeeds(&mut suite(sabotage, scratch, &[])))
+}
+
+/// The tests that must notice, in the scratch tree, whose target folder stays warm.
+fn suite(sabotage: &Sabotage, scratch: &Path, more: &[&str]) -> Command {
     let arguments: Vec<&str> = sabotage.caught_by.iter().map(String::as_str).collect();
-    let mut suite = cargo(&arguments);
-    suite.current_dir(scratch).env("CARGO_TARGET_DIR", &target);
-    Ok(!succeeds(&mut suite))
+    let mut suite = cargo(&["test", "--quiet"]);
+    suite.args(more).args(arguments);
+    suite.current_dir(scratch).env("CARGO_TARGET_DIR", root().join("target/sabotage/target"));
+    suite
 }

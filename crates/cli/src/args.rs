@@ -38,6 +38,9 @@ pub(crate) enum Command {
     /// One sentence: why a run is where it is, and the command that changes it
     #[command(after_help = "Example:\n  raymond why @last")]
     Why(Look),
+    /// Wait until a run has ended, and exit with its code
+    #[command(after_help = "Example:\n  raymond wait @last && echo done")]
+    Wait(Look),
     /// Stop a run so that it can be resumed
     #[command(after_help = "Example:\n  raymond stop @last --after-turn")]
     Stop(Stop),
@@ -48,7 +51,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  raymond list --json")]
     List(List),
     /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
-    #[command(after_help = "Example:\n  raymond demo")]
+    #[command(after_help = "Example:\n  raymond demo --keep")]
     Demo(Demo),
 }
 
@@ -262,8 +265,8 @@ pub(crate) enum InterruptedScripts {
     Fail,
 }
 
-const COMMANDS: [&str; 10] =
-    ["run", "resume", "status", "show", "why", "stop", "cancel", "list", "demo", "help"];
+const COMMANDS: [&str; 11] =
+    ["run", "resume", "status", "show", "why", "wait", "stop", "cancel", "list", "demo", "help"];
 
 /// `raymond WORKFLOW …` is short for `raymond run WORKFLOW …`.
 pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {

@@ -8,6 +8,7 @@ pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod wait;
 pub(crate) mod why;
 
 use std::io::Write as _;

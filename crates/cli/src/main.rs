@@ -42,6 +42,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Status(look) => commands::status::status(&look),
         Command::Show(show) => commands::show::show(&show),
         Command::Why(look) => commands::why::why(&look),
+        Command::Wait(look) => commands::wait::wait(&look),
         Command::Stop(stop) => commands::stop::stop(&stop),
         Command::Cancel(cancel) => commands::stop::cancel(&cancel),
         Command::List(list) => commands::list::list(&list),
@@ -51,6 +52,13 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
 
 /// The one runtime of this process: a single thread.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    built.map_err(|error| Failure::environment(format!("could not start the runtime: {error}")))
+    let failed = |error| Failure::environment(format!("could not start the runtime: {error}"));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let entered = runtime.enter();
+    // Whoever owns a run may be poked. From here on that no longer ends this process.
+    let poke = tokio::signal::unix::SignalKind::user_defined1();
+    drop(tokio::signal::unix::signal(poke).map_err(failed)?);
+    drop(entered);
+    Ok(runtime)
 }

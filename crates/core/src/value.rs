@@ -84,10 +84,7 @@ impl Value {
             return Ok(Self::Inline(text.to_owned()));
         }
         let hash = store(text.as_bytes())?;
-        Ok(Self::Blob(BlobRef {
-            hash,
-            length: text.len() as u64,
-        }))
+        Ok(Self::Blob(BlobRef { hash, length: text.len() as u64 }))
     }
 }
 

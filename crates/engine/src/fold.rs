@@ -99,14 +99,4 @@ impl Head {
             self.ledger.note(record.at, event);
         }
     }
-
-    /// Folds all of a journal's records.
-    pub fn of<'l>(lines: impl IntoIterator<Item = &'l [u8]>) -> Result<Self, FoldError> {
-        let mut head = Self::unborn();
-        for line in lines {
-            let record = record(line, head.seq + 1)?;
-            head.fold(&record);
-        }
-        Ok(head)
-    }
 }

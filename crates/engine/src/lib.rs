@@ -19,4 +19,5 @@ pub mod recovery;
 pub mod request;
 pub mod scope;
 pub mod shell;
+pub mod snapshot;
 pub mod statefile;

@@ -23,6 +23,7 @@ use crate::pin::{Pin, PinError};
 use crate::project::Project;
 use crate::recovery::{self, Attached};
 use crate::scope::Origin;
+use crate::snapshot;
 
 /// A run that this process owns.
 #[derive(Debug)]
@@ -111,7 +112,7 @@ impl Owned {
         let (opened, moved) = open_journal(project, &paths, how.truncate_to)?;
         let header = fold::header(&opened.header)?;
         fold::check_owner(run, &header)?;
-        let head = Head::of(opened.lines.iter().map(|line| line.body))?;
+        let head = snapshot::open(&opened.lines, project.disk.as_ref(), &paths.snapshot)?;
         let (ended, survivors) = end_leftovers(&nonce(&head, &header), &Grace::default()).await;
         let blobs = project.blobs(&paths);
         blobs.sweep().ok();

@@ -9,8 +9,9 @@ use std::time::Duration;
 use raymond_core::ids::RunId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase, Refusal};
-use raymond_store::lock::{Owner, Takeover};
-use raymond_store::{Inbox, Journal, inbox, journal, lock};
+use raymond_store::lock::{Life, Takeover, ThisHost};
+use raymond_store::{Inbox, Journal, Lock, inbox, journal, lock};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock;
 use crate::driver::{Driver, DriverError, Nobody};
@@ -66,11 +67,11 @@ pub async fn stop(
     let key = clock::nonce().to_string();
     loop {
         match owner(project, run)? {
-            Some(owner) => {
+            Some(_) => {
                 post(project, run, mode, &key)?;
-                poke(&owner);
-                if let Some(answered) = await_end(project, run).await? {
-                    return Ok(answered);
+                poke(project, run);
+                if let Some(phase) = wait(project, run).await? {
+                    return Ok(Answered::Ended(phase));
                 }
                 // The owner died; somebody has to answer.
             }
@@ -90,21 +91,24 @@ fn post(project: &Project, run: &RunId, mode: StopMode, key: &str) -> Result<(),
     Ok(())
 }
 
-/// Tells the owner to look into its inbox now; it looks once a second anyway.
-fn poke(owner: &Owner) {
-    let pid = i32::try_from(owner.process.pid).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = pid {
-        rustix::process::kill_process(pid, rustix::process::Signal::USR1).ok();
+/// Tells the owner to look into its inbox now; it looks once a second anyway. Only a process that is
+/// seen to be the owner is signalled: a number alone may be anybody's.
+fn poke(project: &Project, run: &RunId) {
+    let found = Lock::owner(project.disk.as_ref(), &ThisHost, &project.paths(run).lock);
+    if let Ok(Some((owner, Life::Alive))) = found
+        && let Some(pid) = i32::try_from(owner.process.pid).ok().and_then(Pid::from_raw)
+    {
+        kill_process(pid, Signal::USR1).ok();
     }
 }
 
 /// Waits until the run has ended; none when its owner is gone and it has not.
-async fn await_end(project: &Project, run: &RunId) -> Result<Option<Answered>, RequestError> {
+pub async fn wait(project: &Project, run: &RunId) -> Result<Option<Phase>, RequestError> {
     let mut seen = look(project, run)?;
     let path = project.paths(run).journal;
     loop {
         if let Phase::Ended(_) = seen.head.run.phase {
-            return Ok(Some(Answered::Ended(seen.head.run.phase)));
+            return Ok(Some(seen.head.run.phase));
         }
         let gone = owner(project, run)?.is_none();
         let lines = Journal::follow(project.disk.as_ref(), &path, &mut seen.cursor)?;

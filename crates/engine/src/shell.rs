@@ -147,8 +147,17 @@ impl<'w> Shell<'w> {
         let hands = Hands::new(Arc::new(kit), sender, watch);
         let journal = Pen::new(journal);
         let driver = Driver::new(head, definition, journal.clone(), hands);
-        let (mirror, ignored) = (Mirror::default(), BTreeSet::new());
-        let home = Home { project, paths, journal, blobs, origin, lock, mirror, ignored };
+        let home = Home {
+            project,
+            paths,
+            journal,
+            blobs,
+            origin,
+            lock,
+            mirror: Mirror::default(),
+            kept: driver.seq(),
+            ignored: BTreeSet::new(),
+        };
         let (signal, haste) = (None, Haste::Patient);
         Self { driver, reports, home, signal, haste, mistaken: None }
     }
@@ -219,6 +228,7 @@ impl<'w> Shell<'w> {
         self.put_back()?;
         let status = self.status();
         self.home.catch_up(self.driver.head(), status);
+        self.home.keep_head(self.driver.head());
         let mut inputs = self.requests();
         inputs.push(Input::Due);
         Ok(inputs)
@@ -315,6 +325,7 @@ impl<'w> Shell<'w> {
         done?;
         self.put_back()?;
         self.write_state();
+        self.home.keep_head(self.driver.head());
         let alive = match self.driver.run().phase {
             Phase::Ended(_) => view::Owner::Alive,
             Phase::Unborn | Phase::Open | Phase::Stopping(_) => view::Owner::Gone,

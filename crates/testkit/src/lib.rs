@@ -2,6 +2,11 @@
 //!
 //! Nothing of the product depends on this crate.
 
+pub mod compare;
 pub mod dice;
 pub mod reference;
 pub mod sim;
+pub mod sweep;
+
+#[cfg(test)]
+mod tests;

@@ -6,14 +6,17 @@
 
 pub mod auditor;
 pub mod author;
+pub mod cast;
 pub mod coverage;
 pub mod history;
 pub mod host;
+pub mod passage;
 pub mod plan;
 pub mod reality;
 pub mod scenario;
 pub mod speech;
+pub mod story;
 
 pub use auditor::Violation;
 pub use coverage::Coverage;
-pub use scenario::simulate;
+pub use scenario::{simulate, tell};

@@ -62,7 +62,7 @@ fn summary(head: &Head, place: &Place) {
         Status::Completed => {}
         Status::Cancelled => anstream::eprintln!("to start anew: {way_out}"),
         Status::Running
-        | Status::Waiting(_)
+        | Status::Waiting(..)
         | Status::Failed
         | Status::OverBudget
         | Status::Stopped

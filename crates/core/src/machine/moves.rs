@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::ids::{AgentId, StateName};
 use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Reading, Stack, Tag, TagName};
+use crate::run::Run;
 use crate::run::draft::{Draft, Entry};
 use crate::run::event::{Event, StackChange, Warning};
 use crate::value::Value;
@@ -65,14 +66,9 @@ fn is_one_fork(tags: &[Tag]) -> bool {
 pub(crate) fn take(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blocked> {
     match tags {
         [Tag::Goto { target, input }] => goto(draft, mover, target, input.clone()),
-        [
-            Tag::Reset {
-                target,
-                input,
-                cd,
-                stack,
-            },
-        ] => reset(draft, mover, (target, input.clone()), cd.as_deref(), *stack),
+        [Tag::Reset { target, input, cd, stack }] => {
+            reset(draft, mover, (target, input.clone()), cd.as_deref(), *stack)
+        }
         [Tag::Call(invoke)] => {
             let session = mover.session.branched();
             call(draft, mover, TagName::Call, invoke, &session)
@@ -105,8 +101,8 @@ fn reset(
     stack: Stack,
 ) -> Result<(), Blocked> {
     let state = resolve(draft, TagName::Reset, target)?;
-    mover.check(draft, TagName::Reset, Some(&state), None)?;
     let directory = mover.directory(TagName::Reset, cd)?;
+    mover.check(draft, TagName::Reset, Some(&state), None)?;
     let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
     let change = match stack {
         Stack::Keep => StackChange::Keep,
@@ -158,10 +154,7 @@ fn result(draft: &mut Draft<'_>, mover: Mover<'_>, payload: &Value) -> Result<()
     mover.check(draft, TagName::Result, None, None)?;
     let agent = mover.agent;
     let Some(frame) = agent.stack.last() else {
-        draft.push(Event::AgentEnded {
-            agent: agent.id.clone(),
-            result: payload.clone(),
-        });
+        draft.push(Event::AgentEnded { agent: agent.id.clone(), result: payload.clone() });
         return Ok(());
     };
     let to =
@@ -186,18 +179,28 @@ struct Worker<'a> {
 
 fn fork(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blocked> {
     let agent = mover.agent;
-    let (next, input) = next_of(draft, mover, tags)?;
+    // Everything that is named must exist before the policy has its say.
+    let targets = tags
+        .iter()
+        .map(|tag| resolve(draft, tag.name(), tag.target().unwrap_or_default()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (next, input) = next_of(draft, tags, &targets)?;
     let workers = tags
         .iter()
-        .filter_map(|tag| worker(draft, mover, tag, &next).transpose())
+        .zip(&targets)
+        .filter_map(|(tag, state)| worker(mover, tag, state).transpose())
         .collect::<Result<Vec<_>, _>>()?;
+    for (tag, target) in tags.iter().zip(&targets) {
+        let then = (tag.name() == TagName::Fork).then_some(&next);
+        mover.check(draft, tag.name(), Some(target), then)?;
+    }
     let to = within_limits(draft.definition, agent, next).map_err(Blocked::Failed)?;
     let names = names(agent, &workers)?;
     make_room(draft, workers.len())?;
 
     let mut moved = mover.moved(TagName::Fork, StackChange::Keep, mover.session, &to);
     if let Event::Moved { forks, .. } = &mut moved {
-        *forks = agent.forks + u32::try_from(workers.len()).unwrap_or(u32::MAX);
+        *forks = agent.forks.saturating_add(u32::try_from(workers.len()).unwrap_or(u32::MAX));
     }
     draft.push(moved);
     mover.enter(draft, &to, input, mover.session);
@@ -224,22 +227,18 @@ fn fork(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blo
 /// The state at which the parent goes on, which all tags must agree on, and what it is handed.
 fn next_of(
     draft: &Draft<'_>,
-    mover: Mover<'_>,
     tags: &[Tag],
+    targets: &[StateName],
 ) -> Result<(StateName, Option<Value>), Blocked> {
     let mut states: Vec<StateName> = Vec::new();
     let mut handed = None;
-    for tag in tags {
+    for (tag, target) in tags.iter().zip(targets) {
         let named = match tag {
-            Tag::Goto { target, input } => {
+            Tag::Goto { input, .. } => {
                 handed.clone_from(input);
-                let state = resolve(draft, TagName::Goto, target)?;
-                mover.check(draft, TagName::Goto, Some(&state), None)?;
-                Some(state)
+                Some(target.clone())
             }
-            Tag::Fork {
-                next: Some(next), ..
-            } => Some(resolve(draft, TagName::Fork, next)?),
+            Tag::Fork { next: Some(next), .. } => Some(resolve(draft, TagName::Fork, next)?),
             Tag::Fork { next: None, .. }
             | Tag::Reset { .. }
             | Tag::Call(_)
@@ -262,46 +261,36 @@ fn next_of(
 }
 
 fn worker<'t>(
-    draft: &Draft<'_>,
     mover: Mover<'_>,
     tag: &'t Tag,
-    next: &StateName,
+    state: &StateName,
 ) -> Result<Option<Worker<'t>>, Blocked> {
-    let Tag::Fork {
-        target,
-        cd,
-        input,
-        attributes,
-        ..
-    } = tag
-    else {
+    let Tag::Fork { cd, input, attributes, .. } = tag else {
         return Ok(None);
     };
-    let state = resolve(draft, TagName::Fork, target)?;
-    mover.check(draft, TagName::Fork, Some(&state), Some(next))?;
     let directory = mover.directory(TagName::Fork, cd.as_deref())?;
     let cwd = directory.unwrap_or_else(|| mover.agent.cwd.clone());
-    Ok(Some(Worker {
-        state,
-        cwd,
-        input: input.clone(),
-        attributes,
-    }))
+    Ok(Some(Worker { state: state.clone(), cwd, input: input.clone(), attributes }))
 }
 
 fn names(agent: &Agent, workers: &[Worker<'_>]) -> Result<Vec<AgentId>, Blocked> {
-    let numbers = agent.forks + 1..;
-    let names: Vec<AgentId> = workers
-        .iter()
-        .zip(numbers)
-        .map(|(worker, n)| agent.id.worker(&worker.state, n))
-        .collect();
+    let numbers = (1..).map(|n| agent.forks.saturating_add(n));
+    let names: Vec<AgentId> =
+        workers.iter().zip(numbers).map(|(worker, n)| agent.id.worker(&worker.state, n)).collect();
     if names.iter().any(|name| name.as_str().len() > AgentId::MAX) {
-        return Err(Blocked::Failed(Failure::TooDeep {
-            parent: agent.id.clone(),
-        }));
+        return Err(Blocked::Failed(Failure::TooDeep { parent: agent.id.clone() }));
     }
     Ok(names)
+}
+
+/// Whether a fork is worth another try, without a look at its targets.
+pub(crate) fn may_have_room(run: &Run, tags: &[Tag]) -> bool {
+    let room = run.settings.max_agents.saturating_sub(run.live_workers()) as usize;
+    let forks = |tag: &&Tag| tag.name() == TagName::Fork;
+    let never = tags.len() > run.settings.max_agents as usize;
+    // At most one tag is no fork: the count decides only when it could matter.
+    let just = || tags.len() == room + 1 && tags.iter().filter(forks).count() <= room;
+    never || tags.len() <= room || just()
 }
 
 fn make_room(draft: &Draft<'_>, asked: usize) -> Result<(), Blocked> {
@@ -309,7 +298,7 @@ fn make_room(draft: &Draft<'_>, asked: usize) -> Result<(), Blocked> {
     if asked > limit as usize {
         return Err(Blocked::Failed(Failure::TooManyAgents { asked, limit }));
     }
-    let live = draft.run.live_workers() + draft.new_workers;
+    let live = draft.run.live_workers().saturating_add(draft.new_workers);
     if live as usize + asked > limit as usize {
         return Err(Blocked::Held);
     }
@@ -339,17 +328,13 @@ impl Mover<'_> {
             return Ok(());
         };
         let named = || target.map(ToString::to_string);
-        state
-            .front
-            .policy
-            .check(tag, target, then)
-            .map_err(|refused| {
-                let target = match refused {
-                    Refused::Tag => None,
-                    Refused::Target => named(),
-                };
-                Blocked::Fault(Fault::Forbidden { tag, target })
-            })
+        state.front.policy.check(tag, target, then).map_err(|refused| {
+            let target = match refused {
+                Refused::Tag => None,
+                Refused::Target => named(),
+            };
+            Blocked::Fault(Fault::Forbidden { tag, target })
+        })
     }
 
     fn directory(self, tag: TagName, cd: Option<&str>) -> Result<Option<String>, Blocked> {
@@ -383,7 +368,7 @@ impl Mover<'_> {
         draft.enter(Entry {
             agent: &self.agent.id,
             state: &to.state,
-            visit: self.agent.visit.number + 1,
+            visit: self.agent.visit.number.saturating_add(1),
             count: to.count,
             input,
             session,
@@ -392,10 +377,7 @@ impl Mover<'_> {
 
     /// The transition as something to decide again later.
     pub(crate) fn keep(self, tags: &[Tag]) -> Kept {
-        Kept {
-            tags: tags.to_vec(),
-            directories: self.directories.clone(),
-        }
+        Kept { tags: tags.to_vec(), directories: self.directories.clone() }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! However many tags a text holds, a reading stays bounded: it keeps the first ones, counts the
 //! rest, and hands long values to a store. The one rule here that needs all tags at once: `next` may
-//! be missing on `fork` only when exactly one `goto` stands beside the forks.
+//! be missing on `fork` only when exactly one `goto`, and nothing else, stands beside the forks.
 
 use std::fmt;
 
@@ -59,7 +59,7 @@ impl Reading {
         for found in found.by_ref() {
             collected.add(found);
         }
-        if collected.gotos != 1 {
+        if collected.gotos != 1 || collected.others > 0 {
             collected.refuse_forks_without_next();
         }
         collected.keep(found.in_code(), store)
@@ -76,6 +76,8 @@ struct Collected<'a> {
     /// Forks without `next` among the omitted.
     omitted_without_next: usize,
     gotos: usize,
+    /// Tags that are neither `goto` nor `fork`.
+    others: usize,
     unknown: Vec<(TagName, &'a str)>,
 }
 
@@ -88,7 +90,13 @@ impl<'a> Collected<'a> {
             }
             Err(_) => {}
             Ok(draft) => {
-                self.gotos += usize::from(found.name == TagName::Goto);
+                match found.name {
+                    TagName::Goto => self.gotos += 1,
+                    TagName::Fork => {}
+                    TagName::Reset | TagName::Call | TagName::Function | TagName::Result => {
+                        self.others += 1;
+                    }
+                }
                 if self.tags.len() < Reading::MOST_TAGS {
                     self.add_unknown(found.name, &draft);
                     self.tags.push((place, draft));

@@ -14,7 +14,6 @@ use super::name::means;
 
 pub mod allowance;
 
-
 /// The three forms, each of which a transition must pass. Names are as written: they match by file
 /// name, or by stem when they have no extension.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -18,6 +18,7 @@ use crate::owned::{OwnError, take};
 use crate::pin::Pin;
 use crate::project::Project;
 use crate::scope::Origin;
+use crate::snapshot;
 
 /// The journal, shared with the beat that looks whether it is still where it belongs.
 #[derive(Debug, Clone)]
@@ -49,6 +50,8 @@ pub(super) struct Home {
     /// Given back last.
     pub(super) lock: Lock,
     pub(super) mirror: Mirror,
+    /// The record that the last snapshot reflects.
+    pub(super) kept: u64,
     pub(super) ignored: BTreeSet<String>,
 }
 
@@ -124,11 +127,22 @@ impl Home {
     /// Writes the state file.
     pub(super) fn write_state(&mut self, head: &Head, status: Status) {
         let state = crate::statefile::render(&head.run, &head.ledger, status);
-        let written = serde_json::to_vec_pretty(&state)
-            .map(|json| statefile::replace(self.project.disk.as_ref(), &self.paths.state, &json));
+        let written = serde_json::to_vec_pretty(&state).map(|mut json| {
+            json.push(b'\n');
+            statefile::replace(self.project.disk.as_ref(), &self.paths.state, &json)
+        });
         // It is derived: one that could not be written now is written a second later.
         let failed = !matches!(written, Ok(Ok(())));
         self.mirror = Mirror { written: Some((Instant::now(), status)), stale: failed };
+    }
+
+    /// Keeps the head of a long run, so that its next owner need not fold all of it.
+    pub(super) fn keep_head(&mut self, head: &Head) {
+        if head.seq >= self.kept + snapshot::WORTH_IT {
+            let sum = self.journal.journal().sum();
+            snapshot::save(head, sum, self.project.disk.as_ref(), &self.paths.snapshot).ok();
+            self.kept = head.seq;
+        }
     }
 
     /// Puts back what vanished under the living run. What the disk refuses is tried again later; a

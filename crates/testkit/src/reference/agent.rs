@@ -69,10 +69,7 @@ impl Agent {
     }
 
     pub(super) fn visit(&self) -> VisitName {
-        VisitName {
-            agent: self.id.clone(),
-            number: self.visits,
-        }
+        VisitName { agent: self.id.clone(), number: self.visits }
     }
 
     /// How often it has entered the state it is at.
@@ -90,9 +87,9 @@ impl Agent {
         *self.counts.entry(self.state.clone()).or_insert(0) += 1;
         let model = match &workflow.states[&self.state] {
             State::Script => None,
-            State::Prompt(prompt) => [&prompt.model, &self.model, &settings.model]
-                .into_iter()
-                .find_map(Clone::clone),
+            State::Prompt(prompt) => {
+                [&prompt.model, &self.model, &settings.model].into_iter().find_map(Clone::clone)
+            }
         };
         Line::Enter {
             visit: self.visit(),
@@ -133,12 +130,7 @@ impl Agent {
                 self.input = input;
                 line
             }
-            Transition::Reset {
-                to,
-                input,
-                cwd,
-                stack,
-            } => {
+            Transition::Reset { to, input, cwd, stack } => {
                 let line = self.go(TagName::Reset, to, workflow)?;
                 self.reset(cwd, stack);
                 self.input = input;
@@ -155,11 +147,7 @@ impl Agent {
                 self.push(with, Session::Fresh);
                 line
             }
-            Transition::Fork {
-                workers,
-                next,
-                input,
-            } => {
+            Transition::Fork { workers, next, input } => {
                 let workers = self.named(workers, settings)?;
                 let line = self.go(TagName::Fork, next, workflow)?;
                 self.input = input;
@@ -188,9 +176,7 @@ impl Agent {
         emitted: StateName,
         workflow: &Workflow,
     ) -> Result<Line, Failure> {
-        let instead_of = self
-            .is_exhausted(&emitted, workflow)
-            .then_some(emitted.clone());
+        let instead_of = self.is_exhausted(&emitted, workflow).then_some(emitted.clone());
         let to = match &workflow.states[&emitted] {
             State::Prompt(prompt) if instead_of.is_some() => prompt
                 .then
@@ -201,19 +187,14 @@ impl Agent {
             State::Prompt(_) | State::Script => emitted,
         };
         self.state = to.clone();
-        Ok(Line::Move {
-            visit: self.visit(),
-            tag,
-            to,
-            instead_of,
-        })
+        Ok(Line::Move { visit: self.visit(), tag, to, instead_of })
     }
 
     fn is_exhausted(&self, state: &StateName, workflow: &Workflow) -> bool {
         match &workflow.states[state] {
-            State::Prompt(prompt) => prompt
-                .max_visits
-                .is_some_and(|most| self.entered(state) >= most),
+            State::Prompt(prompt) => {
+                prompt.max_visits.is_some_and(|most| self.entered(state) >= most)
+            }
             State::Script => false,
         }
     }

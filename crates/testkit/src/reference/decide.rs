@@ -16,32 +16,12 @@ use super::workflow::{State, Workflow};
 /// A transition that may be taken: everything in it exists and is allowed.
 #[derive(Debug)]
 pub(super) enum Transition {
-    Goto {
-        to: StateName,
-        input: Option<String>,
-    },
-    Reset {
-        to: StateName,
-        input: Option<String>,
-        cwd: Option<String>,
-        stack: Stack,
-    },
-    Call {
-        to: StateName,
-        with: Invoke,
-    },
-    Function {
-        to: StateName,
-        with: Invoke,
-    },
-    Fork {
-        workers: Vec<Worker>,
-        next: StateName,
-        input: Option<String>,
-    },
-    Result {
-        payload: String,
-    },
+    Goto { to: StateName, input: Option<String> },
+    Reset { to: StateName, input: Option<String>, cwd: Option<String>, stack: Stack },
+    Call { to: StateName, with: Invoke },
+    Function { to: StateName, with: Invoke },
+    Fork { workers: Vec<Worker>, next: StateName, input: Option<String> },
+    Result { payload: String },
 }
 
 /// What `call` and `function` have in common.
@@ -78,12 +58,7 @@ pub(super) fn decide(reading: Reading, place: &Place<'_>) -> Result<Transition, 
 
 /// The tags that are one transition: a single one, many forks, or the implicit one.
 fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
-    let Reading {
-        tags,
-        malformed,
-        in_code,
-        unknown_attributes: _,
-    } = reading;
+    let Reading { tags, malformed, in_code, unknown_attributes: _ } = reading;
     if tags.is_empty() {
         if malformed > 0 {
             return Err(Fault::Malformed);
@@ -94,11 +69,7 @@ fn one_transition(reading: Reading, state: &State) -> Result<Vec<Tag>, Fault> {
     let count = |name| tags.iter().filter(|tag| tag.name == name).count();
     let (forks, gotos) = (count(TagName::Fork), count(TagName::Goto));
     let many_forks = gotos <= 1 && forks + gotos == tags.len();
-    if tags.len() == 1 || many_forks {
-        Ok(tags)
-    } else {
-        Err(Fault::SeveralTags)
-    }
+    if tags.len() == 1 || many_forks { Ok(tags) } else { Err(Fault::SeveralTags) }
 }
 
 /// The only entry of `allowed_transitions`, when nothing in it is left open.
@@ -119,11 +90,7 @@ fn implicit(state: &State) -> Option<Tag> {
     if let Some(key) = key {
         attributes.insert(key.to_owned(), allowed.then.clone()?);
     }
-    Some(Tag {
-        name: *name,
-        body: allowed.target.clone()?,
-        attributes,
-    })
+    Some(Tag { name: *name, body: allowed.target.clone()?, attributes })
 }
 
 impl Place<'_> {
@@ -144,12 +111,7 @@ impl Place<'_> {
                     Some(_) => Stack::Clear,
                     None => Stack::Keep,
                 };
-                Ok(Transition::Reset {
-                    to,
-                    input,
-                    cwd,
-                    stack,
-                })
+                Ok(Transition::Reset { to, input, cwd, stack })
             }
             TagName::Call => {
                 let (to, with) = self.invoke(tag)?;
@@ -213,11 +175,7 @@ impl Place<'_> {
                 input = tag.attributes.get("input").cloned();
             }
         }
-        Ok(Transition::Fork {
-            workers,
-            next,
-            input,
-        })
+        Ok(Transition::Fork { workers, next, input })
     }
 
     fn worker(&self, tag: &Tag, state: StateName, directory: Option<String>) -> Worker {

@@ -172,59 +172,31 @@ pub enum Failure {
 
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.agents
-            .values()
-            .flatten()
-            .try_for_each(|line| writeln!(f, "{line}"))
+        self.agents.values().flatten().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Enter {
-                visit,
-                state,
-                count,
-                input,
-                cwd,
-                model,
-                depth,
-            } => {
+            Self::Enter { visit, state, count, input, cwd, model, depth } => {
                 let input = input.as_deref().map_or_else(|| "-".to_owned(), quoted);
                 let model = model.as_deref().unwrap_or("-");
                 write!(f, "enter {visit} {state} count={count} input={input}")?;
                 write!(f, " cwd={cwd} model={model} depth={depth}")
             }
             Self::Turn { turn, plan } => write!(f, "turn {turn} plan={plan}"),
-            Self::Failed {
-                turn,
-                attempt,
-                trouble,
-            } => write!(f, "failed {turn} attempt={attempt} {trouble}"),
-            Self::Remind { visit, fault } => write!(f, "remind {visit} {fault}"),
-            Self::Move {
-                visit,
-                tag,
-                to,
-                instead_of,
-            } => {
-                write!(f, "move {visit} {tag} {to}")?;
-                instead_of
-                    .iter()
-                    .try_for_each(|state| write!(f, " instead-of {state}"))
+            Self::Failed { turn, attempt, trouble } => {
+                write!(f, "failed {turn} attempt={attempt} {trouble}")
             }
-            Self::Fork {
-                parent,
-                worker,
-                state,
-                cwd,
-                attributes,
-            } => {
+            Self::Remind { visit, fault } => write!(f, "remind {visit} {fault}"),
+            Self::Move { visit, tag, to, instead_of } => {
+                write!(f, "move {visit} {tag} {to}")?;
+                instead_of.iter().try_for_each(|state| write!(f, " instead-of {state}"))
+            }
+            Self::Fork { parent, worker, state, cwd, attributes } => {
                 write!(f, "fork {parent} -> {worker} {state} cwd={cwd}")?;
-                attributes
-                    .iter()
-                    .try_for_each(|(key, value)| write!(f, " {key}={}", quoted(value)))
+                attributes.iter().try_for_each(|(key, value)| write!(f, " {key}={}", quoted(value)))
             }
             Self::End { agent, payload } => write!(f, "end {agent} {}", quoted(payload)),
             Self::Fail { agent, failure } => write!(f, "fail {agent} {failure}"),

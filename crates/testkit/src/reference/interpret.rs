@@ -27,13 +27,8 @@ pub fn interpret(
     settings: &Settings,
     oracle: &mut dyn FnMut(Attempt<'_>) -> Answer,
 ) -> Result<History, Endless> {
-    let mut interpreter = Interpreter {
-        workflow,
-        settings,
-        oracle,
-        attempts: 0,
-        history: History::default(),
-    };
+    let mut interpreter =
+        Interpreter { workflow, settings, oracle, attempts: 0, history: History::default() };
     let main = Agent::new(
         AgentId::main(),
         workflow.start.clone(),
@@ -101,11 +96,7 @@ impl Interpreter<'_> {
         let mut tally = Tally::default();
         loop {
             let text = self.turn(agent, &mut tally)?;
-            let place = Place {
-                workflow,
-                state,
-                cwd: &agent.cwd,
-            };
+            let place = Place { workflow, state, cwd: &agent.cwd };
             let (source, reminders) = match state {
                 State::Prompt(_) => (Source::Message, self.settings.reminders),
                 State::Script => (Source::Script, 0),
@@ -137,15 +128,9 @@ impl Interpreter<'_> {
         let workflow = self.workflow;
         let state = &workflow.states[&agent.state];
         tally.turns += 1;
-        let turn = TurnName {
-            visit: agent.visit(),
-            number: tally.turns,
-        };
+        let turn = TurnName { visit: agent.visit(), number: tally.turns };
         let plan = agent.begin(&turn, state);
-        let begun = Line::Turn {
-            turn: turn.clone(),
-            plan,
-        };
+        let begun = Line::Turn { turn: turn.clone(), plan };
         self.write(agent, begun);
         let mut attempt = 0;
         loop {
@@ -156,11 +141,7 @@ impl Interpreter<'_> {
                 Outcome::Text(text) => return Ok(text),
                 Outcome::Failure(trouble) => trouble,
             };
-            let failed = Line::Failed {
-                turn: turn.clone(),
-                attempt,
-                trouble,
-            };
+            let failed = Line::Failed { turn: turn.clone(), attempt, trouble };
             self.write(agent, failed);
             self.go_on_after(trouble, state, tally)?;
         }

@@ -39,22 +39,14 @@ pub(super) fn worker(parent: &AgentId, target: &StateName, n: u32) -> AgentId {
     let mut name = format!("{parent}_");
     for character in stem(target).chars().take(6) {
         let lower = character.to_ascii_lowercase();
-        name.push(if lower.is_ascii_lowercase() {
-            lower
-        } else {
-            '_'
-        });
+        name.push(if lower.is_ascii_lowercase() { lower } else { '_' });
     }
     AgentId::new(format!("{name}{n}"))
 }
 
 /// The directory that `cd` names from here, if it exists.
 pub(super) fn directory(workflow: &Workflow, cwd: &str, cd: &str) -> Option<String> {
-    let path = if cd.starts_with('/') {
-        cd.to_owned()
-    } else {
-        format!("{cwd}/{cd}")
-    };
+    let path = if cd.starts_with('/') { cd.to_owned() } else { format!("{cwd}/{cd}") };
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {

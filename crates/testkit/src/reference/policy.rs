@@ -16,19 +16,14 @@ pub(super) fn is_allowed(
     let State::Prompt(prompt) = state else {
         return true;
     };
-    let Policy {
-        tags,
-        targets,
-        transitions,
-    } = &prompt.policy;
+    let Policy { tags, targets, transitions } = &prompt.policy;
     let by_tag = tags.as_ref().is_none_or(|tags| tags.contains(&tag));
     let by_target = tag == TagName::Result
         || targets
             .get(&tag)
             .is_none_or(|list| list.iter().any(|allowed| matches(allowed, target, then)));
     let by_transition = transitions.as_ref().is_none_or(|list| {
-        list.iter()
-            .any(|(name, allowed)| *name == tag && matches(allowed, target, then))
+        list.iter().any(|(name, allowed)| *name == tag && matches(allowed, target, then))
     });
     by_tag && by_target && by_transition
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use raymond_core::protocol::{Source, TagName};
 
-use walk::{Found, walk};
+use walk::{Found, outside_code, standing_alone};
 
 /// A well-formed tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,22 +46,17 @@ pub fn read(text: &str, source: Source) -> Reading {
         Source::Message => code::code(text),
         Source::Script => vec![false; text.len()],
     };
-    let (outside, in_code) = walk(text, &code);
+    let (outside, in_code) = outside_code(text, &code);
     if !outside.is_empty() || !in_code {
         return Reading::of(outside, in_code);
     }
-    let (all, _) = walk(text, &vec![false; text.len()]);
-    let (counting, others): (Vec<Found>, Vec<Found>) =
-        all.into_iter().partition(|found| found.stands_alone(text));
-    Reading::of(counting, !others.is_empty())
+    let (alone, others) = standing_alone(text);
+    Reading::of(alone, others)
 }
 
 impl Reading {
     fn of(found: Vec<Found>, in_code: bool) -> Self {
-        let mut reading = Self {
-            in_code,
-            ..Self::default()
-        };
+        let mut reading = Self { in_code, ..Self::default() };
         for found in found {
             let Some((tag, unknown)) = found.tag else {
                 reading.malformed += 1;
@@ -84,8 +79,7 @@ impl Reading {
             return self;
         }
         let before = self.tags.len();
-        self.tags
-            .retain(|tag| tag.name != TagName::Fork || tag.attributes.contains_key("next"));
+        self.tags.retain(|tag| tag.name != TagName::Fork || tag.attributes.contains_key("next"));
         self.malformed += before - self.tags.len();
         self
     }

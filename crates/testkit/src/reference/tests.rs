@@ -1,5 +1,6 @@
 //! The rules of the specification, row by row.
 
+mod agreement;
 mod failures;
 mod faults;
 mod reading;

@@ -82,13 +82,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            model: None,
-            max_agents: 1_000,
-            reminders: 3,
-            retries: 5,
-            most_attempts: 100_000,
-        }
+        Self { model: None, max_agents: 1_000, reminders: 3, retries: 5, most_attempts: 100_000 }
     }
 }
 
@@ -147,18 +141,12 @@ pub enum Trouble {
 impl Answer {
     /// A text that cost nothing.
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            cost: Micros::ZERO,
-            outcome: Outcome::Text(text.into()),
-        }
+        Self { cost: Micros::ZERO, outcome: Outcome::Text(text.into()) }
     }
 
     /// A failure that cost nothing.
     pub fn failure(trouble: Trouble) -> Self {
-        Self {
-            cost: Micros::ZERO,
-            outcome: Outcome::Failure(trouble),
-        }
+        Self { cost: Micros::ZERO, outcome: Outcome::Failure(trouble) }
     }
 
     /// The same for money.

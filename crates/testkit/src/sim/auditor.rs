@@ -37,6 +37,8 @@ pub struct Auditor {
     settled: BTreeSet<TurnId>,
     /// The last attempt at each turn.
     attempts: BTreeMap<TurnId, u32>,
+    /// Turns whose session is gone, so that the next attempt opens one.
+    lost: BTreeSet<TurnId>,
     /// Turns in flight, with their shares.
     flight: BTreeMap<TurnId, (u32, Option<Micros>)>,
     spent: Micros,
@@ -151,6 +153,9 @@ impl Auditor {
             | Event::TurnInterrupted { turn, attempt, charge, .. } => {
                 self.landed(turn, *attempt, *charge)?;
             }
+            Event::SessionLost { turn, .. } => {
+                self.lost.insert(turn.clone());
+            }
             Event::CostAdjusted { spent, .. } => {
                 must!(*spent >= self.spent, "spent went down");
                 self.spent = *spent;
@@ -166,7 +171,8 @@ impl Auditor {
                 must!(self.names.insert(agent.clone()), "the name {agent} is used twice");
                 let books = Books { cwd: cwd.clone(), may_move: true, ..Books::default() };
                 self.live.insert(agent.clone(), books);
-                let workers = self.live.len() - usize::from(self.live.contains_key(&AgentId::main()));
+                let workers =
+                    self.live.len() - usize::from(self.live.contains_key(&AgentId::main()));
                 must!(
                     workers <= self.settings.max_agents as usize || *agent == AgentId::main(),
                     "{workers} live workers"
@@ -237,6 +243,9 @@ impl Auditor {
         must!(!self.flight.keys().any(|other| other.agent == turn.agent), "two turns of {turn}");
         let last = self.attempts.insert(turn.clone(), attempt).unwrap_or(0);
         must!(attempt == last + 1, "attempt {attempt} of {turn} follows {last}");
+        let opens = matches!(plan, SessionPlan::Fresh(_) | SessionPlan::Branch { .. });
+        let may_open = attempt == 1 || self.lost.remove(turn);
+        must!(may_open || !opens, "attempt {attempt} of {turn} does not go on in its session");
         if let (Some(cap), Some(share)) = (self.settings.budget, share) {
             let reserved = self.flight.values().filter_map(|(_, share)| *share);
             let taken = reserved.fold(self.spent, Micros::plus);

@@ -1,100 +1,210 @@
 //! Random workflows: prompts and scripts, policies of every form, limits and budgets.
+//!
+//! One description makes both the files that core parses and what the reference interprets.
 
-use std::fmt::Write as _;
+mod yaml;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use raymond_core::workflow::SourceFile;
+use raymond_core::budget::Micros;
+use raymond_core::ids::StateName;
+use raymond_core::protocol::TagName;
+use raymond_core::workflow::definition::Start;
+use raymond_core::workflow::{Definition, Platform, SourceFile};
 
 use crate::dice::Dice;
+use crate::reference::{self, Allowed, Policy, Prompt, State};
+
+use super::auditor::Violation;
+use super::speech::is_prompt;
 
 /// The states that a random workflow draws from. `START` is always one of them.
 const NAMES: [&str; 8] = ["START", "PLAN", "REVIEW", "FIX", "WORKER", "CHECK", "T2", "DONE"];
+/// Where `main` starts.
+pub const HOME: &str = "/home";
+/// The directories that exist.
+pub const DIRECTORIES: [&str; 5] = ["/home", "/home/sub", "/srv", "/srv/sub", "/home/sub/sub"];
 
-/// A random workflow, as a folder and as what its agents know of it.
-#[derive(Debug, Clone)]
+/// A workflow: its states, and which prompts have a word on denied tools.
+#[derive(Debug, Clone, Default)]
 pub struct Workflow {
-    /// File names, with their text.
-    pub files: Vec<(String, String)>,
+    /// By file name.
+    pub states: BTreeMap<StateName, State>,
+    /// `on_denied` of a prompt.
+    pub on_denied: BTreeMap<StateName, &'static str>,
 }
 
 impl Workflow {
     /// Writes a workflow.
     pub fn random(dice: &mut Dice) -> Self {
         let count = 2 + dice.index(NAMES.len() - 2);
-        let names: Vec<String> = NAMES[..count]
-            .iter()
-            .enumerate()
-            .map(|(i, stem)| {
-                let script = i > 0 && dice.percent(25);
-                format!("{stem}.{}", if script { "sh" } else { "md" })
-            })
-            .collect();
-        let files = names
-            .iter()
-            .map(|name| {
-                let script = !name.ends_with(".md");
-                let text = if script { "true\n".to_owned() } else { prompt(dice, &names) };
-                (name.clone(), text)
-            })
-            .collect();
-        Self { files }
+        let mut names: Vec<String> = Vec::new();
+        for (index, stem) in NAMES[..count].iter().enumerate() {
+            let extension = if index > 0 && dice.percent(25) { "sh" } else { "md" };
+            names.push(format!("{stem}.{extension}"));
+        }
+        if count == NAMES.len() && dice.percent(30) {
+            // A stem that two states share names neither.
+            names.push("T2.md".to_owned());
+            names.push("T2.sh".to_owned());
+        }
+        let mut workflow = Self::default();
+        for name in &names {
+            let state = if is_prompt(name) {
+                State::Prompt(Box::new(prompt(dice, &names)))
+            } else {
+                State::Script
+            };
+            workflow.states.insert(name.as_str().into(), state);
+            if dice.percent(10) {
+                let what = *dice.pick(&["remind", "fail", "warn"]);
+                workflow.on_denied.insert(name.as_str().into(), what);
+            }
+        }
+        workflow
+    }
+
+    /// The same with an edit, as somebody makes it while the run is down.
+    #[must_use]
+    pub fn edited(&self, dice: &mut Dice) -> Self {
+        let names = self.names();
+        let mut edited = self.clone();
+        match dice.below(3) {
+            0 => {
+                edited.states.insert("EXTRA.md".into(), State::Prompt(Box::default()));
+            }
+            1 => {
+                let start = State::Prompt(Box::new(prompt(dice, &names)));
+                edited.states.insert("START.md".into(), start);
+            }
+            _ => {
+                let gone = StateName::new(dice.pick(&names).as_str());
+                if gone.as_str() != "START.md" {
+                    edited.states.remove(&gone);
+                    edited.forget(&gone);
+                }
+            }
+        }
+        edited
+    }
+
+    /// No prompt mentions this state any more.
+    fn forget(&mut self, gone: &StateName) {
+        for state in self.states.values_mut() {
+            let State::Prompt(prompt) = state else { continue };
+            let names = prompt.policy.targets.values().flatten();
+            let entries = prompt.policy.transitions.iter().flatten().map(|(_, entry)| entry);
+            let mentions = |name: &String| name == gone.as_str() || name == gone.stem();
+            let mentioned = names
+                .chain(entries)
+                .flat_map(|allowed| [&allowed.target, &allowed.then])
+                .chain([&prompt.then])
+                .flatten()
+                .any(mentions);
+            if mentioned {
+                **prompt = Prompt::default();
+            }
+        }
+    }
+
+    /// No visit has a budget any more.
+    pub fn drop_budgets(&mut self) {
+        for state in self.states.values_mut() {
+            if let State::Prompt(prompt) = state {
+                prompt.budget = None;
+            }
+        }
     }
 
     /// The names of its states.
-    pub fn names(&self) -> Vec<&str> {
-        self.files.iter().map(|(name, _)| name.as_str()).collect()
+    pub fn names(&self) -> Vec<String> {
+        self.states.keys().map(ToString::to_string).collect()
     }
 
-    /// As files of a scope.
-    pub fn sources(&self) -> Vec<SourceFile> {
-        let source = |(name, text): &(String, String)| SourceFile {
-            name: name.clone(),
-            bytes: Arc::from(text.as_bytes()),
+    /// As core knows it.
+    pub fn definition(&self) -> Result<Definition, Violation> {
+        let files = self.states.iter().map(|(name, state)| SourceFile {
+            name: name.to_string(),
+            bytes: Arc::from(self.text(name, state).as_bytes()),
             executable: false,
-        };
-        self.files.iter().map(source).collect()
+        });
+        let parsed = Definition::parse(files.collect(), &Start::Entry, Platform::Unix);
+        let wrong = |wrong| Violation(format!("the workflow does not parse: {wrong:?}"));
+        Ok(parsed.map_err(wrong)?.definition)
     }
-}
 
-fn prompt(dice: &mut Dice, names: &[String]) -> String {
-    let mut front = String::new();
-    if dice.percent(30) {
-        policy(dice, names, &mut front);
-    }
-    if dice.percent(25) {
-        let _written = writeln!(front, "max_visits: {}", 1 + dice.below(3));
-        if dice.percent(60) {
-            let _written = writeln!(front, "then: {}", dice.pick(names));
+    /// As the reference knows it.
+    pub fn reference(&self) -> reference::Workflow {
+        reference::Workflow {
+            states: self.states.clone(),
+            start: "START.md".into(),
+            input: None,
+            cwd: HOME.to_owned(),
+            directories: DIRECTORIES.map(str::to_owned).into(),
         }
     }
-    if dice.percent(10) {
-        front.push_str("budget: 0.12\n");
+
+    fn text(&self, name: &StateName, state: &State) -> String {
+        match state {
+            State::Script => "true\n".to_owned(),
+            State::Prompt(prompt) => {
+                let front = yaml::front(prompt, self.on_denied.get(name).copied());
+                let fence = if front.is_empty() { "" } else { "---\n" };
+                format!("{fence}{front}{fence}Do {{{{state}}}} with {{{{result}}}}.\n")
+            }
+        }
     }
-    if dice.percent(15) {
-        front.push_str("model: opus\n");
-    }
-    if front.is_empty() {
-        return "Do {{state}} with {{result}}.\n".to_owned();
-    }
-    format!("---\n{front}---\nDo {{{{state}}}} with {{{{result}}}}.\n")
 }
 
-fn policy(dice: &mut Dice, names: &[String], front: &mut String) {
-    let name = |dice: &mut Dice| dice.pick(names).clone();
-    let text = match dice.below(5) {
-        0 => "allowed_tags: [goto, call, result]\n".to_owned(),
-        1 => format!("allowed_targets:\n  goto: [{}, {}]\n", name(dice), name(dice)),
-        2 => format!("allowed_transitions:\n  - {{tag: goto, target: {}}}\n", name(dice)),
-        3 => format!(
-            "allowed_targets:\n  fork:\n    - {{child: {}, next: {}}}\n  call: [{}]\n",
-            name(dice),
-            name(dice),
-            name(dice)
-        ),
-        _ => format!(
-            "allowed_transitions:\n  - {{tag: goto, target: {}}}\n  - {{tag: result}}\n",
-            name(dice)
-        ),
-    };
-    front.push_str(&text);
+/// Writes a prompt.
+fn prompt(dice: &mut Dice, names: &[String]) -> Prompt {
+    let mut prompt = Prompt::default();
+    if dice.percent(30) {
+        prompt.policy = policy(dice, names);
+    }
+    if dice.percent(25) {
+        prompt.max_visits = Some(1 + u32::try_from(dice.below(3)).unwrap_or(0));
+        prompt.then = dice.percent(60).then(|| name(dice, names));
+    }
+    prompt.budget = dice.percent(10).then_some(Micros(120_000));
+    prompt.model = dice.percent(15).then(|| "opus".to_owned());
+    prompt
+}
+
+/// A name as a policy writes it: the stem only where no other state has it.
+fn name(dice: &mut Dice, names: &[String]) -> String {
+    let name = dice.pick(names);
+    let stem = name.split_once('.').map_or(name.as_str(), |(stem, _)| stem);
+    let same = names.iter().filter(|other| other.starts_with(&format!("{stem}."))).count();
+    if same == 1 && dice.percent(50) { stem.to_owned() } else { name.clone() }
+}
+
+fn policy(dice: &mut Dice, names: &[String]) -> Policy {
+    let mut target = || Allowed { target: Some(name(dice, names)), then: None };
+    let (goto, other) = ((TagName::Goto, target()), target());
+    let mut pair = || Allowed { then: Some(name(dice, names)), target: Some(name(dice, names)) };
+    let (pair, call) = (pair(), pair());
+    let transitions =
+        |list: Vec<(TagName, Allowed)>| Policy { transitions: Some(list), ..Policy::default() };
+    match dice.below(9) {
+        0 => Policy {
+            tags: Some(vec![TagName::Goto, TagName::Call, TagName::Result]),
+            ..Policy::default()
+        },
+        1 => Policy { targets: [(TagName::Goto, vec![goto.1, other])].into(), ..Policy::default() },
+        2 => transitions(vec![goto]),
+        3 => Policy {
+            targets: [(TagName::Fork, vec![pair]), (TagName::Call, vec![other, call])].into(),
+            ..Policy::default()
+        },
+        4 => transitions(vec![(*dice.pick(&[TagName::Call, TagName::Function]), call)]),
+        5 => transitions(vec![(TagName::Fork, pair), (TagName::Result, Allowed::default())]),
+        6 => Policy {
+            tags: Some(vec![TagName::Goto, TagName::Result, TagName::Fork]),
+            targets: [(TagName::Goto, vec![other])].into(),
+            transitions: Some(vec![goto, (TagName::Result, Allowed::default())]),
+        },
+        _ => transitions(vec![goto, (TagName::Result, Allowed::default())]),
+    }
 }

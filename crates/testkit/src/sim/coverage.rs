@@ -1,15 +1,15 @@
-//! What the simulation has met: every transition and every failure, at every point of trouble.
+//! What the simulation has met: every transition, fault and failure, at every point of trouble.
+
+mod row;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use raymond_core::failure::TurnFailure;
-use raymond_core::protocol::{Fault, TagName};
-use raymond_core::run::event::StackChange;
-use raymond_core::run::{Event, Record};
+use raymond_core::run::{Event, Record, Step};
 use raymond_store::disk::memory::Operation;
 
-use super::plan::{Point, Trouble};
+use super::plan::{Part, Point, Trouble};
+use row::{ROWS, Row, row};
 
 /// How often each thing was met at each point.
 #[derive(Debug, Clone, Default)]
@@ -36,13 +36,25 @@ pub enum Column {
     Full,
     /// The sync of its record failed.
     LostSync,
-    /// The machine went down while it was being recovered.
-    InRecovery,
+    /// Trouble while its text was written as a blob.
+    BlobWrite,
+    /// Trouble while its blob was synced.
+    BlobSync,
+    /// The machine went down before its blob had a name.
+    BlobRename,
+    /// It was the last record, and a recovery went down before it had read the journal.
+    RecoveryOpen,
+    /// A recovery went down while it cut a torn line after it, or of it.
+    RecoveryCut,
+    /// A recovery went down while it wrote.
+    RecoveryWrite,
+    /// A recovery went down while it synced.
+    RecoverySync,
 }
 
 impl Column {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 15] = [
         Self::Seen,
         Self::PowerAtWrite,
         Self::PowerAtSync,
@@ -51,20 +63,60 @@ impl Column {
         Self::Short,
         Self::Full,
         Self::LostSync,
-        Self::InRecovery,
+        Self::BlobWrite,
+        Self::BlobSync,
+        Self::BlobRename,
+        Self::RecoveryOpen,
+        Self::RecoveryCut,
+        Self::RecoveryWrite,
+        Self::RecoverySync,
     ];
 
-    /// The column of a trouble at a point, where there is one.
+    /// The column of a trouble that happens to a record.
     pub fn of(trouble: Trouble, point: Point) -> Option<Self> {
-        match (trouble, point) {
-            (Trouble::PowerCut, Point::Disk(Operation::Write)) => Some(Self::PowerAtWrite),
-            (Trouble::PowerCut, Point::Disk(Operation::Sync)) => Some(Self::PowerAtSync),
-            (Trouble::Kill, Point::Disk(Operation::Sync)) => Some(Self::KillAtSync),
-            (Trouble::PowerCut | Trouble::Kill, Point::Release) => Some(Self::DownAtRelease),
+        let operation = match point {
+            Point::Release => return Some(Self::DownAtRelease),
+            Point::Disk(Part::Journal, operation) => operation,
+            Point::Disk(Part::Blobs | Part::Lock | Part::Other, _) => return None,
+        };
+        match (trouble, operation) {
+            (Trouble::PowerCut, Operation::Write) => Some(Self::PowerAtWrite),
+            (Trouble::PowerCut, Operation::Sync) => Some(Self::PowerAtSync),
+            (Trouble::Kill, Operation::Sync) => Some(Self::KillAtSync),
             (Trouble::ShortWrite, _) => Some(Self::Short),
             (Trouble::Full, _) => Some(Self::Full),
             (Trouble::LostSync, _) => Some(Self::LostSync),
-            _ => None,
+            (Trouble::PowerCut | Trouble::Kill, _) => None,
+        }
+    }
+
+    /// The column of a trouble that happens to a text on its way to a record.
+    pub const fn of_blob(point: Point) -> Option<Self> {
+        match point {
+            Point::Disk(Part::Blobs, Operation::Write) => Some(Self::BlobWrite),
+            Point::Disk(Part::Blobs, Operation::Sync) => Some(Self::BlobSync),
+            Point::Disk(Part::Blobs, Operation::Rename) => Some(Self::BlobRename),
+            Point::Disk(..) | Point::Release => None,
+        }
+    }
+
+    /// The column of a trouble that happens to a recovery.
+    pub const fn of_recovery(point: Point) -> Option<Self> {
+        match point {
+            Point::Release => None,
+            Point::Disk(Part::Journal, Operation::Truncate) => Some(Self::RecoveryCut),
+            Point::Disk(Part::Journal, Operation::Write) => Some(Self::RecoveryWrite),
+            Point::Disk(Part::Journal, Operation::Sync) => Some(Self::RecoverySync),
+            Point::Disk(..) => Some(Self::RecoveryOpen),
+        }
+    }
+
+    /// Whether a row can be met here: only what follows from a text can follow from a large one.
+    const fn is_possible(self, row: &Row) -> bool {
+        match self {
+            Self::BlobWrite | Self::BlobSync | Self::BlobRename => row.of_text,
+            Self::DownAtRelease => row.acts,
+            _ => true,
         }
     }
 
@@ -78,35 +130,31 @@ impl Column {
             Self::Short => "short",
             Self::Full => "full",
             Self::LostSync => "lost sync",
-            Self::InRecovery => "recovery",
+            Self::BlobWrite => "blob@write",
+            Self::BlobSync => "blob@sync",
+            Self::BlobRename => "blob@name",
+            Self::RecoveryOpen => "rec@open",
+            Self::RecoveryCut => "rec@cut",
+            Self::RecoveryWrite => "rec@write",
+            Self::RecoverySync => "rec@sync",
         }
     }
 }
 
-/// The rows that must all be met.
-const ROWS: [&str; 36] = [
-    "goto", "reset", "reset clear", "call", "function", "fork", "many forks", "return", "end",
-    "then", "spawn", "remind no_tag", "remind several", "remind malformed", "remind unresolved",
-    "remind next_differs", "remind no_directory", "remind forbidden", "fail transient",
-    "fail timeout", "fail quota", "fail auth", "fail task", "fail lost_session", "fail script",
-    "fail output", "capped", "interrupted", "retry", "session lost", "agent failed", "agent held",
-    "agent revived", "stop", "resume", "start",
-];
-
 impl Coverage {
     /// Counts everything in a record under `column`.
     pub fn note(&mut self, record: &Record, column: Column) {
-        for event in record.steps.iter().flat_map(|step| &step.events) {
-            if let Some(row) = row(event) {
-                *self.cells.entry((row, column)).or_default() += 1;
-            }
+        for step in &record.steps {
+            self.note_step(step, column);
         }
-        let spawned = |step: &raymond_core::run::Step| {
-            let spawned = step.events.iter().filter(|e| matches!(e, Event::AgentSpawned { .. }));
-            spawned.count() > 1
-        };
-        if record.steps.iter().any(spawned) {
-            *self.cells.entry(("many forks", column)).or_default() += 1;
+    }
+
+    /// Counts everything in a step under `column`.
+    pub fn note_step(&mut self, step: &Step, column: Column) {
+        let spawned = step.events.iter().filter(|e| matches!(e, Event::AgentSpawned { .. }));
+        let many = (spawned.count() > 1).then_some("many forks");
+        for row in step.events.iter().filter_map(row).chain(many) {
+            *self.cells.entry((row, column)).or_default() += 1;
         }
     }
 
@@ -117,83 +165,45 @@ impl Coverage {
         }
     }
 
-    /// The cells that were never met.
+    /// The cells that can be met and never were.
     pub fn missing(&self) -> Vec<String> {
-        let all = ROWS.iter().flat_map(|row| Column::ALL.map(|column| (*row, column)));
-        let missing = all.filter(|cell| !self.cells.contains_key(cell));
+        let missing = possible().filter(|cell| !self.cells.contains_key(cell));
         missing.map(|(row, column)| format!("{row} × {}", column.title())).collect()
     }
+
+    /// The cell that was met least, and how often.
+    pub fn rarest(&self) -> Option<(String, u64)> {
+        let count = |cell: &(&'static str, Column)| self.cells.get(cell).copied().unwrap_or(0);
+        let ((row, column), count) =
+            possible().map(|cell| (cell, count(&cell))).min_by_key(|(_, count)| *count)?;
+        Some((format!("{row} × {}", column.title()), count))
+    }
+}
+
+/// Every cell that can be met.
+fn possible() -> impl Iterator<Item = (&'static str, Column)> {
+    ROWS.iter().flat_map(|row| {
+        let columns = Column::ALL.into_iter().filter(|column| column.is_possible(row));
+        columns.map(|column| (row.name, column))
+    })
 }
 
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<20}", "")?;
         for column in Column::ALL {
-            write!(f, "{:>10}", column.title())?;
+            write!(f, "{:>11}", column.title())?;
         }
         for row in ROWS {
-            write!(f, "\n{row:<20}")?;
+            write!(f, "\n{:<20}", row.name)?;
             for column in Column::ALL {
-                write!(f, "{:>10}", self.cells.get(&(row, column)).copied().unwrap_or(0))?;
+                if column.is_possible(row) {
+                    write!(f, "{:>11}", self.cells.get(&(row.name, column)).copied().unwrap_or(0))?;
+                } else {
+                    write!(f, "{:>11}", "-")?;
+                }
             }
         }
         Ok(())
-    }
-}
-
-fn row(event: &Event) -> Option<&'static str> {
-    Some(match event {
-        Event::RunStarted(_) => "start",
-        Event::RunResumed { .. } => "resume",
-        Event::StopRequested { .. } => "stop",
-        Event::Moved { instead_of: Some(_), .. } => "then",
-        Event::Moved { tag, stack, .. } => match (tag, stack) {
-            (TagName::Goto, _) => "goto",
-            (TagName::Reset, StackChange::Clear) => "reset clear",
-            (TagName::Reset, _) => "reset",
-            (TagName::Call, _) => "call",
-            (TagName::Function, _) => "function",
-            (TagName::Fork, _) => "fork",
-            (TagName::Result, _) => "return",
-        },
-        Event::AgentSpawned { .. } => "spawn",
-        Event::AgentEnded { .. } => "end",
-        Event::AgentFailed { .. } => "agent failed",
-        Event::AgentHeld { .. } => "agent held",
-        Event::AgentRevived { .. } => "agent revived",
-        Event::Reminded { fault, .. } => reminder(fault),
-        Event::TurnFailed { failure, .. } => failed(failure),
-        Event::TurnContinues { .. } => "capped",
-        Event::TurnInterrupted { .. } => "interrupted",
-        Event::RetryAt { .. } => "retry",
-        Event::SessionLost { .. } => "session lost",
-        _ => return None,
-    })
-}
-
-fn reminder(fault: &Fault) -> &'static str {
-    match fault {
-        Fault::NoTag => "remind no_tag",
-        Fault::SeveralTags { .. } => "remind several",
-        Fault::Malformed(_) => "remind malformed",
-        Fault::Unresolved { .. } => "remind unresolved",
-        Fault::NextDiffers { .. } => "remind next_differs",
-        Fault::NoDirectory { .. } => "remind no_directory",
-        Fault::Forbidden { .. } => "remind forbidden",
-        Fault::Denied { .. } => "remind denied",
-    }
-}
-
-fn failed(failure: &TurnFailure) -> &'static str {
-    match failure {
-        TurnFailure::Transient { .. } => "fail transient",
-        TurnFailure::Timeout { .. } => "fail timeout",
-        TurnFailure::Quota { .. } => "fail quota",
-        TurnFailure::Auth { .. } => "fail auth",
-        TurnFailure::Task { .. } => "fail task",
-        TurnFailure::LostSession { .. } => "fail lost_session",
-        TurnFailure::Script { .. } => "fail script",
-        TurnFailure::OutputTooLarge { .. } => "fail output",
-        TurnFailure::NotStarted { .. } => "fail not_started",
     }
 }

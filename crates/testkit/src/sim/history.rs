@@ -1,48 +1,253 @@
-//! What every agent did, in lines that do not depend on when it did it.
+//! What every agent did, as lines in the words of [`crate::reference`], built from records.
+//!
+//! The lines do not say when something happened: interruptions, shares and holds leave no line. A
+//! run that went through any number of crashes has the same history as one that was left alone.
 
 use std::collections::BTreeMap;
 
-use raymond_core::ids::AgentId;
-use raymond_core::run::{Event, Record};
+use raymond_core::failure::{self, TurnFailure};
+use raymond_core::ids::{AgentId, SessionId, StateName, TurnId};
+use raymond_core::machine::SessionPlan;
+use raymond_core::protocol::{self, TagName};
+use raymond_core::run::{Event, Record, Run, apply};
+use raymond_core::value::Value;
+use raymond_core::workflow::{Definition, Kind};
+
+use crate::reference::{Failure, Fault, Line, Plan, Trouble, TurnName, VisitName};
 
 /// What each agent did, in its own order.
 pub type History = BTreeMap<AgentId, Vec<String>>;
 
-/// The history that records tell.
-pub fn history(records: &[Record]) -> History {
-    let mut history = History::new();
+/// The history that records tell. `text` reads a value, which may be a blob.
+pub fn history(
+    records: &[Record],
+    definition: &Definition,
+    text: &dyn Fn(&Value) -> String,
+) -> History {
+    let mut teller = Teller {
+        definition,
+        text,
+        run: Run::default(),
+        sessions: BTreeMap::new(),
+        failures: BTreeMap::new(),
+        moving: BTreeMap::new(),
+        spawned: BTreeMap::new(),
+        history: History::new(),
+    };
     for event in records.iter().flat_map(|record| &record.steps).flat_map(|step| &step.events) {
-        if let Some((agent, line)) = line(event) {
-            history.entry(agent.clone()).or_default().push(line);
-        }
+        let before = match event {
+            Event::Moved { agent, .. } => {
+                teller.run.agents.get(agent).map_or(0, |agent| agent.visit.number)
+            }
+            _ => 0,
+        };
+        apply(&mut teller.run, event);
+        teller.event(event, before);
     }
-    history
+    teller.history
 }
 
-fn line(event: &Event) -> Option<(&AgentId, String)> {
-    Some(match event {
-        Event::VisitEntered { agent, state, visit, count, input } => {
-            (agent, format!("enter {state} visit={visit} count={count} input={input:?}"))
+struct Teller<'a> {
+    definition: &'a Definition,
+    text: &'a dyn Fn(&Value) -> String,
+    run: Run,
+    /// Which turn opened a session.
+    sessions: BTreeMap<SessionId, TurnName>,
+    /// How many attempts at a turn failed.
+    failures: BTreeMap<TurnId, u32>,
+    /// Transitions whose destination is still to come.
+    moving: BTreeMap<AgentId, (VisitName, TagName, Option<StateName>)>,
+    /// Workers whose first state is still to come.
+    spawned: BTreeMap<AgentId, Line>,
+    history: History,
+}
+
+impl Teller<'_> {
+    fn event(&mut self, event: &Event, visit_before: u32) {
+        match event {
+            Event::AgentSpawned { agent, parent: Some(parent), cwd, attributes } => {
+                let attributes =
+                    attributes.iter().map(|(key, value)| (key.clone(), (self.text)(value)));
+                let line = Line::Fork {
+                    parent: parent.clone(),
+                    worker: agent.clone(),
+                    state: "".into(),
+                    cwd: cwd.clone(),
+                    attributes: attributes.collect(),
+                };
+                self.spawned.insert(agent.clone(), line);
+            }
+            Event::Moved { agent, tag, instead_of, .. } => {
+                let visit = VisitName { agent: agent.clone(), number: visit_before };
+                self.moving.insert(agent.clone(), (visit, *tag, instead_of.clone()));
+            }
+            Event::VisitEntered { agent, state, .. } => self.entered(agent, state),
+            Event::TurnStarted { turn, attempt, plan, .. } => self.started(turn, *attempt, plan),
+            Event::SessionLost { turn, plan, .. } => {
+                if let Some(opened) = plan.session() {
+                    self.sessions.insert(opened.clone(), turn_name(turn));
+                }
+            }
+            Event::TurnFailed { turn, failure, .. } => self.failed(turn, failure),
+            Event::Reminded { agent, fault, .. } => {
+                let visit = self.visit(agent);
+                let line = match fault_of(fault) {
+                    Some(fault) => Line::Remind { visit, fault }.to_string(),
+                    None => format!("remind {visit} denied"),
+                };
+                self.say(agent, line);
+            }
+            Event::AgentEnded { agent, result } => {
+                let payload = (self.text)(result);
+                self.say(agent, Line::End { agent: agent.clone(), payload }.to_string());
+            }
+            Event::AgentFailed { agent, failure, .. } => {
+                let line = match failure_of(failure) {
+                    Some(failure) => Line::Fail { agent: agent.clone(), failure }.to_string(),
+                    None => format!("fail {agent} {failure}"),
+                };
+                self.say(agent, line);
+            }
+            Event::AgentRevived { agent } => self.say(agent, format!("revive {agent}")),
+            _ => {}
         }
-        Event::Moved { agent, tag, stack, cwd, model, forks, .. } => (
-            agent,
-            format!("move {tag} {} cwd={cwd:?} model={model:?} forks={forks}", change(stack)),
-        ),
-        Event::AgentSpawned { agent, parent, cwd, attributes } => {
-            (agent, format!("spawn by={parent:?} cwd={cwd} {attributes:?}"))
+    }
+
+    fn entered(&mut self, id: &AgentId, state: &StateName) {
+        if let Some((visit, tag, instead_of)) = self.moving.remove(id) {
+            let line = Line::Move { visit, tag, to: state.clone(), instead_of };
+            self.say(id, line.to_string());
         }
-        Event::AgentEnded { agent, result } => (agent, format!("end {result:?}")),
-        Event::AgentFailed { agent, failure, .. } => (agent, format!("fail {failure:?}")),
-        _ => return None,
+        if let Some(Line::Fork { parent, worker, cwd, attributes, .. }) = self.spawned.remove(id) {
+            let line = Line::Fork {
+                parent: parent.clone(),
+                worker,
+                state: state.clone(),
+                cwd,
+                attributes,
+            };
+            // The parent has entered its next state already; its forks come before that.
+            let lines = self.history.entry(parent).or_default();
+            let place = lines.len() - usize::from(!lines.is_empty());
+            lines.insert(place, line.to_string());
+        }
+        let Some(agent) = self.run.agents.get(id) else { return };
+        let known = self.definition.states.get(state);
+        let model = match known {
+            Some(known) if known.kind == Kind::Prompt => {
+                let own = known.front.model.as_ref().or(agent.model.as_ref());
+                own.or(self.run.settings.model.as_ref()).cloned()
+            }
+            Some(_) | None => None,
+        };
+        let line = Line::Enter {
+            visit: self.visit(id),
+            state: state.clone(),
+            count: agent.visits.get(state).copied().unwrap_or(0),
+            input: agent.visit.input.as_ref().map(|input| (self.text)(input)),
+            cwd: agent.cwd.clone(),
+            model,
+            depth: agent.stack.len(),
+        };
+        self.say(id, line.to_string());
+    }
+
+    fn started(&mut self, turn: &TurnId, attempt: u32, plan: &SessionPlan) {
+        if attempt > 1 {
+            return;
+        }
+        let name = turn_name(turn);
+        let plan = match plan {
+            SessionPlan::Fresh(id) => {
+                self.sessions.insert(id.clone(), name.clone());
+                Plan::Fresh
+            }
+            SessionPlan::Branch { from, to } => {
+                self.sessions.insert(to.clone(), name.clone());
+                Plan::Branch(self.opener(from))
+            }
+            // A revived agent goes on in what its failed turn may have opened.
+            SessionPlan::Resume(id) | SessionPlan::Continue { session: id, .. } => {
+                Plan::Resume(self.opener(id))
+            }
+            SessionPlan::Carry => Plan::Carry,
+        };
+        self.say(&turn.agent, Line::Turn { turn: name, plan }.to_string());
+    }
+
+    /// The turn that opened a session; a session that nobody opened is named so that it is seen.
+    fn opener(&self, session: &SessionId) -> TurnName {
+        let visit = VisitName { agent: AgentId::new(format!("?{session}")), number: 0 };
+        self.sessions.get(session).cloned().unwrap_or(TurnName { visit, number: 0 })
+    }
+
+    fn failed(&mut self, turn: &TurnId, failure: &TurnFailure) {
+        let failures = self.failures.entry(turn.clone()).or_default();
+        *failures += 1;
+        let attempt = *failures;
+        let line = match trouble_of(failure) {
+            Some(trouble) => Line::Failed { turn: turn_name(turn), attempt, trouble }.to_string(),
+            None => format!("failed {} attempt={attempt} {failure}", turn_name(turn)),
+        };
+        self.say(&turn.agent, line);
+        if let TurnFailure::Auth { .. } = failure {
+            self.say(&turn.agent, Line::Wait { agent: turn.agent.clone() }.to_string());
+        }
+    }
+
+    fn visit(&self, agent: &AgentId) -> VisitName {
+        let number = self.run.agents.get(agent).map_or(0, |agent| agent.visit.number);
+        VisitName { agent: agent.clone(), number }
+    }
+
+    fn say(&mut self, agent: &AgentId, line: String) {
+        self.history.entry(agent.clone()).or_default().push(line);
+    }
+}
+
+fn turn_name(turn: &TurnId) -> TurnName {
+    let visit = VisitName { agent: turn.agent.clone(), number: turn.visit };
+    TurnName { visit, number: turn.turn }
+}
+
+fn trouble_of(failure: &TurnFailure) -> Option<Trouble> {
+    Some(match failure {
+        TurnFailure::Transient { .. } => Trouble::Transient,
+        TurnFailure::Timeout { .. } => Trouble::Timeout,
+        TurnFailure::Quota { .. } => Trouble::Quota,
+        TurnFailure::Auth { .. } => Trouble::Auth,
+        TurnFailure::Task { .. } => Trouble::Task,
+        TurnFailure::LostSession { .. } => Trouble::LostSession,
+        TurnFailure::Script { .. } => Trouble::Script,
+        TurnFailure::OutputTooLarge { .. } | TurnFailure::NotStarted { .. } => return None,
     })
 }
 
-fn change(change: &raymond_core::run::event::StackChange) -> &'static str {
-    use raymond_core::run::event::StackChange;
-    match change {
-        StackChange::Keep => "keep",
-        StackChange::Push(_) => "push",
-        StackChange::Pop => "pop",
-        StackChange::Clear => "clear",
-    }
+fn fault_of(fault: &protocol::Fault) -> Option<Fault> {
+    Some(match fault {
+        protocol::Fault::NoTag => Fault::NoTag,
+        protocol::Fault::SeveralTags { .. } => Fault::SeveralTags,
+        protocol::Fault::Malformed(_) => Fault::Malformed,
+        protocol::Fault::Unresolved { .. } => Fault::Unresolved,
+        protocol::Fault::NextDiffers { .. } => Fault::NextDiffers,
+        protocol::Fault::NoDirectory { .. } => Fault::NoDirectory,
+        protocol::Fault::Forbidden { .. } => Fault::Forbidden,
+        protocol::Fault::Denied { .. } => return None,
+    })
+}
+
+fn failure_of(failure: &failure::Failure) -> Option<Failure> {
+    Some(match failure {
+        failure::Failure::Turn(failure) => Failure::Turn(trouble_of(failure)?),
+        failure::Failure::Protocol { fault, .. } => Failure::Protocol(fault_of(fault)?),
+        failure::Failure::Visits { .. } => Failure::Visits,
+        failure::Failure::VisitBudget { .. } => Failure::VisitBudget,
+        failure::Failure::TooManyAgents { .. } => Failure::TooManyAgents,
+        failure::Failure::TooDeep { .. } => Failure::TooDeep,
+        failure::Failure::HeldForGood { .. }
+        | failure::Failure::Crashes { .. }
+        | failure::Failure::InterruptedScript
+        | failure::Failure::Denied { .. }
+        | failure::Failure::Unanswered => return None,
+    })
 }

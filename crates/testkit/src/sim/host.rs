@@ -1,80 +1,151 @@
 //! A simulated machine: boots, drives a run, goes wrong as planned, boots again.
 
+mod boot;
+mod leftovers;
+mod recovered;
+
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use raymond_core::ids::RunId;
-use raymond_core::run::input::{Outcome, Start, StopMode};
-use raymond_core::run::record::FORMAT;
-use raymond_core::run::{Header, Input, Phase, Record, Refusal, Settings, event::Event};
+use raymond_core::run::input::{Outcome, StopMode};
+use raymond_core::run::{Ending, Event, Input, Phase, Refusal, Run, Settings};
 use raymond_core::time::Span;
-use raymond_core::value::{Hash, Value};
+use raymond_core::value::{INLINE_MAX, Value};
 use raymond_core::workflow::Definition;
-use raymond_engine::driver::{Driver, Head, Log};
-use raymond_engine::fold;
-use raymond_engine::recovery::{self, Attached};
-use raymond_store::disk::{Disk, Memory};
-use raymond_store::{Blobs, Journal, journal};
+use raymond_engine::driver::{Driver, DriverError, Log};
+use raymond_store::disk::Memory;
+use raymond_store::lock::{self, Claim, Takeover};
+use raymond_store::{Blobs, Journal, Lock, Root, RunPaths, journal};
 
 use super::auditor::Violation;
 use super::coverage::Column;
-use super::plan::{Plan, Trouble};
+use super::history::{History, history};
+use super::plan::{Plan, Point, Trouble};
 use super::reality::{Attempt, Reality, Window};
 use super::speech::{Speech, Voice};
+
+type Verdicts = Vec<Result<(), Refusal>>;
 
 /// A machine with a disk.
 pub struct Host {
     disk: Memory,
+    paths: RunPaths,
     /// Where things go wrong.
     pub plan: Plan,
     /// The world outside.
     pub reality: Rc<RefCell<Reality>>,
-    definition: Definition,
+    /// Every definition that the run may use, by its manifest.
+    definitions: BTreeMap<Value, Definition>,
+    /// What somebody made of the states, to be adopted when a failed run is resumed.
+    edit: Option<Value>,
     /// What governs the run from its next resume on.
     pub settings: Settings,
+    /// Whether clients outlive their owner, and how much of a turn a crash leaves.
+    pub leftovers: Leftovers,
     driver: Option<Driver<Pen, Window>>,
+    lock: Option<Lock>,
     recovering: bool,
+    power_was_cut: bool,
+    /// How often the machine went down.
+    pub downs: u32,
+    /// When a run that has ended is left alone.
+    pub patience: Patience,
 }
 
-/// The journal, with an eye on what was being written when it failed.
+/// How often a run that needs help gets it. What counts is what the journal says, not what its
+/// owner remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// So many failed ends are resumed.
+    pub failures: usize,
+    /// So many times somebody logs in.
+    pub logins: usize,
+}
+
+impl Patience {
+    /// It never ends.
+    pub const ENDLESS: Self = Self { failures: usize::MAX, logins: usize::MAX };
+    /// Nobody helps.
+    pub const NONE: Self = Self { failures: 0, logins: 0 };
+}
+
+/// The seeds of a machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Seeds {
+    /// Of everything outside it.
+    pub world: u64,
+    /// Of what its disk loses.
+    pub disk: u64,
+}
+
+/// What a new owner finds of turns that were in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leftovers {
+    /// Anything.
+    Any,
+    /// Every turn has come some way: no agent fails because of crashes alone.
+    Progress,
+}
+
+/// The journal, with an eye on what was being written when something went wrong.
 struct Pen {
     journal: Journal,
     reality: Rc<RefCell<Reality>>,
-    failed: Option<Record>,
 }
 
 impl Log for Pen {
     fn append(&mut self, body: &[u8]) -> Result<(), journal::Error> {
-        match self.journal.append(body) {
-            Ok(_) => {
-                self.reality.borrow_mut().acknowledged.push(Hash::of(body));
-                Ok(())
+        let appended = self.journal.append(body);
+        let reality = &mut *self.reality.borrow_mut();
+        let hit = reality.plan.fired();
+        if hit.is_some() || appended.is_err() {
+            let record = serde_json::from_slice(body).ok();
+            let column = hit.and_then(|(trouble, point)| Column::of(trouble, point));
+            if let (Some(record), Some(column)) = (&record, column) {
+                reality.coverage.note(record, column);
             }
-            Err(error) => {
-                self.failed = serde_json::from_slice(body).ok();
-                let reality = &mut *self.reality.borrow_mut();
-                if let (Some(record), Some((trouble, point))) = (&self.failed, reality.plan.fired())
-                    && let Some(column) = Column::of(trouble, point)
-                {
-                    reality.coverage.note(record, column);
-                }
-                Err(error)
-            }
+            reality.unwritten = record.filter(|_| appended.is_err());
+            reality.hit = hit;
         }
+        if appended.is_ok() {
+            reality.acknowledged.push(body.into());
+        }
+        appended.map(drop)
     }
 }
 
 impl Host {
     /// A machine that is about to run `definition` for the first time.
-    pub fn new(seed: u64, definition: Definition, voice: Box<dyn Voice>, settings: Settings) -> Self {
+    pub fn new(
+        seeds: Seeds,
+        definition: Definition,
+        voice: Box<dyn Voice>,
+        settings: Settings,
+    ) -> Result<Self, Violation> {
         let plan = Plan::default();
-        let disk = Memory::new(seed ^ 0xd15c);
+        let disk = Memory::new(seeds.disk ^ 0xd15c);
         let hooked = plan.clone();
         disk.set_hook(Some(Box::new(move |call| hooked.disk_call(call))));
-        let reality = Rc::new(RefCell::new(Reality::new(voice, seed, plan.clone())));
-        Self { disk, plan, reality, definition, settings, driver: None, recovering: false }
+        let paths = Root::in_directory(Path::new("/")).run("sim");
+        Ok(Self {
+            disk,
+            paths: paths.map_err(|bad| Violation(bad.to_string()))?,
+            reality: Rc::new(RefCell::new(Reality::new(voice, seeds.world, plan.clone()))),
+            plan,
+            definitions: BTreeMap::from([(Value::from("as written"), definition)]),
+            edit: None,
+            settings,
+            leftovers: Leftovers::Any,
+            driver: None,
+            lock: None,
+            recovering: false,
+            power_was_cut: false,
+            downs: 0,
+            patience: Patience::ENDLESS,
+        })
     }
 
     /// Where the run stands, as far as it was acknowledged.
@@ -87,159 +158,122 @@ impl Host {
         self.driver.is_some()
     }
 
-    /// Creates the run, or goes on with it.
-    pub fn boot(&mut self) -> Result<(), Violation> {
-        let disk: Arc<dyn Disk> = Arc::new(self.disk.clone());
-        match Journal::open(Arc::clone(&disk), &path()) {
-            Ok(opened) => self.recover(opened),
-            Err(journal::Error::Missing(_) | journal::Error::Unborn(_)) => self.begin(disk),
-            Err(journal::Error::Disk(_)) => self.go_down(),
-            Err(error) => Err(Violation(format!("the journal does not open: {error}"))),
+    /// Whether the run is over for good, as far as its journal says.
+    pub fn is_over(&self) -> bool {
+        let reality = self.reality.borrow();
+        let Phase::Ended(ending) = reality.last.phase else { return false };
+        let events = reality.records.iter().flat_map(|record| &record.steps);
+        let events = events.flat_map(|step| &step.events);
+        let same = |event: &&Event| matches!(event, Event::RunEnded { ending: e } if *e == ending);
+        match ending {
+            Ending::Completed | Ending::Cancelled => true,
+            Ending::Failed => events.filter(same).count() > self.patience.failures,
+            Ending::NeedsPerson => events.filter(same).count() > self.patience.logins,
+            Ending::OverBudget | Ending::Stopped | Ending::NoQuota => false,
         }
     }
 
-    fn begin(&mut self, disk: Arc<dyn Disk>) -> Result<(), Violation> {
-        let lost = self.reality.borrow().acknowledged.len();
-        if lost > 0 {
-            return Err(Violation(format!("all {lost} acknowledged records are lost")));
-        }
-        for directory in ["/raymond", "/raymond/blobs"] {
-            disk.create_dir(Path::new(directory)).ok();
-        }
-        if disk.sync_dir(Path::new("/")).is_err() {
-            return self.go_down();
-        }
-        let header = Header { format: FORMAT, run: "sim".into(), nonce: "n0".into() };
-        let header = serde_json::to_vec(&header).map_err(|error| Violation(error.to_string()))?;
-        let Ok(journal) = Journal::create(disk, &path(), &header) else { return self.go_down() };
-        self.drive(Head::unborn(), journal);
-        self.start()
-    }
-
-    fn recover(&mut self, opened: journal::Opened) -> Result<(), Violation> {
-        let head = self.plan.aside(|| self.check_recovered(&opened))?;
-        if head.seq == 0 {
-            // The journal was created, and the start never became durable.
-            self.drive(head, opened.journal);
-            return self.start();
-        }
-        self.recovering = true;
-        let inputs = {
-            let reality = &mut *self.reality.borrow_mut();
-            recovery::inputs(&head.run, self.settings.clone(), |turn| {
-                let attempt = (turn.id.clone(), turn.attempt);
-                attach(reality, &attempt, &blobs(&self.disk))
-            })
-        };
-        self.drive(head, opened.journal);
-        let done = self.handle(inputs).map(drop);
-        self.recovering = false;
-        done
-    }
-
-    fn start(&mut self) -> Result<(), Violation> {
-        let start = Start {
-            run: RunId::new("sim"),
-            nonce: "n0".into(),
-            workflow: "/flow".into(),
-            scope: "/flow".into(),
-            manifest: Value::from("[]"),
-            cwd: "/home".into(),
-            input: None,
-            settings: self.settings.clone(),
-        };
-        self.handle(vec![Input::Start(Box::new(start))]).map(drop)
-    }
-
-    fn drive(&mut self, head: Head, journal: Journal) {
-        let reality = Rc::clone(&self.reality);
-        let pen = Pen { journal, reality: Rc::clone(&reality), failed: None };
-        self.driver = Some(Driver::new(head, self.definition.clone(), pen, Window(reality)));
-    }
-
-    /// Nothing that was acknowledged may be lost, and nothing may be invented.
-    fn check_recovered(&self, opened: &journal::Opened) -> Result<Head, Violation> {
-        let unreadable = |error: fold::FoldError| Violation(error.to_string());
-        fold::header(&opened.header).map_err(unreadable)?;
-        let reality = &mut *self.reality.borrow_mut();
-        let known = reality.acknowledged.len();
-        let found = opened.lines.len();
-        if found < known {
-            return Err(Violation(format!("{known} records were acknowledged, {found} are left")));
-        }
-        let mut head = Head::unborn();
-        for line in opened.lines.iter() {
-            let index = usize::try_from(line.seq).unwrap_or(0) - 1;
-            match reality.acknowledged.get(index) {
-                Some(hash) if *hash != Hash::of(line.body) => {
-                    return Err(Violation(format!("record {} changed", line.seq)));
-                }
-                Some(_) | None => {}
+    /// What every agent has done.
+    pub fn history(&self) -> History {
+        let reality = self.reality.borrow();
+        let blobs = self.blobs();
+        let read = |value: &Value| match value {
+            Value::Inline(text) => text.clone(),
+            Value::Blob(blob) => {
+                let bytes = self.plan.aside(|| blobs.get(blob.hash.as_str()));
+                bytes.map_or_else(
+                    |error| error.to_string(),
+                    |bytes| String::from_utf8_lossy(&bytes).into_owned(),
+                )
             }
-            let record = fold::record(line.body, line.seq).map_err(unreadable)?;
-            head.fold(&record);
-            check_blobs(&record, &blobs(&self.disk))?;
-            if index >= known {
-                // It became durable although nobody was told: from now on it counts.
-                reality.acknowledged.push(Hash::of(line.body));
-                reality.auditor.record(&head.run, &record)?;
-                reality.last = head.run.clone();
-            }
-        }
-        if head.run != reality.last {
-            return Err(Violation("the recovered run differs from the one that was driven".into()));
-        }
-        check_released(reality, &opened.lines)?;
-        Ok(head)
+        };
+        history(&reality.records, self.definition(&reality.last), &read)
+    }
+
+    fn definition(&self, run: &Run) -> &Definition {
+        let first = || self.definitions.get(&Value::from("as written"));
+        let known = self.definitions.get(&run.manifest).or_else(first);
+        known.expect("the first definition is never removed")
     }
 
     /// Hands inputs to the driver; whatever goes wrong with the machine takes it down.
-    pub fn handle(&mut self, inputs: Vec<Input>) -> Result<Vec<Result<(), Refusal>>, Violation> {
+    pub fn handle(&mut self, inputs: Vec<Input>) -> Result<Verdicts, Violation> {
+        self.act(|driver, now| driver.handle(now, inputs))
+    }
+
+    fn act(
+        &mut self,
+        act: impl FnOnce(
+            &mut Driver<Pen, Window>,
+            raymond_core::time::Timestamp,
+        ) -> Result<Verdicts, DriverError>,
+    ) -> Result<Verdicts, Violation> {
         let Some(driver) = &mut self.driver else { return Ok(Vec::new()) };
         let now = self.reality.borrow().now;
-        let handled = driver.handle(now, inputs);
+        let handled = act(driver, now);
         if let Some(violation) = self.reality.borrow_mut().violation.take() {
             return Err(violation);
         }
         match handled {
             Ok(verdicts) if !self.reality.borrow().down => {
-                if matches!(self.phase(), Phase::Ended(_)) {
-                    self.driver = None;
-                }
+                self.leave_when_ended();
                 Ok(verdicts)
             }
-            Ok(_) | Err(_) => self.go_down().map(|()| Vec::new()),
+            Ok(_) | Err(_) => {
+                self.go_down();
+                Ok(Vec::new())
+            }
         }
     }
 
     /// The machine or its process is gone; what is left of the disk is decided now.
-    pub fn go_down(&mut self) -> Result<(), Violation> {
+    pub fn go_down(&mut self) {
         self.driver = None;
+        self.lock = None;
+        self.downs += 1;
         let reality = &mut *self.reality.borrow_mut();
-        if let Some((trouble, point)) = self.plan.fired()
-            && let (Some(record), Some(column)) =
-                (&reality.last_record, Column::of(trouble, point))
-        {
-            reality.coverage.note(record, column);
-        }
-        if self.recovering && let Some(record) = &reality.last_record {
-            reality.coverage.note(record, Column::InRecovery);
-        }
-        self.recovering = false;
+        let hit = self.plan.fired().or_else(|| reality.hit.take());
+        note_coverage(reality, hit, self.recovering);
+        reality.story.tell(|| match hit {
+            Some((trouble, point)) => format!("{} at {point:?}", trouble.name()),
+            None => "the process is gone".to_owned(),
+        });
         reality.down = false;
-        self.plan.disarm();
+        self.plan.restart();
         self.disk.set_capacity(None);
-        self.disk = if self.disk.is_down() || reality.dice.percent(50) {
+        let cut = match hit {
+            Some((Trouble::PowerCut, _)) => true,
+            Some((Trouble::Kill, _)) => false,
+            Some((Trouble::ShortWrite | Trouble::Full | Trouble::LostSync, _)) | None => {
+                reality.dice.percent(50)
+            }
+        };
+        self.power_was_cut = cut || self.disk.is_down();
+        self.disk = if self.power_was_cut {
             self.disk.crash()
         } else {
             self.disk.kill();
             self.disk.process()
         };
-        Ok(())
+    }
+
+    /// Another process tries to own the run, and must not.
+    pub fn intrude(&self) -> Result<(), Violation> {
+        if self.lock.is_none() {
+            return Ok(());
+        }
+        let intruder = self.disk.process();
+        let taken = self.plan.aside(|| claim(&intruder, &self.paths));
+        intruder.kill();
+        match taken.map_err(|error| *error) {
+            Err(lock::Error::Held { owner: Some(_), .. }) => Ok(()),
+            Ok(_) => Err(Violation("a second owner was admitted".to_owned())),
+            Err(other) => Err(Violation(format!("a second owner is told: {other}"))),
+        }
     }
 
     /// Lets the next thing happen: a turn ends, or a durable wait does.
-    pub fn tick(&mut self) -> Result<Ticked, Violation> {
+    pub fn tick(&mut self) -> Ticked {
         let next = self.reality.borrow().agenda.keys().next().copied();
         let due = self.driver.as_ref().and_then(|driver| driver.run().next_due());
         match (next, due) {
@@ -247,26 +281,45 @@ impl Host {
             (_, Some(due)) => {
                 let reality = &mut *self.reality.borrow_mut();
                 reality.now = reality.now.max(due);
-                Ok(Ticked::Due)
+                Ticked::Due
             }
-            (_, None) => Ok(Ticked::Nothing),
+            (_, None) => Ticked::Nothing,
         }
     }
 
-    fn settle_next(&mut self) -> Result<Ticked, Violation> {
+    /// Whether the next turn that ends has a text that does not fit into a record.
+    pub fn next_is_large(&self) -> bool {
+        let reality = self.reality.borrow();
+        let next = reality.agenda.values().next().and_then(|next| reality.fates.get(next));
+        next.is_some_and(|fate| match &fate.speech {
+            Speech::Says(text, _) | Speech::Denied(text, _) => text.len() > INLINE_MAX,
+            Speech::Capped(_) | Speech::Fails(..) | Speech::Hangs => false,
+        })
+    }
+
+    fn settle_next(&mut self) -> Ticked {
         let (attempt, outcome) = {
             let reality = &mut *self.reality.borrow_mut();
             let Some(((at, _), attempt)) = reality.agenda.pop_first() else {
-                return Ok(Ticked::Nothing);
+                return Ticked::Nothing;
             };
             reality.now = reality.now.max(at);
-            let outcome = reality.outcome(&attempt, &blobs(&self.disk));
+            let outcome = reality.outcome(&attempt, &self.blobs());
+            if outcome.is_err() {
+                reality.hit = self.plan.fired();
+                if let Some(column) = reality.hit.and_then(|(_, point)| Column::of_blob(point)) {
+                    reality.unstored.insert(attempt.0.clone(), column);
+                }
+            }
             (attempt, outcome)
         };
         match outcome {
-            Ok(outcome) => Ok(Ticked::Settled(attempt, Box::new(outcome))),
+            Ok(outcome) => Ticked::Settled(attempt, Box::new(outcome)),
             // The text could not be stored: its owner cannot go on.
-            Err(_) => self.go_down().map(|()| Ticked::Down),
+            Err(_) => {
+                self.go_down();
+                Ticked::Down
+            }
         }
     }
 
@@ -279,11 +332,18 @@ impl Host {
     pub fn sleep(&self, span: Span) {
         let reality = &mut *self.reality.borrow_mut();
         reality.now = reality.now + span;
+        reality.story.tell(|| format!("{span} pass"));
     }
 
-    /// Arms the next trouble.
-    pub fn arm(&self, call: u64, trouble: Trouble) {
-        self.plan.arm(call, trouble);
+    /// Somebody sets the clock back.
+    pub fn set_back(&self, span: Span) {
+        let reality = &mut *self.reality.borrow_mut();
+        reality.now.0 = reality.now.0.saturating_sub(span.0);
+        reality.story.tell(|| format!("the clock is set back by {span}"));
+    }
+
+    fn blobs(&self) -> Blobs {
+        Blobs::new(Arc::new(self.disk.clone()), self.paths.blobs.clone())
     }
 }
 
@@ -300,66 +360,24 @@ pub enum Ticked {
     Down,
 }
 
-fn path() -> PathBuf {
-    PathBuf::from("/raymond/journal.jsonl")
+fn claim(disk: &Memory, paths: &RunPaths) -> Result<Lock, Box<lock::Error>> {
+    let claim = Claim { since: 0, version: "sim", takeover: Takeover::Never };
+    Lock::take(disk, disk, &paths.lock, claim).map_err(Box::new)
 }
 
-fn blobs(disk: &Memory) -> Blobs {
-    Blobs::new(Arc::new(disk.clone()), PathBuf::from("/raymond/blobs"))
-}
-
-/// What a recovery finds of a turn: a client may have finished while nobody owned it.
-fn attach(reality: &mut Reality, attempt: &Attempt, blobs: &Blobs) -> Attached {
-    reality.agenda.retain(|_, waiting| waiting != attempt);
-    let fate = reality.fates.get(attempt);
-    let said = fate.is_some_and(|fate| matches!(fate.speech, Speech::Says(..)));
-    let script = fate.is_some_and(|f| f.source == raymond_core::protocol::Source::Script);
-    if said
-        && !script
-        && reality.dice.percent(40)
-        && let Ok(outcome) = reality.outcome(attempt, blobs)
+/// What was lost, or nearly lost, when the machine went down.
+fn note_coverage(reality: &mut Reality, hit: Option<(Trouble, Point)>, recovering: bool) {
+    let Some((trouble, point)) = hit else { return };
+    let Reality { coverage, records, unwritten, .. } = reality;
+    let last = records.last();
+    if let (Point::Release, Some(record)) = (point, last)
+        && let Some(column) = Column::of(trouble, point)
     {
-        return Attached::Finished(outcome);
+        coverage.note(record, column);
     }
-    Attached::Absent { progressed: reality.dice.percent(70) }
-}
-
-/// Whatever was released must have been durable before.
-fn check_released(reality: &Reality, lines: &journal::Lines) -> Result<(), Violation> {
-    let mut started = std::collections::BTreeSet::new();
-    for line in lines.iter() {
-        let Ok(record) = serde_json::from_slice::<Record>(line.body) else { continue };
-        for event in record.steps.into_iter().flat_map(|step| step.events) {
-            if let Event::TurnStarted { turn, attempt, .. } = event {
-                started.insert((turn, attempt));
-            }
+    if recovering && let Some(column) = Column::of_recovery(point) {
+        for record in last.into_iter().chain(unwritten.as_ref()) {
+            coverage.note(record, column);
         }
     }
-    match reality.released.difference(&started).next() {
-        None => Ok(()),
-        Some((turn, attempt)) => {
-            Err(Violation(format!("attempt {attempt} of {turn} was run, and no record says so")))
-        }
-    }
-}
-
-/// A blob is durable before the record that names it.
-fn check_blobs(record: &Record, blobs: &Blobs) -> Result<(), Violation> {
-    let named = serde_json::to_value(record).map_err(|error| Violation(error.to_string()))?;
-    let mut waiting = vec![&named];
-    while let Some(value) = waiting.pop() {
-        match value {
-            serde_json::Value::Array(items) => waiting.extend(items),
-            serde_json::Value::Object(fields) => {
-                if let Some(hash) = fields.get("blob").and_then(serde_json::Value::as_str) {
-                    if blobs.get(hash).is_err() {
-                        return Err(Violation(format!("record {} names a lost blob", record.seq)));
-                    }
-                }
-                waiting.extend(fields.values());
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }

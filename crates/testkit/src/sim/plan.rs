@@ -1,6 +1,7 @@
 //! Where the machine goes wrong: one counter over every call of every port.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use raymond_store::disk::memory::{Call, Fault, Operation};
 
@@ -8,9 +9,38 @@ use raymond_store::disk::memory::{Call, Fault, Operation};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Point {
     /// A call of the disk.
-    Disk(Operation),
+    Disk(Part, Operation),
     /// An effect is released.
     Release,
+}
+
+/// The part of a run's directory that a call is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The journal.
+    Journal,
+    /// A blob, or one in the making.
+    Blobs,
+    /// The lock.
+    Lock,
+    /// Directories, and what is kept beside the journal.
+    Other,
+}
+
+impl Part {
+    fn of(path: &Path) -> Self {
+        let named = |name: &str| path.file_name().is_some_and(|last| last == name);
+        let in_blobs = path.parent().is_some_and(|parent| parent.ends_with("blobs"));
+        if named("journal.jsonl") {
+            Self::Journal
+        } else if named("lock") {
+            Self::Lock
+        } else if in_blobs {
+            Self::Blobs
+        } else {
+            Self::Other
+        }
+    }
 }
 
 /// What is planned to go wrong.
@@ -33,22 +63,57 @@ impl Trouble {
     pub const ALL: [Self; 5] =
         [Self::PowerCut, Self::Kill, Self::ShortWrite, Self::Full, Self::LostSync];
 
-    fn fault(self, operation: Operation) -> Option<Fault> {
-        let fault = match self {
-            Self::PowerCut | Self::Kill => Fault::Crash,
+    /// The word for it on a command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PowerCut => "power-cut",
+            Self::Kill => "kill",
+            Self::ShortWrite => "short-write",
+            Self::Full => "full",
+            Self::LostSync => "lost-sync",
+        }
+    }
+
+    /// The trouble of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|trouble| trouble.name() == name)
+    }
+
+    /// Whether it can happen there.
+    pub fn applies_to(self, point: Point) -> bool {
+        match point {
+            Point::Disk(_, operation) => self.fault().applies_to(operation),
+            Point::Release => matches!(self, Self::PowerCut | Self::Kill),
+        }
+    }
+
+    const fn fault(self) -> Fault {
+        match self {
+            Self::PowerCut => Fault::Crash,
+            Self::Kill => Fault::Fail(std::io::ErrorKind::Interrupted),
             Self::ShortWrite => Fault::Short(7),
             Self::Full => Fault::Full,
             Self::LostSync => Fault::LostSync,
-        };
-        fault.applies_to(operation).then_some(fault)
+        }
     }
+}
+
+/// Where a trouble waits.
+#[derive(Debug, Clone, Copy)]
+enum Aim {
+    /// At the first call from this number on that can go wrong.
+    Call(u64),
+    /// At a call of this kind, when so many of them were let pass.
+    Next(Point, u32),
 }
 
 #[derive(Debug, Default)]
 struct State {
-    calls: u64,
-    armed: Option<(u64, Trouble)>,
+    points: Vec<Point>,
+    armed: Option<(Aim, Trouble)>,
     paused: bool,
+    /// The process was killed: none of its calls does anything any more.
+    killed: bool,
     fired: Option<(Trouble, Point)>,
 }
 
@@ -60,13 +125,26 @@ impl Plan {
     /// The first call from number `call` on, counted from now, that can go wrong this way does.
     pub fn arm(&self, call: u64, trouble: Trouble) {
         let mut state = self.lock();
-        state.armed = Some((state.calls + call, trouble));
-        state.fired = None;
+        let first = state.points.len() as u64 + call;
+        state.armed = Some((Aim::Call(first), trouble));
+    }
+
+    /// The next call at this point goes wrong, after `passed` others of its kind.
+    pub fn arm_at(&self, point: Point, passed: u32, trouble: Trouble) {
+        self.lock().armed = Some((Aim::Next(point, passed), trouble));
     }
 
     /// Nothing goes wrong any more.
     pub fn disarm(&self) {
         self.lock().armed = None;
+    }
+
+    /// Another process takes over, and nothing is planned for it.
+    pub fn restart(&self) {
+        let mut state = self.lock();
+        state.armed = None;
+        state.killed = false;
+        state.fired = None;
     }
 
     /// What went wrong since the last question.
@@ -76,57 +154,66 @@ impl Plan {
 
     /// Looks at the disk without counting, and without any trouble.
     pub fn aside<T>(&self, look: impl FnOnce() -> T) -> T {
-        self.lock().paused = true;
+        let before = std::mem::replace(&mut self.lock().paused, true);
         let seen = look();
-        self.lock().paused = false;
+        self.lock().paused = before;
         seen
     }
 
     /// How many calls there were.
-    pub fn calls(&self) -> u64 {
-        self.lock().calls
+    pub fn calls(&self) -> usize {
+        self.lock().points.len()
+    }
+
+    /// What they were, from number `from` on.
+    pub fn points(&self, from: usize) -> Vec<Point> {
+        self.lock().points[from..].to_vec()
     }
 
     /// A call of the disk is about to happen.
     pub fn disk_call(&self, call: &Call) -> Option<Fault> {
+        let point = Point::Disk(Part::of(&call.path), call.operation);
         let mut state = self.lock();
-        let trouble = state.next()?;
-        let fault = trouble.fault(call.operation)?;
-        state.fire(trouble, Point::Disk(call.operation));
-        Some(fault)
+        if state.killed && !state.paused {
+            return Some(Trouble::Kill.fault());
+        }
+        state.next(point).map(Trouble::fault)
     }
 
     /// An effect is about to be released; whether the machine goes down instead.
     pub fn release(&self) -> bool {
-        let mut state = self.lock();
-        match state.next() {
-            Some(trouble @ (Trouble::PowerCut | Trouble::Kill)) => {
-                state.fire(trouble, Point::Release);
-                true
-            }
-            Some(Trouble::ShortWrite | Trouble::Full | Trouble::LostSync) | None => false,
-        }
+        self.lock().next(Point::Release).is_some()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Counts a call; the trouble that is due by now.
-    fn next(&mut self) -> Option<Trouble> {
+    /// Counts a call; the trouble that happens to it.
+    fn next(&mut self, point: Point) -> Option<Trouble> {
         if self.paused {
             return None;
         }
-        let number = self.calls;
-        self.calls += 1;
-        let (at, trouble) = self.armed?;
-        (number >= at).then_some(trouble)
-    }
-
-    fn fire(&mut self, trouble: Trouble, point: Point) {
+        let number = self.points.len() as u64;
+        self.points.push(point);
+        let (aim, trouble) = self.armed.as_mut()?;
+        let trouble = *trouble;
+        let due = match aim {
+            Aim::Call(first) => number >= *first,
+            Aim::Next(wanted, 0) => *wanted == point,
+            Aim::Next(wanted, passed) => {
+                *passed -= u32::from(*wanted == point);
+                false
+            }
+        };
+        if !due || !trouble.applies_to(point) {
+            return None;
+        }
         self.armed = None;
+        self.killed = trouble == Trouble::Kill;
         self.fired = Some((trouble, point));
+        Some(trouble)
     }
 }

@@ -9,23 +9,25 @@ use std::rc::Rc;
 
 use raymond_core::budget::Cost;
 use raymond_core::failure::{Clock, TurnFailure};
-use raymond_core::ids::TurnId;
+use raymond_core::ids::{AgentId, StateName, TurnId};
 use raymond_core::protocol::{Reading, Source};
 use raymond_core::run::input::{Finished, Interruption, Outcome};
-use raymond_core::run::{Effect, Record, Run};
+use raymond_core::run::{Effect, Event, Input, Phase, Record, Run};
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::value::{Hash, Value};
 use raymond_core::view::Ledger;
 use raymond_core::workflow::Definition;
-use raymond_engine::driver::World;
+use raymond_engine::driver::{Head, World};
 use raymond_store::Blobs;
 
 use crate::dice::Dice;
 
 use super::auditor::{Auditor, Violation};
+use super::author::DIRECTORIES;
 use super::coverage::{Column, Coverage};
-use super::plan::Plan;
+use super::plan::{Plan, Point, Trouble};
 use super::speech::{Place, Speech, Voice};
+use super::story::Story;
 
 /// One attempt at one turn.
 pub type Attempt = (TurnId, u32);
@@ -39,6 +41,8 @@ pub struct Fate {
     pub cwd: String,
     /// Who speaks.
     pub source: Source,
+    /// Whether its owner has ended it.
+    pub cancelled: bool,
 }
 
 /// Everything outside.
@@ -47,7 +51,7 @@ pub struct Reality {
     /// The time.
     pub now: Timestamp,
     /// What agents say.
-    pub voice: Box<dyn Voice>,
+    voice: Box<dyn Voice>,
     /// Chooses delays.
     pub dice: Dice,
     /// Where things go wrong.
@@ -61,18 +65,38 @@ pub struct Reality {
     pub released: BTreeSet<Attempt>,
     /// The books.
     pub auditor: Auditor,
-    /// The hash of every acknowledged record.
-    pub acknowledged: Vec<Hash>,
+    /// The bytes of every record that counts.
+    pub acknowledged: Vec<Box<[u8]>>,
+    /// Every record that counts.
+    pub records: Vec<Record>,
     /// The run as it was when the last record was acknowledged.
     pub last: Run,
+    /// What recoveries have read so far, and nothing else.
+    pub read: Head,
+    /// The attempts that it says were started.
+    pub started: BTreeSet<Attempt>,
+    /// The blobs that it names.
+    pub blobs: BTreeSet<String>,
+    /// The record that could not be written when the machine last went down.
+    pub unwritten: Option<Record>,
     /// What was met.
     pub coverage: Coverage,
-    /// The last record that was acknowledged.
-    pub last_record: Option<Record>,
     /// Something that must never happen.
     pub violation: Option<Violation>,
     /// Whether the machine is down.
     pub down: bool,
+    /// What went wrong last.
+    pub hit: Option<(Trouble, Point)>,
+    /// What is told of it.
+    pub story: Story,
+    /// Texts that could not be stored at first, and where that went wrong.
+    pub unstored: BTreeMap<TurnId, Column>,
+    /// Where each agent is.
+    places: BTreeMap<AgentId, StateName>,
+    /// Attempts that came to an end of their own, by turn.
+    attempts: BTreeMap<TurnId, u32>,
+    /// And by agent and state.
+    heard: BTreeMap<(AgentId, StateName), usize>,
 }
 
 impl Reality {
@@ -89,11 +113,64 @@ impl Reality {
             released: BTreeSet::new(),
             auditor: Auditor::default(),
             acknowledged: Vec::new(),
+            records: Vec::new(),
             last: Run::default(),
+            read: Head::unborn(),
+            started: BTreeSet::new(),
+            blobs: BTreeSet::new(),
+            unwritten: None,
             coverage: Coverage::default(),
-            last_record: None,
             violation: None,
             down: false,
+            hit: None,
+            story: Story::default(),
+            unstored: BTreeMap::new(),
+            places: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            heard: BTreeMap::new(),
+        }
+    }
+
+    /// A record counts from now on.
+    pub fn accept(&mut self, run: &Run, record: &Record) -> Result<(), Violation> {
+        let audited = self.auditor.record(run, record);
+        self.coverage.note(record, Column::Seen);
+        self.story.record(record);
+        for step in &record.steps {
+            if let Input::Settled { turn, .. } = &step.cause
+                && let Some(column) = self.unstored.remove(turn)
+            {
+                self.coverage.note_step(step, column);
+            }
+            for event in &step.events {
+                self.follow(event);
+            }
+        }
+        self.last = run.clone();
+        self.records.push(record.clone());
+        audited
+    }
+
+    /// How many turns came to an end of their own.
+    pub fn turns_heard(&self) -> usize {
+        self.heard.values().sum()
+    }
+
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::VisitEntered { agent, state, .. } => {
+                self.places.insert(agent.clone(), state.clone());
+            }
+            Event::TurnSettled { turn, .. }
+            | Event::TurnContinues { turn, .. }
+            | Event::TurnFailed { turn, .. } => {
+                *self.attempts.entry(turn.clone()).or_default() += 1;
+                if let Some(state) = self.places.get(&turn.agent) {
+                    let place = (turn.agent.clone(), state.clone());
+                    *self.heard.entry(place).or_default() += 1;
+                }
+            }
+            _ => {}
         }
     }
 
@@ -103,10 +180,19 @@ impl Reality {
         }
     }
 
-    fn start(&mut self, attempt: Attempt, place: &Place<'_>, cwd: String) {
-        let speech = self.voice.speech(place, attempt.1, self.now);
-        let source =
-            if place.state.ends_with(".md") { Source::Message } else { Source::Script };
+    fn start(&mut self, attempt: Attempt, (state, count): (&StateName, u32), cwd: String) {
+        let turn = &attempt.0;
+        let heard = self.heard.get(&(turn.agent.clone(), state.clone()));
+        let place = Place {
+            agent: turn.agent.as_str(),
+            state: state.as_str(),
+            count,
+            turn: turn.turn,
+            attempt: 1 + self.attempts.get(turn).copied().unwrap_or(0),
+            heard: heard.copied().unwrap_or(0),
+        };
+        let speech = self.voice.speech(place, self.now);
+        let source = if place.is_prompt() { Source::Message } else { Source::Script };
         let delay = match speech {
             // The executor's idle clock ends it.
             Speech::Hangs => Span::minutes(30),
@@ -115,12 +201,13 @@ impl Reality {
         self.order += 1;
         self.agenda.insert((self.now + delay, self.order), attempt.clone());
         self.released.insert(attempt.clone());
-        self.fates.insert(attempt, Fate { speech, cwd, source });
+        self.fates.insert(attempt, Fate { speech, cwd, source, cancelled: false });
     }
 
     /// The turn is ended by its owner; it may have been faster.
     fn cancel(&mut self, attempt: &Attempt) {
         let Some(fate) = self.fates.get_mut(attempt) else { return };
+        fate.cancelled = true;
         if !self.dice.percent(20) {
             fate.speech = Speech::Hangs;
         }
@@ -136,24 +223,24 @@ impl Reality {
             Speech::Says(text, cost) => {
                 Outcome::Finished(Box::new(finished(text, *cost, fate, blobs)?))
             }
+            Speech::Denied(text, cost) => {
+                let mut finished = finished(text, *cost, fate, blobs)?;
+                finished.denied.push("Bash(rm)".to_owned());
+                Outcome::Finished(Box::new(finished))
+            }
             Speech::Capped(cost) => Outcome::Capped { cost: *cost },
             Speech::Fails(failure, cost) => {
                 Outcome::Failed { failure: failure.clone(), cost: *cost }
             }
-            Speech::Hangs if self.stopping() => Outcome::Interrupted {
-                by: Interruption::Stop,
-                cost: unknown(fate.source),
-                progressed: false,
-            },
+            Speech::Hangs if matches!(self.last.phase, Phase::Stopping(_)) => {
+                let (by, cost) = (Interruption::Stop, unknown(fate.source));
+                Outcome::Interrupted { by, cost, progressed: false }
+            }
             Speech::Hangs => Outcome::Failed {
                 failure: TurnFailure::Timeout { clock: Clock::Idle, after: Span::minutes(30) },
                 cost: unknown(fate.source),
             },
         })
-    }
-
-    fn stopping(&self) -> bool {
-        matches!(self.last.phase, raymond_core::run::Phase::Stopping(_))
     }
 }
 
@@ -171,17 +258,11 @@ fn finished(text: &str, cost: Cost, fate: &Fate, blobs: &Blobs) -> Result<Finish
         if stored == hash.as_str() { Ok(hash) } else { Err("wrong hash".to_owned()) }
     };
     let reading = Reading::of(text, fate.source, &mut put)?;
-    let directories = reading
-        .tags
-        .iter()
-        .filter_map(|tag| tag.cd())
-        .filter(|cd| !cd.starts_with("/nowhere"))
-        .map(|cd| {
-            let found =
-                if cd.starts_with('/') { cd.to_owned() } else { format!("{}/{cd}", fate.cwd) };
-            (cd.to_owned(), found)
-        })
-        .collect();
+    let exists = |cd: &str| {
+        let found = absolute(&fate.cwd, cd);
+        DIRECTORIES.contains(&found.as_str()).then(|| (cd.to_owned(), found))
+    };
+    let directories = reading.tags.iter().filter_map(|tag| exists(tag.cd()?)).collect();
     Ok(Finished {
         text: Value::keep(text, &mut put)?,
         reading,
@@ -194,6 +275,17 @@ fn finished(text: &str, cost: Cost, fate: &Fate, blobs: &Blobs) -> Result<Finish
     })
 }
 
+/// Where `cd` leads from a directory.
+fn absolute(cwd: &str, cd: &str) -> String {
+    if cd.starts_with('/') {
+        return cd.to_owned();
+    }
+    match cd {
+        ".." => cwd.rsplit_once('/').map_or("/", |(above, _)| above).to_owned(),
+        below => format!("{cwd}/{below}"),
+    }
+}
+
 /// The world as the driver sees it.
 #[derive(Debug, Clone)]
 pub struct Window(pub Rc<RefCell<Reality>>);
@@ -201,11 +293,8 @@ pub struct Window(pub Rc<RefCell<Reality>>);
 impl World for Window {
     fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
         let reality = &mut *self.0.borrow_mut();
-        let verdict = reality.auditor.record(run, record);
+        let verdict = reality.accept(run, record);
         reality.judge(verdict);
-        reality.coverage.note(record, Column::Seen);
-        reality.last = run.clone();
-        reality.last_record = Some(record.clone());
     }
 
     fn release(&mut self, run: &Run, _: &Definition, effect: Effect) {
@@ -224,26 +313,14 @@ impl World for Window {
         reality.judge(verdict);
         match effect {
             Effect::Prompt(prompt) => {
-                let turn = &prompt.turn;
-                let place = Place {
-                    agent: turn.agent.as_str(),
-                    state: prompt.state.as_str(),
-                    count: prompt.count,
-                    turn: turn.turn,
-                };
-                reality.start((turn.clone(), prompt.attempt), &place, prompt.cwd.clone());
+                let attempt = (prompt.turn, prompt.attempt);
+                reality.start(attempt, (&prompt.state, prompt.count), prompt.cwd);
             }
             Effect::Script(script) => {
-                let turn = &script.turn;
-                let visits = run.agents.get(&turn.agent).map(|agent| &agent.visits);
+                let visits = run.agents.get(&script.turn.agent).map(|agent| &agent.visits);
                 let count = visits.and_then(|visits| visits.get(&script.state)).copied();
-                let place = Place {
-                    agent: turn.agent.as_str(),
-                    state: script.state.as_str(),
-                    count: count.unwrap_or(1),
-                    turn: turn.turn,
-                };
-                reality.start((turn.clone(), script.attempt), &place, script.cwd.clone());
+                let attempt = (script.turn, script.attempt);
+                reality.start(attempt, (&script.state, count.unwrap_or(1)), script.cwd);
             }
             Effect::Cancel { turn, attempt } => reality.cancel(&(turn, attempt)),
             Effect::Finish => {}

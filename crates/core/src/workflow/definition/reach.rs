@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use crate::ids::StateName;
 use crate::protocol::TagName;
 
-use crate::protocol::{Route, Routes};
 use super::{Definition, State};
+use crate::protocol::{Route, Routes};
 
 impl Definition {
     /// The states that can be entered. A `broken` state may say anything once it is mended.

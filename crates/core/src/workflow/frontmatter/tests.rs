@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use crate::protocol::TagName;
 
-use crate::protocol::Route;
 use super::*;
+use crate::protocol::Route;
 
 fn front(yaml: &str) -> Frontmatter {
     let text = format!("---\n{yaml}\n---\nbody\n");

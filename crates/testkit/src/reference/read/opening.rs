@@ -34,9 +34,14 @@ pub(super) fn name_at(text: &str, at: usize) -> Option<TagName> {
 /// Attributes as written, in order, with their entities decoded.
 pub(super) type Written = Vec<(String, String)>;
 
-/// Reads from right after the name to right after the `>`; otherwise says where the text stopped
-/// being an opening.
-pub(super) fn attributes(text: &str, after_name: usize) -> Result<(Written, usize), usize> {
+/// An opening that is not well formed.
+pub(super) struct Broken {
+    /// Right after its `>`; none when it cannot end.
+    pub(super) end: Option<usize>,
+}
+
+/// Reads from right after the name to right after the `>`.
+pub(super) fn attributes(text: &str, after_name: usize) -> Result<(Written, usize), Broken> {
     let mut written = Vec::new();
     let mut at = after_name;
     loop {
@@ -44,33 +49,69 @@ pub(super) fn attributes(text: &str, after_name: usize) -> Result<(Written, usiz
         if text[next..].starts_with('>') {
             return Ok((written, next + 1));
         }
-        if next == at {
-            return Err(next);
-        }
-        let (attribute, end) = attribute(text, next)?;
+        let spaced = next > at;
+        let Some((attribute, end)) = spaced.then(|| attribute(text, next)).flatten() else {
+            return Err(Broken { end: end_of_broken(text, after_name) });
+        };
         written.push(attribute);
         at = end;
     }
 }
 
-fn attribute(text: &str, start: usize) -> Result<((String, String), usize), usize> {
+/// Where an opening ends that may hold anything: at the first `>` that no value holds. A `<`, a
+/// quote that no `=` precedes, and a value without an end mean that it does not end.
+fn end_of_broken(text: &str, after_name: usize) -> Option<usize> {
+    let mut at = after_name;
+    loop {
+        at = skip_whitespace(text, at);
+        match text[at..].chars().next()? {
+            '>' => return Some(at + 1),
+            '<' | '"' | '\'' => return None,
+            '/' => at += 1,
+            '=' => at = skip_value(text, at + 1)?,
+            _ => {
+                at += word(&text[at..], "=/");
+                let equals = skip_whitespace(text, at);
+                if text[equals..].starts_with('=') {
+                    at = skip_value(text, equals + 1)?;
+                }
+            }
+        }
+    }
+}
+
+/// Skips a quoted value, or one that should have been quoted.
+fn skip_value(text: &str, after_equals: usize) -> Option<usize> {
+    let start = skip_whitespace(text, after_equals);
+    match text[start..].chars().next()? {
+        quote @ ('"' | '\'') => Some(start + 1 + text[start + 1..].find(quote)? + 1),
+        _ => Some(start + word(&text[start..], "")),
+    }
+}
+
+/// How long the word is that stands here: up to white space, a bracket, a quote, or one of `others`.
+fn word(text: &str, others: &str) -> usize {
+    let ends = |c: char| c.is_ascii_whitespace() || "<>\"'".contains(c) || others.contains(c);
+    text.find(ends).unwrap_or(text.len())
+}
+
+fn attribute(text: &str, start: usize) -> Option<((String, String), usize)> {
     let name: String = text[start..]
         .chars()
         .take_while(|c| c.is_ascii_alphanumeric() || "_-".contains(*c))
         .collect();
     if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        return Err(start);
+        return None;
     }
     let equals = skip_whitespace(text, start + name.len());
     if !text[equals..].starts_with('=') {
-        return Err(equals);
+        return None;
     }
     let quote = skip_whitespace(text, equals + 1);
-    let mark = text[quote..].chars().next().filter(|c| "\"'".contains(*c));
-    let mark = mark.ok_or(quote)?;
+    let mark = text[quote..].chars().next().filter(|c| "\"'".contains(*c))?;
     let value = &text[quote + 1..];
-    let length = value.find(mark).ok_or(quote)?;
-    Ok(((name, decode(&value[..length])), quote + 1 + length + 1))
+    let length = value.find(mark)?;
+    Some(((name, decode(&value[..length])), quote + 1 + length + 1))
 }
 
 fn skip_whitespace(text: &str, at: usize) -> usize {
@@ -79,13 +120,8 @@ fn skip_whitespace(text: &str, at: usize) -> usize {
 
 /// Decodes the five entities, each once.
 fn decode(value: &str) -> String {
-    const ENTITIES: [(&str, char); 5] = [
-        ("&lt;", '<'),
-        ("&gt;", '>'),
-        ("&amp;", '&'),
-        ("&quot;", '"'),
-        ("&apos;", '\''),
-    ];
+    const ENTITIES: [(&str, char); 5] =
+        [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&'), ("&quot;", '"'), ("&apos;", '\'')];
     let mut decoded = String::new();
     let mut rest = value;
     while let Some(first) = rest.chars().next() {
@@ -111,14 +147,11 @@ pub(super) struct Meaning {
 pub(super) fn meaning(name: TagName, written: Written) -> Option<Meaning> {
     let names: BTreeSet<&String> = written.iter().map(|(name, _)| name).collect();
     let repeated = names.len() < written.len();
-    let (known, unknown): (Written, Written) = written
-        .into_iter()
-        .partition(|(attribute, _)| is_known(name, attribute));
+    let (known, unknown): (Written, Written) =
+        written.into_iter().partition(|(attribute, _)| is_known(name, attribute));
     let known: BTreeMap<String, String> = known.into_iter().collect();
     let missing = needs_return(name) && !known.contains_key("return");
-    let refused = known
-        .iter()
-        .any(|(key, value)| is_refused(name, key, value));
+    let refused = known.iter().any(|(key, value)| is_refused(name, key, value));
     if repeated || missing || refused {
         return None;
     }

@@ -21,12 +21,7 @@ impl Tag {
                 put("input", input.as_ref().map(inline));
                 Some(target.clone())
             }
-            CoreTag::Reset {
-                target,
-                input,
-                cd,
-                stack,
-            } => {
+            CoreTag::Reset { target, input, cd, stack } => {
                 put("input", input.as_ref().map(inline));
                 put("cd", cd.clone().map(Some));
                 let clear = *stack == Stack::Clear;
@@ -39,13 +34,7 @@ impl Tag {
                 put("model", invoke.model.clone().map(Some));
                 Some(invoke.target.clone())
             }
-            CoreTag::Fork {
-                target,
-                next,
-                cd,
-                input,
-                attributes: variables,
-            } => {
+            CoreTag::Fork { target, next, cd, input, attributes: variables } => {
                 put("next", next.clone().map(Some));
                 put("cd", cd.clone().map(Some));
                 put("input", input.as_ref().map(inline));
@@ -60,11 +49,7 @@ impl Tag {
             .into_iter()
             .map(|(key, value)| Some((key, value?)))
             .collect::<Option<_>>()?;
-        Some(Self {
-            name: tag.name(),
-            body,
-            attributes,
-        })
+        Some(Self { name: tag.name(), body, attributes })
     }
 }
 
@@ -106,10 +91,7 @@ mod tests {
         let target = String::from("A");
         check(
             r#"<goto input="i">A</goto>"#,
-            CoreTag::Goto {
-                target: target.clone(),
-                input: some("i"),
-            },
+            CoreTag::Goto { target: target.clone(), input: some("i") },
         );
         check(
             r#"<reset cd="d" stack="clear">A</reset>"#,
@@ -120,14 +102,8 @@ mod tests {
                 stack: Stack::Clear,
             },
         );
-        check(
-            r#"<call return="R" input="i" model="m">A</call>"#,
-            CoreTag::Call(invoke(Some("m"))),
-        );
-        check(
-            r#"<function return="R" input="i">A</function>"#,
-            CoreTag::Function(invoke(None)),
-        );
+        check(r#"<call return="R" input="i" model="m">A</call>"#, CoreTag::Call(invoke(Some("m"))));
+        check(r#"<function return="R" input="i">A</function>"#, CoreTag::Function(invoke(None)));
         check(
             r#"<fork next="N" cd="d" input="i" x="1">A</fork>"#,
             CoreTag::Fork {
@@ -142,16 +118,10 @@ mod tests {
 
     #[test]
     fn a_blob_is_not_plain() {
-        let blob = Value::Blob(BlobRef {
-            hash: Hash::of(b"x"),
-            length: 1,
-        });
+        let blob = Value::Blob(BlobRef { hash: Hash::of(b"x"), length: 1 });
         assert_eq!(Tag::plain(&CoreTag::Result { payload: blob }), None);
         let payload = Value::Inline(" x ".into());
         let plain = Tag::plain(&CoreTag::Result { payload });
-        assert_eq!(
-            plain,
-            read("<result> x </result>", Source::Script).tags.pop()
-        );
+        assert_eq!(plain, read("<result> x </result>", Source::Script).tags.pop());
     }
 }

@@ -3,40 +3,42 @@
 use raymond_core::protocol::TagName;
 
 use super::Tag;
-use super::opening::{self, LONGEST_NAME, Meaning};
+use super::opening::{self, Broken, LONGEST_NAME, Meaning};
 
-/// A tag in the text: from where to where it stands, and where reading goes on.
+/// A tag in the text: where it ends, and where reading goes on.
 pub(super) struct Found {
-    start: usize,
     end: usize,
+    /// Where its opening ends.
+    open: usize,
     go_on: usize,
     /// The tag with its unknown attributes; none when it is malformed.
     pub(super) tag: Option<(Tag, Vec<String>)>,
 }
 
 impl Found {
-    fn malformed(start: usize, end: usize, go_on: usize) -> Self {
-        Self {
-            start,
-            end,
-            go_on,
-            tag: None,
-        }
+    /// A malformed tag that names a state: reading goes on right after its opening.
+    fn malformed(open: usize, end: usize) -> Self {
+        Self { end, open, go_on: open, tag: None }
     }
 
-    /// Whether its first and last line hold nothing else but backticks.
-    pub(super) fn stands_alone(&self, text: &str) -> bool {
-        let before = text[..self.start].rsplit('\n').next();
-        let after = text[self.end..].split('\n').next();
-        [before, after].into_iter().flatten().all(|rest| {
-            rest.bytes()
-                .all(|byte| byte == b'`' || byte.is_ascii_whitespace())
-        })
+    /// A malformed result takes everything up to its end.
+    fn uncertain(open: usize, end: usize) -> Self {
+        Self { end, open, go_on: end, tag: None }
+    }
+
+    /// Whether its last line holds nothing else but backticks.
+    fn ends_its_line(&self, text: &str) -> bool {
+        text[self.end..].split('\n').next().is_none_or(is_margin)
     }
 }
 
+/// Whether only backticks and white space stand here.
+fn is_margin(rest: &str) -> bool {
+    rest.bytes().all(|byte| byte == b'`' || byte.is_ascii_whitespace())
+}
+
 /// All tags whose opening is not in code, and whether an opening in code was passed.
-pub(super) fn walk(text: &str, code: &[bool]) -> (Vec<Found>, bool) {
+pub(super) fn outside_code(text: &str, code: &[bool]) -> (Vec<Found>, bool) {
     let mut found = Vec::new();
     let mut in_code = false;
     let mut at = 0;
@@ -50,26 +52,60 @@ pub(super) fn walk(text: &str, code: &[bool]) -> (Vec<Found>, bool) {
             at += 1;
             continue;
         }
-        let tag = match name {
-            TagName::Result => result_at(text, at, code),
-            TagName::Goto | TagName::Reset | TagName::Call | TagName::Function | TagName::Fork => {
-                targeted_at(text, at, name)
-            }
-        };
+        let tag = tag_at(text, at, name, code);
         at = tag.go_on;
         found.push(tag);
     }
     (found, in_code)
 }
 
-/// A tag with a target. Malformed, it only takes its opening: reading goes on right after that.
+/// All tags whose first and last line hold nothing else but backticks, and whether there are
+/// others. Those are text: reading goes on right after what makes them so.
+pub(super) fn standing_alone(text: &str) -> (Vec<Found>, bool) {
+    let code = vec![false; text.len()];
+    let mut found = Vec::new();
+    let mut others = false;
+    let mut at = 0;
+    while at < text.len() {
+        let Some(name) = opening::name_at(text, at) else {
+            at += 1;
+            continue;
+        };
+        let begins_its_line = text[..at].rsplit('\n').next().is_none_or(is_margin);
+        let tag = tag_at(text, at, name, &code);
+        if begins_its_line && tag.ends_its_line(text) {
+            at = tag.go_on;
+            found.push(tag);
+        } else {
+            others = true;
+            at = if begins_its_line { tag.open } else { at + 1 };
+        }
+    }
+    (found, others)
+}
+
+fn tag_at(text: &str, start: usize, name: TagName, code: &[bool]) -> Found {
+    match name {
+        TagName::Result => result_at(text, start, code),
+        TagName::Goto | TagName::Reset | TagName::Call | TagName::Function | TagName::Fork => {
+            targeted_at(text, start, name)
+        }
+    }
+}
+
+/// A tag with a target. Malformed, it only takes its opening: reading goes on right after that. An
+/// opening that cannot end is nothing but its name.
 fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
     let after_name = start + 1 + name.as_str().len();
     let (written, open) = match opening::attributes(text, after_name) {
         Ok(opening) => opening,
-        Err(broken) => return Found::malformed(start, broken_end(text, broken, name), broken),
+        Err(Broken { end: None }) => return Found::malformed(after_name, after_name),
+        Err(Broken { end: Some(open) }) => {
+            let end = closed_end(text, open, name).unwrap_or(open);
+            return Found::malformed(open, end);
+        }
     };
-    let malformed = || Found::malformed(start, closed_end(text, open, name).unwrap_or(open), open);
+    let malformed = || Found::malformed(open, closed_end(text, open, name).unwrap_or(open));
     let Some((close, end)) = closing_after(text, open, name) else {
         return malformed();
     };
@@ -80,59 +116,42 @@ fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
     let Some(Meaning { known, unknown }) = opening::meaning(name, written) else {
         return malformed();
     };
-    let tag = Tag {
-        name,
-        body: target.to_owned(),
-        attributes: known,
-    };
-    Found {
-        start,
-        end,
-        go_on: end,
-        tag: Some((tag, unknown)),
-    }
+    let tag = Tag { name, body: target.to_owned(), attributes: known };
+    Found { end, open, go_on: end, tag: Some((tag, unknown)) }
 }
 
 /// A result. Its payload is raw; a second opening in it, or a second close after it, makes
-/// everything up to that close malformed.
+/// everything up to that close malformed. After a close outside code, whatever stands in code is
+/// text; a close in code may have been quoted, so that any further one casts doubt on it.
 fn result_at(text: &str, start: usize, code: &[bool]) -> Found {
     let name = TagName::Result;
     let after_name = start + 1 + name.as_str().len();
     let opening = opening::attributes(text, after_name);
     let open = match &opening {
         Ok((_, open)) => *open,
-        Err(broken) => *broken,
+        Err(broken) => broken.end.unwrap_or(after_name),
     };
     let Some((close, end)) = closing_after(text, open, name) else {
-        let stands_to = opening.map_or_else(|broken| broken_end(text, broken, name), |(_, o)| o);
-        return Found::malformed(start, stands_to, open);
+        return Found::malformed(open, open);
     };
-    let opens = |at: usize| opening::name_at(text, at).filter(|_| !code[at]);
-    if (open..close).any(|at| opens(at) == Some(name)) {
-        return Found::malformed(start, end, end);
+    if (open..close).any(|at| opening::name_at(text, at) == Some(name)) {
+        return Found::uncertain(open, end);
     }
-    if let Some((further, further_end)) = closing_after(text, end, name)
-        && !(end..further).any(|at| opens(at).is_some())
+    let mut further = closing_after(text, end, name);
+    while let Some((_, after)) = further.filter(|(at, _)| code[*at] && !code[close]) {
+        further = closing_after(text, after, name);
+    }
+    if let Some((further, further_end)) = further
+        && !(end..further).any(|at| !code[at] && opening::name_at(text, at).is_some())
     {
-        return Found::malformed(start, further_end, further_end);
+        return Found::uncertain(open, further_end);
     }
-    let meaning = opening
-        .ok()
-        .and_then(|(written, _)| opening::meaning(name, written));
+    let meaning = opening.ok().and_then(|(written, _)| opening::meaning(name, written));
     let tag = meaning.map(|Meaning { known, unknown }| {
-        let tag = Tag {
-            name,
-            body: text[open..close].to_owned(),
-            attributes: known,
-        };
+        let tag = Tag { name, body: text[open..close].to_owned(), attributes: known };
         (tag, unknown)
     });
-    Found {
-        start,
-        end,
-        go_on: end,
-        tag,
-    }
+    Found { end, open, go_on: end, tag }
 }
 
 /// The first `</name>` from here on, with optional whitespace before its `>`: where it starts and ends.
@@ -151,13 +170,4 @@ fn closed_end(text: &str, from: usize, name: TagName) -> Option<usize> {
     let (close, end) = closing_after(text, from, name)?;
     let target = text[from..close].trim();
     (!target.contains(['<', '\n'])).then_some(end)
-}
-
-/// Where a malformed tag ends whose opening breaks off here: at its close, at its `>`, or here.
-fn broken_end(text: &str, broken: usize, name: TagName) -> usize {
-    let bracket = text[broken..].find(['<', '\n', '>']).map(|at| broken + at);
-    let bracket = bracket.filter(|at| text[*at..].starts_with('>'));
-    closed_end(text, broken, name)
-        .or_else(|| bracket.map(|at| at + 1))
-        .unwrap_or(broken)
 }

@@ -72,11 +72,7 @@ fn scripts_are_neither_reminded_nor_retried() {
         ));
     };
     ends(starts().says("main S.sh", "no tag"), "", "protocol no_tag");
-    ends(
-        starts().says("main S.sh", "<goto>NONE</goto>"),
-        "",
-        "protocol unresolved",
-    );
+    ends(starts().says("main S.sh", "<goto>NONE</goto>"), "", "protocol unresolved");
     for (trouble, kind) in [(Trouble::Script, "script"), (Trouble::Timeout, "timeout")] {
         let stage = starts().fails("main S.sh", trouble);
         ends(stage, &format!("failed main#2.1 attempt=1 {kind}"), kind);
@@ -182,11 +178,7 @@ fn task_and_lost_session_fail_at_once_and_auth_waits() {
         ));
     };
     check(Trouble::Task, "task", "fail main task");
-    check(
-        Trouble::LostSession,
-        "lost_session",
-        "fail main lost_session",
-    );
+    check(Trouble::LostSession, "lost_session", "fail main lost_session");
     check(Trouble::Auth, "auth", "wait main auth");
 }
 
@@ -222,10 +214,7 @@ fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed()
     };
     with()
         .answers("main START.md", Answer::text("no tag").costing(cents(49)))
-        .answers(
-            "main START.md",
-            Answer::failure(Trouble::Transient).costing(cents(1)),
-        )
+        .answers("main START.md", Answer::failure(Trouble::Transient).costing(cents(1)))
         .check(
             r"
             enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
@@ -238,26 +227,18 @@ fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed()
             fail main visit_budget
             ",
         );
-    with()
-        .answers("main START.md", Answer::text("no tag").costing(cents(50)))
-        .check(
-            r"
+    with().answers("main START.md", Answer::text("no tag").costing(cents(50))).check(
+        r"
             enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
             turn main#1.1 plan=fresh
             remind main#1 no_tag
             turn main#1.2 plan=resume(main#1.1)
             fail main visit_budget
             ",
-        );
+    );
     with()
-        .answers(
-            "main START.md",
-            Answer::text("<goto>START</goto>").costing(cents(60)),
-        )
-        .answers(
-            "main START.md",
-            Answer::text("<result>x</result>").costing(cents(60)),
-        )
+        .answers("main START.md", Answer::text("<goto>START</goto>").costing(cents(60)))
+        .answers("main START.md", Answer::text("<result>x</result>").costing(cents(60)))
         .check(
             r#"
             enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
@@ -275,15 +256,13 @@ fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed()
 #[test]
 fn without_a_way_on_max_visits_fails_the_agent_and_forks_nobody() {
     let ends = |stage: Stage| {
-        stage
-            .says("main START.md", "<fork next=\"START\">A</fork>")
-            .check(
-                r"
+        stage.says("main START.md", "<fork next=\"START\">A</fork>").check(
+            r"
                 enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
                 turn main#1.1 plan=fresh
                 fail main visits
                 ",
-            );
+        );
     };
     let once = |then: Option<&str>| {
         let then = then.map(str::to_owned);

@@ -7,34 +7,22 @@ use super::stage::{Stage, allowed, stage, transitions};
 
 /// A stage whose first state answers this, with everything that tags may name.
 fn first_answer(text: &str) -> Stage {
-    stage(&[
-        "A.md",
-        "B.md",
-        "TWO.md",
-        "TWO.sh",
-        "WINDOWS.bat",
-        "a.b.md",
-        "..md",
-        "...md",
-        "S.sh",
-    ])
-    .says("main START.md", text)
+    stage(&["A.md", "B.md", "TWO.md", "TWO.sh", "WINDOWS.bat", "a.b.md", "..md", "...md", "S.sh"])
+        .says("main START.md", text)
 }
 
 /// The text is refused for this reason: one reminder, in the same session.
 #[track_caller]
 fn refused(stage: Stage, fault: &str) {
-    stage
-        .says("main START.md", "<result>ok</result>")
-        .check(&format!(
-            r#"
+    stage.says("main START.md", "<result>ok</result>").check(&format!(
+        r#"
         enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
         turn main#1.1 plan=fresh
         remind main#1 {fault}
         turn main#1.2 plan=resume(main#1.1)
         end main "ok"
         "#
-        ));
+    ));
 }
 
 /// The text is taken as this move, to `A.md` in the end.
@@ -56,24 +44,12 @@ fn a_message_needs_exactly_one_transition() {
     refused(first_answer("no tag"), "no_tag");
     refused(first_answer("see `<goto>A</goto>`"), "no_tag");
     refused(first_answer("<goto>A</goto><goto>A</goto>"), "several_tags");
-    refused(
-        first_answer("<goto>A</goto><result>x</result>"),
-        "several_tags",
-    );
-    refused(
-        first_answer("<fork next=\"A\">A</fork><result>x</result>"),
-        "several_tags",
-    );
-    refused(
-        first_answer("<fork>A</fork><goto>A</goto><goto>A</goto>"),
-        "several_tags",
-    );
+    refused(first_answer("<goto>A</goto><result>x</result>"), "several_tags");
+    refused(first_answer("<fork next=\"A\">A</fork><result>x</result>"), "several_tags");
+    refused(first_answer("<fork>A</fork><goto>A</goto><goto>A</goto>"), "several_tags");
     refused(first_answer("<fork>A</fork>"), "malformed");
     refused(first_answer("<goto/> <call>A</call>"), "malformed");
-    taken(
-        first_answer("<goto/> <goto>A</goto> <call>A</call>"),
-        "move main#1 goto A.md",
-    );
+    taken(first_answer("<goto/> <goto>A</goto> <call>A</call>"), "move main#1 goto A.md");
 }
 
 #[test]
@@ -92,22 +68,11 @@ fn targets_resolve_inside_the_scope_only() {
         "A\\B",
         "A\u{1}B",
     ] {
+        refused(first_answer(&format!("<goto>{target}</goto>")), "unresolved");
+        refused(first_answer(&format!("<call return=\"{target}\">A</call>")), "unresolved");
+        refused(first_answer(&format!("<fork next=\"{target}\">A</fork>")), "unresolved");
         refused(
-            first_answer(&format!("<goto>{target}</goto>")),
-            "unresolved",
-        );
-        refused(
-            first_answer(&format!("<call return=\"{target}\">A</call>")),
-            "unresolved",
-        );
-        refused(
-            first_answer(&format!("<fork next=\"{target}\">A</fork>")),
-            "unresolved",
-        );
-        refused(
-            first_answer(&format!(
-                "<fork next=\"A\">A</fork><fork next=\"A\">{target}</fork>"
-            )),
+            first_answer(&format!("<fork next=\"A\">A</fork><fork next=\"A\">{target}</fork>")),
             "unresolved",
         );
     }
@@ -120,14 +85,8 @@ fn targets_resolve_inside_the_scope_only() {
 
 #[test]
 fn forks_and_their_goto_name_the_same_next_state() {
-    refused(
-        first_answer("<fork next=\"A\">A</fork><fork next=\"B\">A</fork>"),
-        "next_differs",
-    );
-    refused(
-        first_answer("<fork next=\"A\">A</fork><goto>B</goto>"),
-        "next_differs",
-    );
+    refused(first_answer("<fork next=\"A\">A</fork><fork next=\"B\">A</fork>"), "next_differs");
+    refused(first_answer("<fork next=\"A\">A</fork><goto>B</goto>"), "next_differs");
     let same = "<fork next=\"A.md\">B</fork><fork>B</fork><goto>A</goto>";
     let stage = first_answer(same)
         .fails("main_b1 B.md", Trouble::Task)
@@ -138,20 +97,11 @@ fn forks_and_their_goto_name_the_same_next_state() {
 #[test]
 fn directories_must_exist() {
     for cd in ["none", "/none", "../..", "sub/none"] {
-        refused(
-            first_answer(&format!("<reset cd=\"{cd}\">A</reset>")),
-            "no_directory",
-        );
-        refused(
-            first_answer(&format!("<fork next=\"A\" cd=\"{cd}\">A</fork>")),
-            "no_directory",
-        );
+        refused(first_answer(&format!("<reset cd=\"{cd}\">A</reset>")), "no_directory");
+        refused(first_answer(&format!("<fork next=\"A\" cd=\"{cd}\">A</fork>")), "no_directory");
     }
     for cd in ["sub", "./sub/", "/other", "sub/..", "../other"] {
-        taken(
-            first_answer(&format!("<reset cd=\"{cd}\">A</reset>")),
-            "move main#1 reset A.md",
-        );
+        taken(first_answer(&format!("<reset cd=\"{cd}\">A</reset>")), "move main#1 reset A.md");
     }
 }
 
@@ -161,10 +111,7 @@ fn several_faults_are_named_in_the_order_of_the_list() {
         first_answer(text).with("START.md", |prompt| prompt.policy.tags = Some(vec![Return]))
     };
     refused(forbidding("<reset cd=\"none\">NONE</reset>"), "unresolved");
-    refused(
-        forbidding("<fork next=\"A\" cd=\"none\">A</fork><goto>B</goto>"),
-        "next_differs",
-    );
+    refused(forbidding("<fork next=\"A\" cd=\"none\">A</fork><goto>B</goto>"), "next_differs");
     refused(forbidding("<reset cd=\"none\">A</reset>"), "no_directory");
     refused(forbidding("<reset>A</reset>"), "forbidden");
 }
@@ -197,16 +144,8 @@ fn a_tag_must_pass_every_form_of_the_policy() {
         policy(&[], &[(Goto, "B")], &[]),
         policy(&[], &[(Goto, "A.sh")], &[]),
         policy(&[], &[], &[(Goto, "B"), (Call, "A"), (Return, "*")]),
-        policy(
-            &[Goto, Return],
-            &[(Goto, "B")],
-            &[(Goto, "A"), (Return, "*")],
-        ),
-        policy(
-            &[Goto, Return],
-            &[(Goto, "A")],
-            &[(Goto, "B"), (Return, "*")],
-        ),
+        policy(&[Goto, Return], &[(Goto, "B")], &[(Goto, "A"), (Return, "*")]),
+        policy(&[Goto, Return], &[(Goto, "A")], &[(Goto, "B"), (Return, "*")]),
     ] {
         refused(with(goto_a, policy), "forbidden");
     }
@@ -222,11 +161,7 @@ fn a_tag_must_pass_every_form_of_the_policy() {
     for policy in [
         policy(&[], &[(Call, "A > A")], &[]),
         policy(&[], &[(Call, "B > B")], &[]),
-        policy(
-            &[],
-            &[],
-            &[(Call, "A > A"), (Function, "A > B"), (Return, "*")],
-        ),
+        policy(&[], &[], &[(Call, "A > A"), (Function, "A > B"), (Return, "*")]),
     ] {
         refused(with(call, policy), "forbidden");
     }
@@ -292,9 +227,8 @@ fn one_message_that_asks_for_more_than_the_bound_fails_its_agent() {
     let mut stage = first_answer(two);
     stage.settings.max_agents = 1;
     assert_eq!(after_first_turn(stage), "fail main too_many_agents");
-    let mut stage = first_answer(two)
-        .fails("main_a1 A.md", Trouble::Task)
-        .fails("main_a2 A.md", Trouble::Task);
+    let mut stage =
+        first_answer(two).fails("main_a1 A.md", Trouble::Task).fails("main_a2 A.md", Trouble::Task);
     stage.settings.max_agents = 2;
     taken(stage, "move main#1 fork A.md");
 }

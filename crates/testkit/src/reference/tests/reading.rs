@@ -47,20 +47,12 @@ fn a_tag_stands_anywhere_in_the_text() {
     check("no tag", "");
     check("<goto>A</goto>", r#"goto "A""#);
     check("Done. <reset>A.md</reset> Bye.", r#"reset "A.md""#);
-    check(
-        "a\n<goto>A</goto>\n<result>x</result>",
-        r#"goto "A"; result "x""#,
-    );
+    check("a\n<goto>A</goto>\n<result>x</result>", r#"goto "A"; result "x""#);
 }
 
 #[test]
 fn names_are_lower_case_and_whole() {
-    for text in [
-        "<gotofoo>A</goto>",
-        "<GOTO>A</GOTO>",
-        "< goto>A</goto>",
-        "<goto",
-    ] {
+    for text in ["<gotofoo>A</goto>", "<GOTO>A</GOTO>", "< goto>A</goto>", "<goto"] {
         check(text, "");
     }
     check("<goto\t>A</goto>", r#"goto "A""#);
@@ -73,19 +65,10 @@ fn names_are_lower_case_and_whole() {
 fn attributes_are_quoted_and_decoded_once() {
     check(r#"<goto input="x">A</goto>"#, r#"goto "A" input="x""#);
     check("<goto input='\"'>A</goto>", r#"goto "A" input="\"""#);
-    check(
-        "<goto input = \"a>b\n<c\" >A</goto>",
-        r#"goto "A" input="a>b\n<c""#,
-    );
+    check("<goto input = \"a>b\n<c\" >A</goto>", r#"goto "A" input="a>b\n<c""#);
     check("<goto input\n=\n'x'>A</goto>", r#"goto "A" input="x""#);
-    check(
-        r#"<goto input="&lt;&gt;&amp;&quot;&apos;">A</goto>"#,
-        r#"goto "A" input="<>&\"'""#,
-    );
-    check(
-        r#"<goto input="&amp;lt; &nbsp; &lt">A</goto>"#,
-        r#"goto "A" input="&lt; &nbsp; &lt""#,
-    );
+    check(r#"<goto input="&lt;&gt;&amp;&quot;&apos;">A</goto>"#, r#"goto "A" input="<>&\"'""#);
+    check(r#"<goto input="&amp;lt; &nbsp; &lt">A</goto>"#, r#"goto "A" input="&lt; &nbsp; &lt""#);
     check("<goto>A&amp;B</goto>", r#"goto "A&amp;B""#);
     check("<result>&lt;</result>", r#"result "&lt;""#);
 }
@@ -125,20 +108,14 @@ fn each_tag_has_its_own_attributes() {
         r#"<call return="R" input="i" model="m">A</call>"#,
         r#"call "A" input="i" model="m" return="R""#,
     );
-    check(
-        r#"<function return="R">A</function>"#,
-        r#"function "A" return="R""#,
-    );
+    check(r#"<function return="R">A</function>"#, r#"function "A" return="R""#);
     check("<call>A</call>", "malformed=1");
     check(r#"<function input="i">A</function>"#, "malformed=1");
     check(
         r#"<fork next="N" cd="d" input="i" item="3" stack="x">A</fork>"#,
         r#"fork "A" cd="d" input="i" item="3" next="N" stack="x""#,
     );
-    check(
-        r#"<result to="x">p</result>"#,
-        r#"result "p"; unknown result.to"#,
-    );
+    check(r#"<result to="x">p</result>"#, r#"result "p"; unknown result.to"#);
     check(r#"<goto cd="d">A</goto>"#, r#"goto "A"; unknown goto.cd"#);
 }
 
@@ -156,41 +133,23 @@ fn reserved_attributes_are_refused_on_forks_only() {
         "timeout",
         "name",
     ] {
-        check(
-            &format!(r#"<fork next="N" {reserved}="x">A</fork>"#),
-            "malformed=1",
-        );
+        check(&format!(r#"<fork next="N" {reserved}="x">A</fork>"#), "malformed=1");
     }
-    check(
-        r#"<goto name="x">A</goto>"#,
-        r#"goto "A"; unknown goto.name"#,
-    );
-    check(
-        r#"<fork next="N" Model="x">A</fork>"#,
-        r#"fork "A" Model="x" next="N""#,
-    );
+    check(r#"<goto name="x">A</goto>"#, r#"goto "A"; unknown goto.name"#);
+    check(r#"<fork next="N" Model="x">A</fork>"#, r#"fork "A" Model="x" next="N""#);
 }
 
 #[test]
 fn a_fork_without_next_needs_one_goto_beside_forks() {
     check_settled("<fork>A</fork>", "malformed=1");
     check_settled("<fork>A</fork><goto>N</goto>", r#"fork "A"; goto "N""#);
-    check_settled(
-        "<fork>A</fork><fork>B</fork><goto>N</goto>",
-        r#"fork "A"; fork "B"; goto "N""#,
-    );
-    check_settled(
-        r#"<fork>A</fork><fork next="N">B</fork>"#,
-        r#"fork "B" next="N"; malformed=1"#,
-    );
+    check_settled("<fork>A</fork><fork>B</fork><goto>N</goto>", r#"fork "A"; fork "B"; goto "N""#);
+    check_settled(r#"<fork>A</fork><fork next="N">B</fork>"#, r#"fork "B" next="N"; malformed=1"#);
     check_settled(
         "<fork>A</fork><goto>N</goto><goto>N</goto>",
         r#"goto "N"; goto "N"; malformed=1"#,
     );
-    check_settled(
-        "<fork>A</fork><result>x</result>",
-        r#"result "x"; malformed=1"#,
-    );
+    check_settled("<fork>A</fork><result>x</result>", r#"result "x"; malformed=1"#);
 }
 
 #[test]
@@ -207,14 +166,8 @@ fn long_names_are_malformed() {
     ] {
         check(&text, "malformed=1");
     }
-    check(
-        &format!(r#"<goto input="{long}">A</goto>"#),
-        &format!("goto \"A\" input={long:?}"),
-    );
-    check(
-        &format!("<result>{long}</result>"),
-        &format!("result {long:?}"),
-    );
+    check(&format!(r#"<goto input="{long}">A</goto>"#), &format!("goto \"A\" input={long:?}"));
+    check(&format!("<result>{long}</result>"), &format!("result {long:?}"));
 }
 
 #[test]
@@ -238,32 +191,14 @@ fn targets_are_trimmed_and_stay_on_one_line() {
 
 #[test]
 fn reading_goes_on_after_a_malformed_opening() {
-    check(
-        "Use <goto> like so: <goto>A</goto>",
-        r#"goto "A"; malformed=1"#,
-    );
+    check("Use <goto> like so: <goto>A</goto>", r#"goto "A"; malformed=1"#);
     check("<goto bare><reset>A</reset>", r#"reset "A"; malformed=1"#);
     check("<goto <reset>A</reset>", r#"reset "A"; malformed=1"#);
-    check(
-        r#"<goto input="open>A</goto> <reset>B</reset>"#,
-        r#"reset "B"; malformed=1"#,
-    );
-    check(
-        r#"<goto input="<reset>A</reset>" bare>B</goto>"#,
-        "malformed=1",
-    );
-    check(
-        r#"<goto input="<reset>A</reset>" input="">B</goto>"#,
-        "malformed=1",
-    );
-    check(
-        "<goto>A <reset>B</reset></goto>",
-        r#"reset "B"; malformed=1"#,
-    );
-    check(
-        "<result bare>x <goto>A</goto></result><reset>B</reset>",
-        r#"reset "B"; malformed=1"#,
-    );
+    check(r#"<goto input="open>A</goto> <reset>B</reset>"#, r#"reset "B"; malformed=1"#);
+    check(r#"<goto input="<reset>A</reset>" bare>B</goto>"#, "malformed=1");
+    check(r#"<goto input="<reset>A</reset>" input="">B</goto>"#, "malformed=1");
+    check("<goto>A <reset>B</reset></goto>", r#"reset "B"; malformed=1"#);
+    check("<result bare>x <goto>A</goto></result><reset>B</reset>", r#"reset "B"; malformed=1"#);
     check("<result bare>x <goto>A</goto>", r#"goto "A"; malformed=1"#);
 }
 
@@ -271,63 +206,31 @@ fn reading_goes_on_after_a_malformed_opening() {
 fn a_payload_is_raw() {
     check("<result></result>", r#"result """#);
     check("<result>\n a \n</result >", r#"result "\n a \n""#);
-    check(
-        "<result><goto>A</goto> </goto></result>",
-        r#"result "<goto>A</goto> </goto>""#,
-    );
+    check("<result><goto>A</goto> </goto></result>", r#"result "<goto>A</goto> </goto>""#);
     check("<result>a<results></result>", r#"result "a<results>""#);
-    check(
-        "a <result> that never closes <goto>A</goto>",
-        r#"goto "A"; malformed=1"#,
-    );
+    check("a <result> that never closes <goto>A</goto>", r#"goto "A"; malformed=1"#);
 }
 
 #[test]
 fn a_mentioned_result_never_delivers_a_wrong_payload() {
     check("I end with <result>: <result>x</result>", "malformed=1");
-    check(
-        "I end with <result>: <result>x</result><goto>A</goto>",
-        r#"goto "A"; malformed=1"#,
-    );
-    check(
-        "<result>close with </result> please</result>",
-        "malformed=1",
-    );
-    check(
-        "<result>close with `</result>` please</result>",
-        "malformed=1",
-    );
+    check("I end with <result>: <result>x</result><goto>A</goto>", r#"goto "A"; malformed=1"#);
+    check("<result>close with </result> please</result>", "malformed=1");
+    check("<result>close with `</result>` please</result>", "malformed=1");
     check("<result>a</result>b</result>c</result>", "malformed=1");
-    check(
-        "<result>a</result><goto>A</goto></result>",
-        r#"result "a"; goto "A""#,
-    );
-    check(
-        "<result>a</result><result>b</result>",
-        r#"result "a"; result "b""#,
-    );
+    check("<result>a</result><goto>A</goto></result>", r#"result "a"; goto "A""#);
+    check("<result>a</result><result>b</result>", r#"result "a"; result "b""#);
 }
 
 #[test]
 fn tags_in_code_are_text_when_a_tag_stands_outside() {
     check("`<goto>A</goto>` <reset>B</reset>", r#"reset "B"; in_code"#);
-    check(
-        "```\n<goto>A</goto>\n```\n<reset>B</reset>",
-        r#"reset "B"; in_code"#,
-    );
+    check("```\n<goto>A</goto>\n```\n<reset>B</reset>", r#"reset "B"; in_code"#);
     check("```\n<goto>A</goto>\n```\n<reset/>", "malformed=1; in_code");
-    check(
-        "I end with `<result>`: <result>x</result>",
-        r#"result "x"; in_code"#,
-    );
-    check(
-        "<result>the `<result>` tag</result>",
-        r#"result "the `<result>` tag""#,
-    );
-    check(
-        "<result>`<goto>A</goto>`</result>",
-        r#"result "`<goto>A</goto>`""#,
-    );
+    check("I end with `<result>`: <result>x</result>", r#"result "x"; in_code"#);
+    // A payload that mentions its own tag is uncertain, wherever the mention stands.
+    check("<result>the `<result>` tag</result>", "malformed=1");
+    check("<result>`<goto>A</goto>`</result>", r#"result "`<goto>A</goto>`""#);
     check("<result>a</result>`<goto>`</result>", "malformed=1");
 }
 
@@ -339,10 +242,7 @@ fn a_tag_in_code_counts_when_it_stands_alone() {
     check("```\n  <result>a\nb</result>\r\n```", r#"result "a\nb""#);
     check("Then `<goto>A</goto>`", "in_code");
     check("```\n<goto>A</goto> # go\n```", "in_code");
-    check(
-        "```\n<goto>A</goto> # go\n<reset>B</reset>\n```",
-        r#"reset "B"; in_code"#,
-    );
+    check("```\n<goto>A</goto> # go\n<reset>B</reset>\n```", r#"reset "B"; in_code"#);
     check("```\n<goto>\n```", "malformed=1");
     check("```\n<call>A</call>\n```", "malformed=1");
     check("```\n<goto/>\n```", "malformed=1");
@@ -353,10 +253,7 @@ fn a_tag_in_code_counts_when_it_stands_alone() {
 fn fences_stand_at_any_indentation_and_run_to_the_end() {
     let outside = "\n<goto>A</goto>";
     check(&format!("```{outside} x"), "in_code");
-    check(
-        &format!("        ~~~~ text{outside} x\n~~~{outside} x"),
-        "in_code",
-    );
+    check(&format!("        ~~~~ text{outside} x\n~~~{outside} x"), "in_code");
     check(&format!("~~~\n~~~~ {outside}"), r#"goto "A""#);
     check(&format!("~~~\n~~~ x{outside} x"), "in_code");
     check(&format!("```\n~~~{outside} x"), "in_code");
@@ -381,8 +278,5 @@ fn spans_close_with_as_many_backticks_and_never_cross_a_blank_line() {
 #[test]
 fn scripts_have_no_code() {
     check_script("x `<goto>A</goto>` y", r#"goto "A""#);
-    check_script(
-        "```\n<goto>A</goto> x\n<goto>B</goto>",
-        r#"goto "A"; goto "B""#,
-    );
+    check_script("```\n<goto>A</goto> x\n<goto>B</goto>", r#"goto "A"; goto "B""#);
 }

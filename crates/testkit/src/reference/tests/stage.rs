@@ -31,9 +31,7 @@ pub(super) fn stage(states: &[&str]) -> Stage {
             start: "START.md".into(),
             input: None,
             cwd: "/w".into(),
-            directories: ["/w", "/w/sub", "/w/sub/deep", "/other"]
-                .map(String::from)
-                .into(),
+            directories: ["/w", "/w/sub", "/w/sub/deep", "/other"].map(String::from).into(),
         },
         settings: Settings::default(),
         answers: BTreeMap::new(),
@@ -105,17 +103,11 @@ pub(super) fn cents(cents: u64) -> Micros {
 pub(super) fn allowed(text: &str) -> Allowed {
     let (target, then) = text.split_once(" > ").unwrap_or((text, "*"));
     let name = |name: &str| (name != "*").then(|| name.to_owned());
-    Allowed {
-        target: name(target),
-        then: name(then),
-    }
+    Allowed { target: name(target), then: name(then) }
 }
 
 /// A policy in the form `allowed_transitions`.
 pub(super) fn transitions(list: &[(TagName, &str)]) -> Policy {
     let list = list.iter().map(|(tag, text)| (*tag, allowed(text)));
-    Policy {
-        transitions: Some(list.collect()),
-        ..Policy::default()
-    }
+    Policy { transitions: Some(list.collect()), ..Policy::default() }
 }

@@ -44,10 +44,7 @@ fn reset_starts_fresh_and_keeps_the_stack() {
     stage(&["A.md", "B.md", "R.md"])
         .says("main START.md", r#"<call return="R">A</call>"#)
         .says("main A.md", r#"<reset input="i" cd="sub">B</reset>"#)
-        .says(
-            "main B.md",
-            r#"<reset cd="/other/../w/sub/deep/..">B</reset>"#,
-        )
+        .says("main B.md", r#"<reset cd="/other/../w/sub/deep/..">B</reset>"#)
         .says("main B.md", "<result>x</result>")
         .says("main R.md", "<result>y</result>")
         .check(
@@ -74,10 +71,7 @@ fn reset_starts_fresh_and_keeps_the_stack() {
 #[test]
 fn a_cleared_stack_drops_returns_and_inherited_models() {
     let mut stage = stage(&["A.md", "B.md"])
-        .says(
-            "main START.md",
-            r#"<function return="B" model="opus">A</function>"#,
-        )
+        .says("main START.md", r#"<function return="B" model="opus">A</function>"#)
         .says("main A.md", r#"<reset stack="clear">B</reset>"#)
         .says("main B.md", "<result>end</result>");
     stage.settings.model = Some("haiku".into());
@@ -204,15 +198,9 @@ fn without_a_session_goto_call_and_return_start_fresh() {
 fn models_come_from_the_state_then_the_innermost_call_then_the_settings() {
     let mut stage = stage(&["A.md", "B.md", "OWN.md", "S.sh", "R.md"])
         .with("OWN.md", |prompt| prompt.model = Some("own".into()))
-        .says(
-            "main START.md",
-            r#"<call return="R" model="outer">A</call>"#,
-        )
+        .says("main START.md", r#"<call return="R" model="outer">A</call>"#)
         .says("main A.md", r#"<function return="S">B</function>"#)
-        .says(
-            "main B.md",
-            r#"<function return="B" model="inner">OWN</function>"#,
-        )
+        .says("main B.md", r#"<function return="B" model="inner">OWN</function>"#)
         .says("main OWN.md", "<goto>A</goto>")
         .says("main A.md", "<result>1</result>")
         .says("main B.md", "<result>2</result>")
@@ -252,14 +240,8 @@ fn models_come_from_the_state_then_the_innermost_call_then_the_settings() {
 #[test]
 fn a_worker_starts_fresh_with_its_own_stack_model_and_variables() {
     stage(&["A.md", "WORKER.md", "N.md"])
-        .says(
-            "main START.md",
-            r#"<function return="N" model="m">A</function>"#,
-        )
-        .says(
-            "main A.md",
-            r#"<fork next="A" input="i" item="3" b="&lt;">WORKER</fork>"#,
-        )
+        .says("main START.md", r#"<function return="N" model="m">A</function>"#)
+        .says("main A.md", r#"<fork next="A" input="i" item="3" b="&lt;">WORKER</fork>"#)
         .says("main A.md", "<result>a</result>")
         .says("main N.md", "<result>n</result>")
         .says("main_worker1 WORKER.md", "<goto>N</goto>")
@@ -413,10 +395,7 @@ fn max_visits_only_changes_the_destination() {
             prompt.then = Some("OUT".into());
         })
         .says("main START.md", r#"<call return="LOOP">LOOP</call>"#)
-        .says(
-            "main LOOP.md",
-            r#"<function return="R" input="i">LOOP</function>"#,
-        )
+        .says("main LOOP.md", r#"<function return="R" input="i">LOOP</function>"#)
         .says("main OUT.md", r#"<fork next="LOOP">LOOP</fork>"#)
         .says("main OUT.md", "<result>1</result>")
         .says("main R.md", "<result>2</result>")

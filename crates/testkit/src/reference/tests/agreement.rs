@@ -1,0 +1,117 @@
+//! Core's scanner and the naive reader see the same tags, whatever the text.
+
+use std::convert::Infallible;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use raymond_core::protocol::{Reading as CoreReading, TagName};
+use raymond_core::value::Hash;
+
+use super::super::{Reading, Source, Tag, read};
+
+const PIECES: [&str; 64] = [
+    "<goto>",
+    "<goto>A</goto>",
+    "</goto>",
+    "<goto/>",
+    "<goto",
+    "<reset",
+    "</reset>",
+    "<call",
+    "</call>",
+    "<function",
+    "</function>",
+    "<fork",
+    "<fork>W</fork>",
+    "</fork>",
+    "<result>",
+    "</result>",
+    "<result",
+    "</result ",
+    "<result>r</result>",
+    "<GOTO>",
+    "< goto>",
+    "<gotofoo>",
+    "<",
+    ">",
+    "/",
+    "=",
+    "\"",
+    "'",
+    " ",
+    "  ",
+    "\t",
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\n \n",
+    "`",
+    "``",
+    "```",
+    "````",
+    "\n```\n",
+    "\n~~~\n",
+    "~~~",
+    "A",
+    "B.md",
+    "input",
+    "return",
+    " next=\"N\"",
+    " return='R'",
+    " return=\"\"",
+    " cd=\"d\"",
+    " cd=\" d \"",
+    " stack=\"clear\"",
+    " stack='x'",
+    " model=\"m\"",
+    " wait=\"1\"",
+    " x=\"a > b\"",
+    " x='<goto>A</goto>'",
+    " input=\"&lt;&amp;lt;\"",
+    " bare",
+    " un=quoted",
+    "&lt;",
+    "\u{e9}",
+    "\u{2028}",
+    "\0",
+];
+
+fn nasty() -> impl Strategy<Value = String> {
+    prop::collection::vec(select(&PIECES[..]), 0..24).prop_map(|pieces| pieces.concat())
+}
+
+/// What core reads, in the words of the reference.
+fn core(text: &str, source: Source) -> Reading {
+    let mut store = |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
+    let Ok(reading) = CoreReading::of(text, source, &mut store);
+    Reading {
+        tags: reading.tags.iter().filter_map(Tag::plain).collect(),
+        malformed: reading.malformed.len(),
+        in_code: reading.in_code,
+        unknown_attributes: reading.unknown_attributes,
+    }
+}
+
+/// What the reference reads, as far as core keeps it.
+fn naive(text: &str, source: Source) -> Reading {
+    let mut reading = read(text, source).settled();
+    reading.malformed = reading.malformed.min(CoreReading::MOST_MALFORMED);
+    let mut named: Vec<(TagName, String)> = Vec::new();
+    for unknown in reading.unknown_attributes {
+        if !named.contains(&unknown) {
+            named.push(unknown);
+        }
+    }
+    Reading { unknown_attributes: named, ..reading }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_read_the_same_tags(text in nasty()) {
+        for source in [Source::Message, Source::Script] {
+            prop_assert_eq!(core(&text, source), naive(&text, source), "{:?}", source);
+        }
+    }
+}

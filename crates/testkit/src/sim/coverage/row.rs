@@ -1,0 +1,131 @@
+//! The rows of the table: what an event stands for.
+
+use raymond_core::failure::TurnFailure;
+use raymond_core::protocol::{Fault, TagName};
+use raymond_core::run::Event;
+use raymond_core::run::event::StackChange;
+
+/// A row that must be met.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    /// Whether it follows from a text, which may be large enough to become a blob.
+    pub(super) of_text: bool,
+    /// Whether its record can have effects.
+    pub(super) acts: bool,
+}
+
+const fn text(name: &'static str) -> Row {
+    Row { name, of_text: true, acts: true }
+}
+
+const fn other(name: &'static str) -> Row {
+    Row { name, of_text: false, acts: true }
+}
+
+const fn silent(name: &'static str) -> Row {
+    Row { name, of_text: false, acts: false }
+}
+
+/// All of them, in the order of the table.
+pub(super) const ROWS: &[Row] = &[
+    text("goto"),
+    text("reset"),
+    text("reset clear"),
+    text("call"),
+    text("function"),
+    text("fork"),
+    text("many forks"),
+    text("return"),
+    text("end"),
+    text("then"),
+    text("spawn"),
+    text("remind no_tag"),
+    text("remind several"),
+    text("remind malformed"),
+    text("remind unresolved"),
+    text("remind next_differs"),
+    text("remind no_directory"),
+    text("remind forbidden"),
+    other("fail transient"),
+    other("fail timeout"),
+    other("fail quota"),
+    other("fail auth"),
+    other("fail task"),
+    other("fail lost_session"),
+    other("fail script"),
+    other("fail output"),
+    other("capped"),
+    other("interrupted"),
+    other("retry"),
+    other("session lost"),
+    text("agent failed"),
+    text("agent held"),
+    other("agent revived"),
+    silent("adopted"),
+    other("stop"),
+    other("resume"),
+    other("start"),
+];
+
+/// The row of an event, where it has one.
+pub(super) fn row(event: &Event) -> Option<&'static str> {
+    Some(match event {
+        Event::RunStarted(_) => "start",
+        Event::RunResumed { .. } => "resume",
+        Event::DefinitionAdopted { .. } => "adopted",
+        Event::StopRequested { .. } => "stop",
+        Event::Moved { instead_of: Some(_), .. } => "then",
+        Event::Moved { tag, stack, .. } => transition(*tag, stack),
+        Event::AgentSpawned { .. } => "spawn",
+        Event::AgentEnded { .. } => "end",
+        Event::AgentFailed { .. } => "agent failed",
+        Event::AgentHeld { .. } => "agent held",
+        Event::AgentRevived { .. } => "agent revived",
+        Event::Reminded { fault, .. } => reminder(fault),
+        Event::TurnFailed { failure, .. } => failed(failure),
+        Event::TurnContinues { .. } => "capped",
+        Event::TurnInterrupted { .. } => "interrupted",
+        Event::RetryAt { .. } => "retry",
+        Event::SessionLost { .. } => "session lost",
+        _ => return None,
+    })
+}
+
+const fn transition(tag: TagName, stack: &StackChange) -> &'static str {
+    match (tag, stack) {
+        (TagName::Goto, _) => "goto",
+        (TagName::Reset, StackChange::Clear) => "reset clear",
+        (TagName::Reset, _) => "reset",
+        (TagName::Call, _) => "call",
+        (TagName::Function, _) => "function",
+        (TagName::Fork, _) => "fork",
+        (TagName::Result, _) => "return",
+    }
+}
+
+const fn reminder(fault: &Fault) -> &'static str {
+    match fault {
+        Fault::NoTag => "remind no_tag",
+        Fault::SeveralTags { .. } => "remind several",
+        Fault::Malformed(_) => "remind malformed",
+        Fault::Unresolved { .. } => "remind unresolved",
+        Fault::NextDiffers { .. } => "remind next_differs",
+        Fault::NoDirectory { .. } => "remind no_directory",
+        Fault::Forbidden { .. } => "remind forbidden",
+        Fault::Denied { .. } => "remind denied",
+    }
+}
+
+const fn failed(failure: &TurnFailure) -> &'static str {
+    match failure {
+        TurnFailure::Transient { .. } => "fail transient",
+        TurnFailure::Timeout { .. } => "fail timeout",
+        TurnFailure::Quota { .. } => "fail quota",
+        TurnFailure::Auth { .. } => "fail auth",
+        TurnFailure::Task { .. } => "fail task",
+        TurnFailure::LostSession { .. } => "fail lost_session",
+        TurnFailure::Script { .. } => "fail script",
+        TurnFailure::OutputTooLarge { .. } => "fail output",
+        TurnFailure::NotStarted { .. } => "fail not_started",
+    }
+}

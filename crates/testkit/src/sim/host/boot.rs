@@ -1,0 +1,183 @@
+//! A machine boots: it takes the lock, opens or creates the journal, and goes on.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use raymond_core::ids::RunId;
+use raymond_core::run::input::Start;
+use raymond_core::run::record::FORMAT;
+use raymond_core::run::{Ending, Header, Input, Phase, Refusal, Run};
+use raymond_core::value::Value;
+use raymond_core::workflow::Definition;
+use raymond_engine::driver::{Driver, Head};
+use raymond_engine::recovery;
+use raymond_store::disk::{Disk, Trouble as DiskTrouble};
+use raymond_store::{Journal, journal, lock};
+
+use super::super::auditor::Violation;
+use super::super::author::HOME;
+use super::super::reality::Window;
+use super::leftovers::Found;
+use super::{Host, Patience, Pen, claim};
+
+impl Host {
+    /// Creates the run, or goes on with it.
+    pub fn boot(&mut self) -> Result<(), Violation> {
+        self.recovering = !self.reality.borrow().acknowledged.is_empty();
+        let booted = self.take_lock().and_then(|taken| if taken { self.open() } else { Ok(()) });
+        self.recovering = false;
+        if self.is_up() {
+            self.reality.borrow_mut().unwritten = None;
+            self.leave_when_ended();
+        }
+        booted
+    }
+
+    /// The owner of a run that has ended goes away.
+    pub(super) fn leave_when_ended(&mut self) {
+        if matches!(self.phase(), Phase::Ended(_)) && !self.recovering {
+            self.driver = None;
+            self.unlock();
+        }
+    }
+
+    /// Gives the lock back, which may go wrong, too.
+    fn unlock(&mut self) {
+        self.lock = None;
+        let hit = self.plan.fired();
+        if hit.is_some() {
+            self.reality.borrow_mut().hit = hit;
+            self.go_down();
+        }
+    }
+
+    /// Takes the lock; whether the machine is still up.
+    fn take_lock(&mut self) -> Result<bool, Violation> {
+        let mut taken = claim(&self.disk, &self.paths);
+        if let Err(error) = &taken
+            && matches!(&**error, lock::Error::Disk(gone) if gone.trouble() == DiskTrouble::Missing)
+            && self.paths.ensure(&self.disk).is_ok()
+        {
+            taken = claim(&self.disk, &self.paths);
+        }
+        match taken.map_err(|error| *error) {
+            Ok(lock) => self.lock = Some(lock),
+            Err(lock::Error::Disk(_)) => self.go_down(),
+            Err(error) => return Err(Violation(format!("nobody owns the run, and {error}"))),
+        }
+        Ok(self.lock.is_some())
+    }
+
+    fn open(&mut self) -> Result<(), Violation> {
+        let disk: Arc<dyn Disk> = Arc::new(self.disk.clone());
+        match Journal::open(Arc::clone(&disk), &self.paths.journal) {
+            Ok(opened) => self.recover(opened),
+            Err(journal::Error::Missing(_) | journal::Error::Unborn(_)) => self.begin(disk),
+            Err(journal::Error::Disk(_)) => {
+                self.go_down();
+                Ok(())
+            }
+            Err(error) => Err(Violation(format!("the journal does not open: {error}"))),
+        }
+    }
+
+    fn begin(&mut self, disk: Arc<dyn Disk>) -> Result<(), Violation> {
+        let lost = self.reality.borrow().acknowledged.len();
+        if lost > 0 {
+            return Err(Violation(format!("all {lost} acknowledged records are lost")));
+        }
+        let header = Header { format: FORMAT, run: "sim".into(), nonce: "n0".into() };
+        let header = serde_json::to_vec(&header).map_err(|error| Violation(error.to_string()))?;
+        let created = self.paths.ensure(&self.disk).map_err(journal::Error::from);
+        let created = created.and_then(|()| Journal::create(disk, &self.paths.journal, &header));
+        match created {
+            Ok(journal) => {
+                self.drive(Head::unborn(), journal);
+                self.start()
+            }
+            Err(_) => {
+                self.go_down();
+                Ok(())
+            }
+        }
+    }
+
+    fn recover(&mut self, opened: journal::Opened) -> Result<(), Violation> {
+        let head = self.plan.aside(|| self.check_recovered(&opened))?;
+        if head.seq == 0 {
+            // The journal was created, and the start never became durable.
+            self.drive(head, opened.journal);
+            return self.start();
+        }
+        if self.is_over() && self.patience != Patience::ENDLESS {
+            self.unlock();
+            return Ok(());
+        }
+        if self.blobs().sweep().is_err() {
+            self.go_down();
+            return Ok(());
+        }
+        let reports = {
+            let reality = &mut *self.reality.borrow_mut();
+            let found = Found { leftovers: self.leftovers, power_was_cut: self.power_was_cut };
+            recovery::inputs(&head.run, self.settings.clone(), |turn| {
+                found.attach(reality, &(turn.id.clone(), turn.attempt), &self.blobs())
+            })
+        };
+        self.drive(head, opened.journal);
+        self.adopt()?;
+        self.handle(reports).map(drop)
+    }
+
+    fn start(&mut self) -> Result<(), Violation> {
+        let start = Start {
+            run: RunId::new("sim"),
+            nonce: "n0".into(),
+            workflow: "/flow".into(),
+            scope: "/flow".into(),
+            manifest: Value::from("as written"),
+            cwd: HOME.into(),
+            input: None,
+            settings: self.settings.clone(),
+        };
+        self.handle(vec![Input::Start(Box::new(start))]).map(drop)
+    }
+
+    fn drive(&mut self, head: Head, journal: Journal) {
+        let reality = Rc::clone(&self.reality);
+        let pen = Pen { journal, reality: Rc::clone(&reality) };
+        let definition = self.definition(&head.run).clone();
+        self.driver = Some(Driver::new(head, definition, pen, Window(reality)));
+    }
+
+    /// Somebody edits the states while the run is down.
+    pub fn edit(&mut self, name: &str, definition: Definition) {
+        let manifest = Value::from(name);
+        self.definitions.insert(manifest.clone(), definition);
+        self.edit = Some(manifest);
+    }
+
+    /// Adopts the edit, which is refused only when an agent needs what is gone.
+    fn adopt(&mut self) -> Result<(), Violation> {
+        let Some(manifest) = self.edit.take() else { return Ok(()) };
+        if self.phase() != Phase::Ended(Ending::Failed) {
+            return Ok(());
+        }
+        let definition = self.definitions[&manifest].clone();
+        let needs = |run: &Run| {
+            let states = run.agents.values().flat_map(|agent| {
+                agent.stack.iter().map(|frame| &frame.state).chain([&agent.visit.state])
+            });
+            states.filter(|state| !definition.states.contains_key(*state)).count()
+        };
+        let gone = needs(&self.reality.borrow().last);
+        let edited = definition.clone();
+        let verdicts = self.act(|driver, now| Ok(vec![driver.adopt(now, edited, manifest)?]))?;
+        match (verdicts.as_slice(), gone) {
+            ([], _) | ([Ok(())], 0) | ([Err(Refusal::StateGone { .. })], 1..) => Ok(()),
+            (other, gone) => {
+                Err(Violation(format!("an edit that removes {gone} states in use: {other:?}")))
+            }
+        }
+    }
+}

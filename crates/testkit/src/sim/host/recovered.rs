@@ -1,0 +1,84 @@
+//! What a recovery must find: everything that was acknowledged, and nothing else.
+
+use std::collections::BTreeSet;
+
+use raymond_core::run::{Event, Record};
+use raymond_engine::driver::Head;
+use raymond_engine::fold;
+use raymond_store::journal;
+
+use super::{Host, Violation};
+
+impl Host {
+    /// Nothing that was acknowledged may be lost, and nothing may be invented.
+    pub(super) fn check_recovered(&self, opened: &journal::Opened) -> Result<Head, Violation> {
+        let unreadable = |error: fold::FoldError| Violation(error.to_string());
+        fold::header(&opened.header).map_err(unreadable)?;
+        let reality = &mut *self.reality.borrow_mut();
+        let (known, found) = (reality.acknowledged.len(), opened.lines.len());
+        if found < known {
+            return Err(Violation(format!("{known} records were acknowledged, {found} are left")));
+        }
+        let blobs = self.blobs();
+        for (index, line) in opened.lines.iter().enumerate() {
+            if reality.acknowledged.get(index).is_some_and(|known| **known != *line.body) {
+                return Err(Violation(format!("record {} changed", line.seq)));
+            }
+            if line.seq <= reality.read.seq {
+                // These very bytes were read and folded by an earlier recovery.
+                continue;
+            }
+            let record = fold::record(line.body, line.seq).map_err(unreadable)?;
+            reality.read.fold(&record);
+            for event in record.steps.iter().flat_map(|step| &step.events) {
+                if let Event::TurnStarted { turn, attempt, .. } = event {
+                    reality.started.insert((turn.clone(), *attempt));
+                }
+            }
+            if str::from_utf8(line.body).is_ok_and(|text| text.contains("\"blob\":")) {
+                note_blobs(&record, &mut reality.blobs)?;
+            }
+            if index >= known {
+                // It became durable although nobody was told: from now on it counts.
+                reality.acknowledged.push(line.body.into());
+                let run = reality.read.run.clone();
+                reality.accept(&run, &record)?;
+            }
+        }
+        // Only a power cut takes a blob away.
+        let mut suspects = reality.blobs.iter().filter(|_| self.power_was_cut);
+        if let Some(lost) = suspects.find(|hash| blobs.get(hash).is_err()) {
+            return Err(Violation(format!("a record names the blob {lost}, which is lost")));
+        }
+        let Head { run, ledger, seq } = &reality.read;
+        if *run != reality.last {
+            return Err(Violation("the recovered run differs from the one that was driven".into()));
+        }
+        let head = Head { run: run.clone(), ledger: ledger.clone(), seq: *seq };
+        match reality.released.difference(&reality.started).next() {
+            None => Ok(head),
+            Some((turn, attempt)) => {
+                let what = format!("attempt {attempt} of {turn} was run, and no record says so");
+                Err(Violation(what))
+            }
+        }
+    }
+}
+
+/// Remembers the blobs that a record names: they were durable before it.
+fn note_blobs(record: &Record, blobs: &mut BTreeSet<String>) -> Result<(), Violation> {
+    let named = serde_json::to_value(record).map_err(|error| Violation(error.to_string()))?;
+    let mut waiting = vec![&named];
+    while let Some(value) = waiting.pop() {
+        match value {
+            serde_json::Value::Array(items) => waiting.extend(items),
+            serde_json::Value::Object(fields) => {
+                let hash = fields.get("blob").and_then(serde_json::Value::as_str);
+                blobs.extend(hash.map(str::to_owned));
+                waiting.extend(fields.values());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! Drives a run to its end, one thing after the other, and helps it when it needs help.
+
+use raymond_core::budget::Micros;
+use raymond_core::run::{Ending, Input, Phase};
+use raymond_core::time::Span;
+
+use super::auditor::Violation;
+use super::host::{Host, Ticked};
+
+/// More steps than any of these runs takes.
+const MOST_STEPS: u32 = 4_000;
+
+/// Whoever interferes with a passage.
+pub trait Guide {
+    /// The run goes on; whether something else happened than the next thing.
+    fn interferes(&mut self, host: &mut Host) -> Result<bool, Violation>;
+
+    /// The machine is about to boot.
+    fn before_boot(&mut self, host: &mut Host);
+
+    /// The machine has booted, or tried to.
+    fn after_boot(&mut self, host: &mut Host);
+}
+
+/// Drives a run until it is over.
+pub fn drive(host: &mut Host, guide: &mut dyn Guide) -> Result<(), Violation> {
+    for _ in 0..MOST_STEPS {
+        if !host.is_up() {
+            if host.is_over() {
+                return Ok(());
+            }
+            help(host);
+            guide.before_boot(host);
+            host.boot()?;
+            guide.after_boot(host);
+        } else if !guide.interferes(host)? {
+            step(host)?;
+        }
+    }
+    Err(Violation(format!("the run does not end: {:?}", host.phase())))
+}
+
+/// What a person does before a run is resumed.
+fn help(host: &mut Host) {
+    match host.phase() {
+        Phase::Ended(Ending::OverBudget) => {
+            let spent = host.reality.borrow().last.spent;
+            host.settings.budget = Some(spent.plus(Micros(1_000_000)));
+        }
+        Phase::Ended(Ending::Failed) => host.settings.max_agents = 1_000,
+        Phase::Ended(Ending::NoQuota) => host.sleep(Span::minutes(30)),
+        Phase::Ended(_) | Phase::Unborn | Phase::Open | Phase::Stopping(_) => {}
+    }
+}
+
+fn step(host: &mut Host) -> Result<(), Violation> {
+    let input = match host.tick() {
+        Ticked::Nothing => {
+            return Err(Violation(format!("the run is stuck: {:?}", host.phase())));
+        }
+        Ticked::Down => return Ok(()),
+        Ticked::Due => Input::Due,
+        Ticked::Settled((turn, attempt), outcome) => {
+            Input::Settled { turn, attempt, outcome: *outcome }
+        }
+    };
+    host.handle(vec![input]).map(drop)
+}

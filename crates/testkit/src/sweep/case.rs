@@ -1,0 +1,123 @@
+//! One small workflow of the corpus, with everything that its agents say.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use raymond_core::ids::BackendName;
+use raymond_core::run::Settings;
+use raymond_core::workflow::definition::Start;
+use raymond_core::workflow::{Definition, Platform, SourceFile};
+
+use crate::sim::Violation;
+use crate::sim::history::History;
+use crate::sim::host::{Host, Patience, Seeds};
+
+use super::replies::Replies;
+
+/// A workflow with fixed replies.
+#[derive(Debug)]
+pub struct Case {
+    /// Its name.
+    pub name: &'static str,
+    /// `AGENT STATE | TEXT` per line, in the order in which each agent says it at each state; see
+    /// [`Replies`]. The states that are named here are the workflow's.
+    pub replies: &'static str,
+    /// The frontmatter of prompts that have one.
+    pub fronts: &'static [(&'static str, &'static str)],
+    /// What governs it, beside the settings of all.
+    pub settings: fn(&mut Settings),
+    /// The run is stopped when so many turns have ended, and resumed.
+    pub stop: Option<usize>,
+    /// How often it is helped.
+    pub patience: Patience,
+    /// What of its history a crash may not change.
+    pub strictness: Strictness,
+}
+
+/// What of a history a crash may not change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// Nothing.
+    Everything,
+    /// Turns and reminders may differ: an interrupted attempt is charged to the visit's budget.
+    Visits,
+}
+
+impl Case {
+    /// A case with nothing special.
+    pub const PLAIN: Self = Self {
+        name: "",
+        replies: "",
+        fronts: &[],
+        settings: |_| {},
+        stop: None,
+        patience: Patience::NONE,
+        strictness: Strictness::Everything,
+    };
+
+    pub(super) fn host(&self, seeds: Seeds) -> Result<Host, Violation> {
+        let replies = Replies::parse(self.replies)?;
+        let names: BTreeSet<&str> = replies.states().collect();
+        let files = names.into_iter().map(|name| {
+            let front = self.fronts.iter().find(|(state, _)| *state == name);
+            let front = front.map_or_else(String::new, |(_, front)| format!("---\n{front}\n---\n"));
+            let text = format!("{front}Do it.\n");
+            SourceFile {
+                name: name.to_owned(),
+                bytes: Arc::from(text.as_bytes()),
+                executable: false,
+            }
+        });
+        let parsed = Definition::parse(files.collect(), &Start::Entry, Platform::Unix);
+        let wrong = |wrong| Violation(format!("{} does not parse: {wrong:?}", self.name));
+        let definition = parsed.map_err(wrong)?.definition;
+        let mut settings = Settings {
+            budget: None,
+            max_parallel: 2,
+            backend: BackendName::new("scripted"),
+            ..Settings::default()
+        };
+        (self.settings)(&mut settings);
+        Host::new(seeds, definition, Box::new(replies), settings)
+    }
+
+    /// An undisturbed run says everything that there is to say.
+    pub(super) fn check_told(&self, heard: usize) -> Result<(), Violation> {
+        let replies = Replies::parse(self.replies)?.count();
+        if heard == replies {
+            return Ok(());
+        }
+        Err(Violation(format!("{} says {heard} of {replies} replies", self.name)))
+    }
+
+    /// What of a history has to be the same.
+    pub(super) fn view(&self, history: &History) -> History {
+        let mut view = history.clone();
+        view.values_mut().for_each(forget_vain_revivals);
+        if self.strictness == Strictness::Visits {
+            let detail = |line: &String| line.starts_with("turn ") || line.starts_with("remind ");
+            for lines in view.values_mut() {
+                lines.retain(|line| !detail(line));
+            }
+        }
+        view
+    }
+}
+
+/// Whoever resumes a run after a crash also revives what had failed. When it fails again in the same
+/// way, without a turn, nothing has happened.
+fn forget_vain_revivals(lines: &mut Vec<String>) {
+    let mut kept: Vec<String> = Vec::new();
+    for line in lines.drain(..) {
+        let vain = matches!(
+            kept.as_slice(),
+            [.., failed, revived] if *failed == line && revived.starts_with("revive ")
+        );
+        if vain && line.starts_with("fail ") {
+            kept.pop();
+        } else {
+            kept.push(line);
+        }
+    }
+    *lines = kept;
+}

@@ -1,0 +1,335 @@
+//! The workflows of the sweep: every tag, and every combination that has a rule of its own.
+
+use raymond_core::budget::Micros;
+use raymond_core::run::settings::OnLostSession;
+
+use crate::sim::host::Patience;
+
+use super::case::{Case, Strictness};
+
+/// All of them.
+pub fn corpus() -> &'static [Case] {
+    CORPUS
+}
+
+const CORPUS: &[Case] = &[
+    Case {
+        name: "goto",
+        replies: r#"
+            main START.md | <goto input="a &lt; b">NEXT</goto>
+            main NEXT.md | <goto>NEXT</goto>
+            main NEXT.md | <result>done</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "reset",
+        replies: r#"
+            main START.md | <reset cd="sub" input="x">NEXT</reset>
+            main NEXT.md | <reset cd="/srv">LAST</reset>
+            main LAST.md | <result>done</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "reset-clear",
+        replies: r#"
+            main START.md | <call return="BACK" model="haiku">SUB</call>
+            main SUB.md | <reset stack="clear">OUT</reset>
+            main OUT.md | <result>never back</result>
+            BACK.md"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "call",
+        replies: r#"
+            main START.md | <call return="BACK" input="go">SUB</call>
+            main SUB.md | <result> r </result>
+            main BACK.md | <result>done</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "nested-calls",
+        replies: r#"
+            main START.md | <call return="BACK" model="opus">A</call>
+            main A.md | <call return="A_BACK">B</call>
+            main B.md | <function return="B_BACK" model="haiku">C</function>
+            main C.md | <result>c</result>
+            main B_BACK.md | <result>b</result>
+            main A_BACK.md | <result>a</result>
+            main BACK.md | <result>done</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "callee-moves",
+        replies: r#"
+            main START.md | <call return="BACK">SUB</call>
+            main SUB.md | <goto>MORE</goto>
+            main MORE.md | <reset cd="sub">LAST</reset>
+            main LAST.md | <result>r</result>
+            main BACK.md | <result>done</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "function",
+        replies: r#"
+            main START.md | <function return="BACK" model="haiku" input="q">SUB</function>
+            main SUB.md | <result>42</result>
+            main BACK.md | <goto>END</goto>
+            main END.md | <result>done</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "fork",
+        replies: r#"
+            main START.md | <fork next="WAIT" cd="sub" input="i" item="one">WORKER</fork>
+            main WAIT.md | <result>parent</result>
+            main_worker1 WORKER.md | <goto>WAIT</goto>
+            main_worker1 WAIT.md | <result>worker</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "many-forks",
+        replies: r#"
+            main START.md | <fork a="1">W</fork><fork a="2">W</fork><fork a="3">X</fork><goto input="p">N</goto>
+            main N.md | <result>parent</result>
+            main_w1 W.md | <result>1</result>
+            main_w2 W.md | <result>2</result>
+            main_x3 X.md | <result>3</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "forks-of-workers",
+        replies: r#"
+            main START.md | <fork next="N">W</fork>
+            main N.md | <fork next="END">W</fork>
+            main END.md | <result>parent</result>
+            main_w1 W.md | <fork next="END" k="v">X</fork>
+            main_w1 END.md | <result>w1</result>
+            main_w1_x1 X.md | <call return="END">Y</call>
+            main_w1_x1 Y.md | <result>y</result>
+            main_w1_x1 END.md | <result>x1</result>
+            main_w2 W.md | <result>w2</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "scripts",
+        replies: r#"
+            main START.sh | <goto>ASK</goto>
+            main ASK.md | <call return="BACK">CHECK</call>
+            main CHECK.sh | <goto>ON</goto>
+            main ON.md | <result>r</result>
+            main BACK.sh | <result>done</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "script-fails",
+        replies: r#"
+            main START.md | <fork next="END">S</fork>
+            main END.md | <result>parent</result>
+            main_s1 S.sh | !script
+            main_s1 S.sh | <result>better</result>"#,
+        patience: Patience { failures: 1, logins: 0 },
+        ..Case::PLAIN
+    },
+    Case {
+        name: "large-payload",
+        replies: r#"
+            main START.md | <call return="BACK">SUB</call>
+            main SUB.md | <result>{large}</result>
+            main BACK.md | <result>seen {large}</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "large-message",
+        replies: r#"
+            main START.md | {large}{n}<fork next="END" text="{large}">W</fork>
+            main END.md | {large}{n}<goto input="{large}">LAST</goto>
+            main LAST.md | <result>parent</result>
+            main_w1 W.md | <result>worker</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "reminders",
+        replies: r#"
+            main START.md | no idea
+            main START.md | <goto>A</goto><goto>B</goto>
+            main START.md | <goto/>
+            main START.md | <goto>A</goto>
+            main A.md | <goto>NOWHERE</goto>
+            main A.md | <fork next="A">B</fork><fork next="B">A</fork>
+            main A.md | <reset cd="/nowhere">B</reset>
+            main A.md | <goto>B</goto>
+            main B.md | <goto>A</goto>
+            main B.md | !denied <result>no</result>
+            main B.md | <result>done</result>"#,
+        fronts: &[("B.md", "allowed_tags: [result]\non_denied: remind")],
+        ..Case::PLAIN
+    },
+    Case {
+        name: "reminders-run-out",
+        replies: r#"
+            main START.md | <fork next="END">W</fork>
+            main END.md | <result>parent</result>
+            main_w1 W.md | hm
+            main_w1 W.md | hm
+            main_w1 W.md | <result>at last</result>"#,
+        settings: |settings| settings.reminders = 1,
+        patience: Patience { failures: 1, logins: 0 },
+        ..Case::PLAIN
+    },
+    Case {
+        name: "implicit",
+        replies: r"
+            main START.md | I did it.
+            main NEXT.md | <result>done</result>",
+        fronts: &[("START.md", "allowed_transitions:\n  - {tag: goto, target: NEXT}")],
+        ..Case::PLAIN
+    },
+    Case {
+        name: "then",
+        replies: r#"
+            main START.md | <goto>LOOP</goto>
+            main LOOP.md | <goto>LOOP</goto>
+            main LOOP.md | <call return="LOOP">SUB</call>
+            main SUB.md | <result>r</result>
+            main OUT.md | <result>done</result>"#,
+        fronts: &[("LOOP.md", "max_visits: 2\nthen: OUT")],
+        ..Case::PLAIN
+    },
+    Case {
+        name: "visits-run-out",
+        replies: r"
+            main START.md | <goto>LOOP</goto>
+            main LOOP.md | <goto>LOOP</goto>",
+        fronts: &[("LOOP.md", "max_visits: 1")],
+        patience: Patience { failures: 1, logins: 0 },
+        ..Case::PLAIN
+    },
+    Case {
+        name: "failing-sibling",
+        replies: r"
+            main START.md | <fork>W</fork><fork>X</fork><goto>END</goto>
+            main END.md | <result>parent</result>
+            main_w1 W.md | !task
+            main_w1 W.md | <result>revived</result>
+            main_x2 X.md | <goto>END</goto>
+            main_x2 END.md | <result>x</result>",
+        patience: Patience { failures: 1, logins: 0 },
+        ..Case::PLAIN
+    },
+    Case {
+        name: "visit-budget",
+        replies: r"
+            main START.md | <goto>DEAR</goto>
+            main DEAR.md | hm
+            main DEAR.md | hm",
+        fronts: &[("DEAR.md", "budget: 0.08")],
+        strictness: Strictness::Visits,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "over-budget",
+        replies: r#"
+            main START.md | <fork next="A">W</fork>
+            main A.md | <call return="B">W</call>
+            main W.md | <result>r</result>
+            main B.md | <result>done</result>
+            main_w1 W.md | <goto>B</goto>
+            main_w1 B.md | <result>w</result>"#,
+        settings: |settings| settings.budget = Some(Micros(90_000)),
+        ..Case::PLAIN
+    },
+    Case {
+        name: "retries",
+        replies: r#"
+            main START.md | !transient
+            main START.md | !timeout
+            main START.md | <call return="B">A</call>
+            main A.md | !transient
+            main A.md | <result>r</result>
+            main B.md | <result>done</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "quota",
+        replies: r#"
+            main START.md | <fork next="A">W</fork>
+            main A.md | !quota
+            main A.md | <result>done</result>
+            main_w1 W.md | <goto>B</goto>
+            main_w1 B.md | <result>w</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "quota-without-waiting",
+        replies: r"
+            main START.md | !quota
+            main START.md | <result>done</result>",
+        settings: |settings| settings.no_wait = true,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "login",
+        replies: r"
+            main START.md | !auth
+            main START.md | <result>done</result>",
+        patience: Patience { failures: 0, logins: 1 },
+        ..Case::PLAIN
+    },
+    Case {
+        name: "lost-session",
+        replies: r"
+            main START.md | <goto>A</goto>
+            main A.md | !lost
+            main A.md | <goto>B</goto>
+            main B.md | <result>done</result>",
+        settings: |settings| settings.on_lost_session = OnLostSession::Fresh,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "capped",
+        replies: r#"
+            main START.md | !capped
+            main START.md | <call return="B">A</call>
+            main A.md | !capped
+            main A.md | <result>r</result>
+            main B.md | <result>done</result>"#,
+        settings: |settings| settings.budget = Some(Micros(5_000_000)),
+        ..Case::PLAIN
+    },
+    Case {
+        name: "stop",
+        replies: r#"
+            main START.md | <fork next="A">W</fork>
+            main A.md | <call return="B">W</call>
+            main W.md | <result>r</result>
+            main B.md | <result>done</result>
+            main_w1 W.md | <goto>B</goto>
+            main_w1 B.md | <result>w</result>"#,
+        stop: Some(2),
+        ..Case::PLAIN
+    },
+    Case {
+        name: "held",
+        replies: r#"
+            main START.md | <fork next="A">W</fork>
+            main A.md | <fork next="END">W</fork>
+            main END.md | <result>parent</result>
+            main_w1 W.md | <goto>B</goto>
+            main_w1 B.md | <result>1</result>
+            main_w2 W.md | <result>2</result>"#,
+        settings: |settings| settings.max_agents = 1,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "held-for-good",
+        replies: r#"
+            main START.md | <fork next="END">W</fork>
+            main END.md | <result>parent</result>
+            main_w1 W.md | <fork next="END">X</fork>
+            main_w1 END.md | <result>w</result>
+            main_w1_x1 X.md | <result>x</result>"#,
+        settings: |settings| settings.max_agents = 1,
+        patience: Patience { failures: 2, logins: 0 },
+        ..Case::PLAIN
+    },
+];

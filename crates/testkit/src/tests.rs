@@ -1,0 +1,30 @@
+//! A little of everything, in the time that a test may take.
+
+use crate::compare::compare;
+use crate::sim::{Coverage, simulate};
+
+#[test]
+fn random_runs_keep_every_promise() {
+    let mut coverage = Coverage::default();
+    for seed in 1..=300 {
+        match simulate(seed) {
+            Ok(met) => coverage.add(&met),
+            Err(violation) => panic!("simulate seed {seed}: {violation}"),
+        }
+    }
+    // With so few runs not every cell is met, but most are.
+    let missing = coverage.missing();
+    assert!(missing.len() < 150, "never met: {}", missing.join(", "));
+}
+
+#[test]
+fn random_runs_do_what_the_reference_does() {
+    let mut lines = 0;
+    for seed in 1..=300 {
+        match compare(seed) {
+            Ok(compared) => lines += compared,
+            Err(violation) => panic!("simulate compared {seed}: {violation}"),
+        }
+    }
+    assert!(lines > 3_000, "only {lines} lines were compared");
+}
