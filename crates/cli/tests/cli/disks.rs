@@ -115,9 +115,10 @@ fn a_directory_that_may_not_be_written_is_named() {
     fs::set_permissions(project.path("place"), mode(0o555)).unwrap();
     let line = format!("cd place && {} run wf", binary.display());
     let unprivileged = "setpriv --reuid=65534 --regid=65534 --clear-groups";
-    let line = match rustix::process::geteuid().is_root() {
-        true => format!("{unprivileged} bash -c '{line}'"),
-        false => line,
+    let line = if rustix::process::geteuid().is_root() {
+        format!("{unprivileged} bash -c '{line}'")
+    } else {
+        line
     };
     let output = project.spawn("bash", &["-c", &line]).wait();
     if output.code() == 127 {

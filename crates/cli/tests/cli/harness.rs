@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The longest that any command may take.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// A project.
 pub(crate) struct Project {
@@ -44,10 +44,10 @@ impl Output {
     /// Checks how the command ended and what it printed on stderr, all of it.
     #[track_caller]
     pub(crate) fn says(&self, code: i32, stderr: &str) -> &Self {
-        let expected: String =
-            stderr.trim().lines().map(|line| format!("{}\n", line.trim_start())).collect();
-        let found: String =
-            self.stderr.lines().map(|line| format!("{}\n", line.trim_start())).collect();
+        let lines = |text: &str| -> Vec<String> {
+            text.trim().lines().map(|line| line.trim_start().to_owned()).collect()
+        };
+        let (found, expected) = (lines(&self.stderr), lines(stderr));
         assert_eq!((self.code(), found), (code, expected), "{self:?}");
         self
     }

@@ -21,7 +21,7 @@ fn flip(project: &Project, seq: usize) -> usize {
     let starts: Vec<usize> = std::iter::once(0)
         .chain(bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1))
         .collect();
-    bytes[(starts[seq] + starts[seq + 1]) / 2] ^= 1;
+    bytes[usize::midpoint(starts[seq], starts[seq + 1])] ^= 1;
     project.write(JOURNAL, &bytes);
     starts[seq]
 }

@@ -1,5 +1,12 @@
 //! The real binary, seen from outside: what it prints, how it exits, what it leaves on disk.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "helpers of tests fail by panicking"
+)]
+
 mod disks;
 mod ending;
 mod harness;

@@ -246,10 +246,11 @@ fn hostile_archives_are_refused() {
     }
     check(encrypted, "\"START.sh\" is encrypted");
     let bomb = archive(|writer| {
-        writer.start_file("START.sh", SimpleFileOptions::default()).unwrap();
+        let fast = SimpleFileOptions::default().compression_level(Some(1));
+        writer.start_file("START.sh", fast).unwrap();
         let zeros = vec![0; 1024 * 1024];
-        (0..80).for_each(|_| writer.write_all(&zeros).unwrap());
+        (0..65).for_each(|_| writer.write_all(&zeros).unwrap());
     });
-    assert!(bomb.len() < 200_000);
+    assert!(bomb.len() < 1_000_000);
     check(bomb, "it unpacks to more than 64 MiB");
 }
