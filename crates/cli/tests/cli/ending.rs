@@ -47,7 +47,7 @@ fn one_signal_stops_a_run_so_that_it_can_go_on() {
             ·                stopping
             main             START.sh: stopped
             ·                stopped
-            stopped: somebody stopped it; 1 agent(s) can go on · spent $0.00 of $10.00
+            stopped: somebody stopped it; 1 agent can go on · spent $0.00 of $10.00
             to go on: raymond resume r",
         );
         assert_eq!(project.state("r")["status"], "stopped");
@@ -229,5 +229,30 @@ fn an_interrupted_script_runs_again_unless_that_is_forbidden() {
             "START.sh: failed: the script was cut off, and is not repeated\n",
         ],
     );
+    goes_on(&project, "r");
+}
+
+#[test]
+fn wait_ends_with_the_run_and_with_its_code() {
+    let project = slow();
+    let running = begun(&project, "run wf --run-id r");
+    let waiting = project.start("wait r");
+    running.signal(Signal::INT);
+    waiting.wait().says(130, "r: stopped: somebody stopped it; 1 agent can go on");
+    running.wait().mentions(130, &[]);
+    goes_on(&project, "r");
+    project.raymond("wait").says(0, "r: completed: 1 agent ended with a result");
+    assert_eq!(project.raymond("wait r --json").json()["status"], "completed");
+}
+
+#[test]
+fn wait_says_when_the_owner_died() {
+    let project = slow();
+    let running = begun(&project, "run wf --run-id r");
+    let waiting = project.start("wait r");
+    running.signal(Signal::KILL);
+    running.wait();
+    waiting.wait().says(130, "r: interrupted: its process is gone with 1 turn in flight");
+    project.raymond("stop r").says(0, "r: stopped");
     goes_on(&project, "r");
 }

@@ -46,7 +46,7 @@ fn a_failed_run_goes_on_at_the_visit_that_failed() {
         "r: reused 1 turn ($0.00), continuing 0, repeating 1
         ·                resumed
         main             CHECK.sh: goes on after its failure
-        main             ended: done
+        main             CHECK.sh: ended: done
         ·                completed
         completed: 1 agent ended with a result · spent $0.00 of $10.00",
     );
@@ -165,7 +165,7 @@ BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
         main             SUB.md → BACK.md (result) · $0.60
         ·                95 % of the cap is spent
         ·                over budget
-        over_budget: $1.10 of the $1.00 cap is spent, and 1 paid turn(s) wait; their transitions are kept · spent $1.10 of $1.00; SUB.md took 54 %
+        over_budget: $1.10 of the $1.00 cap is spent; kept for later: 1 paid turn · spent $1.10 of $1.00; SUB.md took 54 %
         to go on: raymond resume r --budget USD",
     );
     project.raymond("resume r").mentions(5, &["to go on: raymond resume r --budget USD"]);
