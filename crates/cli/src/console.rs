@@ -3,7 +3,6 @@
 use std::io::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use raymond_core::ids::AgentId;
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
 use raymond_core::view::{Ledger, Line, Narrator, Weight};
@@ -59,18 +58,9 @@ fn events(record: &Record) -> impl Iterator<Item = &Event> {
     record.steps.iter().flat_map(|step| &step.events)
 }
 
-/// What a record tells. A turn whose failure is its agent's is told once.
+/// What a record tells.
 pub(crate) fn lines(narrator: &mut Narrator, record: &Record) -> Vec<Line> {
-    let fails = |id: &AgentId| {
-        events(record).any(|event| matches!(event, Event::AgentFailed { agent, .. } if agent == id))
-    };
-    let mut lines = Vec::new();
-    for event in events(record) {
-        let line = narrator.line(event);
-        let twice = matches!(event, Event::TurnFailed { turn, .. } if fails(&turn.agent));
-        lines.extend(line.filter(|_| !twice));
-    }
-    lines
+    events(record).filter_map(|event| narrator.line(event)).collect()
 }
 
 fn print_event(record: &Record, event: &Event) {

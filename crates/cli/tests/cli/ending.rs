@@ -231,3 +231,28 @@ fn an_interrupted_script_runs_again_unless_that_is_forbidden() {
     );
     goes_on(&project, "r");
 }
+
+#[test]
+fn wait_ends_with_the_run_and_with_its_code() {
+    let project = slow();
+    let running = begun(&project, "run wf --run-id r");
+    let waiting = project.start("wait r");
+    running.signal(Signal::INT);
+    waiting.wait().says(130, "r: stopped: somebody stopped it; 1 agent can go on");
+    running.wait().mentions(130, &[]);
+    goes_on(&project, "r");
+    project.raymond("wait").says(0, "r: completed: 1 agent ended with a result");
+    assert_eq!(project.raymond("wait r --json").json()["status"], "completed");
+}
+
+#[test]
+fn wait_says_when_the_owner_died() {
+    let project = slow();
+    let running = begun(&project, "run wf --run-id r");
+    let waiting = project.start("wait r");
+    running.signal(Signal::KILL);
+    running.wait();
+    waiting.wait().says(130, "r: interrupted: its process is gone with 1 turn in flight");
+    project.raymond("stop r").says(0, "r: stopped");
+    goes_on(&project, "r");
+}

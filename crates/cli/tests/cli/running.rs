@@ -25,7 +25,7 @@ fn a_run_tells_its_story_on_stderr_and_its_result_on_stdout() {
         main             starts at START.md
         main             START.md → WORK.sh (goto) · $0.02
         main             WORK.sh → DONE.md (goto)
-        main             ended: all good
+        main             DONE.md: ended: all good
         ·                completed
         completed: 1 agent ended with a result · spent $0.02 of $10.00; START.md took 100 %",
     );
@@ -253,7 +253,9 @@ fn an_unpinned_run_goes_on_with_the_last_states_that_were_right() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let project = Project::of(&[]);
-    for command in ["run", "resume", "status", "show", "why", "stop", "cancel", "list", "demo"] {
+    for command in
+        ["run", "resume", "status", "show", "why", "wait", "stop", "cancel", "list", "demo"]
+    {
         let output = project.raymond(&format!("{command} --help"));
         assert_eq!(output.code(), 0);
         assert!(output.stdout.contains(&format!("Example:\n  raymond {command}")), "{output:?}");
