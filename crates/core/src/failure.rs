@@ -58,6 +58,12 @@ pub enum TurnFailure {
     OutputTooLarge {
         /// The limit in bytes.
         limit: u64,
+        /// How it began.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        head: String,
+        /// The last of what was kept.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        tail: String,
     },
     /// The turn could not be started: no such client, no such directory.
     NotStarted {
@@ -158,7 +164,7 @@ impl fmt::Display for TurnFailure {
             Self::LostSession { session } => write!(f, "the client knows no session {session}"),
             Self::Script { status, stderr } if stderr.is_empty() => write!(f, "script: {status}"),
             Self::Script { status, stderr } => write!(f, "script: {status}: {stderr}"),
-            Self::OutputTooLarge { limit } => {
+            Self::OutputTooLarge { limit, .. } => {
                 write!(f, "output too large: more than {} MiB", limit / (1024 * 1024))
             }
             Self::NotStarted { why } => write!(f, "could not start: {why}"),

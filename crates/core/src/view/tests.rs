@@ -154,7 +154,11 @@ fn every_failure_of_an_agent_is_a_sentence() {
         turn(TurnFailure::LostSession { session: "s1".into() }),
         turn(script("")),
         turn(script("out of memory")),
-        turn(TurnFailure::OutputTooLarge { limit: 64 << 20 }),
+        turn(TurnFailure::OutputTooLarge {
+            limit: 64 << 20,
+            head: String::new(),
+            tail: String::new(),
+        }),
         turn(TurnFailure::NotStarted { why: "no such client".into() }),
         Failure::Protocol { fault: Fault::NoTag, stderr: String::new() },
         Failure::Protocol { fault: Fault::NoTag, stderr: "oh".into() },
