@@ -12,9 +12,10 @@ fn random_runs_keep_every_promise() {
             Err(violation) => panic!("simulate seed {seed}: {violation}"),
         }
     }
-    // With so few runs not every cell is met, but most are.
+    // So few runs do not meet every cell, but they meet every row.
     let missing = coverage.missing();
-    assert!(missing.len() < 150, "never met: {}", missing.join(", "));
+    let unseen: Vec<&String> = missing.iter().filter(|cell| cell.ends_with("× seen")).collect();
+    assert!(unseen.is_empty(), "never met: {unseen:?}");
 }
 
 #[test]

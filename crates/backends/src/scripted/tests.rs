@@ -158,7 +158,7 @@ async fn a_quota_may_be_lifted_after_a_while() {
     let after = until(Reset::After(Span::minutes(60)));
     match found {
         Answer::Failed { failure: TurnFailure::Quota { until, .. }, .. } => {
-            assert!((before..=after).contains(&until))
+            assert!((before..=after).contains(&until));
         }
         other => panic!("{other:?}"),
     }

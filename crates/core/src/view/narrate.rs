@@ -158,10 +158,10 @@ impl Narrator {
 
     fn ended(&mut self, agent: &AgentId, result: &Value) -> Line {
         let cost = self.bill(agent);
-        let line = self.of(agent, Weight::Plain, format!("ended: {}{cost}", preview(result)));
         self.places.remove(agent);
         self.moves.remove(agent);
-        line
+        let text = format!("ended: {}{cost}", preview(result));
+        Line { agent: Some(agent.clone()), weight: Weight::Plain, text }
     }
 
     /// A line about an agent, which says where it is.

@@ -247,12 +247,12 @@ fn a_whole_story_reads_well() {
       main       PLAN.md → DONE.md (goto) instead of PLAN.md, which has had its visits · $0.20
     ! -          80 % of the cap is spent
     . main       DONE.md: turn 1
-      main       DONE.md: ended: all good · $0.10
+      main       ended: all good · $0.10
       -          failed
       -          resumed
       main_test1 TEST.sh: goes on after its failure
     . main_test1 TEST.sh: turn 2
-      main_test1 TEST.sh: ended: (empty)
+      main_test1 ended: (empty)
       -          completed
     ");
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use raymond_core::run::{Event, Record};
 use raymond_engine::driver::Head;
 use raymond_engine::fold;
+use raymond_store::disk::{Disk as _, Metadata};
 use raymond_store::journal;
 
 use super::{Host, Violation};
@@ -14,6 +15,13 @@ impl Host {
     pub(super) fn check_recovered(&self, opened: &journal::Opened) -> Result<Head, Violation> {
         let unreadable = |error: fold::FoldError| Violation(error.to_string());
         fold::header(&opened.header).map_err(unreadable)?;
+        let end = opened.journal.end().offset;
+        match self.disk.metadata(&self.paths.journal) {
+            Ok(Metadata::File(size)) if size == end => {}
+            other => {
+                return Err(Violation(format!("the journal ends at {end}, its file: {other:?}")));
+            }
+        }
         let reality = &mut *self.reality.borrow_mut();
         let (known, found) = (reality.acknowledged.len(), opened.lines.len());
         if found < known {
