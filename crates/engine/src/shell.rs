@@ -19,7 +19,7 @@ use raymond_backends::process::Grace;
 use raymond_core::diagnostic::Severity;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Input, Phase, Record, Refusal, Run};
+use raymond_core::run::{Ending, Input, Phase, Record, Refusal, Run};
 use raymond_core::view::{self, Ledger, Status};
 use raymond_store::blobs;
 use raymond_store::journal::Presence;
@@ -284,7 +284,11 @@ impl<'w> Shell<'w> {
     /// An unpinned run uses its states as they are, unless they cannot be used.
     fn adopt_edits(&mut self) -> Result<(), ShellError> {
         let run = self.driver.run();
-        if run.settings.definition == Pinning::Pinned || run.phase != Phase::Open {
+        let is_over = matches!(
+            run.phase,
+            Phase::Unborn | Phase::Ended(Ending::Completed | Ending::Cancelled)
+        );
+        if run.settings.definition == Pinning::Pinned || is_over {
             return Ok(());
         }
         let mistake = match prepare(run.workflow.as_ref()) {
