@@ -103,7 +103,7 @@ fn show_tells_the_story_again() {
     let project = two_runs();
     project.raymond("show one-good").prints(
         "main             starts at START.sh
-main             START.sh: ended: fine
+main             ended: fine
 ·                completed
 ",
     );

@@ -47,7 +47,7 @@ fn a_failed_run_goes_on_at_the_visit_that_failed() {
         "r: reused 1 turn ($0.00), continuing 0, repeating 1
         ·                resumed
         main             CHECK.sh: goes on after its failure
-        main             CHECK.sh: ended: done
+        main             ended: done
         ·                completed
         completed: 1 agent ended with a result · spent $0.00 of $10.00",
     );

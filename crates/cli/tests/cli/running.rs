@@ -25,7 +25,7 @@ fn a_run_tells_its_story_on_stderr_and_its_result_on_stdout() {
         main             starts at START.md
         main             START.md → WORK.sh (goto) · $0.02
         main             WORK.sh → DONE.md (goto)
-        main             DONE.md: ended: all good
+        main             ended: all good
         ·                completed
         completed: 1 agent ended with a result · spent $0.02 of $10.00; START.md took 100 %",
     );
