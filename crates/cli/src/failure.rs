@@ -52,10 +52,11 @@ impl Failure {
         Self { code, ..self }
     }
 
-    /// Names the run in a hint that speaks of `RUN`.
+    /// Names the run in a hint that says `resume RUN`.
     #[must_use]
     pub(crate) fn about(self, run: &RunId) -> Self {
-        Self { hint: self.hint.map(|hint| hint.replace("RUN", run.as_str())), ..self }
+        let named = format!("resume {run} ");
+        Self { hint: self.hint.map(|hint| hint.replace("resume RUN ", &named)), ..self }
     }
 
     pub(crate) fn invalid(what: &str, diagnostics: Vec<Diagnostic>) -> Self {

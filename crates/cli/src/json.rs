@@ -24,21 +24,24 @@ pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
         "status": place.status.as_str(),
         "why": place.why,
         "way_out": place.way_out,
+        "left_running": place.left_running,
         "spent_usd": run.spent.dollars(),
         "budget_usd": run.settings.budget.map(raymond_core::budget::Micros::dollars),
         "started_at": time(ledger.started_at),
         "updated_at": time(ledger.updated_at),
         "visits": run.visits,
         "turns": ledger.settled.turns,
+        "unpriced_turns": run.unpriced,
         "agents": agents.into_iter().map(agent).collect::<Vec<_>>(),
         "ended": ledger.results.len(),
     })
 }
 
 fn agent(agent: &Agent) -> serde_json::Value {
-    let failure = match &agent.standing {
-        Standing::Failed { failure, .. } => Some(failure.to_string()),
-        Standing::Live | Standing::Held(_) => None,
+    let (standing, failure) = match &agent.standing {
+        Standing::Live => ("live", None),
+        Standing::Held(_) => ("waiting: agents", None),
+        Standing::Failed { failure, .. } => ("failed", Some(failure.to_string())),
     };
     json!({
         "id": agent.id,
@@ -46,6 +49,7 @@ fn agent(agent: &Agent) -> serde_json::Value {
         "visit": agent.visits.get(&agent.visit.state),
         "depth": agent.stack.len(),
         "cwd": agent.cwd,
+        "standing": standing,
         "failure": failure,
     })
 }

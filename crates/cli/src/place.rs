@@ -2,7 +2,7 @@
 
 use raymond_core::run::Run;
 use raymond_core::view::{self, Status};
-use raymond_engine::look::Look;
+use raymond_engine::look::{Look, strays};
 use raymond_store::journal::Tail;
 
 /// Where a run is.
@@ -13,13 +13,15 @@ pub(crate) struct Place {
     pub(crate) why: String,
     /// The command that leads out of it.
     pub(crate) way_out: String,
+    /// The command lines of processes that outlived their owner, where they were looked for.
+    pub(crate) left_running: Vec<String>,
 }
 
 impl Place {
     /// Where a run is that is known to the last record.
     pub(crate) fn of(run: &Run, status: Status) -> Self {
         let way_out = view::way_out(status).line(&run.id, &run.workflow);
-        Self { status, why: view::why(run, status), way_out }
+        Self { status, why: view::why(run, status), way_out, left_running: Vec::new() }
     }
 
     /// Where a run is that was looked at: its journal may be damaged.
@@ -30,8 +32,19 @@ impl Place {
             Tail::Damaged(damaged) => Self {
                 status: seen.status,
                 why: format!("its journal is damaged: {damaged}"),
-                way_out: format!("raymond resume {} --truncate-to {}", run.id, damaged.seq - 1),
+                way_out: match damaged.seq {
+                    // Record 1 starts a run, and says of which workflow.
+                    0 | 1 => "raymond run WORKFLOW".to_owned(),
+                    seq => format!("raymond resume {} --truncate-to {}", run.id, seq - 1),
+                },
+                left_running: Vec::new(),
             },
         }
+    }
+
+    /// The same, with the processes that were left running: that takes a look at all of this machine.
+    pub(crate) fn with_processes(self, seen: &Look) -> Self {
+        let left_running = strays(seen).into_iter().map(|stray| stray.command).collect();
+        Self { left_running, ..self }
     }
 }

@@ -1,8 +1,9 @@
 //! Which run a person means.
 
 use raymond_core::ids::RunId;
-use raymond_engine::look::{self, Look};
+use raymond_engine::look::{self, Look, LookError};
 use raymond_engine::project::Project;
+use raymond_store::journal::{self, Tail};
 
 use crate::failure::Failure;
 
@@ -26,14 +27,87 @@ pub(crate) fn named_or_last(project: &Project, wanted: Option<&str>) -> Result<R
     find(project, wanted.unwrap_or("@last"))
 }
 
-/// Looks at a run.
+/// Looks at a run that was started.
 pub(crate) fn look(project: &Project, run: &RunId) -> Result<Look, Failure> {
-    look::look(project, run).map_err(|error| Failure::from(error).about(run))
+    match examine(project, run) {
+        Examined::Readable(look) | Examined::Damaged(look) => Ok(*look),
+        Examined::NeverStarted => Err(never_started(run)),
+        Examined::Unreadable(error) => Err(Failure::from(error).about(run)),
+    }
+}
+
+/// Refuses a run that was never started; whatever else is wrong with it is not looked at.
+pub(crate) fn check_started(project: &Project, run: &RunId) -> Result<(), Failure> {
+    if is_started(project, run) { Ok(()) } else { Err(never_started(run)) }
+}
+
+/// Whether anything was ever recorded of a run, or is about to be.
+pub(crate) fn is_started(project: &Project, run: &RunId) -> bool {
+    !matches!(examine(project, run), Examined::NeverStarted)
+}
+
+/// A run whose creation went no further than its name.
+pub(crate) fn never_started(run: &RunId) -> Failure {
+    Failure::usage(format!("{run} was never started: nothing is recorded"))
+        .hint(format!("raymond run WORKFLOW --run-id {run}"))
+}
+
+/// What there is of a run.
+enum Examined {
+    Readable(Box<Look>),
+    /// Not even its first record is good.
+    Damaged(Box<Look>),
+    NeverStarted,
+    Unreadable(LookError),
+}
+
+fn examine(project: &Project, run: &RunId) -> Examined {
+    match look::look(project, run) {
+        Ok(look) if look.head.seq > 0 => Examined::Readable(Box::new(look)),
+        Ok(look) => match (&look.tail, &look.owner) {
+            (Tail::Damaged(_), _) => Examined::Damaged(Box::new(look)),
+            // Its owner is about to record the start.
+            (Tail::Clean | Tail::Torn(_), Some(_)) => Examined::Readable(Box::new(look)),
+            (Tail::Clean | Tail::Torn(_), None) => Examined::NeverStarted,
+        },
+        Err(LookError::Journal(journal::Error::Missing(_) | journal::Error::Unborn(_)))
+            if matches!(look::owner(project, run), Ok(None)) =>
+        {
+            Examined::NeverStarted
+        }
+        Err(error) => Examined::Unreadable(error),
+    }
+}
+
+/// All runs of a project.
+#[derive(Default)]
+pub(crate) struct Survey {
+    /// Those that can be read, the last one first.
+    pub(crate) looks: Vec<Look>,
+    /// Those that were never started, by name.
+    pub(crate) never_started: Vec<RunId>,
+    /// Those of which nothing can be read, by name.
+    pub(crate) unreadable: Vec<RunId>,
+}
+
+/// Looks at every run.
+pub(crate) fn survey(project: &Project) -> Result<Survey, Failure> {
+    let mut survey = Survey::default();
+    for run in project.runs()? {
+        match examine(project, &run) {
+            Examined::Readable(look) => survey.looks.push(*look),
+            Examined::NeverStarted => survey.never_started.push(run),
+            Examined::Damaged(_) | Examined::Unreadable(_) => survey.unreadable.push(run),
+        }
+    }
+    survey.looks.sort_by_key(|look| std::cmp::Reverse(look.head.ledger.started_at));
+    Ok(survey)
 }
 
 /// The only run that is not finished and that nobody drives.
 pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
-    let unfinished: Vec<RunId> = all(project)?
+    let unfinished: Vec<RunId> = survey(project)?
+        .looks
         .into_iter()
         .filter(|look| look.status.is_unfinished() && look.owner.is_none())
         .map(|look| look.header.run)
@@ -49,17 +123,15 @@ pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
     }
 }
 
-/// Every run that can be read, the last one first.
-pub(crate) fn all(project: &Project) -> Result<Vec<Look>, Failure> {
-    let looks = project.runs()?.into_iter().filter_map(|run| look::look(project, &run).ok());
-    let mut looks: Vec<Look> = looks.collect();
-    looks.sort_by_key(|look| std::cmp::Reverse(look.head.ledger.started_at));
-    Ok(looks)
-}
-
 fn last(project: &Project) -> Result<RunId, Failure> {
-    match all(project)?.first() {
-        Some(look) => Ok(look.header.run.clone()),
-        None => Err(Failure::usage("this project has no runs yet").hint("raymond run WORKFLOW")),
+    let Survey { looks, unreadable, .. } = survey(project)?;
+    match (looks.first(), unreadable.is_empty()) {
+        (Some(look), _) => Ok(look.header.run.clone()),
+        (None, true) => {
+            Err(Failure::usage("this project has no runs yet").hint("raymond run WORKFLOW"))
+        }
+        (None, false) => {
+            Err(Failure::usage("no run of this project can be read").hint("see `raymond list`"))
+        }
     }
 }

@@ -2,34 +2,48 @@
 
 use std::fmt::Write as _;
 
-use raymond_core::ids::RunId;
+use raymond_core::view::Status;
+use raymond_engine::look::Look;
 use raymond_engine::statefile::time;
 
 use crate::args::List;
 use crate::failure::Failure;
 use crate::place::Place;
+use crate::runs::Survey;
 use crate::{json, runs};
 
 use super::{print_json, print_out};
 
 pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
-    let project = runs::project()?;
-    let looks = runs::all(&project)?;
+    let Survey { looks, never_started, unreadable } = runs::survey(&runs::project()?)?;
     if flags.json {
-        let runs = looks.iter().map(|look| json::run(&look.head, &Place::seen(look)));
+        let runs = looks.iter().map(|look| json::run(&look.head, &place(look)));
         print_json(&serde_json::Value::Array(runs.collect()))?;
-        return Ok(0);
+    } else {
+        print_out(&looks.iter().fold(String::new(), line))?;
     }
-    let mut text = String::new();
-    for look in &looks {
-        let run = &look.head.run;
-        let started = &time(look.head.ledger.started_at)[..16];
-        writeln!(text, "{:<40} {:<12} {started}  {}", run.id, look.status, run.spent).ok();
-    }
-    print_out(&text)?;
-    let readable = |run: &RunId| looks.iter().any(|look| look.header.run == *run);
-    for run in project.runs()?.iter().filter(|run| !readable(run)) {
+    for run in &unreadable {
         anstream::eprintln!("{run}: cannot be read; see `raymond status {run}`");
     }
+    for run in &never_started {
+        anstream::eprintln!("{run}: never started");
+    }
     Ok(0)
+}
+
+/// Processes are looked for only where some must be expected.
+fn place(look: &Look) -> Place {
+    let place = Place::seen(look);
+    if look.status == Status::Interrupted { place.with_processes(look) } else { place }
+}
+
+fn line(mut text: String, look: &Look) -> String {
+    let run = &look.head.run;
+    let started = &time(look.head.ledger.started_at)[..16];
+    write!(text, "{:<40} {:<12} {started}  {}", run.id, look.status, run.spent).ok();
+    if let left @ 1.. = place(look).left_running.len() {
+        write!(text, "  {left} left running").ok();
+    }
+    text.push('\n');
+    text
 }

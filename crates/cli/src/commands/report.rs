@@ -55,7 +55,7 @@ pub(super) const fn exit_code(status: Status, signal: Option<Signal>) -> u8 {
 }
 
 fn summary(head: &Head, place: &Place) {
-    let Place { status, why, way_out } = place;
+    let Place { status, why, way_out, .. } = place;
     anstream::eprintln!("{status}: {why} · {}", money(head));
     name_failed(&head.run);
     match status {
@@ -81,12 +81,17 @@ fn money(head: &Head) -> String {
         let percent = amount.0 * 100 / run.spent.0.max(1);
         parts.push(format!("{state} took {percent} %"));
     }
-    match run.unpriced {
-        0 => {}
-        1 => parts.push("1 turn is unpriced".to_owned()),
-        several => parts.push(format!("{several} turns are unpriced")),
-    }
+    parts.extend(unpriced(run));
     parts.join("; ")
+}
+
+/// `2 turns are unpriced`, when any are.
+pub(super) fn unpriced(run: &Run) -> Option<String> {
+    match run.unpriced {
+        0 => None,
+        1 => Some("1 turn is unpriced".to_owned()),
+        several => Some(format!("{several} turns are unpriced")),
+    }
 }
 
 /// The sentence above names the first one.

@@ -10,6 +10,7 @@ use raymond_engine::look::Look;
 use raymond_engine::owned::{Found, Opening, Owned};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
+use raymond_store::journal::{self, Tail};
 use raymond_store::lock::{self, Takeover};
 
 use crate::args::{Governing, Resume, Talk};
@@ -66,6 +67,10 @@ pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
         return Err(Failure::usage("--input and --var belong to the start of a run")
             .hint("start a new one with `raymond run`"));
     }
+    if flags.truncate_to == Some(0) {
+        return Err(Failure::usage("--truncate-to 0 leaves nothing: record 1 starts the run")
+            .hint("start anew with `raymond run`"));
+    }
     let project = runs::project()?;
     let run = match &flags.run {
         Some(wanted) => runs::find(&project, wanted)?,
@@ -75,7 +80,10 @@ pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
 }
 
 pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<u8, Failure> {
-    if wish.how.truncate_to.is_none() {
+    if wish.how.truncate_to.is_some() {
+        // What cannot be read may be what is to be cut away.
+        runs::check_started(project, run)?;
+    } else {
         let seen = runs::look(project, run)?;
         if let Some(code) = is_over(project, &seen, wish)? {
             return Ok(code);
@@ -88,10 +96,10 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let owned = opened.map_err(|error| Failure::from(error).about(run))?;
     tell(&owned.found);
     if owned.head.seq == 0 {
-        return Err(never_started(run));
+        return Err(runs::never_started(run));
     }
     let settings = settings::govern(owned.head.run.settings.clone(), wish.governing)?;
-    let Weighed { adopt, line } = weigh(&owned.head.run, &owned.definition, wish.edits)?;
+    let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
     let backends = settings::backends(&settings, definition)?;
@@ -139,13 +147,13 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
     if let Some(owner) = seen.owner {
         return Err(lock::Error::Held { path: paths.lock, owner: Some(Box::new(owner)) }.into());
     }
-    if seen.head.seq == 0 {
-        return Err(never_started(&run.id));
+    if let Tail::Damaged(damaged) = seen.tail {
+        return Err(journal::Error::Damaged { path: paths.journal, damaged }.into());
     }
     let settings = settings::govern(run.settings.clone(), wish.governing)?;
     let pinned =
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
-    let weighed = weigh(run, &pinned, wish.edits)?;
+    let weighed = weigh(&seen.head, &pinned, wish.edits)?;
     let plan = Plan::of(&seen.head, &settings);
     if wish.talk.json {
         let mut object = plan.json();
@@ -157,11 +165,6 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
         print_out(&format!("{line}{}: {plan}\n", run.id))?;
     }
     Ok(0)
-}
-
-fn never_started(run: &RunId) -> Failure {
-    Failure::environment(format!("{run} was never started: nothing is recorded"))
-        .hint(format!("start it with `raymond run WORKFLOW --run-id {run}`"))
 }
 
 /// What opening the run found.

@@ -8,11 +8,9 @@ use raymond_core::run::{Input, Settings};
 use raymond_core::workflow::Kind;
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError, Prepared, prepare};
-use raymond_engine::look::{LookError, look};
 use raymond_engine::owned::Owned;
 use raymond_engine::project::Project;
 use raymond_engine::shell::{self, Backends, Driven};
-use raymond_store::journal;
 
 use crate::args::{Run, Talk};
 use crate::console::Console;
@@ -57,17 +55,9 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
     drive(owned, backends, (vec![start], Console::new(flags.talk)), flags.talk)
 }
 
-/// Whether anything was ever recorded of a run.
+/// Whether anything was ever recorded of a run. Whatever is wrong with it, a resume says so.
 fn has_begun(project: &Project, run: &RunId) -> Result<bool, Failure> {
-    if !project.runs()?.contains(run) {
-        return Ok(false);
-    }
-    Ok(match look(project, run) {
-        Ok(seen) => seen.head.seq > 0,
-        Err(LookError::Journal(journal::Error::Missing(_) | journal::Error::Unborn(_))) => false,
-        // Whatever is wrong with it, a resume says so.
-        Err(_) => true,
-    })
+    Ok(project.runs()?.contains(run) && runs::is_started(project, run))
 }
 
 /// Drives an owned run to its end and says how it went.

@@ -1,14 +1,15 @@
 //! `raymond status`: where a run is, and what leads out of it.
 
 use raymond_core::machine::{Agent, Standing};
-use raymond_engine::look::{Look as Seen, strays};
+use raymond_core::view::counted;
+use raymond_engine::look::Look as Seen;
 
 use crate::args::Look;
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::{json, runs};
 
-use super::{print_json, print_out};
+use super::{print_json, print_out, report};
 
 /// More agents are only counted.
 const MOST_AGENTS: usize = 30;
@@ -17,7 +18,7 @@ pub(crate) fn status(flags: &Look) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
-    let place = Place::seen(&seen);
+    let place = Place::seen(&seen).with_processes(&seen);
     if flags.json {
         print_json(&json::run(&seen.head, &place))?;
     } else {
@@ -36,13 +37,12 @@ fn text(seen: &Seen, place: &Place) -> String {
     let cap = run.settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
     let turns = counted(seen.head.ledger.settled.turns, "turn");
     let visits = counted(run.visits, "visit");
-    lines.push(format!("  spent {} {cap} · {turns} · {visits}", run.spent));
+    let unpriced = report::unpriced(run).map(|words| format!(" · {words}")).unwrap_or_default();
+    lines.push(format!("  spent {} {cap} · {turns} · {visits}{unpriced}", run.spent));
     if let Some(owner) = &seen.owner {
         lines.push(format!("  driven by process {} on {}", owner.process.pid, owner.process.host));
     }
-    for stray in strays(seen) {
-        lines.push(format!("  left running: {}", stray.command));
-    }
+    lines.extend(place.left_running.iter().map(|command| format!("  left running: {command}")));
     let mut agents: Vec<&Agent> = run.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
     for agent in agents.iter().take(MOST_AGENTS) {
@@ -55,15 +55,10 @@ fn text(seen: &Seen, place: &Place) -> String {
     lines.join("\n")
 }
 
-fn counted(number: u64, what: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{s}")
-}
-
 fn line(agent: &Agent) -> String {
     let standing = match &agent.standing {
         Standing::Live => String::new(),
-        Standing::Held(_) => "  waits until workers end".to_owned(),
+        Standing::Held(_) => "  waiting: agents".to_owned(),
         Standing::Failed { failure, .. } => format!("  failed: {failure}"),
     };
     let visit = agent.visits.get(&agent.visit.state).copied().unwrap_or(1);

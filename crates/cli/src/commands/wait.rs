@@ -13,6 +13,7 @@ use super::print_json;
 pub(crate) fn wait(flags: &Look) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
+    runs::check_started(&project, &run)?;
     let waited = crate::runtime()?.block_on(request::wait(&project, &run));
     waited.map_err(|error| Failure::from(error).about(&run))?;
     let seen = runs::look(&project, &run)?;

@@ -12,12 +12,16 @@ use super::{print_json, print_out};
 pub(crate) fn why(flags: &Look) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
-    let Place { status, why, way_out } = Place::seen(&runs::look(&project, &run)?);
+    let seen = runs::look(&project, &run)?;
+    let Place { status, why, way_out, left_running } = Place::seen(&seen).with_processes(&seen);
     if flags.json {
-        let status = status.as_str();
-        print_json(&json!({ "run_id": run, "status": status, "why": why, "way_out": way_out }))?;
+        print_json(&json!({
+            "run_id": run, "status": status.as_str(), "why": why, "way_out": way_out,
+            "left_running": left_running,
+        }))?;
     } else {
-        print_out(&format!("{status}: {why}\n→ {way_out}\n"))?;
+        let left = left_running.iter().map(|command| format!("left running: {command}\n"));
+        print_out(&format!("{status}: {why}\n{}→ {way_out}\n", left.collect::<String>()))?;
     }
     Ok(0)
 }

@@ -18,6 +18,10 @@ use raymond_store::{blobs, disk, inbox, journal, lock};
 use super::{ENVIRONMENT, Failure, LOCKED, USAGE};
 use crate::workflows;
 
+/// Record 1 starts a run: without it there is none.
+const NOTHING_LEFT: &str =
+    "nothing good is left of it; start anew with `raymond run`, under another id";
+
 impl From<disk::Error> for Failure {
     fn from(error: disk::Error) -> Self {
         let hint = match error.trouble() {
@@ -58,18 +62,27 @@ impl From<journal::Error> for Failure {
     fn from(error: journal::Error) -> Self {
         match error {
             journal::Error::Disk(error) => error.into(),
-            journal::Error::Damaged { ref damaged, .. } => {
+            journal::Error::Damaged { ref path, ref damaged } => {
                 let failure = Self::of(ENVIRONMENT, &error);
                 match damaged.seq.checked_sub(1) {
                     None => failure.hint("its first line names the run: restore it from a copy"),
+                    Some(0) => failure.hint(NOTHING_LEFT),
                     Some(good) => failure.hint(format!(
-                        "`raymond resume RUN --truncate-to {good}` goes on after the good records, \
-                         and moves the rest aside"
+                        "`raymond resume {} --truncate-to {good}` goes on after the good records, \
+                         and moves the rest aside",
+                        run_at(path)
                     )),
                 }
             }
-            journal::Error::NoSuchRecord { last, .. } => Self::of(USAGE, &error)
-                .hint(format!("`raymond resume RUN --truncate-to {last}` keeps all that is good")),
+            journal::Error::NoSuchRecord { last: 0, .. } => {
+                Self::of(USAGE, &error).hint(NOTHING_LEFT)
+            }
+            journal::Error::NoSuchRecord { ref path, last, .. } => {
+                Self::of(USAGE, &error).hint(format!(
+                    "`raymond resume {} --truncate-to {last}` keeps all that is good",
+                    run_at(path)
+                ))
+            }
             journal::Error::Missing(_) | journal::Error::Unborn(_) => {
                 Self::of(ENVIRONMENT, &error).hint("nothing of it was recorded; start it anew")
             }
@@ -86,10 +99,9 @@ impl From<FoldError> for Failure {
             FoldError::Foreign(_) | FoldError::Stranger { .. } => {
                 failure.hint("something else was put in its place: restore it from a copy")
             }
-            FoldError::Unreadable { seq, .. } => failure.hint(format!(
-                "`raymond resume RUN --truncate-to {}` goes on before it",
-                seq.saturating_sub(1)
-            )),
+            FoldError::Unreadable { seq: 0 | 1, .. } => failure.hint(NOTHING_LEFT),
+            FoldError::Unreadable { seq, .. } => failure
+                .hint(format!("`raymond resume RUN --truncate-to {}` goes on before it", seq - 1)),
         }
     }
 }

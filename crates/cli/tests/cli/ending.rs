@@ -122,9 +122,24 @@ fn a_run_without_an_owner_is_stopped_and_its_processes_are_ended() {
         let running = begun(&project, "run wf --run-id r");
         running.signal(Signal::KILL);
         assert_eq!(running.wait().status.code(), None);
-        assert!(!project.processes("r").is_empty(), "a script outlives a killed owner");
+        until("its script sleeps", || project.processes("r").len() == 2);
         let seen = project.raymond("status r");
         assert!(seen.stdout.contains("left running: bash /project/wf/START.sh\n"), "{seen:?}");
+        project.raymond("why r").prints(
+            "interrupted: its process is gone with 1 turn in flight
+left running: bash /project/wf/START.sh
+left running: sleep 300
+→ raymond resume r
+",
+        );
+        let seen = project.raymond("list");
+        assert!(seen.stdout.ends_with("$0.00  2 left running\n"), "{seen:?}");
+        let left = json!(["bash /project/wf/START.sh", "sleep 300"]);
+        for words in ["status r --json", "why r --json", "list --json"] {
+            let printed = project.raymond(words).json();
+            let object = if words.starts_with("list") { &printed[0] } else { &printed };
+            assert_eq!(object["left_running"], left, "{words}");
+        }
         project.raymond(&format!("{verb} r")).says(0, &format!("r: {status}"));
         assert_eq!(project.processes("r"), [0; 0]);
         assert_eq!(project.raymond("status r --json").json()["status"], status);
@@ -230,6 +245,34 @@ fn an_interrupted_script_runs_again_unless_that_is_forbidden() {
         ],
     );
     goes_on(&project, "r");
+}
+
+#[test]
+fn a_script_that_was_queued_again_is_repeated_whatever_is_said_of_interrupted_ones() {
+    let script = "echo x >> log; sleep 300";
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork next=\"SLOW\">SLOW</fork>'"),
+        ("wf/SLOW.sh", script),
+    ]);
+    let killed_after = |words: &str, scripts: usize| {
+        let before = project.read("log").lines().count();
+        let running = project.start(words);
+        until("the scripts run", || project.read("log").lines().count() == before + scripts);
+        running.signal(Signal::KILL);
+        running.wait();
+    };
+    let plan = |flags: &str, repeating: usize| {
+        project
+            .raymond(&format!("resume r --plan {flags}"))
+            .prints(&format!("r: reused 1 turn ($0.00), continuing 0, repeating {repeating}\n"));
+    };
+    killed_after("run wf --run-id r", 2);
+    plan("", 2);
+    plan("--interrupted-scripts fail", 0);
+    killed_after("resume r --max-parallel 1", 1);
+    plan("", 2);
+    plan("--interrupted-scripts fail", 1);
+    project.raymond("stop r").says(0, "r: stopped");
 }
 
 #[test]

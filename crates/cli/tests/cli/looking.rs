@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::Project;
+use crate::harness::{Project, until};
 
 fn two_runs() -> Project {
     let project = Project::of(&[
@@ -72,7 +72,13 @@ fn status_shows_agents_and_the_way_out() {
 ",
     );
     let object = project.raymond("status one-bad --json").json();
-    assert_eq!(object["agents"][0]["failure"], "script: exit status 1: why");
+    assert_eq!(
+        object["agents"],
+        json!([{
+            "id": "main", "state": "START.sh", "visit": 1, "depth": 0, "cwd": "/project",
+            "standing": "failed", "failure": "script: exit status 1: why",
+        }])
+    );
     assert_eq!((&object["run_id"], &object["status"]), (&json!("one-bad"), &json!("failed")));
     assert_eq!((&object["spent_usd"], &object["budget_usd"]), (&json!(0.0), &json!(10.0)));
 }
@@ -87,7 +93,7 @@ fn why_is_one_sentence_and_the_command_that_changes_it() {
         project.raymond("why one-bad --json").json(),
         json!({
             "run_id": "one-bad", "status": "failed", "way_out": "raymond resume one-bad",
-            "why": "main failed at START.sh: script: exit status 1: why",
+            "why": "main failed at START.sh: script: exit status 1: why", "left_running": [],
         })
     );
 }
@@ -118,8 +124,9 @@ fn list_shows_the_last_run_first_and_names_those_it_cannot_read() {
         output.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!((lines[0][0], lines[0][1]), ("one-bad", "failed"));
     assert_eq!((lines[1][0], lines[1][1]), ("one-good", "completed"));
-    let ids: Vec<String> = project
-        .raymond("list --json")
+    let output = project.raymond("list --json");
+    output.says(0, "broken: cannot be read; see `raymond status broken`");
+    let ids: Vec<String> = output
         .json()
         .as_array()
         .unwrap()
@@ -127,6 +134,74 @@ fn list_shows_the_last_run_first_and_names_those_it_cannot_read() {
         .map(|run| run["run_id"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(ids, ["one-bad", "one-good"]);
+}
+
+#[test]
+fn a_run_that_was_never_started_is_named_and_is_no_run_to_go_on_with() {
+    let project = two_runs();
+    project.raymond("run bad --run-id header").mentions(1, &[]);
+    let journal = project.read(".raymond/runs/header/journal.jsonl");
+    let header = journal.split_inclusive('\n').next().unwrap();
+    project.write(".raymond/runs/header/journal.jsonl", header);
+    project.write(".raymond/runs/empty/journal.jsonl", "");
+    std::fs::create_dir(project.path(".raymond/runs/nothing")).unwrap();
+    let names = ["empty", "header", "nothing"];
+    let named = names.map(|name| format!("{name}: never started\n")).concat();
+    for words in ["list", "list --json"] {
+        let output = project.raymond(words);
+        output.says(0, &named);
+        assert!(!names.iter().any(|name| output.stdout.contains(name)), "{output:?}");
+    }
+    for name in names {
+        let refusal = format!(
+            "raymond: {name} was never started: nothing is recorded
+            hint: raymond run WORKFLOW --run-id {name}"
+        );
+        for verb in ["status", "why", "show", "wait", "stop", "cancel", "resume", "resume --plan"] {
+            project.raymond(&format!("{verb} {name}")).says(2, &refusal);
+        }
+        project.raymond(&format!("resume {name} --truncate-to 1")).says(2, &refusal);
+    }
+    let last = project.raymond("status @last");
+    assert!(last.stdout.starts_with("one-bad  failed\n"), "{last:?}");
+    project
+        .raymond("resume --plan")
+        .prints("one-bad: reused 0 turns ($0.00), continuing 0, repeating 1\n");
+    for name in names {
+        project.raymond(&format!("run good --run-id {name}")).prints("fine\n");
+    }
+}
+
+#[test]
+fn a_held_agent_waits_for_agents_and_unpriced_turns_are_counted() {
+    let project = Project::of(&[
+        ("wf/START.md", "one"),
+        ("wf/MORE.md", "two"),
+        ("wf/WORKER.sh", "until test -e quick; do sleep 0.01; done; echo '<result>w</result>'"),
+        ("wf/END.sh", "echo '<result>done</result>'"),
+        (
+            "r.yaml",
+            "START: { text: '<fork next=\"MORE\">WORKER</fork>', cost: unknown }
+MORE: { text: '<fork next=\"END\">WORKER</fork>', cost: 0 }
+",
+        ),
+    ]);
+    let running = project.start("run wf --replies r.yaml --max-agents 1 --run-id r");
+    until("main waits", || !project.events("r", "agent_held").is_empty());
+    let seen = project.raymond("status r");
+    assert!(seen.stdout.contains("  main             MORE.md #1  waiting: agents\n"), "{seen:?}");
+    assert!(seen.stdout.contains("3 visits · 1 turn is unpriced\n"), "{seen:?}");
+    let object = project.raymond("status r --json").json();
+    let standings: Vec<_> = object["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|agent| (agent["id"].as_str().unwrap(), agent["standing"].as_str().unwrap()))
+        .collect();
+    assert_eq!(standings, [("main", "waiting: agents"), ("main_worker1", "live")]);
+    assert_eq!(object["unpriced_turns"], 1);
+    project.write("quick", "");
+    running.wait().prints("done\n").mentions(0, &["; 1 turn is unpriced"]);
 }
 
 #[test]
@@ -141,6 +216,12 @@ fn a_mistyped_command_is_told_the_nearest_command_and_workflow() {
     check("goood", "hint: did you mean `raymond run good`?");
     check("rui", "hint: did you mean `raymond run` or `raymond run ruin`?");
     check("xyzzyplugh", "hint: see `raymond --help`");
+    check("help resme", "hint: did you mean `raymond resume`?");
+    let missing = "raymond: there is no command and no workflow \"resme\"";
+    for words in ["resme r --json", "resme --help", "resme --budgt 3"] {
+        let hint = "hint: did you mean `raymond resume`?";
+        project.raymond(words).says(2, &format!("{missing}\n{hint}"));
+    }
     let missing = "raymond: there is no ./goood\nhint: did you mean ./good?";
     project.raymond("./goood").says(2, missing);
     project.raymond("run ./goood").says(2, missing);

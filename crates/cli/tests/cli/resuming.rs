@@ -1,8 +1,9 @@
 //! `resume`: what goes on, with which states, with how much money.
 
+use rustix::process::Signal;
 use serde_json::json;
 
-use crate::harness::Project;
+use crate::harness::{Project, until};
 
 #[test]
 fn a_completed_run_prints_its_result_again_and_does_nothing() {
@@ -100,6 +101,65 @@ fn a_failed_run_whose_states_changed_does_not_guess() {
         .prints("edited\n")
         .mentions(0, &[&format!("raymond: adopts the states as they are now: {changed}\n")]);
     project.raymond("resume r --with-current --pinned").mentions(2, &["cannot be used with"]);
+}
+
+#[test]
+fn a_failed_run_whose_workflow_cannot_be_used_any_more_does_not_guess() {
+    let project = failed();
+    let hint = "hint: mend it and `raymond resume r --with-current`, or go on with the states of \
+                the start: `raymond resume r --pinned`";
+    let before = project.read(".raymond/runs/r/journal.jsonl");
+    let refused = |said: &str| {
+        for words in ["resume r", "resume r --plan", "run wf --run-id r --or-resume"] {
+            project.raymond(words).says(2, &format!("{said}\n{hint}"));
+        }
+        assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), before);
+        project.raymond("resume r --pinned --plan").mentions(0, &[]);
+        project.raymond("resume r --with-current --plan").mentions(2, &[]);
+    };
+    project.write("wf/1_START.sh", "");
+    refused(
+        "error: there are several entry states: 1_START.sh, START.sh
+        hint: keep one of them, or name the state to start with
+        raymond: the workflow has a mistake",
+    );
+    std::fs::remove_dir_all(project.path("wf")).unwrap();
+    refused("raymond: there is no /project/wf");
+    project.write("ready", "");
+    project.raymond("resume r --pinned").prints("done\n").mentions(0, &[]);
+}
+
+#[test]
+fn states_of_agents_that_ended_were_visited() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork next=\"CHECK\">WORKER</fork>'"),
+        ("wf/WORKER.sh", "echo '<result>w</result>'"),
+        ("wf/CHECK.sh", "exit 1"),
+        ("wf/OTHER.sh", "exit 1"),
+    ]);
+    project.raymond("run wf --run-id r").mentions(1, &[]);
+    assert_eq!(project.events("r", "agent_ended").len(), 1);
+    project.write("wf/WORKER.sh", "echo edited");
+    project.write("wf/OTHER.sh", "echo edited");
+    let changed = "r started: OTHER.sh (edited), WORKER.sh (edited, already visited)\n";
+    project.raymond("resume r").mentions(2, &[changed]);
+}
+
+#[test]
+fn a_prompt_whose_attempt_came_to_nothing_is_continued() {
+    let check = |reply: &str, flags: &str| {
+        let replies = format!("START: {reply}\n");
+        let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", &replies)]);
+        let running = project.start(&format!("run wf --replies r.yaml --run-id r {flags}"));
+        until("it failed once", || !project.events("r", "turn_failed").is_empty());
+        running.signal(Signal::INT);
+        running.wait();
+        project
+            .raymond("resume r --plan")
+            .prints("r: reused 0 turns ($0.00), continuing 1, repeating 0\n");
+    };
+    check("{ fail: transient }", "");
+    check("{ fail: quota }", "--no-wait");
 }
 
 #[test]

@@ -65,9 +65,10 @@ fn json_is_one_value_on_stdout() {
         object,
         json!({
             "version": 1, "run_id": "r", "workflow": "/project/wf", "status": "completed",
-            "why": "1 agent ended with a result", "way_out": "raymond show r",
+            "why": "1 agent ended with a result", "way_out": "raymond show r", "left_running": [],
             "spent_usd": 0.02, "budget_usd": 10.0, "started_at": "", "updated_at": "",
-            "visits": 3, "turns": 3, "agents": [], "ended": 1, "results": { "main": "all good" },
+            "visits": 3, "turns": 3, "unpriced_turns": 0, "agents": [], "ended": 1,
+            "results": { "main": "all good" },
         })
     );
     project.write("wf/WORK.sh", "exit 1");

@@ -1,13 +1,14 @@
 //! States that were edited since a run started: adopted or not, but never by surprise.
 
-use raymond_core::ids::StateName;
+use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Ending, Phase, Run};
+use raymond_core::run::{Ending, Phase};
 use raymond_core::workflow::Definition;
 use raymond_core::workflow::manifest::Changes;
-use raymond_engine::launch::{Prepared, prepare};
+use raymond_engine::driver::Head;
+use raymond_engine::launch::{PrepareError, Prepared, prepare};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, USAGE};
 
 /// Which states a person wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,15 +29,18 @@ pub(super) struct Weighed {
 }
 
 /// Weighs what became of the workflow since `pinned`. A failed run does not guess.
-pub(super) fn weigh(run: &Run, pinned: &Definition, edits: Edits) -> Result<Weighed, Failure> {
+pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<Weighed, Failure> {
+    let run = &head.run;
     let as_pinned = |line: Option<String>| Ok(Weighed { adopt: None, line });
     if run.settings.definition == Pinning::Unpinned {
         return as_pinned(None);
     }
+    let failed = run.phase == Phase::Ended(Ending::Failed);
     let current = match (prepare(run.workflow.as_ref()), edits) {
         (Ok(current), _) => current,
         (Err(_), Edits::Ignore) => return as_pinned(None),
         (Err(error), Edits::Adopt) => return Err(error.into()),
+        (Err(error), Edits::Undecided) if failed => return Err(unusable(&run.id, error)),
         (Err(_), Edits::Undecided) => {
             let line = "goes on as pinned: the workflow cannot be read any more";
             return as_pinned(Some(line.to_owned()));
@@ -46,32 +50,42 @@ pub(super) fn weigh(run: &Run, pinned: &Definition, edits: Edits) -> Result<Weig
     if changes.is_empty() {
         return as_pinned(None);
     }
-    let changed = describe(run, &changes);
-    let failed = run.phase == Phase::Ended(Ending::Failed);
+    let changed = describe(head, &changes);
     match edits {
         Edits::Adopt => {
             let line = format!("adopts the states as they are now: {changed}");
             Ok(Weighed { adopt: Some(current), line: Some(line) })
         }
-        Edits::Undecided if failed => Err(choice(run, &changed)),
+        Edits::Undecided if failed => Err(choice(&run.id, &changed)),
         Edits::Undecided | Edits::Ignore => {
             as_pinned(Some(format!("goes on as pinned; changed since: {changed}")))
         }
     }
 }
 
-fn choice(run: &Run, changed: &str) -> Failure {
-    let id = &run.id;
-    Failure::usage(format!("states changed since {id} started: {changed}")).hint(format!(
-        "use them with `raymond resume {id} --with-current`, \
-         or go on with those of the start: `raymond resume {id} --pinned`"
+fn choice(run: &RunId, changed: &str) -> Failure {
+    Failure::usage(format!("states changed since {run} started: {changed}")).hint(format!(
+        "use them with `raymond resume {run} --with-current`, \
+         or go on with those of the start: `raymond resume {run} --pinned`"
+    ))
+}
+
+/// The same choice, when what the workflow has become cannot be used as it is.
+fn unusable(run: &RunId, error: PrepareError) -> Failure {
+    Failure::from(error).code(USAGE).hint(format!(
+        "mend it and `raymond resume {run} --with-current`, \
+         or go on with the states of the start: `raymond resume {run} --pinned`"
     ))
 }
 
 /// Which states changed, and which of them were already visited.
-fn describe(run: &Run, changes: &Changes) -> String {
-    let visited =
-        |name: &StateName| run.agents.values().any(|agent| agent.visits.contains_key(name));
+fn describe(head: &Head, changes: &Changes) -> String {
+    // The ledger knows those of agents that ended; a visit whose first turn was cut off with its
+    // owner is only known to its agent.
+    let visited = |name: &StateName| {
+        head.ledger.states.contains_key(name)
+            || head.run.agents.values().any(|agent| agent.visits.contains_key(name))
+    };
     let words =
         [("edited", &changes.changed), ("added", &changes.added), ("removed", &changes.removed)];
     let parts = words.into_iter().flat_map(|(word, names)| {

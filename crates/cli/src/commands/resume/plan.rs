@@ -26,8 +26,9 @@ impl Plan {
     pub(super) fn of(head: &Head, settings: &Settings) -> Self {
         let settled = head.ledger.settled;
         let lanes = || head.run.desk.turns.values().filter_map(|turn| again(&head.run, turn));
-        let repeats = |cut: Cut| {
-            cut == Cut::Failed || settings.interrupted_scripts == InterruptedScripts::Rerun
+        let repeats = |cut: Cut| match cut {
+            Cut::Off => settings.interrupted_scripts == InterruptedScripts::Rerun,
+            Cut::Failed | Cut::Waiting => true,
         };
         Self {
             reused: settled.turns,
@@ -53,16 +54,23 @@ impl Plan {
 /// Why a turn has to be done again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
+    /// It was in flight.
     Off,
+    /// Its agent failed.
     Failed,
+    /// An earlier attempt came to nothing, and the next one was already due.
+    Waiting,
 }
 
-/// Whether a turn has to be done again. One that was queued never ran; the outcome of one whose
-/// transition was kept is there.
+/// Whether a turn has to be done again. One that waits for its first attempt never ran; the outcome
+/// of one whose transition was kept is there.
 fn again<'r>(run: &Run, turn: &'r Turn) -> Option<(&'r Lane, Cut)> {
     match (&run.agents.get(&turn.id.agent)?.standing, &turn.phase) {
         (Standing::Live, Phase::Running { .. } | Phase::Idle) => Some((&turn.lane, Cut::Off)),
         (Standing::Failed { kept: None, .. }, _) => Some((&turn.lane, Cut::Failed)),
+        (Standing::Live, Phase::Queued | Phase::Retrying { .. }) if turn.attempt > 0 => {
+            Some((&turn.lane, Cut::Waiting))
+        }
         (Standing::Live, Phase::Queued | Phase::Retrying { .. })
         | (Standing::Failed { kept: Some(_), .. } | Standing::Held(_), _) => None,
     }
