@@ -27,7 +27,7 @@ pub(super) fn report(
     talk: Talk,
 ) -> Result<(), Failure> {
     let place = Place::of(&head.run, status);
-    if !talk.quiet {
+    if !talk.quiet || status != Status::Completed {
         summary(head, &place);
     }
     if talk.json {

@@ -4,7 +4,7 @@ mod edits;
 mod plan;
 
 use raymond_core::ids::RunId;
-use raymond_core::run::{Ending, Phase};
+use raymond_core::run::{Ending, Phase, Run, Settings};
 use raymond_core::view::Status;
 use raymond_engine::look::Look;
 use raymond_engine::owned::{Found, Opening, Owned};
@@ -99,6 +99,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
         return Err(runs::never_started(run));
     }
     let settings = settings::govern(owned.head.run.settings.clone(), wish.governing)?;
+    check_money(&owned.head.run, &settings)?;
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
@@ -120,6 +121,19 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let mut console = Console::new(wish.talk);
     console.catch_up(&runs::look(project, run)?.records);
     drive(owned, backends, (inputs, console), wish.talk)
+}
+
+/// A run that is out of money needs more of it, and the cap is a total.
+fn check_money(run: &Run, settings: &Settings) -> Result<(), Failure> {
+    match settings.budget {
+        Some(cap) if run.phase == Phase::Ended(Ending::OverBudget) && cap <= run.spent => {
+            let (id, spent) = (&run.id, run.spent);
+            Err(Failure::usage(format!("{spent} is spent, and the cap is {cap}"))
+                .code(Status::OverBudget.exit_code())
+                .hint(format!("--budget is the new total: raymond resume {id} --budget USD")))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// A run that is over prints its result, or is refused.

@@ -28,6 +28,7 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
         if !flags.or_resume {
             return Err(LaunchError::Exists(run).into());
         }
+        check_same(&project, &run, &flags)?;
         return resume::resume_run(&project, &run, &resume::Wish::from_run(&flags));
     }
     let prepared = prepare(&flags.workflow)?;
@@ -53,6 +54,23 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
         anstream::eprintln!("{line}");
     }
     drive(owned, backends, (vec![start], Console::new(flags.talk)), flags.talk)
+}
+
+/// Going on with a run of another workflow, or with another input, would be a surprise.
+fn check_same(project: &Project, run: &RunId, flags: &Run) -> Result<(), Failure> {
+    let Ok(seen) = runs::look(project, run) else { return Ok(()) };
+    let begun = &seen.head.run;
+    if begun.workflow != absolute(&flags.workflow)? {
+        return Err(Failure::usage(format!("{run} is a run of {}", begun.workflow))
+            .hint("name that workflow, or another --run-id"));
+    }
+    let vars = settings::vars(&flags.vars)?;
+    if flags.input.is_some() || (!vars.is_empty() && vars != begun.settings.vars) {
+        anstream::eprintln!(
+            "raymond: {run} goes on with the input and the variables it began with"
+        );
+    }
+    Ok(())
 }
 
 /// Whether anything was ever recorded of a run. Whatever is wrong with it, a resume says so.

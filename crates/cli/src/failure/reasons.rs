@@ -174,6 +174,7 @@ impl From<OwnError> for Failure {
             OwnError::Pin(error) => error.into(),
             OwnError::Disk(error) => error.into(),
             OwnError::Driver(error) => error.into(),
+            OwnError::NeverStarted(run) => crate::runs::never_started(&run),
         }
     }
 }
@@ -233,6 +234,9 @@ impl From<ShellError> for Failure {
             ShellError::Driver(error) => error.into(),
             ShellError::Blobs(error) => error.into(),
             ShellError::Home(error) => error.into(),
+            error @ ShellError::Refused(_) => {
+                Self::of(USAGE, &error).hint("raymond why says where it is")
+            }
             error @ ShellError::Signals(_) => Self::of(ENVIRONMENT, &error),
         }
     }

@@ -299,3 +299,20 @@ fn strict_budget_charges_the_share_that_was_reserved() {
     play.costs(Cost::Unknown).stumbles("main");
     assert_eq!(play.scene(), "Ended(OverBudget): $10.00 spent\nmain at A.md: retries");
 }
+
+#[test]
+fn a_capped_turn_has_spent_its_share_whatever_its_client_says() {
+    for cost in [Cost::Reported(usd("0")), Cost::Unknown] {
+        let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("1"))).started();
+        play.costs(cost);
+        assert_snapshot!(play.is_capped("main"), @"
+        cap main.1.1 #1 about $1.00
+        queue main.1.1 again at 1: NewShare
+        warn run: 95 % of the cap is spent
+        ended: OverBudget
+        ");
+    }
+    let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = None).started();
+    play.costs(Cost::Reported(usd("0")));
+    assert_snapshot!(play.is_capped("main"), @"");
+}

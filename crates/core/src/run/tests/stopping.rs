@@ -175,3 +175,19 @@ fn a_run_that_has_not_started_refuses_everything_else_and_one_that_has_refuses_t
     play.start();
     assert_eq!(play.start(), "refused: the run has already started");
 }
+
+#[test]
+fn a_run_whose_last_agent_ends_while_it_is_stopped_is_not_stopped() {
+    for mode in [StopMode::AfterTurn, StopMode::Now] {
+        let mut play = Play::new(prompts(&["A.md"])).started();
+        play.stop(mode);
+        assert!(play.says("main", "<result>done</result>").ends_with("ended: Completed"));
+        let mut play = Play::new(prompts(&["A.md"])).started();
+        play.stop(mode);
+        let no = TurnFailure::Task { why: "no".into() };
+        assert!(play.fails("main", no).ends_with("ended: Failed"));
+    }
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    play.stop(StopMode::Cancel);
+    assert!(play.says("main", "<result>done</result>").ends_with("ended: Cancelled"));
+}
