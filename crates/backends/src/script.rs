@@ -176,13 +176,24 @@ fn told(ended: Ended) -> Told {
             clock,
             after: Span(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
         },
-        How::TooLarge { limit } => TurnFailure::OutputTooLarge { limit: limit as u64 },
+        How::TooLarge { limit } => {
+            let (head, tail) = ends(&ended.text);
+            TurnFailure::OutputTooLarge { limit: limit as u64, head, tail }
+        }
         How::Lost(kind) => TurnFailure::Script {
             status: format!("its exit was not seen: {kind}"),
             stderr: ended.stderr,
         },
     };
     Told::Failed(failure)
+}
+
+/// The beginning and the end of a text that is too large to keep.
+fn ends(text: &str) -> (String, String) {
+    const SHOWN: usize = 1024;
+    let head = &text[..text.floor_char_boundary(SHOWN)];
+    let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SHOWN))..];
+    (head.to_owned(), tail.to_owned())
 }
 
 /// `exit status 3`, `signal 9 (SIGKILL)`.

@@ -8,6 +8,7 @@ use crate::budget::Micros;
 use crate::ids::{AgentId, SessionId, StateName};
 use crate::protocol::Fault;
 use crate::time::{Span, Timestamp};
+use crate::view::counted;
 
 /// What an edge saw go wrong in a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +59,12 @@ pub enum TurnFailure {
     OutputTooLarge {
         /// The limit in bytes.
         limit: u64,
+        /// How it began.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        head: String,
+        /// The last of what was kept.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        tail: String,
     },
     /// The turn could not be started: no such client, no such directory.
     NotStarted {
@@ -157,8 +164,10 @@ impl fmt::Display for TurnFailure {
             Self::Task { why } => write!(f, "the client reports failure: {why}"),
             Self::LostSession { session } => write!(f, "the client knows no session {session}"),
             Self::Script { status, stderr } if stderr.is_empty() => write!(f, "script: {status}"),
-            Self::Script { status, stderr } => write!(f, "script: {status}: {stderr}"),
-            Self::OutputTooLarge { limit } => {
+            Self::Script { status, stderr } => {
+                write!(f, "script: {status}: {}", one_line(stderr))
+            }
+            Self::OutputTooLarge { limit, .. } => {
                 write!(f, "output too large: more than {} MiB", limit / (1024 * 1024))
             }
             Self::NotStarted { why } => write!(f, "could not start: {why}"),
@@ -171,9 +180,10 @@ impl fmt::Display for Failure {
         match self {
             Self::Turn(failure) => write!(f, "{failure}"),
             Self::Protocol { fault, stderr } if stderr.is_empty() => write!(f, "{fault}"),
-            Self::Protocol { fault, stderr } => write!(f, "{fault}; stderr: {stderr}"),
+            Self::Protocol { fault, stderr } => write!(f, "{fault}; stderr: {}", one_line(stderr)),
             Self::Visits { state, limit } => {
-                write!(f, "{state} has had its {limit} visit(s), and there is no way on")
+                let visits = counted(*limit, "visit");
+                write!(f, "{state} has had its {visits}, and there is no way on")
             }
             Self::VisitBudget { budget } => write!(f, "the visit's budget of {budget} is spent"),
             Self::TooManyAgents { asked, limit } => {
@@ -191,4 +201,10 @@ impl fmt::Display for Failure {
             Self::Unanswered => write!(f, "the question was not answered in time"),
         }
     }
+}
+
+/// A text of several lines, for a place that has one.
+fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" / ")
 }

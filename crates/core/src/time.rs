@@ -38,6 +38,33 @@ impl Add<Span> for Timestamp {
     }
 }
 
+/// RFC 3339, in UTC, to the millisecond.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (days, rest) = (self.0 / 86_400_000, self.0 % 86_400_000);
+        let (year, month, day) = date(days);
+        let (hours, minutes) = (rest / 3_600_000, rest / 60_000 % 60);
+        let (seconds, millis) = (rest / 1_000 % 60, rest % 1_000);
+        write!(f, "{year:04}-{month:02}-{day:02}T")?;
+        write!(f, "{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z")
+    }
+}
+
+/// The proleptic Gregorian date of a day since 1970-01-01.
+fn date(days: u64) -> (u64, u64, u64) {
+    // Years are counted from March, so that the leap day is the last day of a year.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    (year, month, day)
+}
+
 /// The text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a duration such as 90s, 10m or 2h")]
@@ -91,5 +118,15 @@ mod tests {
         for bad in ["", "s", "10", "-1s", "0s", "1.5h", "10 m", "99999999999999999999h"] {
             check(bad, None);
         }
+    }
+
+    #[test]
+    fn points_in_time_are_written_as_rfc_3339() {
+        let check = |millis, expected: &str| assert_eq!(Timestamp(millis).to_string(), expected);
+        check(0, "1970-01-01T00:00:00.000Z");
+        check(951_782_400_000, "2000-02-29T00:00:00.000Z");
+        check(1_709_251_199_999, "2024-02-29T23:59:59.999Z");
+        check(1_794_700_800_123, "2026-11-15T00:00:00.123Z");
+        check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
     }
 }

@@ -4,12 +4,13 @@
 //! whatever was left running ended and seen dead, the pinned definition. Only then may anything be
 //! decided.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use raymond_backends::process::{Grace, Identity, Leftover, leftovers};
 use raymond_core::ids::{Nonce, RunId};
-use raymond_core::run::{Header, Input, Refusal, Settings};
+use raymond_core::run::{Input, Record, Refusal, Settings, batch};
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Torn};
 use raymond_store::lock::{self, Claim, Takeover, ThisHost};
@@ -19,7 +20,7 @@ use crate::clock;
 use crate::driver::{Driver, DriverError, Head, Nobody};
 use crate::fold::{self, FoldError};
 use crate::launch::Prepared;
-use crate::pin::{Pin, PinError};
+use crate::pin::{PLATFORM, Pin, PinError};
 use crate::project::Project;
 use crate::recovery::{self, Attached};
 use crate::scope::Origin;
@@ -88,6 +89,9 @@ pub enum OwnError {
     /// Its directory cannot be used.
     #[error(transparent)]
     Disk(#[from] disk::Error),
+    /// Its creation never went further than its name.
+    #[error("{0} was never started: nothing is recorded")]
+    NeverStarted(RunId),
     /// What opening it found could not be recorded.
     #[error(transparent)]
     Driver(#[from] DriverError),
@@ -113,7 +117,12 @@ impl Owned {
         let header = fold::header(&opened.header)?;
         fold::check_owner(run, &header)?;
         let head = snapshot::open(&opened.lines, project.disk.as_ref(), &paths.snapshot)?;
-        let (ended, survivors) = end_leftovers(&nonce(&head, &header), &Grace::default()).await;
+        if head.seq == 0 {
+            return Err(OwnError::NeverStarted(run.clone()));
+        }
+        // Room for what the next owner has paid for; without it the run goes on all the same.
+        project.root.ballast(Arc::clone(&project.disk)).fill().ok();
+        let (ended, survivors) = end_leftovers(&head.run.nonce, &Grace::default()).await;
         let blobs = project.blobs(&paths);
         blobs.sweep().ok();
         let pin = Pin::load(&head.run.manifest, &blobs)?;
@@ -128,21 +137,7 @@ impl Owned {
             paths,
             found: Found { torn: opened.torn, moved, ended, survivors },
         };
-        match how.truncate_to {
-            None => Ok(owned),
-            Some(kept) => owned.rewound(kept),
-        }
-    }
-
-    /// Records that the run was cut back, before anything else can fail: what was cut away may have
-    /// written into sessions, which must never be resumed.
-    fn rewound(self, kept: u64) -> Result<Self, OwnError> {
-        let rewind = Input::Rewind { kept, nonce: clock::nonce() };
-        let Self { head, definition, journal, .. } = self;
-        let mut driver = Driver::new(head, definition, journal, Nobody);
-        driver.handle(clock::now(), vec![rewind])?;
-        let (head, definition, journal) = driver.into_parts();
-        Ok(Self { journal, head, definition, ..self })
+        Ok(owned)
     }
 
     /// Uses the edited states of `prepared` from now on, unless an agent needs one that is gone.
@@ -177,7 +172,9 @@ fn open_journal(
     let opened = match truncate_to {
         None => Journal::open(disk, &paths.journal).map(|opened| (opened, None)),
         Some(last) => {
-            Journal::truncate_to(disk, &paths.journal, last).map(|cut| (cut.opened, cut.moved))
+            let rewound = rewound(project, paths, last)?;
+            Journal::truncate_to(disk, &paths.journal, last, &rewound)
+                .map(|cut| (cut.opened, cut.moved))
         }
     };
     opened.map_err(|error| match fold::not_ours(project.disk.as_ref(), &error) {
@@ -186,13 +183,30 @@ fn open_journal(
     })
 }
 
+/// The record that follows the last one to keep. What is cut away may have written into sessions,
+/// which must never be resumed: so it is cut and told in one step.
+fn rewound(project: &Project, paths: &RunPaths, last: u64) -> Result<Vec<u8>, OwnError> {
+    let read = Journal::read(project.disk.as_ref(), &paths.journal)?;
+    let mut head = Head::unborn();
+    for line in read.lines.iter().take_while(|line| line.seq <= last) {
+        head.fold(&fold::record(line.body, line.seq)?);
+    }
+    if head.seq == 0 {
+        return Err(OwnError::NeverStarted(fold::header(&read.header)?.run));
+    }
+    let rewind = Input::Rewind { kept: last, nonce: clock::nonce() };
+    let at = clock::now();
+    // Nothing of the states is asked for, and they may not be readable.
+    let (states, platform) = (BTreeMap::new(), PLATFORM);
+    let nothing = Definition { entry: "".into(), states, platform };
+    let steps = batch(&mut head.run, &nothing, at, vec![rewind]).steps;
+    let record = Record { seq: last + 1, at, steps };
+    serde_json::to_vec(&record).map_err(|error| OwnError::Driver(DriverError::Encode(error)))
+}
+
 /// Whatever was left was ended before: nothing of a turn in flight is there any more.
 fn absent(_: &raymond_core::desk::Turn) -> Attached {
     Attached::Absent { progressed: false }
-}
-
-fn nonce(head: &Head, header: &Header) -> Nonce {
-    if head.seq == 0 { header.nonce.clone() } else { head.run.nonce.clone() }
 }
 
 /// Ends whatever still carries a marker of the run, and sees it dead.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use raymond_core::ids::RunId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase, Refusal};
+use raymond_core::view;
 use raymond_store::lock::{Life, Takeover, ThisHost};
 use raymond_store::{Inbox, Journal, Lock, inbox, journal, lock};
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,6 +20,7 @@ use crate::fold::{self, FoldError};
 use crate::look::{LookError, look, owner};
 use crate::owned::{Opening, OwnError, Owned};
 use crate::project::Project;
+use crate::statefile;
 
 /// How often the journal is looked at for the answer.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -65,29 +67,42 @@ pub async fn stop(
     mode: StopMode,
 ) -> Result<Answered, RequestError> {
     let key = clock::nonce().to_string();
+    let mut patience = 40;
     loop {
         match owner(project, run)? {
             Some(_) => {
                 post(project, run, mode, &key)?;
                 poke(project, run);
-                if let Some(phase) = wait(project, run).await? {
+                let waited = wait(project, run).await;
+                // Answered or not, it must not meet the next owner.
+                inbox(project, run).remove(&key).ok();
+                if let Some(phase) = waited? {
                     return Ok(Answered::Ended(phase));
                 }
                 // The owner died; somebody has to answer.
             }
             None => match stop_without_owner(project, run, mode, &key).await {
-                Err(RequestError::Own(OwnError::Lock(lock::Error::Held { .. }))) => {}
+                // Somebody is just taking it over, or holds it in a way that cannot be seen.
+                Err(RequestError::Own(OwnError::Lock(lock::Error::Held { .. })))
+                    if patience > 0 =>
+                {
+                    patience -= 1;
+                    tokio::time::sleep(PATIENCE).await;
+                }
                 answered => return answered,
             },
         }
     }
 }
 
+fn inbox(project: &Project, run: &RunId) -> Inbox {
+    Inbox::new(Arc::clone(&project.disk), project.paths(run).inbox)
+}
+
 fn post(project: &Project, run: &RunId, mode: StopMode, key: &str) -> Result<(), RequestError> {
-    let inbox = Inbox::new(Arc::clone(&project.disk), project.paths(run).inbox);
     let request = Input::Stop { mode, key: key.to_owned() };
     let json = serde_json::to_vec(&request).expect("a request is plain data");
-    inbox.post(key, &json)?;
+    inbox(project, run).post(key, &json)?;
     Ok(())
 }
 
@@ -132,10 +147,13 @@ async fn stop_without_owner(
     let owned = Owned::open(project, run, how).await?;
     let mut inputs = owned.report_inputs();
     inputs.push(Input::Stop { mode, key: key.to_owned() });
-    let Owned { head, definition, journal, lock, .. } = owned;
+    let Owned { head, definition, journal, lock, paths, .. } = owned;
     let mut driver = Driver::new(head, definition, journal, Nobody);
     let verdict = driver.handle(clock::now(), inputs)?.pop();
     let phase = driver.run().phase;
+    let status = view::status(driver.run(), view::Owner::Gone);
+    // It is derived, and the answer stands in the journal.
+    statefile::write(project.disk.as_ref(), &paths.state, driver.head(), status).ok();
     drop(lock);
     match verdict {
         Some(Err(refusal)) => Ok(Answered::Refused(refusal)),

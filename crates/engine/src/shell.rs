@@ -19,7 +19,7 @@ use raymond_backends::process::Grace;
 use raymond_core::diagnostic::Severity;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Input, Phase, Record, Run};
+use raymond_core::run::{Ending, Input, Phase, Record, Refusal, Run};
 use raymond_core::view::{self, Ledger, Status};
 use raymond_store::blobs;
 use raymond_store::journal::Presence;
@@ -73,6 +73,9 @@ pub enum ShellError {
     /// Its directory vanished, and could not be put back.
     #[error(transparent)]
     Home(#[from] OwnError),
+    /// The run may not start, or not go on.
+    #[error(transparent)]
+    Refused(Refusal),
     /// Signals cannot be caught.
     #[error("could not listen for signals")]
     Signals(#[source] std::io::Error),
@@ -167,7 +170,7 @@ impl<'w> Shell<'w> {
         inputs: Vec<Input>,
         signals: &mut Signals,
     ) -> Result<(), ShellError> {
-        self.handle(inputs)?;
+        self.begin(inputs)?;
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         beat.tick().await;
@@ -184,6 +187,17 @@ impl<'w> Shell<'w> {
             self.handle(inputs)?;
         }
         Ok(())
+    }
+
+    /// The first inputs: a run that may not start or go on is not driven at all.
+    fn begin(&mut self, inputs: Vec<Input>) -> Result<(), ShellError> {
+        let starts = |input: &Input| matches!(input, Input::Start(_) | Input::Resume(_));
+        let decisive = inputs.iter().position(starts);
+        let mut verdicts = self.handle(inputs)?;
+        match decisive.map(|place| verdicts.swap_remove(place)) {
+            Some(Err(refusal)) => Err(ShellError::Refused(refusal)),
+            Some(Ok(())) | None => Ok(()),
+        }
     }
 
     /// A report, and all others that have arrived meanwhile: they are committed together. When one
@@ -246,16 +260,16 @@ impl<'w> Shell<'w> {
         Ok(())
     }
 
-    fn handle(&mut self, inputs: Vec<Input>) -> Result<(), ShellError> {
+    fn handle(&mut self, inputs: Vec<Input>) -> Result<Vec<Result<(), Refusal>>, ShellError> {
         let keys: Vec<String> = inputs.iter().filter_map(request_key).collect();
         self.adopt_edits()?;
-        self.driver.handle(clock::now(), inputs)?;
+        let verdicts = self.driver.handle(clock::now(), inputs)?;
         for key in keys {
             self.home.answered(&key);
         }
         let status = self.status();
         self.home.mirror(self.driver.head(), status);
-        Ok(())
+        Ok(verdicts)
     }
 
     /// The requests in the inbox.
@@ -270,7 +284,11 @@ impl<'w> Shell<'w> {
     /// An unpinned run uses its states as they are, unless they cannot be used.
     fn adopt_edits(&mut self) -> Result<(), ShellError> {
         let run = self.driver.run();
-        if run.settings.definition == Pinning::Pinned || run.phase != Phase::Open {
+        let is_over = matches!(
+            run.phase,
+            Phase::Unborn | Phase::Ended(Ending::Completed | Ending::Cancelled)
+        );
+        if run.settings.definition == Pinning::Pinned || is_over {
             return Ok(());
         }
         let mistake = match prepare(run.workflow.as_ref()) {
@@ -306,24 +324,25 @@ impl<'w> Shell<'w> {
     /// Ends whatever still runs, whether all went well or not, and gives the run back.
     async fn come_to_rest(mut self, done: Result<(), ShellError>) -> Result<Driven, ShellError> {
         let nonce = self.driver.run().nonce.clone();
-        let done = match self.haste {
+        match self.haste {
             Haste::AtOnce => {
                 end_leftovers(&nonce, &AT_ONCE).await;
-                let heard = tokio::time::timeout(LAST_WORDS, self.last_words()).await;
-                done.and_then(|()| heard.unwrap_or(Ok(())))
+                tokio::time::timeout(LAST_WORDS, self.last_words()).await.ok();
             }
             Haste::Patient => {
-                self.driver.world().cancel_all();
-                while self.driver.world().busy() > 0 {
-                    let Some(report) = self.reports.recv().await else { break };
-                    self.driver.world().reported(&report);
+                if done.is_err() {
+                    // What is settled from now on must not start anything new.
+                    let (mode, key) = (StopMode::Now, format!("error-{nonce}"));
+                    self.handle(vec![Input::Stop { mode, key }]).ok();
                 }
+                self.driver.world().cancel_all();
+                self.last_words().await;
                 end_leftovers(&nonce, &Grace::default()).await;
-                done
             }
-        };
+        }
+        let put_back = self.put_back();
         done?;
-        self.put_back()?;
+        put_back?;
         self.write_state();
         self.home.keep_head(self.driver.head());
         let alive = match self.driver.run().phase {
@@ -335,14 +354,16 @@ impl<'w> Shell<'w> {
         Ok(Driven { head, status, signal: self.signal })
     }
 
-    /// The turns have been ended by force: each still says that it was stopped.
-    async fn last_words(&mut self) -> Result<(), ShellError> {
+    /// Every turn has been told to end, and still says how it did. What it cost is recorded as long
+    /// as anything can be: whatever fails now, the first error is the one that counts.
+    async fn last_words(&mut self) {
         while self.driver.world().busy() > 0 {
             let Some(report) = self.reports.recv().await else { break };
-            let inputs = self.gather(report)?;
-            self.handle(inputs)?;
+            self.driver.world().reported(&report);
+            if let Ok(input) = report.into_input() {
+                self.handle(vec![input]).ok();
+            }
         }
-        Ok(())
     }
 }
 

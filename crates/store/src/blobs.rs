@@ -166,6 +166,11 @@ impl Blobs {
                 ballast.free()?;
                 store()
             }
+            // It may have vanished under a living run, which puts back the rest of it.
+            (_, Trouble::Missing) => {
+                disk::create_dirs_above(self.disk.as_ref(), &self.directory)?;
+                store()
+            }
             _ => Err(error),
         })
     }

@@ -186,6 +186,16 @@ pub(crate) fn create_dirs(disk: &dyn Disk, base: &Path, path: &Path) -> Result<(
     Ok(())
 }
 
+/// Creates the directory `path` and whatever is missing above it, wherever that begins.
+pub(crate) fn create_dirs_above(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
+    for base in path.ancestors() {
+        if exists(disk, base)? {
+            return create_dirs(disk, base, path);
+        }
+    }
+    Ok(())
+}
+
 /// Makes the name of `path` durable.
 pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     let directory = path.parent().unwrap_or(path);

@@ -6,7 +6,7 @@
 //! poisoned, and only opening it again goes on. What a record means is not known here.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 mod cut;
@@ -112,7 +112,7 @@ impl Journal {
             return Err(Error::Replaced(self.path.clone()));
         }
         let directory = self.path.parent().unwrap_or(&self.path);
-        disk::create_dirs(disk.as_ref(), existing(disk.as_ref(), directory)?, directory)?;
+        disk::create_dirs_above(disk.as_ref(), directory)?;
         let bytes = disk::read_from(self.file.as_mut(), 0).during("read", &self.path)?;
         place::place(disk.as_ref(), &self.path, &bytes, Durability::Durable)?;
         self.file = opening::open_existing(disk.as_ref(), &self.path)?;
@@ -166,14 +166,4 @@ impl Journal {
 /// Whether more room might help; a short write has no better reason.
 fn may_lack_room(error: &io::Error) -> bool {
     Trouble::of(error) == Trouble::Full || error.kind() == io::ErrorKind::WriteZero
-}
-
-/// The nearest directory above that exists.
-fn existing<'p>(disk: &dyn Disk, directory: &'p Path) -> Result<&'p Path, disk::Error> {
-    for ancestor in directory.ancestors() {
-        if disk::exists(disk, ancestor)? {
-            return Ok(ancestor);
-        }
-    }
-    Ok(directory)
 }

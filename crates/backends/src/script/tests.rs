@@ -90,7 +90,8 @@ async fn a_bad_end_is_told_with_the_end_of_stderr() {
     check("kill -9 $$", failed("signal 9 (SIGKILL)", "")).await;
     check("kill -TERM $$", failed("signal 15 (SIGTERM)", "")).await;
     check("kill -40 $$", failed("signal 40", "")).await;
-    let large = TurnFailure::OutputTooLarge { limit: 1024 * 1024 };
+    let kept = "y\n".repeat(512);
+    let large = TurnFailure::OutputTooLarge { limit: 1024 * 1024, head: kept.clone(), tail: kept };
     check("yes", Told::Failed(large)).await;
     check(
         "printf 'a\\xffb'; echo note >&2",

@@ -299,3 +299,40 @@ fn wait_says_when_the_owner_died() {
     project.raymond("stop r").says(0, "r: stopped");
     goes_on(&project, "r");
 }
+
+#[test]
+fn what_was_stopped_or_interrupted_goes_on_as_pinned_and_says_so() {
+    for signal in [Signal::INT, Signal::KILL] {
+        let project = slow();
+        let running = begun(&project, "run wf --run-id r");
+        running.signal(signal);
+        running.wait();
+        project.write("wf/START.sh", "echo '<result>edited</result>'");
+        project.write("quick", "");
+        let line =
+            "raymond: goes on as pinned; changed since: START.sh (edited, already visited)\n";
+        project.raymond("resume r").prints("done\n").mentions(0, &[line]);
+    }
+}
+
+#[test]
+fn an_owner_on_another_host_is_only_replaced_on_request() {
+    let project = slow();
+    let running = begun(&project, "run wf --run-id r");
+    let lock = project.read(".raymond/runs/r/lock");
+    running.signal(Signal::KILL);
+    running.wait();
+    let mut owner: serde_json::Value = serde_json::from_str(&lock).unwrap();
+    (owner["host"], owner["boot"]) = (json!("elsewhere"), json!("another"));
+    let pid = owner["pid"].clone();
+    project.write(".raymond/runs/r/lock", owner.to_string());
+    project.raymond("resume r").says(
+        6,
+        &format!(
+            "raymond: r is driven by process {pid} on elsewhere
+            hint: when that machine is gone for good: `raymond resume r --takeover`"
+        ),
+    );
+    project.write("quick", "");
+    project.raymond("resume r --takeover").prints("done\n").mentions(0, &[]);
+}

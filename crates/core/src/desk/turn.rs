@@ -17,6 +17,7 @@ pub struct Desk {
     /// The current turn of each live agent.
     pub turns: BTreeMap<AgentId, Turn>,
     /// Waiting turns by lane and place.
+    #[serde(with = "pairs")]
     pub queues: BTreeMap<Lane, BTreeMap<u64, AgentId>>,
     /// The next place.
     pub next_order: u64,
@@ -258,5 +259,26 @@ impl Turn {
             None => self.plan.clone(),
             Some(_) => self.plan.continued(),
         }
+    }
+}
+
+/// A lane is no string, so it cannot be a key in JSON: the queues travel as pairs.
+mod pairs {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::Lane;
+    use crate::ids::AgentId;
+
+    type Queues = BTreeMap<Lane, BTreeMap<u64, AgentId>>;
+
+    pub(super) fn serialize<S: Serializer>(queues: &Queues, to: S) -> Result<S::Ok, S::Error> {
+        queues.iter().collect::<Vec<_>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Queues, D::Error> {
+        let pairs = Vec::<(Lane, BTreeMap<u64, AgentId>)>::deserialize(from)?;
+        Ok(pairs.into_iter().collect())
     }
 }

@@ -22,7 +22,7 @@ pub fn advance(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> 
     let idle = run.desk.in_flight.is_empty();
     match run.phase {
         Phase::Stopping(StopMode::Cancel) if idle => end(Ending::Cancelled),
-        Phase::Stopping(StopMode::Now | StopMode::AfterTurn) if idle => end(Ending::Stopped),
+        Phase::Stopping(StopMode::Now | StopMode::AfterTurn) if idle => end(stopped(run)),
         Phase::Unborn | Phase::Stopping(_) | Phase::Ended(_) => Vec::new(),
         Phase::Open => {
             let draft = Draft::new(run, definition, at);
@@ -31,6 +31,15 @@ pub fn advance(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> 
                 .or_else(|| if idle { nothing_can_go_on(run) } else { None })
                 .unwrap_or_default()
         }
+    }
+}
+
+/// A run whose last agent ended meanwhile has nothing left to be stopped.
+fn stopped(run: &Run) -> Ending {
+    match (run.live, run.failed.is_empty()) {
+        (0, true) => Ending::Completed,
+        (0, false) => Ending::Failed,
+        _ => Ending::Stopped,
     }
 }
 

@@ -36,7 +36,8 @@ pub fn batch(run: &mut Run, definition: &Definition, at: Timestamp, inputs: Vec<
             steps.push(Step { cause: input, events });
         }
     }
-    if let Some(last) = steps.last_mut() {
+    let happened = steps.iter().any(|step| !changes_only_the_ground(&step.cause));
+    if let Some(last) = steps.last_mut().filter(|_| happened) {
         loop {
             let events = advance(run, definition, at);
             if events.is_empty() {
@@ -47,6 +48,11 @@ pub fn batch(run: &mut Run, definition: &Definition, at: Timestamp, inputs: Vec<
         }
     }
     Batch { steps, verdicts }
+}
+
+/// Whoever adopts states or cuts a run back does not drive it yet: nothing may start.
+fn changes_only_the_ground(cause: &Input) -> bool {
+    matches!(cause, Input::Adopt { .. } | Input::Rewind { .. })
 }
 
 fn fold(run: &mut Run, events: &[Event]) {

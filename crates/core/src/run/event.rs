@@ -16,6 +16,7 @@ use crate::machine::{Frame, Kept, Session, SessionPlan};
 use crate::protocol::{Fault, Malformed, TagName};
 use crate::time::Timestamp;
 use crate::value::Value;
+use crate::view::counted;
 
 use super::input::{Interruption, Start, StopMode};
 use super::settings::Settings;
@@ -408,7 +409,7 @@ impl fmt::Display for Warning {
             Self::InvalidUtf8 => write!(f, "the output was not UTF-8; bad bytes were replaced"),
             Self::UnknownVariable { name } => write!(f, "nothing binds {{{{{name}}}}}"),
             Self::ReturnsDropped { frames } => {
-                write!(f, "stack=\"clear\" dropped {frames} pending return(s)")
+                write!(f, "stack=\"clear\" dropped {}", counted(*frames, "pending return"))
             }
             Self::ToolDenied { tool } => write!(f, "the client denied {tool}"),
             Self::Spent { percent } => write!(f, "{percent} % of the cap is spent"),

@@ -1,6 +1,6 @@
 //! A turn is over: what it costs, and what it leads to.
 
-use crate::budget::{Charge, Micros};
+use crate::budget::{Basis, Charge, Micros};
 use crate::desk::share::charge;
 use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff::backoff};
 use crate::failure::{Failure, TurnFailure};
@@ -54,11 +54,24 @@ pub(super) fn settled(
         | Outcome::Failed { cost, .. }
         | Outcome::Interrupted { cost, .. } => *cost,
     };
-    let ended = Ended { turn, agent, charge: charge(run, cost, share) };
+    let charged = charge(run, cost, share);
+    let charge = match (outcome, share) {
+        // Whatever its client says, a turn that used up its share has spent it.
+        (Outcome::Capped { .. }, Some(share)) if charged.amount == Micros::ZERO => {
+            Charge { amount: share, basis: Basis::Estimated }
+        }
+        _ => charged,
+    };
+    let ended = Ended { turn, agent, charge };
     let mut draft = Draft::new(run, definition, at);
     match outcome {
         Outcome::Finished(outcome) => finished(&mut draft, &ended, outcome),
-        Outcome::Capped { .. } => capped(&mut draft, &ended),
+        Outcome::Capped { .. } if share.is_some() => capped(&mut draft, &ended),
+        // A limit that nobody set: without a share to run out, only the retries bound it.
+        Outcome::Capped { .. } => {
+            let why = "the client stopped at a limit of its own".to_owned();
+            failed(&mut draft, &ended, &TurnFailure::Transient { why });
+        }
         Outcome::Failed { failure, .. } => failed(&mut draft, &ended, failure),
         Outcome::Interrupted { by, progressed, .. } => {
             interrupted(&mut draft, &ended, *by, *progressed);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Charge, Micros};
+use crate::budget::{Basis, Charge, Micros};
 use crate::ids::{AgentId, StateName, TurnId};
 use crate::run::Event;
 use crate::time::Timestamp;
@@ -25,6 +25,9 @@ pub struct Ledger {
     pub states: BTreeMap<StateName, Spending>,
     /// Turns that were settled, and what they cost.
     pub settled: Spending,
+    /// What of the money was estimated.
+    #[serde(default)]
+    pub estimated: Micros,
     /// Tools that clients denied, with how often.
     pub denied: BTreeMap<String, u32>,
     current: BTreeMap<AgentId, StateName>,
@@ -83,6 +86,9 @@ impl Ledger {
     }
 
     fn charge(&mut self, turn: &TurnId, charge: Charge) {
+        if charge.basis == Basis::Estimated {
+            self.estimated = self.estimated.plus(charge.amount);
+        }
         if let Some(state) = self.current.get(&turn.agent) {
             self.states.entry(state.clone()).or_default().add(charge.amount);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::budget::{Charge, Micros};
+use crate::budget::{Basis, Charge, Micros};
 use crate::ids::{AgentId, StateName, TurnId};
 use crate::protocol::TagName;
 use crate::run::Event;
@@ -40,7 +40,7 @@ pub enum Weight {
 pub struct Narrator {
     places: BTreeMap<AgentId, StateName>,
     moves: BTreeMap<AgentId, (TagName, Option<StateName>)>,
-    spent: BTreeMap<AgentId, Micros>,
+    spent: BTreeMap<AgentId, Spent>,
     /// How a turn failed, until it is told what follows from it.
     failures: BTreeMap<AgentId, String>,
 }
@@ -172,14 +172,39 @@ impl Narrator {
 
     fn charge(&mut self, turn: &TurnId, charge: Charge) {
         let spent = self.spent.entry(turn.agent.clone()).or_default();
-        *spent = spent.plus(charge.amount);
+        spent.amount = spent.amount.plus(charge.amount);
+        match charge.basis {
+            Basis::Estimated => spent.estimated = true,
+            Basis::Unpriced => spent.unpriced = true,
+            Basis::Free | Basis::Reported => {}
+        }
     }
 
     /// What the visit that ends now has cost, where it has.
     fn bill(&mut self, agent: &AgentId) -> String {
-        let spent = self.spent.remove(agent).filter(|spent| *spent > Micros::ZERO);
-        spent.map(|spent| format!(" · {spent}")).unwrap_or_default()
+        let Some(Spent { amount, estimated, unpriced }) = self.spent.remove(agent) else {
+            return String::new();
+        };
+        let mut bill = String::new();
+        if amount > Micros::ZERO {
+            bill = format!(" · {amount}");
+        }
+        if estimated {
+            bill.push_str(" estimated");
+        }
+        if unpriced {
+            bill.push_str(" · unpriced");
+        }
+        bill
     }
+}
+
+/// What a visit has cost so far, and how well that is known.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spent {
+    amount: Micros,
+    estimated: bool,
+    unpriced: bool,
 }
 
 /// A line about the run as a whole.

@@ -66,14 +66,14 @@ fn a_run_with_an_owner_runs_or_waits() {
     assert_snapshot!(shown(&play, Owner::Alive), @"running (0): main is in turn 1 of A.md and 2 more, and it was asked to end: raymond wait play");
     let mut play = started();
     play.stumbles("main");
-    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): main tries its failed turn again soon: raymond wait play");
+    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): main tries its failed turn again at 1970-01-01T00:00:02.209Z: raymond wait play");
     let mut play = forked();
     play.fails("main", quota(60));
     // Others still work.
     assert!(shown(&play, Owner::Alive).starts_with("running"));
     play.says("main_w1", "<result>x</result>");
     play.says("main_w2", "<result>x</result>");
-    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): the usage limit of claude is reached: resets at noon: raymond wait play");
+    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: raymond wait play");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_run_without_an_owner_has_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): claude needs a person to log in: run claude login: raymond resume play");
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.no_wait = true).started();
     play.fails("main", quota(60));
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): the usage limit of claude is reached: resets at noon: raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: raymond resume play");
     let mut play = started();
     play.costs(Cost::Reported(usd("12.50"))).says("main", "<goto>A</goto>");
     assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; kept for later: 1 paid turn: raymond resume play --budget USD");
@@ -130,7 +130,7 @@ fn what_a_run_waits_for_is_told_by_its_kind() {
     play.says("main", r#"<fork next="A">O</fork>"#);
     play.fails("main_o1", auth());
     play.fails("main", quota(60));
-    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): the usage limit of claude is reached: resets at noon: raymond wait play");
+    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: raymond wait play");
     play.settings.no_wait = true;
     play.resume();
     play.fails("main_o1", auth());
@@ -154,7 +154,11 @@ fn every_failure_of_an_agent_is_a_sentence() {
         turn(TurnFailure::LostSession { session: "s1".into() }),
         turn(script("")),
         turn(script("out of memory")),
-        turn(TurnFailure::OutputTooLarge { limit: 64 << 20 }),
+        turn(TurnFailure::OutputTooLarge {
+            limit: 64 << 20,
+            head: String::new(),
+            tail: String::new(),
+        }),
         turn(TurnFailure::NotStarted { why: "no such client".into() }),
         Failure::Protocol { fault: Fault::NoTag, stderr: String::new() },
         Failure::Protocol { fault: Fault::NoTag, stderr: "oh".into() },
@@ -184,7 +188,7 @@ fn every_failure_of_an_agent_is_a_sentence() {
     could not start: no such client
     no tag
     no tag; stderr: oh
-    A.md has had its 2 visit(s), and there is no way on
+    A.md has had its 2 visits, and there is no way on
     the visit's budget of $0.50 is spent
     one message asks for 9 workers, and --max-agents is 3
     its fork found no room: --max-agents is 3, and nobody will end

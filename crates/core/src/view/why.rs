@@ -46,11 +46,11 @@ fn waits(run: &Run, waiting: Waiting) -> String {
     let hold = run.desk.holds.iter().find(|(_, hold)| wanted(hold));
     match (waiting, hold) {
         (Waiting::Retry(_), _) => match run.desk.retries.first() {
-            Some((_, agent)) => format!("{agent} tries its failed turn again soon"),
+            Some((until, agent)) => format!("{agent} tries its failed turn again at {until}"),
             None => "a failed turn is tried again soon".to_owned(),
         },
-        (_, Some((backend, Hold::Quota { why, .. }))) => {
-            format!("the usage limit of {backend} is reached: {why}")
+        (_, Some((backend, Hold::Quota { why, until }))) => {
+            format!("the usage limit of {backend} is reached until {until}: {why}")
         }
         (_, Some((backend, Hold::Auth { why }))) => {
             format!("{backend} needs a person to log in: {why}")

@@ -10,7 +10,7 @@ use raymond_core::view::Status;
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Presence};
 use raymond_store::lock::Takeover;
-use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, lock, statefile};
+use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, lock};
 
 use super::BEAT;
 use crate::driver::{Head, Log};
@@ -18,7 +18,7 @@ use crate::owned::{OwnError, take};
 use crate::pin::Pin;
 use crate::project::Project;
 use crate::scope::Origin;
-use crate::snapshot;
+use crate::{snapshot, statefile};
 
 /// The journal, shared with the beat that looks whether it is still where it belongs.
 #[derive(Debug, Clone)]
@@ -126,13 +126,9 @@ impl Home {
 
     /// Writes the state file.
     pub(super) fn write_state(&mut self, head: &Head, status: Status) {
-        let state = crate::statefile::render(&head.run, &head.ledger, status);
-        let written = serde_json::to_vec_pretty(&state).map(|mut json| {
-            json.push(b'\n');
-            statefile::replace(self.project.disk.as_ref(), &self.paths.state, &json)
-        });
         // It is derived: one that could not be written now is written a second later.
-        let failed = !matches!(written, Ok(Ok(())));
+        let disk = self.project.disk.as_ref();
+        let failed = statefile::write(disk, &self.paths.state, head, status).is_err();
         self.mirror = Mirror { written: Some((Instant::now(), status)), stale: failed };
     }
 

@@ -48,6 +48,7 @@ impl Result {
     pub(super) fn of(kit: &Kit, turn: &TurnId, result: Option<&Value>) -> io::Result<Self> {
         let Some(value) = result else { return Ok(Self(None)) };
         let text = observe::load(&kit.blobs, value).map_err(io::Error::other)?;
+        fs::create_dir_all(&kit.private)?;
         let path = kit.private.join(format!("result-{turn}"));
         write(&path, text.as_bytes(), 0o600)?;
         Ok(Self(Some(path)))

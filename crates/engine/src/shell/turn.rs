@@ -84,7 +84,8 @@ pub(crate) async fn prompt(
         let cwd = &effect.cwd;
         return Ok(not_started(format!("the working directory {cwd} does not exist")));
     }
-    let (text, mut warnings) = words(kit, &effect, &subject)?;
+    let (text, unknown) = words(kit, &effect, &subject)?;
+    let state = effect.state.clone();
     let cwd = PathBuf::from(&effect.cwd);
     let request = Request {
         nonce: kit.nonce.clone(),
@@ -105,6 +106,7 @@ pub(crate) async fn prompt(
     Ok(match backend.answer(request, cancel).await {
         Answer::Replied(reply) => {
             let mut finished = observe::finished(&reply.text, Source::Message, &cwd, &kit.blobs)?;
+            let mut warnings = kit.unknown(&state, unknown);
             warnings.extend(reply.warnings);
             finished.cost = reply.cost;
             finished.session = reply.session;
@@ -125,13 +127,13 @@ fn words(
     kit: &Kit,
     effect: &PromptEffect,
     subject: &Subject,
-) -> Result<(String, Vec<Warning>), blobs::Error> {
+) -> Result<(String, Vec<String>), blobs::Error> {
     match (&effect.prompt, &subject.allowed) {
         (Prompt::Reminder(fault), Some(allowed)) => Ok((reminder(fault, allowed), Vec::new())),
         (Prompt::Body | Prompt::Reminder(_), _) => {
             let mut load = |blob: &BlobRef| kit.load(blob);
             let rendered = subject.bindings(kit).render(&subject.state.body, &mut load)?;
-            Ok((rendered.text, kit.unknown(&effect.state, rendered.unknown)))
+            Ok((rendered.text, rendered.unknown))
         }
     }
 }

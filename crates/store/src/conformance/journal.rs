@@ -78,7 +78,8 @@ fn a_journal_is_created_once(on: &Fixture) {
         on.write("journal.jsonl", unfinished);
         let unborn = Journal::open(disk(on), &path).expect_err("it is not finished");
         assert!(matches!(unborn, Error::Unborn(_)), "{unborn}");
-        let unborn = Journal::truncate_to(disk(on), &path, 0).expect_err("it is not finished");
+        let unborn =
+            Journal::truncate_to(disk(on), &path, 0, &body(1)).expect_err("it is not finished");
         assert!(matches!(unborn, Error::Unborn(_)), "{unborn}");
     }
     Journal::create(disk(on), &path, HEADER).expect("it is created after all");
@@ -145,23 +146,23 @@ fn a_journal_is_cut_back_and_the_rest_is_kept(on: &Fixture) {
     let (second, third) = (offset(on, &path, 2), offset(on, &path, 3));
     damaged[third + 3] = b'x';
     on.write("journal.jsonl", &damaged);
-    let beyond = Journal::truncate_to(disk(on), &path, 3).expect_err("it is not good");
+    let beyond = Journal::truncate_to(disk(on), &path, 3, &body(4)).expect_err("it is not good");
     assert!(matches!(beyond, Error::NoSuchRecord { wanted: 3, last: 2, .. }), "{beyond}");
-    let cut = Journal::truncate_to(disk(on), &path, 2).expect("it is cut");
-    assert_records(&cut.opened.lines, 1..=2);
+    let cut = Journal::truncate_to(disk(on), &path, 2, &body(3)).expect("it is cut");
+    assert_records(&cut.opened.lines, 1..=3);
     assert_eq!(cut.moved, Some(on.path("journal.cut-2")));
     assert_eq!(on.content(&on.path("journal.cut-2")), &damaged[third..]);
     let mut journal = cut.opened.journal;
-    assert_eq!(journal.append(&body(3)).expect("it is appended"), 3);
-    let again = Journal::truncate_to(disk(on), &path, 2).expect("it is cut again");
+    assert_eq!(journal.append(&body(4)).expect("it is appended"), 4);
+    let again = Journal::truncate_to(disk(on), &path, 2, &body(3)).expect("it is cut again");
     assert_eq!(again.moved, Some(on.path("journal.cut-2.2")));
     assert_eq!(on.content(&on.path("journal.cut-2")), &damaged[third..]);
-    let nothing = Journal::truncate_to(disk(on), &path, 2).expect("there is nothing to cut");
+    let nothing = Journal::truncate_to(disk(on), &path, 3, &body(4)).expect("nothing is cut");
     assert_eq!(nothing.moved, None);
-    let all = Journal::truncate_to(disk(on), &path, 0).expect("only the header stays");
-    assert!(all.opened.lines.is_empty());
-    assert_eq!(on.content(&path).len(), offset(on, &path, 1));
-    assert!(second > offset(on, &path, 1));
+    assert_records(&nothing.opened.lines, 1..=4);
+    let all = Journal::truncate_to(disk(on), &path, 0, &body(1)).expect("only the header stays");
+    assert_records(&all.opened.lines, 1..=1);
+    assert_eq!(on.content(&path).len(), second);
 }
 
 fn a_reader_follows_the_writer(on: &Fixture) {
@@ -185,7 +186,7 @@ fn a_reader_follows_the_writer(on: &Fixture) {
 fn a_reader_notices_that_the_journal_was_cut(on: &Fixture) {
     let path = written(on, 3);
     let mut cursor = Journal::read(on.disk.as_ref(), &path).expect("it is read").cursor;
-    let cut = Journal::truncate_to(disk(on), &path, 1).expect("it is cut");
+    let cut = Journal::truncate_to(disk(on), &path, 1, &body(4)).expect("it is cut");
     let mut follow = || Journal::follow(on.disk.as_ref(), &path, &mut cursor);
     let rewound = follow().expect_err("it is shorter");
     assert!(matches!(rewound, Error::Rewound(_)), "{rewound}");

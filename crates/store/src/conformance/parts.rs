@@ -173,8 +173,9 @@ fn a_snapshot_counts_only_for_its_own_history(on: &Fixture) {
     on.write("snapshot.json", &content[..content.len() - 1]);
     assert_eq!(read(), None);
     snapshot.write(disk().as_ref(), &path).expect("it is written");
-    let mut cut = Journal::truncate_to(disk(), &journal, 1).expect("it is cut").opened.journal;
-    cut.append(b"{\"n\":4}").expect("it is appended");
+    let mut cut =
+        Journal::truncate_to(disk(), &journal, 1, b"{\"n\":4}").expect("it is cut").opened.journal;
+    cut.append(b"{\"n\":5}").expect("it is appended");
     assert_eq!(read(), None);
 }
 

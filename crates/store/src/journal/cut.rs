@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::line;
 use super::opening::{header, keep_beside, open_existing};
 use super::reading::load;
 use super::scan::Cursor;
@@ -20,17 +21,30 @@ pub struct Cut {
 }
 
 impl Journal {
-    /// Keeps the records up to number `last`, and moves everything after it to `journal.cut-<last>`.
+    /// Keeps the records up to number `last`, moves everything after it to `journal.cut-<last>`, and
+    /// appends the record `then`, which says so.
     ///
-    /// The copy is durable before the journal is cut, and never replaces an earlier one.
-    pub fn truncate_to(disk: Arc<dyn Disk>, path: &Path, last: u64) -> Result<Cut, Error> {
+    /// The copy is durable before the journal is cut, and never replaces an earlier one. Cutting and
+    /// appending are one step: no crash leaves a cut journal that does not know that it was cut.
+    pub fn truncate_to(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        last: u64,
+        then: &[u8],
+    ) -> Result<Cut, Error> {
         let mut file = open_existing(disk.as_ref(), path)?;
         let mut scanned = load(file.as_mut(), path, Cursor::START)?;
-        header(&mut scanned, path)?;
+        let header = header(&mut scanned, path)?;
         let good = scanned.end.seq - 1;
         if last > good {
             return Err(Error::NoSuchRecord { path: path.to_owned(), wanted: last, last: good });
         }
+        let sum = match scanned.lines.line(last) {
+            Some(line) => line.sum,
+            None => line::seal(&Cursor::START.sum, &header, &mut Vec::new())?,
+        };
+        let mut following = Vec::new();
+        line::seal(&sum, then, &mut following)?;
         let kept = usize::try_from(last).map_or(usize::MAX, |n| n);
         let offset = scanned.lines.end_of(kept);
         // Read again: scanning takes the sums out of the lines.
@@ -40,11 +54,10 @@ impl Journal {
             None
         } else {
             let name = format!("journal.cut-{last}");
-            let moved = keep_beside(disk.as_ref(), path, &name, rest)?;
-            // Replaced, not truncated: a crash in between must leave either journal, never a third.
-            place::place(disk.as_ref(), path, kept, Durability::Durable)?;
-            Some(moved)
+            Some(keep_beside(disk.as_ref(), path, &name, rest)?)
         };
+        // Replaced, not truncated: a crash in between must leave either journal, never a third.
+        place::place(disk.as_ref(), path, &[kept, &following].concat(), Durability::Durable)?;
         drop(file);
         let opened = Self::open(disk, path)?;
         Ok(Cut { opened, moved })

@@ -83,7 +83,11 @@ impl Cast {
             9 => TurnFailure::LostSession { session: SessionId::new("gone") },
             10 if full => return Speech::Capped(cost),
             11 if full => return Speech::Hangs,
-            12 if full => TurnFailure::OutputTooLarge { limit: 64 << 20 },
+            12 if full => TurnFailure::OutputTooLarge {
+                limit: 64 << 20,
+                head: String::new(),
+                tail: String::new(),
+            },
             _ => TurnFailure::Transient { why: "reset by peer".into() },
         };
         Speech::Fails(failure, cost)

@@ -46,7 +46,7 @@ fn each_kind_of_failure_has_its_policy() {
     check("A.md", lost(), "failed: the client knows no session gone");
     check(
         "A.md",
-        TurnFailure::OutputTooLarge { limit: 64 << 20 },
+        TurnFailure::OutputTooLarge { limit: 64 << 20, head: String::new(), tail: String::new() },
         "failed: output too large: more than 64 MiB",
     );
     check(

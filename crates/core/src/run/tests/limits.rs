@@ -66,7 +66,7 @@ fn workers_count_their_own_visits() {
     play.says("main", r#"<fork next="A">LOOP</fork>"#);
     play.says("main_loop1", "<goto>LOOP</goto>");
     assert_eq!(play.agent("main_loop1").visits[&"LOOP.md".into()], 2);
-    assert!(play.says("main_loop1", "<goto>LOOP</goto>").contains("has had its 2 visit(s)"));
+    assert!(play.says("main_loop1", "<goto>LOOP</goto>").contains("has had its 2 visits"));
 }
 
 #[test]
@@ -75,14 +75,14 @@ fn without_a_way_on_the_agent_fails_with_its_transition_kept() {
     let text = r#"<reset input="x" cd="sub">LOOP</reset>"#;
     assert_snapshot!(play.says("main", text), @"
     settle main.5.1 #1 $0.10: at main.1.1
-    main fails: LOOP.md has had its 2 visit(s), and there is no way on, kept
+    main fails: LOOP.md has had its 2 visits, and there is no way on, kept
     ended: Failed
     ");
     // Decided again and again for nothing, while nothing has changed.
     assert_snapshot!(play.resume(), @"
     resumed
     revive main
-    main fails: LOOP.md has had its 2 visit(s), and there is no way on, kept
+    main fails: LOOP.md has had its 2 visits, and there is no way on, kept
     ended: Failed
     ");
     // With an edited workflow it is taken without another turn.
@@ -111,7 +111,7 @@ fn an_exhausted_then_is_no_way_on() {
         assert_eq!(play.agent("main").visit.state.as_str(), "B.md");
         play.says("main", "<goto>A</goto>")
     };
-    let failed = "main fails: A.md has had its 1 visit(s), and there is no way on, kept";
+    let failed = "main fails: A.md has had its 1 visit, and there is no way on, kept";
     for out in ["", "then: C\n"] {
         assert!(chain(out).contains(failed), "{out}");
     }

@@ -187,7 +187,7 @@ fn clearing_the_stack_drops_returns_and_models_and_warns_when_there_were_any() {
     assert_snapshot!(play.says("main", r#"<reset stack="clear">B</reset>"#), @r#"
     settle main.3.1 #1 $0.10: at main.3.1
     main reset: fresh, clear
-    warn main: stack="clear" dropped 1 pending return(s)
+    warn main: stack="clear" dropped 1 pending return
     main enters B.md (2) as visit 4
     queue main.4.1 at 3 for claude: fresh main.4.1
     start main.4.1 #1 with $9.70: fresh main.4.1

@@ -288,7 +288,7 @@ fn turn_failures() -> Vec<TurnFailure> {
         TurnFailure::Task { why: why() },
         TurnFailure::LostSession { session: "s1".into() },
         TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into() },
-        TurnFailure::OutputTooLarge { limit: 67_108_864 },
+        TurnFailure::OutputTooLarge { limit: 67_108_864, head: String::new(), tail: String::new() },
         TurnFailure::NotStarted { why: why() },
     ]
 }
