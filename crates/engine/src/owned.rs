@@ -191,8 +191,12 @@ fn rewound(project: &Project, paths: &RunPaths, last: u64) -> Result<Vec<u8>, Ow
     for line in read.lines.iter().take_while(|line| line.seq <= last) {
         head.fold(&fold::record(line.body, line.seq)?);
     }
-    if head.seq == 0 {
+    if last == 0 {
         return Err(OwnError::NeverStarted(fold::header(&read.header)?.run));
+    }
+    if head.seq < last {
+        // There is no such record, as whoever cuts will say.
+        return Ok(Vec::new());
     }
     let rewind = Input::Rewind { kept: last, nonce: clock::nonce() };
     let at = clock::now();

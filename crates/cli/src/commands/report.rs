@@ -27,7 +27,8 @@ pub(super) fn report(
     talk: Talk,
 ) -> Result<(), Failure> {
     let place = Place::of(&head.run, status);
-    if !talk.quiet || status != Status::Completed {
+    // What failed has been told already.
+    if !talk.quiet || !matches!(status, Status::Completed | Status::Failed) {
         summary(head, &place);
     }
     if talk.json {

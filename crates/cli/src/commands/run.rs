@@ -60,7 +60,8 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
 fn check_same(project: &Project, run: &RunId, flags: &Run) -> Result<(), Failure> {
     let Ok(seen) = runs::look(project, run) else { return Ok(()) };
     let begun = &seen.head.run;
-    if begun.workflow != absolute(&flags.workflow)? {
+    // A workflow that is gone is a matter for the resume.
+    if absolute(&flags.workflow).is_ok_and(|named| named != begun.workflow) {
         return Err(Failure::usage(format!("{run} is a run of {}", begun.workflow))
             .hint("name that workflow, or another --run-id"));
     }

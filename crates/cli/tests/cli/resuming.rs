@@ -228,7 +228,7 @@ BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
         over_budget: $1.10 of the $1.00 cap is spent; kept for later: 1 paid turn · spent $1.10 of $1.00; SUB.md took 54 %
         to go on: raymond resume r --budget USD",
     );
-    project.raymond("resume r").mentions(5, &["to go on: raymond resume r --budget USD"]);
+    project.raymond("resume r").mentions(5, &["--budget is the new total"]);
     project.raymond("resume r --budget 2").prints("got it\n").mentions(
         0,
         &["r: reused 2 turns ($1.10), continuing 0, repeating 0\n", "spent $1.30 of $2.00"],
