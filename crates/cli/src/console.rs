@@ -50,7 +50,7 @@ impl Watch for Console {
     }
 
     fn note(&mut self, text: &str) {
-        anstream::eprintln!("raymond: {text}");
+        crate::say!("raymond: {text}");
     }
 }
 

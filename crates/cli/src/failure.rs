@@ -85,20 +85,20 @@ impl Failure {
         for diagnostic in &self.diagnostics {
             print_diagnostic(diagnostic);
         }
-        anstream::eprintln!("raymond: {}", self.message);
+        crate::say!("raymond: {}", self.message);
         if let Some(hint) = &self.hint {
-            anstream::eprintln!("hint: {hint}");
+            crate::say!("hint: {hint}");
         }
         if let Some(line) = &self.then {
-            anstream::eprintln!("{line}");
+            crate::say!("{line}");
         }
     }
 }
 
 /// `START.md:3:7: error: …`, with its hint.
 pub(crate) fn print_diagnostic(diagnostic: &Diagnostic) {
-    anstream::eprintln!("{diagnostic}");
+    crate::say!("{diagnostic}");
     if let Some(hint) = &diagnostic.hint {
-        anstream::eprintln!("  hint: {hint}");
+        crate::say!("  hint: {hint}");
     }
 }

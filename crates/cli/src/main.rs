@@ -3,6 +3,15 @@
 //! stdout is data, stderr is talk. Every command is one file in `commands`; an error carries what
 //! happened, what to do, and the exit code that says so.
 
+/// Talks on stderr. Whoever does not listen is no reason to end anything.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        writeln!(anstream::stderr(), $($words)*).ok();
+    }};
+}
+pub(crate) use say;
+
 mod args;
 mod commands;
 mod console;

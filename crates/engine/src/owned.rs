@@ -14,7 +14,7 @@ use raymond_core::run::{Input, Record, Refusal, Settings, batch};
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Torn};
 use raymond_store::lock::{self, Claim, Takeover, ThisHost};
-use raymond_store::{Blobs, Journal, Lock, RunPaths, disk};
+use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, disk};
 
 use crate::clock;
 use crate::driver::{Driver, DriverError, Head, Nobody};
@@ -125,6 +125,7 @@ impl Owned {
         let (ended, survivors) = end_leftovers(&head.run.nonce, &Grace::default()).await;
         let blobs = project.blobs(&paths);
         blobs.sweep().ok();
+        forget_requests(project, &paths);
         let pin = Pin::load(&head.run.manifest, &blobs)?;
         let owned = Self {
             project: project.clone(),
@@ -206,6 +207,14 @@ fn rewound(project: &Project, paths: &RunPaths, last: u64) -> Result<Vec<u8>, Ow
     let steps = batch(&mut head.run, &nothing, at, vec![rewind]).steps;
     let record = Record { seq: last + 1, at, steps };
     serde_json::to_vec(&record).map_err(|error| OwnError::Driver(DriverError::Encode(error)))
+}
+
+/// Requests to an owner that is gone are not for this one: whoever still waits asks again.
+fn forget_requests(project: &Project, paths: &RunPaths) {
+    let inbox = Inbox::new(Arc::clone(&project.disk), paths.inbox.clone());
+    for message in inbox.take_all().unwrap_or_default().messages {
+        inbox.remove(&message.key).ok();
+    }
 }
 
 /// Whatever was left was ended before: nothing of a turn in flight is there any more.

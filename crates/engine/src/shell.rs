@@ -261,6 +261,10 @@ impl<'w> Shell<'w> {
     }
 
     fn handle(&mut self, inputs: Vec<Input>) -> Result<Vec<Result<(), Refusal>>, ShellError> {
+        if !self.home.lock.is_in_place().unwrap_or(false) {
+            // Before anything is recorded, nobody else may own the run.
+            self.put_back()?;
+        }
         let keys: Vec<String> = inputs.iter().filter_map(request_key).collect();
         self.adopt_edits()?;
         let verdicts = self.driver.handle(clock::now(), inputs)?;

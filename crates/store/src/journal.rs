@@ -88,6 +88,7 @@ impl Journal {
             return Err(Error::Poisoned(self.path.clone()));
         }
         let sum = line::seal(&self.end.sum, body, &mut self.buffer)?;
+        self.check_end()?;
         self.write()
             .or_else(|error| self.write_once_more(error))
             .during("append to", &self.path)?;
@@ -117,6 +118,16 @@ impl Journal {
         place::place(disk.as_ref(), &self.path, &bytes, Durability::Durable)?;
         self.file = opening::open_existing(disk.as_ref(), &self.path)?;
         Ok(Presence::Restored)
+    }
+
+    /// Nobody else may have written here: a record over another owner's would destroy both.
+    fn check_end(&mut self) -> Result<(), Error> {
+        let size = self.file.size().during("look at", &self.path)?;
+        if size == self.end.offset {
+            return Ok(());
+        }
+        self.health = Health::Poisoned;
+        Err(Error::Touched(self.path.clone()))
     }
 
     /// Writes the buffer at the end of the file. A failed write is undone.

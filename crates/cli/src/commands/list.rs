@@ -23,10 +23,10 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
         print_out(&looks.iter().fold(String::new(), line))?;
     }
     for run in &unreadable {
-        anstream::eprintln!("{run}: cannot be read; see `raymond status {run}`");
+        crate::say!("{run}: cannot be read; see `raymond status {run}`");
     }
     for run in &never_started {
-        anstream::eprintln!("{run}: never started");
+        crate::say!("{run}: never started");
     }
     Ok(0)
 }

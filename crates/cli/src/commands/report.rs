@@ -57,17 +57,17 @@ pub(super) const fn exit_code(status: Status, signal: Option<Signal>) -> u8 {
 
 fn summary(head: &Head, place: &Place) {
     let Place { status, why, way_out, .. } = place;
-    anstream::eprintln!("{status}: {why} · {}", money(head));
+    crate::say!("{status}: {why} · {}", money(head));
     name_failed(&head.run);
     match status {
         Status::Completed => {}
-        Status::Cancelled => anstream::eprintln!("to start anew: {way_out}"),
+        Status::Cancelled => crate::say!("to start anew: {way_out}"),
         Status::Running
         | Status::Waiting(..)
         | Status::Failed
         | Status::OverBudget
         | Status::Stopped
-        | Status::Interrupted => anstream::eprintln!("to go on: {way_out}"),
+        | Status::Interrupted => crate::say!("to go on: {way_out}"),
     }
 }
 
@@ -79,7 +79,7 @@ fn money(head: &Head) -> String {
         None => format!("spent {}", run.spent),
     }];
     if let Some((state, amount)) = head.ledger.dearest() {
-        let percent = amount.0 * 100 / run.spent.0.max(1);
+        let percent = u128::from(amount.0) * 100 / u128::from(run.spent.0.max(1));
         parts.push(format!("{state} took {percent} %"));
     }
     parts.extend(unpriced(run));
@@ -101,10 +101,10 @@ fn name_failed(run: &Run) {
         if let Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) =
             run.agents.get(id)
         {
-            anstream::eprintln!("  {id} failed at {}: {failure}", visit.state);
+            crate::say!("  {id} failed at {}: {failure}", visit.state);
         }
     }
     if let Some(more @ 1..) = run.failed.len().checked_sub(1 + MOST_FAILED) {
-        anstream::eprintln!("  … and {more} more");
+        crate::say!("  … and {more} more");
     }
 }

@@ -112,10 +112,10 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
         })?,
     };
     if let Some(line) = line {
-        anstream::eprintln!("raymond: {line}");
+        crate::say!("raymond: {line}");
     }
     if !wish.talk.quiet {
-        anstream::eprintln!("{run}: {}", Plan::of(&owned.head, &settings));
+        crate::say!("{run}: {}", Plan::of(&owned.head, &settings));
     }
     let inputs = owned.resume_inputs(settings);
     let mut console = Console::new(wish.talk);
@@ -185,19 +185,19 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
 fn tell(found: &Found) {
     if let Some(torn) = &found.torn {
         let kept = torn.kept.as_ref().map(|path| format!(", and kept as {}", path.display()));
-        anstream::eprintln!(
+        crate::say!(
             "raymond: record {} was never finished; it was cut off{}",
             torn.seq,
             kept.unwrap_or_default()
         );
     }
     if let Some(moved) = &found.moved {
-        anstream::eprintln!("raymond: moved what was cut away to {}", moved.display());
+        crate::say!("raymond: moved what was cut away to {}", moved.display());
     }
     for left in &found.ended {
-        anstream::eprintln!("raymond: ended a process that was left: {}", left.command);
+        crate::say!("raymond: ended a process that was left: {}", left.command);
     }
     if !found.survivors.is_empty() {
-        anstream::eprintln!("raymond: {} of them did not end", found.survivors.len());
+        crate::say!("raymond: {} of them did not end", found.survivors.len());
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
     };
     let (owned, start) = Owned::create(&project, prepared, launch)?;
     if !flags.talk.quiet {
-        anstream::eprintln!("{line}");
+        crate::say!("{line}");
     }
     drive(owned, backends, (vec![start], Console::new(flags.talk)), flags.talk)
 }
@@ -67,7 +67,7 @@ fn check_same(project: &Project, run: &RunId, flags: &Run) -> Result<(), Failure
     }
     let vars = settings::vars(&flags.vars)?;
     if flags.input.is_some() || (!vars.is_empty() && vars != begun.settings.vars) {
-        anstream::eprintln!(
+        crate::say!(
             "raymond: {run} goes on with the input and the variables it began with"
         );
     }

@@ -39,7 +39,7 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
     }
     match answered {
         Answered::Ended(phase) if phase == Phase::Ended(ending) => {
-            anstream::eprintln!("{run}: {status}");
+            crate::say!("{run}: {status}");
             Ok(0)
         }
         Answered::Ended(_) | Answered::Refused(_) => {

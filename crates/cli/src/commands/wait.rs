@@ -22,7 +22,7 @@ pub(crate) fn wait(flags: &Look) -> Result<u8, Failure> {
     if flags.json {
         print_json(&json::run(&seen.head, &place))?;
     } else {
-        anstream::eprintln!("{run}: {status}: {}", place.why);
+        crate::say!("{run}: {status}: {}", place.why);
     }
     Ok(status.exit_code())
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use raymond_core::ids::TurnId;
@@ -18,19 +18,31 @@ use crate::scope::Origin;
 pub(super) fn script(kit: &Kit, state: &State) -> io::Result<PathBuf> {
     if kit.origin == Origin::Directory {
         let own = Path::new(&kit.scope).join(state.name.as_str());
-        if fs::read(&own).is_ok_and(|bytes| bytes[..] == state.source.bytes[..]) {
+        if holds(&own, &state.source.bytes) {
             return Ok(own);
         }
     }
     let folder = kit.private.join(&state.hash.as_str()[..16]);
     let copy = folder.join(state.name.as_str());
-    if !fs::read(&copy).is_ok_and(|bytes| bytes[..] == state.source.bytes[..]) {
+    if !holds(&copy, &state.source.bytes) {
         let mode = if state.source.executable { 0o700 } else { 0o600 };
-        fs::create_dir_all(&folder)?;
+        create_private(&folder)?;
         write(&folder.join(".new"), &state.source.bytes, mode)?;
         fs::rename(folder.join(".new"), &copy)?;
     }
     Ok(copy)
+}
+
+/// Whether the file holds these bytes. Only a regular file of that length is read: anything else
+/// could be endless, or never answer.
+fn holds(path: &Path, bytes: &[u8]) -> bool {
+    let found = fs::metadata(path);
+    found.is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64)
+        && fs::read(path).is_ok_and(|content| content == bytes)
+}
+
+fn create_private(directory: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
 fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
@@ -48,7 +60,7 @@ impl Result {
     pub(super) fn of(kit: &Kit, turn: &TurnId, result: Option<&Value>) -> io::Result<Self> {
         let Some(value) = result else { return Ok(Self(None)) };
         let text = observe::load(&kit.blobs, value).map_err(io::Error::other)?;
-        fs::create_dir_all(&kit.private)?;
+        create_private(&kit.private)?;
         let path = kit.private.join(format!("result-{turn}"));
         write(&path, text.as_bytes(), 0o600)?;
         Ok(Self(Some(path)))

@@ -48,6 +48,9 @@ pub enum Error {
     /// The journal was cut behind a reader's back: it must read from the start.
     #[error("the journal {} was cut back while it was read", .0.display())]
     Rewound(PathBuf),
+    /// Somebody else wrote into the journal while it was owned.
+    #[error("somebody else has written into the journal {}", .0.display())]
+    Touched(PathBuf),
     /// Another file stands where the journal was.
     #[error("another file stands in place of the journal {}", .0.display())]
     Replaced(PathBuf),
