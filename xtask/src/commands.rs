@@ -12,10 +12,7 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// A program, to be run at the top of the checkout.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the task runner is not part of the product"
-)]
+#[expect(clippy::disallowed_methods, reason = "the task runner is not part of the product")]
 pub(crate) fn program(name: &str) -> Command {
     let mut command = Command::new(name);
     command.current_dir(root()).stdin(Stdio::null());
@@ -32,9 +29,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 /// Runs it, and fails when it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = format!("{command:?}");
-    let status = command
-        .status()
-        .with_context(|| format!("could not start {shown}"))?;
+    let status = command.status().with_context(|| format!("could not start {shown}"))?;
     if !status.success() {
         bail!("{shown} failed: {status}");
     }

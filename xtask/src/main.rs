@@ -11,7 +11,7 @@ mod test;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test [LANE…]        format of nothing, all tests; lanes: rules, sweep, simulate, kill
+cargo xtask test [LANE…]        all tests, or some lanes of them: rules, sweep, simulate, kill
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
 cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents";
 

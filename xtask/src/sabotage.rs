@@ -1,10 +1,11 @@
 //! Deliberate bugs: each patch is applied in a scratch tree, and the tests must fail there.
 //!
-//! A patch begins with a line `# caught by: ARGUMENTS`, which names the cargo command that catches
-//! it: the whole suite would catch it too, later.
+//! A patch begins with a line `# caught by: ARGUMENTS`, the arguments of the `cargo test` that catches
+//! it soonest: the whole suite would catch it too, later.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -23,14 +24,12 @@ pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
     let scratch = scratch_tree()?;
     let mut survivors = Vec::new();
     let patches = chosen(wanted)?;
+    reset(&scratch)?;
+    check_unharmed(&patches, &scratch)?;
     for patch in &patches {
         reset(&scratch)?;
         let caught = caught(patch, &scratch)?;
-        eprintln!(
-            "{} {}",
-            if caught { "caught  " } else { "MISSED  " },
-            patch.name
-        );
+        eprintln!("{} {}", if caught { "caught  " } else { "MISSED  " }, patch.name);
         if !caught {
             survivors.push(patch.name.clone());
         }
@@ -39,11 +38,20 @@ pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
     if !survivors.is_empty() {
         bail!("no test noticed: {}", survivors.join(", "));
     }
-    eprintln!(
-        "{} of {} deliberate bugs were caught",
-        patches.len(),
-        patches.len()
-    );
+    eprintln!("{} of {} deliberate bugs were caught", patches.len(), patches.len());
+    Ok(())
+}
+
+/// A suite that fails without any bug would catch everything.
+fn check_unharmed(patches: &[Sabotage], scratch: &Path) -> Result<()> {
+    let mut suites: Vec<&Sabotage> = patches.iter().collect();
+    suites.sort_by_key(|patch| &patch.caught_by);
+    suites.dedup_by_key(|patch| &patch.caught_by);
+    for patch in suites {
+        if !succeeds(&mut suite(patch, scratch, &[])) {
+            bail!("cargo test {} fails without any bug", patch.caught_by.join(" "));
+        }
+    }
     Ok(())
 }
 
@@ -51,45 +59,23 @@ fn chosen(wanted: &[&str]) -> Result<Vec<Sabotage>> {
     let all = all()?;
     if let ["--rotate", count] = wanted {
         let count: usize = count.parse().context("--rotate takes a number")?;
-        let turn = rotation()? * count;
-        let n = all.len();
-        return Ok(all
-            .into_iter()
-            .cycle_from(turn % n)
-            .take(count.min(n))
-            .collect());
+        let mut all = all;
+        let turn = rotation()? * count % all.len().max(1);
+        all.rotate_left(turn);
+        all.truncate(count);
+        return Ok(all);
     }
-    if let Some(unknown) = wanted
-        .iter()
-        .find(|name| all.iter().all(|s| s.name != **name))
-    {
+    if let Some(unknown) = wanted.iter().find(|name| all.iter().all(|s| s.name != **name)) {
         bail!("there is no patch {unknown:?} in tests/sabotage");
     }
-    Ok(all
-        .into_iter()
-        .filter(|s| wanted.is_empty() || wanted.contains(&s.name.as_str()))
-        .collect())
+    Ok(all.into_iter().filter(|s| wanted.is_empty() || wanted.contains(&s.name.as_str())).collect())
 }
 
 /// A number that differs from commit to commit, so that all patches have their turn.
 fn rotation() -> Result<usize> {
-    let output = program("git")
-        .args(["rev-list", "--count", "HEAD"])
-        .output()?;
+    let output = program("git").args(["rev-list", "--count", "HEAD"]).output()?;
     let count = String::from_utf8_lossy(&output.stdout);
     Ok(count.trim().parse().unwrap_or(0))
-}
-
-trait CycleFrom: Sized {
-    fn cycle_from(self, first: usize) -> impl Iterator<Item = Sabotage>;
-}
-
-impl CycleFrom for std::vec::IntoIter<Sabotage> {
-    fn cycle_from(self, first: usize) -> impl Iterator<Item = Sabotage> {
-        let mut all: Vec<Sabotage> = self.collect();
-        all.rotate_left(first);
-        all.into_iter()
-    }
 }
 
 fn all() -> Result<Vec<Sabotage>> {
@@ -97,10 +83,7 @@ fn all() -> Result<Vec<Sabotage>> {
     let mut patches = Vec::new();
     for entry in fs::read_dir(&folder).context("reading tests/sabotage")? {
         let patch = entry?.path();
-        if patch
-            .extension()
-            .is_some_and(|extension| extension == "patch")
-        {
+        if patch.extension().is_some_and(|extension| extension == "patch") {
             patches.push(parse(patch)?);
         }
     }
@@ -115,16 +98,8 @@ fn parse(patch: PathBuf) -> Result<Sabotage> {
         bail!("{} does not begin with `# caught by: `", patch.display());
     };
     let caught_by = arguments.split_whitespace().map(str::to_owned).collect();
-    let name = patch
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    Ok(Sabotage {
-        name,
-        patch,
-        caught_by,
-    })
+    let name = patch.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Sabotage { name, patch, caught_by })
 }
 
 /// A copy of the checkout with a target folder of its own, which stays warm.
@@ -136,9 +111,7 @@ fn scratch_tree() -> Result<PathBuf> {
 
 /// Makes the scratch tree equal to the checkout. Only files that differ are touched.
 fn reset(scratch: &Path) -> Result<()> {
-    let listed = program("git")
-        .args(["ls-files", "-co", "--exclude-standard"])
-        .output()?;
+    let listed = program("git").args(["ls-files", "-co", "--exclude-standard"]).output()?;
     for name in String::from_utf8_lossy(&listed.stdout).lines() {
         let (from, to) = (root().join(name), scratch.join(name));
         let Ok(content) = fs::read(&from) else {
@@ -153,20 +126,22 @@ fn reset(scratch: &Path) -> Result<()> {
 }
 
 fn caught(sabotage: &Sabotage, scratch: &Path) -> Result<bool> {
-    let mut apply = program("patch");
-    apply
-        .current_dir(scratch)
-        .args(["-p1", "--batch", "--silent", "-i"])
-        .arg(&sabotage.patch);
+    let mut apply = program("git");
+    apply.current_dir(scratch).args(["apply", "-p1"]).arg(&sabotage.patch);
+    // The scratch tree is no part of the repository around it.
+    apply.env("GIT_CEILING_DIRECTORIES", root().join("target/sabotage"));
     run(&mut apply).with_context(|| format!("{} no longer applies", sabotage.name))?;
-    let target = root().join("target/sabotage/target");
-    let mut build = cargo(&["build", "--workspace", "--tests", "-q"]);
-    build.current_dir(scratch).env("CARGO_TARGET_DIR", &target);
-    if !succeeds(&mut build) {
+    if !succeeds(&mut suite(sabotage, scratch, &["--no-run"])) {
         bail!("{} does not compile: it proves nothing", sabotage.name);
     }
+    Ok(!succeeds(&mut suite(sabotage, scratch, &[])))
+}
+
+/// The tests that must notice, in the scratch tree, whose target folder stays warm.
+fn suite(sabotage: &Sabotage, scratch: &Path, more: &[&str]) -> Command {
     let arguments: Vec<&str> = sabotage.caught_by.iter().map(String::as_str).collect();
-    let mut suite = cargo(&arguments);
-    suite.current_dir(scratch).env("CARGO_TARGET_DIR", &target);
-    Ok(!succeeds(&mut suite))
+    let mut suite = cargo(&["test", "--quiet"]);
+    suite.args(more).args(arguments);
+    suite.current_dir(scratch).env("CARGO_TARGET_DIR", root().join("target/sabotage/target"));
+    suite
 }

@@ -14,50 +14,24 @@ struct Lane {
 }
 
 const LANES: [Lane; 4] = [
-    Lane {
-        name: "rules",
-        what: "every test of the workspace",
-        run: rules,
-    },
-    Lane {
-        name: "sweep",
-        what: "a crash at every port call of the corpus",
-        run: sweep,
-    },
-    Lane {
-        name: "simulate",
-        what: "100,000 simulated runs",
-        run: simulate,
-    },
-    Lane {
-        name: "kill",
-        what: "kill -9 of the real binary",
-        run: kill,
-    },
+    Lane { name: "rules", what: "every test of the workspace", run: rules },
+    Lane { name: "sweep", what: "a crash at every port call of the corpus", run: sweep },
+    Lane { name: "simulate", what: "100,000 simulated runs", run: simulate },
+    Lane { name: "kill", what: "kill -9 of the real binary", run: kill },
 ];
 
 /// Runs the named lanes; all of them when none is named.
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
 pub(crate) fn test(wanted: &[&str]) -> Result<()> {
-    if let Some(unknown) = wanted
-        .iter()
-        .find(|name| LANES.iter().all(|l| l.name != **name))
-    {
+    if let Some(unknown) = wanted.iter().find(|name| LANES.iter().all(|l| l.name != **name)) {
         bail!("there is no lane {unknown:?}; there are rules, sweep, simulate and kill");
     }
     check_machine()?;
-    for lane in LANES
-        .iter()
-        .filter(|l| wanted.is_empty() || wanted.contains(&l.name))
-    {
+    for lane in LANES.iter().filter(|l| wanted.is_empty() || wanted.contains(&l.name)) {
         let begun = Instant::now();
         eprintln!("==> {}: {}", lane.name, lane.what);
         (lane.run)()?;
-        eprintln!(
-            "==> {} passed in {} s",
-            lane.name,
-            begun.elapsed().as_secs()
-        );
+        eprintln!("==> {} passed in {} s", lane.name, begun.elapsed().as_secs());
     }
     Ok(())
 }
@@ -72,12 +46,7 @@ fn check_machine() -> Result<()> {
 
 fn rules() -> Result<()> {
     if succeeds(&mut cargo(&["nextest", "--version"])) {
-        run(&mut cargo(&[
-            "nextest",
-            "run",
-            "--workspace",
-            "--no-fail-fast",
-        ]))?;
+        run(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
     } else {
         run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))?;
     }
@@ -85,15 +54,7 @@ fn rules() -> Result<()> {
 }
 
 fn simulation(arguments: &[&str]) -> Result<()> {
-    let simulate = [
-        "run",
-        "--profile",
-        "simulation",
-        "-q",
-        "-p",
-        "raymond-testkit",
-        "--bin",
-    ];
+    let simulate = ["run", "--profile", "simulation", "-q", "-p", "raymond-testkit", "--bin"];
     run(cargo(&simulate).args(["simulate", "--"]).args(arguments))
 }
 
@@ -107,14 +68,5 @@ fn simulate() -> Result<()> {
 
 fn kill() -> Result<()> {
     run(&mut cargo(&["build", "--release", "-p", "raymond"]))?;
-    run(&mut cargo(&[
-        "test",
-        "--release",
-        "-p",
-        "raymond",
-        "--test",
-        "kill",
-        "--",
-        "--ignored",
-    ]))
+    run(&mut cargo(&["test", "--release", "-p", "raymond", "--test", "kill", "--", "--ignored"]))
 }

@@ -1,2 +1,64 @@
-//! x
-fn main() {}
+//! The command line: reads flags, wires the engine, chooses words and exit codes.
+//!
+//! stdout is data, stderr is talk. Every command is one file in `commands`; an error carries what
+//! happened, what to do, and the exit code that says so.
+
+mod args;
+mod commands;
+mod console;
+mod failure;
+mod json;
+mod paths;
+mod place;
+mod runs;
+mod settings;
+mod workflows;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Arguments, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse_from(args::with_run(std::env::args_os())) {
+        Ok(arguments) => arguments,
+        Err(error) => return args::refuse(&error),
+    };
+    match dispatch(arguments.command) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            failure.print();
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Run(run) => commands::run::run(*run),
+        Command::Resume(resume) => commands::resume::resume(&resume),
+        Command::Status(look) => commands::status::status(&look),
+        Command::Show(show) => commands::show::show(&show),
+        Command::Why(look) => commands::why::why(&look),
+        Command::Wait(look) => commands::wait::wait(&look),
+        Command::Stop(stop) => commands::stop::stop(&stop),
+        Command::Cancel(cancel) => commands::stop::cancel(&cancel),
+        Command::List(list) => commands::list::list(&list),
+        Command::Demo(demo) => commands::demo::demo(&demo),
+    }
+}
+
+/// The one runtime of this process: a single thread.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let failed = |error| Failure::environment(format!("could not start the runtime: {error}"));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let entered = runtime.enter();
+    // Whoever owns a run may be poked. From here on that no longer ends this process.
+    let poke = tokio::signal::unix::SignalKind::user_defined1();
+    drop(tokio::signal::unix::signal(poke).map_err(failed)?);
+    drop(entered);
+    Ok(runtime)
+}

@@ -33,10 +33,7 @@ impl Micros {
     }
 
     /// The amount in dollars, for JSON that people read.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "exact below nine billion dollars"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "exact below nine billion dollars")]
     pub fn dollars(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -80,14 +77,9 @@ impl FromStr for Micros {
         if (whole.is_empty() && fraction.is_empty()) || !digits(whole) || !digits(fraction) {
             return Err(unreadable());
         }
-        let whole: u64 = if whole.is_empty() {
-            0
-        } else {
-            whole.parse().map_err(|_| unreadable())?
-        };
-        let micros: u64 = format!("{fraction:0<6}")[..6]
-            .parse()
-            .map_err(|_| unreadable())?;
+        let whole: u64 =
+            if whole.is_empty() { 0 } else { whole.parse().map_err(|_| unreadable())? };
+        let micros: u64 = format!("{fraction:0<6}")[..6].parse().map_err(|_| unreadable())?;
         whole
             .checked_mul(1_000_000)
             .and_then(|w| w.checked_add(micros))
@@ -141,10 +133,7 @@ mod tests {
     fn amounts_read_and_print_as_dollars() {
         let check = |text: &str, expected: u64, shown: &str| {
             let amount: Micros = text.parse().unwrap();
-            assert_eq!(
-                (amount, amount.to_string().as_str()),
-                (Micros(expected), shown)
-            );
+            assert_eq!((amount, amount.to_string().as_str()), (Micros(expected), shown));
         };
         check("10", 10_000_000, "$10.00");
         check("2.5", 2_500_000, "$2.50");
@@ -152,15 +141,9 @@ mod tests {
         check(".001", 1_000, "$0.0010");
         check("0.000001", 1, "$0.000001");
         check("1.23456789", 1_234_567, "$1.2345");
-        assert_eq!(
-            "-1".parse::<Micros>(),
-            Err(BadAmount::Negative("-1".into()))
-        );
+        assert_eq!("-1".parse::<Micros>(), Err(BadAmount::Negative("-1".into())));
         for bad in ["", ".", "ten", "1e3", "1,5", "99999999999999999999"] {
-            assert_eq!(
-                bad.parse::<Micros>(),
-                Err(BadAmount::Unreadable(bad.into()))
-            );
+            assert_eq!(bad.parse::<Micros>(), Err(BadAmount::Unreadable(bad.into())));
         }
     }
 }

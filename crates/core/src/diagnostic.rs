@@ -47,49 +47,30 @@ impl Diagnostic {
     /// An error.
     pub fn error(code: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self {
-            severity: Severity::Error,
-            code,
-            file: None,
-            place: None,
-            message,
-            hint: None,
-        }
+        Self { severity: Severity::Error, code, file: None, place: None, message, hint: None }
     }
 
     /// A warning.
     pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Warning,
-            ..Self::error(code, message)
-        }
+        Self { severity: Severity::Warning, ..Self::error(code, message) }
     }
 
     /// The same, in this file.
     #[must_use]
     pub fn in_file(self, file: impl Into<String>) -> Self {
-        Self {
-            file: Some(file.into()),
-            ..self
-        }
+        Self { file: Some(file.into()), ..self }
     }
 
     /// The same, at these bytes of `text`.
     #[must_use]
     pub fn at(self, text: &str, span: Range<usize>) -> Self {
-        Self {
-            place: Some(Place::of(text, span)),
-            ..self
-        }
+        Self { place: Some(Place::of(text, span)), ..self }
     }
 
     /// The same, with advice.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
-        Self {
-            hint: Some(hint.into()),
-            ..self
-        }
+        Self { hint: Some(hint.into()), ..self }
     }
 }
 

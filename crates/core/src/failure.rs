@@ -159,13 +159,36 @@ impl fmt::Display for TurnFailure {
             Self::Script { status, stderr } if stderr.is_empty() => write!(f, "script: {status}"),
             Self::Script { status, stderr } => write!(f, "script: {status}: {stderr}"),
             Self::OutputTooLarge { limit } => {
-                write!(
-                    f,
-                    "output too large: more than {} MiB",
-                    limit / (1024 * 1024)
-                )
+                write!(f, "output too large: more than {} MiB", limit / (1024 * 1024))
             }
             Self::NotStarted { why } => write!(f, "could not start: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Turn(failure) => write!(f, "{failure}"),
+            Self::Protocol { fault, stderr } if stderr.is_empty() => write!(f, "{fault}"),
+            Self::Protocol { fault, stderr } => write!(f, "{fault}; stderr: {stderr}"),
+            Self::Visits { state, limit } => {
+                write!(f, "{state} has had its {limit} visit(s), and there is no way on")
+            }
+            Self::VisitBudget { budget } => write!(f, "the visit's budget of {budget} is spent"),
+            Self::TooManyAgents { asked, limit } => {
+                write!(f, "one message asks for {asked} workers, and --max-agents is {limit}")
+            }
+            Self::HeldForGood { limit } => {
+                write!(f, "its fork found no room: --max-agents is {limit}, and nobody will end")
+            }
+            Self::TooDeep { parent } => write!(f, "the name of a worker of {parent} is too long"),
+            Self::Crashes { count } => {
+                write!(f, "the turn was cut off {count} times in a row without any progress")
+            }
+            Self::InterruptedScript => write!(f, "the script was cut off, and is not repeated"),
+            Self::Denied { tools } => write!(f, "the client denied {}", tools.join(", ")),
+            Self::Unanswered => write!(f, "the question was not answered in time"),
         }
     }
 }

@@ -162,6 +162,12 @@ pub struct TurnId {
 }
 
 impl TurnId {
+    /// The turn after this one, in the same visit.
+    #[must_use]
+    pub fn following(&self) -> Self {
+        Self { turn: self.turn.saturating_add(1), ..self.clone() }
+    }
+
     /// The session that a client opens for this turn. `generation` counts the sessions that were lost.
     pub fn session(&self, nonce: &Nonce, generation: u32) -> SessionId {
         let mut bytes = [0; 16];
@@ -213,11 +219,7 @@ impl TryFrom<String> for TurnId {
         let turn = parts.next().and_then(|part| part.parse().ok());
         let visit = parts.next().and_then(|part| part.parse().ok());
         match (parts.next(), visit, turn) {
-            (Some(agent), Some(visit), Some(turn)) => Ok(Self {
-                agent: agent.into(),
-                visit,
-                turn,
-            }),
+            (Some(agent), Some(visit), Some(turn)) => Ok(Self { agent: agent.into(), visit, turn }),
             _ => Err(BadTurnId(text)),
         }
     }
@@ -235,12 +237,7 @@ mod tests {
         };
         check(&main, "WORKER.md", 1, "main_worker1");
         check(&main, "ANALYZE.md", 3, "main_analyz3");
-        check(
-            &"main_worker1".into(),
-            "ANALYZE.md",
-            1,
-            "main_worker1_analyz1",
-        );
+        check(&"main_worker1".into(), "ANALYZE.md", 1, "main_worker1_analyz1");
         check(&main, "1_START.md", 2, "main___star2");
         check(&main, "T2.sh", 12, "main_t_12");
         check(&main, "Über.md", 1, "main__ber1");
@@ -248,11 +245,7 @@ mod tests {
 
     #[test]
     fn a_turn_id_survives_the_journal() {
-        let turn = TurnId {
-            agent: "main_t_12".into(),
-            visit: 3,
-            turn: 1,
-        };
+        let turn = TurnId { agent: "main_t_12".into(), visit: 3, turn: 1 };
         assert_eq!(turn.to_string(), "main_t_12.3.1");
         assert_eq!(TurnId::try_from(turn.to_string()), Ok(turn));
         assert!(TurnId::try_from("main.1".to_owned()).is_err());
@@ -260,11 +253,7 @@ mod tests {
 
     #[test]
     fn session_ids_are_uuids_and_differ_by_turn_nonce_and_generation() {
-        let turn = TurnId {
-            agent: AgentId::main(),
-            visit: 1,
-            turn: 1,
-        };
+        let turn = TurnId { agent: AgentId::main(), visit: 1, turn: 1 };
         let first = turn.session(&"a".into(), 0);
         assert_eq!(first.as_str().len(), 36);
         assert_eq!(first.as_str().as_bytes()[14], b'8');

@@ -1,7 +1,7 @@
 //! The heart: a run is a fold of events.
 //!
-//! [`batch`] takes what was observed, lets [`decide`] name what follows from each input, folds it
-//! with [`apply`], and then [`advance`]s until nothing more follows by itself. Deciding may improve
+//! [`fn@batch`] takes what was observed, lets [`fn@decide`] name what follows from each input, folds it
+//! with [`fn@apply`], and then [`fn@advance`]s until nothing more follows by itself. Deciding may improve
 //! from release to release; `apply` parses nothing, cannot fail, and is frozen per journal format.
 
 pub mod advance;
@@ -17,6 +17,8 @@ mod resume;
 pub mod settings;
 mod settle;
 pub mod state;
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub use advance::advance;
 pub use apply::apply;

@@ -88,16 +88,7 @@ mod tests {
         check("10m", Some(Span::minutes(10)));
         check("2h", Some(Span::minutes(120)));
         check("1500ms", Some(Span(1500)));
-        for bad in [
-            "",
-            "s",
-            "10",
-            "-1s",
-            "0s",
-            "1.5h",
-            "10 m",
-            "99999999999999999999h",
-        ] {
+        for bad in ["", "s", "10", "-1s", "0s", "1.5h", "10 m", "99999999999999999999h"] {
             check(bad, None);
         }
     }

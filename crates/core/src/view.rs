@@ -1,6 +1,6 @@
 //! Read models that every door draws: folds of the same events, for eyes instead of decisions.
 //!
-//! [`status`] says where a run is and what leads out of it, [`why`] says it in a sentence,
+//! [`mod@status`] says where a run is and what leads out of it, [`mod@why`] says it in a sentence,
 //! [`ledger`] keeps what a run no longer holds (results, money by state), and [`narrate`] turns
 //! events into lines, the same for a live run and for one from last week.
 
@@ -12,4 +12,7 @@ pub mod why;
 pub use ledger::Ledger;
 pub use narrate::{Line, Narrator, Weight};
 pub use status::{Command, Owner, Status, status, way_out};
-pub use why::why;
+pub use why::{counted, why};
+
+#[cfg(test)]
+mod tests;

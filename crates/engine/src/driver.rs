@@ -72,9 +72,19 @@ impl<L: Log, W: World> Driver<L, W> {
         &self.head.run
     }
 
-    /// What the run no longer holds.
-    pub fn ledger(&self) -> &Ledger {
-        &self.head.ledger
+    /// The run and what it no longer holds.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The states that it uses.
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// The run, its definition and its journal, given up.
+    pub fn into_parts(self) -> (Head, Definition, L) {
+        (self.head, self.definition, self.log)
     }
 
     /// The world that it acts on.
@@ -138,6 +148,16 @@ impl<L: Log, W: World> Driver<L, W> {
             self.world.release(run, &self.definition, effect);
         }
     }
+}
+
+/// A world in which nothing is started: for those who only have something to record.
+#[derive(Debug, Clone, Copy)]
+pub struct Nobody;
+
+impl World for Nobody {
+    fn committed(&mut self, _: &Run, _: &Ledger, _: &Record) {}
+
+    fn release(&mut self, _: &Run, _: &Definition, _: Effect) {}
 }
 
 impl Log for raymond_store::Journal {

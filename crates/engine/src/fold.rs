@@ -1,7 +1,10 @@
 //! A journal's lines as a run: recovery and every screen go through here.
 
+use raymond_core::ids::RunId;
 use raymond_core::run::{Header, Record, Run, apply, record};
 use raymond_core::view::Ledger;
+use raymond_store::disk::{Disk, Open};
+use raymond_store::journal;
 
 use crate::driver::Head;
 
@@ -11,6 +14,14 @@ pub enum FoldError {
     /// The first line is not that of a journal of ours.
     #[error("this is not a journal of a run: {0}")]
     Foreign(String),
+    /// It is that of another run.
+    #[error("the journal of {wanted} belongs to the run {found}")]
+    Stranger {
+        /// Whose it should be.
+        wanted: RunId,
+        /// Whose it is.
+        found: RunId,
+    },
     /// It was written by a later release.
     #[error(
         "the journal has format {0}, and this release reads up to {format}",
@@ -42,6 +53,27 @@ pub fn header(line: &[u8]) -> Result<Header, FoldError> {
     serde_json::from_slice(line).map_err(foreign)
 }
 
+/// Checks that a journal belongs to the run under whose name it was found.
+pub fn check_owner(run: &RunId, header: &Header) -> Result<(), FoldError> {
+    if header.run == *run {
+        return Ok(());
+    }
+    Err(FoldError::Stranger { wanted: run.clone(), found: header.run.clone() })
+}
+
+/// A better reason for an error about the very first line: the file was never ours, or a later
+/// release, whose sums we do not know, wrote it.
+pub fn not_ours(disk: &dyn Disk, error: &journal::Error) -> Option<FoldError> {
+    let journal::Error::Damaged { path, damaged } = error else { return None };
+    if damaged.seq > 0 {
+        return None;
+    }
+    let mut start = vec![0; 4096];
+    let length = disk.open(path, Open::Read).ok()?.read_at(0, &mut start).ok()?;
+    let first = start[..length].split(|byte| *byte == b'\n').next()?;
+    header(first).err()
+}
+
 /// Reads one record, which has to be number `seq`.
 pub fn record(line: &[u8], seq: u64) -> Result<Record, FoldError> {
     let unreadable = |why: String| FoldError::Unreadable { seq, why };
@@ -66,15 +98,5 @@ impl Head {
             apply(&mut self.run, event);
             self.ledger.note(record.at, event);
         }
-    }
-
-    /// Folds all of a journal's records.
-    pub fn of<'l>(lines: impl IntoIterator<Item = &'l [u8]>) -> Result<Self, FoldError> {
-        let mut head = Self::unborn();
-        for line in lines {
-            let record = record(line, head.seq + 1)?;
-            head.fold(&record);
-        }
-        Ok(head)
     }
 }

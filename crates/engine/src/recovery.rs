@@ -43,11 +43,7 @@ pub fn reports(run: &Run, mut attach: impl FnMut(&Turn) -> Attached) -> Vec<Inpu
 }
 
 /// Everything that a new owner has to say first.
-pub fn inputs(
-    run: &Run,
-    settings: Settings,
-    attach: impl FnMut(&Turn) -> Attached,
-) -> Vec<Input> {
+pub fn inputs(run: &Run, settings: Settings, attach: impl FnMut(&Turn) -> Attached) -> Vec<Input> {
     let mut inputs = reports(run, attach);
     inputs.push(Input::Resume(Box::new(Resume { settings })));
     inputs

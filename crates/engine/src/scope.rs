@@ -112,18 +112,14 @@ pub fn load(path: &Path) -> Result<Loaded, ScopeError> {
         Err(ScopeError::Crayfish(path.to_owned()))
     } else {
         let name = state_name(path)?;
-        let parent = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         directory::load(parent.unwrap_or_else(|| Path::new(".")), Start::State(name))
     }
 }
 
 fn state_name(path: &Path) -> Result<String, ScopeError> {
     let name = path.file_name().and_then(|name| name.to_str());
-    let readme = path
-        .file_stem()
-        .is_some_and(|stem| stem.eq_ignore_ascii_case("readme"));
+    let readme = path.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case("readme"));
     match name {
         Some(name) if is_state(name) => Ok(name.to_owned()),
         Some(_) if readme => Err(ScopeError::Readme(path.to_owned())),

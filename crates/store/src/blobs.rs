@@ -49,12 +49,7 @@ pub enum Error {
 impl Blobs {
     /// The blobs in `directory`, which exists.
     pub fn new(disk: Arc<dyn Disk>, directory: PathBuf) -> Self {
-        Self {
-            disk,
-            directory,
-            ballast: None,
-            durable: Mutex::new(BTreeSet::new()),
-        }
+        Self { disk, directory, ballast: None, durable: Mutex::new(BTreeSet::new()) }
     }
 
     /// Gives up this ballast when the disk is full.

@@ -135,11 +135,7 @@ pub(crate) trait During<T> {
 
 impl<T> During<T> for io::Result<T> {
     fn during(self, attempt: &'static str, path: &Path) -> Result<T, Error> {
-        self.map_err(|source| Error {
-            attempt,
-            path: path.to_owned(),
-            source,
-        })
+        self.map_err(|source| Error { attempt, path: path.to_owned(), source })
     }
 }
 
@@ -193,6 +189,5 @@ pub(crate) fn create_dirs(disk: &dyn Disk, base: &Path, path: &Path) -> Result<(
 /// Makes the name of `path` durable.
 pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     let directory = path.parent().unwrap_or(path);
-    disk.sync_dir(directory)
-        .during("sync the directory", directory)
+    disk.sync_dir(directory).during("sync the directory", directory)
 }

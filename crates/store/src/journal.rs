@@ -27,7 +27,7 @@ pub use scan::Cursor;
 
 use crate::ballast::Ballast;
 use crate::disk::{self, Disk, During as _, Handle, Trouble};
-use crate::place::{Durability, Temporary};
+use crate::place::{self, Durability};
 
 /// A journal that is open for appending. Whoever opens it holds the run's lock.
 #[derive(Debug)]
@@ -93,11 +93,7 @@ impl Journal {
             .during("append to", &self.path)?;
         self.sync()?;
         let seq = self.end.seq;
-        self.end = Cursor {
-            offset: self.end.offset + self.buffer.len() as u64,
-            seq: seq + 1,
-            sum,
-        };
+        self.end = Cursor { offset: self.end.offset + self.buffer.len() as u64, seq: seq + 1, sum };
         Ok(seq)
     }
 
@@ -116,15 +112,10 @@ impl Journal {
             return Err(Error::Replaced(self.path.clone()));
         }
         let directory = self.path.parent().unwrap_or(&self.path);
-        disk::create_dirs(
-            disk.as_ref(),
-            existing(disk.as_ref(), directory)?,
-            directory,
-        )?;
+        disk::create_dirs(disk.as_ref(), existing(disk.as_ref(), directory)?, directory)?;
         let bytes = disk::read_from(self.file.as_mut(), 0).during("read", &self.path)?;
-        let mut copy = Temporary::new(disk.as_ref(), directory)?;
-        copy.write(&bytes)?;
-        self.file = copy.place(&self.path, Durability::Durable)?;
+        place::place(disk.as_ref(), &self.path, &bytes, Durability::Durable)?;
+        self.file = opening::open_existing(disk.as_ref(), &self.path)?;
         Ok(Presence::Restored)
     }
 

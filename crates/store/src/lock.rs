@@ -62,12 +62,12 @@ pub enum Error {
     #[error(transparent)]
     Disk(#[from] disk::Error),
     /// Somebody else holds it; who, unless that is being written just now.
-    #[error("{} is held by {}", path.display(), who(owner.as_ref()))]
+    #[error("{} is held by {}", path.display(), who(owner.as_deref()))]
     Held {
         /// The lock.
         path: PathBuf,
         /// Its owner.
-        owner: Option<Owner>,
+        owner: Option<Box<Owner>>,
     },
     /// Its owner was on another host and did not give it back.
     #[error("{} is held by {} on another host", path.display(), who(Some(owner)))]
@@ -75,7 +75,7 @@ pub enum Error {
         /// The lock.
         path: PathBuf,
         /// Its owner.
-        owner: Owner,
+        owner: Box<Owner>,
     },
 }
 
@@ -91,9 +91,9 @@ impl Lock {
         let mut file = opened.during("open the lock", path)?;
         let locked = file.try_lock();
         let owner = recorded(file.as_mut());
-        let held = |owner| Error::Held {
+        let held = |owner: Option<Owner>| Error::Held {
             path: path.to_owned(),
-            owner,
+            owner: owner.map(Box::new),
         };
         match locked {
             Ok(()) => {}
@@ -107,16 +107,11 @@ impl Lock {
                 // A kernel that forgets locks, as some network mounts do.
                 (Life::Alive, _) => return Err(held(Some(owner))),
                 (Life::Elsewhere, Takeover::Never) => {
-                    let path = path.to_owned();
-                    return Err(Error::OtherHost { path, owner });
+                    return Err(Error::OtherHost { path: path.to_owned(), owner: Box::new(owner) });
                 }
             }
         }
-        let owner = Owner {
-            process: me,
-            since: claim.since,
-            version: claim.version.to_owned(),
-        };
+        let owner = Owner { process: me, since: claim.since, version: claim.version.to_owned() };
         record(file.as_mut(), &owner).during("write the lock", path)?;
         let path = path.to_owned();
         Ok(Self { file, path })

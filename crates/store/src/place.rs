@@ -32,7 +32,7 @@ pub(crate) fn place(
     let directory = path.parent().unwrap_or(path);
     let mut temporary = Temporary::new(disk, directory)?;
     temporary.write(bytes)?;
-    temporary.place(path, durability).map(drop)
+    temporary.place(path, durability)
 }
 
 /// A file that is removed again unless it is placed.
@@ -40,69 +40,64 @@ pub(crate) fn place(
 pub(crate) struct Temporary<'d> {
     disk: &'d dyn Disk,
     path: PathBuf,
-    file: Option<Box<dyn Handle>>,
+    file: Box<dyn Handle>,
     size: u64,
+    fate: Fate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Unplaced,
+    Placed,
 }
 
 impl<'d> Temporary<'d> {
     /// Creates an empty one in `directory`.
     pub(crate) fn new(disk: &'d dyn Disk, directory: &Path) -> Result<Self, Error> {
-        for n in 0_u64.. {
+        let mut n = 0_u64;
+        loop {
             let path = directory.join(format!("{PREFIX}{n}"));
             match disk.open(&path, Open::New) {
-                Ok(file) => {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => n += 1,
+                opened => {
                     return Ok(Self {
                         disk,
+                        file: opened.during("create", &path)?,
                         path,
-                        file: Some(file),
                         size: 0,
+                        fate: Fate::Unplaced,
                     });
                 }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error).during("create a file in", directory),
             }
         }
-        Err(io::ErrorKind::AlreadyExists.into()).during("create a file in", directory)
     }
 
     /// Appends `bytes`.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let written = match &mut self.file {
-            Some(file) => file.write_at(self.size, bytes),
-            None => Ok(()),
-        };
-        written.during("write", &self.path)?;
+        let written = self.file.write_at(self.size, bytes);
         self.size += bytes.len() as u64;
-        Ok(())
+        written.during("write", &self.path)
     }
 
-    /// Gives it its name, and returns the open file.
-    pub(crate) fn place(
-        mut self,
-        path: &Path,
-        durability: Durability,
-    ) -> Result<Box<dyn Handle>, Error> {
-        let gone = || io::Error::other("the file was placed already");
-        let file = self.file.as_mut().ok_or_else(gone);
-        let file = file.during("write", path)?;
+    /// Gives it its name.
+    pub(crate) fn place(mut self, path: &Path, durability: Durability) -> Result<(), Error> {
         if durability == Durability::Durable {
-            file.sync().during("sync", path)?;
+            self.file.sync().during("sync", &self.path)?;
         }
-        self.disk
-            .rename(&self.path, path)
-            .during("rename to", path)?;
-        let file = self.file.take().ok_or_else(gone).during("write", path)?;
-        if durability == Durability::Durable {
-            sync_parent(self.disk, path)?;
+        let renamed = self.disk.rename(&self.path, path);
+        renamed.during("rename a file to", path)?;
+        self.fate = Fate::Placed;
+        match durability {
+            Durability::Durable => sync_parent(self.disk, path),
+            Durability::Derived => Ok(()),
         }
-        Ok(file)
     }
 }
 
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
-        if self.file.take().is_some() {
-            // Best effort: what stays is swept when its directory is next used.
+        if self.fate == Fate::Unplaced {
+            // Best effort: an unfinished file is never taken for a finished one.
             self.disk.remove(&self.path).ok();
         }
     }

@@ -140,12 +140,7 @@ impl RunPaths {
     /// Creates whatever directory of the run is missing, durably.
     pub fn ensure(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         create_dirs(disk, &self.base, &self.directory)?;
-        for part in [
-            &self.blobs,
-            &self.inbox,
-            &self.transcripts,
-            &self.definition,
-        ] {
+        for part in [&self.blobs, &self.inbox, &self.transcripts, &self.definition] {
             create_dirs(disk, &self.directory, part)?;
         }
         Ok(())
@@ -210,10 +205,7 @@ fn normal(path: &Path) -> PathBuf {
 }
 
 fn absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn is_run(id: &str) -> bool {
@@ -232,13 +224,8 @@ mod tests {
             memory.create_dir(Path::new(directory)).unwrap();
         }
         if let Some((path, content)) = git {
-            place::place(
-                &memory,
-                Path::new(path),
-                content.as_bytes(),
-                Durability::Derived,
-            )
-            .unwrap();
+            place::place(&memory, Path::new(path), content.as_bytes(), Durability::Derived)
+                .unwrap();
         }
         memory
     }
@@ -255,30 +242,10 @@ mod tests {
         check(&["/p", "/p/src"], None, "/p/src", "/p/src/.raymond");
         let linked = ["/main", "/main/.git", "/w", "/w/src"];
         let file = |content| Some(("/w/.git", content));
-        check(
-            &linked,
-            file("gitdir: /main/.git/worktrees/w\n"),
-            "/w/src",
-            "/main/.raymond",
-        );
-        check(
-            &linked,
-            file("gitdir: ../main/.git/worktrees/w"),
-            "/w",
-            "/main/.raymond",
-        );
-        check(
-            &linked,
-            file("gitdir: ../main/.git/modules/w\n"),
-            "/w",
-            "/w/.raymond",
-        );
-        check(
-            &linked,
-            file("gitdir: /bare.git/worktrees/w\n"),
-            "/w",
-            "/w/.raymond",
-        );
+        check(&linked, file("gitdir: /main/.git/worktrees/w\n"), "/w/src", "/main/.raymond");
+        check(&linked, file("gitdir: ../main/.git/worktrees/w"), "/w", "/main/.raymond");
+        check(&linked, file("gitdir: ../main/.git/modules/w\n"), "/w", "/w/.raymond");
+        check(&linked, file("gitdir: /bare.git/worktrees/w\n"), "/w", "/w/.raymond");
         check(&linked, file("garbage"), "/w", "/w/.raymond");
     }
 
@@ -286,10 +253,7 @@ mod tests {
     fn run_ids_are_plain_names() {
         let root = Root::in_directory(Path::new("/p"));
         let paths = root.run("flow-1_a").unwrap();
-        assert_eq!(
-            paths.journal,
-            Path::new("/p/.raymond/runs/flow-1_a/journal.jsonl")
-        );
+        assert_eq!(paths.journal, Path::new("/p/.raymond/runs/flow-1_a/journal.jsonl"));
         assert_eq!(paths.state, Path::new("/p/.raymond/state/flow-1_a.json"));
         for bad in ["", "..", "a/b", "a b", "ä", &"x".repeat(129)] {
             assert_eq!(root.run(bad).unwrap_err(), BadRun(bad.to_owned()));
@@ -301,28 +265,15 @@ mod tests {
         use std::io::ErrorKind::{Other, PermissionDenied, ReadOnlyFilesystem, StorageFull};
         let check = |kind, trouble, text: &str| {
             let memory = disk(&["/p"], None);
-            memory.set_hook(Some(Box::new(move |_| {
-                Some(disk::memory::Fault::Fail(kind))
-            })));
+            memory.set_hook(Some(Box::new(move |_| Some(disk::memory::Fault::Fail(kind)))));
             let root = Root::in_directory(Path::new("/p"));
             let error = root.ensure(&memory).unwrap_err();
-            assert_eq!(
-                (error.trouble(), error.to_string().as_str()),
-                (trouble, text)
-            );
+            assert_eq!((error.trouble(), error.to_string().as_str()), (trouble, text));
         };
         let what = |why| format!("cannot create the directory /p/.raymond: {why}");
         check(StorageFull, disk::Trouble::Full, &what("the disk is full"));
-        check(
-            ReadOnlyFilesystem,
-            disk::Trouble::ReadOnly,
-            &what("the file system is read-only"),
-        );
-        check(
-            PermissionDenied,
-            disk::Trouble::Denied,
-            &what("permission denied"),
-        );
+        check(ReadOnlyFilesystem, disk::Trouble::ReadOnly, &what("the file system is read-only"));
+        check(PermissionDenied, disk::Trouble::Denied, &what("permission denied"));
         check(Other, disk::Trouble::Other, &what("input/output error"));
     }
 

@@ -32,11 +32,7 @@ struct Head {
 impl Snapshot {
     /// Replaces the snapshot at `path`, in a directory that exists.
     pub fn write(&self, disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
-        let head = Head {
-            seq: self.seq,
-            sum: self.sum,
-            hash: hash(&self.state),
-        };
+        let head = Head { seq: self.seq, sum: self.sum, hash: hash(&self.state) };
         let mut bytes = serde_json::to_vec(&head).unwrap_or_default();
         bytes.push(b'\n');
         bytes.extend_from_slice(&self.state);

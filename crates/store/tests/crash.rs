@@ -1,6 +1,8 @@
 //! What a run wrote is there after any crash: every acknowledged record, in order, with the blobs it
 //! names, and at most the one record that was under way.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -93,9 +95,7 @@ impl World {
         let found: Vec<_> = lines.iter().map(|line| line.body.to_vec()).collect();
         let (known, extra) = found.split_at(found.len().min(self.acknowledged.len()));
         assert!(known == self.acknowledged, "acknowledged records are gone");
-        let invented = extra
-            .iter()
-            .any(|body| Some(body) != self.attempted.as_ref());
+        let invented = extra.iter().any(|body| Some(body) != self.attempted.as_ref());
         assert!(extra.len() <= 1 && !invented, "records were invented");
         self.created = true;
         self.acknowledged = found;
@@ -111,10 +111,7 @@ impl World {
         for body in &self.acknowledged {
             let value: serde_json::Value = serde_json::from_slice(body).unwrap();
             let hash = value["blob"].as_str().unwrap();
-            assert!(
-                blobs.get(hash).is_ok(),
-                "a record names a blob that is gone"
-            );
+            assert!(blobs.get(hash).is_ok(), "a record names a blob that is gone");
         }
     }
 }
@@ -140,35 +137,15 @@ fn a_crash_at_any_call_loses_nothing_and_invents_nothing() {
             let memory = memory.crash();
             memory.plan(calls(&memory) + seed, Fault::Crash);
             let lived = world.live(&memory, &sizes);
-            assert_eq!(
-                memory.is_down(),
-                lived.is_err() || world.attempted.is_some()
-            );
-            let again = if memory.is_down() {
-                memory.crash()
-            } else {
-                memory.process()
-            };
+            assert_eq!(memory.is_down(), lived.is_err() || world.attempted.is_some());
+            let again = if memory.is_down() { memory.crash() } else { memory.process() };
             world.settle(&again);
         }
     }
-    let used = undisturbed
-        .calls()
-        .iter()
-        .map(|call| call.operation)
-        .collect();
+    let used = undisturbed.calls().iter().map(|call| call.operation).collect();
     assert_eq!(crashed_in, used, "every operation in use was crashed in");
-    let expected = [
-        Operation::Open,
-        Operation::SyncDir,
-        Operation::Write,
-        Operation::Sync,
-    ];
-    assert!(
-        expected
-            .iter()
-            .all(|operation| crashed_in.contains(operation))
-    );
+    let expected = [Operation::Open, Operation::SyncDir, Operation::Write, Operation::Sync];
+    assert!(expected.iter().all(|operation| crashed_in.contains(operation)));
 }
 
 fn any_fault(dice: &mut u64) -> Fault {
@@ -197,7 +174,9 @@ proptest! {
         for (n, sizes) in lives.iter().enumerate() {
             let mut dice = seed.wrapping_add(n as u64);
             memory.set_hook(Some(Box::new(move |_| {
-                (splitmix(&mut dice) % rarity == 0).then(|| any_fault(&mut dice))
+                splitmix(&mut dice)
+                    .is_multiple_of(rarity)
+                    .then(|| any_fault(&mut dice))
             })));
             let died = world.live(&memory, sizes).is_err() || world.attempted.is_some();
             memory.set_hook(None);

@@ -1,5 +1,7 @@
 //! What one fault does to one operation: the cases that have a rule of their own.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,9 +29,7 @@ fn bodies(lines: &Lines) -> Vec<&str> {
 }
 
 fn fail(memory: &Memory, operation: Operation, fault: Fault) {
-    memory.set_hook(Some(Box::new(move |call| {
-        (call.operation == operation).then_some(fault)
-    })));
+    memory.set_hook(Some(Box::new(move |call| (call.operation == operation).then_some(fault))));
 }
 
 /// The operations that `act` calls.
@@ -54,7 +54,7 @@ fn a_short_write_is_undone_and_tried_once_more() {
     let mut journal = create(&memory);
     memory.plan(memory.call_count(), Fault::Short(5));
     let called = operations(&memory, || {
-        assert_eq!(journal.append(b"{\"n\":1}").unwrap(), 1)
+        assert_eq!(journal.append(b"{\"n\":1}").unwrap(), 1);
     });
     let undone = [Operation::Write, Operation::Truncate, Operation::Sync];
     assert_eq!(called[..3], undone);
@@ -64,10 +64,7 @@ fn a_short_write_is_undone_and_tried_once_more() {
     assert!(matches!(failed, Error::Disk(_)), "{failed}");
     memory.set_hook(None);
     assert_eq!(journal.append(b"{\"n\":3}").unwrap(), 2);
-    assert_eq!(
-        bodies(&open(&memory.crash()).unwrap()),
-        ["{\"n\":1}", "{\"n\":3}"]
-    );
+    assert_eq!(bodies(&open(&memory.crash()).unwrap()), ["{\"n\":1}", "{\"n\":3}"]);
 }
 
 #[test]
@@ -86,10 +83,7 @@ fn a_full_disk_costs_the_ballast_and_not_the_record() {
     }
     memory.set_capacity(None);
     assert_eq!(journal.append(b"{\"n\":3}").unwrap(), 2);
-    assert_eq!(
-        bodies(&open(&memory.crash()).unwrap()),
-        ["{\"n\":1}", "{\"n\":3}"]
-    );
+    assert_eq!(bodies(&open(&memory.crash()).unwrap()), ["{\"n\":1}", "{\"n\":3}"]);
 }
 
 #[test]
@@ -100,8 +94,8 @@ fn a_full_disk_costs_the_ballast_and_not_the_blob() {
     memory.create_dir(Path::new("/blobs")).unwrap();
     memory.set_capacity(Some(SIZE + 10));
     let blobs = Blobs::new(Arc::new(memory.clone()), "/blobs".into()).with_ballast(ballast);
-    let hash = blobs.put(&[7; 20_000]).unwrap();
-    assert_eq!(blobs.get(&hash).unwrap(), [7; 20_000]);
+    let hash = blobs.put(&vec![7; 20_000]).unwrap();
+    assert_eq!(blobs.get(&hash).unwrap(), vec![7; 20_000]);
     assert_eq!(memory.used(), 20_000);
 }
 
@@ -124,11 +118,7 @@ fn a_failed_sync_poisons_the_journal_until_it_is_opened_again() {
         let mut journal = seen.journal;
         journal.append(b"{\"n\":4}").unwrap();
         let survived = open(&memory.crash()).unwrap();
-        assert_eq!(
-            bodies(&survived),
-            ["{\"n\":1}", "{\"n\":2}", "{\"n\":4}"],
-            "seed {seed}"
-        );
+        assert_eq!(bodies(&survived), ["{\"n\":1}", "{\"n\":2}", "{\"n\":4}"], "seed {seed}");
     }
 }
 
@@ -139,10 +129,7 @@ fn a_failed_undo_poisons_the_journal() {
     memory.plan(memory.call_count(), Fault::Short(3));
     memory.plan(memory.call_count() + 1, Fault::Fail(ErrorKind::Other));
     assert!(matches!(journal.append(b"{\"n\":1}"), Err(Error::Disk(_))));
-    assert!(matches!(
-        journal.append(b"{\"n\":1}"),
-        Err(Error::Poisoned(_))
-    ));
+    assert!(matches!(journal.append(b"{\"n\":1}"), Err(Error::Poisoned(_))));
     assert!(matches!(journal.restore(), Err(Error::Poisoned(_))));
     assert!(open(&memory).unwrap().is_empty());
 }
@@ -191,9 +178,7 @@ fn a_cut_that_crashes_anywhere_loses_no_byte() {
 }
 
 fn content(memory: &Memory, path: &str) -> Vec<u8> {
-    let mut file = memory
-        .open(Path::new(path), raymond_store::disk::Open::Read)
-        .unwrap();
+    let mut file = memory.open(Path::new(path), raymond_store::disk::Open::Read).unwrap();
     let mut bytes = vec![0; usize::try_from(file.size().unwrap()).unwrap()];
     file.read_at(0, &mut bytes).unwrap();
     bytes
@@ -227,11 +212,7 @@ fn a_blob_that_another_process_left_is_synced_before_it_is_named() {
         memory.set_hook(None);
         let next = memory.process();
         let hash = blobs(&next).put(b"content").unwrap();
-        assert_eq!(
-            blobs(&next.crash()).get(&hash).unwrap(),
-            b"content",
-            "seed {seed}"
-        );
+        assert_eq!(blobs(&next.crash()).get(&hash).unwrap(), b"content", "seed {seed}");
     }
 }
 
@@ -239,41 +220,24 @@ fn a_blob_that_another_process_left_is_synced_before_it_is_named() {
 fn no_second_owner_is_admitted() {
     let path = Path::new("/lock");
     let take = |memory: &Memory, takeover| {
-        let claim = Claim {
-            since: 1,
-            version: "1",
-            takeover,
-        };
+        let claim = Claim { since: 1, version: "1", takeover };
         Lock::take(memory, memory, path, claim)
     };
-    let life = |memory: &Memory| {
-        Lock::owner(memory, memory, path)
-            .unwrap()
-            .map(|(_, life)| life)
-    };
+    let life = |memory: &Memory| Lock::owner(memory, memory, path).unwrap().map(|(_, life)| life);
     let first = Memory::new(3);
     let second = first.process();
     let far = first.process_on("far");
     let lock = take(&first, Takeover::Never).unwrap();
     for (who, takeover) in [(&second, Takeover::Never), (&far, Takeover::OtherHost)] {
         let refused = take(who, takeover).unwrap_err();
-        assert!(
-            matches!(refused, lock::Error::Held { owner: Some(_), .. }),
-            "{refused}"
-        );
+        assert!(matches!(refused, lock::Error::Held { owner: Some(_), .. }), "{refused}");
     }
-    assert_eq!(
-        (life(&second), life(&far)),
-        (Some(Life::Alive), Some(Life::Elsewhere))
-    );
+    assert_eq!((life(&second), life(&far)), (Some(Life::Alive), Some(Life::Elsewhere)));
     first.kill();
     drop(lock);
     assert_eq!(life(&second), Some(Life::Gone));
     let refused = take(&far, Takeover::Never).unwrap_err();
-    assert!(
-        matches!(refused, lock::Error::OtherHost { .. }),
-        "{refused}"
-    );
+    assert!(matches!(refused, lock::Error::OtherHost { .. }), "{refused}");
     let lock = take(&second, Takeover::Never).unwrap();
     second.kill();
     drop(lock);
@@ -287,11 +251,7 @@ fn no_second_owner_is_admitted() {
 #[test]
 fn a_vanished_lock_is_noticed() {
     let memory = Memory::new(0);
-    let claim = Claim {
-        since: 1,
-        version: "1",
-        takeover: Takeover::Never,
-    };
+    let claim = Claim { since: 1, version: "1", takeover: Takeover::Never };
     let lock = Lock::take(&memory, &memory, Path::new("/lock"), claim).unwrap();
     memory.remove(Path::new("/lock")).unwrap();
     assert!(!lock.is_in_place().unwrap());

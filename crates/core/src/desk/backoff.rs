@@ -20,18 +20,9 @@ mod tests {
     #[test]
     fn waits_double_up_to_a_limit_and_are_the_same_every_time() {
         let turn: TurnId = "main.1.1".to_owned().try_into().unwrap();
-        for (retry, base) in [
-            (1, 2_000),
-            (2, 4_000),
-            (5, 32_000),
-            (9, 300_000),
-            (400, 300_000),
-        ] {
+        for (retry, base) in [(1, 2_000), (2, 4_000), (5, 32_000), (9, 300_000), (400, 300_000)] {
             let wait = backoff(&turn, 7, retry);
-            assert!(
-                (base..=base + base / 4).contains(&wait.0),
-                "retry {retry}: {wait}"
-            );
+            assert!((base..=base + base / 4).contains(&wait.0), "retry {retry}: {wait}");
             assert_eq!(wait, backoff(&turn, 7, retry));
         }
         assert_ne!(backoff(&turn, 1, 3), backoff(&turn, 2, 3));

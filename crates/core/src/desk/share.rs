@@ -28,7 +28,7 @@ pub fn share(run: &Run, visit_left: Option<Micros>) -> Share {
         return Share::Nothing;
     }
     let in_flight = u32::try_from(run.desk.in_flight.len()).unwrap_or(u32::MAX);
-    let slots = run.settings.max_parallel.saturating_sub(in_flight);
+    let slots = run.settings.max_parallel.max(1).saturating_sub(in_flight);
     let takers = run.live.saturating_sub(run.desk.paid_in_flight);
     let parts = u64::from(slots.min(takers).max(1));
     let fair = Micros(free.0 / parts).max(Micros::LEAST_SHARE);
@@ -38,29 +38,15 @@ pub fn share(run: &Run, visit_left: Option<Micros>) -> Share {
 /// What a paid turn is charged. A turn that does not say what it cost is never free.
 pub fn charge(run: &Run, cost: Cost, share: Option<Micros>) -> Charge {
     match (cost, share) {
-        (Cost::Free, _) => Charge {
-            amount: Micros::ZERO,
-            basis: Basis::Free,
-        },
-        (Cost::Reported(amount), _) => Charge {
-            amount,
-            basis: Basis::Reported,
-        },
-        (Cost::Estimated(_) | Cost::Unknown, Some(share)) if run.settings.strict_budget => Charge {
-            amount: share,
-            basis: Basis::Estimated,
-        },
-        (Cost::Estimated(amount), _) => Charge {
-            amount,
-            basis: Basis::Estimated,
-        },
-        (Cost::Unknown, _) if run.dearest > Micros::ZERO => Charge {
-            amount: run.dearest,
-            basis: Basis::Estimated,
-        },
-        (Cost::Unknown, _) => Charge {
-            amount: Micros::ZERO,
-            basis: Basis::Unpriced,
-        },
+        (Cost::Free, _) => Charge { amount: Micros::ZERO, basis: Basis::Free },
+        (Cost::Reported(amount), _) => Charge { amount, basis: Basis::Reported },
+        (Cost::Estimated(_) | Cost::Unknown, Some(share)) if run.settings.strict_budget => {
+            Charge { amount: share, basis: Basis::Estimated }
+        }
+        (Cost::Estimated(amount), _) => Charge { amount, basis: Basis::Estimated },
+        (Cost::Unknown, _) if run.dearest > Micros::ZERO => {
+            Charge { amount: run.dearest, basis: Basis::Estimated }
+        }
+        (Cost::Unknown, _) => Charge { amount: Micros::ZERO, basis: Basis::Unpriced },
     }
 }

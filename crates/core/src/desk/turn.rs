@@ -32,6 +32,8 @@ pub struct Desk {
     pub holds: BTreeMap<BackendName, Hold>,
     /// Open questions.
     pub asks: BTreeMap<TurnId, Option<Timestamp>>,
+    /// When they expire.
+    pub expiries: BTreeSet<(Timestamp, TurnId)>,
 }
 
 /// One turn, from the moment it is wanted until it is settled.
@@ -116,20 +118,27 @@ pub enum Notice {
 }
 
 impl Desk {
-    /// A new turn waits.
+    /// Why no turn of this lane starts; scripts always may.
+    pub fn hold(&self, lane: &Lane) -> Option<&Hold> {
+        match lane {
+            Lane::Script => None,
+            Lane::Prompt(backend) => self.holds.get(backend),
+        }
+    }
+
+    /// A new turn waits, in place of whatever the agent had.
     pub(crate) fn queue(&mut self, turn: Turn) {
+        self.leave(&turn.id.agent);
         self.take_place(&turn.lane.clone(), turn.order, &turn.id.agent);
         self.turns.insert(turn.id.agent.clone(), turn);
     }
 
     /// A known turn waits again.
     pub(crate) fn requeue(&mut self, agent: &AgentId, order: u64, notice: Notice) {
+        self.leave(agent);
         let Some(turn) = self.turns.get_mut(agent) else {
             return;
         };
-        if let Phase::Retrying { until } = turn.phase {
-            self.retries.remove(&(until, agent.clone()));
-        }
         turn.order = order;
         turn.notice = Some(notice);
         turn.phase = Phase::Queued;
@@ -138,16 +147,16 @@ impl Desk {
     }
 
     fn take_place(&mut self, lane: &Lane, order: u64, agent: &AgentId) {
-        self.queues
-            .entry(lane.clone())
-            .or_default()
-            .insert(order, agent.clone());
-        self.next_order = self.next_order.max(order + 1);
+        self.queues.entry(lane.clone()).or_default().insert(order, agent.clone());
+        self.next_order = self.next_order.max(order.saturating_add(1));
     }
 
-    fn leave_place(&mut self, lane: &Lane, order: u64) {
+    /// Only its own place: an order that another turn took since stays taken.
+    fn leave_place(&mut self, lane: &Lane, order: u64, agent: &AgentId) {
         if let Some(queue) = self.queues.get_mut(lane) {
-            queue.remove(&order);
+            if queue.get(&order) == Some(agent) {
+                queue.remove(&order);
+            }
             if queue.is_empty() {
                 self.queues.remove(lane);
             }
@@ -162,16 +171,15 @@ impl Desk {
         share: Option<Micros>,
         plan: &SessionPlan,
     ) {
+        self.leave(agent);
         let Some(turn) = self.turns.get_mut(agent) else {
             return;
         };
         turn.attempt = attempt;
         turn.current = Some(plan.clone());
         turn.phase = Phase::Running { share };
-        let (lane, order) = (turn.lane.clone(), turn.order);
-        self.leave_place(&lane, order);
         self.in_flight.insert(agent.clone());
-        self.paid_in_flight += u32::from(lane != Lane::Script);
+        self.paid_in_flight += u32::from(turn.lane != Lane::Script);
         self.reserved = self.reserved.plus(share.unwrap_or_default());
     }
 
@@ -190,6 +198,7 @@ impl Desk {
 
     /// A turn waits for its time.
     pub(crate) fn retry_at(&mut self, agent: &AgentId, until: Timestamp) {
+        self.leave(agent);
         let Some(turn) = self.turns.get_mut(agent) else {
             return;
         };
@@ -197,19 +206,46 @@ impl Desk {
         self.retries.insert((until, agent.clone()));
     }
 
-    /// Nobody wants this agent's turn any more; what is known of it stays for a revival.
+    /// Nobody waits for this agent's turn any more; what is known of it stays for a revival, and
+    /// one in flight lands later.
     pub(crate) fn give_up(&mut self, agent: &AgentId) {
         let Some(turn) = self.turns.get_mut(agent) else {
             return;
         };
         let (lane, order) = (turn.lane.clone(), turn.order);
         match std::mem::replace(&mut turn.phase, Phase::Idle) {
-            Phase::Queued => self.leave_place(&lane, order),
+            Phase::Queued => self.leave_place(&lane, order, agent),
             Phase::Retrying { until } => {
                 self.retries.remove(&(until, agent.clone()));
             }
             running @ Phase::Running { .. } => turn.phase = running,
             Phase::Idle => {}
+        }
+    }
+
+    /// The agent's turn is over for good.
+    pub(crate) fn forget(&mut self, agent: &AgentId) {
+        self.leave(agent);
+        self.turns.remove(agent);
+    }
+
+    /// The turn stands nowhere, wherever it stood: every count follows.
+    fn leave(&mut self, agent: &AgentId) {
+        self.land(agent);
+        self.give_up(agent);
+    }
+
+    /// A question is open.
+    pub(crate) fn ask(&mut self, ask: &TurnId, due: Option<Timestamp>) {
+        self.close(ask);
+        self.asks.insert(ask.clone(), due);
+        self.expiries.extend(due.map(|due| (due, ask.clone())));
+    }
+
+    /// A question is closed.
+    pub(crate) fn close(&mut self, ask: &TurnId) {
+        if let Some(Some(due)) = self.asks.remove(ask) {
+            self.expiries.remove(&(due, ask.clone()));
         }
     }
 }

@@ -26,13 +26,8 @@ pub(crate) fn within_limits(
     let Some(limit) = exhausted(definition, agent, &state) else {
         return Ok(arrive(agent, state, None));
     };
-    let then = definition
-        .states
-        .get(&state)
-        .and_then(|state| state.front.then.as_deref());
-    let instead = then
-        .and_then(|then| definition.resolve(then).ok())
-        .map(|then| &then.name);
+    let then = definition.states.get(&state).and_then(|state| state.front.then.as_deref());
+    let instead = then.and_then(|then| definition.resolve(then).ok()).map(|then| &then.name);
     match instead {
         Some(instead) if exhausted(definition, agent, instead).is_none() => {
             Ok(arrive(agent, instead.clone(), Some(state)))
@@ -42,12 +37,8 @@ pub(crate) fn within_limits(
 }
 
 fn arrive(agent: &Agent, state: StateName, instead_of: Option<StateName>) -> Destination {
-    let count = agent.visits.get(&state).copied().unwrap_or(0) + 1;
-    Destination {
-        state,
-        count,
-        instead_of,
-    }
+    let count = agent.visits.get(&state).copied().unwrap_or(0).saturating_add(1);
+    Destination { state, count, instead_of }
 }
 
 /// The limit of the state, when the agent has reached it.

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::ids::{AgentId, StateName};
 use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Reading, Stack, Tag, TagName};
+use crate::run::Run;
 use crate::run::draft::{Draft, Entry};
 use crate::run::event::{Event, StackChange, Warning};
 use crate::value::Value;
@@ -65,14 +66,9 @@ fn is_one_fork(tags: &[Tag]) -> bool {
 pub(crate) fn take(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blocked> {
     match tags {
         [Tag::Goto { target, input }] => goto(draft, mover, target, input.clone()),
-        [
-            Tag::Reset {
-                target,
-                input,
-                cd,
-                stack,
-            },
-        ] => reset(draft, mover, (target, input.clone()), cd.as_deref(), *stack),
+        [Tag::Reset { target, input, cd, stack }] => {
+            reset(draft, mover, (target, input.clone()), cd.as_deref(), *stack)
+        }
         [Tag::Call(invoke)] => {
             let session = mover.session.branched();
             call(draft, mover, TagName::Call, invoke, &session)
@@ -158,10 +154,7 @@ fn result(draft: &mut Draft<'_>, mover: Mover<'_>, payload: &Value) -> Result<()
     mover.check(draft, TagName::Result, None, None)?;
     let agent = mover.agent;
     let Some(frame) = agent.stack.last() else {
-        draft.push(Event::AgentEnded {
-            agent: agent.id.clone(),
-            result: payload.clone(),
-        });
+        draft.push(Event::AgentEnded { agent: agent.id.clone(), result: payload.clone() });
         return Ok(());
     };
     let to =
@@ -207,7 +200,7 @@ fn fork(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blo
 
     let mut moved = mover.moved(TagName::Fork, StackChange::Keep, mover.session, &to);
     if let Event::Moved { forks, .. } = &mut moved {
-        *forks = agent.forks + u32::try_from(workers.len()).unwrap_or(u32::MAX);
+        *forks = agent.forks.saturating_add(u32::try_from(workers.len()).unwrap_or(u32::MAX));
     }
     draft.push(moved);
     mover.enter(draft, &to, input, mover.session);
@@ -245,9 +238,7 @@ fn next_of(
                 handed.clone_from(input);
                 Some(target.clone())
             }
-            Tag::Fork {
-                next: Some(next), ..
-            } => Some(resolve(draft, TagName::Fork, next)?),
+            Tag::Fork { next: Some(next), .. } => Some(resolve(draft, TagName::Fork, next)?),
             Tag::Fork { next: None, .. }
             | Tag::Reset { .. }
             | Tag::Call(_)
@@ -274,38 +265,32 @@ fn worker<'t>(
     tag: &'t Tag,
     state: &StateName,
 ) -> Result<Option<Worker<'t>>, Blocked> {
-    let Tag::Fork {
-        cd,
-        input,
-        attributes,
-        ..
-    } = tag
-    else {
+    let Tag::Fork { cd, input, attributes, .. } = tag else {
         return Ok(None);
     };
     let directory = mover.directory(TagName::Fork, cd.as_deref())?;
     let cwd = directory.unwrap_or_else(|| mover.agent.cwd.clone());
-    Ok(Some(Worker {
-        state: state.clone(),
-        cwd,
-        input: input.clone(),
-        attributes,
-    }))
+    Ok(Some(Worker { state: state.clone(), cwd, input: input.clone(), attributes }))
 }
 
 fn names(agent: &Agent, workers: &[Worker<'_>]) -> Result<Vec<AgentId>, Blocked> {
-    let numbers = agent.forks + 1..;
-    let names: Vec<AgentId> = workers
-        .iter()
-        .zip(numbers)
-        .map(|(worker, n)| agent.id.worker(&worker.state, n))
-        .collect();
+    let numbers = (1..).map(|n| agent.forks.saturating_add(n));
+    let names: Vec<AgentId> =
+        workers.iter().zip(numbers).map(|(worker, n)| agent.id.worker(&worker.state, n)).collect();
     if names.iter().any(|name| name.as_str().len() > AgentId::MAX) {
-        return Err(Blocked::Failed(Failure::TooDeep {
-            parent: agent.id.clone(),
-        }));
+        return Err(Blocked::Failed(Failure::TooDeep { parent: agent.id.clone() }));
     }
     Ok(names)
+}
+
+/// Whether a fork is worth another try, without a look at its targets.
+pub(crate) fn may_have_room(run: &Run, tags: &[Tag]) -> bool {
+    let room = run.settings.max_agents.saturating_sub(run.live_workers()) as usize;
+    let forks = |tag: &&Tag| tag.name() == TagName::Fork;
+    let never = tags.len() > run.settings.max_agents as usize;
+    // At most one tag is no fork: the count decides only when it could matter.
+    let just = || tags.len() == room + 1 && tags.iter().filter(forks).count() <= room;
+    never || tags.len() <= room || just()
 }
 
 fn make_room(draft: &Draft<'_>, asked: usize) -> Result<(), Blocked> {
@@ -313,7 +298,7 @@ fn make_room(draft: &Draft<'_>, asked: usize) -> Result<(), Blocked> {
     if asked > limit as usize {
         return Err(Blocked::Failed(Failure::TooManyAgents { asked, limit }));
     }
-    let live = draft.run.live_workers() + draft.new_workers;
+    let live = draft.run.live_workers().saturating_add(draft.new_workers);
     if live as usize + asked > limit as usize {
         return Err(Blocked::Held);
     }
@@ -343,17 +328,13 @@ impl Mover<'_> {
             return Ok(());
         };
         let named = || target.map(ToString::to_string);
-        state
-            .front
-            .policy
-            .check(tag, target, then)
-            .map_err(|refused| {
-                let target = match refused {
-                    Refused::Tag => None,
-                    Refused::Target => named(),
-                };
-                Blocked::Fault(Fault::Forbidden { tag, target })
-            })
+        state.front.policy.check(tag, target, then).map_err(|refused| {
+            let target = match refused {
+                Refused::Tag => None,
+                Refused::Target => named(),
+            };
+            Blocked::Fault(Fault::Forbidden { tag, target })
+        })
     }
 
     fn directory(self, tag: TagName, cd: Option<&str>) -> Result<Option<String>, Blocked> {
@@ -387,7 +368,7 @@ impl Mover<'_> {
         draft.enter(Entry {
             agent: &self.agent.id,
             state: &to.state,
-            visit: self.agent.visit.number + 1,
+            visit: self.agent.visit.number.saturating_add(1),
             count: to.count,
             input,
             session,
@@ -396,10 +377,7 @@ impl Mover<'_> {
 
     /// The transition as something to decide again later.
     pub(crate) fn keep(self, tags: &[Tag]) -> Kept {
-        Kept {
-            tags: tags.to_vec(),
-            directories: self.directories.clone(),
-        }
+        Kept { tags: tags.to_vec(), directories: self.directories.clone() }
     }
 }
 

@@ -59,10 +59,9 @@ impl SessionPlan {
     pub fn continued(&self) -> Self {
         match self {
             Self::Carry | Self::Resume(_) | Self::Continue { .. } => self.clone(),
-            Self::Fresh(id) | Self::Branch { to: id, .. } => Self::Continue {
-                session: id.clone(),
-                or_else: Box::new(self.clone()),
-            },
+            Self::Fresh(id) | Self::Branch { to: id, .. } => {
+                Self::Continue { session: id.clone(), or_else: Box::new(self.clone()) }
+            }
         }
     }
 }
@@ -82,10 +81,7 @@ impl Session {
         match self {
             Self::Fresh => SessionPlan::Fresh(new),
             Self::At(id) => SessionPlan::Resume(id.clone()),
-            Self::BranchOf(from) => SessionPlan::Branch {
-                from: from.clone(),
-                to: new,
-            },
+            Self::BranchOf(from) => SessionPlan::Branch { from: from.clone(), to: new },
         }
     }
 }

@@ -30,7 +30,7 @@ pub enum Routes {
 }
 
 /// One way on; what is absent may be any state.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Route {
     /// The state between the tags.
     pub target: Option<String>,
@@ -41,13 +41,7 @@ pub struct Route {
 impl Allowance {
     /// Without a policy: the six tags, and every state.
     pub fn everything(states: Vec<String>) -> Self {
-        let any = |tag| Choice {
-            tag,
-            routes: Routes::Any,
-        };
-        Self {
-            choices: TagName::ALL.map(any).to_vec(),
-            states,
-        }
+        let any = |tag| Choice { tag, routes: Routes::Any };
+        Self { choices: TagName::ALL.map(any).to_vec(), states }
     }
 }

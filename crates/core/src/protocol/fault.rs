@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::excerpt::excerpt;
+use super::excerpt::{excerpt, listed};
 use super::reading::Malformed;
 use super::tag::TagName;
 
@@ -60,6 +60,8 @@ pub enum Fault {
 
 /// How much of a foreign text is shown.
 const SHOWN: usize = 80;
+/// How many names or tags are shown.
+const SHOWN_NAMES: usize = 6;
 
 /// One line for screens.
 impl fmt::Display for Fault {
@@ -76,7 +78,7 @@ impl fmt::Display for Fault {
             },
             Self::Unresolved { tag, why, .. } => write!(f, "<{tag}>: {why}"),
             Self::NextDiffers { states } => {
-                write!(f, "forks go on at different states: {}", states.join(", "))
+                write!(f, "forks go on at different states: {}", listed(states, SHOWN_NAMES, ", "))
             }
             Self::NoDirectory { tag, cd } => {
                 write!(f, "<{tag}>: no directory {:?}", excerpt(cd, SHOWN))
@@ -84,27 +86,75 @@ impl fmt::Display for Fault {
             Self::Forbidden { tag, target: None } => {
                 write!(f, "<{tag}> is not allowed here")
             }
-            Self::Forbidden {
-                tag,
-                target: Some(target),
-            } => write!(
-                f,
-                "<{tag}> to {:?} is not allowed here",
-                excerpt(target, SHOWN)
-            ),
-            Self::Denied { tools } => write!(f, "tools denied: {}", tools.join(", ")),
+            Self::Forbidden { tag, target: Some(target) } => {
+                write!(f, "<{tag}> to {:?} is not allowed here", excerpt(target, SHOWN))
+            }
+            Self::Denied { tools } => {
+                write!(f, "tools denied: {}", listed(tools, SHOWN_NAMES, ", "))
+            }
         }
     }
 }
 
 /// `goto, result, …`: the first few of `count` tags.
 pub(super) fn names(tags: &[TagName], count: usize) -> String {
-    const SHOWN_TAGS: usize = 6;
-    let shown: Vec<&str> = tags
-        .iter()
-        .take(SHOWN_TAGS)
-        .map(|tag| tag.as_str())
-        .collect();
+    let shown: Vec<&str> = tags.iter().take(SHOWN_NAMES).map(|tag| tag.as_str()).collect();
     let more = if count > shown.len() { ", …" } else { "" };
     shown.join(", ") + more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(fault: &Fault, expected: &str) {
+        assert_eq!(fault.to_string(), expected);
+    }
+
+    #[test]
+    fn a_fault_is_one_short_line() {
+        let malformed =
+            Malformed { tag: TagName::Call, why: "attribute `return` is missing".to_owned() };
+        check(&Fault::NoTag, "no tag");
+        check(
+            &Fault::SeveralTags { tags: vec![TagName::Goto; 7], count: 9 },
+            "9 tags where one is due: goto, goto, goto, goto, goto, goto, …",
+        );
+        check(
+            &Fault::Malformed(vec![malformed.clone()]),
+            "malformed <call>: attribute `return` is missing",
+        );
+        check(
+            &Fault::Malformed(vec![malformed; 3]),
+            "malformed <call>: attribute `return` is missing (and 2 more)",
+        );
+        check(&Fault::Malformed(Vec::new()), "malformed tag");
+        check(
+            &Fault::Unresolved {
+                tag: TagName::Goto,
+                target: "X".to_owned(),
+                why: "there is no state \"X\"".to_owned(),
+            },
+            "<goto>: there is no state \"X\"",
+        );
+        check(
+            &Fault::NextDiffers { states: vec!["A.md".to_owned(), "B.md".to_owned()] },
+            "forks go on at different states: A.md, B.md",
+        );
+        check(
+            &Fault::NoDirectory { tag: TagName::Reset, cd: "../x".to_owned() },
+            "<reset>: no directory \"../x\"",
+        );
+        let forbidden = |target: Option<&str>| Fault::Forbidden {
+            tag: TagName::Fork,
+            target: target.map(str::to_owned),
+        };
+        check(&forbidden(None), "<fork> is not allowed here");
+        check(&forbidden(Some("A")), "<fork> to \"A\" is not allowed here");
+        check(
+            &Fault::Denied { tools: vec!["Bash(cargo test)".to_owned(), "WebFetch".to_owned()] },
+            "tools denied: Bash(cargo test), WebFetch",
+        );
+    }
 }

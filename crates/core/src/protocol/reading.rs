@@ -135,10 +135,10 @@ impl<'a> Collected<'a> {
         store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>,
     ) -> Result<Reading, E> {
         let tags = self.tags.into_iter().map(|(_, draft)| draft.keep(store));
-        let malformed = self.malformed.into_iter().map(|(_, tag, flaw)| Malformed {
-            tag,
-            why: flaw.to_string(),
-        });
+        let malformed = self
+            .malformed
+            .into_iter()
+            .map(|(_, tag, flaw)| Malformed { tag, why: flaw.to_string() });
         let unknown = self.unknown.into_iter();
         Ok(Reading {
             tags: tags.collect::<Result<_, E>>()?,
@@ -168,5 +168,188 @@ pub struct Malformed {
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "malformed <{}>: {}", self.tag, self.why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::protocol::tag::Invoke;
+    use crate::value::{BlobRef, INLINE_MAX, Value};
+
+    fn read(text: &str) -> Reading {
+        let mut store = |bytes: &[u8]| Ok::<Hash, Infallible>(Hash::of(bytes));
+        let Ok(reading) = Reading::of(text, Source::Message, &mut store);
+        reading
+    }
+
+    fn goto(target: &str) -> Tag {
+        Tag::Goto { target: target.to_owned(), input: None }
+    }
+
+    fn fork(target: &str, next: Option<&str>) -> Tag {
+        Tag::Fork {
+            target: target.to_owned(),
+            next: next.map(str::to_owned),
+            cd: None,
+            input: None,
+            attributes: BTreeMap::new(),
+        }
+    }
+
+    fn malformed(tag: TagName, why: &str) -> Malformed {
+        let why = why.to_owned();
+        Malformed { tag, why }
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &Reading) {
+        assert_eq!(&read(text), expected, "in {text:?}");
+    }
+
+    #[test]
+    fn tags_are_kept_with_all_they_say() {
+        check("nothing", &Reading::default());
+        let text = r#"
+            <reset input="i" cd="d" stack="clear">A</reset>
+            <function return="R" input="i" model="m">B</function>
+            <fork next="N" cd="d" input="i" item="x">C</fork>
+            <result> ok </result>"#;
+        let input = Some(Value::from("i"));
+        let tags = vec![
+            Tag::Reset {
+                target: "A".to_owned(),
+                input: input.clone(),
+                cd: Some("d".to_owned()),
+                stack: crate::protocol::Stack::Clear,
+            },
+            Tag::Function(Invoke {
+                target: "B".to_owned(),
+                return_to: "R".to_owned(),
+                input: input.clone(),
+                model: Some("m".to_owned()),
+            }),
+            Tag::Fork {
+                target: "C".to_owned(),
+                next: Some("N".to_owned()),
+                cd: Some("d".to_owned()),
+                input,
+                attributes: BTreeMap::from([("item".to_owned(), Value::from("x"))]),
+            },
+            Tag::Result { payload: Value::from(" ok ") },
+        ];
+        let expected = Reading { tags, ..Reading::default() };
+        check(text, &expected);
+    }
+
+    #[test]
+    fn a_valid_tag_stands_beside_malformed_ones_and_tags_in_code() {
+        let expected = Reading {
+            tags: vec![goto("A")],
+            malformed: vec![malformed(TagName::Call, "attribute `return` is missing")],
+            in_code: true,
+            unknown_attributes: vec![(TagName::Goto, "cd".to_owned())],
+            ..Reading::default()
+        };
+        check("<call>B</call> <goto cd='x'>A</goto> and `<goto>C</goto>`", &expected);
+    }
+
+    #[test]
+    fn next_may_be_missing_beside_exactly_one_goto() {
+        let forks = "<fork>A</fork><fork next='N'>B</fork>";
+        let one = Reading {
+            tags: vec![fork("A", None), fork("B", Some("N")), goto("N")],
+            ..Reading::default()
+        };
+        check(&format!("{forks}<goto>N</goto>"), &one);
+        let none = Reading {
+            tags: vec![fork("B", Some("N"))],
+            malformed: vec![malformed(TagName::Fork, "attribute `next` is missing")],
+            ..Reading::default()
+        };
+        check(forks, &none);
+        let malformed_goto = read(&format!("{forks}<goto></goto>"));
+        assert_eq!(malformed_goto.tags, none.tags);
+        let two = Reading { tags: vec![fork("B", Some("N")), goto("N"), goto("N")], ..none };
+        check(&format!("{forks}<goto>N</goto><goto>N</goto>"), &two);
+    }
+
+    #[test]
+    fn malformed_forks_stand_in_their_place_among_the_malformed() {
+        let reading = read("<goto/><fork>A</fork><goto></goto>");
+        let expected = [
+            malformed(TagName::Goto, "it ends with `/>` and names nothing"),
+            malformed(TagName::Fork, "attribute `next` is missing"),
+            malformed(TagName::Goto, "it names no state"),
+        ];
+        assert_eq!(reading.malformed, expected);
+    }
+
+    #[test]
+    fn large_texts_are_stored() {
+        let small = "s".repeat(INLINE_MAX);
+        let large = "l".repeat(INLINE_MAX + 1);
+        let blob =
+            Value::Blob(BlobRef { hash: Hash::of(large.as_bytes()), length: large.len() as u64 });
+        let mut stored = Vec::new();
+        let mut store = |bytes: &[u8]| {
+            stored.push(bytes.len());
+            Ok::<Hash, Infallible>(Hash::of(bytes))
+        };
+        let text = format!(
+            "<goto input='{large}'>A</goto><fork next='N' x='{large}' y='{small}'>B</fork>\
+             <result>{large}</result>"
+        );
+        let Ok(reading) = Reading::of(&text, Source::Script, &mut store);
+        let expected = vec![
+            Tag::Goto { target: "A".to_owned(), input: Some(blob.clone()) },
+            Tag::Fork {
+                target: "B".to_owned(),
+                next: Some("N".to_owned()),
+                cd: None,
+                input: None,
+                attributes: BTreeMap::from([
+                    ("x".to_owned(), blob.clone()),
+                    ("y".to_owned(), Value::Inline(small)),
+                ]),
+            },
+            Tag::Result { payload: blob },
+        ];
+        assert_eq!(reading.tags, expected);
+        assert_eq!(stored, vec![INLINE_MAX + 1; 3]);
+    }
+
+    #[test]
+    fn a_store_that_fails_fails_the_reading() {
+        let text = format!("<result>{}</result>", "x".repeat(INLINE_MAX + 1));
+        let failed = Reading::of(&text, Source::Script, &mut |_| Err("disk full"));
+        assert_eq!(failed, Err("disk full"));
+    }
+
+    #[test]
+    fn a_reading_is_bounded() {
+        let text = "<goto>A</goto>".repeat(Reading::MOST_TAGS + 3);
+        let reading = read(&text);
+        assert_eq!(reading.tags.len(), Reading::MOST_TAGS);
+        assert_eq!(reading.omitted, 3);
+
+        let text =
+            "<fork next='N'>A</fork>".repeat(Reading::MOST_TAGS) + "<fork>A</fork><reset>B</reset>";
+        let reading = read(&text);
+        assert_eq!(reading.tags.len(), Reading::MOST_TAGS);
+        assert_eq!(reading.omitted, 1, "the fork without next is malformed");
+
+        let text = "<goto/>".repeat(30) + &"<fork>A</fork>".repeat(30);
+        assert_eq!(read(&text).malformed.len(), Reading::MOST_MALFORMED);
+
+        let names: Vec<String> = (10..60).map(|n| format!("a{n}='' ")).collect();
+        let tag = format!("<goto {}>A</goto>", names.concat());
+        let unknown = read(&tag.repeat(2)).unknown_attributes;
+        let expected: Vec<(TagName, String)> =
+            (10..30).map(|n| (TagName::Goto, format!("a{n}"))).collect();
+        assert_eq!(unknown, expected);
     }
 }

@@ -4,7 +4,7 @@
 //! repeat the prompt; the agent reads it in the same session.
 
 use super::allowance::{Allowance, Choice, Route, Routes};
-use super::excerpt::excerpt;
+use super::excerpt::{excerpt, listed};
 use super::fault::{Fault, names};
 use super::reading::Malformed;
 use super::tag::TagName;
@@ -23,11 +23,9 @@ pub fn reminder(fault: &Fault, allowed: &Allowance) -> String {
 
 fn complaint(fault: &Fault) -> String {
     match fault {
-        Fault::NoTag => {
-            "Your message holds no transition tag (in code, a tag counts only alone on \
-                         its lines), so the workflow does not know how to go on."
-                .to_owned()
-        }
+        Fault::NoTag => "Your message holds no transition tag, so the workflow cannot go on. (In \
+                         code, a tag counts only when it stands alone on its lines.)"
+            .to_owned(),
         Fault::SeveralTags { tags, count } => format!(
             "Your message holds {count} transition tags ({}), and only one can be followed. Where \
              you mean a tag itself, describe it, do not write it.",
@@ -35,12 +33,13 @@ fn complaint(fault: &Fault) -> String {
         ),
         Fault::Malformed(tags) => malformed(tags),
         Fault::Unresolved { tag, why, .. } => {
-            format!("The <{tag}> tag of your message leads nowhere: {why}.")
+            let stop = if why.ends_with('?') { "" } else { "." };
+            format!("The <{tag}> tag of your message leads nowhere: {why}{stop}")
         }
         Fault::NextDiffers { states } => format!(
             "All fork tags of one message, and the goto tag beside them, must go on at the same \
              state; yours name {}.",
-            listed(states, " and ")
+            listed(states, MOST_LISTED, " and ")
         ),
         Fault::NoDirectory { tag, cd } => format!(
             "The <{tag}> tag of your message names a directory in `cd` that does not exist: {:?}.",
@@ -49,26 +48,20 @@ fn complaint(fault: &Fault) -> String {
         Fault::Forbidden { tag, target: None } => {
             format!("The <{tag}> tag of your message is not allowed here.")
         }
-        Fault::Forbidden {
-            tag,
-            target: Some(target),
-        } => format!(
+        Fault::Forbidden { tag, target: Some(target) } => format!(
             "The <{tag}> tag of your message, with the state {:?}, is not allowed here.",
             excerpt(target, SHOWN)
         ),
         Fault::Denied { tools } => format!(
             "You were denied these tools: {}. Reach the goal without them, or say what is missing.",
-            listed(tools, ", ")
+            listed(tools, MOST_LISTED, ", ")
         ),
     }
 }
 
 fn malformed(tags: &[Malformed]) -> String {
     if let [only] = tags {
-        return format!(
-            "The <{}> tag of your message cannot be read: {}.",
-            only.tag, only.why
-        );
+        return format!("The <{}> tag of your message cannot be read: {}.", only.tag, only.why);
     }
     let mut lines = vec!["The tags of your message cannot be read:".to_owned()];
     let shown = tags.iter().take(MOST_EXPLAINED);
@@ -86,22 +79,33 @@ fn instruction(allowed: &Allowance) -> String {
         [_] => "this tag",
         [_, _, ..] => "exactly one of these tags",
     };
-    let tags: Vec<String> = routes
-        .iter()
-        .map(|(tag, route)| written(*tag, route))
-        .collect();
     let mut parts = vec![
         format!(
             "Do not repeat finished work. End your next message with {ask}, written as plain text, \
              not in code:"
         ),
-        listed(&tags, "\n"),
+        tag_lines(allowed).join("\n"),
     ];
     if routes.iter().any(|(tag, _)| *tag == TagName::Fork) {
         parts.push("Several <fork> tags may stand together if all have the same next.".to_owned());
     }
     parts.extend(legend(&routes, &allowed.states));
     parts.join("\n\n")
+}
+
+/// The allowed tags; a tag with many routes does not crowd out the others.
+fn tag_lines(allowed: &Allowance) -> Vec<String> {
+    let most = (MOST_LISTED / allowed.choices.len().max(1)).max(1);
+    let mut lines = Vec::new();
+    for choice in &allowed.choices {
+        let all = routes(choice).count();
+        let shown = routes(choice).take(most);
+        lines.extend(shown.map(|(tag, route)| written(tag, route)));
+        if all > most {
+            lines.push(format!("… and {} more <{}> tags", all - most, choice.tag));
+        }
+    }
+    lines
 }
 
 /// What the placeholders of the listed tags stand for.
@@ -111,26 +115,19 @@ fn legend(routes: &[(TagName, &Route)], states: &[String]) -> Option<String> {
         used.then_some(word)
     };
     let words = [
-        free("STATE", |tag, route| {
-            tag != TagName::Result && route.target.is_none()
-        }),
+        free("STATE", |tag, route| tag != TagName::Result && route.target.is_none()),
         free("RETURN", |tag, route| {
             matches!(tag, TagName::Call | TagName::Function) && route.then.is_none()
         }),
-        free("NEXT", |tag, route| {
-            tag == TagName::Fork && route.then.is_none()
-        }),
+        free("NEXT", |tag, route| tag == TagName::Fork && route.then.is_none()),
     ];
     let words: Vec<&str> = words.into_iter().flatten().collect();
     let any = !words.is_empty() && !states.is_empty();
-    any.then(|| format!("{}: one of {}", words.join(", "), listed(states, ", ")))
+    any.then(|| format!("{}: one of {}", words.join(", "), listed(states, MOST_LISTED, ", ")))
 }
 
 fn routes(choice: &Choice) -> impl Iterator<Item = (TagName, &Route)> {
-    const ANY: &[Route] = &[Route {
-        target: None,
-        then: None,
-    }];
+    const ANY: &[Route] = &[Route { target: None, then: None }];
     let routes = match (choice.tag, &choice.routes) {
         (TagName::Result, _) | (_, Routes::Any) => ANY,
         (_, Routes::Only(routes)) => routes,
@@ -151,16 +148,9 @@ fn written(tag: TagName, route: &Route) -> String {
             let then = route.then.as_deref().unwrap_or("NEXT");
             format!("<fork next=\"{then}\">{target}</fork>")
         }
-        TagName::Result => "<result>TEXT</result>".to_owned(),
+        TagName::Result => "<result>YOUR RESULT</result>".to_owned(),
     }
 }
 
-/// The first of `names`, and how many more there are.
-fn listed(names: &[String], separator: &str) -> String {
-    let shown = &names[..names.len().min(MOST_LISTED)];
-    let text = shown.join(separator);
-    match names.len() - shown.len() {
-        0 => text,
-        more => format!("{text}{separator}… and {more} more"),
-    }
-}
+#[cfg(test)]
+mod tests;

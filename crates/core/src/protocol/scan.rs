@@ -159,12 +159,7 @@ impl<'a> Scan<'a> {
             (_, Ok(opening)) => read_transition(self.text, name, opening),
             (_, Err(flaw)) => (name_end, Err(flaw)),
         };
-        Found {
-            name,
-            span: start..end,
-            draft,
-            opening_end,
-        }
+        Found { name, span: start..end, draft, opening_end }
     }
 
     fn read_result(
@@ -182,9 +177,7 @@ impl<'a> Scan<'a> {
         if self.payloads.opens_again(opening_end, &close) {
             return (close.end, Err(Flaw::OpenedTwice));
         }
-        let further = self
-            .payloads
-            .further_close(&close, &mut self.code, self.counting);
+        let further = self.payloads.further_close(&close, &mut self.code, self.counting);
         if let Some(end) = further {
             return (end, Err(Flaw::ClosedTwice));
         }
@@ -201,13 +194,11 @@ fn read_transition<'a>(
     opening: Opening<'a>,
 ) -> (usize, Result<Draft<'a>, Flaw<'a>>) {
     let opening_end = opening.end;
-    let (end, target) = match target_after(text, opening_end, name) {
-        Some((target, end)) => (end, Ok(target)),
-        None => (opening_end, Err(Flaw::NoClose(name))),
+    let Some((target, end)) = target_after(text, opening_end, name) else {
+        return (opening_end, Err(opening.flaw.unwrap_or(Flaw::NoClose(name))));
     };
     // Mistakes of the opening come first: they often explain the others.
-    let draft = Draft::of(name, opening, target.unwrap_or_default());
-    let draft = draft.and_then(|draft| match target? {
+    let draft = Draft::of(name, opening, target).and_then(|draft| match target {
         "" => Err(Flaw::NoTarget),
         target if target.len() > Flaw::LONGEST_NAME => Err(Flaw::TooLong(None)),
         _ => Ok(draft),
@@ -227,7 +218,5 @@ fn target_after(text: &str, from: usize, name: TagName) -> Option<(&str, usize)>
 
 /// Whether only white space and backticks stand between here and the border of the line.
 fn is_margin<'a>(mut beside: impl Iterator<Item = &'a u8>) -> bool {
-    beside
-        .find(|byte| !is_blank(**byte) && **byte != b'`')
-        .is_none_or(|byte| *byte == b'\n')
+    beside.find(|byte| !is_blank(**byte) && **byte != b'`').is_none_or(|byte| *byte == b'\n')
 }

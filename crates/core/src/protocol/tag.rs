@@ -27,14 +27,8 @@ pub enum TagName {
 
 impl TagName {
     /// All six, in the order in which they are explained.
-    pub const ALL: [Self; 6] = [
-        Self::Goto,
-        Self::Reset,
-        Self::Call,
-        Self::Function,
-        Self::Fork,
-        Self::Result,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Goto, Self::Reset, Self::Call, Self::Function, Self::Fork, Self::Result];
 
     /// The name as it stands in a tag.
     pub const fn as_str(self) -> &'static str {
@@ -137,10 +131,7 @@ pub enum Stack {
 }
 
 impl Stack {
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "the signature that serde calls"
-    )]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
     fn is_keep(&self) -> bool {
         *self == Self::Keep
     }

@@ -44,22 +44,18 @@ fn release_held(mut draft: Draft<'_>) -> Option<Vec<Event>> {
     let Standing::Held(kept) = &agent.standing else {
         return None;
     };
-    let mover = Mover {
-        agent,
-        session: &agent.session,
-        directories: &kept.directories,
-    };
+    // Whether there is room is asked at every step: it must not cost a look at every tag.
+    if !moves::may_have_room(draft.run, &kept.tags) {
+        return None;
+    }
+    let mover = Mover { agent, session: &agent.session, directories: &kept.directories };
     match moves::take(&mut draft, mover, &kept.tags) {
         Ok(()) => Some(draft.events),
         Err(Blocked::Held) => None,
         Err(Blocked::Failed(failure)) => Some(fail(agent, failure)),
-        Err(Blocked::Fault(fault)) => Some(fail(
-            agent,
-            Failure::Protocol {
-                fault,
-                stderr: String::new(),
-            },
-        )),
+        Err(Blocked::Fault(fault)) => {
+            Some(fail(agent, Failure::Protocol { fault, stderr: String::new() }))
+        }
     }
 }
 
@@ -69,16 +65,12 @@ fn fail(agent: &Agent, failure: Failure) -> Vec<Event> {
         Standing::Held(kept) => Some(kept.clone()),
         Standing::Live | Standing::Failed { .. } => None,
     };
-    vec![Event::AgentFailed {
-        agent: agent.id.clone(),
-        failure,
-        kept,
-    }]
+    vec![Event::AgentFailed { agent: agent.id.clone(), failure, kept }]
 }
 
 /// The waiting turn that came first among those whose lane is open.
 fn start_next(run: &Run, definition: &Definition, at: Timestamp) -> Option<Vec<Event>> {
-    if run.desk.in_flight.len() >= run.settings.max_parallel as usize {
+    if run.desk.in_flight.len() >= run.settings.max_parallel.max(1) as usize {
         return None;
     }
     let draft = Draft::new(run, definition, at);
@@ -106,10 +98,10 @@ enum Readiness {
 }
 
 fn readiness(draft: &Draft<'_>, lane: &Lane, agent: &AgentId) -> Readiness {
-    let Lane::Prompt(backend) = lane else {
+    if *lane == Lane::Script {
         return Readiness::Go(None);
-    };
-    if draft.run.desk.holds.contains_key(backend) {
+    }
+    if draft.run.desk.hold(lane).is_some() {
         return Readiness::Blocked;
     }
     let left = visit_left(draft, agent, Micros::ZERO);
@@ -126,15 +118,13 @@ fn readiness(draft: &Draft<'_>, lane: &Lane, agent: &AgentId) -> Readiness {
 fn visit_budget(draft: &Draft<'_>, agent: &AgentId) -> Micros {
     let agent = draft.run.agents.get(agent);
     let state = agent.and_then(|agent| draft.state(&agent.visit.state));
-    state
-        .and_then(|state| state.front.budget)
-        .unwrap_or_default()
+    state.and_then(|state| state.front.budget).unwrap_or_default()
 }
 
 fn start(turn: &Turn, share: Option<Micros>) -> Event {
     Event::TurnStarted {
         turn: turn.id.clone(),
-        attempt: turn.attempt + 1,
+        attempt: turn.attempt.saturating_add(1),
         share,
         plan: turn.next_plan(),
     }
@@ -143,37 +133,38 @@ fn start(turn: &Turn, share: Option<Micros>) -> Event {
 /// Nothing is in flight and nothing can start: either time or a person has to act, or it is over.
 fn nothing_can_go_on(run: &Run) -> Option<Vec<Event>> {
     let desk = &run.desk;
-    let waiting = |wanted: fn(&Hold) -> bool| {
-        desk.queues.keys().any(|lane| match lane {
-            Lane::Script => false,
-            Lane::Prompt(backend) => desk.holds.get(backend).is_some_and(wanted),
-        })
+    let blocked = |wanted: fn(&Hold) -> bool| {
+        let mut holds = desk.queues.keys().filter_map(|lane| desk.hold(lane));
+        holds.any(wanted)
     };
-    let quota = waiting(|hold| matches!(hold, Hold::Quota { .. }));
-    let auth = waiting(|hold| matches!(hold, Hold::Auth { .. }));
-    let unpaid = desk.queues.keys().any(|lane| match lane {
-        Lane::Script => false,
-        Lane::Prompt(backend) => !desk.holds.contains_key(backend),
-    });
+    let quota = blocked(|hold| matches!(hold, Hold::Quota { .. }));
+    let auth = blocked(|hold| matches!(hold, Hold::Auth { .. }));
+    if wants_money(run) && run.unreserved() == Some(Micros::ZERO) {
+        // Even what waits for a retry or a usage limit could not be paid for afterwards.
+        return Some(end(Ending::OverBudget));
+    }
     if !desk.retries.is_empty() || (quota && !run.settings.no_wait) {
         return None;
     }
-    Some(if unpaid {
-        end(Ending::OverBudget)
-    } else if auth || !desk.asks.is_empty() {
+    Some(if auth || !desk.asks.is_empty() {
         end(Ending::NeedsPerson)
     } else if quota {
         end(Ending::NoQuota)
+    } else if run.live as usize > run.held.len() {
+        // Turns that were cut off, and nobody has asked to go on: never an end for good.
+        end(Ending::Stopped)
     } else if let Some(oldest) = run.held.front().and_then(|id| run.agents.get(id)) {
-        fail(
-            oldest,
-            Failure::HeldForGood {
-                limit: run.settings.max_agents,
-            },
-        )
+        let limit = run.settings.max_agents;
+        fail(oldest, Failure::HeldForGood { limit })
     } else if run.failed.is_empty() {
         end(Ending::Completed)
     } else {
         end(Ending::Failed)
     })
+}
+
+/// Whether a paid turn waits, for whatever.
+fn wants_money(run: &Run) -> bool {
+    let paid = |lane: &Lane| *lane != Lane::Script;
+    !run.desk.retries.is_empty() || run.desk.queues.keys().any(paid)
 }

@@ -10,22 +10,18 @@ use crate::ids::{AgentId, StateName, TurnId};
 use crate::machine::{Agent, Session, Standing, Visit};
 use crate::value::Value;
 
-use super::event::{Event, StackChange, Warning};
+use super::event::{Event, StackChange};
 use super::input::Start;
 use super::state::{Phase, Run};
 
 /// Makes `event` so.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one flat table of all events reads best"
-)]
+#[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
 pub fn apply(run: &mut Run, event: &Event) {
     match event {
         Event::RunStarted(start) => begin(run, start),
         Event::RunResumed { settings } => {
             run.settings = (**settings).clone();
             run.phase = Phase::Open;
-            run.warned = 0;
         }
         Event::DefinitionAdopted { manifest } => run.manifest = manifest.clone(),
         Event::RunRewound { nonce, .. } => run.nonce = nonce.clone(),
@@ -35,14 +31,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::RunEnded { ending } => run.phase = Phase::Ended(*ending),
 
-        Event::TurnQueued {
-            turn,
-            lane,
-            prompt,
-            plan,
-            order,
-            notice,
-        } => {
+        Event::TurnQueued { turn, lane, prompt, plan, order, notice } => {
             if let Some(agent) = run.agents.get_mut(&turn.agent) {
                 agent.visit.turn = turn.turn;
             }
@@ -59,29 +48,15 @@ pub fn apply(run: &mut Run, event: &Event) {
                 phase: TurnPhase::Queued,
             });
         }
-        Event::TurnRequeued {
-            turn,
-            order,
-            notice,
-        } => {
+        Event::TurnRequeued { turn, order, notice } => {
             run.desk.requeue(&turn.agent, *order, *notice);
         }
-        Event::TurnStarted {
-            turn,
-            attempt,
-            share,
-            plan,
-        } => {
+        Event::TurnStarted { turn, attempt, share, plan } => {
             run.desk.start(&turn.agent, *attempt, *share, plan);
         }
-        Event::TurnSettled {
-            turn,
-            charge,
-            session,
-            ..
-        } => {
+        Event::TurnSettled { turn, charge, session, .. } => {
             land(run, turn, *charge);
-            run.desk.turns.remove(&turn.agent);
+            run.desk.forget(&turn.agent);
             run.settled += 1;
             if let Some(agent) = run.agents.get_mut(&turn.agent) {
                 agent.session = session.clone();
@@ -93,12 +68,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                 turn.crashes = 0;
             }
         }
-        Event::TurnInterrupted {
-            turn,
-            charge,
-            crashes,
-            ..
-        } => {
+        Event::TurnInterrupted { turn, charge, crashes, .. } => {
             land(run, turn, *charge);
             if let Some(turn) = run.desk.turns.get_mut(&turn.agent) {
                 turn.crashes = *crashes;
@@ -124,51 +94,28 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::CostAdjusted { spent, .. } => run.spent = *spent,
         Event::Asked { ask, due, .. } => {
-            run.desk.asks.insert(ask.clone(), *due);
+            run.desk.ask(ask, *due);
         }
         Event::AskAnswered { ask, key, .. } => {
             run.keys.insert(key.clone());
-            run.desk.asks.remove(ask);
+            run.desk.close(ask);
         }
-        Event::AskExpired { ask } => {
-            run.desk.asks.remove(ask);
-        }
+        Event::AskExpired { ask } => run.desk.close(ask),
 
-        Event::AgentSpawned {
-            agent,
-            cwd,
-            attributes,
-            ..
-        } => spawn(run, agent, cwd, attributes),
-        Event::VisitEntered {
-            agent,
-            state,
-            visit,
-            count,
-            input,
-        } => {
+        Event::AgentSpawned { agent, cwd, attributes, .. } => spawn(run, agent, cwd, attributes),
+        Event::VisitEntered { agent, state, visit, count, input } => {
             run.visits += 1;
             if let Some(agent) = run.agents.get_mut(agent) {
                 agent.visits.insert(state.clone(), *count);
                 agent.visit = enter(state, *visit, input.clone());
             }
         }
-        Event::Reminded {
-            agent, reminder, ..
-        } => {
+        Event::Reminded { agent, reminder, .. } => {
             if let Some(agent) = run.agents.get_mut(agent) {
                 agent.visit.reminders = *reminder;
             }
         }
-        Event::Moved {
-            agent: id,
-            stack,
-            session,
-            cwd,
-            model,
-            forks,
-            ..
-        } => {
+        Event::Moved { agent: id, stack, session, cwd, model, forks, .. } => {
             unhold(run, id);
             if let Some(agent) = run.agents.get_mut(id) {
                 restack(agent, stack);
@@ -182,25 +129,16 @@ pub fn apply(run: &mut Run, event: &Event) {
             }
         }
         Event::AgentEnded { agent, .. } => {
-            unhold(run, agent);
-            run.desk.turns.remove(agent);
-            if run.agents.remove(agent).is_some() {
-                run.live = run.live.saturating_sub(1);
+            run.desk.forget(agent);
+            if leave(run, agent) {
                 run.ended += 1;
             }
         }
-        Event::AgentFailed {
-            agent: id,
-            failure,
-            kept,
-        } => {
+        Event::AgentFailed { agent: id, failure, kept } => {
             unhold(run, id);
             run.desk.give_up(id);
             if let Some(agent) = run.agents.get_mut(id) {
-                agent.standing = Standing::Failed {
-                    failure: failure.clone(),
-                    kept: kept.clone(),
-                };
+                agent.standing = Standing::Failed { failure: failure.clone(), kept: kept.clone() };
                 if run.failed.insert(id.clone()) {
                     run.live = run.live.saturating_sub(1);
                 }
@@ -208,15 +146,13 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::AgentHeld { agent: id, kept } => {
             if let Some(agent) = run.agents.get_mut(id) {
-                agent.standing = Standing::Held(kept.clone());
-                run.held.push_back(id.clone());
+                let earlier = std::mem::replace(&mut agent.standing, Standing::Held(kept.clone()));
+                if earlier == Standing::Live {
+                    run.held.push_back(id.clone());
+                }
             }
         }
         Event::AgentRevived { agent: id } => revive(run, id),
-        Event::Warned {
-            warning: Warning::Spent { percent },
-            ..
-        } => run.warned = *percent,
         Event::Warned { .. } => {}
     }
 }
@@ -239,9 +175,9 @@ fn land(run: &mut Run, turn: &TurnId, charge: Charge) {
     run.desk.land(&turn.agent);
     run.spent = run.spent.plus(charge.amount);
     match charge.basis {
-        Basis::Reported => run.dearest = run.dearest.max(charge.amount),
+        Basis::Reported | Basis::Estimated => run.dearest = run.dearest.max(charge.amount),
         Basis::Unpriced => run.unpriced += 1,
-        Basis::Free | Basis::Estimated => {}
+        Basis::Free => {}
     }
     if let Some(agent) = run.agents.get_mut(&turn.agent) {
         agent.visit.spent = agent.visit.spent.plus(charge.amount);
@@ -262,9 +198,20 @@ fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &BTreeMap<String, V
         visit: enter(&"".into(), 0, None),
         standing: Standing::Live,
     };
+    leave(run, id);
     run.born += 1;
     run.live += 1;
     run.agents.insert(id.clone(), agent);
+}
+
+/// The agent is no part of the run any more; says whether it was.
+fn leave(run: &mut Run, id: &AgentId) -> bool {
+    unhold(run, id);
+    let left = run.agents.remove(id).is_some();
+    if left && !run.failed.remove(id) {
+        run.live = run.live.saturating_sub(1);
+    }
+    left
 }
 
 fn enter(state: &StateName, number: u32, input: Option<Value>) -> Visit {
@@ -290,16 +237,11 @@ fn restack(agent: &mut Agent, change: &StackChange) {
     }
 }
 
-/// Only a held agent pays for looking itself up among the held.
+/// Only a held agent looks itself up among the held, and it is nearly always the oldest.
 fn unhold(run: &mut Run, id: &AgentId) {
-    if matches!(
-        run.agents.get(id),
-        Some(Agent {
-            standing: Standing::Held(_),
-            ..
-        })
-    ) {
-        run.held.retain(|held| held != id);
+    if matches!(run.agents.get(id), Some(Agent { standing: Standing::Held(_), .. })) {
+        let place = run.held.iter().position(|held| held == id);
+        place.and_then(|place| run.held.remove(place));
     }
 }
 

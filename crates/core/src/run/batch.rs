@@ -33,10 +33,7 @@ pub fn batch(run: &mut Run, definition: &Definition, at: Timestamp, inputs: Vec<
         let events = decided.unwrap_or_default();
         if !events.is_empty() {
             fold(run, &events);
-            steps.push(Step {
-                cause: input,
-                events,
-            });
+            steps.push(Step { cause: input, events });
         }
     }
     if let Some(last) = steps.last_mut() {

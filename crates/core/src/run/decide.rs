@@ -3,8 +3,8 @@
 use crate::budget::Micros;
 use crate::desk::Notice;
 use crate::failure::Failure;
-use crate::ids::{AgentId, StateName, TurnId};
-use crate::machine::Session;
+use crate::ids::{AgentId, Nonce, StateName, TurnId};
+use crate::machine::{Session, SessionPlan};
 use crate::time::Timestamp;
 use crate::value::Value;
 use crate::workflow::Definition;
@@ -59,30 +59,24 @@ pub fn decide(
         (Phase::Unborn, Input::Start(start)) => Ok(begin(run, definition, at, start)),
         (Phase::Unborn, _) => Err(Refusal::NotStarted),
         (_, Input::Start(_)) => Err(Refusal::AlreadyStarted),
+        (_, Input::Settled { turn, attempt, outcome }) => {
+            settle::settled(run, definition, at, (turn, *attempt), outcome)
+        }
         (
-            _,
-            Input::Settled {
-                turn,
-                attempt,
-                outcome,
-            },
-        ) => settle::settled(run, definition, at, (turn, *attempt), outcome),
-        (Phase::Ended(ending @ (Ending::Completed | Ending::Cancelled)), Input::Resume(_)) => {
-            Err(Refusal::Ended(ending))
+            Phase::Ended(ending @ (Ending::Completed | Ending::Cancelled)),
+            Input::Resume(_) | Input::Adopt { .. },
+        ) => Err(Refusal::Ended(ending)),
+        // The request to cancel is recorded: only the turns in flight are still to be reported.
+        (Phase::Stopping(StopMode::Cancel), Input::Resume(_)) => {
+            Err(Refusal::Ended(Ending::Cancelled))
         }
         (_, Input::Resume(resumed)) => Ok(resume::resume(run, definition, at, &resumed.settings)),
-        (_, Input::Due) => Ok(due(run, definition, at)),
+        (Phase::Open, Input::Due) => Ok(due(run, definition, at)),
+        (Phase::Stopping(_) | Phase::Ended(_), Input::Due) => Ok(Vec::new()),
         (phase, Input::Stop { mode, key }) => stop(run, phase, *mode, key),
-        (
-            _,
-            Input::Answer {
-                ask,
-                value,
-                by,
-                key,
-            },
-        ) => answer(run, ask, value, (by, key)),
+        (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, (by, key)),
         (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
+        (_, Input::Rewind { kept, nonce }) => Ok(rewind(run, *kept, nonce)),
     }
 }
 
@@ -116,54 +110,34 @@ fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
     let mut draft = Draft::new(run, definition, at);
     for (backend, hold) in &run.desk.holds {
         if matches!(hold, Hold::Quota { until, .. } if *until <= at) {
-            draft.push(Event::BackendReleased {
-                backend: backend.clone(),
-            });
+            draft.push(Event::BackendReleased { backend: backend.clone() });
         }
     }
-    for (_, agent) in run
-        .desk
-        .retries
-        .iter()
-        .take_while(|(until, _)| *until <= at)
-    {
+    for (_, agent) in run.desk.retries.iter().take_while(|(until, _)| *until <= at) {
         if let Some(turn) = run.desk.turns.get(agent) {
             draft.requeue(&turn.id, Notice::Retried);
         }
     }
-    for (ask, due) in &run.desk.asks {
-        if due.is_some_and(|due| due <= at) {
-            draft.push(Event::AskExpired { ask: ask.clone() });
-            let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
-            draft.push(Event::AgentFailed {
-                agent,
-                failure,
-                kept: None,
-            });
-        }
+    for (_, ask) in run.desk.expiries.iter().take_while(|(due, _)| *due <= at) {
+        draft.push(Event::AskExpired { ask: ask.clone() });
+        let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
+        draft.push(Event::AgentFailed { agent, failure, kept: None });
     }
     draft.events
 }
 
 fn stop(run: &Run, phase: Phase, mode: StopMode, key: &str) -> Result<Vec<Event>, Refusal> {
-    let request = Event::StopRequested {
-        mode,
-        key: key.to_owned(),
-    };
+    let request = Event::StopRequested { mode, key: key.to_owned() };
     match phase {
         _ if run.keys.contains(key) => Ok(Vec::new()),
-        Phase::Stopping(earlier) if earlier >= mode => Ok(vec![Event::StopRequested {
-            mode: earlier,
-            key: key.to_owned(),
-        }]),
+        Phase::Stopping(earlier) if earlier >= mode => {
+            Ok(vec![Event::StopRequested { mode: earlier, key: key.to_owned() }])
+        }
         Phase::Unborn | Phase::Open | Phase::Stopping(_) => Ok(vec![request]),
         Phase::Ended(Ending::Completed | Ending::Cancelled) => Err(ended(phase)),
-        Phase::Ended(_) if mode == StopMode::Cancel => Ok(vec![
-            request,
-            Event::RunEnded {
-                ending: Ending::Cancelled,
-            },
-        ]),
+        Phase::Ended(_) if mode == StopMode::Cancel => {
+            Ok(vec![request, Event::RunEnded { ending: Ending::Cancelled }])
+        }
         Phase::Ended(_) => Err(ended(phase)),
     }
 }
@@ -188,12 +162,7 @@ fn answer(
         return Err(Refusal::NoSuchQuestion(ask.clone()));
     }
     let (ask, value) = (ask.clone(), value.clone());
-    Ok(vec![Event::AskAnswered {
-        ask,
-        value,
-        by: by.to_owned(),
-        key: key.to_owned(),
-    }])
+    Ok(vec![Event::AskAnswered { ask, value, by: by.to_owned(), key: key.to_owned() }])
 }
 
 /// `definition` is the edited one: every agent must find its state and its returns there.
@@ -202,11 +171,7 @@ fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Eve
         return Ok(Vec::new());
     }
     for agent in run.agents.values() {
-        let needed = agent
-            .stack
-            .iter()
-            .map(|frame| &frame.state)
-            .chain([&agent.visit.state]);
+        let needed = agent.stack.iter().map(|frame| &frame.state).chain([&agent.visit.state]);
         for state in needed {
             if !definition.states.contains_key(state) {
                 let (agent, state) = (agent.id.clone(), state.clone());
@@ -214,9 +179,24 @@ fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Eve
             }
         }
     }
-    Ok(vec![Event::DefinitionAdopted {
-        manifest: manifest.clone(),
-    }])
+    Ok(vec![Event::DefinitionAdopted { manifest: manifest.clone() }])
+}
+
+/// Turns that would open a session open another one: the abandoned future may have written there.
+fn rewind(run: &Run, kept: u64, nonce: &Nonce) -> Vec<Event> {
+    let mut events = vec![Event::RunRewound { kept, nonce: nonce.clone() }];
+    for turn in run.desk.turns.values() {
+        let new = turn.id.session(nonce, 0);
+        let (lost, plan) = match &turn.plan {
+            SessionPlan::Fresh(lost) => (lost, SessionPlan::Fresh(new)),
+            SessionPlan::Branch { from, to: lost } => {
+                (lost, SessionPlan::Branch { from: from.clone(), to: new })
+            }
+            SessionPlan::Resume(_) | SessionPlan::Continue { .. } | SessionPlan::Carry => continue,
+        };
+        events.push(Event::SessionLost { turn: turn.id.clone(), lost: lost.clone(), plan });
+    }
+    events
 }
 
 /// What is left of the budget of an agent's visit, when `spent` more is counted.

@@ -34,14 +34,7 @@ pub(crate) struct Entry<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn new(run: &'a Run, definition: &'a Definition, at: Timestamp) -> Self {
         let next_order = run.desk.next_order;
-        Self {
-            run,
-            definition,
-            at,
-            events: Vec::new(),
-            new_workers: 0,
-            next_order,
-        }
+        Self { run, definition, at, events: Vec::new(), new_workers: 0, next_order }
     }
 
     pub(crate) fn push(&mut self, event: Event) {
@@ -49,28 +42,19 @@ impl<'a> Draft<'a> {
     }
 
     pub(crate) fn warn(&mut self, agent: &AgentId, warning: Warning) {
-        self.push(Event::Warned {
-            agent: Some(agent.clone()),
-            warning,
-        });
+        self.push(Event::Warned { agent: Some(agent.clone()), warning });
     }
 
     /// The next place at the back of the queue.
     pub(crate) fn order(&mut self) -> u64 {
-        self.next_order += 1;
-        self.next_order - 1
+        let order = self.next_order;
+        self.next_order = order.saturating_add(1);
+        order
     }
 
     /// The agent is at a state, and its first turn waits at the back.
     pub(crate) fn enter(&mut self, entry: Entry<'_>) {
-        let Entry {
-            agent,
-            state,
-            visit,
-            count,
-            input,
-            session,
-        } = entry;
+        let Entry { agent, state, visit, count, input, session } = entry;
         self.push(Event::VisitEntered {
             agent: agent.clone(),
             state: state.clone(),
@@ -78,50 +62,26 @@ impl<'a> Draft<'a> {
             count,
             input,
         });
-        let turn = TurnId {
-            agent: agent.clone(),
-            visit,
-            turn: 1,
-        };
+        let turn = TurnId { agent: agent.clone(), visit, turn: 1 };
         let lane = self.lane(state);
         let plan = self.plan(&turn, &lane, session);
         let order = self.order();
         let prompt = Prompt::Body;
-        self.push(Event::TurnQueued {
-            turn,
-            lane,
-            prompt,
-            plan,
-            order,
-            notice: None,
-        });
+        self.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice: None });
     }
 
     /// A known turn waits at the back.
     pub(crate) fn requeue(&mut self, turn: &TurnId, notice: Notice) {
         let order = self.order();
-        self.push(Event::TurnRequeued {
-            turn: turn.clone(),
-            order,
-            notice,
-        });
+        self.push(Event::TurnRequeued { turn: turn.clone(), order, notice });
     }
 
     /// Where the turns of a state queue.
     pub(crate) fn lane(&self, state: &StateName) -> Lane {
         match self.state(state) {
-            Some(State {
-                kind: Kind::Script, ..
-            }) => Lane::Script,
-            Some(State {
-                kind: Kind::Prompt,
-                front,
-                ..
-            }) => Lane::Prompt(
-                front
-                    .backend
-                    .clone()
-                    .unwrap_or_else(|| self.run.settings.backend.clone()),
+            Some(State { kind: Kind::Script, .. }) => Lane::Script,
+            Some(State { kind: Kind::Prompt, front, .. }) => Lane::Prompt(
+                front.backend.clone().unwrap_or_else(|| self.run.settings.backend.clone()),
             ),
             // Adopting a definition is refused while a live agent needs a state that is gone.
             None => Lane::Prompt(BackendName::new("none")),

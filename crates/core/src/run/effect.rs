@@ -101,15 +101,16 @@ pub fn effects<'e>(
     for event in events {
         if let Event::TurnStarted { turn, attempt, .. } = event {
             let current = run.desk.turns.get(&turn.agent);
-            let current = current.filter(|current| current.attempt == *attempt);
+            let current =
+                current.filter(|current| current.id == *turn && current.attempt == *attempt);
             effects.extend(current.and_then(|turn| start(run, definition, turn)));
         } else if let Event::StopRequested { mode, .. } = event
             && *mode != StopMode::AfterTurn
         {
-            effects.extend(in_flight(run).map(|turn| Effect::Cancel {
-                turn: turn.id.clone(),
-                attempt: turn.attempt,
-            }));
+            effects.extend(
+                in_flight(run)
+                    .map(|turn| Effect::Cancel { turn: turn.id.clone(), attempt: turn.attempt }),
+            );
         } else if let Event::RunEnded { .. } = event {
             effects.push(Effect::Finish);
         }
@@ -119,10 +120,7 @@ pub fn effects<'e>(
 
 /// The turns that were started and are not settled: what a recovery has to look for.
 pub fn in_flight(run: &Run) -> impl Iterator<Item = &Turn> {
-    run.desk
-        .in_flight
-        .iter()
-        .filter_map(|agent| run.desk.turns.get(agent))
+    run.desk.in_flight.iter().filter_map(|agent| run.desk.turns.get(agent))
 }
 
 fn start(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect> {

@@ -4,6 +4,7 @@
 //! down. Fields are added with a default, never changed: old journals apply for ever.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -298,10 +299,7 @@ pub enum Event {
     },
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde calls"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 fn is_zero(n: &u32) -> bool {
     *n == 0
 }
@@ -398,4 +396,23 @@ pub enum Warning {
         /// What.
         message: String,
     },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MalformedTag(malformed) => write!(f, "ignored {malformed}"),
+            Self::UnknownAttribute { tag, name } => {
+                write!(f, "<{tag}> has no attribute {name:?}; it was ignored")
+            }
+            Self::InvalidUtf8 => write!(f, "the output was not UTF-8; bad bytes were replaced"),
+            Self::UnknownVariable { name } => write!(f, "nothing binds {{{{{name}}}}}"),
+            Self::ReturnsDropped { frames } => {
+                write!(f, "stack=\"clear\" dropped {frames} pending return(s)")
+            }
+            Self::ToolDenied { tool } => write!(f, "the client denied {tool}"),
+            Self::Spent { percent } => write!(f, "{percent} % of the cap is spent"),
+            Self::Other { message } => f.write_str(message),
+        }
+    }
 }

@@ -50,6 +50,13 @@ pub enum Input {
         /// Names the request.
         key: String,
     },
+    /// Everything after a record was cut away.
+    Rewind {
+        /// The last record that stayed.
+        kept: u64,
+        /// Sessions of the abandoned future must never be met again.
+        nonce: Nonce,
+    },
     /// The states were edited, and the run is to use them.
     Adopt {
         /// The new list of states.

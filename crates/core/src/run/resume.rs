@@ -2,7 +2,7 @@
 
 use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt};
 use crate::failure::Failure;
-use crate::ids::TurnId;
+use crate::ids::{AgentId, TurnId};
 use crate::machine::moves::{self, Blocked, Mover};
 use crate::machine::{Agent, Kept, SessionPlan, Standing};
 use crate::protocol::Fault;
@@ -12,7 +12,7 @@ use crate::workflow::Definition;
 use super::draft::Draft;
 use super::event::{Event, Hold};
 use super::settings::{InterruptedScripts, Settings};
-use super::state::Run;
+use super::state::{Phase, Run};
 
 pub(super) fn resume(
     run: &Run,
@@ -20,9 +20,7 @@ pub(super) fn resume(
     at: Timestamp,
     settings: &Settings,
 ) -> Vec<Event> {
-    let resumed = Event::RunResumed {
-        settings: Box::new(settings.clone()),
-    };
+    let resumed = Event::RunResumed { settings: Box::new(settings.clone()) };
     // What follows is decided under the new settings.
     let mut reopened = run.clone();
     super::apply(&mut reopened, &resumed);
@@ -32,22 +30,38 @@ pub(super) fn resume(
         match hold {
             Hold::Quota { until, .. } if *until > at => {}
             Hold::Quota { .. } | Hold::Auth { .. } => {
-                draft.push(Event::BackendReleased {
-                    backend: backend.clone(),
-                });
+                draft.push(Event::BackendReleased { backend: backend.clone() });
             }
         }
     }
     let mut agents: Vec<&Agent> = reopened.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
+    // All of them take up room, whoever is first to fork again.
+    let workers = agents.iter().filter(|agent| agent.id != AgentId::main());
+    let revived = workers.filter(|agent| is_revived(run, agent)).count();
+    draft.new_workers = u32::try_from(revived).unwrap_or(u32::MAX);
     for agent in agents {
         match &agent.standing {
             Standing::Live => go_on(&mut draft, agent),
-            Standing::Held(_) => {}
-            Standing::Failed { kept, .. } => revive(&mut draft, agent, kept.as_ref()),
+            Standing::Failed { kept, .. } if is_revived(run, agent) => {
+                revive(&mut draft, agent, kept.as_ref());
+            }
+            Standing::Held(_) | Standing::Failed { .. } => {}
         }
     }
     draft.events
+}
+
+/// Whether a failed agent gets another chance. The recovery that counts the last of too many crashes
+/// resumes in the same breath: that failure has to be seen before somebody asks again.
+fn is_revived(run: &Run, agent: &Agent) -> bool {
+    match &agent.standing {
+        Standing::Live | Standing::Held(_) => false,
+        Standing::Failed { failure: Failure::Crashes { .. }, .. } => {
+            matches!(run.phase, Phase::Ended(_))
+        }
+        Standing::Failed { .. } => true,
+    }
 }
 
 /// A turn that was cut off waits again.
@@ -61,11 +75,7 @@ fn go_on(draft: &mut Draft<'_>, agent: &Agent) {
     let repeats = draft.run.settings.interrupted_scripts == InterruptedScripts::Rerun;
     if turn.lane == Lane::Script && !repeats {
         let (agent, failure) = (agent.id.clone(), Failure::InterruptedScript);
-        draft.push(Event::AgentFailed {
-            agent,
-            failure,
-            kept: None,
-        });
+        draft.push(Event::AgentFailed { agent, failure, kept: None });
     } else {
         draft.requeue(&turn.id, Notice::Interrupted);
     }
@@ -74,30 +84,17 @@ fn go_on(draft: &mut Draft<'_>, agent: &Agent) {
 /// A failed agent goes on at the visit that failed: a kept transition is decided again, otherwise
 /// the body is sent once more after a notice.
 fn revive(draft: &mut Draft<'_>, agent: &Agent, kept: Option<&Kept>) {
-    draft.push(Event::AgentRevived {
-        agent: agent.id.clone(),
-    });
-    if agent.id != crate::ids::AgentId::main() {
-        draft.new_workers += 1;
-    }
+    draft.push(Event::AgentRevived { agent: agent.id.clone() });
     let Some(kept) = kept else {
         return again(draft, agent, Prompt::Body);
     };
-    let mover = Mover {
-        agent,
-        session: &agent.session,
-        directories: &kept.directories,
-    };
+    let mover = Mover { agent, session: &agent.session, directories: &kept.directories };
     match moves::take(draft, mover, &kept.tags) {
         Ok(()) => {}
         Err(Blocked::Fault(fault)) => refused(draft, agent, fault),
         Err(Blocked::Failed(failure)) => {
             let (agent, kept) = (agent.id.clone(), Some(kept.clone()));
-            draft.push(Event::AgentFailed {
-                agent,
-                failure,
-                kept,
-            });
+            draft.push(Event::AgentFailed { agent, failure, kept });
         }
         Err(Blocked::Held) => {
             let (agent, kept) = (agent.id.clone(), kept.clone());
@@ -108,15 +105,11 @@ fn revive(draft: &mut Draft<'_>, agent: &Agent, kept: Option<&Kept>) {
 
 /// The edited workflow no longer allows what was kept. Who may not be reminded starts again.
 fn refused(draft: &mut Draft<'_>, agent: &Agent, fault: Fault) {
-    let script = draft.lane(&agent.visit.state) == Lane::Script;
-    if script || draft.run.settings.reminders == 0 {
+    let is_script = draft.lane(&agent.visit.state) == Lane::Script;
+    if is_script || draft.run.settings.reminders == 0 {
         return again(draft, agent, Prompt::Body);
     }
-    draft.push(Event::Reminded {
-        agent: agent.id.clone(),
-        fault: fault.clone(),
-        reminder: 1,
-    });
+    draft.push(Event::Reminded { agent: agent.id.clone(), fault: fault.clone(), reminder: 1 });
     again(draft, agent, Prompt::Reminder(fault));
 }
 
@@ -125,7 +118,7 @@ fn again(draft: &mut Draft<'_>, agent: &Agent, prompt: Prompt) {
     let turn = TurnId {
         agent: agent.id.clone(),
         visit: agent.visit.number,
-        turn: agent.visit.turn + 1,
+        turn: agent.visit.turn.saturating_add(1),
     };
     let lane = draft.lane(&agent.visit.state);
     let plan = match (&lane, draft.run.desk.turns.get(&agent.id)) {
@@ -135,12 +128,5 @@ fn again(draft: &mut Draft<'_>, agent: &Agent, prompt: Prompt) {
     };
     let order = draft.order();
     let notice = Some(Notice::Revived);
-    draft.push(Event::TurnQueued {
-        turn,
-        lane,
-        prompt,
-        plan,
-        order,
-        notice,
-    });
+    draft.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice });
 }

@@ -4,7 +4,7 @@ use crate::budget::{Charge, Micros};
 use crate::desk::share::charge;
 use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff::backoff};
 use crate::failure::{Failure, TurnFailure};
-use crate::ids::{SessionId, TurnId};
+use crate::ids::{BackendName, SessionId, TurnId};
 use crate::machine::moves::{self, Blocked, Mover};
 use crate::machine::{Agent, Session, SessionPlan};
 use crate::protocol::{Fault, Tag};
@@ -39,10 +39,7 @@ pub(super) fn settled(
     (id, attempt): (&TurnId, u32),
     outcome: &Outcome,
 ) -> Result<Vec<Event>, Refusal> {
-    let fenced = || Refusal::Fenced {
-        turn: id.clone(),
-        attempt,
-    };
+    let fenced = || Refusal::Fenced { turn: id.clone(), attempt };
     let turn = run.desk.turns.get(&id.agent).ok_or_else(fenced)?;
     let agent = run.agents.get(&id.agent).ok_or_else(fenced)?;
     let TurnPhase::Running { share } = turn.phase else {
@@ -57,11 +54,7 @@ pub(super) fn settled(
         | Outcome::Failed { cost, .. }
         | Outcome::Interrupted { cost, .. } => *cost,
     };
-    let ended = Ended {
-        turn,
-        agent,
-        charge: charge(run, cost, share),
-    };
+    let ended = Ended { turn, agent, charge: charge(run, cost, share) };
     let mut draft = Draft::new(run, definition, at);
     match outcome {
         Outcome::Finished(outcome) => finished(&mut draft, &ended, outcome),
@@ -76,11 +69,7 @@ pub(super) fn settled(
 }
 
 fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
-    let Ended {
-        turn,
-        agent,
-        charge,
-    } = *ended;
+    let Ended { turn, agent, charge } = *ended;
     let session = session_after(turn, agent, outcome.session.as_ref());
     draft.push(Event::TurnSettled {
         turn: turn.id.clone(),
@@ -89,11 +78,7 @@ fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
         session: session.clone(),
     });
     warn(draft, agent, outcome);
-    let mover = Mover {
-        agent,
-        session: &session,
-        directories: &outcome.directories,
-    };
+    let mover = Mover { agent, session: &session, directories: &outcome.directories };
     let read = read(draft, agent, outcome);
     let tags = match read {
         Ok(tags) => tags,
@@ -105,11 +90,7 @@ fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
         Err(Blocked::Fault(fault)) => remind(draft, ended, &session, fault, &outcome.stderr),
         Err(Blocked::Failed(failure)) => {
             let (agent, kept) = (agent.id.clone(), Some(mover.keep(&tags)));
-            draft.push(Event::AgentFailed {
-                agent,
-                failure,
-                kept,
-            });
+            draft.push(Event::AgentFailed { agent, failure, kept });
         }
         Err(Blocked::Held) => {
             let (agent, kept) = (agent.id.clone(), mover.keep(&tags));
@@ -154,19 +135,13 @@ fn warn(draft: &mut Draft<'_>, agent: &Agent, outcome: &Finished) {
     if !reading.tags.is_empty() {
         warnings.extend(reading.malformed.iter().cloned().map(Warning::MalformedTag));
     }
-    warnings.extend(reading.unknown_attributes.iter().map(|(tag, name)| {
-        Warning::UnknownAttribute {
-            tag: *tag,
-            name: name.clone(),
-        }
-    }));
     warnings.extend(
-        outcome
-            .denied
+        reading
+            .unknown_attributes
             .iter()
-            .cloned()
-            .map(|tool| Warning::ToolDenied { tool }),
+            .map(|(tag, name)| Warning::UnknownAttribute { tag: *tag, name: name.clone() }),
     );
+    warnings.extend(outcome.denied.iter().cloned().map(|tool| Warning::ToolDenied { tool }));
     for warning in warnings {
         draft.warn(&agent.id, warning);
     }
@@ -174,20 +149,9 @@ fn warn(draft: &mut Draft<'_>, agent: &Agent, outcome: &Finished) {
 
 /// The agent is told what was wrong, while it has reminders and its visit has money; scripts never.
 fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fault, stderr: &str) {
-    let Ended {
-        turn,
-        agent,
-        charge,
-    } = *ended;
+    let Ended { turn, agent, charge } = *ended;
     if turn.lane == Lane::Script || agent.visit.reminders >= draft.run.settings.reminders {
-        return fail(
-            draft,
-            agent,
-            Failure::Protocol {
-                fault,
-                stderr: stderr.to_owned(),
-            },
-        );
+        return fail(draft, agent, Failure::Protocol { fault, stderr: stderr.to_owned() });
     }
     if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
         return fail(draft, agent, Failure::VisitBudget { budget });
@@ -195,12 +159,9 @@ fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fa
     draft.push(Event::Reminded {
         agent: agent.id.clone(),
         fault: fault.clone(),
-        reminder: agent.visit.reminders + 1,
+        reminder: agent.visit.reminders.saturating_add(1),
     });
-    let id = TurnId {
-        turn: turn.id.turn + 1,
-        ..turn.id.clone()
-    };
+    let id = turn.id.following();
     let plan = draft.plan(&id, &turn.lane, session);
     draft.push(Event::TurnQueued {
         turn: id,
@@ -215,11 +176,7 @@ fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fa
 fn capped(draft: &mut Draft<'_>, ended: &Ended<'_>) {
     let Ended { turn, charge, .. } = *ended;
     let attempt = turn.attempt;
-    draft.push(Event::TurnContinues {
-        turn: turn.id.clone(),
-        attempt,
-        charge,
-    });
+    draft.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge });
     again(draft, ended, Notice::NewShare);
 }
 
@@ -232,11 +189,7 @@ fn again(draft: &mut Draft<'_>, ended: &Ended<'_>, notice: Notice) {
 }
 
 fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
-    let Ended {
-        turn,
-        agent,
-        charge,
-    } = *ended;
+    let Ended { turn, agent, charge } = *ended;
     draft.push(Event::TurnFailed {
         turn: turn.id.clone(),
         attempt: turn.attempt,
@@ -249,24 +202,12 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
     match failure {
         TurnFailure::Transient { .. } | TurnFailure::Timeout { .. } => retry(draft, ended, failure),
         TurnFailure::Quota { until, why } => {
-            let soonest = draft.at + SHORTEST_HOLD;
-            let until = until.unwrap_or(draft.at + PROBE).max(soonest);
-            let hold = Hold::Quota {
-                until,
-                why: why.clone(),
-            };
-            draft.push(Event::BackendHeld {
-                backend: backend.clone(),
-                hold,
-            });
+            limited(draft, backend, *until, why);
             again(draft, ended, Notice::Retried);
         }
         TurnFailure::Auth { why } => {
             let hold = Hold::Auth { why: why.clone() };
-            draft.push(Event::BackendHeld {
-                backend: backend.clone(),
-                hold,
-            });
+            draft.push(Event::BackendHeld { backend: backend.clone(), hold });
             again(draft, ended, Notice::Retried);
         }
         TurnFailure::LostSession { session } => lost(draft, ended, session),
@@ -277,62 +218,77 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
     }
 }
 
+/// No turn of the backend starts until the limit is lifted; where that is unknown it is probed. A
+/// hold for a login, and a time that is known already, stay.
+fn limited(draft: &mut Draft<'_>, backend: &BackendName, until: Option<Timestamp>, why: &str) {
+    let known = match draft.run.desk.holds.get(backend) {
+        Some(Hold::Auth { .. }) => return,
+        Some(Hold::Quota { until, .. }) => Some(*until),
+        None => None,
+    };
+    let until = until.or(known).unwrap_or(draft.at + PROBE);
+    let (until, why) = (until.max(draft.at + SHORTEST_HOLD), why.to_owned());
+    draft.push(Event::BackendHeld { backend: backend.clone(), hold: Hold::Quota { until, why } });
+}
+
 fn retry(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
-    let Ended {
-        turn,
-        agent,
-        charge,
-    } = *ended;
+    let Ended { turn, agent, charge } = *ended;
     if agent.visit.retries >= draft.run.settings.retries {
         return fail(draft, agent, Failure::Turn(failure.clone()));
     }
     if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
         return fail(draft, agent, Failure::VisitBudget { budget });
     }
-    let retry = agent.visit.retries + 1;
+    let retry = agent.visit.retries.saturating_add(1);
     let until = draft.at + backoff(&turn.id, turn.attempt, retry);
-    draft.push(Event::RetryAt {
-        turn: turn.id.clone(),
-        until,
-        retry,
-    });
+    draft.push(Event::RetryAt { turn: turn.id.clone(), until, retry });
 }
 
-/// Never silently fresh: either the agent fails, or the journal says what was lost.
+/// Never silently fresh: either the agent fails, or the journal says what was lost. A client that
+/// does not know the session it was to open is beyond help.
 fn lost(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &SessionId) {
     let Ended { turn, agent, .. } = *ended;
-    match draft.run.settings.on_lost_session {
-        OnLostSession::Fail => {
-            let session = session.clone();
-            fail(
-                draft,
-                agent,
-                Failure::Turn(TurnFailure::LostSession { session }),
-            );
-        }
-        OnLostSession::Fresh => {
-            let plan = SessionPlan::Fresh(turn.id.session(&draft.run.nonce, turn.attempt));
-            let (id, lost) = (turn.id.clone(), session.clone());
-            draft.push(Event::SessionLost {
-                turn: id,
-                lost,
-                plan,
-            });
-            again(draft, ended, Notice::SessionLost);
-        }
+    let opens = matches!(turn.plan, SessionPlan::Fresh(_));
+    if opens || draft.run.settings.on_lost_session == OnLostSession::Fail {
+        let session = session.clone();
+        let failure = TurnFailure::LostSession { session };
+        return fail(draft, agent, Failure::Turn(failure));
     }
+    let plan = SessionPlan::Fresh(turn.id.session(&draft.run.nonce, turn.attempt));
+    draft.push(Event::SessionLost {
+        turn: turn.id.clone(),
+        lost: session.clone(),
+        plan: plan.clone(),
+    });
+    match turn.prompt {
+        Prompt::Body => again(draft, ended, Notice::SessionLost),
+        Prompt::Reminder(_) => start_over(draft, ended, plan),
+    }
+}
+
+/// A reminder means nothing to a conversation that never saw the task: the body is sent instead.
+fn start_over(draft: &mut Draft<'_>, ended: &Ended<'_>, plan: SessionPlan) {
+    let Ended { turn, agent, charge } = *ended;
+    if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
+        return fail(draft, agent, Failure::VisitBudget { budget });
+    }
+    let order = draft.order();
+    draft.push(Event::TurnQueued {
+        turn: turn.id.following(),
+        lane: turn.lane.clone(),
+        prompt: Prompt::Body,
+        plan,
+        order,
+        notice: Some(Notice::SessionLost),
+    });
 }
 
 /// A turn that was cut off waits for a resume; crashes without any progress are counted.
 fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progressed: bool) {
-    let Ended {
-        turn,
-        agent,
-        charge,
-    } = *ended;
+    let Ended { turn, agent, charge } = *ended;
     let crashes = match by {
         _ if progressed => 0,
-        Interruption::Crash => turn.crashes + 1,
+        Interruption::Crash => turn.crashes.saturating_add(1),
         Interruption::Stop => turn.crashes,
     };
     draft.push(Event::TurnInterrupted {
@@ -348,11 +304,7 @@ fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progr
 }
 
 fn fail(draft: &mut Draft<'_>, agent: &Agent, failure: Failure) {
-    draft.push(Event::AgentFailed {
-        agent: agent.id.clone(),
-        failure,
-        kept: None,
-    });
+    draft.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
 }
 
 /// The budget of the visit, when nothing is left of it.
@@ -362,20 +314,20 @@ fn out_of_visit_budget(draft: &Draft<'_>, agent: &Agent, charged: Micros) -> Opt
     (left == Micros::ZERO).then_some(budget)
 }
 
-/// Half, four fifths and nearly all of the cap are worth a word each.
+/// Half, four fifths and nearly all of the cap are worth a word each, when they are passed.
 fn threshold(draft: &mut Draft<'_>, charged: Micros) {
     let Some(cap) = draft.run.settings.budget.filter(|cap| *cap > Micros::ZERO) else {
         return;
     };
-    let spent = draft.run.spent.plus(charged);
-    let percent = u128::from(spent.0) * 100 / u128::from(cap.0);
-    let reached = [95, 80, 50]
-        .into_iter()
-        .find(|limit| percent >= u128::from(*limit));
-    if let Some(percent) = reached.filter(|percent| *percent > draft.run.warned) {
-        draft.push(Event::Warned {
-            agent: None,
-            warning: Warning::Spent { percent },
-        });
+    let before = draft.run.spent;
+    let reached = |spent: Micros| {
+        let percent = u128::from(spent.0) * 100 / u128::from(cap.0);
+        let passed = |limit: &u32| percent >= u128::from(*limit);
+        [95, 80, 50].into_iter().find(passed)
+    };
+    if let Some(percent) = reached(before.plus(charged))
+        && reached(before) != Some(percent)
+    {
+        draft.push(Event::Warned { agent: None, warning: Warning::Spent { percent } });
     }
 }

@@ -50,8 +50,6 @@ pub struct Run {
     pub dearest: Micros,
     /// How many turns could not be priced.
     pub unpriced: u64,
-    /// The last threshold that was warned of, in percent.
-    pub warned: u32,
     /// How many visits there have been.
     pub visits: u64,
     /// How many turns were settled.
@@ -95,7 +93,6 @@ impl Default for Run {
             spent: Micros::ZERO,
             dearest: Micros::ZERO,
             unpriced: 0,
-            warned: 0,
             visits: 0,
             settled: 0,
             phase: Phase::Unborn,
@@ -113,11 +110,8 @@ impl Run {
 
     /// How many workers are live; `main` is none.
     pub fn live_workers(&self) -> u32 {
-        let main = self
-            .agents
-            .get(&AgentId::main())
-            .is_some_and(Agent::is_live);
-        self.live - u32::from(main)
+        let main = self.agents.get(&AgentId::main()).is_some_and(Agent::is_live);
+        self.live.saturating_sub(u32::from(main))
     }
 
     /// When something durable is due: a retry, the end of a usage limit, a question.
@@ -130,7 +124,7 @@ impl Run {
             Hold::Quota { until, .. } => Some(*until),
             Hold::Auth { .. } => None,
         });
-        let asks = self.desk.asks.values().copied().flatten();
-        retry.into_iter().chain(quota).chain(asks).min()
+        let ask = self.desk.expiries.first().map(|(due, _)| *due);
+        retry.into_iter().chain(quota).chain(ask).min()
     }
 }

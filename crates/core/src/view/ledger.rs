@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::budget::{Charge, Micros};
 use crate::ids::{AgentId, StateName, TurnId};
 use crate::run::Event;
@@ -9,7 +11,7 @@ use crate::time::Timestamp;
 use crate::value::Value;
 
 /// A fold of everything that happened.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ledger {
     /// When the run started.
     pub started_at: Timestamp,
@@ -29,7 +31,7 @@ pub struct Ledger {
 }
 
 /// Turns, and what they cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spending {
     /// How many.
     pub turns: u64,
@@ -82,20 +84,13 @@ impl Ledger {
 
     fn charge(&mut self, turn: &TurnId, charge: Charge) {
         if let Some(state) = self.current.get(&turn.agent) {
-            self.states
-                .entry(state.clone())
-                .or_default()
-                .add(charge.amount);
+            self.states.entry(state.clone()).or_default().add(charge.amount);
         }
     }
 
     /// The state that took most of the money, and how much.
     pub fn dearest(&self) -> Option<(&StateName, Micros)> {
-        let paid = self
-            .states
-            .iter()
-            .filter(|(_, spending)| spending.amount > Micros::ZERO);
-        paid.map(|(state, spending)| (state, spending.amount))
-            .max_by_key(|(_, amount)| *amount)
+        let paid = self.states.iter().filter(|(_, spending)| spending.amount > Micros::ZERO);
+        paid.map(|(state, spending)| (state, spending.amount)).max_by_key(|(_, amount)| *amount)
     }
 }

@@ -1,13 +1,13 @@
 //! Events as lines for people. A live console and `show` tell the same story.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use crate::budget::{Basis, Charge, Micros};
-use crate::failure::Failure;
+use crate::budget::{Charge, Micros};
 use crate::ids::{AgentId, StateName, TurnId};
 use crate::protocol::TagName;
 use crate::run::Event;
-use crate::run::event::{Ending, Hold, Warning};
+use crate::run::event::{Ending, Hold};
 use crate::run::input::{Interruption, StopMode};
 use crate::value::Value;
 
@@ -41,102 +41,109 @@ pub struct Narrator {
     places: BTreeMap<AgentId, StateName>,
     moves: BTreeMap<AgentId, (TagName, Option<StateName>)>,
     spent: BTreeMap<AgentId, Micros>,
+    /// How a turn failed, until it is told what follows from it.
+    failures: BTreeMap<AgentId, String>,
 }
 
 impl Narrator {
     /// The line for an event, when it is worth one.
+    #[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
     pub fn line(&mut self, event: &Event) -> Option<Line> {
-        self.of_machine(event)
-            .or_else(|| self.of_turn(event))
-            .or_else(|| of_run(event))
-    }
+        let said = match event {
+            Event::RunResumed { .. } => of_run(Weight::Plain, "resumed"),
+            Event::DefinitionAdopted { .. } => {
+                of_run(Weight::Plain, "uses the edited states from here on")
+            }
+            Event::RunRewound { kept, .. } => {
+                of_run(Weight::Warning, format!("rewound to record {kept}"))
+            }
+            Event::StopRequested { mode, .. } => of_run(Weight::Plain, stop_words(*mode)),
+            Event::RunEnded { ending } => of_run(Weight::Plain, ending_words(*ending)),
+            Event::BackendHeld { backend, hold } => {
+                of_run(Weight::Warning, format!("{backend}: {}", hold_words(hold)))
+            }
+            Event::BackendReleased { backend } => {
+                of_run(Weight::Plain, format!("{backend}: tries again"))
+            }
+            Event::Warned { agent, warning } => {
+                let (agent, text) = (agent.clone(), warning.to_string());
+                Line { agent, weight: Weight::Warning, text }
+            }
 
-    fn of_machine(&mut self, event: &Event) -> Option<Line> {
-        if let Event::VisitEntered {
-            agent,
-            state,
-            count,
-            ..
-        } = event
-        {
-            return Some(self.entered(agent, state, *count));
-        }
-        if let Event::Moved {
-            agent,
-            tag,
-            instead_of,
-            ..
-        } = event
-        {
-            self.moves.insert(agent.clone(), (*tag, instead_of.clone()));
-            return None;
-        }
-        if let Event::AgentEnded { agent, result } = event {
-            self.places.remove(agent);
-            self.spent.remove(agent);
-            return Some(line(
-                agent,
-                Weight::Plain,
-                format!("ended: {}", preview(result)),
-            ));
-        }
-        let (agent, weight, text) = if let Event::Reminded {
-            agent,
-            fault,
-            reminder,
-        } = event
-        {
-            (
-                agent,
-                Weight::Warning,
-                format!("{}: reminder {reminder}: {fault}", self.at(agent)),
-            )
-        } else if let Event::AgentFailed {
-            agent,
-            failure,
-            kept,
-        } = event
-        {
-            let kept = if kept.is_some() {
-                " (its transition is kept)"
-            } else {
-                ""
-            };
-            (
-                agent,
-                Weight::Error,
-                format!("{}: failed: {failure}{kept}", self.at(agent)),
-            )
-        } else if let Event::AgentHeld { agent, .. } = event {
-            (
-                agent,
-                Weight::Warning,
-                format!("{}: waits until workers end", self.at(agent)),
-            )
-        } else if let Event::AgentRevived { agent } = event {
-            (
-                agent,
-                Weight::Plain,
-                format!("{}: goes on after its failure", self.at(agent)),
-            )
-        } else {
-            return None;
+            Event::TurnStarted { turn, attempt, .. } => {
+                let again =
+                    if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+                let text = format!("turn {}{again}", turn.turn);
+                self.of(&turn.agent, Weight::Detail, text)
+            }
+            Event::TurnSettled { turn, charge, .. } => {
+                self.charge(turn, *charge);
+                return None;
+            }
+            Event::TurnContinues { turn, charge, .. } => {
+                self.charge(turn, *charge);
+                self.of(&turn.agent, Weight::Plain, "share used up, goes on with a new one")
+            }
+            Event::TurnFailed { turn, charge, failure, .. } => {
+                self.charge(turn, *charge);
+                self.failures.insert(turn.agent.clone(), failure.to_string());
+                return None;
+            }
+            Event::TurnInterrupted { turn, charge, by, .. } => {
+                self.charge(turn, *charge);
+                self.of(&turn.agent, Weight::Warning, interruption_words(*by))
+            }
+            Event::RetryAt { turn, retry, .. } => {
+                let failure = self.failures.remove(&turn.agent).unwrap_or_default();
+                self.of(&turn.agent, Weight::Warning, format!("{failure}; retry {retry} follows"))
+            }
+            Event::SessionLost { turn, lost, .. } => {
+                let text = match self.failures.remove(&turn.agent) {
+                    Some(failure) => format!("{failure}: goes on in a fresh one"),
+                    None => format!("does not go on in session {lost}, which was abandoned"),
+                };
+                self.of(&turn.agent, Weight::Warning, text)
+            }
+            Event::Asked { ask, .. } => self.of(&ask.agent, Weight::Plain, "asks a question"),
+            Event::AskAnswered { ask, by, .. } => {
+                self.of(&ask.agent, Weight::Plain, format!("{by} answered"))
+            }
+
+            Event::VisitEntered { agent, state, count, .. } => self.entered(agent, state, *count),
+            Event::Moved { agent, tag, instead_of, .. } => {
+                self.moves.insert(agent.clone(), (*tag, instead_of.clone()));
+                return None;
+            }
+            Event::Reminded { agent, fault, reminder } => {
+                self.of(agent, Weight::Warning, format!("reminder {reminder}: {fault}"))
+            }
+            Event::AgentEnded { agent, result } => self.ended(agent, result),
+            Event::AgentFailed { agent, failure, kept } => {
+                self.failures.remove(agent);
+                let kept = if kept.is_some() { " (its transition is kept)" } else { "" };
+                self.of(agent, Weight::Error, format!("failed: {failure}{kept}"))
+            }
+            Event::AgentHeld { agent, .. } => {
+                self.of(agent, Weight::Warning, "waits until workers end")
+            }
+            Event::AgentRevived { agent } => {
+                self.of(agent, Weight::Plain, "goes on after its failure")
+            }
+
+            Event::RunStarted(_)
+            | Event::TurnQueued { .. }
+            | Event::TurnRequeued { .. }
+            | Event::CostAdjusted { .. }
+            | Event::AskExpired { .. }
+            | Event::AgentSpawned { .. } => return None,
         };
-        Some(line(agent, weight, text))
+        Some(said)
     }
 
     fn entered(&mut self, agent: &AgentId, state: &StateName, count: u32) -> Line {
         let from = self.places.insert(agent.clone(), state.clone());
-        let spent = self
-            .spent
-            .remove(agent)
-            .filter(|spent| *spent > Micros::ZERO);
-        let cost = spent.map(|spent| format!(" · {spent}")).unwrap_or_default();
-        let again = if count > 1 {
-            format!(" #{count}")
-        } else {
-            String::new()
-        };
+        let cost = self.bill(agent);
+        let again = if count > 1 { format!(" #{count}") } else { String::new() };
         let text = match (from, self.moves.remove(agent)) {
             (Some(from), Some((tag, instead_of))) => {
                 let instead = instead_of
@@ -146,120 +153,60 @@ impl Narrator {
             }
             _ => format!("starts at {state}"),
         };
-        line(agent, Weight::Plain, text)
+        Line { agent: Some(agent.clone()), weight: Weight::Plain, text }
     }
 
-    fn of_turn(&mut self, event: &Event) -> Option<Line> {
-        if let Event::TurnStarted { turn, attempt, .. } = event {
-            let again = if *attempt > 1 {
-                format!(", attempt {attempt}")
-            } else {
-                String::new()
-            };
-            let text = format!("{}: turn {}{again}", self.at(&turn.agent), turn.turn);
-            return Some(line(&turn.agent, Weight::Detail, text));
-        }
-        if let Event::TurnSettled { turn, charge, .. } = event {
-            self.charge(turn, *charge);
-            return None;
-        }
-        if let Event::TurnContinues { turn, charge, .. } = event {
-            self.charge(turn, *charge);
-            return Some(self.turn(turn, Weight::Plain, "share used up, goes on with a new one"));
-        }
-        if let Event::TurnFailed {
-            turn,
-            charge,
-            failure,
-            ..
-        } = event
-        {
-            self.charge(turn, *charge);
-            return Some(self.turn(turn, Weight::Warning, &failure.to_string()));
-        }
-        if let Event::TurnInterrupted {
-            turn, charge, by, ..
-        } = event
-        {
-            self.charge(turn, *charge);
-            let by = match by {
-                Interruption::Crash => "was cut off when its owner died",
-                Interruption::Stop => "stopped",
-            };
-            return Some(self.turn(turn, Weight::Warning, by));
-        }
-        if let Event::RetryAt { turn, retry, .. } = event {
-            return Some(self.turn(turn, Weight::Detail, &format!("retry {retry} scheduled")));
-        }
-        if let Event::SessionLost { turn, lost, .. } = event {
-            let text = format!("the client lost session {lost}: goes on in a fresh one");
-            return Some(self.turn(turn, Weight::Warning, &text));
-        }
-        None
+    fn ended(&mut self, agent: &AgentId, result: &Value) -> Line {
+        let cost = self.bill(agent);
+        self.places.remove(agent);
+        self.moves.remove(agent);
+        let text = format!("ended: {}{cost}", preview(result));
+        Line { agent: Some(agent.clone()), weight: Weight::Plain, text }
     }
 
-    fn turn(&self, turn: &TurnId, weight: Weight, text: &str) -> Line {
-        line(
-            &turn.agent,
-            weight,
-            format!("{}: {text}", self.at(&turn.agent)),
-        )
-    }
-
-    fn at(&self, agent: &AgentId) -> &str {
-        self.places.get(agent).map_or("?", StateName::as_str)
+    /// A line about an agent, which says where it is.
+    fn of(&self, agent: &AgentId, weight: Weight, text: impl fmt::Display) -> Line {
+        let place = self.places.get(agent).map_or("?", StateName::as_str);
+        Line { agent: Some(agent.clone()), weight, text: format!("{place}: {text}") }
     }
 
     fn charge(&mut self, turn: &TurnId, charge: Charge) {
-        if charge.basis != Basis::Free {
-            let spent = self.spent.entry(turn.agent.clone()).or_default();
-            *spent = spent.plus(charge.amount);
-        }
+        let spent = self.spent.entry(turn.agent.clone()).or_default();
+        *spent = spent.plus(charge.amount);
+    }
+
+    /// What the visit that ends now has cost, where it has.
+    fn bill(&mut self, agent: &AgentId) -> String {
+        let spent = self.spent.remove(agent).filter(|spent| *spent > Micros::ZERO);
+        spent.map(|spent| format!(" · {spent}")).unwrap_or_default()
     }
 }
 
-fn of_run(event: &Event) -> Option<Line> {
-    let (weight, text) = if let Event::RunResumed { .. } = event {
-        (Weight::Plain, "resumed".to_owned())
-    } else if let Event::StopRequested { mode, .. } = event {
-        let how = match mode {
-            StopMode::AfterTurn => "stopping after the turns in flight",
-            StopMode::Now => "stopping",
-            StopMode::Cancel => "cancelling",
-        };
-        (Weight::Plain, how.to_owned())
-    } else if let Event::RunEnded { ending } = event {
-        (Weight::Plain, ending_words(*ending).to_owned())
-    } else if let Event::DefinitionAdopted { .. } = event {
-        (
-            Weight::Plain,
-            "uses the edited states from here on".to_owned(),
-        )
-    } else if let Event::RunRewound { kept, .. } = event {
-        (Weight::Warning, format!("rewound to record {kept}"))
-    } else if let Event::BackendHeld { backend, hold } = event {
-        let why = match hold {
-            Hold::Quota { why, .. } => format!("{backend}: usage limit, waits: {why}"),
-            Hold::Auth { why } => format!("{backend}: not logged in: {why}"),
-        };
-        (Weight::Warning, why)
-    } else if let Event::BackendReleased { backend } = event {
-        (Weight::Plain, format!("{backend}: tries again"))
-    } else if let Event::Warned { agent, warning } = event {
-        let weight = Weight::Warning;
-        return Some(Line {
-            agent: agent.clone(),
-            weight,
-            text: warning.to_string(),
-        });
-    } else {
-        return None;
-    };
-    Some(Line {
-        agent: None,
-        weight,
-        text,
-    })
+/// A line about the run as a whole.
+fn of_run(weight: Weight, text: impl Into<String>) -> Line {
+    Line { agent: None, weight, text: text.into() }
+}
+
+const fn stop_words(mode: StopMode) -> &'static str {
+    match mode {
+        StopMode::AfterTurn => "stopping after the turns in flight",
+        StopMode::Now => "stopping",
+        StopMode::Cancel => "cancelling",
+    }
+}
+
+const fn interruption_words(by: Interruption) -> &'static str {
+    match by {
+        Interruption::Crash => "was cut off when its owner died",
+        Interruption::Stop => "stopped",
+    }
+}
+
+fn hold_words(hold: &Hold) -> String {
+    match hold {
+        Hold::Quota { why, .. } => format!("usage limit, waits: {why}"),
+        Hold::Auth { why } => format!("not logged in: {why}"),
+    }
 }
 
 /// How a run ended, in a word.
@@ -275,87 +222,20 @@ pub const fn ending_words(ending: Ending) -> &'static str {
     }
 }
 
-fn line(agent: &AgentId, weight: Weight, text: String) -> Line {
-    Line {
-        agent: Some(agent.clone()),
-        weight,
-        text,
-    }
-}
-
 /// The beginning of a payload, on one line.
 pub fn preview(value: &Value) -> String {
     const LONGEST: usize = 72;
     match value {
+        Value::Inline(text) if text.trim().is_empty() => "(empty)".to_owned(),
         Value::Blob(blob) => format!("({} bytes)", blob.length),
         Value::Inline(text) => {
             let text = text.trim();
-            let first: String = text
-                .chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .collect();
+            let first: String =
+                text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             match first.char_indices().nth(LONGEST) {
                 Some((cut, _)) => format!("{}…", &first[..cut]),
                 None => first,
             }
-        }
-    }
-}
-
-impl std::fmt::Display for Warning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::MalformedTag(malformed) => write!(f, "a malformed tag was ignored: {malformed}"),
-            Self::UnknownAttribute { tag, name } => {
-                write!(f, "<{tag}> has no attribute {name:?}; it was ignored")
-            }
-            Self::InvalidUtf8 => write!(f, "the output was not UTF-8; bad bytes were replaced"),
-            Self::UnknownVariable { name } => write!(f, "nothing binds {{{{{name}}}}}"),
-            Self::ReturnsDropped { frames } => {
-                write!(f, "stack=\"clear\" dropped {frames} pending return(s)")
-            }
-            Self::ToolDenied { tool } => write!(f, "the client denied {tool}"),
-            Self::Spent { percent } => write!(f, "{percent} % of the cap is spent"),
-            Self::Other { message } => f.write_str(message),
-        }
-    }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Turn(failure) => write!(f, "{failure}"),
-            Self::Protocol { fault, stderr } if stderr.is_empty() => write!(f, "{fault}"),
-            Self::Protocol { fault, stderr } => write!(f, "{fault}; stderr: {stderr}"),
-            Self::Visits { state, limit } => {
-                write!(
-                    f,
-                    "{state} has had its {limit} visit(s), and there is no way on"
-                )
-            }
-            Self::VisitBudget { budget } => write!(f, "the visit's budget of {budget} is spent"),
-            Self::TooManyAgents { asked, limit } => {
-                write!(
-                    f,
-                    "one message asks for {asked} workers, and --max-agents is {limit}"
-                )
-            }
-            Self::HeldForGood { limit } => {
-                write!(
-                    f,
-                    "its fork found no room: --max-agents is {limit}, and nobody will end"
-                )
-            }
-            Self::TooDeep { parent } => write!(f, "the name of a worker of {parent} is too long"),
-            Self::Crashes { count } => {
-                write!(
-                    f,
-                    "the turn was cut off {count} times in a row without any progress"
-                )
-            }
-            Self::InterruptedScript => write!(f, "the script was cut off, and is not repeated"),
-            Self::Denied { tools } => write!(f, "the client denied {}", tools.join(", ")),
-            Self::Unanswered => write!(f, "the question was not answered in time"),
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use serde::Serialize;
-
 use crate::ids::RunId;
 use crate::run::event::{Ending, Hold};
 use crate::run::{Phase, Run};
@@ -19,13 +17,12 @@ pub enum Owner {
 }
 
 /// Where a run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// A process drives it.
     Running,
-    /// Every live agent waits.
-    Waiting(Waiting),
+    /// Every live agent waits, whether a process waits with them or not.
+    Waiting(Waiting, Owner),
     /// All agents ended well.
     Completed,
     /// An agent failed, and none is left.
@@ -41,8 +38,7 @@ pub enum Status {
 }
 
 /// What a run waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
     /// A usage limit, until then.
     Quota(Option<Timestamp>),
@@ -57,7 +53,7 @@ impl Status {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
-            Self::Waiting(_) => "waiting",
+            Self::Waiting(..) => "waiting",
             Self::Completed => "completed",
             Self::Failed => "failed",
             Self::OverBudget => "over_budget",
@@ -72,8 +68,8 @@ impl Status {
         match self {
             Self::Running | Self::Completed => 0,
             Self::Failed => 1,
-            Self::Waiting(Waiting::Person) => 3,
-            Self::Waiting(Waiting::Quota(_) | Waiting::Retry(_)) => 4,
+            Self::Waiting(Waiting::Person, _) => 3,
+            Self::Waiting(Waiting::Quota(_) | Waiting::Retry(_), _) => 4,
             Self::OverBudget => 5,
             Self::Cancelled => 8,
             Self::Stopped | Self::Interrupted => 130,
@@ -109,18 +105,18 @@ fn ended(run: &Run, ending: Ending) -> Status {
         Ending::OverBudget => Status::OverBudget,
         Ending::Stopped => Status::Stopped,
         Ending::Cancelled => Status::Cancelled,
-        Ending::NeedsPerson => Status::Waiting(Waiting::Person),
-        Ending::NoQuota => Status::Waiting(Waiting::Quota(quota(run))),
+        Ending::NeedsPerson => Status::Waiting(Waiting::Person, Owner::Gone),
+        Ending::NoQuota => Status::Waiting(Waiting::Quota(quota(run)), Owner::Gone),
     }
 }
 
 fn waiting(run: &Run) -> Status {
     if let Some((until, _)) = run.desk.retries.first() {
-        Status::Waiting(Waiting::Retry(*until))
+        Status::Waiting(Waiting::Retry(*until), Owner::Alive)
     } else if let Some(until) = quota(run) {
-        Status::Waiting(Waiting::Quota(Some(until)))
+        Status::Waiting(Waiting::Quota(Some(until)), Owner::Alive)
     } else if !run.desk.asks.is_empty() || !run.desk.holds.is_empty() {
-        Status::Waiting(Waiting::Person)
+        Status::Waiting(Waiting::Person, Owner::Alive)
     } else {
         Status::Running
     }
@@ -153,7 +149,7 @@ impl Command {
     /// The command line for this run.
     pub fn line(self, run: &RunId, workflow: &str) -> String {
         match self {
-            Self::Wait => format!("raymond stop {run}"),
+            Self::Wait => format!("raymond wait {run}"),
             Self::Show => format!("raymond show {run}"),
             Self::Resume => format!("raymond resume {run}"),
             Self::ResumeWithBudget => format!("raymond resume {run} --budget USD"),
@@ -165,11 +161,12 @@ impl Command {
 /// Every status has a way out of it.
 pub const fn way_out(status: Status) -> Command {
     match status {
-        Status::Running => Command::Wait,
+        Status::Running | Status::Waiting(_, Owner::Alive) => Command::Wait,
         Status::Completed => Command::Show,
-        Status::Waiting(_) | Status::Failed | Status::Stopped | Status::Interrupted => {
-            Command::Resume
-        }
+        Status::Waiting(_, Owner::Gone)
+        | Status::Failed
+        | Status::Stopped
+        | Status::Interrupted => Command::Resume,
         Status::OverBudget => Command::ResumeWithBudget,
         Status::Cancelled => Command::Run,
     }

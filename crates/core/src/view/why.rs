@@ -1,6 +1,6 @@
 //! One sentence: why a run is where it is.
 
-use crate::desk::{Lane, Phase as TurnPhase};
+use crate::desk::Lane;
 use crate::ids::AgentId;
 use crate::machine::{Agent, Standing};
 use crate::run::event::Hold;
@@ -12,46 +12,38 @@ use super::status::{Status, Waiting};
 pub fn why(run: &Run, status: Status) -> String {
     match status {
         Status::Running => running(run),
-        Status::Waiting(waiting) => waits(run, waiting),
-        Status::Completed => {
-            let s = if run.ended == 1 { "agent" } else { "agents" };
-            format!("{} {s} ended with a result", run.ended)
-        }
+        Status::Waiting(waiting, _) => waits(run, waiting),
+        Status::Completed => format!("{} ended with a result", counted(run.ended, "agent")),
         Status::Failed => failed(run),
         Status::OverBudget => over_budget(run),
         Status::Cancelled => "somebody cancelled it; it cannot be resumed".to_owned(),
-        Status::Stopped => format!("somebody stopped it; {} agent(s) can go on", run.live),
+        Status::Stopped => {
+            format!("somebody stopped it; {} can go on", counted(run.live, "agent"))
+        }
         Status::Interrupted => interrupted(run),
     }
 }
 
 fn running(run: &Run) -> String {
-    let mut agents = run
-        .desk
-        .in_flight
-        .iter()
-        .filter_map(|id| run.agents.get(id));
+    let mut agents = run.desk.in_flight.iter().filter_map(|id| run.agents.get(id));
     let Some(first) = agents.next() else {
         return "it is about to go on".to_owned();
     };
     let others = agents.count();
-    let more = if others > 0 {
-        format!(" and {others} more")
-    } else {
-        String::new()
-    };
+    let more = if others > 0 { format!(" and {others} more") } else { String::new() };
     let stopping = match run.phase {
         Phase::Stopping(_) => ", and it was asked to end",
         Phase::Unborn | Phase::Open | Phase::Ended(_) => "",
     };
-    format!(
-        "{} is in turn {} of {}{more}{stopping}",
-        first.id, first.visit.turn, first.visit.state
-    )
+    format!("{} is in turn {} of {}{more}{stopping}", first.id, first.visit.turn, first.visit.state)
 }
 
 fn waits(run: &Run, waiting: Waiting) -> String {
-    let hold = run.desk.holds.iter().next();
+    let wanted = |hold: &Hold| match (waiting, hold) {
+        (Waiting::Person, Hold::Auth { .. }) | (Waiting::Quota(_), Hold::Quota { .. }) => true,
+        (Waiting::Person | Waiting::Quota(_) | Waiting::Retry(_), _) => false,
+    };
+    let hold = run.desk.holds.iter().find(|(_, hold)| wanted(hold));
     match (waiting, hold) {
         (Waiting::Retry(_), _) => match run.desk.retries.first() {
             Some((_, agent)) => format!("{agent} tries its failed turn again soon"),
@@ -70,11 +62,7 @@ fn waits(run: &Run, waiting: Waiting) -> String {
 
 fn failed(run: &Run) -> String {
     let reason = |id: &AgentId| match run.agents.get(id) {
-        Some(Agent {
-            standing: Standing::Failed { failure, .. },
-            visit,
-            ..
-        }) => {
+        Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
             format!("{id} failed at {}: {failure}", visit.state)
         }
         _ => format!("{id} failed"),
@@ -82,16 +70,22 @@ fn failed(run: &Run) -> String {
     let mut failed = run.failed.iter();
     match failed.next() {
         None => "an agent failed".to_owned(),
-        Some(first) => {
-            let others = failed.count();
-            let more = if others > 0 {
-                format!("; {others} more failed")
-            } else {
-                String::new()
-            };
-            format!("{}{more}", reason(first))
-        }
+        Some(first) => format!("{}{}", reason(first), others(failed)),
     }
+}
+
+/// The names of those that failed, too; of very many only the first.
+fn others<'a>(mut failed: impl ExactSizeIterator<Item = &'a AgentId>) -> String {
+    const NAMED: usize = 10;
+    if failed.len() == 0 {
+        return String::new();
+    }
+    let named: Vec<&str> = failed.by_ref().take(NAMED).map(AgentId::as_str).collect();
+    let more = match failed.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("; {}{more} failed, too", named.join(", "))
 }
 
 fn over_budget(run: &Run) -> String {
@@ -103,19 +97,21 @@ fn over_budget(run: &Run) -> String {
         .filter(|(lane, _)| **lane != Lane::Script)
         .map(|(_, queue)| queue.len())
         .sum();
-    format!(
-        "{} of the {cap} cap is spent, and {queued} paid turn(s) wait; their transitions are kept",
-        run.spent
-    )
+    let waiting = counted(queued as u64, "paid turn");
+    format!("{} of the {cap} cap is spent; kept for later: {waiting}", run.spent)
 }
 
 fn interrupted(run: &Run) -> String {
-    let cut = run.desk.turns.values();
-    let cut = cut
-        .filter(|turn| matches!(turn.phase, TurnPhase::Running { .. }))
-        .count();
-    match cut {
+    match run.desk.in_flight.len() {
         0 => "its process is gone; no turn was in flight".to_owned(),
-        n => format!("its process is gone with {n} turn(s) in flight"),
+        n => format!("its process is gone with {} in flight", counted(n as u64, "turn")),
+    }
+}
+
+/// `1 turn`, `3 turns`
+pub fn counted(count: impl Into<u64>, noun: &str) -> String {
+    match count.into() {
+        1 => format!("1 {noun}"),
+        n => format!("{n} {noun}s"),
     }
 }

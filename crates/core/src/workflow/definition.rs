@@ -102,18 +102,12 @@ pub(super) mod fixture {
 
     /// A file of text.
     pub(crate) fn file(name: &str, text: &str) -> SourceFile {
-        SourceFile {
-            name: name.to_owned(),
-            bytes: text.as_bytes().into(),
-            executable: false,
-        }
+        SourceFile { name: name.to_owned(), bytes: text.as_bytes().into(), executable: false }
     }
 
     /// A definition of files that say nothing.
     pub(crate) fn definition(names: &[&str], start: &Start, platform: Platform) -> Definition {
-        Definition::parse(files(names), start, platform)
-            .unwrap()
-            .definition
+        Definition::parse(files(names), start, platform).unwrap().definition
     }
 }
 

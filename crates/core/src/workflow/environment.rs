@@ -139,11 +139,7 @@ fn check_distinct<'a>(
     for name in names {
         let variable = variable(kind, name);
         if let Some(first) = seen.insert(variable.clone(), name) {
-            return Err(Collision {
-                first: first.to_owned(),
-                second: name.to_owned(),
-                variable,
-            });
+            return Err(Collision { first: first.to_owned(), second: name.to_owned(), variable });
         }
     }
     Ok(())
@@ -174,10 +170,8 @@ fn text<E>(
     }
     let text = match value {
         Value::Inline(text) => text.clone(),
-        Value::Blob(blob) => load(blob).map_err(|source| EnvironmentError::Load {
-            variable: variable.to_owned(),
-            source,
-        })?,
+        Value::Blob(blob) => load(blob)
+            .map_err(|source| EnvironmentError::Load { variable: variable.to_owned(), source })?,
     };
     fits(variable, &text)?;
     Ok(text)
@@ -187,10 +181,7 @@ fn fits<E>(variable: &str, text: &str) -> Result<(), EnvironmentError<E>> {
     let variable = || variable.to_owned();
     if text.len() as u64 > LARGEST {
         let length = text.len() as u64;
-        Err(EnvironmentError::TooLarge {
-            variable: variable(),
-            length,
-        })
+        Err(EnvironmentError::TooLarge { variable: variable(), length })
     } else if text.contains('\0') {
         Err(EnvironmentError::Nul(variable()))
     } else {
@@ -212,14 +203,8 @@ mod tests {
         vars: &[(&str, &str)],
         stored: &str,
     ) -> Result<Vec<(String, String)>, EnvironmentError<String>> {
-        let attributes = attributes
-            .iter()
-            .map(|(k, v)| ((*k).to_owned(), v.clone()))
-            .collect();
-        let vars = vars
-            .iter()
-            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-            .collect();
+        let attributes = attributes.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+        let vars = vars.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let bindings = Bindings {
             run: &"flow-1".into(),
             agent: &"main".into(),
@@ -230,25 +215,16 @@ mod tests {
             attributes: &attributes,
             vars: &vars,
         };
-        let visit = ScriptVisit {
-            key: "nonce.main.7",
-            result_file: "/runs/result",
-        };
+        let visit = ScriptVisit { key: "nonce.main.7", result_file: "/runs/result" };
         environment(&bindings, &visit, &mut |_| Ok(stored.to_owned()))
     }
 
     fn blob(length: usize) -> Value {
-        Value::Blob(BlobRef {
-            hash: Hash::of(b""),
-            length: length as u64,
-        })
+        Value::Blob(BlobRef { hash: Hash::of(b""), length: length as u64 })
     }
 
     fn after_builtins(variables: &[(String, String)]) -> Vec<(&str, &str)> {
-        variables[5..]
-            .iter()
-            .map(|(k, v)| (k.as_str(), v.as_str()))
-            .collect()
+        variables[5..].iter().map(|(k, v)| (k.as_str(), v.as_str())).collect()
     }
 
     #[test]
@@ -259,11 +235,7 @@ mod tests {
             &[("größe", "L"), ("Target", "prod")],
             "",
         );
-        let lines: Vec<_> = variables
-            .unwrap()
-            .iter()
-            .map(|(k, v)| format!("{k}={v}"))
-            .collect();
+        let lines: Vec<_> = variables.unwrap().iter().map(|(k, v)| format!("{k}={v}")).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
         RAYMOND_RUN_ID=flow-1
         RAYMOND_AGENT_ID=main
@@ -289,19 +261,11 @@ mod tests {
         };
         let largest = "x".repeat(64 * 1024);
         check(None, "", &[]);
-        check(
-            Some(&"".into()),
-            "",
-            &[file, ("RAYMOND_RESULT", ""), ("RAYMOND_INPUT", "")],
-        );
+        check(Some(&"".into()), "", &[file, ("RAYMOND_RESULT", ""), ("RAYMOND_INPUT", "")]);
         check(
             Some(&blob(64 * 1024)),
             &largest,
-            &[
-                file,
-                ("RAYMOND_RESULT", &largest),
-                ("RAYMOND_INPUT", &largest),
-            ],
+            &[file, ("RAYMOND_RESULT", &largest), ("RAYMOND_INPUT", &largest)],
         );
         check(Some(&blob(64 * 1024 + 1)), "never loaded", &[file]);
         check(Some(&"a\0b".into()), "", &[file]);
@@ -320,11 +284,7 @@ mod tests {
 
     #[test]
     fn attributes_that_no_variable_can_hold_are_refused() {
-        let error = |value: Value| {
-            build(None, &[("a", value)], &[], "")
-                .unwrap_err()
-                .to_string()
-        };
+        let error = |value: Value| build(None, &[("a", value)], &[], "").unwrap_err().to_string();
         insta::assert_snapshot!(error(blob(70_000)), @"RAYMOND_ATTR_A has 70000 bytes, and a script takes at most 65536");
         insta::assert_snapshot!(error("a\0".into()), @"RAYMOND_ATTR_A holds a NUL, and an environment variable cannot");
     }

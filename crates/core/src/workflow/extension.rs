@@ -25,9 +25,7 @@ impl Extension {
     /// The extension of a file name, where it is a supported one.
     pub fn of(name: &str) -> Option<Self> {
         let (stem, extension) = name.rsplit_once('.')?;
-        Self::ALL
-            .into_iter()
-            .find(|known| !stem.is_empty() && known.as_str() == extension)
+        Self::ALL.into_iter().find(|known| !stem.is_empty() && known.as_str() == extension)
     }
 
     /// The extension without its dot.
@@ -72,27 +70,11 @@ mod tests {
     #[test]
     fn states_have_a_stem_and_a_supported_extension_and_are_no_readme() {
         let check = |name: &str, expected| assert_eq!(is_state(name), expected, "{name}");
-        for state in [
-            "START.md",
-            "a.sh",
-            "a.bat",
-            "a.ps1",
-            "v1.2.md",
-            "README2.md",
-        ] {
+        for state in ["START.md", "a.sh", "a.bat", "a.ps1", "v1.2.md", "README2.md"] {
             check(state, true);
         }
-        for other in [
-            "README.md",
-            "readme.md",
-            "ReadMe.sh",
-            "a.MD",
-            ".md",
-            "md",
-            "a.txt",
-            "a",
-            "",
-        ] {
+        for other in ["README.md", "readme.md", "ReadMe.sh", "a.MD", ".md", "md", "a.txt", "a", ""]
+        {
             check(other, false);
         }
     }

@@ -118,12 +118,7 @@ pub fn parse(text: &str) -> Prompt<'_> {
             (Frontmatter::default(), &text[span.start..])
         }
     };
-    Prompt {
-        front,
-        body,
-        mentions: reader.mentions,
-        diagnostics: reader.diagnostics,
-    }
+    Prompt { front, body, mentions: reader.mentions, diagnostics: reader.diagnostics }
 }
 
 #[cfg(test)]

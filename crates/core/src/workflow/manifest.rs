@@ -45,9 +45,7 @@ impl Manifest {
     pub fn changes_since(&self, earlier: &Self) -> Changes {
         let index = |manifest: &Self| -> BTreeMap<StateName, Entry> {
             let entries = manifest.states.iter();
-            entries
-                .map(|entry| (entry.name.clone(), entry.clone()))
-                .collect()
+            entries.map(|entry| (entry.name.clone(), entry.clone())).collect()
         };
         let (before, after) = (index(earlier), index(self));
         let mut changes = Changes::default();
@@ -79,9 +77,7 @@ impl Definition {
             hash: state.hash.clone(),
             executable: state.source.executable,
         });
-        Manifest {
-            states: states.collect(),
-        }
+        Manifest { states: states.collect() }
     }
 }
 

@@ -37,8 +37,7 @@ pub enum Unresolved {
 }
 
 fn suggestion(name: Option<&str>) -> String {
-    name.map(|name| format!("; did you mean {name:?}?"))
-        .unwrap_or_default()
+    name.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default()
 }
 
 /// Refuses what cannot be the name of a file in the scope.
@@ -102,11 +101,7 @@ impl Definition {
     /// The states that `target` may mean, on any platform.
     fn candidates(&self, target: &str) -> Vec<&State> {
         if Extension::of(target).is_some() {
-            return self
-                .states
-                .get(&StateName::new(target))
-                .into_iter()
-                .collect();
+            return self.states.get(&StateName::new(target)).into_iter().collect();
         }
         Extension::ALL
             .into_iter()
@@ -168,33 +163,16 @@ mod tests {
         check("BUILD", Ok("BUILD.sh"));
         check("v1.2", Ok("v1.2.md"));
         check("BOTH.sh", Ok("BOTH.sh"));
-        check(
-            "BOTH",
-            Err(r#""BOTH" could be BOTH.md or BOTH.sh; write the extension"#),
-        );
-        check(
-            "BUILD.bat",
-            Err(r#""BUILD.bat" cannot be run on this platform"#),
-        );
+        check("BOTH", Err(r#""BOTH" could be BOTH.md or BOTH.sh; write the extension"#));
+        check("BUILD.bat", Err(r#""BUILD.bat" cannot be run on this platform"#));
         check("WIN", Err(r#""WIN.ps1" cannot be run on this platform"#));
-        check(
-            "review.md",
-            Err(r#"there is no state "review.md"; did you mean "REVIEW.md"?"#),
-        );
-        check(
-            "REVEIW",
-            Err(r#"there is no state "REVEIW"; did you mean "REVIEW.md"?"#),
-        );
-        check(
-            "REVIEW.txt",
-            Err(r#"there is no state "REVIEW.txt"; did you mean "REVIEW.md"?"#),
-        );
+        check("review.md", Err(r#"there is no state "review.md"; did you mean "REVIEW.md"?"#));
+        check("REVEIW", Err(r#"there is no state "REVEIW"; did you mean "REVIEW.md"?"#));
+        check("REVIEW.txt", Err(r#"there is no state "REVIEW.txt"; did you mean "REVIEW.md"?"#));
         check("DEPLOY.md", Err(r#"there is no state "DEPLOY.md""#));
         check("odd.md", Err(r#"there is no state "odd.md""#));
         assert_eq!(
-            scope(Platform::Windows)
-                .resolve("BUILD")
-                .map(|state| state.name.as_str()),
+            scope(Platform::Windows).resolve("BUILD").map(|state| state.name.as_str()),
             Ok("BUILD.bat")
         );
     }

@@ -101,9 +101,6 @@ mod tests {
         let names: Vec<String> = (0..10_000).map(|n| format!("{n:0>250}")).collect();
         let names = || names.iter().map(String::as_str);
         assert_eq!(nearest(&"x".repeat(4096), names()), None);
-        assert_eq!(
-            nearest(&format!("x{:0>249}", 77), names()),
-            Some(&*format!("{:0>250}", 77))
-        );
+        assert_eq!(nearest(&format!("x{:0>249}", 77), names()), Some(&*format!("{:0>250}", 77)));
     }
 }

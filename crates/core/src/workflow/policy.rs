@@ -8,13 +8,11 @@ use std::collections::BTreeMap;
 
 use crate::ids::StateName;
 use crate::protocol::tag::Invoke;
-use crate::protocol::{Stack, Tag, TagName};
+use crate::protocol::{Route, Stack, Tag, TagName};
 
 use super::name::means;
 
 pub mod allowance;
-
-pub use allowance::Choice;
 
 /// The three forms, each of which a transition must pass. Names are as written: they match by file
 /// name, or by stem when they have no extension.
@@ -23,18 +21,9 @@ pub struct Policy {
     /// `allowed_tags`; absent allows all.
     pub tags: Option<Vec<TagName>>,
     /// `allowed_targets`; a tag that is not in the map may target anything.
-    pub targets: BTreeMap<TagName, Vec<Allowed>>,
+    pub targets: BTreeMap<TagName, Vec<Route>>,
     /// `allowed_transitions`; absent allows all.
-    pub transitions: Option<Vec<(TagName, Allowed)>>,
-}
-
-/// One allowed target; what is absent may be anything.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Allowed {
-    /// The state between the tags.
-    pub target: Option<String>,
-    /// `return` of call and function, `next` of fork.
-    pub then: Option<String>,
+    pub transitions: Option<Vec<(TagName, Route)>>,
 }
 
 /// What a policy refuses.
@@ -59,22 +48,16 @@ impl Policy {
         if !self.allows(tag) {
             return Err(Refused::Tag);
         }
-        let passes = |allowed: &Allowed| allowed.passes(target, then);
+        let passes = |allowed: &Route| passes(allowed, target, then);
         let by_target = match self.targets.get(&tag) {
             Some(list) => list.iter().any(passes),
             None => true,
         };
         let by_transition = match &self.transitions {
-            Some(list) => list
-                .iter()
-                .any(|(name, allowed)| *name == tag && passes(allowed)),
+            Some(list) => list.iter().any(|(name, allowed)| *name == tag && passes(allowed)),
             None => true,
         };
-        if by_target && by_transition {
-            Ok(())
-        } else {
-            Err(Refused::Target)
-        }
+        if by_target && by_transition { Ok(()) } else { Err(Refused::Target) }
     }
 
     /// The tag that a message without any tag stands for: the only entry of `allowed_transitions`,
@@ -91,21 +74,12 @@ impl Policy {
             model: None,
         };
         match tag {
-            TagName::Goto => Some(Tag::Goto {
-                target,
-                input: None,
-            }),
-            TagName::Reset => Some(Tag::Reset {
-                target,
-                input: None,
-                cd: None,
-                stack: Stack::Keep,
-            }),
+            TagName::Goto => Some(Tag::Goto { target, input: None }),
+            TagName::Reset => {
+                Some(Tag::Reset { target, input: None, cd: None, stack: Stack::Keep })
+            }
             TagName::Call => allowed.then.as_ref().map(|then| Tag::Call(invoke(then))),
-            TagName::Function => allowed
-                .then
-                .as_ref()
-                .map(|then| Tag::Function(invoke(then))),
+            TagName::Function => allowed.then.as_ref().map(|then| Tag::Function(invoke(then))),
             TagName::Fork => allowed.then.clone().map(|next| Tag::Fork {
                 target,
                 next: Some(next),
@@ -120,11 +94,7 @@ impl Policy {
     /// Every name that a form mentions, as written.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let by_target = self.targets.values().flatten();
-        let by_transition = self
-            .transitions
-            .iter()
-            .flatten()
-            .map(|(_, allowed)| allowed);
+        let by_transition = self.transitions.iter().flatten().map(|(_, allowed)| allowed);
         by_target
             .chain(by_transition)
             .flat_map(|allowed| [&allowed.target, &allowed.then])
@@ -134,46 +104,35 @@ impl Policy {
     /// Whether `allowed_tags` and `allowed_transitions` know the tag.
     fn allows(&self, tag: TagName) -> bool {
         let listed = self.tags.as_ref().is_none_or(|tags| tags.contains(&tag));
-        let entered = self
-            .transitions
-            .as_ref()
-            .is_none_or(|list| list.iter().any(|(name, _)| *name == tag));
+        let entered =
+            self.transitions.as_ref().is_none_or(|list| list.iter().any(|(name, _)| *name == tag));
         listed && entered
     }
 }
 
-impl Allowed {
-    fn passes(&self, target: Option<&StateName>, then: Option<&StateName>) -> bool {
-        let matches = |written: &Option<String>, state: Option<&StateName>| match (written, state) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(written), Some(state)) => means(written, state),
-        };
-        matches(&self.target, target) && matches(&self.then, then)
-    }
+fn passes(route: &Route, target: Option<&StateName>, then: Option<&StateName>) -> bool {
+    let matches = |written: &Option<String>, state: Option<&StateName>| match (written, state) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(written), Some(state)) => means(written, state),
+    };
+    matches(&route.target, target) && matches(&route.then, then)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    pub(super) fn entry(target: &str, then: &str) -> Allowed {
+    pub(super) fn entry(target: &str, then: &str) -> Route {
         let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());
-        Allowed {
-            target: name(target),
-            then: name(then),
-        }
+        Route { target: name(target), then: name(then) }
     }
 
     fn check(policy: &Policy, emitted: (TagName, &str, &str), expected: Result<(), Refused>) {
         let (tag, target, then) = emitted;
         let state = |name: &str| (!name.is_empty()).then(|| StateName::new(name));
         let (target, then) = (state(target), state(then));
-        assert_eq!(
-            policy.check(tag, target.as_ref(), then.as_ref()),
-            expected,
-            "{emitted:?}"
-        );
+        assert_eq!(policy.check(tag, target.as_ref(), then.as_ref()), expected, "{emitted:?}");
     }
 
     #[test]
@@ -186,10 +145,7 @@ mod tests {
 
     #[test]
     fn allowed_tags_refuse_the_tag() {
-        let policy = Policy {
-            tags: Some(vec![TagName::Goto]),
-            ..Policy::default()
-        };
+        let policy = Policy { tags: Some(vec![TagName::Goto]), ..Policy::default() };
         check(&policy, (TagName::Goto, "A.md", ""), Ok(()));
         check(&policy, (TagName::Result, "", ""), Err(Refused::Tag));
     }
@@ -199,10 +155,7 @@ mod tests {
         let policy = Policy {
             targets: BTreeMap::from([
                 (TagName::Goto, vec![entry("A", ""), entry("B.md", "")]),
-                (
-                    TagName::Call,
-                    vec![entry("C", "R"), entry("D", ""), entry("", "S")],
-                ),
+                (TagName::Call, vec![entry("C", "R"), entry("D", ""), entry("", "S")]),
                 (TagName::Reset, vec![]),
             ]),
             ..Policy::default()
@@ -212,11 +165,7 @@ mod tests {
         check(&policy, (TagName::Goto, "B.md", ""), Ok(()));
         check(&policy, (TagName::Goto, "B.sh", ""), Err(Refused::Target));
         check(&policy, (TagName::Call, "C.md", "R.md"), Ok(()));
-        check(
-            &policy,
-            (TagName::Call, "C.md", "X.md"),
-            Err(Refused::Target),
-        );
+        check(&policy, (TagName::Call, "C.md", "X.md"), Err(Refused::Target));
         check(&policy, (TagName::Call, "D.md", "X.md"), Ok(()));
         check(&policy, (TagName::Call, "E.md", "S.md"), Ok(()));
         check(&policy, (TagName::Call, "C.md", ""), Err(Refused::Target));
@@ -238,11 +187,7 @@ mod tests {
         check(&policy, (TagName::Goto, "A.md", ""), Ok(()));
         check(&policy, (TagName::Goto, "B.md", ""), Err(Refused::Target));
         check(&policy, (TagName::Fork, "W.sh", "N.md"), Ok(()));
-        check(
-            &policy,
-            (TagName::Fork, "W.sh", "A.md"),
-            Err(Refused::Target),
-        );
+        check(&policy, (TagName::Fork, "W.sh", "A.md"), Err(Refused::Target));
         check(&policy, (TagName::Reset, "A.md", ""), Err(Refused::Tag));
         check(&policy, (TagName::Result, "", ""), Ok(()));
     }
@@ -267,41 +212,20 @@ mod tests {
 
     #[test]
     fn one_determined_entry_is_taken_implicitly() {
-        let check = |list: &[(TagName, Allowed)], expected: Option<Tag>| {
-            let policy = Policy {
-                transitions: Some(list.to_vec()),
-                ..Policy::default()
-            };
+        let check = |list: &[(TagName, Route)], expected: Option<Tag>| {
+            let policy = Policy { transitions: Some(list.to_vec()), ..Policy::default() };
             assert_eq!(policy.implicit(), expected, "{list:?}");
         };
-        let invoke = || Invoke {
-            target: "A".into(),
-            return_to: "R".into(),
-            input: None,
-            model: None,
-        };
-        let goto = |target: &str| Tag::Goto {
-            target: target.into(),
-            input: None,
-        };
+        let invoke =
+            || Invoke { target: "A".into(), return_to: "R".into(), input: None, model: None };
+        let goto = |target: &str| Tag::Goto { target: target.into(), input: None };
         check(&[(TagName::Goto, entry("A", ""))], Some(goto("A")));
         check(
             &[(TagName::Reset, entry("A", ""))],
-            Some(Tag::Reset {
-                target: "A".into(),
-                input: None,
-                cd: None,
-                stack: Stack::Keep,
-            }),
+            Some(Tag::Reset { target: "A".into(), input: None, cd: None, stack: Stack::Keep }),
         );
-        check(
-            &[(TagName::Call, entry("A", "R"))],
-            Some(Tag::Call(invoke())),
-        );
-        check(
-            &[(TagName::Function, entry("A", "R"))],
-            Some(Tag::Function(invoke())),
-        );
+        check(&[(TagName::Call, entry("A", "R"))], Some(Tag::Call(invoke())));
+        check(&[(TagName::Function, entry("A", "R"))], Some(Tag::Function(invoke())));
         check(
             &[(TagName::Fork, entry("A", "N"))],
             Some(Tag::Fork {
@@ -317,13 +241,7 @@ mod tests {
         check(&[(TagName::Function, entry("", "R"))], None);
         check(&[(TagName::Fork, entry("A", ""))], None);
         check(&[(TagName::Result, entry("", ""))], None);
-        check(
-            &[
-                (TagName::Goto, entry("A", "")),
-                (TagName::Result, entry("", "")),
-            ],
-            None,
-        );
+        check(&[(TagName::Goto, entry("A", "")), (TagName::Result, entry("", ""))], None);
         check(&[], None);
         assert_eq!(Policy::default().implicit(), None);
     }

@@ -67,11 +67,7 @@ fn placeholder(text: &str) -> Option<(&str, usize)> {
 fn name_length(text: &str) -> usize {
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let goes_on = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    if starts {
-        text.bytes().take_while(goes_on).count()
-    } else {
-        0
-    }
+    if starts { text.bytes().take_while(goes_on).count() } else { 0 }
 }
 
 #[cfg(test)]
@@ -106,11 +102,7 @@ mod tests {
         check("{{{a}}}", "{1}", &[]);
         check("{{{{a}}}}", "{{1}}", &[]);
         check("{{ {{a}} }}", "{{ 1 }}", &[]);
-        check(
-            "{{nope}} {{ nope }} {{NO}}",
-            "{{nope}} {{ nope }} {{NO}}",
-            &["nope", "NO"],
-        );
+        check("{{nope}} {{ nope }} {{NO}}", "{{nope}} {{ nope }} {{NO}}", &["nope", "NO"]);
         for text in [
             "{{}}", "{{ }}", "{{a", "{{a}", "{a}", "{{a b}}", "{{.a}}", "{{1a}}", "{{-a}}",
             "{{ä}}", "{{a\n}}", "{{a.b}}", "}}{{",

@@ -97,25 +97,15 @@ pub(super) fn load(path: &Path) -> Result<Loaded, ScopeError> {
     let failed = |error| unreadable(path, error);
     let scope = std::fs::canonicalize(path).map_err(failed)?;
     let file = File::open(&scope).map_err(failed)?;
-    let files = read(BufReader::new(file)).map_err(|source| ScopeError::Archive {
-        path: path.to_owned(),
-        source,
-    })?;
-    Ok(Loaded {
-        scope,
-        start: Start::Entry,
-        files,
-        origin: Origin::Archive,
-        warnings: Vec::new(),
-    })
+    let files = read(BufReader::new(file))
+        .map_err(|source| ScopeError::Archive { path: path.to_owned(), source })?;
+    Ok(Loaded { scope, start: Start::Entry, files, origin: Origin::Archive, warnings: Vec::new() })
 }
 
 /// The states of an archive, in order of name.
 fn read(archive: impl Read + Seek) -> Result<Vec<SourceFile>, ArchiveError> {
     let archive = ZipIterable::try_new(archive, Config::default());
-    let mut archive = archive
-        .map_err(ArchiveError::NotAZip)?
-        .enforce_header_consistency(true);
+    let mut archive = archive.map_err(ArchiveError::NotAZip)?.enforce_header_consistency(true);
     if archive.len() > MOST_ENTRIES {
         return Err(ArchiveError::TooManyEntries);
     }
@@ -138,11 +128,7 @@ fn read(archive: impl Read + Seek) -> Result<Vec<SourceFile>, ArchiveError> {
         })?;
         if let Some(bytes) = unpacked {
             let bytes = bytes.into();
-            files.push(SourceFile {
-                name,
-                bytes,
-                executable,
-            });
+            files.push(SourceFile { name, bytes, executable });
         }
     }
     layout.finish()?;
@@ -153,14 +139,7 @@ fn read(archive: impl Read + Seek) -> Result<Vec<SourceFile>, ArchiveError> {
 /// The path of an entry that can be unpacked.
 fn checked(entry: &ZipFileEntry<'_>) -> Result<String, ArchiveError> {
     let unreadable = |_| {
-        ArchiveError::BadName(
-            entry
-                .name_raw()
-                .escape_ascii()
-                .take(255)
-                .map(char::from)
-                .collect(),
-        )
+        ArchiveError::BadName(entry.name_raw().escape_ascii().take(255).map(char::from).collect())
     };
     let name = entry.name().map_err(unreadable)?.into_owned();
     check_path(&name)?;
@@ -200,9 +179,6 @@ fn unpack<R: Read + Seek>(
         Ok(kept)
     } else {
         let why = format!("its header says {declared} bytes, and it has {length}");
-        Err(Stopped::Failed(io::Error::new(
-            io::ErrorKind::InvalidData,
-            why,
-        )))
+        Err(Stopped::Failed(io::Error::new(io::ErrorKind::InvalidData, why)))
     }
 }

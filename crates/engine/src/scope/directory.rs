@@ -38,13 +38,7 @@ pub(super) fn load(directory: &Path, start: Start) -> Result<Loaded, ScopeError>
             Found::Special => warnings.push(left_out(&name, "not-a-file", "this is no file")),
         }
     }
-    Ok(Loaded {
-        scope,
-        start,
-        files,
-        origin: Origin::Directory,
-        warnings,
-    })
+    Ok(Loaded { scope, start, files, origin: Origin::Directory, warnings })
 }
 
 /// What a name in the directory stands for.
@@ -115,11 +109,7 @@ fn read(
         Stopped::TooLarge => ScopeError::TooLarge(scope.to_owned()),
         Stopped::Failed(error) => failed(error),
     })?;
-    Ok(SourceFile {
-        name,
-        bytes: bytes.into(),
-        executable,
-    })
+    Ok(SourceFile { name, bytes: bytes.into(), executable })
 }
 
 #[cfg(unix)]

@@ -103,10 +103,7 @@ mod forms {
             fs::write(path.join("START.md"), "go").unwrap();
             assert_eq!(names(&load(&path).unwrap()), ["START.md"], "{name}");
         }
-        assert_eq!(
-            names(&load(&directory.path().join("flow.md")).unwrap()),
-            ["START.md"]
-        );
+        assert_eq!(names(&load(&directory.path().join("flow.md")).unwrap()), ["START.md"]);
     }
 }
 
@@ -134,11 +131,8 @@ mod directories {
         let loaded = load(directory.path()).unwrap();
         assert_eq!(names(&loaded), ["ALIAS.md", "SHARED.md", "START.md"]);
         let out = fs::canonicalize(outside.path()).unwrap();
-        let warnings: Vec<_> = loaded
-            .warnings
-            .iter()
-            .map(|w| format!("{w} [{}]", w.code))
-            .collect();
+        let warnings: Vec<_> =
+            loaded.warnings.iter().map(|w| format!("{w} [{}]", w.code)).collect();
         let warnings = warnings.join("\n").replace(&*out.to_string_lossy(), "OUT");
         insta::assert_snapshot!(warnings, @r"
         BROKEN.md: warning: the link leads nowhere; it is no state [broken-link]
@@ -199,10 +193,7 @@ mod directories {
         file.set_len(MOST_BYTES - 2).unwrap();
         assert_eq!(names(&load(directory.path()).unwrap()).len(), 2);
         file.set_len(MOST_BYTES - 1).unwrap();
-        assert!(matches!(
-            load(directory.path()),
-            Err(ScopeError::TooLarge(_))
-        ));
+        assert!(matches!(load(directory.path()), Err(ScopeError::TooLarge(_))));
     }
 
     #[test]
@@ -211,10 +202,7 @@ mod directories {
         for n in 0..=MOST_ENTRIES {
             symlink("nowhere", directory.path().join(format!("{n}.md"))).unwrap();
         }
-        assert!(matches!(
-            load(directory.path()),
-            Err(ScopeError::TooManyStates(_))
-        ));
+        assert!(matches!(load(directory.path()), Err(ScopeError::TooManyStates(_))));
     }
 }
 

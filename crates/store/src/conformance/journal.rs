@@ -48,10 +48,7 @@ fn assert_records(lines: &Lines, expected: std::ops::RangeInclusive<u64>) {
 fn offset(on: &Fixture, path: &Path, seq: u64) -> usize {
     let content = on.content(path);
     let lines = content.split_inclusive(|byte| *byte == b'\n');
-    lines
-        .take(usize::try_from(seq).unwrap_or(0))
-        .map(<[u8]>::len)
-        .sum()
+    lines.take(usize::try_from(seq).unwrap_or(0)).map(<[u8]>::len).sum()
 }
 
 fn what_is_appended_is_read_back(on: &Fixture) {
@@ -62,10 +59,7 @@ fn what_is_appended_is_read_back(on: &Fixture) {
     assert_records(&opened.lines, 1..=3);
     let mut journal = opened.journal;
     assert_eq!(journal.seq(), 3);
-    assert_eq!(
-        opened.lines.last().map(|line| line.sum),
-        Some(journal.sum())
-    );
+    assert_eq!(opened.lines.last().map(|line| line.sum), Some(journal.sum()));
     assert_eq!(journal.append(&body(4)).expect("it is appended"), 4);
     let read = Journal::read(disk(on).as_ref(), &path).expect("it is read");
     assert_records(&read.lines, 1..=4);
@@ -103,12 +97,8 @@ fn a_torn_tail_is_cut_kept_and_reported(on: &Fixture) {
         ("journal.torn-3.3", &[0; 5000]),
     ] {
         on.write("journal.jsonl", &[&good, torn].concat());
-        let expected = |kept| Torn {
-            seq: 3,
-            offset: good.len() as u64,
-            length: torn.len() as u64,
-            kept,
-        };
+        let expected =
+            |kept| Torn { seq: 3, offset: good.len() as u64, length: torn.len() as u64, kept };
         let read = Journal::read(disk(on).as_ref(), &path).expect("it is read");
         assert_eq!(read.tail, Tail::Torn(expected(None)));
         assert_records(&read.lines, 1..=2);
@@ -127,17 +117,10 @@ fn damage_is_named_and_refused(on: &Fixture) {
         let mut bytes = good.clone();
         change(&mut bytes);
         on.write("journal.jsonl", &bytes);
-        let expected = Damaged {
-            seq,
-            offset: offset(on, &path, seq) as u64,
-            damage,
-        };
+        let expected = Damaged { seq, offset: offset(on, &path, seq) as u64, damage };
         match Journal::open(disk(on), &path) {
             Err(Error::Damaged { damaged, .. }) => assert_eq!(damaged, expected),
-            other => assert!(
-                other.is_err_and(|_| false),
-                "it opened, or failed otherwise"
-            ),
+            other => assert!(other.is_err_and(|_| false), "it opened, or failed otherwise"),
         }
         assert_eq!(on.content(&path), bytes);
         if seq > 0 {
@@ -148,17 +131,9 @@ fn damage_is_named_and_refused(on: &Fixture) {
     };
     let second = offset(on, &path, 2);
     check(&|bytes| bytes[second + 7] = b'9', 2, Damage::Sum);
-    check(
-        &|bytes| bytes[second + 3..second + 9].fill(0),
-        2,
-        Damage::Hole,
-    );
+    check(&|bytes| bytes[second + 3..second + 9].fill(0), 2, Damage::Hole);
     check(&|bytes| bytes[second + 10] = b'\n', 2, Damage::Shape);
-    check(
-        &|bytes| drop(bytes.drain(second..second + 52)),
-        2,
-        Damage::Sum,
-    );
+    check(&|bytes| drop(bytes.drain(second..second + 52)), 2, Damage::Sum);
     check(&|bytes| bytes[2] = b'F', 0, Damage::Sum);
     let last = good.len() - 10;
     check(&|bytes| bytes[last] ^= 1, 3, Damage::Sum);
@@ -171,17 +146,7 @@ fn a_journal_is_cut_back_and_the_rest_is_kept(on: &Fixture) {
     damaged[third + 3] = b'x';
     on.write("journal.jsonl", &damaged);
     let beyond = Journal::truncate_to(disk(on), &path, 3).expect_err("it is not good");
-    assert!(
-        matches!(
-            beyond,
-            Error::NoSuchRecord {
-                wanted: 3,
-                last: 2,
-                ..
-            }
-        ),
-        "{beyond}"
-    );
+    assert!(matches!(beyond, Error::NoSuchRecord { wanted: 3, last: 2, .. }), "{beyond}");
     let cut = Journal::truncate_to(disk(on), &path, 2).expect("it is cut");
     assert_records(&cut.opened.lines, 1..=2);
     assert_eq!(cut.moved, Some(on.path("journal.cut-2")));
@@ -201,9 +166,7 @@ fn a_journal_is_cut_back_and_the_rest_is_kept(on: &Fixture) {
 
 fn a_reader_follows_the_writer(on: &Fixture) {
     let path = written(on, 1);
-    let mut cursor = Journal::read(on.disk.as_ref(), &path)
-        .expect("it is read")
-        .cursor;
+    let mut cursor = Journal::read(on.disk.as_ref(), &path).expect("it is read").cursor;
     let mut follow = || Journal::follow(on.disk.as_ref(), &path, &mut cursor);
     assert!(follow().expect("it is read").is_empty());
     let mut journal = Journal::open(disk(on), &path).expect("it opens").journal;
@@ -221,9 +184,7 @@ fn a_reader_follows_the_writer(on: &Fixture) {
 
 fn a_reader_notices_that_the_journal_was_cut(on: &Fixture) {
     let path = written(on, 3);
-    let mut cursor = Journal::read(on.disk.as_ref(), &path)
-        .expect("it is read")
-        .cursor;
+    let mut cursor = Journal::read(on.disk.as_ref(), &path).expect("it is read").cursor;
     let cut = Journal::truncate_to(disk(on), &path, 1).expect("it is cut");
     let mut follow = || Journal::follow(on.disk.as_ref(), &path, &mut cursor);
     let rewound = follow().expect_err("it is shorter");
@@ -245,10 +206,7 @@ fn a_vanished_journal_is_restored(on: &Fixture) {
     assert_eq!(journal.restore().expect("it is there"), Presence::Present);
     on.disk.remove(&path).expect("it is removed");
     on.disk.remove(&directory).expect("it is removed");
-    assert_eq!(
-        journal.restore().expect("it is restored"),
-        Presence::Restored
-    );
+    assert_eq!(journal.restore().expect("it is restored"), Presence::Restored);
     journal.append(&body(2)).expect("it is appended");
     let opened = Journal::open(disk(on), &path).expect("it opens");
     assert_records(&opened.lines, 1..=2);

@@ -23,9 +23,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn blobs(on: &Fixture) -> Blobs {
-    on.disk
-        .create_dir(&on.path("blobs"))
-        .expect("it is created");
+    on.disk.create_dir(&on.path("blobs")).expect("it is created");
     Blobs::new(Arc::clone(&on.disk), on.path("blobs"))
 }
 
@@ -62,18 +60,14 @@ fn a_damaged_blob_is_named_and_can_be_stored_anew(on: &Fixture) {
 }
 
 fn inbox(on: &Fixture) -> Inbox {
-    on.disk
-        .create_dir(&on.path("inbox"))
-        .expect("it is created");
+    on.disk.create_dir(&on.path("inbox")).expect("it is created");
     Inbox::new(Arc::clone(&on.disk), on.path("inbox"))
 }
 
 fn requests_wait_in_the_inbox_until_they_are_removed(on: &Fixture) {
     let inbox = inbox(on);
-    let message = |key: &str, bytes: &[u8]| Message {
-        key: key.to_owned(),
-        bytes: bytes.to_owned(),
-    };
+    let message =
+        |key: &str, bytes: &[u8]| Message { key: key.to_owned(), bytes: bytes.to_owned() };
     assert_eq!(inbox.post("b", b"{}").expect("it is posted"), Posted::New);
     assert_eq!(inbox.post("a", b"[1]").expect("it is posted"), Posted::New);
     assert_eq!(inbox.post("a", b"[2]").expect("it waits"), Posted::Already);
@@ -96,11 +90,8 @@ fn requests_wait_in_the_inbox_until_they_are_removed(on: &Fixture) {
 fn garbage_in_the_inbox_is_moved_aside(on: &Fixture) {
     let inbox = inbox(on);
     inbox.post("good", b"{}").expect("it is posted");
-    for (name, why) in [
-        ("torn.json", Why::Json),
-        ("a b.json", Why::Name),
-        ("notes.txt", Why::Name),
-    ] {
+    for (name, why) in [("torn.json", Why::Json), ("a b.json", Why::Name), ("notes.txt", Why::Name)]
+    {
         on.write(&format!("inbox/{name}"), b"{\"half\":");
         on.write("inbox/.temporary-0", b"under way");
         let taken = inbox.take_all().expect("it is read");
@@ -111,17 +102,10 @@ fn garbage_in_the_inbox_is_moved_aside(on: &Fixture) {
     }
     assert_eq!(inbox.take_all().expect("it is read").garbage, []);
     let vanished = Inbox::new(Arc::clone(&on.disk), on.path("nowhere"));
-    assert_eq!(
-        vanished.take_all().expect("nothing is there"),
-        Taken::default()
-    );
+    assert_eq!(vanished.take_all().expect("nothing is there"), Taken::default());
 }
 
-const CLAIM: Claim<'_> = Claim {
-    since: 7,
-    version: "1.0",
-    takeover: Takeover::Never,
-};
+const CLAIM: Claim<'_> = Claim { since: 7, version: "1.0", takeover: Takeover::Never };
 
 fn a_lock_has_one_owner(on: &Fixture) {
     let path = on.path("lock");
@@ -134,7 +118,7 @@ fn a_lock_has_one_owner(on: &Fixture) {
     assert_eq!((&holder.process, life), (&on.host.me(), Life::Alive));
     assert_eq!((holder.since, holder.version.as_str()), (7, "1.0"));
     match take().expect_err("it is held") {
-        lock::Error::Held { owner, .. } => assert_eq!(owner, Some(holder)),
+        lock::Error::Held { owner, .. } => assert_eq!(owner.as_deref(), Some(&holder)),
         other => assert_eq!(other.to_string(), "held"),
     }
     drop(lock);
@@ -153,10 +137,7 @@ fn a_record_of_another_host_needs_a_takeover(on: &Fixture) {
     let elsewhere = br#"{"host":"far","boot":"b","pid":1,"started":2,"since":3,"version":"0.9"}"#;
     on.write("lock", elsewhere);
     let refused = take(Takeover::Never).expect_err("its owner may live");
-    assert!(
-        matches!(refused, lock::Error::OtherHost { .. }),
-        "{refused}"
-    );
+    assert!(matches!(refused, lock::Error::OtherHost { .. }), "{refused}");
     assert_eq!(on.content(&path), elsewhere);
     drop(take(Takeover::OtherHost).expect("a person says so"));
     let mut dead = on.host.me();
@@ -177,11 +158,7 @@ fn a_snapshot_counts_only_for_its_own_history(on: &Fixture) {
     for body in [b"{\"n\":1}", b"{\"n\":2}", b"{\"n\":3}"] {
         writer.append(body).expect("it is appended");
     }
-    let lines = || {
-        Journal::read(disk().as_ref(), &journal)
-            .expect("it is read")
-            .lines
-    };
+    let lines = || Journal::read(disk().as_ref(), &journal).expect("it is read").lines;
     let read = || Snapshot::read(disk().as_ref(), &path, &lines());
     assert_eq!(read(), None);
     let snapshot = Snapshot {
@@ -189,24 +166,14 @@ fn a_snapshot_counts_only_for_its_own_history(on: &Fixture) {
         sum: lines().line(2).expect("it is there").sum,
         state: b"state\n\0".to_vec(),
     };
-    snapshot
-        .write(disk().as_ref(), &path)
-        .expect("it is written");
+    snapshot.write(disk().as_ref(), &path).expect("it is written");
     assert_eq!(read(), Some(snapshot.clone()));
-    assert_eq!(
-        lines().after(2).map(|line| line.seq).collect::<Vec<_>>(),
-        [3]
-    );
+    assert_eq!(lines().after(2).map(|line| line.seq).collect::<Vec<_>>(), [3]);
     let content = on.content(&path);
     on.write("snapshot.json", &content[..content.len() - 1]);
     assert_eq!(read(), None);
-    snapshot
-        .write(disk().as_ref(), &path)
-        .expect("it is written");
-    let mut cut = Journal::truncate_to(disk(), &journal, 1)
-        .expect("it is cut")
-        .opened
-        .journal;
+    snapshot.write(disk().as_ref(), &path).expect("it is written");
+    let mut cut = Journal::truncate_to(disk(), &journal, 1).expect("it is cut").opened.journal;
     cut.append(b"{\"n\":4}").expect("it is appended");
     assert_eq!(read(), None);
 }
@@ -214,18 +181,12 @@ fn a_snapshot_counts_only_for_its_own_history(on: &Fixture) {
 fn a_vanished_directory_is_created_again(on: &Fixture) {
     let disk = on.disk.as_ref();
     let root = Root::in_directory(&on.directory);
-    assert_eq!(
-        root.runs(disk).expect("there is none"),
-        Vec::<String>::new()
-    );
+    assert_eq!(root.runs(disk).expect("there is none"), Vec::<String>::new());
     let paths = root.run("b").expect("it is an id");
     for _ in 0..2 {
         root.ensure(disk).expect("it is created");
         paths.ensure(disk).expect("it is created");
-        root.run("a")
-            .expect("it is an id")
-            .ensure(disk)
-            .expect("it is created");
+        root.run("a").expect("it is an id").ensure(disk).expect("it is created");
         on.write(".raymond/runs/stray", b"");
         assert_eq!(on.content(&root.path().join(".gitignore")), b"*\n");
         assert_eq!(root.runs(disk).expect("they are listed"), ["a", "b"]);

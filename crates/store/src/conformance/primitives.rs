@@ -17,11 +17,7 @@ pub(super) const CHECKS: &[Check] = &[
 fn files_open_as_they_are_asked_to(on: &Fixture) {
     let check = |name: &str, how, expected: Option<ErrorKind>| {
         let opened = on.disk.open(&on.path(name), how);
-        assert_eq!(
-            opened.err().map(|error| error.kind()),
-            expected,
-            "{name} {how:?}"
-        );
+        assert_eq!(opened.err().map(|error| error.kind()), expected, "{name} {how:?}");
     };
     check("f", Open::Read, Some(ErrorKind::NotFound));
     check("f", Open::Write, Some(ErrorKind::NotFound));

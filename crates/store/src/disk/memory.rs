@@ -6,7 +6,6 @@
 //! A `Memory` is one process's view of the machine; clones are the same process.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,20 +13,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 mod fault;
 mod handle;
 mod inode;
+mod port;
 mod tree;
 
 pub use fault::{Call, Fault, Operation, splitmix};
 pub use inode::PAGE;
 
-use super::{Disk, Handle, Metadata, Open};
-use crate::lock::{Host, Life, Process};
 use inode::Inode;
 use tree::{Entry, Tree};
 
 /// Returns a number below its argument.
 pub type Dice = Box<dyn FnMut(u64) -> u64 + Send>;
 
-/// Is asked before every call whether it goes wrong.
+/// Is asked before every call whether it goes wrong. It must not call the disk itself.
 pub type Hook = Box<dyn FnMut(&Call) -> Option<Fault> + Send>;
 
 type InodeNumber = u64;
@@ -90,10 +88,7 @@ impl Memory {
             hook: None,
             dice,
         };
-        Self {
-            machine: Arc::new(Mutex::new(machine)),
-            process: 1,
-        }
+        Self { machine: Arc::new(Mutex::new(machine)), process: 1 }
     }
 
     /// Plans a fault for the call of that number, counted from 0 since the disk was made.
@@ -151,10 +146,7 @@ impl Memory {
         let process = machine.next_process;
         machine.next_process += 1;
         machine.processes.insert(process, host.to_owned());
-        Self {
-            machine: Arc::clone(&self.machine),
-            process,
-        }
+        Self { machine: Arc::clone(&self.machine), process }
     }
 
     /// Ends this process: its locks are free and its calls fail. What it wrote stays readable.
@@ -186,10 +178,7 @@ impl Memory {
         let process = machine.next_process;
         machine.next_process += 1;
         machine.processes.insert(process, "localhost".to_owned());
-        Self {
-            machine: Arc::clone(&self.machine),
-            process,
-        }
+        Self { machine: Arc::clone(&self.machine), process }
     }
 
     fn lock(&self) -> MutexGuard<'_, Machine> {
@@ -224,12 +213,7 @@ impl Memory {
 impl Machine {
     fn count(&mut self, operation: Operation, path: &Path) -> Option<Fault> {
         let number = self.calls.len() as u64;
-        let mut call = Call {
-            number,
-            operation,
-            path: path.to_owned(),
-            fault: None,
-        };
+        let mut call = Call { number, operation, path: path.to_owned(), fault: None };
         let planned = match (self.plan.remove(&number), &mut self.hook) {
             (Some(fault), _) => Some(fault),
             (None, Some(hook)) => hook(&call),
@@ -258,98 +242,5 @@ impl Machine {
 impl std::fmt::Debug for Memory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Memory(process {})", self.process)
-    }
-}
-
-impl Disk for Memory {
-    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
-        let (mut machine, _) = self.enter(Operation::Open, path)?;
-        let inode = match (machine.tree.find(path), how) {
-            (Some(Entry::Directory), _) => return Err(io::ErrorKind::IsADirectory.into()),
-            (Some(Entry::File(_)), Open::New) => return Err(io::ErrorKind::AlreadyExists.into()),
-            (Some(Entry::File(number)), Open::Read | Open::Write | Open::Create) => number,
-            (None, Open::New | Open::Create) => machine.create(path)?,
-            (None, Open::Read | Open::Write) => return Err(io::ErrorKind::NotFound.into()),
-        };
-        let id = machine.next_handle;
-        machine.next_handle += 1;
-        drop(machine);
-        Ok(Box::new(handle::OpenFile {
-            memory: self.clone(),
-            path: path.to_owned(),
-            inode,
-            id,
-            how,
-        }))
-    }
-
-    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
-        let (machine, _) = self.enter(Operation::Metadata, path)?;
-        match machine.tree.find(path) {
-            None => Err(io::ErrorKind::NotFound.into()),
-            Some(Entry::Directory) => Ok(Metadata::Directory),
-            Some(Entry::File(number)) => {
-                let size = machine.inodes.get(&number).map_or(0, |i| i.content().len());
-                Ok(Metadata::File(size as u64))
-            }
-        }
-    }
-
-    fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
-        let (machine, _) = self.enter(Operation::List, directory)?;
-        machine.tree.list(directory)
-    }
-
-    fn create_dir(&self, path: &Path) -> io::Result<()> {
-        let (mut machine, _) = self.enter(Operation::CreateDir, path)?;
-        machine.tree.create(path, Entry::Directory)
-    }
-
-    fn sync_dir(&self, directory: &Path) -> io::Result<()> {
-        let (mut machine, fault) = self.enter(Operation::SyncDir, directory)?;
-        match fault {
-            // Nothing became durable; the names may still survive a crash.
-            Some(Fault::LostSync) => Err(io::Error::other("the sync was lost")),
-            _ => machine.tree.sync(directory),
-        }
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let (mut machine, _) = self.enter(Operation::Rename, from)?;
-        machine.tree.rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        let (mut machine, _) = self.enter(Operation::Remove, path)?;
-        machine.tree.remove(path)
-    }
-}
-
-impl Host for Memory {
-    fn me(&self) -> Process {
-        let machine = self.lock();
-        Process {
-            host: machine
-                .processes
-                .get(&self.process)
-                .cloned()
-                .unwrap_or_default(),
-            boot: format!("boot-{}", machine.boots),
-            pid: self.process,
-            started: u64::from(self.process),
-        }
-    }
-
-    fn life(&self, process: &Process) -> Life {
-        let me = self.me();
-        if process.host != me.host {
-            return Life::Elsewhere;
-        }
-        let lives = self.lock().processes.contains_key(&process.pid);
-        if lives && process.boot == me.boot {
-            Life::Alive
-        } else {
-            Life::Gone
-        }
     }
 }

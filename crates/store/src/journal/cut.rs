@@ -29,11 +29,7 @@ impl Journal {
         header(&mut scanned, path)?;
         let good = scanned.end.seq - 1;
         if last > good {
-            return Err(Error::NoSuchRecord {
-                path: path.to_owned(),
-                wanted: last,
-                last: good,
-            });
+            return Err(Error::NoSuchRecord { path: path.to_owned(), wanted: last, last: good });
         }
         let kept = usize::try_from(last).map_or(usize::MAX, |n| n);
         let offset = scanned.lines.end_of(kept);

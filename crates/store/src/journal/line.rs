@@ -61,11 +61,7 @@ impl FromStr for Sum {
         let bad = || BadSum(text.to_owned());
         let digits: [u8; DIGITS] = text.as_bytes().try_into().map_err(|_| bad())?;
         let hex = |b: &u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
-        if digits.iter().all(hex) {
-            Ok(Self(digits))
-        } else {
-            Err(bad())
-        }
+        if digits.iter().all(hex) { Ok(Self(digits)) } else { Err(bad()) }
     }
 }
 
@@ -175,10 +171,7 @@ mod tests {
         let first = seal(&Sum::NONE, br#"{"a":1}"#, &mut line).unwrap();
         let hash = blake3::hash(format!("{}{}", "0".repeat(32), r#"{"a":1}"#).as_bytes());
         assert_eq!(first.as_str(), &hash.to_hex()[..32]);
-        assert_eq!(
-            line,
-            format!("{{\"a\":1,\"sum\":\"{first}\"}}\n").as_bytes()
-        );
+        assert_eq!(line, format!("{{\"a\":1,\"sum\":\"{first}\"}}\n").as_bytes());
         let second = seal(&first, br#"{"a":1}"#, &mut line).unwrap();
         assert_ne!(first, second);
     }

@@ -29,12 +29,7 @@ pub struct Line<'l> {
 impl Lines {
     /// Takes a buffer in which the lines that end at `ends` were opened.
     pub(super) fn new(buffer: Vec<u8>, first: u64, ends: Vec<usize>) -> Self {
-        Self {
-            buffer,
-            first,
-            start: 0,
-            ends,
-        }
+        Self { buffer, first, start: 0, ends }
     }
 
     /// How many there are.
@@ -85,18 +80,12 @@ impl Lines {
 
     /// Where the lines with lower index end, in the buffer.
     pub(super) fn end_of(&self, index: usize) -> usize {
-        index
-            .checked_sub(1)
-            .map_or(self.start, |last| self.ends[last])
+        index.checked_sub(1).map_or(self.start, |last| self.ends[last])
     }
 
     fn at(&self, index: usize) -> Line<'_> {
         let line = &self.buffer[self.end_of(index)..self.ends[index] - 1];
-        Line {
-            seq: self.first + index as u64,
-            body: &line[..=line.len() - SUFFIX],
-            sum: sum(line),
-        }
+        Line { seq: self.first + index as u64, body: &line[..=line.len() - SUFFIX], sum: sum(line) }
     }
 }
 

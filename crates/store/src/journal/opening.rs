@@ -39,11 +39,7 @@ impl Journal {
         let written = file.write_at(0, &buffer).and_then(|()| file.sync());
         written.during("write the journal", path)?;
         sync_parent(disk.as_ref(), path)?;
-        let end = Cursor {
-            offset: buffer.len() as u64,
-            seq: 1,
-            sum,
-        };
+        let end = Cursor { offset: buffer.len() as u64, seq: 1, sum };
         Ok(Self::at(disk, path, file, end))
     }
 
@@ -62,25 +58,18 @@ impl Journal {
                 let path = path.to_owned();
                 return Err(Error::Damaged { path, damaged });
             }
-            Tail::Torn(torn) => Some(Torn {
-                kept: keep(disk.as_ref(), path, &torn, lines.tail()),
-                ..torn
-            }),
+            Tail::Torn(torn) => {
+                Some(Torn { kept: keep(disk.as_ref(), path, &torn, lines.tail()), ..torn })
+            }
         };
         if torn.is_some() {
-            file.truncate(end.offset)
-                .during("cut the torn end of", path)?;
+            file.truncate(end.offset).during("cut the torn end of", path)?;
         }
         write_last_again(file.as_mut(), end, lines.last().map_or(&header, |l| l.body))
             .during("write", path)?;
         file.sync().during("sync", path)?;
         sync_parent(disk.as_ref(), path)?;
-        Ok(Opened {
-            journal: Self::at(disk, path, file, end),
-            header,
-            lines,
-            torn,
-        })
+        Ok(Opened { journal: Self::at(disk, path, file, end), header, lines, torn })
     }
 
     fn at(disk: Arc<dyn Disk>, path: &Path, file: Box<dyn Handle>, end: Cursor) -> Self {
@@ -113,10 +102,7 @@ pub(super) fn header(scanned: &mut Scanned, path: &Path) -> Result<Vec<u8>, Erro
     }
     match Tail::new(scanned.rest, scanned.end, &scanned.lines) {
         Tail::Clean | Tail::Torn(_) => Err(Error::Unborn(path.to_owned())),
-        Tail::Damaged(damaged) => Err(Error::Damaged {
-            path: path.to_owned(),
-            damaged,
-        }),
+        Tail::Damaged(damaged) => Err(Error::Damaged { path: path.to_owned(), damaged }),
     }
 }
 
@@ -155,20 +141,21 @@ pub(super) fn keep_beside(
     name: &str,
     bytes: &[u8],
 ) -> Result<PathBuf, disk::Error> {
-    let numbered = (2_u64..).map(|n| format!("{name}.{n}"));
-    for name in std::iter::once(name.to_owned()).chain(numbered) {
-        let path = journal.with_file_name(name);
-        let mut file = match disk.open(&path, Open::New) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            opened => opened.during("create", &path)?,
-        };
-        let written = file.write_at(0, bytes).and_then(|()| file.sync());
-        drop(file);
-        written.during("write", &path).inspect_err(|_| {
-            disk.remove(&path).ok();
-        })?;
-        sync_parent(disk, &path)?;
-        return Ok(path);
-    }
-    Err(io::ErrorKind::AlreadyExists.into()).during("create", journal)
+    let (mut path, mut n) = (journal.with_file_name(name), 1_u64);
+    let mut file = loop {
+        match disk.open(&path, Open::New) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                n += 1;
+                path = journal.with_file_name(format!("{name}.{n}"));
+            }
+            opened => break opened.during("create", &path)?,
+        }
+    };
+    let written = file.write_at(0, bytes).and_then(|()| file.sync());
+    drop(file);
+    written.during("write", &path).inspect_err(|_| {
+        disk.remove(&path).ok();
+    })?;
+    sync_parent(disk, &path)?;
+    Ok(path)
 }

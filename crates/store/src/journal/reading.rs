@@ -52,17 +52,10 @@ impl Tail {
         let Cursor { seq, offset, .. } = end;
         match rest {
             Rest::Nothing => Self::Clean,
-            Rest::Torn => Self::Torn(Torn {
-                seq,
-                offset,
-                length: lines.tail().len() as u64,
-                kept: None,
-            }),
-            Rest::Damaged(damage) => Self::Damaged(Damaged {
-                seq,
-                offset,
-                damage,
-            }),
+            Rest::Torn => {
+                Self::Torn(Torn { seq, offset, length: lines.tail().len() as u64, kept: None })
+            }
+            Rest::Damaged(damage) => Self::Damaged(Damaged { seq, offset, damage }),
         }
     }
 }
@@ -74,12 +67,7 @@ impl Journal {
         let mut scanned = load(file.as_mut(), path, Cursor::START)?;
         let header = header(&mut scanned, path)?;
         let tail = Tail::new(scanned.rest, scanned.end, &scanned.lines);
-        Ok(Read {
-            header,
-            lines: scanned.lines,
-            tail,
-            cursor: scanned.end,
-        })
+        Ok(Read { header, lines: scanned.lines, tail, cursor: scanned.end })
     }
 
     /// Reads the records that were completed since `cursor`, and moves it behind them.
@@ -91,11 +79,7 @@ impl Journal {
         let scanned = load(file.as_mut(), path, *cursor)?;
         if let (Rest::Damaged(damage), true) = (scanned.rest, scanned.lines.is_empty()) {
             return Err(if passes(file.as_mut(), path, *cursor)? {
-                let damaged = Damaged {
-                    seq: cursor.seq,
-                    offset: cursor.offset,
-                    damage,
-                };
+                let damaged = Damaged { seq: cursor.seq, offset: cursor.offset, damage };
                 let path = path.to_owned();
                 Error::Damaged { path, damaged }
             } else {

@@ -20,11 +20,7 @@ pub struct Cursor {
 
 impl Cursor {
     /// The start of a journal.
-    pub(super) const START: Self = Self {
-        offset: 0,
-        seq: 0,
-        sum: Sum::NONE,
-    };
+    pub(super) const START: Self = Self { offset: 0, seq: 0, sum: Sum::NONE };
 }
 
 /// What stands after the last good line.
@@ -69,11 +65,7 @@ pub(super) fn scan(mut buffer: Vec<u8>, from: Cursor) -> Scanned {
 /// Judges the bytes after the last good line; `damage` is what is wrong with the first line in them.
 fn judge(tail: &[u8], damage: Option<Damage>) -> Rest {
     let Some(damage) = damage else {
-        return if tail.is_empty() {
-            Rest::Nothing
-        } else {
-            Rest::Torn
-        };
+        return if tail.is_empty() { Rest::Nothing } else { Rest::Torn };
     };
     let first = memchr::memchr(b'\n', tail).map_or(tail.len(), |newline| newline + 1);
     let hole = memchr::memchr(0, &tail[..first]).is_some();
@@ -117,11 +109,7 @@ mod tests {
         check(|bytes, last| bytes[last..last + 9].fill(0), 2, Rest::Torn);
         check(|bytes, _| bytes.extend([0; 50]), 3, Rest::Torn);
         check(|bytes, _| bytes.extend(b"{\"c\":3"), 3, Rest::Torn);
-        check(
-            |bytes, _| bytes.extend(b"{\"c\":\0\0,\"sum\":\"0\"}\n"),
-            3,
-            Rest::Torn,
-        );
+        check(|bytes, _| bytes.extend(b"{\"c\":\0\0,\"sum\":\"0\"}\n"), 3, Rest::Torn);
     }
 
     #[test]
@@ -144,11 +132,7 @@ mod tests {
         let first = scan(journal(&[r#"{"h":0}"#]), Cursor::START);
         let at = usize::try_from(first.end.offset).unwrap();
         let rest = scan(bytes[at..].to_vec(), first.end);
-        let bodies: Vec<_> = rest
-            .lines
-            .iter()
-            .map(|line| (line.seq, line.body))
-            .collect();
+        let bodies: Vec<_> = rest.lines.iter().map(|line| (line.seq, line.body)).collect();
         assert_eq!(bodies, [(1, &br#"{"a":1}"#[..]), (2, &br#"{"b":2}"#[..])]);
         assert_eq!(rest.end, scan(bytes, Cursor::START).end);
     }

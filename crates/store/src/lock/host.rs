@@ -31,7 +31,7 @@ pub enum Life {
 }
 
 /// Knows processes.
-pub trait Host {
+pub trait Host: Send + Sync {
     /// The calling process.
     fn me(&self) -> Process;
     /// Whether `process` lives.
@@ -74,10 +74,7 @@ mod platform {
     use std::fs;
 
     pub(super) fn host() -> String {
-        rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned()
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
     }
 
     #[cfg(target_os = "linux")]

@@ -6,7 +6,6 @@
 //! span runs from a row of backticks to the next row of the same length, unless a blank line or a
 //! fence comes first. Nothing else of Markdown is known here: no lists, quotes or escapes.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2};
@@ -24,10 +23,7 @@ impl Code {
     pub(super) fn of(text: &str) -> Self {
         let mut finder = Finder::new(text.as_bytes());
         finder.run();
-        Self {
-            regions: finder.regions,
-            near: 0,
-        }
+        Self { regions: finder.regions, near: 0 }
     }
 
     /// Whether the byte at `place` is code.
@@ -38,17 +34,13 @@ impl Code {
                 self.near = self.regions.partition_point(|region| region.end <= place);
             }
         }
-        self.regions
-            .get(self.near)
-            .is_some_and(|region| region.start <= place)
+        self.regions.get(self.near).is_some_and(|region| region.start <= place)
     }
 
     /// Whether `near` is the first region that ends after `place`.
     fn is_near(&self, place: usize) -> bool {
         let before = self.near.checked_sub(1);
-        before
-            .and_then(|before| self.regions.get(before))
-            .is_none_or(|region| region.end <= place)
+        before.and_then(|before| self.regions.get(before)).is_none_or(|region| region.end <= place)
             && self
                 .regions
                 .get(self.near)
@@ -56,31 +48,28 @@ impl Code {
     }
 }
 
-/// A row of backticks that may open or close a span.
+/// A row of backticks that opens a span if a row of its length follows.
 struct Row {
     start: usize,
-    end: usize,
-    /// The next row of the same length in this paragraph.
-    closer: Option<usize>,
+    length: usize,
 }
 
 struct Finder<'a> {
     bytes: &'a [u8],
+    /// What is code as far as is known: spans after a row that is still open hold only as long as
+    /// nothing closes that row.
     regions: Vec<Range<usize>>,
-    /// The rows of the paragraph that is being read.
-    rows: Vec<Row>,
-    /// The first row of each length, while a paragraph is walked from its end.
-    first_of_length: BTreeMap<usize, usize>,
+    /// The open rows of the paragraph that is being read, all of different lengths.
+    open: Vec<Row>,
+    /// Whether a row of this length is open.
+    is_open: Vec<bool>,
+    /// Where the last row of backticks ended.
+    last_row: usize,
 }
 
 impl<'a> Finder<'a> {
     const fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            regions: Vec::new(),
-            rows: Vec::new(),
-            first_of_length: BTreeMap::new(),
-        }
+        Self { bytes, regions: Vec::new(), open: Vec::new(), is_open: Vec::new(), last_row: 0 }
     }
 
     fn run(&mut self) {
@@ -97,7 +86,6 @@ impl<'a> Finder<'a> {
                 self.add_row(start, end);
             }
         }
-        self.end_paragraph();
     }
 
     fn row_end(&self, start: usize) -> usize {
@@ -139,36 +127,40 @@ impl<'a> Finder<'a> {
     }
 
     fn add_row(&mut self, start: usize, end: usize) {
-        let after_blank_line = self
-            .rows
-            .last()
-            .is_some_and(|last| has_blank_line(&self.bytes[last.end..start]));
-        if after_blank_line {
+        if !self.open.is_empty() && has_blank_line(&self.bytes[self.last_row..start]) {
             self.end_paragraph();
         }
-        self.rows.push(Row {
-            start,
-            end,
-            closer: None,
-        });
+        self.last_row = end;
+        let length = end - start;
+        if self.is_open.get(length) == Some(&true) {
+            self.close_span(length, end);
+            return;
+        }
+        if self.is_open.len() <= length {
+            self.is_open.resize(length + 1, false);
+        }
+        self.is_open[length] = true;
+        self.open.push(Row { start, length });
     }
 
-    /// Pairs the rows of a paragraph. Closers are found from its end, so that rows of many
-    /// different lengths do not each walk the whole paragraph.
-    fn end_paragraph(&mut self) {
-        self.first_of_length.clear();
-        for (index, row) in self.rows.iter_mut().enumerate().rev() {
-            row.closer = self.first_of_length.insert(row.end - row.start, index);
-        }
-        let mut index = 0;
-        while let Some(row) = self.rows.get(index) {
-            if let Some(closer) = row.closer {
-                self.regions.push(row.start..self.rows[closer].end);
-                index = closer;
+    /// Ends the span of the open row of this length: what seemed open or code inside it is neither.
+    fn close_span(&mut self, length: usize, end: usize) {
+        while let Some(row) = self.open.pop() {
+            self.is_open[row.length] = false;
+            if row.length == length {
+                let inside = self.regions.iter().rev();
+                let inside = inside.take_while(|region| region.start > row.start).count();
+                self.regions.truncate(self.regions.len() - inside);
+                self.regions.push(row.start..end);
+                return;
             }
-            index += 1;
         }
-        self.rows.clear();
+    }
+
+    fn end_paragraph(&mut self) {
+        for row in self.open.drain(..) {
+            self.is_open[row.length] = false;
+        }
     }
 }
 
@@ -178,10 +170,12 @@ pub(super) const fn is_blank(byte: u8) -> bool {
 }
 
 fn has_blank_line(bytes: &[u8]) -> bool {
-    memchr_iter(b'\n', bytes).any(|newline| {
-        let mut line = bytes[newline + 1..].iter();
-        line.find(|byte| !is_blank(**byte)) == Some(&b'\n')
-    })
+    // Spans are mostly short, and a search has a price of its own.
+    bytes.len() > 1
+        && memchr_iter(b'\n', bytes).any(|newline| {
+            let mut line = bytes[newline + 1..].iter();
+            line.find(|byte| !is_blank(**byte)) == Some(&b'\n')
+        })
 }
 
 #[cfg(test)]
@@ -238,6 +232,9 @@ mod tests {
         check("`a` ` `b` c", &["`a`", "` `"]);
         check("```a``` b", &["```a```"]);
         check("``` a `` b ``` c", &["``` a `` b ```"]);
+        check("``a `b` `c` d``", &["``a `b` `c` d``"]);
+        check("``a `b` ```c` `d` ```", &["`b`", "```c` `d` ```"]);
+        check("`a` ``b `c` ```d `e``", &["`a`", "``b `c` ```d `e``"]);
     }
 
     #[test]

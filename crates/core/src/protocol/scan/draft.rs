@@ -98,10 +98,7 @@ impl<'a> Draft<'a> {
         }
         let mut given = Attributes(opening.attributes);
         let kind = match name {
-            TagName::Goto => Kind::Goto {
-                target: body,
-                input: given.text("input"),
-            },
+            TagName::Goto => Kind::Goto { target: body, input: given.text("input") },
             TagName::Reset => Kind::Reset {
                 target: body,
                 input: given.text("input"),
@@ -125,12 +122,7 @@ impl<'a> Draft<'a> {
                 target: target.to_owned(),
                 input: input.as_deref().map(keep).transpose()?,
             },
-            Kind::Reset {
-                target,
-                input,
-                cd,
-                stack,
-            } => Tag::Reset {
+            Kind::Reset { target, input, cd, stack } => Tag::Reset {
                 target: target.to_owned(),
                 input: input.as_deref().map(keep).transpose()?,
                 cd: cd.map(Cow::into_owned),
@@ -138,13 +130,7 @@ impl<'a> Draft<'a> {
             },
             Kind::Call(invocation) => Tag::Call(invocation.keep(keep)?),
             Kind::Function(invocation) => Tag::Function(invocation.keep(keep)?),
-            Kind::Fork {
-                target,
-                next,
-                cd,
-                input,
-                attributes,
-            } => Tag::Fork {
+            Kind::Fork { target, next, cd, input, attributes } => Tag::Fork {
                 target: target.to_owned(),
                 next: next.map(Cow::into_owned),
                 cd: cd.map(Cow::into_owned),
@@ -154,9 +140,7 @@ impl<'a> Draft<'a> {
                     .map(|(name, text)| Ok((name.to_owned(), keep(&text)?)))
                     .collect::<Result<BTreeMap<_, _>, E>>()?,
             },
-            Kind::Result { payload } => Tag::Result {
-                payload: keep(payload)?,
-            },
+            Kind::Result { payload } => Tag::Result { payload: keep(payload)? },
         })
     }
 }

@@ -29,6 +29,8 @@ pub enum Flaw<'a> {
     NoSpace(&'a str),
     /// An attribute that stands twice.
     Repeated(&'a str),
+    /// More than [`Flaw::MOST_ATTRIBUTES`].
+    TooMany,
     /// An attribute that must be there.
     Missing(&'static str),
     /// An attribute that must not be empty.
@@ -52,6 +54,8 @@ pub enum Flaw<'a> {
 impl Flaw<'_> {
     /// No name of a state, directory, model or attribute is longer.
     pub const LONGEST_NAME: usize = 4096;
+    /// No tag has more attributes.
+    pub const MOST_ATTRIBUTES: usize = 1000;
 }
 
 /// How much of a foreign word is shown.
@@ -61,11 +65,9 @@ impl fmt::Display for Flaw<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoEnd => f.write_str("its opening has no `>`"),
-            Self::NoEndQuote(name) => write!(
-                f,
-                "the value of `{}` has no closing quote",
-                excerpt(name, SHOWN)
-            ),
+            Self::NoEndQuote(name) => {
+                write!(f, "the value of `{}` has no closing quote", excerpt(name, SHOWN))
+            }
             Self::StrayQuote => f.write_str("there is a stray quote in its opening"),
             Self::SelfClosing => f.write_str("it ends with `/>` and names nothing"),
             Self::Slash => f.write_str("there is a stray `/` in its opening"),
@@ -75,21 +77,16 @@ impl fmt::Display for Flaw<'_> {
             }
             Self::Bare(name) => write!(f, "attribute `{}` has no value", excerpt(name, SHOWN)),
             Self::Unquoted(name) => {
-                write!(
-                    f,
-                    "the value of `{}` is not in quotes",
-                    excerpt(name, SHOWN)
-                )
+                write!(f, "the value of `{}` is not in quotes", excerpt(name, SHOWN))
             }
             Self::NoSpace(name) => {
-                write!(
-                    f,
-                    "there is no space before attribute `{}`",
-                    excerpt(name, SHOWN)
-                )
+                write!(f, "there is no space before attribute `{}`", excerpt(name, SHOWN))
             }
             Self::Repeated(name) => {
                 write!(f, "attribute `{}` is repeated", excerpt(name, SHOWN))
+            }
+            Self::TooMany => {
+                write!(f, "it has more than {} attributes", Self::MOST_ATTRIBUTES)
             }
             Self::Missing(name) => write!(f, "attribute `{name}` is missing"),
             Self::Empty(name) => write!(f, "attribute `{name}` is empty"),

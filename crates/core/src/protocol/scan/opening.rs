@@ -6,7 +6,7 @@
 //! That stays linear: of all openings that begin before some byte and still run there, one may be
 //! outside quotes, one in `"` and one in `'`, and any further one has died at the `<` of the next.
 
-use memchr::{memchr, memchr_iter};
+use memchr::memchr;
 
 use super::flaw::Flaw;
 use crate::protocol::tag::TagName;
@@ -16,16 +16,57 @@ use crate::protocol::tag::TagName;
 pub(super) struct Opening<'a> {
     /// Just after its `>`.
     pub(super) end: usize,
-    /// Names and undecoded values, sorted by name.
+    /// Names and undecoded values; sorted by name, when there is no mistake.
     pub(super) attributes: Vec<(&'a str, &'a str)>,
     /// The first mistake in it.
     pub(super) flaw: Option<Flaw<'a>>,
 }
 
+/// How many bytes are looked at together.
+const BLOCK: usize = 64;
+/// How many blocks after a `<` are taken for markup, where a search for each `<` would be slow.
+const DENSE: usize = 16;
+
 /// The first opening at or after `from`: where it starts, and which tag it is.
 pub(super) fn next(bytes: &[u8], from: usize) -> Option<(usize, TagName)> {
-    memchr_iter(b'<', &bytes[from..])
-        .find_map(|offset| Some((from + offset, name_at(&bytes[from + offset + 1..])?)))
+    let mut at = from;
+    loop {
+        at += memchr(b'<', bytes.get(at..)?)?;
+        if let Some(name) = name_at(&bytes[at + 1..]) {
+            return Some((at, name));
+        }
+        at += 1;
+        for _ in 0..DENSE {
+            let Some(may_open) = may_open(&bytes[at..]) else {
+                break;
+            };
+            if may_open && let Some(found) = first_in_block(bytes, at) {
+                return Some(found);
+            }
+            at += BLOCK;
+        }
+    }
+}
+
+/// Whether the first block holds a `<` with the first letter of a name; none when there is no
+/// whole block. It is tested as a whole, without a branch for each byte.
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "lazy operators branch, and the block is then not tested as a vector"
+)]
+fn may_open(bytes: &[u8]) -> Option<bool> {
+    let block: &[u8; BLOCK] = bytes.first_chunk()?;
+    let after: &[u8; BLOCK] = bytes[1..].first_chunk()?;
+    let pairs = block.iter().zip(after);
+    Some(pairs.fold(false, |any, (byte, letter)| {
+        let first = (*letter == b'g') | (*letter == b'r') | (*letter == b'c') | (*letter == b'f');
+        any | ((*byte == b'<') & first)
+    }))
+}
+
+fn first_in_block(bytes: &[u8], at: usize) -> Option<(usize, TagName)> {
+    let mut angles = (at..at + BLOCK).filter(|place| bytes[*place] == b'<');
+    angles.find_map(|place| Some((place, name_at(&bytes[place + 1..])?)))
 }
 
 /// Whether the name of a tag, followed by what ends a name, begins `rest`.
@@ -52,23 +93,15 @@ fn name_at(rest: &[u8]) -> Option<TagName> {
 impl<'a> Opening<'a> {
     /// Reads on after the name of a tag, at `from`; fails when the opening cannot end.
     pub(super) fn read(text: &'a str, from: usize) -> Result<Self, Flaw<'a>> {
-        let mut reader = Reader {
-            text,
-            bytes: text.as_bytes(),
-            at: from,
-            attributes: Vec::new(),
-            flaw: None,
+        let mut reader = Reader { text, bytes: text.as_bytes(), at: from, attributes: Vec::new() };
+        let flaw = match reader.run() {
+            Ok(()) => reader.repeated(),
+            Err(flaw) => {
+                reader.at = reader.end(flaw)?;
+                Some(flaw)
+            }
         };
-        reader.run()?;
-        let mut attributes = reader.attributes;
-        attributes.sort_by_key(|(name, _)| *name);
-        let repeated = attributes.windows(2).find(|pair| pair[0].0 == pair[1].0);
-        let repeated = repeated.map(|pair| Flaw::Repeated(pair[0].0));
-        Ok(Self {
-            end: reader.at,
-            attributes,
-            flaw: reader.flaw.or(repeated),
-        })
+        Ok(Self { end: reader.at, attributes: reader.attributes, flaw })
     }
 }
 
@@ -77,80 +110,102 @@ struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     attributes: Vec<(&'a str, &'a str)>,
-    flaw: Option<Flaw<'a>>,
 }
 
 impl<'a> Reader<'a> {
+    /// Reads up to and with the `>`, or to the first mistake.
     fn run(&mut self) -> Result<(), Flaw<'a>> {
         loop {
             let before = self.at;
             self.skip_space();
             match self.peek() {
                 None | Some(b'<') => return Err(Flaw::NoEnd),
-                Some(b'"' | b'\'') => return Err(self.flaw.unwrap_or(Flaw::StrayQuote)),
+                Some(b'"' | b'\'') => return Err(Flaw::StrayQuote),
                 Some(b'>') => {
                     self.at += 1;
                     return Ok(());
                 }
-                Some(b'/') => self.slash(),
+                Some(b'/') => {
+                    let last = self.bytes.get(self.at + 1) == Some(&b'>');
+                    return Err(if last { Flaw::SelfClosing } else { Flaw::Slash });
+                }
                 Some(_) => self.attribute(before < self.at)?,
             }
         }
     }
 
-    fn slash(&mut self) {
-        self.at += 1;
-        self.blame(if self.peek() == Some(b'>') {
-            Flaw::SelfClosing
-        } else {
-            Flaw::Slash
-        });
-    }
-
     fn attribute(&mut self, spaced: bool) -> Result<(), Flaw<'a>> {
-        let name = self.word(|byte| matches!(byte, b'=' | b'/'));
+        let name = self.name();
         if !is_name(name) {
-            self.blame(Flaw::BadName(name));
-        } else if !spaced {
-            self.blame(Flaw::NoSpace(name));
+            return Err(Flaw::BadName(name));
         }
-        let end = self.at;
+        if !spaced {
+            return Err(Flaw::NoSpace(name));
+        }
         self.skip_space();
         if self.peek() != Some(b'=') {
-            self.blame(Flaw::Bare(name));
-            self.at = end;
-            return Ok(());
+            return Err(Flaw::Bare(name));
         }
         self.at += 1;
         self.skip_space();
-        match self.peek() {
-            Some(quote @ (b'"' | b'\'')) => self.value(name, quote),
-            Some(_) | None => {
-                self.blame(Flaw::Unquoted(name));
-                self.word(|_| false);
-                Ok(())
-            }
-        }
-    }
-
-    fn value(&mut self, name: &'a str, quote: u8) -> Result<(), Flaw<'a>> {
+        let Some(quote @ (b'"' | b'\'')) = self.peek() else {
+            return Err(Flaw::Unquoted(name));
+        };
         let start = self.at + 1;
-        let length = memchr(quote, &self.bytes[start..])
-            .ok_or_else(|| self.flaw.unwrap_or(Flaw::NoEndQuote(name)))?;
+        let length = memchr(quote, &self.bytes[start..]).ok_or(Flaw::NoEndQuote(name))?;
+        if self.attributes.len() == Flaw::MOST_ATTRIBUTES {
+            return Err(Flaw::TooMany);
+        }
         self.at = start + length + 1;
-        self.attributes
-            .push((name, &self.text[start..start + length]));
+        let value = &self.text[start..start + length];
+        self.attributes.push((name, value));
         Ok(())
     }
 
-    /// What stands before white space, `>`, `<`, a quote, or what `ends` names.
-    fn word(&mut self, ends: impl Fn(u8) -> bool) -> &'a str {
+    /// What stands here before white space, a quote, or a character of the grammar.
+    fn name(&mut self) -> &'a str {
         let start = self.at;
         let length = self.bytes[start..].iter().position(|byte| {
-            byte.is_ascii_whitespace() || matches!(byte, b'>' | b'<' | b'"' | b'\'') || ends(*byte)
+            byte.is_ascii_whitespace() || matches!(byte, b'=' | b'/' | b'>' | b'<' | b'"' | b'\'')
         });
         self.at = length.map_or(self.bytes.len(), |length| start + length);
         &self.text[start..self.at]
+    }
+
+    /// Where the opening ends in spite of a mistake here: values in quotes are passed over.
+    fn end(&self, flaw: Flaw<'a>) -> Result<usize, Flaw<'a>> {
+        let mut at = self.at;
+        loop {
+            let rest = self.bytes[at..].iter();
+            let stop = rest
+                .copied()
+                .position(|byte| matches!(byte, b'>' | b'<' | b'"' | b'\''))
+                .map(|offset| at + offset);
+            let Some((stop, quote)) = stop.map(|stop| (stop, self.bytes[stop])) else {
+                return Err(Flaw::NoEnd);
+            };
+            match quote {
+                b'>' => return Ok(stop + 1),
+                b'<' => return Err(Flaw::NoEnd),
+                _ if !self.follows_equals(stop) => return Err(flaw),
+                _ => {}
+            }
+            let length = memchr(quote, &self.bytes[stop + 1..]).ok_or(flaw)?;
+            at = stop + 1 + length + 1;
+        }
+    }
+
+    fn follows_equals(&self, place: usize) -> bool {
+        let mut before = self.bytes[..place].iter().rev();
+        before.find(|byte| !byte.is_ascii_whitespace()) == Some(&b'=')
+    }
+
+    /// Sorts the attributes by name, and names one that stands twice.
+    fn repeated(&mut self) -> Option<Flaw<'a>> {
+        self.attributes.sort_by_key(|(name, _)| *name);
+        let mut pairs = self.attributes.windows(2);
+        let pair = pairs.find(|pair| pair[0].0 == pair[1].0)?;
+        Some(Flaw::Repeated(pair[0].0))
     }
 
     fn peek(&self) -> Option<u8> {
@@ -162,18 +217,33 @@ impl<'a> Reader<'a> {
             self.at += 1;
         }
     }
-
-    /// Remembers the first mistake only: the others often follow from it.
-    fn blame(&mut self, flaw: Flaw<'a>) {
-        self.flaw.get_or_insert(flaw);
-    }
 }
 
 fn is_name(word: &str) -> bool {
     let mut bytes = word.bytes();
-    bytes
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
         && word.len() <= Flaw::LONGEST_NAME
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_opening_is_found_wherever_it_stands() {
+        for filler in ["x", "<", "<r", "</p>", "<goto"] {
+            for length in 0..3 * BLOCK {
+                let before: String = filler.chars().cycle().take(length).collect();
+                for after in ["", "x", &"<".repeat(BLOCK)] {
+                    let text = format!("{before} <fork>{after}");
+                    let expected = Some((length + 1, TagName::Fork));
+                    let found = next(text.as_bytes(), 0).filter(|(at, _)| *at > length);
+                    let found = found.or_else(|| next(text.as_bytes(), length));
+                    assert_eq!(found, expected, "{text:?}");
+                    assert_eq!(next(text.as_bytes(), length + 2), None, "{text:?}");
+                }
+            }
+        }
+    }
 }

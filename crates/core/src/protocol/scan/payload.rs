@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use super::code::Code;
 use super::opening;
@@ -25,6 +25,9 @@ pub(super) enum Counting {
 #[derive(Debug)]
 pub(super) struct Payloads<'a> {
     bytes: &'a [u8],
+    /// Built once: a search is far cheaper than its preparation.
+    closes: Finder<'static>,
+    openings: Finder<'static>,
     close: Ahead<Range<usize>>,
     opening: Ahead<usize>,
     /// The last close that was weighed, and where its further close ends.
@@ -40,9 +43,11 @@ enum Ahead<T> {
 }
 
 impl<'a> Payloads<'a> {
-    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
+            closes: Finder::new("</result"),
+            openings: Finder::new("<result"),
             close: Ahead::Unknown,
             opening: Ahead::Unknown,
             weighed: None,
@@ -57,7 +62,7 @@ impl<'a> Payloads<'a> {
             Ahead::Nowhere => false,
         };
         if stale {
-            self.close = close_after(self.bytes, from).map_or(Ahead::Nowhere, Ahead::At);
+            self.close = self.close_after(from).map_or(Ahead::Nowhere, Ahead::At);
         }
         match &self.close {
             Ahead::At(close) => Some(close.clone()),
@@ -73,7 +78,7 @@ impl<'a> Payloads<'a> {
             Ahead::Nowhere => false,
         };
         if stale {
-            self.opening = opening_after(self.bytes, from).map_or(Ahead::Nowhere, Ahead::At);
+            self.opening = self.opening_after(from).map_or(Ahead::Nowhere, Ahead::At);
         }
         matches!(self.opening, Ahead::At(opening) if opening < close.start)
     }
@@ -100,9 +105,9 @@ impl<'a> Payloads<'a> {
 
     fn weigh(&self, close: &Range<usize>, code: &mut Code) -> Option<usize> {
         let quoted = code.holds(close.start);
-        let mut further = close_after(self.bytes, close.end)?;
+        let mut further = self.close_after(close.end)?;
         while !quoted && code.holds(further.start) {
-            further = close_after(self.bytes, further.end)?;
+            further = self.close_after(further.end)?;
         }
         let between = &self.bytes[..further.start];
         let mut at = close.end;
@@ -114,14 +119,22 @@ impl<'a> Payloads<'a> {
         }
         Some(further.end)
     }
-}
 
-fn close_after(bytes: &[u8], from: usize) -> Option<Range<usize>> {
-    memmem::find_iter(&bytes[from..], "</result").find_map(|offset| {
-        let start = from + offset;
-        let end = close_end(bytes, start, "result")?;
-        Some(start..end)
-    })
+    fn close_after(&self, from: usize) -> Option<Range<usize>> {
+        let mut starts = self.closes.find_iter(&self.bytes[from..]);
+        starts.find_map(|offset| {
+            let start = from + offset;
+            let end = close_end(self.bytes, start, "result")?;
+            Some(start..end)
+        })
+    }
+
+    fn opening_after(&self, from: usize) -> Option<usize> {
+        let mut starts = self.openings.find_iter(&self.bytes[from..]);
+        starts
+            .find(|offset| opening::is_opening(&self.bytes[from + offset + 1..]))
+            .map(|offset| from + offset)
+    }
 }
 
 /// Where the closing tag of `name` ends that begins at `start`, if one does.
@@ -130,11 +143,4 @@ pub(super) fn close_end(bytes: &[u8], start: usize, name: &str) -> Option<usize>
     let rest = rest.strip_prefix(name.as_bytes())?;
     let spaces = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
     (rest[spaces] == b'>').then_some(start + 2 + name.len() + spaces + 1)
-}
-
-fn opening_after(bytes: &[u8], from: usize) -> Option<usize> {
-    const OPENING: &str = "<result";
-    memmem::find_iter(&bytes[from..], OPENING)
-        .map(|offset| from + offset)
-        .find(|start| opening::is_opening(&bytes[start + 1..]))
 }

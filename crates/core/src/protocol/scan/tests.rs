@@ -1,5 +1,6 @@
 //! The rules of reading tags, one row each.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::*;
@@ -27,32 +28,21 @@ fn summary(text: &str, source: Source) -> String {
 
 fn line(draft: &Draft<'_>) -> String {
     let mut text = match &draft.kind {
-        Kind::Goto { target, input } => format!("goto {target}{}", shown("input", input)),
-        Kind::Reset {
-            target,
-            input,
-            cd,
-            stack,
-        } => format!(
+        Kind::Goto { target, input } => format!("goto {target}{}", shown("input", input.as_ref())),
+        Kind::Reset { target, input, cd, stack } => format!(
             "reset {target}{}{}{}",
-            shown("input", input),
-            shown("cd", cd),
+            shown("input", input.as_ref()),
+            shown("cd", cd.as_ref()),
             if *stack == Stack::Clear { " clear" } else { "" }
         ),
         Kind::Call(invocation) => format!("call {}", invoked(invocation)),
         Kind::Function(invocation) => format!("function {}", invoked(invocation)),
-        Kind::Fork {
-            target,
-            next,
-            cd,
-            input,
-            attributes,
-        } => {
+        Kind::Fork { target, next, cd, input, attributes } => {
             let mut text = format!(
                 "fork {target}{}{}{}",
-                shown("next", next),
-                shown("cd", cd),
-                shown("input", input)
+                shown("next", next.as_ref()),
+                shown("cd", cd.as_ref()),
+                shown("input", input.as_ref())
             );
             for (name, value) in attributes {
                 write!(text, " {name}:{value:?}").unwrap();
@@ -72,16 +62,13 @@ fn invoked(invocation: &Invocation<'_>) -> String {
         "{} return={:?}{}{}",
         invocation.target,
         invocation.return_to,
-        shown("input", &invocation.input),
-        shown("model", &invocation.model)
+        shown("input", invocation.input.as_ref()),
+        shown("model", invocation.model.as_ref())
     )
 }
 
-fn shown(name: &str, value: &Option<std::borrow::Cow<'_, str>>) -> String {
-    value
-        .as_ref()
-        .map(|value| format!(" {name}={value:?}"))
-        .unwrap_or_default()
+fn shown(name: &str, value: Option<&Cow<'_, str>>) -> String {
+    value.map(|value| format!(" {name}={value:?}")).unwrap_or_default()
 }
 
 #[track_caller]
@@ -160,10 +147,7 @@ fn values_stand_in_either_quotes_and_may_hold_anything_else() {
     check("<goto input='i'>A</goto>", r#"goto A input="i""#);
     check(r#"<goto input='"'>A</goto>"#, r#"goto A input="\"""#);
     check(r#"<goto input="'">A</goto>"#, r#"goto A input="'""#);
-    check(
-        "<goto input=\"a>b\nc\">A</goto>",
-        r#"goto A input="a>b\nc""#,
-    );
+    check("<goto input=\"a>b\nc\">A</goto>", r#"goto A input="a>b\nc""#);
     check("<goto input = \n \"i\"\t>A</goto>", r#"goto A input="i""#);
     check(r#"<goto input="">A</goto>"#, r#"goto A input="""#);
     check(
@@ -179,72 +163,27 @@ fn entities_are_decoded_in_values_only() {
         r#"<goto input="&lt;&gt;&amp;&quot;&apos;&nbsp;">A</goto>"#,
         r#"goto A input="<>&\"'&nbsp;""#,
     );
-    check(
-        r#"<fork next="&quot;N" x="&amp;lt;">A</fork>"#,
-        r#"fork A next="\"N" x:"&lt;""#,
-    );
+    check(r#"<fork next="&quot;N" x="&amp;lt;">A</fork>"#, r#"fork A next="\"N" x:"&lt;""#);
     check("<goto>A&amp;B</goto>", "goto A&amp;B");
     check("<result>&lt;</result>", r#"result "&lt;""#);
 }
 
 #[test]
 fn mistakes_in_attributes_make_a_tag_malformed() {
-    check(
-        r#"<goto input="1" input="2">A</goto>"#,
-        "!goto: attribute `input` is repeated",
-    );
-    check(
-        r#"<fork next="N" x="1" y="2" x='3'>A</fork>"#,
-        "!fork: attribute `x` is repeated",
-    );
-    check(
-        "<goto input>A</goto>",
-        "!goto: attribute `input` has no value",
-    );
-    check(
-        r#"<goto input cd="x">A</goto>"#,
-        "!goto: attribute `input` has no value",
-    );
-    check(
-        "<goto input=x>A</goto>",
-        "!goto: the value of `input` is not in quotes",
-    );
-    check(
-        "<goto input=>A</goto>",
-        "!goto: the value of `input` is not in quotes",
-    );
-    check(
-        r#"<goto a="1"b="2">A</goto>"#,
-        "!goto: there is no space before attribute `b`",
-    );
-    check(
-        r#"<goto 1a="1">A</goto>"#,
-        "!goto: `1a` is not an attribute name",
-    );
-    check(
-        r#"<goto ä="1">A</goto>"#,
-        "!goto: `ä` is not an attribute name",
-    );
-    check(
-        r#"<goto ="1">A</goto>"#,
-        "!goto: there is a value without an attribute name",
-    );
-    check(
-        "<goto / >A</goto>",
-        "!goto: there is a stray `/` in its opening",
-    );
-    check(
-        r#"<goto "x">A</goto>"#,
-        "!goto: there is a stray quote in its opening",
-    );
-    check(
-        r#"<goto input="x"">A</goto>"#,
-        "!goto: there is a stray quote in its opening",
-    );
-    check(
-        r#"<goto input="x" />A</goto>"#,
-        "!goto: it ends with `/>` and names nothing",
-    );
+    check(r#"<goto input="1" input="2">A</goto>"#, "!goto: attribute `input` is repeated");
+    check(r#"<fork next="N" x="1" y="2" x='3'>A</fork>"#, "!fork: attribute `x` is repeated");
+    check("<goto input>A</goto>", "!goto: attribute `input` has no value");
+    check(r#"<goto input cd="x">A</goto>"#, "!goto: attribute `input` has no value");
+    check("<goto input=x>A</goto>", "!goto: the value of `input` is not in quotes");
+    check("<goto input=>A</goto>", "!goto: the value of `input` is not in quotes");
+    check(r#"<goto a="1"b="2">A</goto>"#, "!goto: there is no space before attribute `b`");
+    check(r#"<goto 1a="1">A</goto>"#, "!goto: `1a` is not an attribute name");
+    check(r#"<goto ä="1">A</goto>"#, "!goto: `ä` is not an attribute name");
+    check(r#"<goto ="1">A</goto>"#, "!goto: there is a value without an attribute name");
+    check("<goto / >A</goto>", "!goto: there is a stray `/` in its opening");
+    check(r#"<goto "x">A</goto>"#, "!goto: there is a stray quote in its opening");
+    check(r#"<goto input="x"">A</goto>"#, "!goto: there is a stray quote in its opening");
+    check(r#"<goto input="x" />A</goto>"#, "!goto: it ends with `/>` and names nothing");
 }
 
 #[test]
@@ -253,10 +192,18 @@ fn an_attribute_name_is_not_endless() {
     let fork = |name: &str| format!(r#"<fork next="N" {name}="">A</fork>"#);
     check(&fork(&name), &format!(r#"fork A next="N" {name}:"""#));
     let shown = "x".repeat(40);
-    check(
-        &fork(&(name + "x")),
-        &format!("!fork: `{shown}…` is not an attribute name"),
-    );
+    check(&fork(&(name + "x")), &format!("!fork: `{shown}…` is not an attribute name"));
+}
+
+#[test]
+fn a_tag_has_a_bounded_number_of_attributes() {
+    let fork = |count: usize| -> String {
+        let attributes: Vec<String> = (0..count).map(|n| format!("a{n:04}=''")).collect();
+        format!("<fork {}>A</fork>", attributes.join(" "))
+    };
+    let most = scan(&fork(1000), Source::Message).next().unwrap().draft.is_ok();
+    assert!(most, "1000 attributes are read");
+    check(&fork(1001), "!fork: it has more than 1000 attributes");
 }
 
 #[test]
@@ -266,68 +213,32 @@ fn an_opening_that_cannot_end_is_malformed() {
     check("<goto/", "!goto: its opening has no `>`");
     check("<goto input=", "!goto: its opening has no `>`");
     check("<goto input=A</goto>", "!goto: its opening has no `>`");
-    check(
-        r#"<goto input="x>A</goto>"#,
-        "!goto: the value of `input` has no closing quote",
-    );
-    check(
-        "<goto isn't>A</goto>",
-        "!goto: attribute `isn` has no value",
-    );
+    check(r#"<goto input="x>A</goto>"#, "!goto: the value of `input` has no closing quote");
+    check("<goto isn't>A</goto>", "!goto: attribute `isn` has no value");
 }
 
 #[test]
 fn reading_goes_on_after_a_malformed_opening() {
-    check(
-        "<goto/><goto>A</goto>",
-        "!goto: it ends with `/>` and names nothing\ngoto A",
-    );
-    check(
-        "<goto x>A</goto><reset>B</reset>",
-        "!goto: attribute `x` has no value\nreset B",
-    );
-    check(
-        "<goto x><reset>B</reset></goto>",
-        "!goto: attribute `x` has no value\nreset B",
-    );
-    check(
-        "the <goto tag: <goto>A</goto>",
-        "!goto: its opening has no `>`\ngoto A",
-    );
+    check("<goto/><goto>A</goto>", "!goto: it ends with `/>` and names nothing\ngoto A");
+    check("<goto x>A</goto><reset>B</reset>", "!goto: attribute `x` has no value\nreset B");
+    check("<goto x><reset>B</reset></goto>", "!goto: attribute `x` has no value\nreset B");
+    check("the <goto tag: <goto>A</goto>", "!goto: its opening has no `>`\ngoto A");
     check(
         r#"<goto input="x <reset>B</reset>"#,
         "!goto: the value of `input` has no closing quote\nreset B",
     );
     // An opening that ends is never read again: what stands in its values is no tag.
-    check(
-        r#"<goto x input="<reset>B</reset>">A</goto>"#,
-        "!goto: attribute `x` has no value",
-    );
+    check(r#"<goto x input="<reset>B</reset>">A</goto>"#, "!goto: attribute `x` has no value");
 }
 
 #[test]
 fn required_attributes_must_be_there_and_not_empty() {
     check("<call>A</call>", "!call: attribute `return` is missing");
-    check(
-        r#"<function input="i">A</function>"#,
-        "!function: attribute `return` is missing",
-    );
-    check(
-        r#"<call return=" ">A</call>"#,
-        "!call: attribute `return` is empty",
-    );
-    check(
-        r#"<fork next="">A</fork>"#,
-        "!fork: attribute `next` is empty",
-    );
-    check(
-        r#"<reset cd="">A</reset>"#,
-        "!reset: attribute `cd` is empty",
-    );
-    check(
-        r#"<call return="R" model="">A</call>"#,
-        "!call: attribute `model` is empty",
-    );
+    check(r#"<function input="i">A</function>"#, "!function: attribute `return` is missing");
+    check(r#"<call return=" ">A</call>"#, "!call: attribute `return` is empty");
+    check(r#"<fork next="">A</fork>"#, "!fork: attribute `next` is empty");
+    check(r#"<reset cd="">A</reset>"#, "!reset: attribute `cd` is empty");
+    check(r#"<call return="R" model="">A</call>"#, "!call: attribute `model` is empty");
     check(r#"<call return=" R ">A</call>"#, r#"call A return="R""#);
     check(r#"<call return=" &amp;">A</call>"#, r#"call A return="&""#);
 }
@@ -346,15 +257,9 @@ fn stack_can_only_be_clear() {
 fn unknown_attributes_warn_except_on_fork() {
     check(r#"<goto next="x" cd="y">A</goto>"#, "goto A ?cd ?next");
     check(r#"<reset model="x">A</reset>"#, "reset A ?model");
-    check(
-        r#"<call return="R" cd="x">A</call>"#,
-        r#"call A return="R" ?cd"#,
-    );
+    check(r#"<call return="R" cd="x">A</call>"#, r#"call A return="R" ?cd"#);
     check(r#"<result input="x">ok</result>"#, r#"result "ok" ?input"#);
-    check(
-        r#"<fork return="x" stack="y">A</fork>"#,
-        r#"fork A return:"x" stack:"y""#,
-    );
+    check(r#"<fork return="x" stack="y">A</fork>"#, r#"fork A return:"x" stack:"y""#);
 }
 
 #[test]
@@ -377,10 +282,7 @@ fn reserved_attributes_are_refused_on_fork_only() {
             &format!(r#"<fork next="N" {name}="x">A</fork>"#),
             &format!("!fork: attribute `{name}` {why}"),
         );
-        check(
-            &format!(r#"<goto {name}="x">A</goto>"#),
-            &format!("goto A ?{name}"),
-        );
+        check(&format!(r#"<goto {name}="x">A</goto>"#), &format!("goto A ?{name}"));
     }
     check(r#"<fork Name="x">A</fork>"#, r#"fork A Name:"x""#);
 }
@@ -389,10 +291,7 @@ fn reserved_attributes_are_refused_on_fork_only() {
 fn names_are_not_endless() {
     let name = "x".repeat(Flaw::LONGEST_NAME);
     check(&format!("<goto> {name} </goto>"), &format!("goto {name}"));
-    check(
-        &format!("<goto>{name}x</goto>"),
-        "!goto: its target is longer than any name",
-    );
+    check(&format!("<goto>{name}x</goto>"), "!goto: its target is longer than any name");
     for (tag, attribute) in [
         ("call", "return"),
         ("function", "model"),
@@ -412,10 +311,7 @@ fn names_are_not_endless() {
         &format!(r#"<call return="R" model="{name}x">A</call>"#),
         "!call: the value of `model` is longer than any name",
     );
-    check(
-        &format!(r#"<goto input="{name}x">A</goto>"#),
-        &format!("goto A input=\"{name}x\""),
-    );
+    check(&format!(r#"<goto input="{name}x">A</goto>"#), &format!("goto A input=\"{name}x\""));
 }
 
 #[test]
@@ -447,10 +343,7 @@ fn targets_are_trimmed_and_not_empty() {
     check("<goto>\u{a0}A\u{2003}</goto>", "goto A");
     check("<goto></goto>", "!goto: it names no state");
     check("<goto> \n </goto>", "!goto: it names no state");
-    check(
-        "<goto></goto><goto>A</goto>",
-        "!goto: it names no state\ngoto A",
-    );
+    check("<goto></goto><goto>A</goto>", "!goto: it names no state\ngoto A");
 }
 
 #[test]
@@ -460,14 +353,8 @@ fn a_target_with_an_angle_or_a_newline_means_that_its_opening_was_never_closed()
     check("<goto>A\nB</goto>", unclosed);
     check("<goto>A<b>B</goto>", unclosed);
     check("<goto>A<goto>B</goto>", &format!("{unclosed}\ngoto B"));
-    check(
-        "The <goto> tag leads on.\n<goto>A</goto>",
-        &format!("{unclosed}\ngoto A"),
-    );
-    check(
-        "<goto><reset>B</reset></goto>",
-        &format!("{unclosed}\nreset B"),
-    );
+    check("The <goto> tag leads on.\n<goto>A</goto>", &format!("{unclosed}\ngoto A"));
+    check("<goto><reset>B</reset></goto>", &format!("{unclosed}\nreset B"));
     check("<goto>A\n<reset>B</reset>", &format!("{unclosed}\nreset B"));
 }
 
@@ -479,14 +366,8 @@ fn a_payload_is_raw() {
         "<result>a <goto>B</goto> </goto> <b></result>",
         r#"result "a <goto>B</goto> </goto> <b>""#,
     );
-    check(
-        "<result>a <goto </result><reset>C</reset>",
-        "result \"a <goto \"\nreset C",
-    );
-    check(
-        "<result>\n```\nx\n```\n</result>",
-        r#"result "\n```\nx\n```\n""#,
-    );
+    check("<result>a <goto </result><reset>C</reset>", "result \"a <goto \"\nreset C");
+    check("<result>\n```\nx\n```\n</result>", r#"result "\n```\nx\n```\n""#);
     check("<result>\n```\nx</result>", r#"result "\n```\nx""#);
     check("<result>a ` b</result> c ` d", r#"result "a ` b""#);
     check("<result>a</ result></result>", r#"result "a</ result>""#);
@@ -505,22 +386,13 @@ fn a_second_opening_makes_the_result_malformed_up_to_its_close() {
     check("<result/> <result>ok</result>", TWICE_OPENED);
     check("<result and <result>ok</result>", TWICE_OPENED);
     check("<result>a `<result>` b</result>", TWICE_OPENED);
-    check(
-        "I use <result>:\n```\n<result>ok</result>\n```",
-        TWICE_OPENED,
-    );
+    check("I use <result>:\n```\n<result>ok</result>\n```", TWICE_OPENED);
     check(
         "<result><goto>A</goto><result></result><goto>B</goto>",
         &format!("{TWICE_OPENED}\ngoto B"),
     );
-    check(
-        "<result>a <results> b</result>",
-        r#"result "a <results> b""#,
-    );
-    check(
-        "<result>a</result><result>b</result>",
-        "result \"a\"\nresult \"b\"",
-    );
+    check("<result>a <results> b</result>", r#"result "a <results> b""#);
+    check("<result>a</result><result>b</result>", "result \"a\"\nresult \"b\"");
 }
 
 #[test]
@@ -530,32 +402,17 @@ fn a_further_close_makes_the_result_malformed() {
     check("<result>a `</result>` and `</result>`", TWICE_CLOSED);
     check("<result>\n```\n</result>\n```\n</result>", TWICE_CLOSED);
     check("<result>a</result> b </result> c </result>", TWICE_CLOSED);
-    check(
-        "<result>a</result></result><goto>A</goto>",
-        &format!("{TWICE_CLOSED}\ngoto A"),
-    );
+    check("<result>a</result></result><goto>A</goto>", &format!("{TWICE_CLOSED}\ngoto A"));
     check("<result>a</result> `<goto>` </result>", TWICE_CLOSED);
     check("<result x>a</result></result>", TWICE_CLOSED);
-    check(
-        "<result>a</result><goto>A</goto></result>",
-        "result \"a\"\ngoto A",
-    );
-    check(
-        "<result>a</result> <goto </result>",
-        "result \"a\"\n!goto: its opening has no `>`",
-    );
+    check("<result>a</result><goto>A</goto></result>", "result \"a\"\ngoto A");
+    check("<result>a</result> <goto </result>", "result \"a\"\n!goto: its opening has no `>`");
 }
 
 #[test]
 fn after_a_close_outside_code_a_close_in_code_is_text() {
-    check(
-        "<result>a</result> closed with `</result>`",
-        r#"result "a""#,
-    );
-    check(
-        "<result>a</result>\n```\n<result>b</result>\n```",
-        "result \"a\"\n(code)",
-    );
+    check("<result>a</result> closed with `</result>`", r#"result "a""#);
+    check("<result>a</result>\n```\n<result>b</result>\n```", "result \"a\"\n(code)");
     check("<result>a</result> `</result>` </result>", TWICE_CLOSED);
     check_script("<result>a</result> `</result>`", TWICE_CLOSED);
 }
@@ -574,18 +431,9 @@ fn a_malformed_result_is_left_behind_with_its_close() {
         "<result/><goto>A</goto></result><reset>B</reset>",
         "!result: it ends with `/>` and names nothing\nreset B",
     );
-    check(
-        "<result/><goto>A</goto>",
-        "!result: it ends with `/>` and names nothing\ngoto A",
-    );
-    check(
-        "<result>a <goto>A</goto>",
-        "!result: it has no `</result>`\ngoto A",
-    );
-    check(
-        "<result>a <result>b",
-        "!result: it has no `</result>`\n!result: it has no `</result>`",
-    );
+    check("<result/><goto>A</goto>", "!result: it ends with `/>` and names nothing\ngoto A");
+    check("<result>a <goto>A</goto>", "!result: it has no `</result>`\ngoto A");
+    check("<result>a <result>b", "!result: it has no `</result>`\n!result: it has no `</result>`");
 }
 
 #[test]
@@ -599,10 +447,7 @@ fn tags_in_code_are_text_beside_any_tag_outside() {
     );
     check("```\n<goto>A</goto>\n```\n<goto", "goto A");
     check("`<goto x>`\n<goto>B</goto>", "goto B\n(code)");
-    check(
-        "<result>`<goto>A</goto>`</result>",
-        "result \"`<goto>A</goto>`\"",
-    );
+    check("<result>`<goto>A</goto>`</result>", "result \"`<goto>A</goto>`\"");
 }
 
 #[test]
@@ -623,27 +468,15 @@ fn without_a_tag_outside_a_tag_in_code_counts_when_it_stands_alone() {
     check("```xml\n  <goto>\n A\n </goto>  \n```", "goto A");
     check("```<goto>A</goto>```", "goto A");
     check("~~~\n<goto>A</goto>", "goto A");
-    check(
-        "```\n<result>\na <b>\n</result>\n```",
-        "result \"\\na <b>\\n\"",
-    );
+    check("```\n<result>\na <b>\n</result>\n```", "result \"\\na <b>\\n\"");
     check("```\n<goto>A</goto>\n<goto>B</goto>\n```", "goto A\ngoto B");
-    check(
-        "```\n<result>a</result>\n<result>b</result>\n```",
-        "result \"a\"\nresult \"b\"",
-    );
+    check("```\n<result>a</result>\n<result>b</result>\n```", "result \"a\"\nresult \"b\"");
     check(
         "Use `<result>` at the end.\n```\n<result>\nok\n</result>\n```",
         "result \"\\nok\\n\"\n(code)",
     );
-    check(
-        "```\n<call>A</call>\n```",
-        "!call: attribute `return` is missing",
-    );
-    check(
-        "```\n<goto/>\n```",
-        "!goto: it ends with `/>` and names nothing",
-    );
+    check("```\n<call>A</call>\n```", "!call: attribute `return` is missing");
+    check("```\n<goto/>\n```", "!goto: it ends with `/>` and names nothing");
     check("```\n<result>a</result>\n</result>\n```", TWICE_CLOSED);
 }
 
@@ -660,27 +493,19 @@ fn a_tag_in_code_beside_other_text_does_not_count() {
     check("`<goto `", "!goto: its opening has no `>`");
     check("`<goto>`: goes on", "(code)");
     check("~~~ <goto>A</goto>\n", "(code)");
-    check(
-        "`<result>` opens\n```\n<goto>A</goto>\n```\n`</result>` closes",
-        "goto A\n(code)",
-    );
+    check("`<result>` opens\n```\n<goto>A</goto>\n```\n`</result>` closes", "goto A\n(code)");
 }
 
 #[test]
 fn a_script_has_no_code() {
     check_script("`<goto>A</goto>`", "goto A");
-    check_script(
-        "```\nx <goto>A</goto>\n```\n<goto>B</goto>",
-        "goto A\ngoto B",
-    );
+    check_script("```\nx <goto>A</goto>\n```\n<goto>B</goto>", "goto A\ngoto B");
 }
 
 #[test]
 fn a_span_covers_the_whole_tag() {
     let spans = |text: &str| -> Vec<Range<usize>> {
-        scan(text, Source::Message)
-            .map(|found| found.span)
-            .collect()
+        scan(text, Source::Message).map(|found| found.span).collect()
     };
     assert_eq!(spans("a<goto>B</goto >c"), vec![1..16]);
     assert_eq!(spans("<result>a</result>b</result>c"), vec![0..28]);

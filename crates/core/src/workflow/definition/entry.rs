@@ -25,20 +25,15 @@ impl Definition {
 
     fn only_entry(&self) -> Result<StateName, Box<Diagnostic>> {
         let named = |state: &&State| ENTRIES.contains(&state.name.stem());
-        let (runnable, foreign): (Vec<_>, Vec<_>) = self
-            .states
-            .values()
-            .filter(named)
-            .partition(|state| self.can_run(state));
+        let (runnable, foreign): (Vec<_>, Vec<_>) =
+            self.states.values().filter(named).partition(|state| self.can_run(state));
         match runnable.as_slice() {
             [entry] => Ok(entry.name.clone()),
             [] => Err(self.no_entry(&foreign).into()),
             several => {
                 let message = format!("there are several entry states: {}", list(several));
                 let error = Diagnostic::error("several-entries", message);
-                Err(error
-                    .hint("keep one of them, or name the state to start with")
-                    .into())
+                Err(error.hint("keep one of them, or name the state to start with").into())
             }
         }
     }
@@ -59,11 +54,7 @@ impl Definition {
 }
 
 fn list(states: &[&State]) -> String {
-    let names: Vec<_> = states
-        .iter()
-        .take(LISTED)
-        .map(|state| state.name.as_str())
-        .collect();
+    let names: Vec<_> = states.iter().take(LISTED).map(|state| state.name.as_str()).collect();
     match states.len().saturating_sub(LISTED) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),

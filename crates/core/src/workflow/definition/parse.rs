@@ -39,11 +39,7 @@ impl Definition {
             states.insert(state.name.clone(), state);
         }
         // The entry is put in when it is known; until then nothing asks for it.
-        let mut definition = Self {
-            entry: StateName::new(""),
-            states,
-            platform,
-        };
+        let mut definition = Self { entry: StateName::new(""), states, platform };
         match definition.entry(start) {
             Ok(entry) => definition.entry = entry,
             Err(error) => diagnostics.push(*error),
@@ -54,11 +50,7 @@ impl Definition {
             let found = note.diagnostics.into_iter().chain(unresolved);
             let found = found.map(|diagnostic| diagnostic.in_file(name.as_str()));
             diagnostics.extend(found.map(|diagnostic| {
-                if reached.contains(&name) {
-                    diagnostic
-                } else {
-                    harmless(diagnostic)
-                }
+                if reached.contains(&name) { diagnostic } else { harmless(diagnostic) }
             }));
         }
         diagnostics.sort_by_key(|d| {
@@ -68,19 +60,14 @@ impl Definition {
         if diagnostics.iter().any(|d| d.severity == Severity::Error) {
             Err(diagnostics)
         } else {
-            Ok(Parsed {
-                definition,
-                warnings: diagnostics,
-            })
+            Ok(Parsed { definition, warnings: diagnostics })
         }
     }
 
     /// What the names in a state's frontmatter do not resolve to.
     fn unresolved(&self, state: &StateName, mentions: &[Mention]) -> Vec<Diagnostic> {
-        let text = self
-            .states
-            .get(state)
-            .and_then(|state| std::str::from_utf8(&state.source.bytes).ok());
+        let text =
+            self.states.get(state).and_then(|state| std::str::from_utf8(&state.source.bytes).ok());
         let text = text.unwrap_or_default();
         let diagnose = |mention: &Mention| {
             let why = self.resolve(&mention.name).err()?;
@@ -88,10 +75,9 @@ impl Definition {
             let diagnostic = diagnostic.at(text, mention.span.clone());
             Some(match (why, mention.role) {
                 // A workflow for several platforms names the scripts of each.
-                (Unresolved::WrongPlatform(_), Role::Policy) => Diagnostic {
-                    severity: Severity::Warning,
-                    ..diagnostic
-                },
+                (Unresolved::WrongPlatform(_), Role::Policy) => {
+                    Diagnostic { severity: Severity::Warning, ..diagnostic }
+                }
                 _ => diagnostic,
             })
         };
@@ -111,11 +97,7 @@ fn code(why: &Unresolved) -> &'static str {
 fn unusable(name: &str) -> Option<Diagnostic> {
     let why = check_name(name).err()?;
     let warning = Diagnostic::warning("bad-name", "no target can name this file; it is ignored");
-    Some(
-        warning
-            .in_file(name.escape_debug().to_string())
-            .hint(why.to_string()),
-    )
+    Some(warning.in_file(name.escape_debug().to_string()).hint(why.to_string()))
 }
 
 fn read(file: SourceFile) -> (State, Notes) {
@@ -157,10 +139,7 @@ fn prompt(bytes: &[u8]) -> (Frontmatter, Arc<str>, Notes) {
         let message = "the prompt is empty: there is nothing to send";
         diagnostics.push(Diagnostic::error("empty-prompt", message));
     }
-    let notes = Notes {
-        mentions: read.mentions,
-        diagnostics,
-    };
+    let notes = Notes { mentions: read.mentions, diagnostics };
     (read.front, read.body.into(), notes)
 }
 

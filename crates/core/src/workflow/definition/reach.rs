@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use crate::ids::StateName;
 use crate::protocol::TagName;
 
-use super::super::policy::{Allowed, Choice};
 use super::{Definition, State};
+use crate::protocol::{Route, Routes};
 
 impl Definition {
     /// The states that can be entered. A `broken` state may say anything once it is mended.
@@ -38,8 +38,8 @@ impl Definition {
         for (tag, choice) in state.front.policy.allowances() {
             match (tag, choice) {
                 (TagName::Result, _) => {}
-                (_, Choice::Any) => return None,
-                (tag, Choice::Only(list)) => {
+                (_, Routes::Any) => return None,
+                (tag, Routes::Only(list)) => {
                     for allowed in list {
                         names.extend(named(tag, allowed)?);
                     }
@@ -52,7 +52,7 @@ impl Definition {
 }
 
 /// The names in one entry; none when it leaves open where it leads.
-fn named(tag: TagName, allowed: Allowed) -> Option<Vec<String>> {
+fn named(tag: TagName, allowed: Route) -> Option<Vec<String>> {
     let target = allowed.target?;
     match tag {
         TagName::Goto | TagName::Reset | TagName::Result => Some(vec![target]),

@@ -30,10 +30,7 @@ fn entry(names: &[&str], start: &Start, platform: Platform) -> Result<String, St
 #[test]
 fn the_entry_is_the_one_start_that_this_platform_can_run() {
     let check = |names: &[&str], platform, expected: &str| {
-        assert_eq!(
-            entry(names, &Start::Entry, platform).as_deref(),
-            Ok(expected)
-        );
+        assert_eq!(entry(names, &Start::Entry, platform).as_deref(), Ok(expected));
     };
     check(&["START.md", "A.md"], Platform::Unix, "START.md");
     check(&["1_START.md", "A.md"], Platform::Unix, "1_START.md");
@@ -82,10 +79,7 @@ fn a_named_state_is_where_the_run_starts() {
         assert_eq!(found.as_deref().map_err(String::as_str), expected);
     };
     check("REVIEW.md", Ok("REVIEW.md"));
-    check(
-        "WIN.bat",
-        Err(r#"error: "WIN.bat" cannot be run on this platform [no-entry]"#),
-    );
+    check("WIN.bat", Err(r#"error: "WIN.bat" cannot be run on this platform [no-entry]"#));
     check(
         "REVIW.md",
         Err(r#"error: there is no state "REVIW.md"; did you mean "REVIEW.md"? [no-entry]"#),
@@ -94,15 +88,8 @@ fn a_named_state_is_where_the_run_starts() {
 
 #[test]
 fn states_are_files_with_a_supported_extension_except_readme() {
-    let mut scope = files(&[
-        "START.md",
-        "b.sh",
-        "c.bat",
-        "README.md",
-        "readme.sh",
-        "data.json",
-        "Makefile",
-    ]);
+    let mut scope =
+        files(&["START.md", "b.sh", "c.bat", "README.md", "readme.sh", "data.json", "Makefile"]);
     scope.push(SourceFile {
         name: "raw.sh".into(),
         bytes: [0xff, 0xfe].as_slice().into(),
@@ -120,18 +107,12 @@ fn a_state_keeps_its_file_and_shows_its_body() {
     let expected = State {
         name: "START.md".into(),
         kind: Kind::Prompt,
-        front: Frontmatter {
-            model: Some("opus".into()),
-            ..Frontmatter::default()
-        },
+        front: Frontmatter { model: Some("opus".into()), ..Frontmatter::default() },
         body: "Do it.\n".into(),
         source: file("START.md", text),
         hash: Hash::of(text.as_bytes()),
     };
-    assert_eq!(
-        definition.states.into_values().collect::<Vec<_>>(),
-        [expected]
-    );
+    assert_eq!(definition.states.into_values().collect::<Vec<_>>(), [expected]);
 }
 
 #[test]
@@ -238,10 +219,7 @@ fn mistakes_where_nothing_leads_are_warnings() {
 #[test]
 fn a_script_may_lead_anywhere() {
     let scope = vec![
-        file(
-            "START.md",
-            "---\nallowed_transitions: [{tag: goto, target: RUN}]\n---\ngo",
-        ),
+        file("START.md", "---\nallowed_transitions: [{tag: goto, target: RUN}]\n---\ngo"),
         file("RUN.sh", "true"),
         file("LOST.md", BROKEN),
     ];
@@ -250,10 +228,8 @@ fn a_script_may_lead_anywhere() {
 
 #[test]
 fn the_start_decides_what_is_reached() {
-    let scope = vec![
-        file("START.md", BROKEN),
-        file("ONE.md", "---\nallowed_tags: [result]\n---\none"),
-    ];
+    let scope =
+        vec![file("START.md", BROKEN), file("ONE.md", "---\nallowed_tags: [result]\n---\none")];
     let start = Start::State("ONE.md".into());
     assert!(Definition::parse(scope.clone(), &start, Platform::Unix).is_ok());
     assert!(parse(scope).is_err());

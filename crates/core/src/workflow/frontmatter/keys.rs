@@ -43,11 +43,7 @@ impl Reader<'_> {
         let mut front = Frontmatter::default();
         if block.len() > LARGEST {
             let message = format!("the frontmatter is larger than {} KiB", LARGEST / 1024);
-            self.error(
-                &(block.start..block.start),
-                "frontmatter-too-large",
-                message,
-            );
+            self.error(&(block.start..block.start), "frontmatter-too-large", message);
             return front;
         }
         let root = match yaml::parse(self.text(), block) {

@@ -6,10 +6,10 @@ use std::ops::Range;
 use crate::protocol::TagName;
 
 use super::super::nearest::nearest;
-use super::super::policy::Allowed;
 use super::Role;
 use super::reader::{Entry, Reader};
 use super::yaml::{Content, Node};
+use crate::protocol::Route;
 
 /// More entries than this in one list are refused: no agent could be told of them.
 const MOST_ENTRIES: usize = 1_000;
@@ -30,7 +30,7 @@ impl Reader<'_> {
     }
 
     /// `allowed_targets`
-    pub(super) fn targets(&mut self, node: &Node) -> BTreeMap<TagName, Vec<Allowed>> {
+    pub(super) fn targets(&mut self, node: &Node) -> BTreeMap<TagName, Vec<Route>> {
         let mut targets = BTreeMap::new();
         for entry in self.entries("`allowed_targets`", node).unwrap_or_default() {
             let Some(tag) = self.tag_named("a key of `allowed_targets`", entry.key, entry.span)
@@ -53,7 +53,7 @@ impl Reader<'_> {
     }
 
     /// `allowed_transitions`
-    pub(super) fn transitions(&mut self, node: &Node) -> Option<Vec<(TagName, Allowed)>> {
+    pub(super) fn transitions(&mut self, node: &Node) -> Option<Vec<(TagName, Route)>> {
         let what = "`allowed_transitions`";
         let items = self.items(what, node)?;
         if !self.has_room(what, items.len(), node) {
@@ -64,14 +64,11 @@ impl Reader<'_> {
     }
 
     /// A name, or a map of `child` and `return` or `next`.
-    fn target(&mut self, tag: TagName, node: &Node) -> Option<Allowed> {
+    fn target(&mut self, tag: TagName, node: &Node) -> Option<Route> {
         let place = format!(" in `allowed_targets.{tag}`");
         if !matches!(node.content, Content::Map(_)) {
             let target = self.name(&format!("a target{place}"), node, Role::Policy)?;
-            return Some(Allowed {
-                target: Some(target),
-                then: None,
-            });
+            return Some(Route { target: Some(target), then: None });
         }
         let entries = self.entries(&format!("an entry of `allowed_targets.{tag}`"), node)?;
         let known = known_keys(tag, "child");
@@ -79,7 +76,7 @@ impl Reader<'_> {
     }
 
     /// A map of `tag`, `target` and `return` or `next`.
-    fn transition(&mut self, node: &Node) -> Option<(TagName, Allowed)> {
+    fn transition(&mut self, node: &Node) -> Option<(TagName, Route)> {
         let mut entries = self.entries("an entry of `allowed_transitions`", node)?;
         let Some(position) = entries.iter().position(|entry| entry.key == "tag") else {
             let message = "an entry of `allowed_transitions` names no `tag`".to_owned();
@@ -89,10 +86,7 @@ impl Reader<'_> {
         let named = entries.remove(position);
         let tag = self.tag("`tag`", named.value)?;
         let known = known_keys(tag, "target");
-        Some((
-            tag,
-            self.allowed(tag, &entries, &known, " in `allowed_transitions`"),
-        ))
+        Some((tag, self.allowed(tag, &entries, &known, " in `allowed_transitions`")))
     }
 
     fn allowed(
@@ -101,8 +95,8 @@ impl Reader<'_> {
         entries: &[Entry<'_>],
         known: &[&'static str],
         place: &str,
-    ) -> Allowed {
-        let mut allowed = Allowed::default();
+    ) -> Route {
+        let mut allowed = Route::default();
         for entry in entries {
             let what = format!("`{}`{place}", entry.key);
             match (entry.key, known.contains(&entry.key)) {

@@ -27,11 +27,7 @@ pub(super) struct Entry<'n> {
 
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            mentions: Vec::new(),
-            diagnostics: Vec::new(),
-        }
+        Self { text, mentions: Vec::new(), diagnostics: Vec::new() }
     }
 
     /// The text of the whole file.
@@ -93,11 +89,7 @@ impl<'t> Reader<'t> {
                 continue;
             }
             seen.insert(name.as_str(), key.span.clone());
-            entries.push(Entry {
-                key: name,
-                span: &key.span,
-                value,
-            });
+            entries.push(Entry { key: name, span: &key.span, value });
         }
         Some(entries)
     }
@@ -149,10 +141,7 @@ impl<'t> Reader<'t> {
     pub(super) fn strings(&mut self, what: &str, node: &Node) -> Vec<String> {
         let items = self.items(what, node).unwrap_or_default();
         let item = format!("an entry of {what}");
-        items
-            .iter()
-            .filter_map(|node| self.string(&item, node))
-            .collect()
+        items.iter().filter_map(|node| self.string(&item, node)).collect()
     }
 
     /// The name of a state, which is collected for later.
@@ -163,11 +152,7 @@ impl<'t> Reader<'t> {
             self.error(&node.span, "bad-name", message);
             return None;
         }
-        self.mentions.push(Mention {
-            name: name.clone(),
-            span: node.span.clone(),
-            role,
-        });
+        self.mentions.push(Mention { name: name.clone(), span: node.span.clone(), role });
         Some(name)
     }
 

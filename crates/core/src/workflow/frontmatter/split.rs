@@ -17,26 +17,16 @@ pub(super) struct Unclosed(pub(super) Range<usize>);
 
 /// Splits a prompt.
 pub(super) fn split(text: &str) -> Result<Split, Unclosed> {
-    let top = if text.starts_with('\u{feff}') {
-        '\u{feff}'.len_utf8()
-    } else {
-        0
-    };
+    let top = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut lines = text[top..].split_inclusive('\n');
     let Some(opening) = lines.next().filter(|line| is_fence(line)) else {
-        return Ok(Split {
-            block: None,
-            body: top,
-        });
+        return Ok(Split { block: None, body: top });
     };
     let start = top + opening.len();
     let mut end = start;
     for line in lines {
         if is_fence(line) {
-            return Ok(Split {
-                block: Some(start..end),
-                body: end + line.len(),
-            });
+            return Ok(Split { block: Some(start..end), body: end + line.len() });
         }
         end += line.len();
     }
@@ -64,22 +54,14 @@ mod tests {
         check("", None, "");
         check("hello\n", None, "hello\n");
         check("---\na: 1\n---\nbody\n", Some("a: 1\n"), "body\n");
-        check(
-            "---\r\na: 1\r\n---\r\nbody\r\n",
-            Some("a: 1\r\n"),
-            "body\r\n",
-        );
+        check("---\r\na: 1\r\n---\r\nbody\r\n", Some("a: 1\r\n"), "body\r\n");
         check("\u{feff}---\na: 1\n---\nbody", Some("a: 1\n"), "body");
         check("\u{feff}body", None, "body");
         check("---\n---\n\nbody", Some(""), "\nbody");
         check("---  \na: 1\n--- \t\nbody", Some("a: 1\n"), "body");
         check("---\na: 1\n---", Some("a: 1\n"), "");
         check("---\na: |\n  ---\n---\nb", Some("a: |\n  ---\n"), "b");
-        check(
-            "---\na: 1\n---\none\n---\ntwo",
-            Some("a: 1\n"),
-            "one\n---\ntwo",
-        );
+        check("---\na: 1\n---\none\n---\ntwo", Some("a: 1\n"), "one\n---\ntwo");
         check("\n---\na: 1\n---\n", None, "\n---\na: 1\n---\n");
         check("----\na\n----\n", None, "----\na\n----\n");
         check("--- # note\n", None, "--- # note\n");
@@ -87,13 +69,8 @@ mod tests {
 
     #[test]
     fn an_open_end_is_a_mistake() {
-        for text in [
-            "---",
-            "---\n",
-            "---\na: 1\n",
-            "---\na: 1\n --- \n",
-            "---\r\na: 1\r\n----\r\n",
-        ] {
+        for text in ["---", "---\n", "---\na: 1\n", "---\na: 1\n --- \n", "---\r\na: 1\r\n----\r\n"]
+        {
             assert_eq!(split(text), Err(Unclosed(0..3)), "{text:?}");
         }
     }

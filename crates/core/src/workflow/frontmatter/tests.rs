@@ -4,17 +4,13 @@ use proptest::prelude::*;
 
 use crate::protocol::TagName;
 
-use super::super::policy::Allowed;
 use super::*;
+use crate::protocol::Route;
 
 fn front(yaml: &str) -> Frontmatter {
     let text = format!("---\n{yaml}\n---\nbody\n");
     let prompt = parse(&text);
-    assert_eq!(
-        (prompt.diagnostics, prompt.body),
-        (vec![], "body\n"),
-        "{yaml}"
-    );
+    assert_eq!((prompt.diagnostics, prompt.body), (vec![], "body\n"), "{yaml}");
     prompt.front
 }
 
@@ -28,21 +24,14 @@ fn mistakes(yaml: &str) -> String {
         let hint = d.hint.as_ref().map(|hint| format!("\n    hint: {hint}"));
         let (line, column) = (place.line, place.column);
         let d = d.clone().in_file("X");
-        format!(
-            "{d}\n    {line}:{column} {span:?} [{}]{}",
-            d.code,
-            hint.unwrap_or_default()
-        )
+        format!("{d}\n    {line}:{column} {span:?} [{}]{}", d.code, hint.unwrap_or_default())
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn allowed(target: &str, then: &str) -> Allowed {
+fn allowed(target: &str, then: &str) -> Route {
     let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());
-    Allowed {
-        target: name(target),
-        then: name(then),
-    }
+    Route { target: name(target), then: name(then) }
 }
 
 #[test]
@@ -117,20 +106,12 @@ fn values_follow_yaml_1_2() {
     assert_eq!(front("model: '4'").model.as_deref(), Some("4"));
     assert_eq!(front("then: NO\nmax_visits: 1").then.as_deref(), Some("NO"));
     assert_eq!(front("max_visits: 10 # ten").max_visits, Some(10));
-    assert_eq!(
-        front("model: &m opus\neffort: *m").effort.as_deref(),
-        Some("opus")
-    );
+    assert_eq!(front("model: &m opus\neffort: *m").effort.as_deref(), Some("opus"));
     assert_eq!(front("on_denied: warn").on_denied, OnDenied::Warn);
     assert_eq!(front("on_denied: fail").on_denied, OnDenied::Fail);
     assert_eq!(front("budget: $1").budget, Some(Micros(1_000_000)));
     assert_eq!(front("budget: '0.10'").budget, Some(Micros(100_000)));
-    assert_eq!(
-        front("description: |\n  One line.\n")
-            .description
-            .as_deref(),
-        Some("One line.")
-    );
+    assert_eq!(front("description: |\n  One line.\n").description.as_deref(), Some("One line."));
     let windows =
         parse("\u{feff}---\r\nmodel: opus\r\nthen: A\r\nmax_visits: 2\r\n---\r\nbody\r\n");
     assert_eq!(windows.diagnostics, []);
@@ -142,11 +123,11 @@ fn values_follow_yaml_1_2() {
 #[test]
 fn policies_have_three_forms() {
     let check = |yaml: &str, expected: Policy| assert_eq!(front(yaml).policy, expected, "{yaml}");
-    let targets = |tag, list: &[Allowed]| Policy {
+    let targets = |tag, list: &[Route]| Policy {
         targets: BTreeMap::from([(tag, list.to_vec())]),
         ..Policy::default()
     };
-    let transitions = |list: &[(TagName, Allowed)]| Policy {
+    let transitions = |list: &[(TagName, Route)]| Policy {
         transitions: Some(list.to_vec()),
         ..Policy::default()
     };
@@ -154,12 +135,7 @@ fn policies_have_three_forms() {
         "allowed_targets:\n  call: [A, {child: B, return: R}, {child: C}, {return: R}]",
         targets(
             TagName::Call,
-            &[
-                allowed("A", ""),
-                allowed("B", "R"),
-                allowed("C", ""),
-                allowed("", "R"),
-            ],
+            &[allowed("A", ""), allowed("B", "R"), allowed("C", ""), allowed("", "R")],
         ),
     );
     check(
@@ -191,18 +167,11 @@ fn names_are_collected_with_their_place() {
     let text =
         "---\nallowed_targets:\n  call: [{child: A, return: B}]\nmax_visits: 1\nthen: C\n---\nx";
     let prompt = parse(text);
-    let mentions: Vec<_> = prompt
-        .mentions
-        .iter()
-        .map(|m| (m.name.as_str(), &text[m.span.clone()], m.role))
-        .collect();
+    let mentions: Vec<_> =
+        prompt.mentions.iter().map(|m| (m.name.as_str(), &text[m.span.clone()], m.role)).collect();
     assert_eq!(
         mentions,
-        [
-            ("A", "A", Role::Policy),
-            ("B", "B", Role::Policy),
-            ("C", "C", Role::Then)
-        ]
+        [("A", "A", Role::Policy), ("B", "B", Role::Policy), ("C", "C", Role::Then)]
     );
 }
 
@@ -534,10 +503,7 @@ fn what_is_not_yaml_is_refused_with_its_place() {
 #[test]
 fn an_open_frontmatter_is_refused() {
     let prompt = parse("---\nmodel: x\nbody");
-    assert_eq!(
-        (prompt.front, prompt.body),
-        (Frontmatter::default(), "---\nmodel: x\nbody")
-    );
+    assert_eq!((prompt.front, prompt.body), (Frontmatter::default(), "---\nmodel: x\nbody"));
     insta::assert_snapshot!(prompt.diagnostics[0].clone().in_file("X"), @"X:1:1: error: the frontmatter is never closed");
 }
 

@@ -119,20 +119,11 @@ impl Composer<'_> {
     }
 
     fn push(&mut self, start: usize, anchor: usize, items: Items) {
-        self.open.push(Open {
-            start,
-            anchor,
-            items,
-        });
+        self.open.push(Open { start, anchor, items });
     }
 
     fn close(&mut self, end: usize) -> Result<(), Problem> {
-        let Some(Open {
-            start,
-            anchor,
-            items,
-        }) = self.open.pop()
-        else {
+        let Some(Open { start, anchor, items }) = self.open.pop() else {
             return Ok(());
         };
         let content = match items {
@@ -140,17 +131,8 @@ impl Composer<'_> {
             Items::Map(entries, _) => Content::Map(entries),
         };
         // A block collection ends where the next token starts: leave the gap out.
-        let length = self
-            .text
-            .get(start..end)
-            .map_or(0, |text| text.trim_end().len());
-        self.put(
-            anchor,
-            Node {
-                span: start..start + length,
-                content,
-            },
-        )
+        let length = self.text.get(start..end).map_or(0, |text| text.trim_end().len());
+        self.put(anchor, Node { span: start..start + length, content })
     }
 
     fn put(&mut self, anchor: usize, node: Node) -> Result<(), Problem> {
@@ -169,10 +151,7 @@ impl Composer<'_> {
                 None => *key = Some(node),
             },
             None if self.root.is_some() => {
-                return Err(Problem::new(
-                    node.span.clone(),
-                    "there is a second YAML document",
-                ));
+                return Err(Problem::new(node.span.clone(), "there is a second YAML document"));
             }
             None => self.root = Some(node),
         }
@@ -189,10 +168,7 @@ impl Composer<'_> {
 
 impl Problem {
     fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self {
-            span,
-            message: message.into(),
-        }
+        Self { span, message: message.into() }
     }
 }
 
@@ -249,10 +225,9 @@ fn is_number(value: &str) -> bool {
         return true;
     }
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (
-            mantissa,
-            exponent.strip_prefix(['-', '+']).unwrap_or(exponent),
-        ),
+        Some((mantissa, exponent)) => {
+            (mantissa, exponent.strip_prefix(['-', '+']).unwrap_or(exponent))
+        }
         None => (unsigned, "0"),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -272,9 +247,7 @@ mod tests {
     fn plain_scalars_follow_the_core_schema() {
         let check = |text: &str, expected: Content| {
             let node = root(&format!("[{text}]")).unwrap().unwrap();
-            let Content::List(items) = &node.content else {
-                panic!("{node:?}")
-            };
+            let Content::List(items) = &node.content else { panic!("{node:?}") };
             assert_eq!(items[0].content, expected, "{text}");
         };
         for text in [
@@ -320,17 +293,12 @@ mod tests {
     fn nodes_know_their_bytes_and_aliases_share_theirs() {
         let text = "# ä\nkey: &a [ä, b]\nother: *a\nmap:\n  x: 1\n\n";
         let node = root(text).unwrap().unwrap();
-        let Content::Map(entries) = &node.content else {
-            panic!("{node:?}")
-        };
+        let Content::Map(entries) = &node.content else { panic!("{node:?}") };
         let slices: Vec<_> = entries
             .iter()
             .map(|(key, value)| (&text[key.span.clone()], &text[value.span.clone()]))
             .collect();
-        assert_eq!(
-            slices,
-            [("key", "[ä, b]"), ("other", "[ä, b]"), ("map", "x: 1")]
-        );
+        assert_eq!(slices, [("key", "[ä, b]"), ("other", "[ä, b]"), ("map", "x: 1")]);
     }
 
     #[test]

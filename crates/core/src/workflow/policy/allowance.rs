@@ -5,23 +5,20 @@
 
 use std::collections::BTreeSet;
 
-use crate::protocol::TagName;
+use crate::protocol::{Allowance, Choice, Route, Routes, TagName};
 
 use super::super::extension::Extension;
-use super::{Allowed, Policy};
-
-/// The targets that an allowed tag may have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
-    /// Any state of the scope. (A result has no target: it is allowed, and that is all.)
-    Any,
-    /// One of these pairs; what is absent in a pair may be anything. Never empty.
-    Only(Vec<Allowed>),
-}
+use super::Policy;
 
 impl Policy {
+    /// What a reminder lists where this policy holds in a scope of these states.
+    pub fn allowance(&self, states: Vec<String>) -> Allowance {
+        let choice = |(tag, routes)| Choice { tag, routes };
+        Allowance { choices: self.allowances().into_iter().map(choice).collect(), states }
+    }
+
     /// The tags that are allowed, in the order in which they are explained, and their targets.
-    pub fn allowances(&self) -> Vec<(TagName, Choice)> {
+    pub fn allowances(&self) -> Vec<(TagName, Routes)> {
         TagName::ALL
             .into_iter()
             .filter(|tag| self.allows(*tag))
@@ -29,29 +26,29 @@ impl Policy {
             .collect()
     }
 
-    fn choice(&self, tag: TagName) -> Option<Choice> {
+    fn choice(&self, tag: TagName) -> Option<Routes> {
         let by_target = self.targets.get(&tag).cloned();
         let by_transition = self.transitions.as_ref().map(|list| {
             let of_tag = list.iter().filter(|(name, _)| *name == tag);
             of_tag.map(|(_, allowed)| allowed.clone()).collect()
         });
         let list = match (by_target, by_transition) {
-            (None, None) => return Some(Choice::Any),
+            (None, None) => return Some(Routes::Any),
             (Some(list), None) | (None, Some(list)) => list,
             (Some(left), Some(right)) => both(&left, &right),
         };
-        if list.contains(&Allowed::default()) {
-            Some(Choice::Any)
+        if list.contains(&Route::default()) {
+            Some(Routes::Any)
         } else if list.is_empty() {
             None
         } else {
-            Some(Choice::Only(list))
+            Some(Routes::Only(list))
         }
     }
 }
 
 /// What passes both lists, in the order of the first.
-fn both(left: &[Allowed], right: &[Allowed]) -> Vec<Allowed> {
+fn both(left: &[Route], right: &[Route]) -> Vec<Route> {
     let mut list = Vec::new();
     let mut seen = BTreeSet::new();
     for one in left {
@@ -59,10 +56,8 @@ fn both(left: &[Allowed], right: &[Allowed]) -> Vec<Allowed> {
             let target = narrower(one.target.as_deref(), other.target.as_deref());
             let then = narrower(one.then.as_deref(), other.then.as_deref());
             if let (Ok(target), Ok(then)) = (target, then) {
-                let allowed = Allowed {
-                    target: target.map(str::to_owned),
-                    then: then.map(str::to_owned),
-                };
+                let allowed =
+                    Route { target: target.map(str::to_owned), then: then.map(str::to_owned) };
                 if seen.insert(allowed.clone()) {
                     list.push(allowed);
                 }
@@ -103,24 +98,16 @@ mod tests {
 
     #[test]
     fn without_a_policy_every_tag_may_target_any_state() {
-        let expected = TagName::ALL.map(|tag| (tag, Choice::Any));
+        let expected = TagName::ALL.map(|tag| (tag, Routes::Any));
         assert_eq!(Policy::default().allowances(), expected);
     }
 
     #[test]
     fn forms_are_put_together_as_they_are_checked() {
         let policy = Policy {
-            tags: Some(vec![
-                TagName::Result,
-                TagName::Call,
-                TagName::Goto,
-                TagName::Reset,
-            ]),
+            tags: Some(vec![TagName::Result, TagName::Call, TagName::Goto, TagName::Reset]),
             targets: BTreeMap::from([
-                (
-                    TagName::Goto,
-                    vec![entry("A", ""), entry("B.md", ""), entry("C.md", "")],
-                ),
+                (TagName::Goto, vec![entry("A", ""), entry("B.md", ""), entry("C.md", "")]),
                 (TagName::Call, vec![entry("A", ""), entry("", "R.md")]),
                 (TagName::Reset, vec![entry("A", "")]),
             ]),
@@ -137,15 +124,9 @@ mod tests {
         assert_eq!(
             policy.allowances(),
             [
-                (
-                    TagName::Goto,
-                    Choice::Only(vec![entry("A.sh", ""), entry("B.md", "")])
-                ),
-                (
-                    TagName::Call,
-                    Choice::Only(vec![entry("A", "R"), entry("A", "R.md")])
-                ),
-                (TagName::Result, Choice::Any),
+                (TagName::Goto, Routes::Only(vec![entry("A.sh", ""), entry("B.md", "")])),
+                (TagName::Call, Routes::Only(vec![entry("A", "R"), entry("A", "R.md")])),
+                (TagName::Result, Routes::Any),
             ]
         );
     }
@@ -159,6 +140,6 @@ mod tests {
             ]),
             ..Policy::default()
         };
-        assert_eq!(policy.allowances(), [(TagName::Goto, Choice::Any)]);
+        assert_eq!(policy.allowances(), [(TagName::Goto, Routes::Any)]);
     }
 }

@@ -49,9 +49,7 @@ impl<'a> Bindings<'a> {
             "state" => text(self.state.as_str()),
             "visit" => Some(Bound::Text(Cow::Owned(self.visit.to_string()))),
             "scope" => text(self.scope),
-            "result" | "input" => self
-                .result
-                .map_or_else(|| text(""), |value| Some(bound(value))),
+            "result" | "input" => self.result.map_or_else(|| text(""), |value| Some(bound(value))),
             _ => match (self.attributes.get(name), self.vars.get(name)) {
                 (Some(value), _) => Some(bound(value)),
                 (None, Some(value)) => text(value),
@@ -105,10 +103,7 @@ mod tests {
     use super::*;
 
     fn blob(text: &str) -> Value {
-        Value::Blob(BlobRef {
-            hash: Hash::of(text.as_bytes()),
-            length: text.len() as u64,
-        })
+        Value::Blob(BlobRef { hash: Hash::of(text.as_bytes()), length: text.len() as u64 })
     }
 
     struct Visit {
@@ -135,11 +130,7 @@ mod tests {
             let rendered = self.with(|bindings| {
                 bindings.render(body, &mut |_| Err::<String, _>("no blob is needed"))
             });
-            assert_eq!(
-                rendered.map(|rendered| rendered.text),
-                Ok(expected.to_owned()),
-                "{body}"
-            );
+            assert_eq!(rendered.map(|rendered| rendered.text), Ok(expected.to_owned()), "{body}");
         }
     }
 
@@ -158,14 +149,8 @@ mod tests {
         ];
         Visit {
             result: Some("payload".into()),
-            attributes: names[..9]
-                .iter()
-                .map(|n| ((*n).to_owned(), "attribute".into()))
-                .collect(),
-            vars: names
-                .iter()
-                .map(|n| ((*n).to_owned(), "var".to_owned()))
-                .collect(),
+            attributes: names[..9].iter().map(|n| ((*n).to_owned(), "attribute".into())).collect(),
+            vars: names.iter().map(|n| ((*n).to_owned(), "var".to_owned())).collect(),
         }
     }
 
@@ -186,10 +171,7 @@ mod tests {
 
     #[test]
     fn an_unbound_result_is_empty_whatever_else_has_its_name() {
-        let visit = Visit {
-            result: None,
-            ..shadowed()
-        };
+        let visit = Visit { result: None, ..shadowed() };
         visit.check("[{{result}}{{input}}]", "[]");
         visit.check("{{unknown}}", "{{unknown}}");
     }
@@ -208,10 +190,7 @@ mod tests {
                 Ok::<_, ()>("{{other}}".to_owned())
             })
         });
-        assert_eq!(
-            rendered.map(|rendered| rendered.text),
-            Ok("{{other}} {{other}}".to_owned())
-        );
+        assert_eq!(rendered.map(|rendered| rendered.text), Ok("{{other}} {{other}}".to_owned()));
         assert_eq!(loads, 1);
         let failed = visit.with(|bindings| bindings.render("{{result}}", &mut |_| Err("gone")));
         assert_eq!(failed, Err("gone"));

@@ -39,11 +39,7 @@ impl Layout {
 
     /// The end of the archive.
     pub(super) fn finish(self) -> Result<(), ArchiveError> {
-        if self.has_files {
-            Ok(())
-        } else {
-            Err(ArchiveError::Empty)
-        }
+        if self.has_files { Ok(()) } else { Err(ArchiveError::Empty) }
     }
 
     fn agree(&mut self, path: &str, folder: Option<&str>) -> Result<(), ArchiveError> {
@@ -51,10 +47,7 @@ impl Layout {
             None => self.first = Some((path.to_owned(), folder.map(str::to_owned))),
             Some((_, known)) if known.as_deref() == folder => {}
             Some((first, _)) => {
-                return Err(ArchiveError::Mixed {
-                    first: first.clone(),
-                    second: path.to_owned(),
-                });
+                return Err(ArchiveError::Mixed { first: first.clone(), second: path.to_owned() });
             }
         }
         Ok(())
@@ -103,10 +96,7 @@ mod tests {
     #[test]
     fn entries_lie_at_the_top_or_in_one_folder() {
         let check = |paths: &[&str], expected: &[&str]| {
-            assert_eq!(
-                place(paths),
-                Ok(expected.iter().map(|n| (*n).to_owned()).collect())
-            );
+            assert_eq!(place(paths), Ok(expected.iter().map(|n| (*n).to_owned()).collect()));
         };
         check(&["START.md", "a.sh"], &["START.md", "a.sh"]);
         check(&["flow/START.md", "flow/a.sh"], &["START.md", "a.sh"]);

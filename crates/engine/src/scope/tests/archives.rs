@@ -36,9 +36,8 @@ fn refused(bytes: &[u8]) -> ArchiveError {
 
 /// Overwrites every occurrence of `from`, which must exist.
 fn patched(mut bytes: Vec<u8>, from: &[u8], to: &[u8]) -> Vec<u8> {
-    let places: Vec<_> = (0..=bytes.len() - from.len())
-        .filter(|at| bytes[*at..].starts_with(from))
-        .collect();
+    let places: Vec<_> =
+        (0..=bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from)).collect();
     assert!(!places.is_empty());
     for at in places {
         bytes[at..at + to.len()].copy_from_slice(to);
@@ -49,9 +48,8 @@ fn patched(mut bytes: Vec<u8>, from: &[u8], to: &[u8]) -> Vec<u8> {
 /// Sets bits at an offset of every local header and of every entry of the central directory.
 fn with_headers(mut bytes: Vec<u8>, local: usize, central: usize, value: &[u8]) -> Vec<u8> {
     for (signature, offset) in [(b"PK\x03\x04", local), (b"PK\x01\x02", central)] {
-        let places: Vec<_> = (0..bytes.len() - 4)
-            .filter(|at| bytes[*at..].starts_with(signature))
-            .collect();
+        let places: Vec<_> =
+            (0..bytes.len() - 4).filter(|at| bytes[*at..].starts_with(signature)).collect();
         assert!(!places.is_empty());
         for at in places {
             bytes[at + offset..at + offset + value.len()].copy_from_slice(value);
@@ -64,13 +62,9 @@ fn with_headers(mut bytes: Vec<u8>, local: usize, central: usize, value: &[u8]) 
 fn an_archive_is_flat_or_has_one_folder() {
     let bytes = zip(|writer| {
         writer.add_directory("flow", stored()).unwrap();
-        writer
-            .start_file("flow/run.sh", stored().unix_permissions(0o755))
-            .unwrap();
+        writer.start_file("flow/run.sh", stored().unix_permissions(0o755)).unwrap();
         writer.write_all(b"true").unwrap();
-        writer
-            .start_file("flow/START.md", SimpleFileOptions::default())
-            .unwrap();
+        writer.start_file("flow/START.md", SimpleFileOptions::default()).unwrap();
         writer.write_all(&b"go ".repeat(1000)).unwrap();
         writer.start_file("flow/data.bin", stored()).unwrap();
         writer.start_file("flow/README.md", stored()).unwrap();
@@ -103,9 +97,7 @@ fn an_archive_is_flat_or_has_one_folder() {
 #[test]
 fn streamed_archives_are_read() {
     let mut writer = ZipWriter::new_stream(Vec::new());
-    writer
-        .start_file("START.md", SimpleFileOptions::default())
-        .unwrap();
+    writer.start_file("START.md", SimpleFileOptions::default()).unwrap();
     writer.write_all(b"go").unwrap();
     let bytes = writer.finish().unwrap().into_inner();
     assert_eq!(names(&open(&bytes).unwrap()), ["START.md"]);
@@ -131,16 +123,10 @@ fn each_refusal_says_what_it_found() {
     insta::assert_snapshot!(files(&["START.md", "start.MD"]), @r#""START.md" and "start.MD" are the same name"#);
     let backslash = patched(zip_of(&[("a_START.md", "x")]), b"a_START", b"a\\START");
     insta::assert_snapshot!(shown(&backslash), @r#""a\\START.md" holds a backslash"#);
-    let twice = patched(
-        zip_of(&[("START.md", "x"), ("STARK.md", "y")]),
-        b"STARK",
-        b"START",
-    );
+    let twice = patched(zip_of(&[("START.md", "x"), ("STARK.md", "y")]), b"STARK", b"START");
     insta::assert_snapshot!(shown(&twice), @r#""START.md" and "START.md" are the same name"#);
     let link = zip(|writer| {
-        writer
-            .add_symlink("START.md", "/etc/passwd", stored())
-            .unwrap();
+        writer.add_symlink("START.md", "/etc/passwd", stored()).unwrap();
     });
     insta::assert_snapshot!(shown(&link), @r#""START.md" is a link"#);
 }
@@ -148,9 +134,7 @@ fn each_refusal_says_what_it_found() {
 #[test]
 fn pipes_and_devices_are_refused() {
     let bytes = zip(|writer| {
-        writer
-            .start_file("START.md", stored().unix_permissions(0o644))
-            .unwrap();
+        writer.start_file("START.md", stored().unix_permissions(0o644)).unwrap();
     });
     let fifo = (0o010_644_u32 << 16).to_le_bytes();
     let bytes = patched(bytes, &(0o100_644_u32 << 16).to_le_bytes(), &fifo);
@@ -174,16 +158,11 @@ fn damaged_data_is_refused() {
     let flipped = patched(zip_of(&[("START.md", "payload")]), b"payload", b"paYload");
     assert!(matches!(refused(&flipped), ArchiveError::Corrupt { name, .. } if name == "START.md"));
     // Files that are only counted are checked all the same.
-    let flipped = patched(
-        zip_of(&[("START.md", "x"), ("data.bin", "payload")]),
-        b"payload",
-        b"paYload",
-    );
+    let flipped =
+        patched(zip_of(&[("START.md", "x"), ("data.bin", "payload")]), b"payload", b"paYload");
     assert!(matches!(refused(&flipped), ArchiveError::Corrupt { name, .. } if name == "data.bin"));
     let deflated = zip(|writer| {
-        writer
-            .start_file("START.md", SimpleFileOptions::default())
-            .unwrap();
+        writer.start_file("START.md", SimpleFileOptions::default()).unwrap();
         writer.write_all(&b"abcdefgh".repeat(500)).unwrap();
     });
     let data = 30 + "START.md".len();
@@ -199,9 +178,7 @@ fn damaged_data_is_refused() {
 fn headers_that_lie_are_refused() {
     let original = || {
         zip(|writer| {
-            writer
-                .start_file("START.md", SimpleFileOptions::default())
-                .unwrap();
+            writer.start_file("START.md", SimpleFileOptions::default()).unwrap();
             writer.write_all(&vec![b'x'; 100_000]).unwrap();
         })
     };
@@ -209,10 +186,7 @@ fn headers_that_lie_are_refused() {
     for size in [10_u32, u32::MAX - 1] {
         let lying = with_headers(original(), 22, 24, &size.to_le_bytes());
         let error = refused(&lying);
-        assert!(
-            matches!(error, ArchiveError::Corrupt { .. }),
-            "{size} {error:?}"
-        );
+        assert!(matches!(error, ArchiveError::Corrupt { .. }), "{size} {error:?}");
     }
     // Another name in the local header than in the list.
     let mut two = zip_of(&[("START.md", "x")]);
@@ -246,10 +220,7 @@ fn a_claim_of_billions_of_entries_costs_nothing() {
     huge.extend([0xff; 12]);
     huge.extend(&end[20..]);
     let error = refused(&huge);
-    let refused = matches!(
-        error,
-        ArchiveError::NotAZip(_) | ArchiveError::TooManyEntries
-    );
+    let refused = matches!(error, ArchiveError::NotAZip(_) | ArchiveError::TooManyEntries);
     assert!(refused, "{error:?}");
 }
 
@@ -263,10 +234,7 @@ fn an_archive_has_a_number_of_entries() {
         })
     };
     assert_eq!(names(&open(&of(MOST_ENTRIES)).unwrap()), [""; 0]);
-    assert!(matches!(
-        refused(&of(MOST_ENTRIES + 1)),
-        ArchiveError::TooManyEntries
-    ));
+    assert!(matches!(refused(&of(MOST_ENTRIES + 1)), ArchiveError::TooManyEntries));
 }
 
 #[test]

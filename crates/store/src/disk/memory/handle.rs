@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::fault::{Fault, Operation};
 use super::inode::Inode;
 use super::tree::Entry;
-use super::{Handle, InodeNumber, Machine, Memory, Open};
+use super::{InodeNumber, Machine, Memory};
+use crate::disk::{Handle, Open};
 
 #[derive(Debug)]
 pub(super) struct OpenFile {
@@ -35,9 +36,7 @@ impl OpenFile {
 /// How many of `wanted` more bytes fit on the disk.
 fn room(machine: &Machine, wanted: usize) -> usize {
     let left = machine.capacity.map(|c| c.saturating_sub(machine.used()));
-    left.map_or(wanted, |left| {
-        wanted.min(usize::try_from(left).unwrap_or(wanted))
-    })
+    left.map_or(wanted, |left| wanted.min(usize::try_from(left).unwrap_or(wanted)))
 }
 
 impl Handle for OpenFile {
@@ -59,18 +58,13 @@ impl Handle for OpenFile {
         let fits = bytes.len() - (growth - room(&machine, growth));
         let (count, error) = match fault {
             Some(Fault::Short(n)) if n < bytes.len().min(fits) => (n, io::ErrorKind::WriteZero),
-            Some(Fault::Short(_)) => (
-                fits.min(bytes.len().saturating_sub(1)),
-                io::ErrorKind::WriteZero,
-            ),
+            Some(Fault::Short(_)) => {
+                (fits.min(bytes.len().saturating_sub(1)), io::ErrorKind::WriteZero)
+            }
             _ => (fits, io::ErrorKind::StorageFull),
         };
         self.inode(&mut machine)?.write(offset, &bytes[..count]);
-        if count == bytes.len() {
-            Ok(())
-        } else {
-            Err(error.into())
-        }
+        if count == bytes.len() { Ok(()) } else { Err(error.into()) }
     }
 
     fn size(&self) -> io::Result<u64> {

@@ -103,9 +103,9 @@ impl Inode {
     fn possible_sizes(&self) -> Vec<usize> {
         let mut sizes = vec![self.durable.len()];
         sizes.extend(&self.sizes);
-        let (low, high) = sizes.iter().fold((usize::MAX, 0), |(low, high), size| {
-            (low.min(*size), high.max(*size))
-        });
+        let (low, high) = sizes
+            .iter()
+            .fold((usize::MAX, 0), |(low, high), size| (low.min(*size), high.max(*size)));
         sizes.extend((low / PAGE + 1..=high / PAGE).map(|page| page * PAGE));
         sizes
     }

@@ -61,11 +61,7 @@ impl Tree {
     /// A tree with nothing but `/`.
     pub(super) fn new() -> Self {
         let root = BTreeMap::from([(PathBuf::from("/"), Entry::Directory)]);
-        Self {
-            current: root.clone(),
-            durable: root,
-            pending: Vec::new(),
-        }
+        Self { current: root.clone(), durable: root, pending: Vec::new() }
     }
 
     pub(super) fn find(&self, path: &Path) -> Option<Entry> {
@@ -116,10 +112,7 @@ impl Tree {
 
     pub(super) fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
         self.directory(directory)?;
-        let within = self
-            .current
-            .keys()
-            .filter(|path| path.parent() == Some(directory));
+        let within = self.current.keys().filter(|path| path.parent() == Some(directory));
         let names = within.filter_map(|path| path.file_name());
         Ok(names.map(ToOwned::to_owned).collect())
     }
@@ -201,11 +194,7 @@ mod tests {
             &["/old"],
             &["/new", "/old"],
         );
-        check(
-            |tree| tree.remove(Path::new("/old")).unwrap(),
-            &["/old"],
-            &[],
-        );
+        check(|tree| tree.remove(Path::new("/old")).unwrap(), &["/old"], &[]);
         check(
             |tree| tree.rename(Path::new("/old"), Path::new("/new")).unwrap(),
             &["/old"],

@@ -58,41 +58,26 @@ pub(super) fn attributes(text: &str, after_name: usize) -> Result<(Written, usiz
     }
 }
 
-/// Where an opening ends that may hold anything: at the first `>` that no value holds. A `<`, a
-/// quote that no `=` precedes, and a value without an end mean that it does not end.
+/// Where an opening ends that may hold anything: at the first `>` that no value holds, and a value is
+/// what stands in quotes after a `=`. A `<`, a quote that no `=` precedes, and a value without an end
+/// mean that it does not end.
 fn end_of_broken(text: &str, after_name: usize) -> Option<usize> {
     let mut at = after_name;
+    let mut previous = ' ';
     loop {
-        at = skip_whitespace(text, at);
-        match text[at..].chars().next()? {
-            '>' => return Some(at + 1),
-            '<' | '"' | '\'' => return None,
-            '/' => at += 1,
-            '=' => at = skip_value(text, at + 1)?,
-            _ => {
-                at += word(&text[at..], "=/");
-                let equals = skip_whitespace(text, at);
-                if text[equals..].starts_with('=') {
-                    at = skip_value(text, equals + 1)?;
-                }
-            }
+        let c = text[at..].chars().next()?;
+        at += c.len_utf8();
+        match c {
+            '>' => return Some(at),
+            '<' => return None,
+            '"' | '\'' if previous != '=' => return None,
+            '"' | '\'' => at += text[at..].find(c)? + 1,
+            _ => {}
+        }
+        if !c.is_ascii_whitespace() {
+            previous = c;
         }
     }
-}
-
-/// Skips a quoted value, or one that should have been quoted.
-fn skip_value(text: &str, after_equals: usize) -> Option<usize> {
-    let start = skip_whitespace(text, after_equals);
-    match text[start..].chars().next()? {
-        quote @ ('"' | '\'') => Some(start + 1 + text[start + 1..].find(quote)? + 1),
-        _ => Some(start + word(&text[start..], "")),
-    }
-}
-
-/// How long the word is that stands here: up to white space, a bracket, a quote, or one of `others`.
-fn word(text: &str, others: &str) -> usize {
-    let ends = |c: char| c.is_ascii_whitespace() || "<>\"'".contains(c) || others.contains(c);
-    text.find(ends).unwrap_or(text.len())
 }
 
 fn attribute(text: &str, start: usize) -> Option<((String, String), usize)> {

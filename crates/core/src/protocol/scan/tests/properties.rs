@@ -78,10 +78,7 @@ fn well_formed() -> impl Strategy<Value = (String, String)> {
             format!("call {target} return={return_to:?} input={input:?}"),
         )),
         (name, name, value).prop_map(|(target, next, item)| (
-            format!(
-                "<fork item=\"{}\" next=\"{next}\">{target}</fork>",
-                escaped(&item)
-            ),
+            format!("<fork item=\"{}\" next=\"{next}\">{target}</fork>", escaped(&item)),
             format!("fork {target} next={next:?} item:{item:?}"),
         )),
         "[ -;=-~\n]{0,40}".prop_map(|payload| (
@@ -143,7 +140,8 @@ proptest! {
     fn prose_between_tags_keeps_their_order(
         tags in prop::collection::vec((well_formed(), "[ -;=-_a-}]{0,9}"), 0..6),
     ) {
-        let text: String = tags.iter().map(|((tag, _), prose)| format!("{tag}{prose}")).collect();
+        let parts = tags.iter().flat_map(|((tag, _), prose)| [tag.as_str(), prose]);
+        let text: String = parts.collect();
         let expected: Vec<&str> = tags.iter().map(|((_, line), _)| line.as_str()).collect();
         prop_assert_eq!(summary(&text, Source::Script), expected.join("\n"));
     }

@@ -1,0 +1,251 @@
+//! The suite that every backend passes unchanged.
+//!
+//! A backend brings a [`Bench`]: requests that put its client into the situations below. The suite
+//! says which of its rules the answers break. It waits for answers only so long: a backend that
+//! hangs breaks a rule, it does not hang the suite.
+
+use std::time::Duration;
+
+use raymond_core::budget::Cost;
+use raymond_core::failure::{Clock, TurnFailure};
+use raymond_core::ids::SessionId;
+use raymond_core::machine::SessionPlan;
+use raymond_core::time::Span;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::contract::{Answer, Backend, Capability, Request};
+
+/// A backend that can be put into situations.
+pub trait Bench {
+    /// The backend.
+    fn backend(&self) -> &dyn Backend;
+
+    /// A request that brings the situation about. Its plan is fresh unless the suite changes it.
+    fn request(&self, situation: Situation) -> Request;
+}
+
+/// What a client may run into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Situation {
+    /// It answers.
+    Replies,
+    /// It answers something else than in [`Situation::Replies`].
+    RepliesDifferently,
+    /// It never answers.
+    Hangs,
+    /// It knows no session.
+    KnowsNoSession,
+    /// It says that the turn failed.
+    Fails,
+    /// It meets a failure that passes.
+    FailsTransiently,
+    /// It meets a usage limit.
+    IsOverQuota,
+    /// It is not logged in.
+    IsLoggedOut,
+}
+
+/// A rule that was broken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{rule}: {found}")]
+pub struct Violation {
+    /// The rule.
+    pub rule: &'static str,
+    /// What was found instead.
+    pub found: String,
+}
+
+/// The longest that any answer may take: a stop with all its graces, and room.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Every rule that the backend breaks.
+pub async fn violations(bench: &dyn Bench) -> Vec<Violation> {
+    let results = [
+        declares_what_it_can_do(bench),
+        replies(bench).await,
+        answers_the_same_again(bench).await,
+        answers_at_once_as_one_by_one(bench).await,
+        is_cancelled_before_it_starts(bench).await,
+        is_cancelled_while_it_waits(bench).await,
+        tells_the_clocks_apart(bench).await,
+        never_opens_a_lost_session(bench).await,
+        continues_by_the_original_plan(bench).await,
+        names_failures(bench).await,
+    ];
+    results.into_iter().filter_map(Result::err).collect()
+}
+
+type Verdict = Result<(), Violation>;
+
+fn holds(rule: &'static str, holds: bool, found: &impl std::fmt::Debug) -> Verdict {
+    if holds {
+        return Ok(());
+    }
+    let found = format!("{found:?}");
+    Err(Violation { rule, found })
+}
+
+async fn answer(
+    bench: &dyn Bench,
+    request: Request,
+    cancel: CancellationToken,
+) -> Result<Answer, Violation> {
+    let answering = bench.backend().answer(request, cancel);
+    timeout(PATIENCE, answering).await.map_err(|_| Violation {
+        rule: "every turn ends",
+        found: format!("no answer within {PATIENCE:?}"),
+    })
+}
+
+async fn ask(bench: &dyn Bench, request: Request) -> Result<Answer, Violation> {
+    answer(bench, request, CancellationToken::new()).await
+}
+
+fn declares_what_it_can_do(bench: &dyn Bench) -> Verdict {
+    let declared = bench.backend().capabilities();
+    let mut unique = declared.to_vec();
+    unique.sort_unstable();
+    unique.dedup();
+    let good = unique.len() == declared.len() && declared.contains(&Capability::Fresh);
+    let named = !bench.backend().name().as_str().is_empty();
+    holds(
+        "a backend has a name, opens sessions, and declares each capability once",
+        good && named,
+        &declared,
+    )
+}
+
+async fn replies(bench: &dyn Bench) -> Verdict {
+    let request = bench.request(Situation::Replies);
+    let found = ask(bench, request).await?;
+    let prices = bench.backend().capabilities().contains(&Capability::Cost);
+    let good = match &found {
+        Answer::Replied(reply) => {
+            let priced = matches!(reply.cost, Cost::Reported(_) | Cost::Estimated(_));
+            !reply.text.is_empty() && (priced || !prices)
+        }
+        Answer::Capped { .. } | Answer::Failed { .. } | Answer::Interrupted { .. } => false,
+    };
+    holds("a reply has a text and, where declared, a cost", good, &found)
+}
+
+async fn answers_the_same_again(bench: &dyn Bench) -> Verdict {
+    let first = ask(bench, bench.request(Situation::Replies)).await?;
+    let second = ask(bench, bench.request(Situation::Replies)).await?;
+    let same = first == second;
+    holds("the same request has the same answer", same, &(first, second))
+}
+
+async fn answers_at_once_as_one_by_one(bench: &dyn Bench) -> Verdict {
+    let requests = || {
+        let other = bench.request(Situation::RepliesDifferently);
+        (bench.request(Situation::Replies), other)
+    };
+    let (one, other) = requests();
+    let alone = (ask(bench, one).await?, ask(bench, other).await?);
+    let (one, other) = requests();
+    let (other, one) = tokio::join!(ask(bench, other), ask(bench, one));
+    let together = (one?, other?);
+    let good = alone == together && alone.0 != alone.1;
+    holds("turns at once are answered like turns one after the other", good, &(alone, together))
+}
+
+async fn is_cancelled_before_it_starts(bench: &dyn Bench) -> Verdict {
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let found = answer(bench, bench.request(Situation::Hangs), cancel).await?;
+    let interrupted = matches!(found, Answer::Interrupted { .. });
+    holds("a cancelled request is interrupted", interrupted, &found)
+}
+
+async fn is_cancelled_while_it_waits(bench: &dyn Bench) -> Verdict {
+    let cancel = CancellationToken::new();
+    let request = bench.request(Situation::Hangs);
+    let asked = answer(bench, request, cancel.clone());
+    let cancelling = async {
+        // The turn is under way after its first step.
+        tokio::task::yield_now().await;
+        cancel.cancel();
+    };
+    let (found, ()) = tokio::join!(asked, cancelling);
+    let found = found?;
+    let interrupted = matches!(found, Answer::Interrupted { .. });
+    holds("a turn is cancelled promptly", interrupted, &found)
+}
+
+async fn tells_the_clocks_apart(bench: &dyn Bench) -> Verdict {
+    let (short, long) = (Some(Span(50)), Some(Span::minutes(10)));
+    for (clock, idle_timeout, wall) in [(Clock::Idle, short, long), (Clock::Wall, long, short)] {
+        let request = Request { idle_timeout, timeout: wall, ..bench.request(Situation::Hangs) };
+        let found = ask(bench, request).await?;
+        let expected = TurnFailure::Timeout { clock, after: Span(50) };
+        let good = matches!(&found, Answer::Failed { failure, .. } if *failure == expected);
+        holds("each clock is told by name", good, &found)?;
+    }
+    Ok(())
+}
+
+async fn never_opens_a_lost_session(bench: &dyn Bench) -> Verdict {
+    let lost = SessionId::new("00000000-0000-8000-8000-000000000000");
+    let to = SessionId::new("00000000-0000-8000-8000-000000000001");
+    let plans = [
+        (Capability::Resume, SessionPlan::Resume(lost.clone())),
+        (Capability::Branch, SessionPlan::Branch { from: lost.clone(), to }),
+    ];
+    for (needed, plan) in plans {
+        if !bench.backend().capabilities().contains(&needed) {
+            continue;
+        }
+        let request = Request { plan, ..bench.request(Situation::KnowsNoSession) };
+        let found = ask(bench, request).await?;
+        let good = matches!(
+            &found,
+            Answer::Failed { failure: TurnFailure::LostSession { session }, .. } if *session == lost
+        );
+        holds("a session that is not known is lost", good, &found)?;
+    }
+    Ok(())
+}
+
+async fn continues_by_the_original_plan(bench: &dyn Bench) -> Verdict {
+    let request = bench.request(Situation::Replies);
+    let Some(session) = request.plan.session().cloned() else {
+        return holds("a request has a session", false, &request.plan);
+    };
+    let plan = SessionPlan::Continue { session, or_else: Box::new(request.plan.clone()) };
+    let found = ask(bench, Request { plan, ..request }).await?;
+    let good = matches!(found, Answer::Replied(_));
+    holds("a turn whose session was never opened starts by its original plan", good, &found)
+}
+
+async fn names_failures(bench: &dyn Bench) -> Verdict {
+    let situations = [
+        Situation::Fails,
+        Situation::FailsTransiently,
+        Situation::IsOverQuota,
+        Situation::IsLoggedOut,
+    ];
+    for situation in situations {
+        let found = ask(bench, bench.request(situation)).await?;
+        let good = match &found {
+            Answer::Failed { failure, .. } => is_named(situation, failure),
+            Answer::Replied(_) | Answer::Capped { .. } | Answer::Interrupted { .. } => false,
+        };
+        holds("each failure is told by its kind", good, &(situation, found))?;
+    }
+    Ok(())
+}
+
+fn is_named(situation: Situation, failure: &TurnFailure) -> bool {
+    match situation {
+        Situation::Fails => matches!(failure, TurnFailure::Task { .. }),
+        Situation::FailsTransiently => matches!(failure, TurnFailure::Transient { .. }),
+        Situation::IsOverQuota => matches!(failure, TurnFailure::Quota { .. }),
+        Situation::IsLoggedOut => matches!(failure, TurnFailure::Auth { .. }),
+        Situation::Replies
+        | Situation::RepliesDifferently
+        | Situation::Hangs
+        | Situation::KnowsNoSession => false,
+    }
+}

@@ -1,0 +1,155 @@
+//! What every agent client is asked, and what it may answer.
+//!
+//! A backend sends one prompt to its client and observes how that ends. It decides nothing: no
+//! retry, no reminder, no transition. Its answer depends on the request alone, so that two turns at
+//! once, or a resumed run, are answered like one turn after the other.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::pin::Pin;
+
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::failure::TurnFailure;
+use raymond_core::ids::{BackendName, Nonce, SessionId, StateName, TurnId};
+use raymond_core::machine::SessionPlan;
+use raymond_core::run::event::Warning;
+use raymond_core::time::Span;
+use tokio_util::sync::CancellationToken;
+
+/// An agent client.
+pub trait Backend: Send + Sync {
+    /// How workflows and flags name it.
+    fn name(&self) -> BackendName;
+
+    /// What it can do.
+    fn capabilities(&self) -> &'static [Capability];
+
+    /// Sends the prompt and observes the turn to its end. A cancelled token ends the turn, and with
+    /// it whatever was started for it; the answer then is [`Answer::Interrupted`], unless the turn
+    /// was over already.
+    fn answer(&self, request: Request, cancel: CancellationToken) -> Answering<'_>;
+}
+
+/// An answer that is being waited for.
+pub type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
+
+/// Something that not every client can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Capability {
+    /// Open a session.
+    Fresh,
+    /// Go on in a session.
+    Resume,
+    /// Branch a session.
+    Branch,
+    /// Answer in JSON that a schema describes.
+    Schema,
+    /// Say what a turn cost.
+    Cost,
+    /// Stop when a turn has cost so much.
+    Cap,
+}
+
+/// One prompt to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The nonce of the run.
+    pub nonce: Nonce,
+    /// Which turn.
+    pub turn: TurnId,
+    /// Which attempt at it, from 1.
+    pub attempt: u32,
+    /// The state it belongs to.
+    pub state: StateName,
+    /// How often the agent has entered the state, this time included.
+    pub count: u32,
+    /// How it gets its conversation.
+    pub plan: SessionPlan,
+    /// What to send.
+    pub prompt: String,
+    /// What to say before it when an earlier attempt may have been seen.
+    pub notice: Option<String>,
+    /// Where the client works.
+    pub cwd: PathBuf,
+    /// The model; none leaves it to the client.
+    pub model: Option<String>,
+    /// The effort; none leaves it to the client.
+    pub effort: Option<String>,
+    /// What the turn may spend; none is no limit.
+    pub cap: Option<Micros>,
+    /// The longest the turn may take.
+    pub timeout: Option<Span>,
+    /// The longest it may be silent.
+    pub idle_timeout: Option<Span>,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// With a final message.
+    Replied(Box<Reply>),
+    /// Its cap is used up, and it has no final message.
+    Capped {
+        /// What it cost.
+        cost: Cost,
+    },
+    /// It failed.
+    Failed {
+        /// How.
+        failure: TurnFailure,
+        /// What it cost all the same.
+        cost: Cost,
+    },
+    /// It was cancelled.
+    Interrupted {
+        /// What it cost all the same.
+        cost: Cost,
+        /// Whether the client had said anything.
+        progressed: bool,
+    },
+}
+
+/// A final message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The message.
+    pub text: String,
+    /// What the turn cost.
+    pub cost: Cost,
+    /// The session, when it is not the one that the plan names.
+    pub session: Option<SessionId>,
+    /// The tools that the client denied, one entry per call.
+    pub denied: Vec<String>,
+    /// What else is worth a look.
+    pub warnings: Vec<Warning>,
+}
+
+impl Request {
+    /// All that is sent: the notice, a blank line and the prompt; or the prompt alone.
+    pub fn message(&self) -> String {
+        match &self.notice {
+            Some(notice) => format!("{notice}\n\n{}", self.prompt),
+            None => self.prompt.clone(),
+        }
+    }
+}
+
+impl Reply {
+    /// A message, and nothing more to say about it.
+    pub fn new(text: impl Into<String>, cost: Cost) -> Self {
+        Self { text: text.into(), cost, session: None, denied: Vec::new(), warnings: Vec::new() }
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fresh => "fresh",
+            Self::Resume => "resume",
+            Self::Branch => "branch",
+            Self::Schema => "schema",
+            Self::Cost => "cost",
+            Self::Cap => "cap",
+        })
+    }
+}

@@ -1,0 +1,426 @@
+//! Real processes, real signals. Children say through a FIFO when they are ready; a FIFO that ends
+//! says that all who held it are dead.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use raymond_core::failure::Clock;
+use raymond_core::ids::{Nonce, TurnId};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::Signal;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+
+const LONG: Duration = Duration::from_mins(10);
+
+const IMPATIENT: Grace = Grace {
+    after_exit: Duration::from_millis(50),
+    interrupt: Duration::from_millis(50),
+    terminate: Duration::from_millis(50),
+    kill: LONG,
+};
+
+/// Would turn any wait that should not be into a test that is ended as too slow.
+const PATIENT: Grace = Grace { after_exit: LONG, interrupt: LONG, terminate: LONG, kill: LONG };
+
+fn limits(grace: Grace) -> Limits {
+    Limits { grace, ..Limits::default() }
+}
+
+struct Bench {
+    directory: TempDir,
+    nonce: Nonce,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = directory.path().join("fifo");
+        mknodat(CWD, &fifo, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let name = directory.path().file_name().unwrap().to_string_lossy();
+        let nonce = Nonce::new(name.replace('.', "test"));
+        Self { directory, nonce }
+    }
+
+    fn spec(&self, bash: &str) -> Spec {
+        let turn = TurnId::try_from("main.1.1".to_owned()).unwrap();
+        Spec {
+            program: "bash".into(),
+            arguments: vec!["-c".into(), bash.into()],
+            cwd: self.directory.path().to_owned(),
+            set: Vec::new(),
+            unset: Vec::new(),
+            marker: Marker::new(&self.nonce, &turn, 1),
+            stdin: Input::Null,
+        }
+    }
+
+    fn start(&self, bash: &str) -> Process {
+        start(self.spec(bash)).unwrap()
+    }
+
+    /// What is written to the FIFO until nobody holds it any more.
+    fn fifo(&self) -> JoinHandle<String> {
+        let path = self.directory.path().join("fifo");
+        tokio::task::spawn_blocking(move || fs::read_to_string(path).unwrap())
+    }
+
+    fn left(&self) -> Vec<String> {
+        let found = leftovers::find(&self.nonce);
+        found.into_iter().map(|leftover| leftover.command).collect()
+    }
+}
+
+async fn finished(bash: &str, limits: Limits) -> Ended {
+    let bench = Bench::new();
+    let ended = bench.start(bash).finish(&limits, &CancellationToken::new()).await;
+    assert_eq!(bench.left(), Vec::<String>::new());
+    ended
+}
+
+/// Cancels when the processes have closed the FIFO, and expects that all of them die of it.
+async fn cancelled(bash: &str, grace: Grace) -> Ended {
+    let bench = Bench::new();
+    let cancel = CancellationToken::new();
+    let ready = bench.fifo();
+    let process = bench.start(bash);
+    let (limits, canceller) = (limits(grace), cancel.clone());
+    let (ended, pids) = tokio::join!(process.finish(&limits, &cancel), async {
+        let pids = ready.await.unwrap();
+        canceller.cancel();
+        pids
+    });
+    assert_eq!(bench.left(), Vec::<String>::new());
+    assert_eq!(ended.survivors, []);
+    assert!(!pids.trim().is_empty());
+    for pid in pids.split_whitespace() {
+        let living = table::snapshot(None);
+        let pid: i32 = pid.parse().unwrap();
+        assert!(living.iter().all(|entry| entry.identity.pid != pid));
+    }
+    ended
+}
+
+const CUT: How = How::Cancelled { progressed: false };
+fn exit(code: i32) -> How {
+    How::Exited(ExitStatus::from_raw(code << 8))
+}
+
+fn killed(signal: i32) -> How {
+    How::Exited(ExitStatus::from_raw(signal))
+}
+
+#[tokio::test]
+async fn the_end_is_told_with_all_that_was_said() {
+    let check = async |bash: &str, how: How, text: &str, invalid: bool, stderr: &str| {
+        let ended = finished(bash, limits(PATIENT)).await;
+        let found = (ended.how, ended.text, ended.invalid_utf8, ended.stderr);
+        assert_eq!(found, (how, text.to_owned(), invalid, stderr.to_owned()), "{bash}");
+    };
+    check("echo hello", exit(0), "hello\n", false, "").await;
+    check("true", exit(0), "", false, "").await;
+    check("echo out; echo err >&2; exit 3", exit(3), "out\n", false, "err").await;
+    check("kill -9 $$", killed(9), "", false, "").await;
+    check("printf 'a\\xff\\xfeb'", exit(0), "a\u{fffd}\u{fffd}b", true, "").await;
+    check("printf '\\xe2\\x82'", exit(0), "\u{fffd}", true, "").await;
+    check("printf '\\xe2'; true; printf '\\x82\\xac'", exit(0), "\u{20ac}", false, "").await;
+    check("exec >&-; true", exit(0), "", false, "").await;
+    check("exec 2>&-; echo x", exit(0), "x\n", false, "").await;
+    check("cat", exit(0), "", false, "").await;
+}
+
+#[tokio::test]
+async fn a_process_is_given_its_place_its_environment_and_its_input() {
+    let bench = Bench::new();
+    let spec = Spec {
+        set: vec![("GIVEN".into(), "value".into())],
+        unset: vec!["HOME".into()],
+        stdin: Input::Bytes(b"input".to_vec()),
+        ..bench.spec("pwd -P; echo $GIVEN ${HOME-none} $RAYMOND_TURN; cat; ps -o pgid= $$")
+    };
+    let process = start_within(spec, None).unwrap();
+    let group = process.id();
+    let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
+    let place = bench.directory.path().canonicalize().unwrap();
+    let nonce = &bench.nonce;
+    let lines: Vec<_> = ended.text.lines().map(str::trim).collect();
+    assert_eq!(lines[0], place.to_string_lossy());
+    assert_eq!(lines[1], format!("value none {nonce}/main.1.1.1"));
+    assert_eq!(lines[2].replace(' ', ""), format!("input{group}"));
+}
+
+#[tokio::test]
+async fn input_of_any_size_is_fed_and_need_not_be_read() {
+    let bytes = vec![b'x'; 3 * 1024 * 1024];
+    let check = async |bash: &str, expected: &str| {
+        let bench = Bench::new();
+        let spec = Spec { stdin: Input::Bytes(bytes.clone()), ..bench.spec(bash) };
+        let process = start(spec).unwrap();
+        let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
+        assert_eq!((ended.how, ended.text.trim()), (exit(0), expected));
+    };
+    check("wc -c", "3145728").await;
+    check("cat | wc -c; cat", "3145728").await;
+    check("echo deaf", "deaf").await;
+}
+
+#[tokio::test]
+async fn cancelling_ends_the_whole_tree() {
+    let check = async |bash: &str| {
+        let ended = cancelled(bash, IMPATIENT).await;
+        assert_eq!(ended.how, CUT, "{bash}");
+    };
+    // A plain tree, of one group.
+    check("sleep 600 & a=$!; sleep 600 & echo $$ $a $! > fifo; wait").await;
+    // One that left the group.
+    check("setsid sleep 600 & echo $$ $! > fifo; wait").await;
+    // One that left its parent too.
+    check("(setsid bash -c 'echo $$ > fifo; exec sleep 600' &); exec sleep 600").await;
+    // One that left the group and shed the marker.
+    check("env -i setsid sleep 600 & echo $$ $! > fifo; wait").await;
+    // One that is stopped.
+    check("sleep 600 & kill -STOP $!; echo $! > fifo; wait").await;
+    // One that keeps on forking.
+    check("f() { sleep 0.01; f & exit; }; echo $$ > fifo; while :; do f & wait; done").await;
+}
+
+#[tokio::test]
+async fn a_process_that_ignores_signals_is_killed() {
+    let bash = "trap '' INT TERM; sleep 600 & echo $$ $! > fifo; wait; wait; sleep 600";
+    assert_eq!(cancelled(bash, IMPATIENT).await.how, CUT);
+}
+
+#[tokio::test]
+async fn a_process_may_clean_up_when_it_is_interrupted() {
+    let bash = "trap 'bash -c \"echo interrupted >&2\"; exit' INT; mkfifo mute; \
+                exec 3<> mute; echo $$ > fifo; read -u 3";
+    let ended = cancelled(bash, PATIENT).await;
+    assert_eq!((ended.how, ended.stderr.as_str()), (CUT, "interrupted"));
+}
+
+#[tokio::test]
+async fn the_signals_come_in_order_and_once_each() {
+    let bash = "trap 'echo INT >&2' INT; trap 'echo TERM >&2; exit' TERM; mkfifo mute; \
+                exec 3<> mute; echo $$ > fifo; while :; do read -u 3; done";
+    let patience = Grace { interrupt: Duration::from_millis(300), ..PATIENT };
+    let ended = cancelled(bash, patience).await;
+    assert_eq!(ended.stderr, "INT\nTERM");
+}
+
+#[tokio::test]
+async fn last_words_do_not_hang_on_a_full_pipe() {
+    let bash = "trap 'head -c 1000000 /dev/zero; echo said >&2; exit' INT; mkfifo mute; \
+                exec 3<> mute; echo $$ > fifo; read -u 3";
+    let ended = cancelled(bash, PATIENT).await;
+    assert_eq!((ended.how, ended.stderr.as_str()), (CUT, "said"));
+}
+
+#[tokio::test]
+async fn a_cancelled_process_says_whether_it_had_spoken() {
+    let ended = cancelled("echo something; echo $$ > fifo; sleep 600", IMPATIENT).await;
+    assert_eq!(ended.text, "something\n");
+    assert_eq!(ended.how, How::Cancelled { progressed: true });
+}
+
+#[tokio::test]
+async fn a_token_that_is_cancelled_already_ends_the_process() {
+    let bench = Bench::new();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let process = bench.start("sleep 600 & sleep 600");
+    let ended = process.finish(&limits(IMPATIENT), &cancel).await;
+    assert_eq!((ended.how, bench.left()), (CUT, Vec::new()));
+}
+
+#[tokio::test]
+async fn a_child_that_holds_stdout_does_not_hold_up_success() {
+    for bash in [
+        "sleep 600 & echo done",
+        "setsid sleep 600 & echo done",
+        "(trap '' INT TERM; sleep 600; sleep 600) & echo done",
+    ] {
+        let ended = finished(bash, limits(IMPATIENT)).await;
+        assert_eq!((ended.how, ended.text.as_str()), (exit(0), "done\n"), "{bash}");
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_ends_within_the_grace_is_heard() {
+    let bash = "(read < fifo; echo later) & echo first; exec 3> fifo; exit 4";
+    let ended = finished(bash, limits(PATIENT)).await;
+    assert_eq!((ended.how, ended.text.as_str()), (exit(4), "first\nlater\n"));
+}
+
+#[tokio::test]
+async fn cancelling_within_the_grace_keeps_the_exit() {
+    let bench = Bench::new();
+    let cancel = CancellationToken::new();
+    // The FIFO ends when the script exits; its child holds only stdout.
+    let exited = bench.fifo();
+    let process = bench.start("exec 3> fifo; sleep 600 3>&- & echo done");
+    let entry = format!("/proc/{}", process.id());
+    let grace = Grace { after_exit: LONG, ..IMPATIENT };
+    let limits = limits(grace);
+    let (ended, ()) = tokio::join!(process.finish(&limits, &cancel), async {
+        exited.await.unwrap();
+        // A process is gone from the table once its exit was observed.
+        while Path::new(&entry).exists() {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    });
+    assert_eq!((ended.how, ended.text.as_str()), (exit(0), "done\n"));
+    assert_eq!(bench.left(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_daemon_that_lets_go_of_stdout_costs_no_time_and_lives_on() {
+    for redirect in [">/dev/null 2>&1", ">/dev/null"] {
+        let bench = Bench::new();
+        let process = bench.start(&format!("sleep 600 {redirect} & echo oops >&2; echo done"));
+        let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
+        assert_eq!((ended.how, ended.text.as_str()), (exit(0), "done\n"));
+        assert_eq!(ended.stderr, "oops");
+        let found = leftovers::find(&bench.nonce);
+        assert_eq!(found.len(), 1);
+        assert_eq!(leftovers::end(&found, &IMPATIENT).await, []);
+        assert_eq!(bench.left(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_flood_ends_the_tree() {
+    for bash in ["yes", "yes & yes", "cat /dev/urandom"] {
+        let small = Limits { output: 1024 * 1024, ..limits(IMPATIENT) };
+        let ended = finished(bash, small).await;
+        assert_eq!(ended.how, How::TooLarge { limit: 1024 * 1024 });
+        assert!(ended.text.len() <= 1024 * 1024 + 3 * 64 * 1024, "{bash}");
+    }
+}
+
+#[tokio::test]
+async fn memory_stays_bounded_whatever_is_printed() {
+    let before = peak_memory();
+    let ended = finished("yes | head -c 1G", limits(PATIENT)).await;
+    assert_eq!(ended.how, How::TooLarge { limit: OUTPUT_MAX });
+    let grown = peak_memory() - before;
+    assert!(grown < 200 * 1024, "grew by {grown} KiB");
+    drop(ended);
+    let ended = finished("yes | head -c 200M >&2", limits(PATIENT)).await;
+    assert_eq!(ended.how, exit(0));
+    assert_eq!(ended.stderr.len(), 2047);
+}
+
+/// In KiB.
+fn peak_memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    line.unwrap().split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn each_clock_is_told_by_name() {
+    let check = async |bash: &str, wall, idle, expected: (Clock, u64)| {
+        let limits = Limits {
+            wall: Some(Duration::from_millis(wall)),
+            idle: Some(Duration::from_millis(idle)),
+            ..limits(IMPATIENT)
+        };
+        let ended = finished(bash, limits).await;
+        let after = Duration::from_millis(expected.1);
+        let clock = expected.0;
+        assert_eq!(ended.how, How::TimedOut { clock, after }, "{bash}");
+    };
+    check("sleep 600", 60_000, 100, (Clock::Idle, 100)).await;
+    check("sleep 600", 100, 60_000, (Clock::Wall, 100)).await;
+    check("exec >&- 2>&-; sleep 600", 60_000, 100, (Clock::Idle, 100)).await;
+    let talking = "while :; do read -t 0.05 < <(sleep 1); echo x";
+    check(&format!("{talking}; done"), 1200, 1000, (Clock::Wall, 1200)).await;
+    check(&format!("{talking} >&2; done"), 1200, 1000, (Clock::Wall, 1200)).await;
+}
+
+#[tokio::test]
+async fn a_process_that_is_dropped_takes_its_tree_along() {
+    let bench = Bench::new();
+    let fifo = bench.directory.path().join("fifo");
+    let bash = "exec 3> fifo; setsid sleep 600 & echo ready >&3; sleep 600";
+    let process = bench.start(bash);
+    let (ready, dead) = tokio::task::spawn_blocking(move || lines_and_end(&fifo)).await.unwrap();
+    assert_eq!(ready, "ready");
+    drop(process);
+    assert_eq!(dead.await.unwrap(), "");
+}
+
+/// The first line of a FIFO, and what follows it until all who hold it are dead.
+fn lines_and_end(fifo: &Path) -> (String, JoinHandle<String>) {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    let mut reader = BufReader::new(fs::File::open(fifo).unwrap());
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    let rest = tokio::task::spawn_blocking(move || {
+        let mut rest = String::new();
+        reader.read_to_string(&mut rest).unwrap();
+        rest
+    });
+    (line.trim().to_owned(), rest)
+}
+
+#[tokio::test]
+async fn a_process_of_a_nested_run_is_found_by_both_runs() {
+    let (inner, outer) = (Bench::new(), Bench::new());
+    let ready = inner.fifo();
+    let marker = format!("{}/main.7.1.1", outer.nonce);
+    let bash = "echo ready > fifo; exec sleep 600";
+    let process = start_within(inner.spec(bash), Some(marker.into())).unwrap();
+    ready.await.unwrap();
+    let pid = process.id();
+    let found = |nonce: &Nonce| -> Vec<_> {
+        let found = leftovers::find(nonce).into_iter();
+        found.map(|left| (left.identity.pid, left.marker.to_string())).collect()
+    };
+    let by_inner = (pid, format!("{}/main.1.1.1", inner.nonce));
+    let by_outer = (pid, format!("{}/main.7.1.1", outer.nonce));
+    assert_eq!(found(&inner.nonce), [by_inner]);
+    assert_eq!(found(&outer.nonce), [by_outer]);
+    assert_eq!(found(&"f00d".into()), []);
+    let survivors = leftovers::end(&leftovers::find(&outer.nonce), &IMPATIENT).await;
+    assert_eq!(survivors, []);
+    let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
+    assert_eq!(ended.how, killed(Signal::INT.as_raw()));
+}
+
+#[tokio::test]
+async fn a_number_that_was_given_away_is_left_alone() {
+    let bench = Bench::new();
+    let ready = bench.fifo();
+    let process = bench.start("echo ready > fifo; exec sleep 600");
+    ready.await.unwrap();
+    let mut found = leftovers::find(&bench.nonce);
+    assert_eq!(found.len(), 1);
+    let now = found[0].identity;
+    table::signal(Identity { start_time: now.start_time - 1, ..now }, Signal::KILL);
+    let identities = || -> Vec<_> {
+        let found = leftovers::find(&bench.nonce).into_iter();
+        found.map(|leftover| leftover.identity).collect()
+    };
+    assert_eq!(identities(), [now]);
+    found[0].identity.start_time -= 1;
+    found[0].marker =
+        Marker::new(&"f00d".into(), &TurnId::try_from("main.1.1".to_owned()).unwrap(), 1);
+    assert_eq!(leftovers::end(&found, &IMPATIENT).await, []);
+    assert_eq!(identities(), [now]);
+    drop(process);
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_an_error() {
+    let bench = Bench::new();
+    let missing = Spec { program: "/no/such/program".into(), ..bench.spec("") };
+    let kind = start(missing).unwrap_err().kind();
+    assert_eq!(kind, io::ErrorKind::NotFound);
+}

@@ -1,0 +1,154 @@
+//! All that a process left running: its group, what carries its marker, and their descendants.
+//!
+//! A look at the process table can miss a fork in flight. So the group is signalled as a whole where
+//! that is safe, and every step looks again until nothing is found. What was seen once stays known,
+//! even when it has shed its parent, group and environment since.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, getsid, kill_process_group};
+use tokio::time::{Instant, sleep_until};
+
+use super::table::{self, Entry, Identity};
+use super::{Grace, Marker};
+
+/// A tree to be ended.
+#[derive(Debug)]
+pub(super) struct Tree {
+    group: Option<Group>,
+    markers: BTreeSet<Marker>,
+    known: BTreeSet<Identity>,
+}
+
+/// The group that a process of ours leads.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    id: i32,
+    session: i32,
+    leader: Leader,
+}
+
+/// A number is given away only when its process was reaped. After that, the group is known by its
+/// session too, and its members are signalled one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leader {
+    Unreaped,
+    Reaped,
+}
+
+impl Tree {
+    /// The tree of a child that leads the group `group`.
+    pub(super) fn of_group(group: i32, marker: Marker) -> Self {
+        let session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+        Self {
+            group: Some(Group { id: group, session, leader: Leader::Unreaped }),
+            markers: BTreeSet::from([marker]),
+            known: BTreeSet::new(),
+        }
+    }
+
+    /// The tree of processes that were found.
+    pub(super) fn of_found(known: BTreeSet<Identity>, markers: BTreeSet<Marker>) -> Self {
+        Self { group: None, markers, known }
+    }
+
+    /// From now on the number of the leader may be given away.
+    pub(super) fn leader_was_reaped(&mut self) {
+        if let Some(group) = &mut self.group {
+            group.leader = Leader::Reaped;
+        }
+    }
+
+    /// SIGINT, SIGTERM, SIGKILL, each with its patience, until all are dead. Returns those that are
+    /// not.
+    pub(super) async fn end(&mut self, grace: &Grace) -> Vec<Identity> {
+        let steps = [
+            (Signal::INT, grace.interrupt),
+            (Signal::TERM, grace.terminate),
+            (Signal::KILL, grace.kill),
+        ];
+        let mut living = Vec::new();
+        for (signal, patience) in steps {
+            living = self.step(signal, patience).await;
+            if living.is_empty() {
+                break;
+            }
+        }
+        living.iter().map(|entry| entry.identity).collect()
+    }
+
+    /// SIGKILL for all, where nobody can wait for their end; it blocks until there is nothing left to
+    /// signal, and not for long.
+    pub(super) fn kill_now(&mut self) {
+        const LOOKS: u32 = 100;
+        for _ in 0..LOOKS {
+            let living = self.living();
+            if living.is_empty() {
+                return;
+            }
+            self.signal(&living, Signal::KILL);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    async fn step(&mut self, signal: Signal, patience: Duration) -> Vec<Entry> {
+        let deadline = Instant::now() + patience;
+        let mut pause = Duration::from_millis(2);
+        let mut living = self.living();
+        self.signal(&living, signal);
+        while !living.is_empty() && Instant::now() < deadline {
+            sleep_until(deadline.min(Instant::now() + pause)).await;
+            pause = (pause * 2).min(Duration::from_millis(50));
+            living = self.living();
+            // A handler may start processes to clean up: polite signals are sent once.
+            if signal == Signal::KILL {
+                self.signal(&living, signal);
+            }
+        }
+        living
+    }
+
+    fn signal(&self, living: &[Entry], signal: Signal) {
+        let whole = self.group.filter(|group| group.leader == Leader::Unreaped);
+        let whole = whole.and_then(|group| Pid::from_raw(group.id));
+        if let Some(group) = whole {
+            let _nobody_is_left_in_it = kill_process_group(group, signal);
+        }
+        for entry in living {
+            // One may have left the group since it was looked at; a second SIGKILL does no harm.
+            let told = whole.is_some() && whole == Pid::from_raw(entry.group);
+            if !told || signal == Signal::KILL {
+                table::signal(entry.identity, signal);
+            }
+        }
+    }
+
+    fn living(&mut self) -> Vec<Entry> {
+        let table = table::snapshot(self.group.map(|group| group.id));
+        let mut members: BTreeSet<i32> = table
+            .iter()
+            .filter(|entry| self.holds(entry))
+            .map(|entry| entry.identity.pid)
+            .collect();
+        // Children may stand before their parents in the table.
+        let mut before = 0;
+        while before < members.len() {
+            before = members.len();
+            let children = table.iter().filter(|entry| members.contains(&entry.parent));
+            let children: Vec<_> = children.map(|entry| entry.identity.pid).collect();
+            members.extend(children);
+        }
+        let is_member = |entry: &Entry| members.contains(&entry.identity.pid);
+        let living: Vec<_> = table.into_iter().filter(is_member).collect();
+        self.known.extend(living.iter().map(|entry| entry.identity));
+        living
+    }
+
+    fn holds(&self, entry: &Entry) -> bool {
+        let in_group = |group: Group| entry.group == group.id && entry.session == group.session;
+        self.known.contains(&entry.identity)
+            || self.group.is_some_and(in_group)
+            || table::markers(entry.identity).iter().any(|marker| self.markers.contains(marker))
+    }
+}

@@ -1,0 +1,223 @@
+//! Runs a script state.
+//!
+//! A script is its own interpreter when it is executable and starts with `#!`; otherwise `bash`
+//! reads it. It works in the agent's directory, reads nothing, and speaks through stdout; the tags
+//! in it are read by whoever asked. Variables of a script that surrounds this process are not
+//! handed on: they belong to another run.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use raymond_core::failure::TurnFailure;
+use raymond_core::time::Span;
+use raymond_core::workflow::environment::is_ours;
+use rustix::process::Signal;
+use tokio_util::sync::CancellationToken;
+
+use crate::process::{self, Ended, How, Identity, Input, Limits, Marker, Spec};
+
+/// A script to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// The file: its own, or a pinned copy.
+    pub path: PathBuf,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// What it is told.
+    pub environment: Vec<(String, String)>,
+    /// By what its processes are found again.
+    pub marker: Marker,
+}
+
+/// How a script ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    /// Well.
+    Spoken(Spoken),
+    /// Badly.
+    Failed(TurnFailure),
+    /// It was cancelled.
+    Interrupted {
+        /// Whether it had printed anything.
+        progressed: bool,
+    },
+}
+
+/// What a script that ended well said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spoken {
+    /// Its stdout.
+    pub text: String,
+    /// Whether its stdout was not UTF-8, and bytes were replaced.
+    pub invalid_utf8: bool,
+    /// The end of its stderr.
+    pub stderr: String,
+    /// Children that held its stdout and could not be ended.
+    pub survivors: Vec<Identity>,
+}
+
+/// Runs a script to its end.
+pub async fn run(script: Script, limits: &Limits, cancel: &CancellationToken) -> Told {
+    let spec = match specify(script) {
+        Ok(spec) => spec,
+        Err(why) => return Told::Failed(TurnFailure::NotStarted { why }),
+    };
+    match start(spec).await {
+        Ok(process) => told(process.finish(limits, cancel).await),
+        Err(why) => Told::Failed(TurnFailure::NotStarted { why }),
+    }
+}
+
+fn specify(script: Script) -> Result<Spec, String> {
+    let Script { path, cwd, environment, marker } = script;
+    if !cwd.is_dir() {
+        return Err(format!("the working directory {} does not exist", cwd.display()));
+    }
+    let unreadable = |error| format!("cannot read the script {}: {error}", path.display());
+    let path = std::path::absolute(&path).map_err(unreadable)?;
+    if path.extension() != Some(OsStr::new("sh")) {
+        return Err(format!("{} cannot run on this platform", path.display()));
+    }
+    let (program, arguments) = match interpreter(&path).map_err(unreadable)? {
+        Interpreter::Own => (path.into_os_string(), Vec::new()),
+        Interpreter::Bash => (OsString::from("bash"), vec![path.into_os_string()]),
+    };
+    let set = environment.into_iter().map(|(k, v)| (k.into(), v.into()));
+    Ok(Spec {
+        program,
+        arguments,
+        cwd,
+        set: set.collect(),
+        unset: foreign(std::env::vars_os().map(|(name, _)| name)),
+        marker,
+        stdin: Input::Null,
+    })
+}
+
+enum Interpreter {
+    Own,
+    Bash,
+}
+
+fn interpreter(path: &Path) -> io::Result<Interpreter> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if metadata.permissions().mode() & 0o111 == 0 {
+        return Ok(Interpreter::Bash);
+    }
+    let mut start = [0; 2];
+    match file.read_exact(&mut start) {
+        Ok(()) if start == *b"#!" => Ok(Interpreter::Own),
+        Ok(()) => Ok(Interpreter::Bash),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Interpreter::Bash),
+        Err(error) => Err(error),
+    }
+}
+
+/// The variables that told an outer script about its turn.
+fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    names.filter(|name| name.to_str().is_some_and(is_ours)).collect()
+}
+
+async fn start(spec: Spec) -> Result<process::Process, String> {
+    // A copy that was just written may still be open in a sibling that is about to exec.
+    const TRIES: u32 = 20;
+    let mut tries = 0;
+    loop {
+        let program = spec.program.clone();
+        match process::start(spec.clone()) {
+            Ok(process) => return Ok(process),
+            Err(error) if busy(&error) && tries < TRIES => tries += 1,
+            Err(error) => return Err(refused(&program, &error)),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn busy(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ExecutableFileBusy
+}
+
+fn refused(program: &OsStr, error: &io::Error) -> String {
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound if Path::new(program).exists() => {
+            " (the interpreter of its `#!` line is missing)"
+        }
+        io::ErrorKind::ArgumentListTooLong => " (its environment is too large)",
+        _ => "",
+    };
+    format!("cannot run {}: {error}{hint}", program.display())
+}
+
+fn told(ended: Ended) -> Told {
+    let failure = match ended.how {
+        How::Exited(status) if status.success() => {
+            return Told::Spoken(Spoken {
+                text: ended.text,
+                invalid_utf8: ended.invalid_utf8,
+                stderr: ended.stderr,
+                survivors: ended.survivors,
+            });
+        }
+        How::Cancelled { progressed } => return Told::Interrupted { progressed },
+        How::Exited(status) => {
+            TurnFailure::Script { status: describe(status), stderr: ended.stderr }
+        }
+        How::TimedOut { clock, after } => TurnFailure::Timeout {
+            clock,
+            after: Span(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
+        },
+        How::TooLarge { limit } => TurnFailure::OutputTooLarge { limit: limit as u64 },
+        How::Lost(kind) => TurnFailure::Script {
+            status: format!("its exit was not seen: {kind}"),
+            stderr: ended.stderr,
+        },
+    };
+    Told::Failed(failure)
+}
+
+/// `exit status 3`, `signal 9 (SIGKILL)`.
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => match name_of(signal) {
+            Some(name) => format!("signal {signal} ({name})"),
+            None => format!("signal {signal}"),
+        },
+        (None, None) => status.to_string(),
+    }
+}
+
+fn name_of(signal: i32) -> Option<&'static str> {
+    let names = [
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::PIPE, "SIGPIPE"),
+        (Signal::ALARM, "SIGALRM"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::USR1, "SIGUSR1"),
+        (Signal::USR2, "SIGUSR2"),
+        (Signal::XCPU, "SIGXCPU"),
+        (Signal::XFSZ, "SIGXFSZ"),
+    ];
+    names.into_iter().find_map(|(number, name)| (number.as_raw() == signal).then_some(name))
+}
+
+#[cfg(test)]
+mod tests;

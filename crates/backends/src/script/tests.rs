@@ -1,0 +1,180 @@
+//! Scripts as files, run for real.
+
+use std::fs::{self, Permissions};
+
+use raymond_core::failure::Clock;
+use raymond_core::ids::TurnId;
+use tempfile::TempDir;
+
+use super::*;
+use crate::process::Grace;
+
+const PLAIN: u32 = 0o644;
+const EXECUTABLE: u32 = 0o755;
+
+const IMPATIENT: Limits = Limits {
+    wall: None,
+    idle: None,
+    output: 1024 * 1024,
+    grace: Grace {
+        after_exit: Duration::from_millis(50),
+        interrupt: Duration::from_millis(50),
+        terminate: Duration::from_millis(50),
+        kill: Duration::from_mins(10),
+    },
+};
+
+fn script(directory: &TempDir, text: &str, mode: u32) -> Script {
+    let path = directory.path().join("STATE.sh");
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    let turn = TurnId::try_from("main.1.1".to_owned()).unwrap();
+    // Tests at once must not find the processes of each other.
+    let nonce = directory.path().file_name().unwrap().to_str().unwrap();
+    Script {
+        path,
+        cwd: directory.path().to_owned(),
+        environment: vec![("RAYMOND_STATE".into(), "STATE.sh".into())],
+        marker: Marker::new(&nonce.into(), &turn, 1),
+    }
+}
+
+async fn told_by(text: &str, mode: u32, limits: Limits) -> Told {
+    let directory = tempfile::tempdir().unwrap();
+    let script = script(&directory, text, mode);
+    run(script, &limits, &CancellationToken::new()).await
+}
+
+fn spoken(text: &str) -> Told {
+    Told::Spoken(Spoken {
+        text: text.into(),
+        invalid_utf8: false,
+        stderr: String::new(),
+        survivors: Vec::new(),
+    })
+}
+
+fn failed(status: &str, stderr: &str) -> Told {
+    Told::Failed(TurnFailure::Script { status: status.into(), stderr: stderr.into() })
+}
+
+#[tokio::test]
+async fn a_script_is_run_by_bash_or_by_its_own_interpreter() {
+    let check = async |text: &str, mode, expected: &str| {
+        assert_eq!(told_by(text, mode, IMPATIENT).await, spoken(expected), "{text}");
+    };
+    check("echo ${BASH_VERSION:+bash}", PLAIN, "bash\n").await;
+    check("#!/bin/cat\necho x", PLAIN, "x\n").await;
+    check("#!/bin/cat\nx\n", EXECUTABLE, "#!/bin/cat\nx\n").await;
+    check("echo ${BASH_VERSION:+bash}", EXECUTABLE, "bash\n").await;
+    check("", EXECUTABLE, "").await;
+    check("#", EXECUTABLE, "").await;
+    check("echo $RAYMOND_STATE; cat", PLAIN, "STATE.sh\n").await;
+}
+
+#[tokio::test]
+async fn a_script_works_in_the_directory_of_its_agent() {
+    let (directory, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let script = Script { cwd: elsewhere.path().to_owned(), ..script(&directory, "pwd -P", PLAIN) };
+    let expected = elsewhere.path().canonicalize().unwrap();
+    let told = run(script, &IMPATIENT, &CancellationToken::new()).await;
+    assert_eq!(told, spoken(&format!("{}\n", expected.display())));
+}
+
+#[tokio::test]
+async fn a_bad_end_is_told_with_the_end_of_stderr() {
+    let check = async |text: &str, expected: Told| {
+        assert_eq!(told_by(text, PLAIN, IMPATIENT).await, expected, "{text}");
+    };
+    check("echo no >&2; exit 3", failed("exit status 3", "no")).await;
+    check("kill -9 $$", failed("signal 9 (SIGKILL)", "")).await;
+    check("kill -TERM $$", failed("signal 15 (SIGTERM)", "")).await;
+    check("kill -40 $$", failed("signal 40", "")).await;
+    let large = TurnFailure::OutputTooLarge { limit: 1024 * 1024 };
+    check("yes", Told::Failed(large)).await;
+    check(
+        "printf 'a\\xffb'; echo note >&2",
+        Told::Spoken(Spoken {
+            text: "a\u{fffd}b".into(),
+            invalid_utf8: true,
+            stderr: "note".into(),
+            survivors: Vec::new(),
+        }),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_clock_that_runs_out_is_a_timeout() {
+    let timeout = |clock| Told::Failed(TurnFailure::Timeout { clock, after: Span(100) });
+    let after = Some(Duration::from_millis(100));
+    let idle = Limits { idle: after, ..IMPATIENT };
+    let wall = Limits { wall: after, ..IMPATIENT };
+    assert_eq!(told_by("sleep 600", PLAIN, idle).await, timeout(Clock::Idle));
+    assert_eq!(told_by("sleep 600", PLAIN, wall).await, timeout(Clock::Wall));
+}
+
+#[tokio::test]
+async fn a_cancelled_script_is_interrupted() {
+    let directory = tempfile::tempdir().unwrap();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let told = run(script(&directory, "sleep 600", PLAIN), &IMPATIENT, &cancel).await;
+    assert_eq!(told, Told::Interrupted { progressed: false });
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().display().to_string();
+    let check = async |script: Script, expected: &str| {
+        let told = run(script, &IMPATIENT, &CancellationToken::new()).await;
+        let why = expected.replace("HERE", &place);
+        assert_eq!(told, Told::Failed(TurnFailure::NotStarted { why }));
+    };
+    let good = script(&directory, "#!/no/such/interpreter\n", EXECUTABLE);
+    check(
+        Script { cwd: directory.path().join("gone"), ..good.clone() },
+        "the working directory HERE/gone does not exist",
+    )
+    .await;
+    check(
+        Script { path: directory.path().join("GONE.sh"), ..good.clone() },
+        "cannot read the script HERE/GONE.sh: No such file or directory (os error 2)",
+    )
+    .await;
+    check(
+        Script { path: directory.path().join("STATE.bat"), ..good.clone() },
+        "HERE/STATE.bat cannot run on this platform",
+    )
+    .await;
+    let huge = vec![("RAYMOND_RESULT".into(), "x".repeat(200 * 1024))];
+    check(
+        Script { environment: huge, ..good.clone() },
+        "cannot run HERE/STATE.sh: Argument list too long (os error 7) (its environment is too \
+         large)",
+    )
+    .await;
+    check(
+        good,
+        "cannot run HERE/STATE.sh: No such file or directory (os error 2) (the interpreter of its \
+         `#!` line is missing)",
+    )
+    .await;
+}
+
+#[test]
+fn variables_of_a_surrounding_script_are_not_handed_on() {
+    let names = [
+        "PATH",
+        "RAYMOND_RESULT",
+        "RAYMOND_ATTR_ITEM",
+        "RAYMOND_VAR_X",
+        "RAYMOND_BUDGET",
+        "RAYMOND_TURN",
+        "RAYMOND_VISIT",
+    ];
+    let found = foreign(names.into_iter().map(OsString::from));
+    let expected = ["RAYMOND_RESULT", "RAYMOND_ATTR_ITEM", "RAYMOND_VAR_X", "RAYMOND_VISIT"];
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,181 @@
+//! The backend that plays replies from a file: tests, demonstrations and authors use it.
+//!
+//! ```yaml
+//! START: "<goto>REVIEW</goto>"            # every visit, every turn
+//! REVIEW:                                 # a list goes by visit
+//!   - "<goto>FIX</goto>"
+//!   - ["no tag here", "<goto>FIX</goto>"] # a list within it by turn: the second answers a reminder
+//!   - { text: "<result>ok</result>", cost: 0.02, delay: 100ms, expect: "diff" }
+//! FIX.md:                                 # numbers and "*" say the same in any order
+//!   1: { attempts: [{ fail: transient }, "<goto>REVIEW</goto>"] }
+//!   "*": { fail: { kind: quota, message: "come back later", for: 15m } }
+//! agents:                                 # one agent's own replies come first
+//!   main_worker2: { WORKER: { hang: true } }
+//! defaults: { cost: 0.01 }                # otherwise a reply costs 0
+//! ```
+//!
+//! A reply is chosen by agent, state, visit, turn and attempt alone. It costs what it says, however
+//! the turn ends. Sessions exist because a plan names them; only `fail: lost_session` loses one.
+
+mod parse;
+mod play;
+mod replies;
+mod yaml;
+
+use std::future::pending;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::failure::{Clock, TurnFailure};
+use raymond_core::ids::{BackendName, SessionId};
+use raymond_core::machine::SessionPlan;
+use raymond_core::time::{Span, Timestamp};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::contract::{Answer, Answering, Backend, Capability, Reply, Request};
+pub use replies::Replies;
+use replies::{Act, Fail, Play, Reset, key};
+
+/// A client whose answers stand in a file.
+#[derive(Debug, Clone)]
+pub struct Scripted {
+    replies: Replies,
+}
+
+impl Scripted {
+    /// A client with these answers.
+    pub fn new(replies: Replies) -> Self {
+        Self { replies }
+    }
+
+    async fn play(&self, request: &Request, cancel: &CancellationToken) -> Answer {
+        let play = match self.replies.find(request) {
+            Ok(play) => play,
+            Err(why) => return failed(TurnFailure::Task { why }, Cost::Reported(Micros::ZERO)),
+        };
+        if let Some(why) = unexpected(play, request) {
+            return failed(TurnFailure::Task { why }, play.cost);
+        }
+        let progressed = matches!(&play.act, Act::Say { earlier, .. } if !earlier.is_empty());
+        let answer = async {
+            if let Some(delay) = play.delay {
+                sleep(Duration::from_millis(delay.0)).await;
+            }
+            act(play, request).await
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Answer::Interrupted { cost: play.cost, progressed },
+            answer = answer => answer,
+            failure = clock(Clock::Idle, request.idle_timeout) => failed(failure, play.cost),
+            failure = clock(Clock::Wall, request.timeout) => failed(failure, play.cost),
+        }
+    }
+}
+
+impl Backend for Scripted {
+    fn name(&self) -> BackendName {
+        BackendName::new("scripted")
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[
+            Capability::Fresh,
+            Capability::Resume,
+            Capability::Branch,
+            Capability::Cost,
+            Capability::Cap,
+        ]
+    }
+
+    fn answer(&self, request: Request, cancel: CancellationToken) -> Answering<'_> {
+        Box::pin(async move { self.play(&request, &cancel).await })
+    }
+}
+
+async fn act(play: &Play, request: &Request) -> Answer {
+    let cost = play.cost;
+    match &play.act {
+        Act::Say { last, denied, .. } => {
+            Answer::Replied(Box::new(Reply { denied: denied.clone(), ..Reply::new(last, cost) }))
+        }
+        Act::Cap => Answer::Capped { cost },
+        Act::Hang => pending().await,
+        Act::Fail(fail) => failed(failure(fail, request), cost),
+    }
+}
+
+/// What the prompt lacks.
+fn unexpected(play: &Play, request: &Request) -> Option<String> {
+    let message = request.message();
+    let missing = play.expect.iter().find(|part| !message.contains(*part))?;
+    let key = key(request);
+    let sent = cut(&message);
+    Some(format!("{key} expects {missing:?} in the prompt, which is {sent:?}"))
+}
+
+fn failure(fail: &Fail, request: &Request) -> TurnFailure {
+    match fail {
+        Fail::Transient(why) => TurnFailure::Transient { why: why.clone() },
+        Fail::Timeout => TurnFailure::Timeout {
+            clock: Clock::Idle,
+            after: request.idle_timeout.unwrap_or(Span::minutes(30)),
+        },
+        Fail::Quota(why, reset) => TurnFailure::Quota { until: until(*reset), why: why.clone() },
+        Fail::Auth(why) => TurnFailure::Auth { why: why.clone() },
+        Fail::Task(why) => TurnFailure::Task { why: why.clone() },
+        Fail::LostSession => match needed(&request.plan) {
+            Some(session) => TurnFailure::LostSession { session: session.clone() },
+            None => TurnFailure::Task {
+                why: format!("{} is to lose its session, but opens a fresh one", key(request)),
+            },
+        },
+    }
+}
+
+fn failed(failure: TurnFailure, cost: Cost) -> Answer {
+    Answer::Failed { failure, cost }
+}
+
+async fn clock(clock: Clock, after: Option<Span>) -> TurnFailure {
+    match after {
+        Some(after) => {
+            sleep(Duration::from_millis(after.0)).await;
+            TurnFailure::Timeout { clock, after }
+        }
+        None => pending().await,
+    }
+}
+
+/// The session that must exist already.
+fn needed(plan: &SessionPlan) -> Option<&SessionId> {
+    match plan {
+        SessionPlan::Resume(session) | SessionPlan::Branch { from: session, .. } => Some(session),
+        SessionPlan::Continue { or_else, .. } => needed(or_else),
+        SessionPlan::Fresh(_) | SessionPlan::Carry => None,
+    }
+}
+
+fn until(reset: Reset) -> Option<Timestamp> {
+    match reset {
+        Reset::Unknown => None,
+        Reset::At(time) => Some(time),
+        Reset::After(span) => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+            Some(Timestamp(u64::try_from(now.as_millis()).ok()?) + span)
+        }
+    }
+}
+
+/// The start of a text, for a message.
+fn cut(text: &str) -> String {
+    const LENGTH: usize = 200;
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

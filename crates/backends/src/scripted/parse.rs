@@ -1,0 +1,249 @@
+//! From YAML to replies: the levels of states, visits, turns and attempts.
+//!
+//! Reading goes on after a mistake, so that an author sees all of them at once.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::diagnostic::{Diagnostic, Place};
+use raymond_core::ids::StateName;
+use raymond_core::workflow::nearest;
+
+use super::play;
+use super::replies::{ANY, Attempts, Entry, Numbered, Replies, Section};
+use super::yaml::{self, Node, Value};
+
+/// A reader of one file, and the mistakes it has found.
+pub(super) struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+    mistakes: Vec<Diagnostic>,
+    /// What a reply costs that does not say it.
+    pub(super) cost: Cost,
+}
+
+/// A mistake was noted.
+pub(super) struct Noted;
+
+pub(super) fn replies(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>> {
+    let mut reader =
+        Reader { file, text, mistakes: Vec::new(), cost: Cost::Reported(Micros::ZERO) };
+    let root = yaml::read(text).map_err(|mistake| vec![mistake.in_file(file)])?;
+    let found = reader.root(root);
+    if reader.mistakes.is_empty() {
+        return Ok(found);
+    }
+    let start = |mistake: &Diagnostic| mistake.place.as_ref().map(|place| place.span.start);
+    reader.mistakes.sort_by_key(start);
+    Err(reader.mistakes)
+}
+
+impl Reader<'_> {
+    /// Notes a mistake.
+    pub(super) fn wrong(
+        &mut self,
+        code: &'static str,
+        span: Range<usize>,
+        message: String,
+    ) -> Noted {
+        let mistake = Diagnostic::error(code, message).in_file(self.file).at(self.text, span);
+        self.mistakes.push(mistake);
+        Noted
+    }
+
+    /// Notes a key, or a kind of failure, that means nothing here.
+    pub(super) fn unknown(
+        &mut self,
+        what: &str,
+        (name, span): (&str, Range<usize>),
+        known: &[&str],
+    ) -> Noted {
+        let hint = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => format!("known {what}s: {}", known.join(", ")),
+        };
+        let mistake = Diagnostic::error("unknown-key", format!("unknown {what} {name:?}"))
+            .in_file(self.file)
+            .at(self.text, span)
+            .hint(hint);
+        self.mistakes.push(mistake);
+        Noted
+    }
+
+    /// Notes a value of the wrong kind.
+    pub(super) fn mistyped(&mut self, node: &Node, expected: &str) -> Noted {
+        let message = format!("expected {expected}, found {}", node.value.kind());
+        self.wrong("wrong-type", node.span.clone(), message)
+    }
+
+    /// The name that a key is; keys are always text.
+    pub(super) fn name(&mut self, key: &Node) -> Result<String, Noted> {
+        match &key.value {
+            Value::Text(name) => Ok(name.clone()),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Whole(_)
+            | Value::Number(_)
+            | Value::List(_)
+            | Value::Map(_) => Err(self.mistyped(key, "a name")),
+        }
+    }
+
+    fn root(&mut self, root: Node) -> Replies {
+        let mut replies =
+            Replies { file: self.file.to_owned(), states: Section::new(), agents: BTreeMap::new() };
+        let (reserved, states): (Vec<_>, Vec<_>) = match root.value {
+            Value::Map(entries) => {
+                entries.into_iter().partition(|(key, _)| is_reserved(&key.value))
+            }
+            Value::Null => return replies,
+            Value::Bool(_)
+            | Value::Whole(_)
+            | Value::Number(_)
+            | Value::Text(_)
+            | Value::List(_) => {
+                self.mistyped(&root, "a mapping from states to replies");
+                return replies;
+            }
+        };
+        let (defaults, agents): (Vec<_>, Vec<_>) =
+            reserved.into_iter().partition(|(key, _)| key.value == Value::Text("defaults".into()));
+        for (_, node) in defaults {
+            self.defaults(node);
+        }
+        for (_, node) in agents {
+            replies.agents.extend(self.agents(node));
+        }
+        replies.states = self.section(states);
+        replies
+    }
+
+    fn defaults(&mut self, node: Node) {
+        let Value::Map(entries) = node.value else {
+            self.mistyped(&node, "a mapping");
+            return;
+        };
+        for (key, node) in entries {
+            match self.name(&key).as_deref() {
+                Ok("cost") => {
+                    if let Ok(cost) = play::cost(self, &node) {
+                        self.cost = cost;
+                    }
+                }
+                Ok(other) => {
+                    self.unknown("key", (other, key.span), &["cost"]);
+                }
+                Err(Noted) => {}
+            }
+        }
+    }
+
+    fn agents(&mut self, node: Node) -> BTreeMap<String, Section> {
+        let Value::Map(entries) = node.value else {
+            self.mistyped(&node, "a mapping from agents to their replies");
+            return BTreeMap::new();
+        };
+        let mut agents = BTreeMap::new();
+        for (key, node) in entries {
+            let (Ok(agent), Value::Map(states)) = (self.name(&key), &node.value) else {
+                self.mistyped(&node, "a mapping from states to replies");
+                continue;
+            };
+            agents.insert(agent, self.section(states.clone()));
+        }
+        agents
+    }
+
+    fn section(&mut self, entries: Vec<(Node, Node)>) -> Section {
+        let mut section = Section::new();
+        for (key, node) in entries {
+            let Ok(name) = self.name(&key) else { continue };
+            let stem = StateName::new(&*name);
+            let twin = section.keys().find(|other| {
+                let other = StateName::new(other.as_str());
+                other.stem() == name || stem.stem() == other.as_str()
+            });
+            if let Some(twin) = twin {
+                let message = format!("{twin:?} and {name:?} name the same state");
+                self.wrong("duplicate-state", key.span.clone(), message);
+            }
+            if let Ok(visits) = self.numbered(node, "visit", &mut Self::turns) {
+                let place = Place::of(self.text, key.span);
+                section.insert(name, Entry { place, visits });
+            }
+        }
+        section
+    }
+
+    fn turns(&mut self, node: Node) -> Result<Numbered<Attempts>, Noted> {
+        self.numbered(node, "turn", &mut play::attempts)
+    }
+
+    /// A list, a mapping by number, or one thing for every number.
+    fn numbered<T>(
+        &mut self,
+        node: Node,
+        what: &str,
+        one: &mut dyn FnMut(&mut Self, Node) -> Result<T, Noted>,
+    ) -> Result<Numbered<T>, Noted> {
+        match node.value {
+            Value::List(items) if items.is_empty() => {
+                let message = format!("an empty list has no {what}");
+                Err(self.wrong("empty", node.span, message))
+            }
+            Value::List(items) => {
+                let mut numbers = BTreeMap::new();
+                for (number, item) in (1..).zip(items) {
+                    if let Ok(value) = one(self, item) {
+                        numbers.insert(number, value);
+                    }
+                }
+                let others = None;
+                Ok(Numbered::Each { numbers, others })
+            }
+            Value::Map(entries) if entries.iter().any(|(key, _)| is_number(&key.value)) => {
+                Ok(self.by_number(entries, what, one))
+            }
+            value => one(self, Node { value, span: node.span }).map(Numbered::Every),
+        }
+    }
+
+    fn by_number<T>(
+        &mut self,
+        entries: Vec<(Node, Node)>,
+        what: &str,
+        one: &mut dyn FnMut(&mut Self, Node) -> Result<T, Noted>,
+    ) -> Numbered<T> {
+        let mut numbers = BTreeMap::new();
+        let mut others = None;
+        for (key, node) in entries {
+            let value = one(self, node);
+            match (&key.value, value) {
+                (Value::Text(any), value) if any == ANY => others = value.ok(),
+                (Value::Whole(number), value) if u32::try_from(*number).is_ok_and(|n| n > 0) => {
+                    if let (Ok(number), Ok(value)) = (u32::try_from(*number), value) {
+                        numbers.insert(number, value);
+                    }
+                }
+                _ => {
+                    let message = format!("expected the number of a {what} from 1, or \"{ANY}\"");
+                    self.wrong("wrong-number", key.span, message);
+                }
+            }
+        }
+        Numbered::Each { numbers, others }
+    }
+}
+
+fn is_reserved(key: &Value) -> bool {
+    matches!(key, Value::Text(name) if name == "agents" || name == "defaults")
+}
+
+fn is_number(key: &Value) -> bool {
+    match key {
+        Value::Whole(_) => true,
+        Value::Text(name) => name == ANY,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::List(_) | Value::Map(_) => false,
+    }
+}

@@ -1,0 +1,249 @@
+//! From YAML to one reply: a text, or a mapping that says more.
+
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::time::{Span, Timestamp};
+
+use super::parse::{Noted, Reader};
+use super::replies::{Act, Attempts, Fail, Play, Reset};
+use super::yaml::{Node, Value};
+
+const KEYS: [&str; 10] =
+    ["text", "messages", "fail", "hang", "capped", "cost", "delay", "denied", "expect", "attempts"];
+const FAIL_KEYS: [&str; 4] = ["kind", "message", "for", "until"];
+const KINDS: [&str; 6] = ["transient", "timeout", "quota", "auth", "task", "lost_session"];
+
+/// What is played at each attempt at a turn.
+pub(super) fn attempts(reader: &mut Reader<'_>, node: Node) -> Result<Attempts, Noted> {
+    let is_attempts = |entries: &[(Node, Node)]| matches!(entries, [(key, _)] if key.value == Value::Text("attempts".into()));
+    let single = |last| Attempts { earlier: Vec::new(), last };
+    match node.value {
+        Value::Map(mut entries) if is_attempts(&entries) => {
+            let (_, list) = entries.remove(0);
+            several(reader, list)
+        }
+        value => {
+            let span = node.span;
+            play(reader, Node { value, span }).map(single)
+        }
+    }
+}
+
+fn several(reader: &mut Reader<'_>, list: Node) -> Result<Attempts, Noted> {
+    let Value::List(items) = list.value else {
+        return Err(reader.mistyped(&list, "a list of replies"));
+    };
+    let plays: Vec<_> = items.into_iter().map(|item| play(reader, item)).collect();
+    let mut plays = plays.into_iter().collect::<Result<Vec<_>, _>>()?;
+    match plays.pop() {
+        Some(last) => Ok(Attempts { earlier: plays, last }),
+        None => Err(reader.wrong("empty", list.span, "an empty list has no attempt".into())),
+    }
+}
+
+fn play(reader: &mut Reader<'_>, node: Node) -> Result<Play, Noted> {
+    match node.value {
+        Value::Text(last) => Ok(Play {
+            expect: Vec::new(),
+            delay: None,
+            cost: reader.cost,
+            act: Act::Say { earlier: Vec::new(), last, denied: Vec::new() },
+        }),
+        Value::Map(entries) => Draft::read(reader, entries).finish(reader, node.span),
+        Value::Null | Value::Bool(_) | Value::Whole(_) | Value::Number(_) | Value::List(_) => {
+            Err(reader.mistyped(&node, "a reply: text or a mapping"))
+        }
+    }
+}
+
+/// A reply of which the keys were read one by one.
+#[derive(Default)]
+struct Draft {
+    acts: Vec<Act>,
+    cost: Option<Cost>,
+    delay: Option<Span>,
+    denied: Vec<String>,
+    expect: Vec<String>,
+    spoilt: bool,
+}
+
+impl Draft {
+    fn read(reader: &mut Reader<'_>, entries: Vec<(Node, Node)>) -> Self {
+        let mut draft = Self::default();
+        for (key, node) in entries {
+            let taken = reader.name(&key).and_then(|name| match name.as_str() {
+                "text" => text(reader, node).map(|last| draft.say(Vec::new(), last)),
+                "messages" => {
+                    messages(reader, node).map(|(earlier, last)| draft.say(earlier, last))
+                }
+                "fail" => fail(reader, node).map(|fail| draft.acts.push(Act::Fail(fail))),
+                "hang" => only_true(reader, &node).map(|()| draft.acts.push(Act::Hang)),
+                "capped" => only_true(reader, &node).map(|()| draft.acts.push(Act::Cap)),
+                "cost" => cost(reader, &node).map(|cost| draft.cost = Some(cost)),
+                "delay" => span(reader, node).map(|delay| draft.delay = Some(delay)),
+                "denied" => texts(reader, node).map(|denied| draft.denied = denied),
+                "expect" => texts(reader, node).map(|expect| draft.expect = expect),
+                "attempts" => {
+                    let message = "`attempts` stands alone: each attempt is a reply of its own";
+                    Err(reader.wrong("attempts", key.span, message.into()))
+                }
+                other => Err(reader.unknown("key", (other, key.span), &KEYS)),
+            });
+            draft.spoilt |= taken.is_err();
+        }
+        draft
+    }
+
+    fn say(&mut self, earlier: Vec<String>, last: String) {
+        let denied = Vec::new();
+        self.acts.push(Act::Say { earlier, last, denied });
+    }
+
+    fn finish(
+        mut self,
+        reader: &mut Reader<'_>,
+        span: std::ops::Range<usize>,
+    ) -> Result<Play, Noted> {
+        if self.spoilt {
+            return Err(Noted);
+        }
+        let (Some(mut act), true) = (self.acts.pop(), self.acts.is_empty()) else {
+            let message = "a reply has exactly one of text, messages, fail, hang and capped";
+            return Err(reader.wrong("one-of", span, message.into()));
+        };
+        match &mut act {
+            Act::Say { denied, .. } => *denied = self.denied,
+            Act::Cap | Act::Hang | Act::Fail(_) if self.denied.is_empty() => {}
+            Act::Cap | Act::Hang | Act::Fail(_) => {
+                let message = "`denied` goes with text or messages only";
+                return Err(reader.wrong("one-of", span, message.into()));
+            }
+        }
+        Ok(Play {
+            expect: self.expect,
+            delay: self.delay,
+            cost: self.cost.unwrap_or(reader.cost),
+            act,
+        })
+    }
+}
+
+fn text(reader: &mut Reader<'_>, node: Node) -> Result<String, Noted> {
+    match node.value {
+        Value::Text(text) => Ok(text),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Whole(_)
+        | Value::Number(_)
+        | Value::List(_)
+        | Value::Map(_) => Err(reader.mistyped(&node, "text")),
+    }
+}
+
+/// A text, or a list of texts.
+fn texts(reader: &mut Reader<'_>, node: Node) -> Result<Vec<String>, Noted> {
+    match node.value {
+        Value::List(items) => items.into_iter().map(|item| text(reader, item)).collect(),
+        value => {
+            let span = node.span;
+            Ok(vec![text(reader, Node { value, span })?])
+        }
+    }
+}
+
+fn messages(reader: &mut Reader<'_>, node: Node) -> Result<(Vec<String>, String), Noted> {
+    let span = node.span.clone();
+    let mut messages = texts(reader, node)?;
+    match messages.pop() {
+        Some(last) => Ok((messages, last)),
+        None => Err(reader.wrong("empty", span, "an empty list has no message".into())),
+    }
+}
+
+fn only_true(reader: &mut Reader<'_>, node: &Node) -> Result<(), Noted> {
+    if node.value == Value::Bool(true) {
+        return Ok(());
+    }
+    let message = "expected true; leave the key out otherwise";
+    Err(reader.wrong("wrong-type", node.span.clone(), message.into()))
+}
+
+fn span(reader: &mut Reader<'_>, node: Node) -> Result<Span, Noted> {
+    let place = node.span.clone();
+    let text = text(reader, node)?;
+    text.parse().map_err(|error| reader.wrong("bad-duration", place, format!("{error}")))
+}
+
+/// Dollars as a number or a text, or `unknown`.
+pub(super) fn cost(reader: &mut Reader<'_>, node: &Node) -> Result<Cost, Noted> {
+    let written = match &node.value {
+        Value::Text(text) if text == "unknown" => return Ok(Cost::Unknown),
+        Value::Text(text) => text.clone(),
+        Value::Whole(dollars) => dollars.to_string(),
+        Value::Number(dollars) => format!("{dollars:.6}"),
+        Value::Null | Value::Bool(_) | Value::List(_) | Value::Map(_) => {
+            return Err(reader.mistyped(node, "an amount of dollars, or unknown"));
+        }
+    };
+    let amount = written.parse::<Micros>();
+    amount
+        .map(Cost::Reported)
+        .map_err(|error| reader.wrong("bad-amount", node.span.clone(), error.to_string()))
+}
+
+/// A kind, or a mapping that says more.
+fn fail(reader: &mut Reader<'_>, node: Node) -> Result<Fail, Noted> {
+    let entries = match node.value {
+        Value::Map(entries) => entries,
+        Value::Text(_) => {
+            let kind = Node { value: Value::Text("kind".into()), span: node.span.clone() };
+            vec![(kind, node.clone())]
+        }
+        Value::Null | Value::Bool(_) | Value::Whole(_) | Value::Number(_) | Value::List(_) => {
+            return Err(reader.mistyped(&node, "a kind of failure or a mapping"));
+        }
+    };
+    let (mut kind, mut message, mut reset) = (None, None, None);
+    for (key, node) in entries {
+        let place = node.span.clone();
+        match reader.name(&key)?.as_str() {
+            "kind" => kind = Some((text(reader, node)?, place)),
+            "message" => message = Some(text(reader, node)?),
+            "for" => reset = Some(Reset::After(span(reader, node)?)),
+            "until" => reset = Some(Reset::At(time(reader, node)?)),
+            other => return Err(reader.unknown("key", (other, key.span), &FAIL_KEYS)),
+        }
+    }
+    let Some((kind, place)) = kind else {
+        let message = format!("a failure needs a kind: {}", KINDS.join(", "));
+        return Err(reader.wrong("no-kind", node.span, message));
+    };
+    let said = message.is_some();
+    let why = message.unwrap_or_else(|| format!("scripted {kind} failure"));
+    let found = match (kind.as_str(), reset) {
+        ("quota", reset) => Fail::Quota(why, reset.unwrap_or(Reset::Unknown)),
+        ("transient", None) => Fail::Transient(why),
+        ("auth", None) => Fail::Auth(why),
+        ("task", None) => Fail::Task(why),
+        ("timeout", None) if !said => Fail::Timeout,
+        ("lost_session", None) if !said => Fail::LostSession,
+        (kind, _) if KINDS.contains(&kind) => {
+            let keys =
+                "only quota has `for` or `until`; timeout and lost_session have no `message`";
+            return Err(reader.wrong("one-of", place, keys.into()));
+        }
+        (other, _) => return Err(reader.unknown("kind", (other, place), &KINDS)),
+    };
+    Ok(found)
+}
+
+fn time(reader: &mut Reader<'_>, node: Node) -> Result<Timestamp, Noted> {
+    let place = node.span.clone();
+    let text = text(reader, node)?;
+    let time = text.parse::<jiff::Timestamp>().ok();
+    time.and_then(|time| u64::try_from(time.as_millisecond()).ok()).map(Timestamp).ok_or_else(
+        || {
+            let message = format!("{text:?} is not a time such as 2026-01-31T09:00:00Z");
+            reader.wrong("bad-time", place, message)
+        },
+    )
+}

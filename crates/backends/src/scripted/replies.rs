@@ -1,0 +1,175 @@
+//! What a file of replies says, by agent, state, visit, turn and attempt.
+//!
+//! Nothing is counted here: the same place in the program always finds the same entry, so resuming
+//! a run or running agents at once changes nothing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use raymond_core::budget::Cost;
+use raymond_core::diagnostic::{Diagnostic, Place};
+use raymond_core::ids::StateName;
+use raymond_core::time::{Span, Timestamp};
+use raymond_core::workflow::nearest;
+
+use super::parse;
+use crate::contract::Request;
+
+/// The key of any state that has no entry of its own, and of any further visit or turn.
+pub(super) const ANY: &str = "*";
+
+/// A file of replies, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replies {
+    pub(super) file: String,
+    pub(super) states: Section,
+    pub(super) agents: BTreeMap<String, Section>,
+}
+
+/// Entries by state, as the file names them: by stem, by file name, or `*`.
+pub(super) type Section = BTreeMap<String, Entry>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) place: Place,
+    pub(super) visits: Numbered<Numbered<Attempts>>,
+}
+
+/// Things that are told apart by a number from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Numbered<T> {
+    /// The same for every number.
+    Every(T),
+    /// One for each number, and perhaps one for all others.
+    Each { numbers: BTreeMap<u32, T>, others: Option<T> },
+}
+
+/// What is played at each attempt; the last one also at all further attempts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Attempts {
+    pub(super) earlier: Vec<Play>,
+    pub(super) last: Play,
+}
+
+/// How one attempt at a turn goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Play {
+    /// What the prompt must hold.
+    pub(super) expect: Vec<String>,
+    pub(super) delay: Option<Span>,
+    pub(super) cost: Cost,
+    pub(super) act: Act,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Act {
+    /// Says these messages; only the last one is the final one.
+    Say {
+        earlier: Vec<String>,
+        last: String,
+        denied: Vec<String>,
+    },
+    /// Uses up its cap.
+    Cap,
+    /// Never answers.
+    Hang,
+    Fail(Fail),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fail {
+    Transient(String),
+    Timeout,
+    Quota(String, Reset),
+    Auth(String),
+    Task(String),
+    LostSession,
+}
+
+/// When a usage limit is lifted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reset {
+    Unknown,
+    At(Timestamp),
+    After(Span),
+}
+
+impl Replies {
+    /// Reads the file; every mistake in it is told.
+    pub fn load(path: &Path) -> Result<Self, Vec<Diagnostic>> {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        let name = name.to_string_lossy();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let message = format!("cannot read {}: {error}", path.display());
+            vec![Diagnostic::error("unreadable", message).in_file(&*name)]
+        })?;
+        Self::parse(&name, &text)
+    }
+
+    /// Reads the text of a file of this name; every mistake in it is told.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        parse::replies(name, text)
+    }
+
+    /// Warns of entries for states that the scope does not have.
+    pub fn check<'a>(&self, states: impl IntoIterator<Item = &'a StateName>) -> Vec<Diagnostic> {
+        let states: Vec<_> = states.into_iter().collect();
+        let sections = std::iter::once(&self.states).chain(self.agents.values());
+        let names = |name: &str| states.iter().any(|state| is_key_of(name, state));
+        sections
+            .flatten()
+            .filter(|(name, _)| *name != ANY && !names(name))
+            .map(|(name, entry)| {
+                let message = format!("no state is called {name:?}");
+                let warning = Diagnostic::warning("unknown-state", message).in_file(&*self.file);
+                let known = states.iter().flat_map(|state| [state.stem(), state.as_str()]);
+                let hint = nearest(name, known).map(|near| format!("did you mean {near:?}?"));
+                Diagnostic { place: Some(entry.place.clone()), hint, ..warning }
+            })
+            .collect()
+    }
+
+    /// What is played for the request; when there is nothing, the key that has no entry.
+    pub(super) fn find(&self, request: &Request) -> Result<&Play, String> {
+        let own = self.agents.get(request.turn.agent.as_str());
+        let mut sections = own.into_iter().chain([&self.states]);
+        sections
+            .find_map(|section| entry(section, &request.state))
+            .and_then(|entry| entry.visits.at(request.count))
+            .and_then(|turns| turns.at(request.turn.turn))
+            .map(|attempts| attempts.at(request.attempt))
+            .ok_or_else(|| format!("no reply for {} in {}", key(request), self.file))
+    }
+}
+
+/// `main / REVIEW.md / visit 3 / turn 1`
+pub(super) fn key(request: &Request) -> String {
+    let (agent, turn) = (&request.turn.agent, request.turn.turn);
+    let (state, visit) = (&request.state, request.count);
+    format!("{agent} / {state} / visit {visit} / turn {turn}")
+}
+
+fn is_key_of(name: &str, state: &StateName) -> bool {
+    name == state.as_str() || name == state.stem()
+}
+
+fn entry<'a>(section: &'a Section, state: &StateName) -> Option<&'a Entry> {
+    let keys = [state.as_str(), state.stem(), ANY];
+    keys.into_iter().find_map(|key| section.get(key))
+}
+
+impl<T> Numbered<T> {
+    fn at(&self, number: u32) -> Option<&T> {
+        match self {
+            Self::Every(same) => Some(same),
+            Self::Each { numbers, others } => numbers.get(&number).or(others.as_ref()),
+        }
+    }
+}
+
+impl Attempts {
+    fn at(&self, attempt: u32) -> &Play {
+        let index = attempt.saturating_sub(1) as usize;
+        self.earlier.get(index).unwrap_or(&self.last)
+    }
+}

@@ -1,0 +1,392 @@
+//! The file format by examples, and the backend on the bench of every backend.
+
+use std::io::Write as _;
+
+use raymond_core::ids::{StateName, TurnId};
+
+use super::*;
+use crate::conformance::{self, Bench, Situation};
+
+fn request(agent: &str, state: &str, visit: u32, turn: u32) -> Request {
+    Request {
+        nonce: "c0ffee".into(),
+        turn: TurnId { agent: agent.into(), visit: 40 + visit, turn },
+        attempt: 1,
+        state: state.into(),
+        count: visit,
+        plan: SessionPlan::Fresh("s-1".into()),
+        prompt: "Look at the diff.".into(),
+        notice: None,
+        cwd: "/".into(),
+        model: None,
+        effort: None,
+        cap: None,
+        timeout: None,
+        idle_timeout: None,
+    }
+}
+
+fn client(yaml: &str) -> Scripted {
+    Scripted::new(Replies::parse("replies.yaml", yaml).unwrap())
+}
+
+async fn ask(client: &Scripted, request: Request) -> Answer {
+    client.answer(request, CancellationToken::new()).await
+}
+
+fn replied(text: &str, micros: u64) -> Answer {
+    Answer::Replied(Box::new(Reply::new(text, Cost::Reported(Micros(micros)))))
+}
+
+fn task(why: &str, micros: u64) -> Answer {
+    let why = why.to_owned();
+    failed(TurnFailure::Task { why }, Cost::Reported(Micros(micros)))
+}
+
+#[tokio::test]
+async fn a_reply_is_chosen_by_agent_state_visit_and_turn() {
+    let client = client(
+        "
+START: every time
+REVIEW:
+  - first
+  - [second, second again]
+  - text: third
+    cost: 0.02
+FIX.md:
+  1: one
+  3: { 1: three, '*': three more }
+  '*': other
+agents:
+  main_worker2:
+    START: { '*': [mine] }
+  main_worker3:
+    '*': whatever
+",
+    );
+    let check = async |agent: &str, state: &str, (visit, turn), expected: Answer| {
+        let found = ask(&client, request(agent, state, visit, turn)).await;
+        assert_eq!(found, expected, "{agent} {state} {visit} {turn}");
+    };
+    let say = |text| replied(text, 0);
+    check("main", "START.md", (1, 1), say("every time")).await;
+    check("main", "START.md", (9, 4), say("every time")).await;
+    check("main", "REVIEW.md", (1, 1), say("first")).await;
+    check("main", "REVIEW.md", (1, 3), say("first")).await;
+    check("main", "REVIEW.md", (2, 1), say("second")).await;
+    check("main", "REVIEW.md", (2, 2), say("second again")).await;
+    check("main", "REVIEW.md", (3, 1), replied("third", 20_000)).await;
+    check("main", "FIX.md", (1, 1), say("one")).await;
+    check("main", "FIX.md", (2, 1), say("other")).await;
+    check("main", "FIX.md", (3, 1), say("three")).await;
+    check("main", "FIX.md", (3, 2), say("three more")).await;
+    check("main_worker2", "START.md", (7, 1), say("mine")).await;
+    check("main_worker2", "FIX.md", (1, 1), say("one")).await;
+    check("main_worker3", "FIX.md", (1, 1), say("whatever")).await;
+    let missing = |key: &str| task(&format!("no reply for {key} in replies.yaml"), 0);
+    let key = "main / REVIEW.md / visit 4 / turn 1";
+    check("main", "REVIEW.md", (4, 1), missing(key)).await;
+    let key = "main / REVIEW.md / visit 2 / turn 3";
+    check("main", "REVIEW.md", (2, 3), missing(key)).await;
+    let key = "main_worker2 / START.md / visit 1 / turn 2";
+    check("main_worker2", "START.md", (1, 2), missing(key)).await;
+    let key = "main / OTHER.md / visit 1 / turn 1";
+    check("main", "OTHER.md", (1, 1), missing(key)).await;
+}
+
+#[tokio::test]
+async fn attempts_differ_and_the_last_one_stays() {
+    let client = client("A: { attempts: [{ fail: transient }, { capped: true, cost: 1 }, done] }");
+    let check = async |attempt, expected: Answer| {
+        let request = Request { attempt, ..request("main", "A.md", 1, 1) };
+        assert_eq!(ask(&client, request).await, expected, "{attempt}");
+    };
+    let why = "scripted transient failure".to_owned();
+    let transient = TurnFailure::Transient { why };
+    let cost = Cost::Reported(Micros(1_000_000));
+    check(1, failed(transient, Cost::Reported(Micros::ZERO))).await;
+    check(2, Answer::Capped { cost }).await;
+    check(3, replied("done", 0)).await;
+    check(9, replied("done", 0)).await;
+}
+
+#[tokio::test]
+async fn a_reply_says_what_it_says() {
+    let check = async |yaml: &str, expected: Answer| {
+        let client = client(&format!("defaults: {{cost: 0.01}}\nA: {yaml}"));
+        let found = ask(&client, request("main", "A.md", 1, 1)).await;
+        assert_eq!(found, expected, "{yaml}");
+    };
+    let fails = async |yaml: &str, failure| {
+        check(yaml, failed(failure, Cost::Reported(Micros(10_000)))).await;
+    };
+    check("plain", replied("plain", 10_000)).await;
+    check("{ text: x, cost: $2.50 }", replied("x", 2_500_000)).await;
+    check("{ text: x, cost: 3 }", replied("x", 3_000_000)).await;
+    check("{ messages: [one, two], delay: 1ms }", replied("two", 10_000)).await;
+    check("{ text: x, expect: [diff, Look] }", replied("x", 10_000)).await;
+    let unpriced = Reply::new("x", Cost::Unknown);
+    check("{ text: x, cost: unknown }", Answer::Replied(Box::new(unpriced))).await;
+    let denied = Reply {
+        denied: vec!["Bash(ls)".into(), "Edit".into()],
+        ..Reply::new("x", Cost::Reported(Micros(10_000)))
+    };
+    check("{ text: x, denied: [Bash(ls), Edit] }", Answer::Replied(Box::new(denied))).await;
+    let key = "main / A.md / visit 1 / turn 1";
+    let why = format!("{key} expects \"patch\" in the prompt, which is \"Look at the diff.\"");
+    check("{ text: x, expect: patch }", task(&why, 10_000)).await;
+    let why = "broken".to_owned();
+    fails("{ fail: { kind: task, message: broken } }", TurnFailure::Task { why }).await;
+    let why = "scripted auth failure".to_owned();
+    fails("{ fail: auth }", TurnFailure::Auth { why }).await;
+    let (why, until) = ("scripted quota failure".to_owned(), None);
+    fails("{ fail: quota }", TurnFailure::Quota { until, why }).await;
+    let (why, until) = ("later".to_owned(), Some(Timestamp(1000)));
+    let quota = "{ fail: { kind: quota, message: later, until: '1970-01-01T00:00:01Z' } }";
+    fails(quota, TurnFailure::Quota { until, why }).await;
+    let (clock, after) = (Clock::Idle, Span::minutes(30));
+    fails("{ fail: timeout }", TurnFailure::Timeout { clock, after }).await;
+    let why = format!("{key} is to lose its session, but opens a fresh one");
+    fails("{ fail: lost_session }", TurnFailure::Task { why }).await;
+}
+
+#[tokio::test]
+async fn a_quota_may_be_lifted_after_a_while() {
+    let client = client("A: { fail: { kind: quota, for: 1h } }");
+    let before = until(Reset::After(Span::minutes(60)));
+    let found = ask(&client, request("main", "A.md", 1, 1)).await;
+    let after = until(Reset::After(Span::minutes(60)));
+    match found {
+        Answer::Failed { failure: TurnFailure::Quota { until, .. }, .. } => {
+            assert!((before..=after).contains(&until));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_lost_only_where_one_is_needed() {
+    let client = client("A: { fail: lost_session }");
+    let lost = |session: &str| TurnFailure::LostSession { session: session.into() };
+    let check = async |plan: SessionPlan, session: &str| {
+        let request = Request { plan, ..request("main", "A.md", 1, 1) };
+        let expected = failed(lost(session), Cost::Reported(Micros::ZERO));
+        assert_eq!(ask(&client, request).await, expected);
+    };
+    let branch = SessionPlan::Branch { from: "caller".into(), to: "new".into() };
+    check(SessionPlan::Resume("own".into()), "own").await;
+    check(branch.clone(), "caller").await;
+    let continued = SessionPlan::Continue { session: "new".into(), or_else: Box::new(branch) };
+    check(continued, "caller").await;
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_says_whether_it_had_spoken() {
+    let check = async |yaml: &str, progressed| {
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let client = client(yaml);
+        let found = client.answer(request("main", "A.md", 1, 1), cancel).await;
+        let cost = Cost::Reported(Micros(50_000));
+        assert_eq!(found, Answer::Interrupted { cost, progressed }, "{yaml}");
+    };
+    check("A: { hang: true, cost: 0.05 }", false).await;
+    check("A: { text: x, delay: 10m, cost: 0.05 }", false).await;
+    check("A: { messages: [x, y], delay: 10m, cost: 0.05 }", true).await;
+}
+
+fn mistaken(yaml: &str, expected: &[&str]) {
+    let mistakes = Replies::parse("r.yaml", yaml).unwrap_err();
+    let found: Vec<_> = mistakes
+        .iter()
+        .map(|mistake| {
+            let hint = mistake.hint.as_deref().map(|hint| format!("; {hint}"));
+            format!("{mistake}{}", hint.unwrap_or_default())
+        })
+        .collect();
+    assert_eq!(found, expected, "{yaml}");
+}
+
+#[test]
+fn every_mistake_is_told_with_its_place() {
+    mistaken(
+        "A: { txt: x }\nB:\n  - { text: x, delay: soon }\n  - 7\nagents: [x]\n",
+        &[
+            "r.yaml:1:6: error: unknown key \"txt\"; did you mean \"text\"?",
+            "r.yaml:3:23: error: \"soon\" is not a duration such as 90s, 10m or 2h",
+            "r.yaml:4:5: error: expected a reply: text or a mapping, found a number (quote it to \
+             make it text)",
+            "r.yaml:5:9: error: expected a mapping from agents to their replies, found a list",
+        ],
+    );
+    mistaken(
+        "- x",
+        &["r.yaml:1:1: error: expected a mapping from states to replies, found a list"],
+    );
+    mistaken("A: []", &["r.yaml:1:4: error: an empty list has no visit"]);
+    mistaken("A: [[]]", &["r.yaml:1:5: error: an empty list has no turn"]);
+    mistaken("A:", &["r.yaml:1:2: error: expected a reply: text or a mapping, found nothing"]);
+    mistaken("A: { attempts: [] }", &["r.yaml:1:16: error: an empty list has no attempt"]);
+}
+
+#[test]
+fn keys_that_do_not_go_together_are_told() {
+    let one = "error: a reply has exactly one of text, messages, fail, hang and capped";
+    mistaken("A: { text: x, hang: true }", &[&format!("r.yaml:1:4: {one}")]);
+    mistaken("A: { cost: 1 }", &[&format!("r.yaml:1:4: {one}")]);
+    mistaken(
+        "A: { fail: task, denied: [x] }",
+        &["r.yaml:1:4: error: `denied` goes with text or messages only"],
+    );
+    mistaken(
+        "A: { text: x, attempts: [y] }",
+        &["r.yaml:1:15: error: `attempts` stands alone: each attempt is a reply of its own"],
+    );
+    mistaken(
+        "A: { 1: x, two: y, 0: z }",
+        &[
+            "r.yaml:1:12: error: expected the number of a visit from 1, or \"*\"",
+            "r.yaml:1:20: error: expected the number of a visit from 1, or \"*\"",
+        ],
+    );
+}
+
+#[test]
+fn values_that_mean_nothing_are_told() {
+    mistaken("A: x\nA.md: y", &["r.yaml:2:1: error: \"A\" and \"A.md\" name the same state"]);
+    mistaken(
+        "A: { fail: qota }",
+        &["r.yaml:1:12: error: unknown kind \"qota\"; did you mean \"quota\"?"],
+    );
+    let keys = "only quota has `for` or `until`; timeout and lost_session have no `message`";
+    mistaken(
+        "A: { fail: { kind: timeout, message: x } }",
+        &[&format!("r.yaml:1:20: error: {keys}")],
+    );
+    mistaken(
+        "A: { fail: { message: x } }",
+        &[
+            "r.yaml:1:12: error: a failure needs a kind: transient, timeout, quota, auth, task, lost_session",
+        ],
+    );
+    mistaken(
+        "A: { text: x, cost: -1 }",
+        &["r.yaml:1:21: error: \"-1\" is negative; an amount of dollars is zero or more"],
+    );
+    mistaken(
+        "A: { hang: false }",
+        &["r.yaml:1:12: error: expected true; leave the key out otherwise"],
+    );
+    mistaken("A: 'x", &["r.yaml:1:4: error: unclosed quote"]);
+}
+
+#[test]
+fn a_file_is_named_in_what_is_said_about_it() {
+    let mut file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    file.write_all(b"START: [a").unwrap();
+    let name = file.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let mistakes = Replies::load(file.path()).unwrap_err();
+    assert_eq!(mistakes[0].file.as_deref(), Some(&*name));
+    let gone = Replies::load("/no/such/replies.yaml".as_ref()).unwrap_err();
+    assert_eq!(
+        gone[0].to_string(),
+        "replies.yaml: error: cannot read /no/such/replies.yaml: No such file or directory (os \
+         error 2)"
+    );
+}
+
+#[test]
+fn entries_for_states_that_do_not_exist_are_warned_of() {
+    let yaml = "START: x\nREVEIW: x\nFIX.md: x\n'*': x\nagents: { main: { BANANA: x } }";
+    let replies = Replies::parse("r.yaml", yaml).unwrap();
+    let states = ["START.md", "REVIEW.md", "FIX.md"].map(StateName::from);
+    let found: Vec<_> = replies
+        .check(&states)
+        .into_iter()
+        .map(|warning| (warning.to_string(), warning.hint))
+        .collect();
+    let hint = Some("did you mean \"REVIEW\"?".to_owned());
+    let expected = [
+        ("r.yaml:2:1: warning: no state is called \"REVEIW\"", hint),
+        ("r.yaml:5:19: warning: no state is called \"BANANA\"", None),
+    ];
+    assert_eq!(found, expected.map(|(text, hint)| (text.to_owned(), hint)));
+}
+
+struct OnBench<B>(B);
+
+const SITUATIONS: &str = "
+REPLIES: one
+DIFFERENT: two
+HANGS: { hang: true }
+LOST: { fail: lost_session }
+FAILS: { fail: task }
+TRANSIENT: { fail: transient }
+QUOTA: { fail: quota }
+AUTH: { fail: auth }
+";
+
+impl<B: Backend> Bench for OnBench<B> {
+    fn backend(&self) -> &dyn Backend {
+        &self.0
+    }
+
+    fn request(&self, situation: Situation) -> Request {
+        let state = match situation {
+            Situation::Replies => "REPLIES.md",
+            Situation::RepliesDifferently => "DIFFERENT.md",
+            Situation::Hangs => "HANGS.md",
+            Situation::KnowsNoSession => "LOST.md",
+            Situation::Fails => "FAILS.md",
+            Situation::FailsTransiently => "TRANSIENT.md",
+            Situation::IsOverQuota => "QUOTA.md",
+            Situation::IsLoggedOut => "AUTH.md",
+        };
+        request("main", state, 1, 1)
+    }
+}
+
+#[tokio::test]
+async fn it_passes_the_suite_of_every_backend() {
+    assert_eq!(conformance::violations(&OnBench(client(SITUATIONS))).await, []);
+}
+
+/// Breaks every rule that can be broken without hanging.
+struct Careless(std::sync::atomic::AtomicU32);
+
+impl Backend for Careless {
+    fn name(&self) -> BackendName {
+        "".into()
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[Capability::Resume, Capability::Cost, Capability::Branch]
+    }
+
+    fn answer(&self, _: Request, _: CancellationToken) -> Answering<'_> {
+        let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let cost = Cost::Reported(Micros(count.into()));
+        Box::pin(async move { Answer::Capped { cost } })
+    }
+}
+
+#[tokio::test]
+async fn the_suite_finds_a_careless_backend_out() {
+    let found = conformance::violations(&OnBench(Careless(0.into()))).await;
+    let rules: Vec<_> = found.iter().map(|violation| violation.rule).collect();
+    assert_eq!(
+        rules,
+        [
+            "a backend has a name, opens sessions, and declares each capability once",
+            "a reply has a text and, where declared, a cost",
+            "the same request has the same answer",
+            "turns at once are answered like turns one after the other",
+            "a cancelled request is interrupted",
+            "a turn is cancelled promptly",
+            "each clock is told by name",
+            "a session that is not known is lost",
+            "a turn whose session was never opened starts by its original plan",
+            "each failure is told by its kind",
+        ]
+    );
+}

@@ -1,0 +1,32 @@
+//! One file for each verb.
+
+pub(crate) mod demo;
+pub(crate) mod list;
+mod report;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod status;
+pub(crate) mod stop;
+pub(crate) mod wait;
+pub(crate) mod why;
+
+use std::io::Write as _;
+
+use crate::failure::Failure;
+
+/// Prints one JSON value on stdout.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print_out(&format!("{value:#}\n"))
+}
+
+/// Prints data on stdout; a reader that went away is fine.
+pub(crate) fn print_out(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::environment(format!("could not write to stdout: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

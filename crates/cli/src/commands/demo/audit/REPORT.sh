@@ -1,0 +1,1 @@
+echo '<result>three workers are on their way</result>'

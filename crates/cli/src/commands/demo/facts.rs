@@ -1,0 +1,117 @@
+//! What a journal says happened.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use raymond_core::budget::Micros;
+use raymond_core::ids::{AgentId, SessionId, StateName, TurnId};
+use raymond_core::machine::SessionPlan;
+use raymond_core::run::Event;
+use raymond_core::value::Value;
+use raymond_engine::look::Look;
+
+/// What happened in a run.
+pub(super) struct Facts {
+    /// How often each turn was settled.
+    pub(super) settled: BTreeMap<TurnId, u32>,
+    /// What attempts that were cut off are charged.
+    pub(super) cut_off: Micros,
+    /// What each agent returned.
+    pub(super) results: Vec<String>,
+    started: Vec<(TurnId, SessionPlan)>,
+    states: BTreeMap<(AgentId, u32), StateName>,
+    workers_at_once: usize,
+}
+
+impl Facts {
+    pub(super) fn of(seen: &Look) -> Self {
+        let results = seen.head.ledger.results.iter();
+        let mut facts = Self {
+            settled: BTreeMap::new(),
+            cut_off: Micros::ZERO,
+            results: results
+                .map(|(agent, value)| format!("{agent:<12}  {}", text(value)))
+                .collect(),
+            started: Vec::new(),
+            states: BTreeMap::new(),
+            workers_at_once: 0,
+        };
+        let mut at_work = BTreeSet::new();
+        let steps = seen.records.iter().flat_map(|record| &record.steps);
+        for event in steps.flat_map(|step| &step.events) {
+            facts.note(event, &mut at_work);
+        }
+        facts
+    }
+
+    fn note(&mut self, event: &Event, at_work: &mut BTreeSet<AgentId>) {
+        if let Event::VisitEntered { agent, state, visit, .. } = event {
+            self.states.insert((agent.clone(), *visit), state.clone());
+        } else if let Event::TurnStarted { turn, plan, .. } = event {
+            self.started.push((turn.clone(), plan.clone()));
+            if turn.agent != AgentId::main() {
+                at_work.insert(turn.agent.clone());
+                self.workers_at_once = self.workers_at_once.max(at_work.len());
+            }
+        } else if let Event::TurnSettled { turn, .. } = event {
+            *self.settled.entry(turn.clone()).or_default() += 1;
+            at_work.remove(&turn.agent);
+        } else if let Event::TurnInterrupted { charge, .. } = event {
+            self.cut_off = self.cut_off.plus(charge.amount);
+        }
+    }
+
+    /// How many workers had a turn in flight at the same time.
+    pub(super) const fn workers_at_once(&self) -> usize {
+        self.workers_at_once
+    }
+
+    /// Which prompt worked in which conversation; they are called A, B, C as they appear.
+    pub(super) fn sessions(&self) -> Vec<String> {
+        let mut names: Vec<&SessionId> = Vec::new();
+        let mut lines = Vec::new();
+        let mut before: Option<&StateName> = None;
+        for (turn, plan) in &self.started {
+            let Some(state) = self.states.get(&(turn.agent.clone(), turn.visit)) else { continue };
+            if let Some(how) = conversation(plan, &mut names) {
+                let returned = match (plan, before) {
+                    (SessionPlan::Resume(_), Some(callee)) => {
+                        format!(", with the result of {}", callee.stem())
+                    }
+                    _ => String::new(),
+                };
+                lines.push(format!("{state:<8}  {how}{returned}"));
+            }
+            before = Some(state);
+        }
+        lines
+    }
+}
+
+fn conversation<'a>(plan: &'a SessionPlan, names: &mut Vec<&'a SessionId>) -> Option<String> {
+    let mut name = |session: &'a SessionId| {
+        let known = names.iter().position(|name| *name == session);
+        let index = known.unwrap_or_else(|| {
+            names.push(session);
+            names.len() - 1
+        });
+        char::from(b'A' + u8::try_from(index % 26).unwrap_or(0))
+    };
+    match plan {
+        SessionPlan::Fresh(session) => Some(format!("opens conversation {}", name(session))),
+        SessionPlan::Resume(session) => Some(format!("goes on in {}", name(session))),
+        SessionPlan::Branch { from, to } => {
+            let from = name(from);
+            Some(format!("works in {}, a branch of {from}", name(to)))
+        }
+        SessionPlan::Continue { session, .. } => Some(format!("continues {}", name(session))),
+        SessionPlan::Carry => None,
+    }
+}
+
+/// The demo hands nothing large around.
+fn text(value: &Value) -> &str {
+    match value {
+        Value::Inline(text) => text,
+        Value::Blob(_) => "…",
+    }
+}

@@ -1,0 +1,104 @@
+//! How a run went: the result on stdout, everything else on stderr, and the exit code.
+
+use raymond_core::ids::AgentId;
+use raymond_core::machine::{Agent, Standing};
+use raymond_core::run::Run;
+use raymond_core::view::Status;
+use raymond_engine::driver::Head;
+use raymond_engine::observe;
+use raymond_engine::shell::Signal;
+use raymond_store::Blobs;
+
+use crate::args::Talk;
+use crate::failure::Failure;
+use crate::json;
+use crate::place::Place;
+
+use super::{print_json, print_out};
+
+/// More failed agents are only counted.
+const MOST_FAILED: usize = 20;
+
+/// Prints the result of a run, or the object that `--json` asks for.
+pub(super) fn report(
+    head: &Head,
+    status: Status,
+    blobs: &Blobs,
+    talk: Talk,
+) -> Result<(), Failure> {
+    let place = Place::of(&head.run, status);
+    if !talk.quiet {
+        summary(head, &place);
+    }
+    if talk.json {
+        return print_json(&json::with_results(head, &place, blobs));
+    }
+    match head.ledger.results.get(&AgentId::main()) {
+        Some(result) if !talk.events => {
+            let mut text = observe::load(blobs, result)?;
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            print_out(&text)
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The exit code of a run that ended here.
+pub(super) const fn exit_code(status: Status, signal: Option<Signal>) -> u8 {
+    match (status, signal) {
+        (Status::Stopped | Status::Interrupted, Some(Signal::Terminate)) => 143,
+        (Status::Stopped | Status::Interrupted, Some(Signal::HangUp)) => 129,
+        (status, _) => status.exit_code(),
+    }
+}
+
+fn summary(head: &Head, place: &Place) {
+    let Place { status, why, way_out } = place;
+    anstream::eprintln!("{status}: {why} · {}", money(head));
+    name_failed(&head.run);
+    match status {
+        Status::Completed => {}
+        Status::Cancelled => anstream::eprintln!("to start anew: {way_out}"),
+        Status::Running
+        | Status::Waiting(..)
+        | Status::Failed
+        | Status::OverBudget
+        | Status::Stopped
+        | Status::Interrupted => anstream::eprintln!("to go on: {way_out}"),
+    }
+}
+
+/// `spent $9.87 of $10.00; REVIEW.md took 61 %`
+fn money(head: &Head) -> String {
+    let run = &head.run;
+    let mut parts = vec![match run.settings.budget {
+        Some(cap) => format!("spent {} of {cap}", run.spent),
+        None => format!("spent {}", run.spent),
+    }];
+    if let Some((state, amount)) = head.ledger.dearest() {
+        let percent = amount.0 * 100 / run.spent.0.max(1);
+        parts.push(format!("{state} took {percent} %"));
+    }
+    match run.unpriced {
+        0 => {}
+        1 => parts.push("1 turn is unpriced".to_owned()),
+        several => parts.push(format!("{several} turns are unpriced")),
+    }
+    parts.join("; ")
+}
+
+/// The sentence above names the first one.
+fn name_failed(run: &Run) {
+    for id in run.failed.iter().skip(1).take(MOST_FAILED) {
+        if let Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) =
+            run.agents.get(id)
+        {
+            anstream::eprintln!("  {id} failed at {}: {failure}", visit.state);
+        }
+    }
+    if let Some(more @ 1..) = run.failed.len().checked_sub(1 + MOST_FAILED) {
+        anstream::eprintln!("  … and {more} more");
+    }
+}

@@ -1,0 +1,186 @@
+//! `raymond resume`: says what it will do, and does it.
+
+mod edits;
+mod plan;
+
+use raymond_core::ids::RunId;
+use raymond_core::run::{Ending, Phase};
+use raymond_core::view::Status;
+use raymond_engine::look::Look;
+use raymond_engine::owned::{Found, Opening, Owned};
+use raymond_engine::pin::Pin;
+use raymond_engine::project::Project;
+use raymond_store::lock::{self, Takeover};
+
+use crate::args::{Governing, Resume, Talk};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::{runs, settings};
+
+use super::report::report;
+use super::run::drive;
+use super::{print_json, print_out};
+use edits::{Edits, Weighed, weigh};
+use plan::Plan;
+
+/// What a person wants of a resume.
+pub(crate) struct Wish<'a> {
+    plan: bool,
+    edits: Edits,
+    how: Opening,
+    governing: &'a Governing,
+    talk: Talk,
+}
+
+impl<'a> Wish<'a> {
+    /// `run --or-resume`
+    pub(super) fn from_run(flags: &'a crate::args::Run) -> Self {
+        Self {
+            plan: false,
+            edits: Edits::Undecided,
+            how: Opening { takeover: Takeover::Never, truncate_to: None },
+            governing: &flags.governing,
+            talk: flags.talk,
+        }
+    }
+
+    fn from_resume(flags: &'a Resume) -> Self {
+        let edits = match (flags.with_current, flags.pinned) {
+            (true, _) => Edits::Adopt,
+            (false, true) => Edits::Ignore,
+            (false, false) => Edits::Undecided,
+        };
+        let takeover = if flags.takeover { Takeover::OtherHost } else { Takeover::Never };
+        Self {
+            plan: flags.plan,
+            edits,
+            how: Opening { takeover, truncate_to: flags.truncate_to },
+            governing: &flags.governing,
+            talk: flags.talk,
+        }
+    }
+}
+
+pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
+    if flags.input.is_some() || !flags.vars.is_empty() {
+        return Err(Failure::usage("--input and --var belong to the start of a run")
+            .hint("start a new one with `raymond run`"));
+    }
+    let project = runs::project()?;
+    let run = match &flags.run {
+        Some(wanted) => runs::find(&project, wanted)?,
+        None => runs::only_unfinished(&project)?,
+    };
+    resume_run(&project, &run, &Wish::from_resume(flags))
+}
+
+pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<u8, Failure> {
+    if wish.how.truncate_to.is_none() {
+        let seen = runs::look(project, run)?;
+        if let Some(code) = is_over(project, &seen, wish)? {
+            return Ok(code);
+        }
+        if wish.plan {
+            return only_plan(project, seen, wish);
+        }
+    }
+    let opened = crate::runtime()?.block_on(Owned::open(project, run, wish.how));
+    let owned = opened.map_err(|error| Failure::from(error).about(run))?;
+    tell(&owned.found);
+    if owned.head.seq == 0 {
+        return Err(never_started(run));
+    }
+    let settings = settings::govern(owned.head.run.settings.clone(), wish.governing)?;
+    let Weighed { adopt, line } = weigh(&owned.head.run, &owned.definition, wish.edits)?;
+    let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
+    // Whatever stands in the way is said before anything is recorded.
+    let backends = settings::backends(&settings, definition)?;
+    let owned = match adopt {
+        None => owned,
+        Some(current) => owned.adopt(current)?.map_err(|refusal| {
+            let hint = format!("put it back, or `raymond resume {run} --pinned`");
+            Failure::usage(refusal.to_string()).hint(hint)
+        })?,
+    };
+    if let Some(line) = line {
+        anstream::eprintln!("raymond: {line}");
+    }
+    if !wish.talk.quiet {
+        anstream::eprintln!("{run}: {}", Plan::of(&owned.head, &settings));
+    }
+    let inputs = owned.resume_inputs(settings);
+    let mut console = Console::new(wish.talk);
+    console.catch_up(&runs::look(project, run)?.records);
+    drive(owned, backends, (inputs, console), wish.talk)
+}
+
+/// A run that is over prints its result, or is refused.
+fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>, Failure> {
+    let run = &seen.head.run;
+    match run.phase {
+        Phase::Ended(Ending::Completed) => {
+            let blobs = project.blobs(&project.paths(&run.id));
+            report(&seen.head, Status::Completed, &blobs, wish.talk)?;
+            Ok(Some(0))
+        }
+        Phase::Ended(Ending::Cancelled) => {
+            Err(Failure::usage(format!("{} was cancelled, which is final", run.id))
+                .code(8)
+                .hint(format!("start anew with `raymond run {}`", run.workflow)))
+        }
+        Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => Ok(None),
+    }
+}
+
+/// `--plan`: what would be done, and nothing is touched.
+fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+    let run = &seen.head.run;
+    let paths = project.paths(&run.id);
+    if let Some(owner) = seen.owner {
+        return Err(lock::Error::Held { path: paths.lock, owner: Some(Box::new(owner)) }.into());
+    }
+    if seen.head.seq == 0 {
+        return Err(never_started(&run.id));
+    }
+    let settings = settings::govern(run.settings.clone(), wish.governing)?;
+    let pinned =
+        Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
+    let weighed = weigh(run, &pinned, wish.edits)?;
+    let plan = Plan::of(&seen.head, &settings);
+    if wish.talk.json {
+        let mut object = plan.json();
+        object["run_id"] = run.id.as_str().into();
+        object["states"] = weighed.line.into();
+        print_json(&object)?;
+    } else {
+        let line = weighed.line.map(|line| format!("{line}\n")).unwrap_or_default();
+        print_out(&format!("{line}{}: {plan}\n", run.id))?;
+    }
+    Ok(0)
+}
+
+fn never_started(run: &RunId) -> Failure {
+    Failure::environment(format!("{run} was never started: nothing is recorded"))
+        .hint(format!("start it with `raymond run WORKFLOW --run-id {run}`"))
+}
+
+/// What opening the run found.
+fn tell(found: &Found) {
+    if let Some(torn) = &found.torn {
+        let kept = torn.kept.as_ref().map(|path| format!(", and kept as {}", path.display()));
+        anstream::eprintln!(
+            "raymond: record {} was never finished; it was cut off{}",
+            torn.seq,
+            kept.unwrap_or_default()
+        );
+    }
+    if let Some(moved) = &found.moved {
+        anstream::eprintln!("raymond: moved what was cut away to {}", moved.display());
+    }
+    for left in &found.ended {
+        anstream::eprintln!("raymond: ended a process that was left: {}", left.command);
+    }
+    if !found.survivors.is_empty() {
+        anstream::eprintln!("raymond: {} of them did not end", found.survivors.len());
+    }
+}

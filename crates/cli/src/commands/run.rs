@@ -1,0 +1,128 @@
+//! `raymond run`: a new run, from its first line to its result.
+
+use std::path::Path;
+
+use raymond_core::ids::RunId;
+use raymond_core::run::settings::Pinning;
+use raymond_core::run::{Input, Settings};
+use raymond_core::workflow::Kind;
+use raymond_engine::clock;
+use raymond_engine::launch::{Launch, LaunchError, Prepared, prepare};
+use raymond_engine::look::{LookError, look};
+use raymond_engine::owned::Owned;
+use raymond_engine::project::Project;
+use raymond_engine::shell::{self, Backends, Driven};
+use raymond_store::journal;
+
+use crate::args::{Run, Talk};
+use crate::console::Console;
+use crate::failure::{Failure, print_diagnostic};
+use crate::paths::absolute;
+use crate::{runs, settings};
+
+use super::report::{exit_code, report};
+use super::resume;
+
+pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
+    let project = runs::project()?;
+    let run = run_id(flags.id.as_deref(), &flags.workflow)?;
+    if flags.id.is_some() && has_begun(&project, &run)? {
+        if !flags.or_resume {
+            return Err(LaunchError::Exists(run).into());
+        }
+        return resume::resume_run(&project, &run, &resume::Wish::from_run(&flags));
+    }
+    let prepared = prepare(&flags.workflow)?;
+    let settings = Settings {
+        vars: settings::vars(&flags.vars)?,
+        definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
+        ..settings::govern(Settings::default(), &flags.governing)?
+    };
+    let backends = settings::backends(&settings, &prepared.definition)?;
+    if !flags.talk.quiet {
+        prepared.warnings.iter().for_each(print_diagnostic);
+    }
+    let line = first_line(&run, &settings, &prepared);
+    let launch = Launch {
+        run,
+        workflow: absolute(&flags.workflow)?,
+        cwd: absolute(Path::new("."))?,
+        input: flags.input,
+        settings,
+    };
+    let (owned, start) = Owned::create(&project, prepared, launch)?;
+    if !flags.talk.quiet {
+        anstream::eprintln!("{line}");
+    }
+    drive(owned, backends, (vec![start], Console::new(flags.talk)), flags.talk)
+}
+
+/// Whether anything was ever recorded of a run.
+fn has_begun(project: &Project, run: &RunId) -> Result<bool, Failure> {
+    if !project.runs()?.contains(run) {
+        return Ok(false);
+    }
+    Ok(match look(project, run) {
+        Ok(seen) => seen.head.seq > 0,
+        Err(LookError::Journal(journal::Error::Missing(_) | journal::Error::Unborn(_))) => false,
+        // Whatever is wrong with it, a resume says so.
+        Err(_) => true,
+    })
+}
+
+/// Drives an owned run to its end and says how it went.
+pub(super) fn drive(
+    owned: Owned,
+    backends: Backends,
+    (inputs, mut console): (Vec<Input>, Console),
+    talk: Talk,
+) -> Result<u8, Failure> {
+    let (run, blobs) = (owned.paths.directory.clone(), std::sync::Arc::clone(&owned.blobs));
+    let driven = crate::runtime()?.block_on(shell::drive(owned, backends, inputs, &mut console));
+    let Driven { head, status, signal } = driven.map_err(|error| cut_short(error.into(), &run))?;
+    report(&head, status, &blobs, talk)?;
+    Ok(exit_code(status, signal))
+}
+
+/// A run that its machine does not let go on is not lost.
+fn cut_short(failure: Failure, directory: &Path) -> Failure {
+    let run = directory.file_name().unwrap_or_default().to_string_lossy();
+    failure.then(format!("what was recorded is safe; to go on: raymond resume {run}"))
+}
+
+/// The first line says what governs the run.
+fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
+    let cap = settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("cap {cap}"));
+    let mut parts = vec![cap, format!("{} at a time", settings.max_parallel)];
+    let states = &prepared.definition.states;
+    if states.values().any(|state| state.kind == Kind::Prompt) {
+        parts.push(settings.backend.to_string());
+    }
+    let s = if states.len() == 1 { "state" } else { "states" };
+    let pinned = match settings.definition {
+        Pinning::Pinned => "pinned",
+        Pinning::Unpinned => "read at every visit",
+    };
+    parts.push(format!("{} {s} {pinned}", states.len()));
+    format!("{run}: {}", parts.join(" · "))
+}
+
+/// `<workflow name>-<date>-<short random>`, unless it is given.
+fn run_id(given: Option<&str>, workflow: &Path) -> Result<RunId, Failure> {
+    if let Some(given) = given {
+        return given.parse().map_err(|error| Failure::usage(format!("--run-id: {error}")));
+    }
+    let absolute = workflow.canonicalize().unwrap_or_else(|_| workflow.to_owned());
+    let name = match (absolute.is_dir(), absolute.extension().is_some_and(|e| e == "zip")) {
+        (true, _) => absolute.file_name(),
+        (false, true) => absolute.file_stem(),
+        (false, false) => absolute.parent().and_then(Path::file_name),
+    };
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let name: String = name.unwrap_or_default().to_string_lossy().chars().map(plain).collect();
+    let name = name.trim_matches('-');
+    let name = if name.is_empty() { "run" } else { &name[..name.len().min(40)] };
+    let date = &raymond_engine::statefile::time(clock::now())[..10].replace('-', "");
+    let random = &clock::nonce().to_string()[..6];
+    format!("{name}-{date}-{random}").parse().map_err(|error| Failure::usage(format!("{error}")))
+}

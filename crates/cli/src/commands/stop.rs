@@ -1,0 +1,50 @@
+//! `raymond stop` and `raymond cancel`: ask a run to end, and wait until it has.
+
+use raymond_core::run::input::StopMode;
+use raymond_core::run::{Ending, Phase};
+use raymond_core::view::{Owner, status as status_of};
+use raymond_engine::request::{self, Answered};
+use serde_json::json;
+
+use crate::args::{Cancel, Stop};
+use crate::failure::Failure;
+use crate::runs;
+
+use super::print_json;
+
+pub(crate) fn stop(flags: &Stop) -> Result<u8, Failure> {
+    let mode = if flags.after_turn { StopMode::AfterTurn } else { StopMode::Now };
+    ask(&flags.run, mode, Ending::Stopped, flags.json)
+}
+
+pub(crate) fn cancel(flags: &Cancel) -> Result<u8, Failure> {
+    ask(&flags.run, StopMode::Cancel, Ending::Cancelled, flags.json)
+}
+
+fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8, Failure> {
+    let project = runs::project()?;
+    let run = runs::find(&project, wanted)?;
+    let before = runs::look(&project, &run)?.head.run.phase;
+    let answered = match before {
+        Phase::Ended(Ending::Completed) => Answered::Ended(before),
+        _ if before == Phase::Ended(ending) => Answered::Ended(before),
+        _ => {
+            let stopped = crate::runtime()?.block_on(request::stop(&project, &run, mode));
+            stopped.map_err(|error| Failure::from(error).about(&run))?
+        }
+    };
+    let status = status_of(&runs::look(&project, &run)?.head.run, Owner::Gone);
+    if as_json {
+        print_json(&json!({ "run_id": run, "status": status.as_str() }))?;
+    }
+    match answered {
+        Answered::Ended(phase) if phase == Phase::Ended(ending) => {
+            anstream::eprintln!("{run}: {status}");
+            Ok(0)
+        }
+        Answered::Ended(_) | Answered::Refused(_) => {
+            Err(Failure::usage(format!("{run} had already ended: {status}"))
+                .hint(format!("raymond why {run}")))
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! `raymond wait`: until a run has ended, and then with its exit code.
+
+use raymond_core::view::Owner;
+use raymond_engine::request;
+
+use crate::args::Look;
+use crate::failure::Failure;
+use crate::place::Place;
+use crate::{json, runs};
+
+use super::print_json;
+
+pub(crate) fn wait(flags: &Look) -> Result<u8, Failure> {
+    let project = runs::project()?;
+    let run = runs::named_or_last(&project, flags.run.as_deref())?;
+    let waited = crate::runtime()?.block_on(request::wait(&project, &run));
+    waited.map_err(|error| Failure::from(error).about(&run))?;
+    let seen = runs::look(&project, &run)?;
+    let status = raymond_core::view::status(&seen.head.run, Owner::Gone);
+    let place = Place::of(&seen.head.run, status);
+    if flags.json {
+        print_json(&json::run(&seen.head, &place))?;
+    } else {
+        anstream::eprintln!("{run}: {status}: {}", place.why);
+    }
+    Ok(status.exit_code())
+}

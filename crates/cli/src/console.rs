@@ -1,0 +1,93 @@
+//! A run as plain lines, each of which names its agent.
+
+use std::io::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use raymond_core::run::{Event, Record, Run};
+use raymond_core::time::Timestamp;
+use raymond_core::view::{Ledger, Line, Narrator, Weight};
+use raymond_engine::shell::Watch;
+
+use crate::args::Talk;
+
+/// Prints what happens.
+pub(crate) struct Console {
+    narrator: Narrator,
+    least: Weight,
+    events: bool,
+}
+
+impl Console {
+    pub(crate) fn new(talk: Talk) -> Self {
+        let least = if talk.quiet {
+            Weight::Error
+        } else if talk.verbose {
+            Weight::Detail
+        } else {
+            Weight::Plain
+        };
+        Self { narrator: Narrator::default(), least, events: talk.events }
+    }
+
+    /// Tells the narrator what happened before, without a word.
+    pub(crate) fn catch_up(&mut self, records: &[Record]) {
+        for record in records {
+            lines(&mut self.narrator, record);
+        }
+    }
+}
+
+impl Watch for Console {
+    fn committed(&mut self, _: &Run, _: &Ledger, record: &Record) {
+        if self.events {
+            events(record).for_each(|event| print_event(record, event));
+        }
+        for line in lines(&mut self.narrator, record) {
+            if line.weight >= self.least {
+                print_line(record.at, &line);
+            }
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        anstream::eprintln!("raymond: {text}");
+    }
+}
+
+fn events(record: &Record) -> impl Iterator<Item = &Event> {
+    record.steps.iter().flat_map(|step| &step.events)
+}
+
+/// What a record tells.
+pub(crate) fn lines(narrator: &mut Narrator, record: &Record) -> Vec<Line> {
+    events(record).filter_map(|event| narrator.line(event)).collect()
+}
+
+fn print_event(record: &Record, event: &Event) {
+    let line = serde_json::json!({ "seq": record.seq, "at": record.at, "event": event });
+    // A reader that went away is no reason to end the run.
+    writeln!(anstream::stdout(), "{line}").ok();
+}
+
+/// `12:03:04 main            START.md → REVIEW.md (goto)`
+fn print_line(at: Timestamp, line: &Line) {
+    writeln!(anstream::stderr(), "{}", format_line(at, line)).ok();
+}
+
+pub(crate) fn format_line(at: Timestamp, line: &Line) -> String {
+    let style = match line.weight {
+        Weight::Detail => Style::new().dimmed(),
+        Weight::Plain => Style::new(),
+        Weight::Warning => AnsiColor::Yellow.on_default(),
+        Weight::Error => AnsiColor::Red.on_default(),
+    };
+    let agent = line.agent.as_ref().map_or("·", |agent| agent.as_str());
+    format!("{} {agent:<16} {style}{}{style:#}", clock(at), line.text)
+}
+
+/// The time of day, where the reader is.
+fn clock(at: Timestamp) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    let instant = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    instant.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M:%S").to_string()
+}

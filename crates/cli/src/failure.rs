@@ -1,0 +1,103 @@
+//! What went wrong, what to do about it, and the exit code that says so.
+
+mod reasons;
+
+use raymond_core::diagnostic::{Diagnostic, Severity};
+use raymond_core::ids::RunId;
+
+/// Usage, or an invalid workflow.
+pub(crate) const USAGE: u8 = 2;
+/// Another process holds the run.
+pub(crate) const LOCKED: u8 = 6;
+/// The machine: disk, permissions, a missing client, a damaged journal.
+pub(crate) const ENVIRONMENT: u8 = 7;
+
+/// An error for a person.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: u8,
+    message: String,
+    hint: Option<String>,
+    then: Option<String>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Failure {
+    fn new(code: u8, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { code, message, hint: None, then: None, diagnostics: Vec::new() }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(USAGE, message)
+    }
+
+    pub(crate) fn environment(message: impl Into<String>) -> Self {
+        Self::new(ENVIRONMENT, message)
+    }
+
+    #[must_use]
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// A last line, below the hint.
+    #[must_use]
+    pub(crate) fn then(self, line: impl Into<String>) -> Self {
+        Self { then: Some(line.into()), ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn code(self, code: u8) -> Self {
+        Self { code, ..self }
+    }
+
+    /// Names the run in a hint that speaks of `RUN`.
+    #[must_use]
+    pub(crate) fn about(self, run: &RunId) -> Self {
+        Self { hint: self.hint.map(|hint| hint.replace("RUN", run.as_str())), ..self }
+    }
+
+    pub(crate) fn invalid(what: &str, diagnostics: Vec<Diagnostic>) -> Self {
+        let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
+        let message = match diagnostics.iter().filter(is_error).count() {
+            1 => format!("{what} has a mistake"),
+            several => format!("{what} has {several} mistakes"),
+        };
+        Self { diagnostics, ..Self::usage(message) }
+    }
+
+    fn of(code: u8, error: &dyn std::error::Error) -> Self {
+        let mut message = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            if !message.contains(&text) {
+                message = format!("{message}: {text}");
+            }
+            source = cause.source();
+        }
+        Self::new(code, message)
+    }
+
+    pub(crate) fn print(&self) {
+        for diagnostic in &self.diagnostics {
+            print_diagnostic(diagnostic);
+        }
+        anstream::eprintln!("raymond: {}", self.message);
+        if let Some(hint) = &self.hint {
+            anstream::eprintln!("hint: {hint}");
+        }
+        if let Some(line) = &self.then {
+            anstream::eprintln!("{line}");
+        }
+    }
+}
+
+/// `START.md:3:7: error: …`, with its hint.
+pub(crate) fn print_diagnostic(diagnostic: &Diagnostic) {
+    anstream::eprintln!("{diagnostic}");
+    if let Some(hint) = &diagnostic.hint {
+        anstream::eprintln!("  hint: {hint}");
+    }
+}

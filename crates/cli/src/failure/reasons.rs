@@ -1,0 +1,242 @@
+//! Every error of the rooms below, in the words and with the exit code of the command line.
+
+use std::path::Path;
+
+use raymond_core::ids::RunId;
+use raymond_engine::driver::DriverError;
+use raymond_engine::fold::FoldError;
+use raymond_engine::launch::{LaunchError, PrepareError};
+use raymond_engine::look::LookError;
+use raymond_engine::owned::OwnError;
+use raymond_engine::pin::PinError;
+use raymond_engine::project::FindError;
+use raymond_engine::request::RequestError;
+use raymond_engine::scope::ScopeError;
+use raymond_engine::shell::ShellError;
+use raymond_store::{blobs, disk, inbox, journal, lock};
+
+use super::{ENVIRONMENT, Failure, LOCKED, USAGE};
+use crate::workflows;
+
+impl From<disk::Error> for Failure {
+    fn from(error: disk::Error) -> Self {
+        let hint = match error.trouble() {
+            disk::Trouble::Full => Some("free some space"),
+            disk::Trouble::ReadOnly | disk::Trouble::Denied => {
+                Some("runs are kept in .raymond/: run where that can be written")
+            }
+            disk::Trouble::Missing | disk::Trouble::Other => None,
+        };
+        let failure = match error.trouble() {
+            disk::Trouble::Other => Self::of(ENVIRONMENT, &error),
+            // The message names the cause in our words.
+            _ => Self::new(ENVIRONMENT, error.to_string()),
+        };
+        Self { hint: hint.map(str::to_owned), ..failure }
+    }
+}
+
+impl From<FindError> for Failure {
+    fn from(error: FindError) -> Self {
+        let failure = Self::of(USAGE, &error);
+        match error {
+            FindError::Disk(error) => error.into(),
+            FindError::Unknown { nearest: Some(nearest), .. } => {
+                failure.hint(format!("did you mean {nearest}?"))
+            }
+            FindError::Unknown { known: 0, .. } => failure.hint("this project has no runs yet"),
+            FindError::Unknown { .. } => failure.hint("see `raymond list`"),
+            FindError::Ambiguous { candidates, .. } => {
+                let names: Vec<&str> = candidates.iter().take(10).map(RunId::as_str).collect();
+                failure.hint(format!("one of {}", names.join(", ")))
+            }
+        }
+    }
+}
+
+impl From<journal::Error> for Failure {
+    fn from(error: journal::Error) -> Self {
+        match error {
+            journal::Error::Disk(error) => error.into(),
+            journal::Error::Damaged { ref damaged, .. } => {
+                let failure = Self::of(ENVIRONMENT, &error);
+                match damaged.seq.checked_sub(1) {
+                    None => failure.hint("its first line names the run: restore it from a copy"),
+                    Some(good) => failure.hint(format!(
+                        "`raymond resume RUN --truncate-to {good}` goes on after the good records, \
+                         and moves the rest aside"
+                    )),
+                }
+            }
+            journal::Error::NoSuchRecord { last, .. } => Self::of(USAGE, &error)
+                .hint(format!("`raymond resume RUN --truncate-to {last}` keeps all that is good")),
+            journal::Error::Missing(_) | journal::Error::Unborn(_) => {
+                Self::of(ENVIRONMENT, &error).hint("nothing of it was recorded; start it anew")
+            }
+            error => Self::of(ENVIRONMENT, &error),
+        }
+    }
+}
+
+impl From<FoldError> for Failure {
+    fn from(error: FoldError) -> Self {
+        let failure = Self::of(ENVIRONMENT, &error);
+        match error {
+            FoldError::Newer(_) => failure.hint("use the release that wrote it, or a later one"),
+            FoldError::Foreign(_) | FoldError::Stranger { .. } => {
+                failure.hint("something else was put in its place: restore it from a copy")
+            }
+            FoldError::Unreadable { seq, .. } => failure.hint(format!(
+                "`raymond resume RUN --truncate-to {}` goes on before it",
+                seq.saturating_sub(1)
+            )),
+        }
+    }
+}
+
+impl From<lock::Error> for Failure {
+    fn from(error: lock::Error) -> Self {
+        match error {
+            lock::Error::Disk(error) => error.into(),
+            lock::Error::Held { path, owner } => {
+                let by = match owner {
+                    None => "another process".to_owned(),
+                    Some(owner) => {
+                        format!("process {} on {}", owner.process.pid, owner.process.host)
+                    }
+                };
+                Self::driven(&path, &by)
+            }
+            lock::Error::OtherHost { path, owner } => {
+                let by = format!("process {} on {}", owner.process.pid, owner.process.host);
+                let run = run_at(&path);
+                Self::driven(&path, &by).hint(format!(
+                    "when that machine is gone for good: `raymond resume {run} --takeover`"
+                ))
+            }
+        }
+    }
+}
+
+impl Failure {
+    fn driven(lock: &Path, by: &str) -> Self {
+        let run = run_at(lock);
+        Self::new(LOCKED, format!("{run} is driven by {by}")).hint(format!(
+            "look at it with `raymond status {run}`, or end it with `raymond stop {run}`"
+        ))
+    }
+}
+
+/// The run in whose directory a file lies.
+fn run_at(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy()
+}
+
+impl From<blobs::Error> for Failure {
+    fn from(error: blobs::Error) -> Self {
+        match error {
+            blobs::Error::Disk(error) => error.into(),
+            error => Self::of(ENVIRONMENT, &error),
+        }
+    }
+}
+
+impl From<PinError> for Failure {
+    fn from(error: PinError) -> Self {
+        match error {
+            PinError::Blobs(error) => error.into(),
+            PinError::Invalid(diagnostics) => {
+                Self::invalid("the pinned workflow", diagnostics).code(ENVIRONMENT)
+            }
+            error @ PinError::Unreadable(_) => Self::of(ENVIRONMENT, &error),
+        }
+    }
+}
+
+impl From<OwnError> for Failure {
+    fn from(error: OwnError) -> Self {
+        match error {
+            OwnError::Lock(error) => error.into(),
+            OwnError::Journal(error) => error.into(),
+            OwnError::Fold(error) => error.into(),
+            OwnError::Pin(error) => error.into(),
+            OwnError::Disk(error) => error.into(),
+            OwnError::Driver(error) => error.into(),
+        }
+    }
+}
+
+impl From<LaunchError> for Failure {
+    fn from(error: LaunchError) -> Self {
+        match error {
+            LaunchError::Exists(run) => Self::usage(format!("there is a run {run} already"))
+                .hint(format!("raymond resume {run}")),
+            LaunchError::Own(error) => error.into(),
+            LaunchError::Blobs(error) => error.into(),
+        }
+    }
+}
+
+impl From<PrepareError> for Failure {
+    fn from(error: PrepareError) -> Self {
+        match error {
+            PrepareError::Invalid(diagnostics) => Self::invalid("the workflow", diagnostics),
+            PrepareError::Scope(error @ ScopeError::Unreadable { .. }) => {
+                Self::of(ENVIRONMENT, &error)
+            }
+            PrepareError::Scope(ref missing @ ScopeError::Missing(ref path)) => {
+                let failure = Self::of(USAGE, missing);
+                match workflows::nearest(path) {
+                    Some(nearest) => failure.hint(format!("did you mean {}?", nearest.display())),
+                    None => failure,
+                }
+            }
+            PrepareError::Scope(error) => Self::of(USAGE, &error),
+        }
+    }
+}
+
+impl From<LookError> for Failure {
+    fn from(error: LookError) -> Self {
+        match error {
+            LookError::Journal(error) => error.into(),
+            LookError::Fold(error) => error.into(),
+            LookError::Lock(error) => error.into(),
+        }
+    }
+}
+
+impl From<DriverError> for Failure {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Commit(error) => error.into(),
+            error => Self::of(ENVIRONMENT, &error),
+        }
+    }
+}
+
+impl From<ShellError> for Failure {
+    fn from(error: ShellError) -> Self {
+        match error {
+            ShellError::Driver(error) => error.into(),
+            ShellError::Blobs(error) => error.into(),
+            ShellError::Home(error) => error.into(),
+            error @ ShellError::Signals(_) => Self::of(ENVIRONMENT, &error),
+        }
+    }
+}
+
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Inbox(inbox::Error::Disk(error)) => error.into(),
+            RequestError::Inbox(error) => Self::of(ENVIRONMENT, &error),
+            RequestError::Look(error) => error.into(),
+            RequestError::Own(error) => error.into(),
+            RequestError::Driver(error) => error.into(),
+            RequestError::Journal(error) => error.into(),
+            RequestError::Fold(error) => error.into(),
+            RequestError::Lock(error) => error.into(),
+        }
+    }
+}

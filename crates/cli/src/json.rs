@@ -1,0 +1,68 @@
+//! What `--json` prints: one value, whose shape has a version.
+
+use raymond_core::machine::{Agent, Standing};
+use raymond_core::value::Value;
+use raymond_engine::driver::Head;
+use raymond_engine::statefile::time;
+use raymond_store::Blobs;
+use serde_json::{Map, json};
+
+use crate::place::Place;
+
+/// The version of these shapes.
+const VERSION: u32 = 1;
+
+/// A run: what `run`, `resume`, `status` and `list` print.
+pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
+    let Head { run, ledger, .. } = head;
+    let mut agents: Vec<&Agent> = run.agents.values().collect();
+    agents.sort_by_key(|agent| agent.born);
+    json!({
+        "version": VERSION,
+        "run_id": run.id,
+        "workflow": run.workflow,
+        "status": place.status.as_str(),
+        "why": place.why,
+        "way_out": place.way_out,
+        "spent_usd": run.spent.dollars(),
+        "budget_usd": run.settings.budget.map(raymond_core::budget::Micros::dollars),
+        "started_at": time(ledger.started_at),
+        "updated_at": time(ledger.updated_at),
+        "visits": run.visits,
+        "turns": ledger.settled.turns,
+        "agents": agents.into_iter().map(agent).collect::<Vec<_>>(),
+        "ended": ledger.results.len(),
+    })
+}
+
+fn agent(agent: &Agent) -> serde_json::Value {
+    let failure = match &agent.standing {
+        Standing::Failed { failure, .. } => Some(failure.to_string()),
+        Standing::Live | Standing::Held(_) => None,
+    };
+    json!({
+        "id": agent.id,
+        "state": agent.visit.state,
+        "visit": agent.visits.get(&agent.visit.state),
+        "depth": agent.stack.len(),
+        "cwd": agent.cwd,
+        "failure": failure,
+    })
+}
+
+/// The same with the results of all agents that ended.
+pub(crate) fn with_results(head: &Head, place: &Place, blobs: &Blobs) -> serde_json::Value {
+    let mut object = run(head, place);
+    let results: Map<String, serde_json::Value> = head
+        .ledger
+        .results
+        .iter()
+        .map(|(agent, value)| (agent.to_string(), text(value, blobs)))
+        .collect();
+    object["results"] = serde_json::Value::Object(results);
+    object
+}
+
+fn text(value: &Value, blobs: &Blobs) -> serde_json::Value {
+    raymond_engine::observe::load(blobs, value).map_or(serde_json::Value::Null, Into::into)
+}

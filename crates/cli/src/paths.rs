@@ -1,0 +1,17 @@
+//! Paths that people name, as they are recorded.
+
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// The path without links, from the root; it has to exist.
+pub(crate) fn absolute(path: &Path) -> Result<String, Failure> {
+    let named = path.display();
+    let found = path
+        .canonicalize()
+        .map_err(|error| Failure::usage(format!("could not find {named}: {error}")))?;
+    found
+        .into_os_string()
+        .into_string()
+        .map_err(|_| Failure::usage(format!("the path {named} is not UTF-8")))
+}

@@ -1,0 +1,175 @@
+//! Disks that are full, read-only, or gone.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::harness::{Output, Project, until};
+
+/// Something is mounted over a folder of the project until this is dropped.
+struct Mounted<'p>(&'p Project, PathBuf);
+
+impl<'p> Mounted<'p> {
+    /// None, with a printed reason, where mounting is not allowed.
+    fn new(project: &'p Project, folder: &str, words: &[&str]) -> Option<Self> {
+        let target = project.path(folder);
+        fs::create_dir_all(&target).unwrap();
+        let words: Vec<&str> = words.iter().copied().chain(target.to_str()).collect();
+        let output = project.spawn("mount", &words).wait();
+        if output.code() == 0 {
+            return Some(Self(project, target));
+        }
+        println!("skipped: nothing can be mounted here: {}", output.stderr.trim());
+        None
+    }
+}
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        self.0.spawn("umount", &["-l", self.1.to_str().unwrap()]).wait();
+    }
+}
+
+/// Runs `raymond` in a folder of the project.
+fn within(project: &Project, folder: &str, words: &str) -> Output {
+    let line = format!("cd {folder} && {} {words}", env!("CARGO_BIN_EXE_raymond"));
+    project.spawn("bash", &["-c", &line]).wait()
+}
+
+/// A paid reply of this many bytes, after the disk was filled to the last one.
+fn filled(bytes: usize) -> Project {
+    let replies = format!(
+        "START: {{ text: '<goto>FILL</goto>', cost: 0.1 }}
+PAID: {{ text: '{}<goto>END</goto>', cost: 0.5 }}
+END: '<result>saved</result>'
+",
+        "x".repeat(bytes)
+    );
+    Project::of(&[
+        ("wf/START.md", "a"),
+        ("wf/FILL.sh", "cat /dev/zero > fill 2>/dev/null; echo '<goto>PAID</goto>'"),
+        ("wf/PAID.md", "b"),
+        ("wf/END.md", "c"),
+        ("replies.yaml", &replies),
+    ])
+}
+
+#[test]
+fn a_full_disk_does_not_lose_a_paid_outcome() {
+    let project = filled(500_000);
+    let tmpfs = ["-t", "tmpfs", "-o", "size=3m", "tmpfs"];
+    let Some(_mounted) = Mounted::new(&project, "small", &tmpfs) else { return };
+    let output = within(&project, "small", "run ../wf --replies ../replies.yaml --run-id r");
+    output.prints("saved\n").mentions(0, &["PAID.md → END.md (goto) · $0.50"]);
+    assert!(!project.path("small/.raymond/ballast").exists(), "it was given up");
+}
+
+#[test]
+fn a_disk_that_stays_full_ends_the_run_and_a_resume_goes_on() {
+    let project = filled(2_000_000);
+    let tmpfs = ["-t", "tmpfs", "-o", "size=5m", "tmpfs"];
+    let Some(_mounted) = Mounted::new(&project, "small", &tmpfs) else { return };
+    let output = within(&project, "small", "run ../wf --replies ../replies.yaml --run-id r");
+    assert_eq!(output.code(), 7, "{output:?}");
+    let end: Vec<&str> = output.stderr.lines().rev().take(3).collect();
+    assert!(
+        end[2].starts_with("raymond: cannot write /project/small/.raymond/runs/r/blobs/"),
+        "{output:?}"
+    );
+    assert!(end[2].ends_with(": the disk is full"));
+    assert_eq!(end[1], "hint: free some space");
+    assert_eq!(end[0], "what was recorded is safe; to go on: raymond resume r");
+    fs::remove_file(project.path("small/fill")).unwrap();
+    within(&project, "small", "resume r")
+        .prints("saved\n")
+        .mentions(0, &["r: reused 2 turns ($0.10), continuing 1, repeating 0\n"]);
+}
+
+#[test]
+fn a_read_only_directory_is_named_and_looking_still_works() {
+    let project = Project::of(&[("place/wf/START.sh", "echo '<result>x</result>'")]);
+    within(&project, "place", "run wf --run-id old").prints("x\n");
+    let place = project.path("place");
+    let Some(_mounted) = Mounted::new(&project, "place", &["--bind", place.to_str().unwrap()])
+    else {
+        return;
+    };
+    let remount = ["-o", "remount,ro,bind", place.to_str().unwrap()];
+    assert_eq!(project.spawn("mount", &remount).wait().code(), 0);
+    within(&project, "place", "run wf --run-id new").prints("").says(
+        7,
+        "raymond: cannot create the directory /project/place/.raymond/runs/new: the file system is read-only
+        hint: runs are kept in .raymond/: run where that can be written",
+    );
+    within(&project, "place", "resume old").prints("x\n");
+    let seen = within(&project, "place", "status old");
+    assert!(seen.stdout.starts_with("old  completed\n"), "{seen:?}");
+}
+
+#[test]
+fn a_directory_that_may_not_be_written_is_named() {
+    let project = Project::of(&[("place/wf/START.sh", "echo '<result>x</result>'")]);
+    let binary = project.path("raymond");
+    fs::copy(env!("CARGO_BIN_EXE_raymond"), &binary).unwrap();
+    let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    fs::set_permissions(project.root(), mode(0o755)).unwrap();
+    fs::set_permissions(project.path("place"), mode(0o555)).unwrap();
+    let line = format!("cd place && {} run wf", binary.display());
+    let unprivileged = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    let line = if rustix::process::geteuid().is_root() {
+        format!("{unprivileged} bash -c '{line}'")
+    } else {
+        line
+    };
+    let output = project.spawn("bash", &["-c", &line]).wait();
+    if output.code() == 127 {
+        println!("skipped: {}", output.stderr);
+        return;
+    }
+    output.says(
+        7,
+        "raymond: cannot create the directory /project/place/.raymond: permission denied
+        hint: runs are kept in .raymond/: run where that can be written",
+    );
+}
+
+#[test]
+fn a_directory_that_vanishes_under_a_living_run_is_written_anew() {
+    let large = format!("# {}\n", "x".repeat(20_000));
+    let project = Project::of(&[
+        ("wf/START.sh", "until test -e quick; do sleep 0.01; done; echo '<goto>NEXT</goto>'"),
+        ("wf/NEXT.sh", &format!("{large}test -e ready && echo '<result>x</result>'")),
+    ]);
+    let running = project.start("run wf --run-id r");
+    until("it runs", || project.events("r", "turn_started").len() == 1);
+    fs::remove_dir_all(project.path(".raymond")).unwrap();
+    until("it is back", || project.path(".raymond/state/r.json").exists());
+    project.raymond("resume r").mentions(6, &["r is driven by process"]);
+    project.write("quick", "");
+    running.wait().mentions(
+        1,
+        &["raymond: the directory of the run had vanished; journal, lock and states were written anew"],
+    );
+    assert_eq!(project.read(".raymond/.gitignore"), "*\n");
+    project.write("ready", "");
+    project.raymond("resume r").prints("x\n").mentions(0, &["reused 1 turn"]);
+}
+
+#[test]
+fn a_directory_that_vanishes_just_before_the_end_is_written_anew() {
+    let project = Project::of(&[("wf/START.sh", "rm -r .raymond; echo '<result>x</result>'")]);
+    project.raymond("run wf --run-id r").prints("x\n").mentions(0, &["had vanished"]);
+    project.raymond("resume r").prints("x\n");
+}
+
+#[test]
+fn a_directory_that_was_replaced_is_not_written_to() {
+    let project = Project::of(&[(
+        "wf/START.sh",
+        "rm .raymond/runs/r/journal.jsonl; echo other > .raymond/runs/r/journal.jsonl; sleep 300",
+    )]);
+    project.raymond("run wf --run-id r").mentions(
+        7,
+        &["raymond: another file stands in place of the journal /project/.raymond/runs/r/journal.jsonl"],
+    );
+    assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), "other\n");
+}

@@ -1,0 +1,258 @@
+//! Everything that ends a run from outside: signals, `stop`, `cancel`; and who may drive it.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::harness::{Output, Project, Running, until};
+
+/// Says that it runs, and then takes its time.
+const SLOW: &str = "echo x >> log; test -e quick || sleep 300; echo '<result>done</result>'";
+
+fn slow() -> Project {
+    Project::of(&[("wf/START.sh", SLOW)])
+}
+
+/// Starts a command, and waits until its script has begun once more.
+fn begun(project: &Project, words: &str) -> Running {
+    let before = project.read("log").lines().count();
+    let running = project.start(words);
+    until("the script runs", || project.read("log").lines().count() > before);
+    running
+}
+
+/// The run can go on, and comes to the end it would have had.
+#[track_caller]
+fn goes_on(project: &Project, run: &str) {
+    assert_eq!(project.processes(run), [0; 0], "nothing outlives its run");
+    project.write("quick", "");
+    project.raymond(&format!("resume {run}")).prints("done\n").mentions(0, &[]);
+}
+
+fn signalled(signal: Signal) -> (Project, Output) {
+    let project = slow();
+    let running = begun(&project, "run wf --run-id r");
+    running.signal(signal);
+    let output = running.wait();
+    (project, output)
+}
+
+#[test]
+fn one_signal_stops_a_run_so_that_it_can_go_on() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let (project, output) = signalled(signal);
+        output.prints("").says(
+            code,
+            "r: cap $10.00 · 4 at a time · 1 state pinned
+            main             starts at START.sh
+            ·                stopping
+            main             START.sh: stopped
+            ·                stopped
+            stopped: somebody stopped it; 1 agent can go on · spent $0.00 of $10.00
+            to go on: raymond resume r",
+        );
+        assert_eq!(project.state("r")["status"], "stopped");
+        goes_on(&project, "r");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_a_stubborn_script_at_once() {
+    let script = "trap '' INT TERM; echo x >> log; test -e quick || sleep 300 & wait; sleep 1; \
+                  test -e quick || sleep 300; echo '<result>done</result>'";
+    let project = Project::of(&[("wf/START.sh", script)]);
+    let running = begun(&project, "run wf --run-id r");
+    let begun = std::time::Instant::now();
+    running.signal(Signal::INT);
+    until("the first one is recorded", || !project.events("r", "stop_requested").is_empty());
+    running.signal(Signal::INT);
+    let output = running.wait();
+    output.mentions(130, &["START.sh: stopped", "stopped: somebody stopped it"]);
+    assert!(begun.elapsed().as_secs_f32() < 2.0, "the patience for one signal is 5 s");
+    goes_on(&project, "r");
+    let by: Vec<_> =
+        project.events("r", "turn_interrupted").iter().map(|e| e["by"].clone()).collect();
+    assert_eq!(by, ["stop"], "it does not count as a crash");
+}
+
+#[test]
+fn stop_and_cancel_reach_a_living_owner() {
+    let check = |verb: &str, status: &str, code: i32| {
+        let project = slow();
+        let running = begun(&project, "run wf --run-id r");
+        project.raymond(&format!("{verb} r")).says(0, &format!("r: {status}"));
+        let output = running.wait();
+        output.mentions(code, &[&format!("·                {status}\n")]);
+        assert_eq!(project.state("r")["status"], status);
+        assert_eq!(project.processes("r"), [0; 0]);
+        assert_eq!(
+            project.raymond(&format!("{verb} r --json")).json(),
+            json!({ "run_id": "r", "status": status })
+        );
+        let left = std::fs::read_dir(project.path(".raymond/runs/r/inbox")).unwrap().count();
+        assert_eq!(left, 0, "the request was answered");
+    };
+    check("stop", "stopped", 130);
+    check("cancel", "cancelled", 8);
+}
+
+#[test]
+fn stop_after_turn_lets_the_turn_finish() {
+    let project = Project::of(&[
+        (
+            "wf/START.sh",
+            "echo x >> log; until test -e quick; do sleep 0.01; done; echo '<goto>NEXT</goto>'",
+        ),
+        ("wf/NEXT.sh", "echo '<result>done</result>'"),
+    ]);
+    let running = begun(&project, "run wf --run-id r");
+    let stop = project.start("stop r --after-turn");
+    until("it is asked", || !project.events("r", "stop_requested").is_empty());
+    project.write("quick", "");
+    stop.wait().says(0, "r: stopped");
+    running.wait().mentions(130, &["stopping after the turns in flight", "START.sh → NEXT.sh"]);
+    assert_eq!(project.events("r", "turn_settled").len(), 1);
+    assert_eq!(project.events("r", "turn_interrupted").len(), 0);
+    goes_on(&project, "r");
+}
+
+#[test]
+fn a_run_without_an_owner_is_stopped_and_its_processes_are_ended() {
+    for (verb, status) in [("stop", "stopped"), ("cancel", "cancelled")] {
+        let project = slow();
+        let running = begun(&project, "run wf --run-id r");
+        running.signal(Signal::KILL);
+        assert_eq!(running.wait().status.code(), None);
+        assert!(!project.processes("r").is_empty(), "a script outlives a killed owner");
+        let seen = project.raymond("status r");
+        assert!(seen.stdout.contains("left running: bash /project/wf/START.sh\n"), "{seen:?}");
+        project.raymond(&format!("{verb} r")).says(0, &format!("r: {status}"));
+        assert_eq!(project.processes("r"), [0; 0]);
+        assert_eq!(project.raymond("status r --json").json()["status"], status);
+    }
+}
+
+#[test]
+fn a_run_that_ended_otherwise_cannot_be_stopped() {
+    let project =
+        Project::of(&[("good/START.sh", "echo '<result>x</result>'"), ("bad/START.sh", "exit 1")]);
+    project.raymond("run good --run-id good");
+    project.raymond("run bad --run-id bad");
+    let check = |words: &str, status: &str| {
+        let run = words.split_whitespace().last().unwrap();
+        project.raymond(words).says(
+            2,
+            &format!("raymond: {run} had already ended: {status}\nhint: raymond why {run}"),
+        );
+    };
+    check("stop good", "completed");
+    check("cancel good", "completed");
+    check("stop bad", "failed");
+    project.raymond("cancel bad").says(0, "bad: cancelled");
+    project.raymond("cancel bad").says(0, "bad: cancelled");
+    check("stop bad", "cancelled");
+}
+
+#[test]
+fn a_cancelled_run_is_final() {
+    let project = Project::of(&[("bad/START.sh", "exit 1")]);
+    project.raymond("run bad --run-id r");
+    project.raymond("cancel r");
+    project.raymond("resume r").says(
+        8,
+        "raymond: r was cancelled, which is final
+        hint: start anew with `raymond run /project/bad`",
+    );
+    project.raymond("why r").prints(
+        "cancelled: somebody cancelled it; it cannot be resumed\n→ raymond run /project/bad\n",
+    );
+}
+
+#[test]
+fn a_second_owner_is_refused_and_told_who_it_is() {
+    let project = slow();
+    let running = begun(&project, "run wf --run-id r");
+    let host = project.spawn("uname", &["-n"]).wait().stdout;
+    let refusal = format!(
+        "raymond: r is driven by process {} on {}
+        hint: look at it with `raymond status r`, or end it with `raymond stop r`",
+        running.pid(),
+        host.trim()
+    );
+    project.raymond("resume r").says(6, &refusal);
+    project.raymond("resume r --plan").says(6, &refusal);
+    project.raymond("run wf --run-id r --or-resume").says(6, &refusal);
+    project.raymond("run wf --run-id r").mentions(2, &["there is a run r already"]);
+    project.raymond("resume").mentions(2, &["no run is unfinished"]);
+    let seen = project.raymond("status r");
+    assert!(seen.stdout.contains("r  running\n  main is in turn 1 of START.sh\n"), "{seen:?}");
+    running.signal(Signal::INT);
+    running.wait().mentions(130, &[]);
+    goes_on(&project, "r");
+}
+
+#[test]
+fn garbage_in_the_inbox_is_named_and_stops_nobody() {
+    let project = slow();
+    let running = begun(&project, "run wf --run-id r");
+    project.write(".raymond/runs/r/inbox/one.json", "{ nonsense");
+    project.write(".raymond/runs/r/inbox/two.json", "{\"start\": {}}");
+    project.write(".raymond/runs/r/inbox/three", "?");
+    project
+        .write(".raymond/runs/r/inbox/other.json", "{\"stop\":{\"mode\":\"now\",\"key\":\"x\"}}");
+    project.raymond("stop r").says(0, "r: stopped");
+    running.wait().mentions(
+        130,
+        &[
+            "raymond: ignored one.json in the inbox: it is not JSON\n",
+            "raymond: ignored two.json in the inbox: it asks for nothing known\n",
+            "raymond: ignored three in the inbox: its name is not a key with .json\n",
+            "raymond: ignored other.json in the inbox: it asks for nothing known\n",
+        ],
+    );
+    goes_on(&project, "r");
+}
+
+#[test]
+fn an_interrupted_script_runs_again_unless_that_is_forbidden() {
+    let project = slow();
+    let running = begun(&project, "run wf --run-id r");
+    running.signal(Signal::KILL);
+    running.wait();
+    project
+        .raymond("resume r --plan --interrupted-scripts fail")
+        .prints("r: reused 0 turns ($0.00), continuing 0, repeating 0\n");
+    project.raymond("resume r --interrupted-scripts fail").mentions(
+        1,
+        &[
+            "raymond: ended a process that was left: bash /project/wf/START.sh\n",
+            "main             START.sh: was cut off when its owner died\n",
+            "START.sh: failed: the script was cut off, and is not repeated\n",
+        ],
+    );
+    goes_on(&project, "r");
+}
+
+#[test]
+fn wait_ends_with_the_run_and_with_its_code() {
+    let project = slow();
+    let running = begun(&project, "run wf --run-id r");
+    let waiting = project.start("wait r");
+    running.signal(Signal::INT);
+    waiting.wait().says(130, "r: stopped: somebody stopped it; 1 agent can go on");
+    running.wait().mentions(130, &[]);
+    goes_on(&project, "r");
+    project.raymond("wait").says(0, "r: completed: 1 agent ended with a result");
+    assert_eq!(project.raymond("wait r --json").json()["status"], "completed");
+}
+
+#[test]
+fn wait_says_when_the_owner_died() {
+    let project = slow();
+    let running = begun(&project, "run wf --run-id r");
+    let waiting = project.start("wait r");
+    running.signal(Signal::KILL);
+    running.wait();
+    waiting.wait().says(130, "r: interrupted: its process is gone with 1 turn in flight");
+    project.raymond("stop r").says(0, "r: stopped");
+    goes_on(&project, "r");
+}

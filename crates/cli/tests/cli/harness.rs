@@ -1,0 +1,244 @@
+//! A project in a temporary directory, and the real binary run in it.
+//!
+//! Every command has a time limit and a clean environment. What is printed is compared with its
+//! paths and times taken out, so that whole texts can be.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The longest that any command may take.
+const LIMIT: Duration = Duration::from_mins(2);
+
+/// A project.
+pub(crate) struct Project {
+    directory: TempDir,
+    /// Where output goes: not into the project, which may be full or read-only.
+    outputs: TempDir,
+}
+
+/// What a command left behind.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Output {
+    pub(crate) fn code(&self) -> i32 {
+        self.status.code().unwrap_or(-1)
+    }
+
+    /// The one JSON value on stdout.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Checks how the command ended and what it printed on stderr, all of it.
+    #[track_caller]
+    pub(crate) fn says(&self, code: i32, stderr: &str) -> &Self {
+        let lines = |text: &str| -> Vec<String> {
+            text.trim().lines().map(|line| line.trim_start().to_owned()).collect()
+        };
+        let (found, expected) = (lines(&self.stderr), lines(stderr));
+        assert_eq!((self.code(), found), (code, expected), "{self:?}");
+        self
+    }
+
+    /// Checks how the command ended, and parts of what it printed on stderr.
+    #[track_caller]
+    pub(crate) fn mentions(&self, code: i32, parts: &[&str]) -> &Self {
+        assert_eq!(self.code(), code, "{self:?}");
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is missing in {self:?}");
+        }
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn prints(&self, stdout: &str) -> &Self {
+        assert_eq!(self.stdout, stdout, "{self:?}");
+        self
+    }
+}
+
+/// A command that runs.
+pub(crate) struct Running {
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    project: PathBuf,
+}
+
+impl Project {
+    /// A project with these files.
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+        let project =
+            Self { directory: tempfile::tempdir().unwrap(), outputs: tempfile::tempdir().unwrap() };
+        for (name, text) in files {
+            project.write(name, text);
+        }
+        project
+    }
+
+    /// Its directory, without links.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.directory.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// Runs `raymond` with these words to its end.
+    pub(crate) fn raymond(&self, words: &str) -> Output {
+        self.start(words).wait()
+    }
+
+    /// Starts `raymond` with these words.
+    pub(crate) fn start(&self, words: &str) -> Running {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        self.spawn(env!("CARGO_BIN_EXE_raymond"), &words)
+    }
+
+    /// Starts any program in the project.
+    pub(crate) fn spawn(&self, program: &str, words: &[&str]) -> Running {
+        #[expect(clippy::disallowed_methods, reason = "the binary under test is a process")]
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("RAYMOND_") {
+                command.env_remove(name);
+            }
+        }
+        let number = fs::read_dir(self.outputs.path()).unwrap().count();
+        let output = |name: &str| self.outputs.path().join(format!("{number}-{name}"));
+        let (stdout, stderr) = (output("stdout"), output("stderr"));
+        let child = command
+            .args(words)
+            .current_dir(self.directory.path())
+            .env("TZ", "UTC")
+            .stdin(Stdio::null())
+            .stdout(File::create(&stdout).unwrap())
+            .stderr(File::create(&stderr).unwrap())
+            .spawn()
+            .unwrap();
+        Running { child, stdout, stderr, project: self.root() }
+    }
+
+    /// The records of a run.
+    pub(crate) fn records(&self, run: &str) -> Vec<Value> {
+        let journal = self.read(&format!(".raymond/runs/{run}/journal.jsonl"));
+        journal.lines().skip(1).filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The events of a run that have this name.
+    pub(crate) fn events(&self, run: &str, name: &str) -> Vec<Value> {
+        let records = self.records(run);
+        let steps = records.iter().flat_map(|record| record["steps"].as_array().unwrap());
+        let events = steps.flat_map(|step| step["events"].as_array().unwrap());
+        events.filter_map(|event| event.get(name).cloned()).collect()
+    }
+
+    /// The state file of a run.
+    pub(crate) fn state(&self, run: &str) -> Value {
+        serde_json::from_str(&self.read(&format!(".raymond/state/{run}.json"))).unwrap()
+    }
+
+    /// The processes that carry a marker of this run.
+    pub(crate) fn processes(&self, run: &str) -> Vec<u32> {
+        let journal = self.read(&format!(".raymond/runs/{run}/journal.jsonl"));
+        let header: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+        let marker = format!("RAYMOND_TURN={}/", header["nonce"].as_str().unwrap());
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let carries = |path: &Path| {
+            let environment = fs::read(path.join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|entry| entry.starts_with(marker.as_bytes()))
+        };
+        processes
+            .filter_map(|entry| {
+                let pid = entry.file_name().to_str()?.parse().ok()?;
+                carries(&entry.path()).then_some(pid)
+            })
+            .collect()
+    }
+}
+
+impl Running {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Waits for the end; a command that takes too long is killed, and fails the test.
+    pub(crate) fn wait(mut self) -> Output {
+        let deadline = Instant::now() + LIMIT;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if Instant::now() > deadline {
+                self.child.kill().unwrap();
+                self.child.wait().unwrap();
+                panic!("it took too long; stderr: {}", self.read(&self.stderr));
+            }
+            sleep(Duration::from_millis(2));
+        };
+        Output { status, stdout: self.read(&self.stdout), stderr: self.read(&self.stderr) }
+    }
+
+    /// What it printed, without what differs from run to run.
+    fn read(&self, path: &Path) -> String {
+        let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+        let text = text.replace(self.project.to_str().unwrap(), "/project");
+        text.split_inclusive('\n').map(without_time).collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// `12:03:04 main  …` without the time of day.
+fn without_time(line: &str) -> &str {
+    let shape: String =
+        line.chars().take(9).map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    if shape == "00:00:00 " { &line[9..] } else { line }
+}
+
+/// Waits until something is so.
+#[track_caller]
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LIMIT;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited too long until {what}");
+        sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,152 @@
+//! `status`, `show`, `why`, `list`, and how a run is named.
+
+use serde_json::json;
+
+use crate::harness::Project;
+
+fn two_runs() -> Project {
+    let project = Project::of(&[
+        ("good/START.sh", "echo '<result>fine</result>'"),
+        ("bad/START.sh", "echo why >&2; exit 1"),
+    ]);
+    project.raymond("run good --run-id one-good").prints("fine\n");
+    project.raymond("run bad --run-id one-bad").mentions(1, &[]);
+    project
+}
+
+#[test]
+fn a_run_is_named_by_its_id_a_unique_beginning_or_as_the_last() {
+    let project = two_runs();
+    let check = |words: &str, expected: &str| {
+        let output = project.raymond(words);
+        assert_eq!(output.code(), 0, "{output:?}");
+        assert!(output.stdout.starts_with(expected), "{output:?}");
+    };
+    check("status one-good", "one-good  completed\n");
+    check("status one-g", "one-good  completed\n");
+    check("status @last", "one-bad  failed\n");
+    check("status", "one-bad  failed\n");
+    project.raymond("status one").says(
+        2,
+        "raymond: \"one\" could be 2 runs
+        hint: one of one-bad, one-good",
+    );
+    project.raymond("status one-goood").says(
+        2,
+        "raymond: there is no run \"one-goood\"
+        hint: did you mean one-good?",
+    );
+    project.raymond("resume zebra").says(
+        2,
+        "raymond: there is no run \"zebra\"
+        hint: see `raymond list`",
+    );
+}
+
+#[test]
+fn a_project_without_runs_says_so() {
+    let project = Project::of(&[]);
+    project.raymond("list").says(0, "").prints("");
+    assert_eq!(project.raymond("list --json").json(), json!([]));
+    let nothing = "raymond: this project has no runs yet\nhint: raymond run WORKFLOW";
+    project.raymond("status").says(2, nothing);
+    project.raymond("stop @last").says(2, nothing);
+    project.raymond("why x").says(
+        2,
+        "raymond: there is no run \"x\"
+        hint: this project has no runs yet",
+    );
+    project.raymond("resume").says(2, "raymond: no run is unfinished\nhint: see `raymond list`");
+    assert!(!project.path(".raymond").exists(), "looking creates nothing");
+}
+
+#[test]
+fn status_shows_agents_and_the_way_out() {
+    let project = two_runs();
+    project.raymond("status one-bad").says(0, "").prints(
+        "one-bad  failed
+  main failed at START.sh: script: exit status 1: why
+  → raymond resume one-bad
+  spent $0.00 of $10.00 · 0 turns · 1 visit
+  main             START.sh #1  failed: script: exit status 1: why
+",
+    );
+    let object = project.raymond("status one-bad --json").json();
+    assert_eq!(object["agents"][0]["failure"], "script: exit status 1: why");
+    assert_eq!((&object["run_id"], &object["status"]), (&json!("one-bad"), &json!("failed")));
+    assert_eq!((&object["spent_usd"], &object["budget_usd"]), (&json!(0.0), &json!(10.0)));
+}
+
+#[test]
+fn why_is_one_sentence_and_the_command_that_changes_it() {
+    let project = two_runs();
+    project
+        .raymond("why one-good")
+        .prints("completed: 1 agent ended with a result\n→ raymond show one-good\n");
+    assert_eq!(
+        project.raymond("why one-bad --json").json(),
+        json!({
+            "run_id": "one-bad", "status": "failed", "way_out": "raymond resume one-bad",
+            "why": "main failed at START.sh: script: exit status 1: why",
+        })
+    );
+}
+
+#[test]
+fn show_tells_the_story_again() {
+    let project = two_runs();
+    project.raymond("show one-good").prints(
+        "main             starts at START.sh
+main             START.sh: ended: fine
+·                completed
+",
+    );
+    let verbose = project.raymond("show one-good --verbose");
+    assert!(verbose.stdout.contains("START.sh: turn 1\n"), "{verbose:?}");
+    let object = project.raymond("show one-good --json").json();
+    assert_eq!(object["results"], json!({ "main": "fine" }));
+    assert_eq!(object["records"].as_array().unwrap().len(), project.records("one-good").len());
+}
+
+#[test]
+fn list_shows_the_last_run_first_and_names_those_it_cannot_read() {
+    let project = two_runs();
+    project.write(".raymond/runs/broken/journal.jsonl", "not ours\n");
+    let output = project.raymond("list");
+    output.says(0, "broken: cannot be read; see `raymond status broken`");
+    let lines: Vec<Vec<&str>> =
+        output.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!((lines[0][0], lines[0][1]), ("one-bad", "failed"));
+    assert_eq!((lines[1][0], lines[1][1]), ("one-good", "completed"));
+    let ids: Vec<String> = project
+        .raymond("list --json")
+        .json()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["run_id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(ids, ["one-bad", "one-good"]);
+}
+
+#[test]
+fn a_mistyped_command_is_told_the_nearest_command_and_workflow() {
+    let project = Project::of(&[("ruin/START.sh", ""), ("good/START.sh", "")]);
+    let check = |words: &str, hint: &str| {
+        let word = words.split_whitespace().last().unwrap();
+        let missing = format!("raymond: there is no command and no workflow {word:?}\n{hint}");
+        project.raymond(words).says(2, &missing);
+    };
+    check("resme", "hint: did you mean `raymond resume`?");
+    check("goood", "hint: did you mean `raymond run good`?");
+    check("rui", "hint: did you mean `raymond run` or `raymond run ruin`?");
+    check("xyzzyplugh", "hint: see `raymond --help`");
+    let missing = "raymond: there is no ./goood\nhint: did you mean ./good?";
+    project.raymond("./goood").says(2, missing);
+    project.raymond("run ./goood").says(2, missing);
+    project.raymond("run good/STRAT.sh").says(
+        2,
+        "raymond: there is no good/STRAT.sh
+        hint: did you mean good/START.sh?",
+    );
+}

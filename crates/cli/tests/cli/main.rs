@@ -1,0 +1,19 @@
+//! The real binary, seen from outside: what it prints, how it exits, what it leaves on disk.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "helpers of tests fail by panicking"
+)]
+
+mod disks;
+mod ending;
+mod harness;
+mod journals;
+mod looking;
+mod outputs;
+mod resuming;
+mod running;
+mod scale;
+mod workflows;

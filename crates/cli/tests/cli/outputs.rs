@@ -1,0 +1,80 @@
+//! Scripts that say too much, or nonsense, or leave something running.
+
+use std::fs;
+
+use crate::harness::{Project, until};
+
+#[test]
+fn ten_megabytes_go_through_a_call_and_out() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<call return=\"BACK\">SUB</call>'"),
+        (
+            "wf/SUB.sh",
+            "printf '<result>'; head -c 10000000 /dev/zero | tr '\\0' x; printf '</result>'",
+        ),
+        ("wf/BACK.sh", "printf '<result>'; cat \"$RAYMOND_RESULT_FILE\"; printf '</result>'"),
+    ]);
+    let output = project.raymond("run wf --run-id r");
+    output.mentions(0, &["ended: (10000000 bytes)"]);
+    assert_eq!(output.stdout, "x".repeat(10_000_000) + "\n");
+    assert!(project.read(".raymond/runs/r/journal.jsonl").len() < 20_000, "it holds no megabytes");
+    assert!(project.state("r")["results"]["main"]["blob"].is_string());
+    assert_eq!(project.raymond("resume r").stdout.len(), 10_000_001);
+}
+
+#[test]
+fn a_flood_ends_the_script_and_memory_stays_bounded() {
+    let project = Project::of(&[("wf/START.sh", "yes | head -c 1G; touch too-far; sleep 300")]);
+    let mut running = project.start("run wf --run-id r");
+    let status = format!("/proc/{}/status", running.pid());
+    let mut peak = 0;
+    while running.is_alive() {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        peak = peak.max(kib.unwrap_or(0));
+    }
+    running.wait().mentions(1, &["START.sh: failed: output too large: more than 64 MiB\n"]);
+    assert!((64 * 1024..200 * 1024).contains(&peak), "{peak} KiB at most");
+    assert!(!project.path("too-far").exists());
+    assert_eq!(project.processes("r"), [0; 0]);
+}
+
+#[test]
+fn binary_garbage_is_replaced_with_a_warning() {
+    let noise = "head -c 100000 /dev/urandom | tr -d '<'; printf '\\xff'";
+    let project = Project::of(&[("wf/START.sh", &format!("{noise}; echo '<result>ok</result>'"))]);
+    project
+        .raymond("run wf")
+        .prints("ok\n")
+        .mentions(0, &["main             the output was not UTF-8; bad bytes were replaced\n"]);
+    project.write("wf/START.sh", noise);
+    project.raymond("run wf").prints("").mentions(1, &["START.sh: failed: no tag\n"]);
+}
+
+#[test]
+fn a_daemon_lives_until_its_run_ends() {
+    let project = Project::of(&[
+        ("wf/START.sh", "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo '<goto>NEXT</goto>'"),
+        ("wf/NEXT.sh", "until test -e quick; do sleep 0.01; done; echo '<result>x</result>'"),
+    ]);
+    let running = project.start("run wf --run-id r");
+    let is_daemon = |pid: &u32| {
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command.starts_with(b"sleep\x001000\0")
+    };
+    until("the second state runs", || project.events("r", "visit_entered").len() == 2);
+    until("the daemon is there", || {
+        project.processes("r").iter().filter(|p| is_daemon(p)).count() == 1
+    });
+    project.write("quick", "");
+    running.wait().mentions(0, &[]);
+    assert_eq!(project.processes("r"), [0; 0]);
+}
+
+#[test]
+fn a_child_that_holds_stdout_does_not_hold_the_run() {
+    let project = Project::of(&[("wf/START.sh", "sleep 1000 & echo '<result>x</result>'")]);
+    project.raymond("run wf --run-id r").prints("x\n").mentions(0, &[]);
+    assert_eq!(project.processes("r"), [0; 0]);
+}

@@ -1,0 +1,193 @@
+//! `resume`: what goes on, with which states, with how much money.
+
+use serde_json::json;
+
+use crate::harness::Project;
+
+#[test]
+fn a_completed_run_prints_its_result_again_and_does_nothing() {
+    let project = Project::of(&[("wf/START.sh", "echo '<result>once</result>'")]);
+    project.raymond("run wf --run-id r").prints("once\n");
+    let before = project.read(".raymond/runs/r/journal.jsonl");
+    project.raymond("resume r").prints("once\n").mentions(0, &["completed: "]);
+    assert_eq!(project.raymond("resume r --json").json()["results"], json!({ "main": "once" }));
+    assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), before);
+    project.raymond("resume").says(2, "raymond: no run is unfinished\nhint: see `raymond list`");
+}
+
+/// Fails at its second state until a file says otherwise.
+fn failed() -> Project {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<goto>CHECK</goto>'"),
+        ("wf/CHECK.sh", "test -e ready && echo '<result>done</result>'"),
+        ("wf/OTHER.sh", "echo '<result>other</result>'"),
+    ]);
+    project.raymond("run wf --run-id r").mentions(1, &["to go on: raymond resume r"]);
+    project
+}
+
+#[test]
+fn a_failed_run_goes_on_at_the_visit_that_failed() {
+    let project = failed();
+    project.write("ready", "");
+    project
+        .raymond("resume --plan")
+        .says(0, "")
+        .prints("r: reused 1 turn ($0.00), continuing 0, repeating 1\n");
+    assert_eq!(
+        project.raymond("resume r --plan --json").json(),
+        json!({
+            "run_id": "r", "reused_turns": 1, "reused_usd": 0.0, "continuing": 0, "repeating": 1,
+            "states": null,
+        })
+    );
+    project.raymond("resume r").prints("done\n").says(
+        0,
+        "r: reused 1 turn ($0.00), continuing 0, repeating 1
+        ·                resumed
+        main             CHECK.sh: goes on after its failure
+        main             CHECK.sh: ended: done
+        ·                completed
+        completed: 1 agent ended with a result · spent $0.00 of $10.00",
+    );
+    assert_eq!(project.events("r", "turn_settled").len(), 2);
+}
+
+#[test]
+fn what_belongs_to_the_start_is_refused() {
+    let project = failed();
+    for flag in ["--input x", "--var a=b"] {
+        project.raymond(&format!("resume r {flag}")).says(
+            2,
+            "raymond: --input and --var belong to the start of a run
+            hint: start a new one with `raymond run`",
+        );
+    }
+}
+
+#[test]
+fn several_unfinished_runs_must_be_told_apart() {
+    let project = failed();
+    project.raymond("run wf --run-id s").mentions(1, &[]);
+    project.raymond("resume").says(2, "raymond: 2 runs are unfinished\nhint: name one of s, r");
+}
+
+#[test]
+fn a_failed_run_whose_states_changed_does_not_guess() {
+    let project = failed();
+    project.write("wf/CHECK.sh", "echo '<result>edited</result>'");
+    project.write("wf/NEW.sh", "true");
+    std::fs::remove_file(project.path("wf/OTHER.sh")).unwrap();
+    let before = project.read(".raymond/runs/r/journal.jsonl");
+    let changed = "CHECK.sh (edited, already visited), NEW.sh (added), OTHER.sh (removed)";
+    let refusal = format!(
+        "raymond: states changed since r started: {changed}
+        hint: use them with `raymond resume r --with-current`, or go on with those of the start: \
+        `raymond resume r --pinned`"
+    );
+    project.raymond("resume r").says(2, &refusal);
+    project.raymond("resume r --plan").says(2, &refusal);
+    assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), before);
+    project
+        .raymond("resume r --pinned")
+        .mentions(1, &[&format!("raymond: goes on as pinned; changed since: {changed}\n")]);
+    project.raymond("resume r --with-current --plan").prints(&format!(
+        "adopts the states as they are now: {changed}\n\
+         r: reused 1 turn ($0.00), continuing 0, repeating 1\n"
+    ));
+    project
+        .raymond("resume r --with-current")
+        .prints("edited\n")
+        .mentions(0, &[&format!("raymond: adopts the states as they are now: {changed}\n")]);
+    project.raymond("resume r --with-current --pinned").mentions(2, &["cannot be used with"]);
+}
+
+#[test]
+fn edits_that_take_a_needed_state_away_are_refused() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<call return=\"BACK\">SUB</call>'"),
+        ("wf/SUB.sh", "exit 1"),
+        ("wf/BACK.sh", "echo '<result>x</result>'"),
+    ]);
+    project.raymond("run wf --run-id r").mentions(1, &[]);
+    let without = |state: &str| {
+        let (here, away) = (project.path(&format!("wf/{state}")), project.path("away"));
+        std::fs::rename(&here, &away).unwrap();
+        project.raymond("resume r --with-current").says(
+            2,
+            &format!(
+                "raymond: main needs {state}, which the edited workflow does not have
+                hint: put it back, or `raymond resume r --pinned`"
+            ),
+        );
+        std::fs::rename(&away, &here).unwrap();
+    };
+    without("SUB.sh");
+    without("BACK.sh");
+    assert_eq!(project.events("r", "definition_adopted"), [json!(null); 0]);
+}
+
+#[test]
+fn a_run_over_budget_goes_on_with_the_states_it_started_with() {
+    let project = Project::of(&[
+        ("wf/START.md", "a"),
+        ("wf/NEXT.md", "b"),
+        ("r.yaml", "START: { text: '<goto>NEXT</goto>', cost: 1 }\nNEXT: '<result>ok</result>'\n"),
+    ]);
+    project.raymond("run wf --replies r.yaml --budget 1 --run-id r").mentions(5, &[]);
+    project.write("wf/NEXT.md", "---\nbudget: nonsense\n---\n");
+    project
+        .raymond("resume r --budget 2")
+        .prints("ok\n")
+        .mentions(0, &["raymond: goes on as pinned: the workflow cannot be read any more\n"]);
+}
+
+#[test]
+fn over_budget_inside_a_call_goes_on_without_repeating_a_turn() {
+    let project = Project::of(&[
+        ("wf/START.md", "a"),
+        ("wf/SUB.md", "b"),
+        ("wf/BACK.md", "got {{result}}"),
+        (
+            "r.yaml",
+            "START: { text: '<call return=\"BACK\">SUB</call>', cost: 0.5 }
+SUB: { text: '<result>sub</result>', cost: 0.6 }
+BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
+",
+        ),
+    ]);
+    project.raymond("run wf --replies r.yaml --budget 1 --run-id r").says(
+        5,
+        "r: cap $1.00 · 4 at a time · scripted · 3 states pinned
+        main             starts at START.md
+        main             START.md → SUB.md (call) · $0.50
+        ·                50 % of the cap is spent
+        main             SUB.md → BACK.md (result) · $0.60
+        ·                95 % of the cap is spent
+        ·                over budget
+        over_budget: $1.10 of the $1.00 cap is spent; kept for later: 1 paid turn · spent $1.10 of $1.00; SUB.md took 54 %
+        to go on: raymond resume r --budget USD",
+    );
+    project.raymond("resume r").mentions(5, &["to go on: raymond resume r --budget USD"]);
+    project.raymond("resume r --budget 2").prints("got it\n").mentions(
+        0,
+        &["r: reused 2 turns ($1.10), continuing 0, repeating 0\n", "spent $1.30 of $2.00"],
+    );
+    assert_eq!(project.events("r", "turn_started").len(), 3);
+    assert_eq!(project.events("r", "turn_settled").len(), 3);
+}
+
+#[test]
+fn a_resume_uses_the_directory_of_the_start_from_anywhere() {
+    let project = Project::of(&[
+        ("wf/START.sh", "test -e ready && echo \"<result>$PWD</result>\""),
+        (".git/HEAD", ""),
+        ("sub/x", ""),
+    ]);
+    project.raymond("run wf --run-id r").mentions(1, &[]);
+    project.write("ready", "");
+    let binary = env!("CARGO_BIN_EXE_raymond");
+    let line = format!("cd sub && {binary} resume r");
+    let output = project.spawn("bash", &["-c", &line]).wait();
+    assert_eq!((output.code(), output.stdout.as_str()), (0, "/project\n"), "{output:?}");
+}

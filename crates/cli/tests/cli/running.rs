@@ -1,0 +1,265 @@
+//! `run`: its flags, its streams, its exit codes and the state file.
+
+use serde_json::json;
+
+use crate::harness::Project;
+
+/// A prompt, a script and a prompt.
+const FLOW: [(&str, &str); 4] = [
+    ("wf/START.md", "Look at {{input}}."),
+    ("wf/WORK.sh", "echo '<goto>DONE</goto>'"),
+    ("wf/DONE.md", "Say so."),
+    (
+        "replies.yaml",
+        "START: { text: '<goto>WORK</goto>', cost: 0.02 }\nDONE: '<result>all good</result>'\n",
+    ),
+];
+
+#[test]
+fn a_run_tells_its_story_on_stderr_and_its_result_on_stdout() {
+    let project = Project::of(&FLOW);
+    let output = project.raymond("run wf --replies replies.yaml --run-id r");
+    output.prints("all good\n").says(
+        0,
+        "r: cap $10.00 · 4 at a time · scripted · 3 states pinned
+        main             starts at START.md
+        main             START.md → WORK.sh (goto) · $0.02
+        main             WORK.sh → DONE.md (goto)
+        main             DONE.md: ended: all good
+        ·                completed
+        completed: 1 agent ended with a result · spent $0.02 of $10.00; START.md took 100 %",
+    );
+}
+
+#[test]
+fn the_word_run_may_be_left_out() {
+    let project = Project::of(&FLOW);
+    for words in ["wf", "wf/START.md", "./wf"] {
+        let output = project.raymond(&format!("{words} --replies replies.yaml --quiet"));
+        output.says(0, "").prints("all good\n");
+    }
+}
+
+#[test]
+fn verbose_says_more_and_quiet_only_what_failed() {
+    let project = Project::of(&FLOW);
+    let verbose = project.raymond("run wf --replies replies.yaml --verbose");
+    verbose.mentions(0, &["main             WORK.sh: turn 1\n"]);
+    project.write("wf/WORK.sh", "echo oops >&2; exit 3");
+    project
+        .raymond("run wf --replies replies.yaml --quiet")
+        .prints("")
+        .says(1, "main             WORK.sh: failed: script: exit status 3: oops");
+}
+
+#[test]
+fn json_is_one_value_on_stdout() {
+    let project = Project::of(&FLOW);
+    let output = project.raymond("run wf --replies replies.yaml --run-id r --json");
+    let mut object = output.json();
+    for time in ["started_at", "updated_at"] {
+        assert!(object[time].as_str().unwrap().ends_with('Z'));
+        object[time] = json!("");
+    }
+    assert_eq!(
+        object,
+        json!({
+            "version": 1, "run_id": "r", "workflow": "/project/wf", "status": "completed",
+            "why": "1 agent ended with a result", "way_out": "raymond show r",
+            "spent_usd": 0.02, "budget_usd": 10.0, "started_at": "", "updated_at": "",
+            "visits": 3, "turns": 3, "agents": [], "ended": 1, "results": { "main": "all good" },
+        })
+    );
+    project.write("wf/WORK.sh", "exit 1");
+    let failed = project.raymond("run wf --replies replies.yaml --json");
+    assert_eq!((failed.code(), &failed.json()["status"]), (1, &json!("failed")));
+}
+
+#[test]
+fn events_are_json_lines_on_stdout() {
+    let project = Project::of(&FLOW);
+    let output = project.raymond("run wf --replies replies.yaml --events --run-id r");
+    let events: Vec<serde_json::Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events[0]["event"]["run_started"]["run"], "r");
+    assert_eq!(events.last().unwrap()["event"], json!({ "run_ended": { "ending": "completed" } }));
+    let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert!(numbers.is_sorted());
+    project.raymond("run wf --replies replies.yaml --events --json").mentions(2, &["--json"]);
+}
+
+#[test]
+fn a_result_is_printed_byte_for_byte_with_a_newline_when_it_lacks_one() {
+    let check = |payload: &str, expected: &str| {
+        let script = format!("printf '<result>{payload}</result>'");
+        let project = Project::of(&[("wf/START.sh", &script)]);
+        project.raymond("run wf").prints(expected);
+    };
+    check("", "\n");
+    check("plain", "plain\n");
+    check("line\\n", "line\n");
+    check("  two\\n\\n", "  two\n\n");
+}
+
+#[test]
+fn input_and_variables_reach_the_first_state() {
+    let script = "echo \"<result>$RAYMOND_INPUT $RAYMOND_VAR_WHO</result>\"";
+    let project = Project::of(&[("wf/START.sh", script)]);
+    project.raymond("run wf --input seven --var who=all").prints("seven all\n");
+    let check = |words: &str, message: &str| {
+        project.raymond(&format!("run wf {words}")).mentions(2, &[message]);
+    };
+    check("--var who", "--var \"who\" is not of the form K=V");
+    check("--var 1x=2", "\"1x\" is not the name of a variable");
+    check("--var a=1 --var a=2", "--var a is given twice");
+    check("--var a-b=1 --var a_b=2", "RAYMOND_VAR_A_B");
+}
+
+#[test]
+fn a_taken_run_id_is_refused_or_gone_on_with() {
+    let project = Project::of(&FLOW);
+    project.raymond("run wf --replies replies.yaml --run-id r --quiet").says(0, "");
+    let before = project.records("r");
+    project.raymond("run wf --replies replies.yaml --run-id r").says(
+        2,
+        "raymond: there is a run r already
+        hint: raymond resume r",
+    );
+    let again = "run wf --replies replies.yaml --run-id r --or-resume";
+    project.raymond(again).prints("all good\n").mentions(0, &["completed: "]);
+    assert_eq!(project.records("r"), before);
+    project.raymond("run wf --replies replies.yaml --run-id new --or-resume").prints("all good\n");
+    project.raymond("run wf --or-resume").mentions(2, &["--run-id <ID>"]);
+    project
+        .raymond("run wf --run-id a/b")
+        .says(2, "raymond: --run-id: a run id has letters, digits, `-` and `_` only, not '/'");
+}
+
+#[test]
+fn a_run_that_never_began_can_be_started() {
+    let project = Project::of(&FLOW);
+    project.write(".raymond/runs/r/journal.jsonl", "");
+    project.raymond("run wf --replies replies.yaml --run-id r --or-resume").prints("all good\n");
+}
+
+#[test]
+fn exit_codes_say_how_it_ended() {
+    let check = |reply: &str, flags: &str, code: i32| {
+        let replies = format!("START: {reply}\n");
+        let project = Project::of(&[("wf/START.md", "go"), ("replies.yaml", &replies)]);
+        let output = project.raymond(&format!("run wf --replies replies.yaml {flags}"));
+        assert_eq!(output.code(), code, "{output:?}");
+    };
+    check("'<result>x</result>'", "", 0);
+    check("{ fail: task }", "", 1);
+    check("'no tag'", "--reminders 1", 1);
+    check("{ fail: auth }", "", 3);
+    check("{ fail: quota }", "--no-wait", 4);
+    check("{ text: '<goto>START</goto>', cost: 0.6 }", "--budget 1", 5);
+    check("'<result>x</result>'", "--backend claude", 7);
+}
+
+#[test]
+fn a_prompt_that_nobody_can_answer_is_refused_before_anything_is_created() {
+    let project = Project::of(&FLOW);
+    project.raymond("run wf").says(
+        7,
+        "raymond: DONE.md is a prompt, and the backend \"claude\" is not part of this release
+        hint: play replies from a file with --replies FILE",
+    );
+    assert!(!project.path(".raymond").exists());
+}
+
+#[test]
+fn a_failed_sibling_is_named_and_stops_nobody() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork next=\"END\">BAD</fork><fork next=\"END\">BAD</fork>'"),
+        ("wf/BAD.sh", "exit 1"),
+        ("wf/END.sh", "echo '<result>mine</result>'"),
+    ]);
+    project.raymond("run wf").prints("mine\n").mentions(
+        1,
+        &[
+            "failed: main_bad1 failed at BAD.sh: script: exit status 1; main_bad2 failed, too",
+            "  main_bad2 failed at BAD.sh: script: exit status 1\n",
+        ],
+    );
+}
+
+#[test]
+fn the_state_file_has_the_documented_fields() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork next=\"CALL\" item=\"7\">WORKER</fork>'"),
+        ("wf/WORKER.sh", "echo '<result>w</result>'"),
+        ("wf/CALL.sh", "echo '<call return=\"BACK\">SUB</call>'"),
+        ("wf/SUB.sh", "exit 1"),
+        ("wf/BACK.sh", "echo '<result>x</result>'"),
+    ]);
+    project.raymond("run wf --run-id r --var k=v --budget 5");
+    let mut state = project.state("r");
+    for time in ["started_at", "updated_at"] {
+        assert!(state[time].as_str().unwrap().ends_with('Z'));
+        state[time] = json!("");
+    }
+    let here = project.root();
+    let here = here.to_str().unwrap();
+    assert_eq!(
+        state,
+        json!({
+            "workflow_id": "r", "scope": format!("{here}/wf"), "status": "failed",
+            "started_at": "", "updated_at": "", "budget_usd": 5.0, "total_cost_usd": 0.0,
+            "iteration_count": 4, "metadata": { "k": "v" }, "fork_counters": { "main": 1 },
+            "agents": [{
+                "id": "main", "current_state": "SUB.sh", "session_id": null,
+                "stack": [{ "session": null, "state": "BACK.sh" }], "cwd": here,
+                "fork_attributes": {}, "status": "failed",
+                "failure": "script: exit status 1",
+                "visits": { "START.sh": 1, "CALL.sh": 1, "SUB.sh": 1 },
+            }],
+            "results": { "main_worker1": "w" },
+        })
+    );
+}
+
+#[test]
+fn an_unpinned_run_reads_its_states_at_every_visit() {
+    let project = Project::of(&[
+        (
+            "wf/START.sh",
+            "echo 'echo \"<result>edited</result>\"' > wf/NEXT.sh; echo '<goto>NEXT</goto>'",
+        ),
+        ("wf/NEXT.sh", "echo '<result>pinned</result>'"),
+    ]);
+    project
+        .raymond("run wf --unpinned")
+        .prints("edited\n")
+        .mentions(0, &["2 states read at every visit", "uses the edited states from here on"]);
+    project.write("wf/NEXT.sh", "echo '<result>pinned</result>'");
+    project.raymond("run wf").prints("pinned\n");
+}
+
+#[test]
+fn an_unpinned_run_goes_on_with_the_last_states_that_were_right() {
+    let project = Project::of(&[
+        ("wf/START.sh", "rm wf/START.sh; echo '<goto>NEXT</goto>'"),
+        ("wf/NEXT.sh", "echo '<result>still here</result>'"),
+    ]);
+    project.raymond("run wf --unpinned").prints("still here\n").mentions(
+        0,
+        &["raymond: goes on with the states as they were: error: there is no entry state"],
+    );
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let project = Project::of(&[]);
+    for command in
+        ["run", "resume", "status", "show", "why", "wait", "stop", "cancel", "list", "demo"]
+    {
+        let output = project.raymond(&format!("{command} --help"));
+        assert_eq!(output.code(), 0);
+        assert!(output.stdout.contains(&format!("Example:\n  raymond {command}")), "{output:?}");
+    }
+    project.raymond("").mentions(2, &["Usage: raymond <COMMAND>"]);
+    assert!(project.raymond("--version").stdout.starts_with("raymond "));
+}

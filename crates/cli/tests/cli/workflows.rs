@@ -1,0 +1,256 @@
+//! Workflows that cannot be run: what is wrong with them is said at once, and nothing is created.
+
+use std::io::{Cursor, Write as _};
+
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use crate::harness::Project;
+
+const GOOD: &str = "echo '<result>x</result>'";
+
+/// A workflow that is refused: exit 2, this text, and no trace.
+#[track_caller]
+fn refused(files: &[(&str, &str)], stderr: &str) {
+    let project = Project::of(files);
+    project.raymond("run wf").says(2, stderr).prints("");
+    assert!(!project.path(".raymond").exists());
+}
+
+#[test]
+fn an_entry_is_needed_and_only_one() {
+    refused(
+        &[("wf/OTHER.sh", GOOD), ("wf/START.txt", "")],
+        "error: there is no entry state 1_START or START: found OTHER.sh
+        hint: add START.md, or name the state to start with
+        raymond: the workflow has a mistake",
+    );
+    refused(
+        &[("wf/notes.txt", "")],
+        "error: there is no entry state 1_START or START: there are no states at all
+        hint: add START.md, or name the state to start with
+        raymond: the workflow has a mistake",
+    );
+    refused(
+        &[("wf/START.sh", GOOD), ("wf/1_START.sh", GOOD)],
+        "error: there are several entry states: 1_START.sh, START.sh
+        hint: keep one of them, or name the state to start with
+        raymond: the workflow has a mistake",
+    );
+}
+
+#[test]
+fn bad_frontmatter_is_named_with_its_place_all_at_once() {
+    refused(
+        &[
+            (
+                "wf/START.md",
+                "---
+modell: x
+budget: -3
+max_visits: many
+allowed_tags: [gotoo]
+allowed_targets:
+  goto: [NOPE, ../OTHER]
+---
+go",
+            ),
+            ("wf/OTHER.md", "---\nkey: [\n---\ngo"),
+        ],
+        "OTHER.md:2:6: error: the frontmatter is not YAML: unclosed bracket '['
+        START.md:2:1: warning: unknown key `modell` is ignored
+        hint: did you mean `model`?
+        START.md:3:9: error: `budget`: \"-3\" is negative; an amount of dollars is zero or more
+        START.md:4:13: error: `max_visits` must be a whole number, found a text
+        START.md:5:16: error: an entry of `allowed_tags` must be a tag, and \"gotoo\" is none
+        hint: did you mean `goto`?
+        START.md:7:10: error: there is no state \"NOPE\"
+        START.md:7:16: error: a target in `allowed_targets.goto` is a file name, and \"../OTHER\" is not one: it holds a slash
+        raymond: the workflow has 6 mistakes",
+    );
+}
+
+#[test]
+fn prompts_are_text_and_not_empty() {
+    let project = Project::of(&[("wf/EMPTY.md", " \n"), ("wf/FRONT.md", "---\nmodel: x\n---\n")]);
+    project.write("wf/START.md", b"caf\xe9");
+    project.raymond("run wf").says(
+        2,
+        "EMPTY.md: error: the prompt is empty: there is nothing to send
+        FRONT.md: error: the prompt is empty: there is nothing to send
+        START.md:1:4: error: the prompt is not UTF-8: byte 3 cannot be read
+        raymond: the workflow has 3 mistakes",
+    );
+}
+
+#[test]
+fn links_out_of_the_scope_are_no_states() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<goto>EVIL</goto>'"),
+        ("outside.sh", "echo '<result>outside</result>'"),
+    ]);
+    std::os::unix::fs::symlink("../outside.sh", project.path("wf/EVIL.sh")).unwrap();
+    project.raymond("run wf --run-id r").prints("").says(
+        1,
+        "EVIL.sh: warning: the link leads out of the scope, to /project/outside.sh; it is no state
+        r: cap $10.00 · 4 at a time · 1 state pinned
+        main             starts at START.sh
+        main             START.sh: failed: <goto>: there is no state \"EVIL\"
+        ·                failed
+        failed: main failed at START.sh: <goto>: there is no state \"EVIL\" · spent $0.00 of $10.00
+        to go on: raymond resume r",
+    );
+    project.raymond("run wf/EVIL.sh").says(
+        2,
+        "raymond: /project/wf/EVIL.sh leads to /project/outside.sh, outside of its directory",
+    );
+}
+
+#[test]
+fn what_is_no_workflow_is_refused() {
+    let project = Project::of(&[("a.yaml", ""), ("flow.json", "{}"), ("wf/README.md", "hello")]);
+    let check = |path: &str, message: &str| {
+        project.raymond(&format!("run {path}")).says(2, &format!("raymond: {message}"));
+    };
+    check(
+        "a.yaml",
+        "a.yaml is no workflow: expected a directory, a .zip, or a state (.md, .sh, .bat, .ps1)",
+    );
+    check("wf/README.md", "wf/README.md is no state: a README describes a workflow");
+    check("flow.json", "flow.json is a Crayfish workflow, which this build does not support yet");
+}
+
+#[test]
+fn a_bad_transition_of_a_script_fails_its_agent_with_a_clear_reason() {
+    let check = |script: &str, reason: &str| {
+        let project = Project::of(&[("wf/START.sh", script), ("wf/DONE.sh", GOOD)]);
+        project.raymond("run wf --run-id r").says(
+            1,
+            &format!(
+                "r: cap $10.00 · 4 at a time · 2 states pinned
+                main             starts at START.sh
+                main             START.sh: failed: {reason}
+                ·                failed
+                failed: main failed at START.sh: {reason} · spent $0.00 of $10.00
+                to go on: raymond resume r"
+            ),
+        );
+        assert_eq!(project.raymond("status r --json").json()["status"], "failed");
+    };
+    check(
+        "echo '<goto>DON</goto>'",
+        "<goto>: there is no state \"DON\"; did you mean \"DONE.sh\"?",
+    );
+    check(
+        "echo '<goto>../x/DONE</goto>'",
+        "<goto>: a target is a file name, and \"../x/DONE\" is not one: it holds a slash",
+    );
+    check("echo '<call>DONE</call>'", "malformed <call>: attribute `return` is missing");
+    check(
+        "echo '<function>DONE</function>'",
+        "malformed <function>: attribute `return` is missing",
+    );
+    check("echo '<fork>DONE</fork>'", "malformed <fork>: attribute `next` is missing");
+    check("echo '<reset cd=\"/nowhere\">DONE</reset>'", "<reset>: no directory \"/nowhere\"");
+    check("echo hello", "no tag");
+}
+
+#[test]
+fn a_budget_is_an_amount_or_none() {
+    let project = Project::of(&[("wf/START.sh", GOOD)]);
+    let check = |budget: &str, message: &str| {
+        project.raymond(&format!("run wf --budget {budget}")).mentions(2, &[message]);
+    };
+    check("-3", "\"-3\" is negative; an amount of dollars is zero or more, or none");
+    check("0", "a budget of zero lets nothing start; name an amount, or none");
+    check("much", "\"much\" is not an amount of dollars such as 10 or 2.50, or none");
+    assert!(!project.path(".raymond").exists());
+    project.raymond("run wf --budget none").mentions(0, &["no cap"]);
+}
+
+#[test]
+fn a_bad_file_of_replies_is_refused_before_anything_is_created() {
+    let project = Project::of(&[("wf/START.md", "go"), ("bad.yaml", "START: [\n")]);
+    project.raymond("run wf --replies bad.yaml").says(
+        2,
+        "bad.yaml:1:8: error: unclosed bracket '['
+        raymond: the file of replies has a mistake",
+    );
+    project
+        .raymond("run wf --replies nope.yaml")
+        .says(2, "raymond: could not find nope.yaml: No such file or directory (os error 2)");
+    assert!(!project.path(".raymond").exists());
+    project.write("bad.yaml", "STRAT: x\n");
+    project.raymond("run wf --replies bad.yaml").mentions(
+        1,
+        &[
+            "bad.yaml:1:1: warning: no state is called \"STRAT\"\n  hint: did you mean \"START\"?\n",
+            "no reply for main / START.md / visit 1 / turn 1 in bad.yaml",
+        ],
+    );
+}
+
+type Writer = ZipWriter<Cursor<Vec<u8>>>;
+
+fn archive(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    write(&mut writer);
+    writer.finish().unwrap().into_inner()
+}
+
+fn add(writer: &mut Writer, name: &str, bytes: &[u8]) {
+    let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    writer.start_file(name, stored).unwrap();
+    writer.write_all(bytes).unwrap();
+}
+
+#[test]
+fn an_archive_runs_like_a_directory() {
+    let project = Project::of(&[]);
+    let bytes = archive(|writer| add(writer, "flow/START.sh", GOOD.as_bytes()));
+    project.write("flow.zip", bytes);
+    project.raymond("flow.zip --run-id r").prints("x\n").mentions(0, &["1 state pinned"]);
+    std::fs::remove_file(project.path("flow.zip")).unwrap();
+    project.raymond("resume r").prints("x\n");
+}
+
+#[test]
+fn hostile_archives_are_refused() {
+    let of = |names: &[&str]| {
+        archive(|writer| names.iter().for_each(|name| add(writer, name, GOOD.as_bytes())))
+    };
+    let check = |bytes: Vec<u8>, reason: &str| {
+        let project = Project::of(&[]);
+        project.write("evil.zip", bytes);
+        let message = format!("raymond: could not use the archive evil.zip: {reason}");
+        project.raymond("run evil.zip").says(2, &message);
+        assert!(!project.path(".raymond").exists());
+    };
+    check(
+        b"PK nonsense".to_vec(),
+        "it is not a zip archive: invalid Zip archive: Could not find EOCD",
+    );
+    check(of(&[]), "it is empty");
+    check(of(&["START.sh", "../x.sh"]), "\"../x.sh\" is a dotted path");
+    check(of(&["START.sh", "/x.sh"]), "\"/x.sh\" is an absolute path");
+    check(of(&["START.sh", "start.SH"]), "\"START.sh\" and \"start.SH\" are the same name");
+    check(
+        of(&["START.sh", "f/x.sh"]),
+        "it is mixed: \"START.sh\" and \"f/x.sh\" do not lie in one folder",
+    );
+    check(of(&["f/g/START.sh"]), "it is nested: \"f/g/START.sh\" lies more than one folder deep");
+    let mut encrypted = of(&["START.sh"]);
+    for (signature, flags) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {
+        let at = encrypted.windows(4).position(|four| four == signature).unwrap();
+        encrypted[at + flags] |= 1;
+    }
+    check(encrypted, "\"START.sh\" is encrypted");
+    let bomb = archive(|writer| {
+        let fast = SimpleFileOptions::default().compression_level(Some(1));
+        writer.start_file("START.sh", fast).unwrap();
+        let zeros = vec![0; 1024 * 1024];
+        (0..65).for_each(|_| writer.write_all(&zeros).unwrap());
+    });
+    assert!(bomb.len() < 1_000_000);
+    check(bomb, "it unpacks to more than 64 MiB");
+}

@@ -1,0 +1,227 @@
+use insta::assert_snapshot;
+
+use super::*;
+
+fn strings(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn anything() -> Allowance {
+    Allowance::everything(strings(&["START.md", "REVIEW.md", "publish.sh"]))
+}
+
+fn only(tag: TagName, routes: &[(Option<&str>, Option<&str>)]) -> Choice {
+    let route = |(target, then): &(Option<&str>, Option<&str>)| Route {
+        target: target.map(str::to_owned),
+        then: then.map(str::to_owned),
+    };
+    Choice { tag, routes: Routes::Only(routes.iter().map(route).collect()) }
+}
+
+fn strict() -> Allowance {
+    Allowance {
+        choices: vec![
+            only(TagName::Goto, &[(Some("REVIEW.md"), None)]),
+            only(TagName::Call, &[(Some("RESEARCH"), Some("SUMMARY")), (Some("ASK"), None)]),
+            Choice { tag: TagName::Result, routes: Routes::Any },
+        ],
+        states: strings(&["REVIEW.md", "RESEARCH.md", "SUMMARY.md", "ASK.md"]),
+    }
+}
+
+fn single() -> Allowance {
+    Allowance {
+        choices: vec![only(TagName::Goto, &[(Some("REVIEW.md"), None)])],
+        states: strings(&["REVIEW.md"]),
+    }
+}
+
+fn malformed(tag: TagName, why: &str) -> Malformed {
+    let why = why.to_owned();
+    Malformed { tag, why }
+}
+
+#[test]
+fn no_tag() {
+    assert_snapshot!(reminder(&Fault::NoTag, &anything()), @r#"
+    Your message holds no transition tag, so the workflow cannot go on. (In code, a tag counts only when it stands alone on its lines.)
+
+    Do not repeat finished work. End your next message with exactly one of these tags, written as plain text, not in code:
+
+    <goto>STATE</goto>
+    <reset>STATE</reset>
+    <call return="RETURN">STATE</call>
+    <function return="RETURN">STATE</function>
+    <fork next="NEXT">STATE</fork>
+    <result>YOUR RESULT</result>
+
+    Several <fork> tags may stand together if all have the same next.
+
+    STATE, RETURN, NEXT: one of START.md, REVIEW.md, publish.sh
+    "#);
+    assert_snapshot!(reminder(&Fault::NoTag, &strict()), @r#"
+    Your message holds no transition tag, so the workflow cannot go on. (In code, a tag counts only when it stands alone on its lines.)
+
+    Do not repeat finished work. End your next message with exactly one of these tags, written as plain text, not in code:
+
+    <goto>REVIEW.md</goto>
+    <call return="SUMMARY">RESEARCH</call>
+    <call return="RETURN">ASK</call>
+    <result>YOUR RESULT</result>
+
+    RETURN: one of REVIEW.md, RESEARCH.md, SUMMARY.md, ASK.md
+    "#);
+    assert_snapshot!(reminder(&Fault::NoTag, &single()), @r#"
+    Your message holds no transition tag, so the workflow cannot go on. (In code, a tag counts only when it stands alone on its lines.)
+
+    Do not repeat finished work. End your next message with this tag, written as plain text, not in code:
+
+    <goto>REVIEW.md</goto>
+    "#);
+}
+
+#[test]
+fn several_tags() {
+    let fault =
+        Fault::SeveralTags { tags: vec![TagName::Goto, TagName::Goto, TagName::Result], count: 3 };
+    assert_snapshot!(reminder(&fault, &strict()), @r#"
+    Your message holds 3 transition tags (goto, goto, result), and only one can be followed. Where you mean a tag itself, describe it, do not write it.
+
+    Do not repeat finished work. End your next message with exactly one of these tags, written as plain text, not in code:
+
+    <goto>REVIEW.md</goto>
+    <call return="SUMMARY">RESEARCH</call>
+    <call return="RETURN">ASK</call>
+    <result>YOUR RESULT</result>
+
+    RETURN: one of REVIEW.md, RESEARCH.md, SUMMARY.md, ASK.md
+    "#);
+}
+
+#[test]
+fn malformed_tags() {
+    let one = Fault::Malformed(vec![malformed(TagName::Call, "attribute `return` is missing")]);
+    assert_snapshot!(complaint(&one), @"The <call> tag of your message cannot be read: attribute `return` is missing.");
+    let many = Fault::Malformed(vec![malformed(TagName::Goto, "it names no state"); 7]);
+    assert_snapshot!(complaint(&many), @r#"
+    The tags of your message cannot be read:
+    - <goto>: it names no state
+    - <goto>: it names no state
+    - <goto>: it names no state
+    - <goto>: it names no state
+    - <goto>: it names no state
+    - … and 2 more
+    "#);
+}
+
+#[test]
+fn a_result_that_was_mentioned() {
+    let why = crate::protocol::scan::Flaw::OpenedTwice.to_string();
+    let fault = Fault::Malformed(vec![malformed(TagName::Result, &why)]);
+    assert_snapshot!(reminder(&fault, &strict()), @r#"
+    The <result> tag of your message cannot be read: `<result` stands twice before `</result>`, so the payload is uncertain; where you mean the tag itself, describe it, do not write it.
+
+    Do not repeat finished work. End your next message with exactly one of these tags, written as plain text, not in code:
+
+    <goto>REVIEW.md</goto>
+    <call return="SUMMARY">RESEARCH</call>
+    <call return="RETURN">ASK</call>
+    <result>YOUR RESULT</result>
+
+    RETURN: one of REVIEW.md, RESEARCH.md, SUMMARY.md, ASK.md
+    "#);
+}
+
+#[test]
+fn a_target_that_does_not_resolve() {
+    let fault = Fault::Unresolved {
+        tag: TagName::Goto,
+        target: "REVEIW".to_owned(),
+        why: "there is no state \"REVEIW\"; did you mean \"REVIEW.md\"?".to_owned(),
+    };
+    assert_snapshot!(complaint(&fault), @r#"The <goto> tag of your message leads nowhere: there is no state "REVEIW"; did you mean "REVIEW.md"?"#);
+    let fault = Fault::Unresolved {
+        tag: TagName::Goto,
+        target: "X".to_owned(),
+        why: "\"X\" cannot be run on this platform".to_owned(),
+    };
+    assert_snapshot!(complaint(&fault), @r#"The <goto> tag of your message leads nowhere: "X" cannot be run on this platform."#);
+}
+
+#[test]
+fn forks_that_go_on_at_different_states() {
+    let states = strings(&["MERGE.md", "REVIEW.md"]);
+    assert_snapshot!(complaint(&Fault::NextDiffers { states }), @"All fork tags of one message, and the goto tag beside them, must go on at the same state; yours name MERGE.md and REVIEW.md.");
+}
+
+#[test]
+fn a_directory_that_does_not_exist() {
+    let fault = Fault::NoDirectory { tag: TagName::Reset, cd: "../other".to_owned() };
+    assert_snapshot!(complaint(&fault), @r#"The <reset> tag of your message names a directory in `cd` that does not exist: "../other"."#);
+}
+
+#[test]
+fn what_the_policy_forbids() {
+    let forbidden = |target: Option<&str>| Fault::Forbidden {
+        tag: TagName::Fork,
+        target: target.map(str::to_owned),
+    };
+    assert_snapshot!(complaint(&forbidden(None)), @"The <fork> tag of your message is not allowed here.");
+    assert_snapshot!(complaint(&forbidden(Some("WORKER.md"))), @r#"The <fork> tag of your message, with the state "WORKER.md", is not allowed here."#);
+    assert_snapshot!(complaint(&forbidden(Some(&"x".repeat(500)))), @r#"The <fork> tag of your message, with the state "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…", is not allowed here."#);
+}
+
+#[test]
+fn denied_tools() {
+    let tools = strings(&["Bash(cargo test)", "WebFetch"]);
+    assert_snapshot!(reminder(&Fault::Denied { tools }, &single()), @r#"
+    You were denied these tools: Bash(cargo test), WebFetch. Reach the goal without them, or say what is missing.
+
+    Do not repeat finished work. End your next message with this tag, written as plain text, not in code:
+
+    <goto>REVIEW.md</goto>
+    "#);
+}
+
+#[test]
+fn a_policy_that_allows_nothing() {
+    let nothing = Allowance { choices: Vec::new(), states: strings(&["A.md"]) };
+    assert_snapshot!(reminder(&Fault::NoTag, &nothing), @r#"
+    Your message holds no transition tag, so the workflow cannot go on. (In code, a tag counts only when it stands alone on its lines.)
+
+    The policy of this state allows no tag: say so, and stop.
+    "#);
+}
+
+#[test]
+fn long_lists_are_cut() {
+    let states: Vec<String> = (0..45).map(|n| format!("S{n}.md")).collect();
+    let text = reminder(&Fault::NoTag, &Allowance::everything(states.clone()));
+    assert!(text.contains("S38.md, S39.md, … and 5 more\n"), "{text}");
+    let routes: Vec<Route> =
+        states.iter().map(|state| Route { target: Some(state.clone()), then: None }).collect();
+    let allowed = Allowance {
+        choices: vec![
+            Choice { tag: TagName::Goto, routes: Routes::Only(routes) },
+            Choice { tag: TagName::Result, routes: Routes::Any },
+        ],
+        states,
+    };
+    let text = reminder(&Fault::NoTag, &allowed);
+    let end = "<goto>S19.md</goto>\n… and 25 more <goto> tags\n<result>YOUR RESULT</result>\n";
+    assert!(text.ends_with(end), "{text}");
+}
+
+#[test]
+fn what_a_reminder_shows_can_be_written_back() {
+    use crate::protocol::reading::Source;
+    use crate::protocol::scan::scan;
+    for allowed in [anything(), strict(), single()] {
+        for (tag, route) in allowed.choices.iter().flat_map(routes) {
+            let text = written(tag, route);
+            let found: Vec<_> = scan(&text, Source::Message).collect();
+            assert_eq!(found.len(), 1, "{text}");
+            assert!(found[0].draft.is_ok(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The rules of a run, one row each: what follows from an input, and what the run is then.
+//!
+//! [`play`] is the stage: it says lines for agents and shows what became of them. Every other file
+//! is one topic of the specification.
+
+mod applying;
+mod arbitrary;
+mod crashes;
+mod failures;
+mod faults;
+mod forks;
+mod holding;
+mod journal;
+mod limits;
+mod money;
+mod moves;
+pub(crate) mod play;
+mod resuming;
+pub(crate) mod show;
+mod slots;
+mod stopping;

@@ -1,0 +1,157 @@
+//! `apply` believes what an event says, works nothing out, and takes anything.
+
+use proptest::prelude::*;
+
+use super::arbitrary::{event, events};
+use super::play::{Play, prompts, turn, usd};
+use crate::budget::{Basis, Charge};
+use crate::desk::Phase as TurnPhase;
+use crate::machine::{Session, SessionPlan};
+use crate::run::event::{Event, StackChange};
+use crate::run::{Phase, Run, advance, apply};
+use crate::time::Timestamp;
+use crate::view::{Owner, status, way_out, why};
+
+fn running() -> Run {
+    Play::new(prompts(&["A.md"])).started().run
+}
+
+#[test]
+fn numbers_are_stored_exactly_as_they_are_written() {
+    let mut run = running();
+    let agent = || "main".into();
+    let state: crate::ids::StateName = "ELSEWHERE.md".into();
+    let (visit, count) = (77, 42);
+    apply(
+        &mut run,
+        &Event::VisitEntered { agent: agent(), state: state.clone(), visit, count, input: None },
+    );
+    apply(
+        &mut run,
+        &Event::Moved {
+            agent: agent(),
+            tag: crate::protocol::TagName::Goto,
+            stack: StackChange::Pop,
+            session: Session::At("odd".into()),
+            cwd: None,
+            model: Some("odd".into()),
+            forks: 9,
+            instead_of: None,
+        },
+    );
+    apply(
+        &mut run,
+        &Event::Reminded { agent: agent(), fault: crate::protocol::Fault::NoTag, reminder: 31 },
+    );
+    apply(&mut run, &Event::RetryAt { turn: turn("main.1.1"), until: Timestamp(5), retry: 17 });
+    let main = &run.agents[&"main".into()];
+    let visited =
+        (main.visits[&state], main.visit.number, main.visit.reminders, main.visit.retries);
+    assert_eq!(visited, (42, 77, 31, 17));
+    assert_eq!((main.forks, main.model.as_deref()), (9, Some("odd")));
+    assert_eq!(main.session, Session::At("odd".into()));
+    assert_eq!((run.visits, run.desk.retries.len()), (2, 1));
+}
+
+#[test]
+fn places_attempts_shares_and_charges_are_believed() {
+    let mut run = running();
+    let plan = SessionPlan::Resume("odd".into());
+    let notice = crate::desk::Notice::Retried;
+    apply(&mut run, &Event::TurnRequeued { turn: turn("main.1.1"), order: 900, notice });
+    assert_eq!(
+        (run.desk.next_order, run.desk.in_flight.len(), run.desk.reserved),
+        (901, 0, usd("0"))
+    );
+    let share = Some(usd("123"));
+    apply(
+        &mut run,
+        &Event::TurnStarted { turn: turn("main.1.1"), attempt: 8, share, plan: plan.clone() },
+    );
+    let current = &run.desk.turns[&"main".into()];
+    assert_eq!((current.attempt, current.current.as_ref()), (8, Some(&plan)));
+    assert_eq!(current.phase, TurnPhase::Running { share });
+    assert_eq!(run.desk.reserved, usd("123"));
+    let charge = Charge { amount: usd("456"), basis: Basis::Reported };
+    apply(&mut run, &Event::TurnContinues { turn: turn("main.1.1"), attempt: 3, charge });
+    assert_eq!((run.spent, run.dearest, run.desk.reserved), (usd("456"), usd("456"), usd("0")));
+    apply(&mut run, &Event::CostAdjusted { turn: turn("main.1.1"), spent: usd("1") });
+    assert_eq!(run.spent, usd("1"));
+}
+
+#[test]
+fn events_about_strangers_change_no_agent_and_no_turn() {
+    for kind in 0..super::arbitrary::KINDS {
+        let mut run = running();
+        let before = run.clone();
+        let stranger = event(kind, 9, 3);
+        let creates = matches!(
+            stranger,
+            Event::AgentSpawned { .. } | Event::TurnQueued { .. } | Event::RunStarted(_)
+        );
+        apply(&mut run, &stranger);
+        if !creates {
+            let agents = (run.agents, run.live, run.failed, run.held, run.desk.turns);
+            let known = (before.agents, before.live, before.failed, before.held, before.desk.turns);
+            assert_eq!(agents, known, "{stranger:?}");
+        }
+    }
+}
+
+#[test]
+fn numbers_at_their_end_stay_there() {
+    let mut run = running();
+    let (agent, state) = ("main".into(), "A.md".into());
+    let (visit, count) = (u32::MAX, u32::MAX);
+    apply(&mut run, &Event::VisitEntered { agent, state, visit, count, input: None });
+    let (turn, notice) = (turn("main.1.1"), crate::desk::Notice::Retried);
+    apply(&mut run, &Event::TurnRequeued { turn, order: u64::MAX, notice });
+    let mut play = Play::new(prompts(&["A.md"]));
+    play.run = run;
+    assert!(play.resume().contains("start main.1.1"));
+    play.says("main", "<goto>A</goto>");
+    assert_eq!(play.agent("main").visits[&"A.md".into()], u32::MAX);
+}
+
+/// What must hold whatever was applied.
+fn consistent(run: &Run) -> Result<(), TestCaseError> {
+    let desk = &run.desk;
+    let live = run.agents.keys().filter(|id| !run.failed.contains(*id)).count();
+    prop_assert_eq!(run.live as usize, live);
+    let flying = desk.turns.values().filter(|t| matches!(t.phase, TurnPhase::Running { .. }));
+    prop_assert_eq!(desk.in_flight.len(), flying.count());
+    prop_assert!(desk.paid_in_flight as usize <= desk.in_flight.len());
+    let retrying = desk.turns.values().filter(|t| matches!(t.phase, TurnPhase::Retrying { .. }));
+    prop_assert_eq!(desk.retries.len(), retrying.count());
+    prop_assert!(desk.queues.values().all(|queue| !queue.is_empty()));
+    prop_assert!(desk.expiries.len() <= desk.asks.len());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_events_in_any_order_apply(events in events()) {
+        let definition = prompts(&["A.md", "B.md"]);
+        let mut run = Run::default();
+        for event in &events {
+            apply(&mut run, event);
+            consistent(&run)?;
+            for owner in [Owner::Alive, Owner::Gone] {
+                let status = status(&run, owner);
+                way_out(status);
+                prop_assert!(!why(&run, status).is_empty());
+            }
+            run.next_due();
+            run.live_workers();
+        }
+        // And whatever came of it, the next step can be worked out.
+        for _ in 0..20 {
+            for event in advance(&run, &definition, Timestamp(3)) {
+                apply(&mut run, &event);
+            }
+        }
+        prop_assert!(matches!(run.phase, Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_)));
+    }
+}

@@ -1,0 +1,82 @@
+//! The journal format: every event and every input that was ever written must stay readable.
+//!
+//! `tests/journal-format-1.jsonl` is a permanent fixture. A new variant or field adds lines; a line
+
+mod samples;
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::{Event, Header, Input, Record, Run, Step, apply};
+use crate::time::Timestamp;
+
+use super::play::{Play, prompts};
+
+const FIXTURE: &str = include_str!("../../../tests/journal-format-1.jsonl");
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Sample {
+    Header(Header),
+    Cause(Input),
+    Event(Event),
+}
+
+fn samples() -> Vec<Sample> {
+    let header = Header { format: 1, run: "flow-1".into(), nonce: "c0ffee".into() };
+    let causes = samples::inputs().into_iter().map(Sample::Cause);
+    let events = samples::events().into_iter().map(Sample::Event);
+    [Sample::Header(header)].into_iter().chain(causes).chain(events).collect()
+}
+
+#[test]
+fn every_event_and_input_is_written_as_it_always_was() {
+    let written: Vec<String> =
+        samples().iter().map(|sample| serde_json::to_string(sample).unwrap()).collect();
+    let fixture: Vec<&str> = FIXTURE.lines().collect();
+    for (line, fixed) in written.iter().zip(&fixture) {
+        assert_eq!(line, fixed);
+    }
+    assert_eq!(written.len(), fixture.len(), "{}", written.join("\n"));
+}
+
+#[test]
+fn every_line_of_the_fixture_still_reads_as_what_it_was() {
+    let read: Vec<Sample> =
+        FIXTURE.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(read, samples());
+}
+
+#[test]
+fn the_fixture_holds_every_variant() {
+    let mut kinds: Vec<&str> = samples::events().iter().map(samples::event_kind).collect();
+    kinds.dedup();
+    assert_eq!(kinds, samples::EVENT_KINDS);
+    let mut kinds: Vec<&str> = samples::inputs().iter().map(samples::input_kind).collect();
+    kinds.dedup();
+    assert_eq!(kinds, samples::INPUT_KINDS);
+}
+
+#[test]
+fn a_record_is_one_line_and_a_run_is_what_its_lines_say() {
+    let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
+    play.says("main", r#"<fork next="A" item="ä&lt;">W</fork><fork next="A">W</fork>"#);
+    play.says("main_w1", "no tag");
+    play.stumbles("main_w2");
+    play.crashes(false);
+    play.says("main", "<result>a\nb</result>");
+    let cause = play.resume_input();
+    let steps = vec![Step { cause, events: play.story.clone() }];
+    let record = Record { seq: 1, at: Timestamp(7), steps };
+    let line = serde_json::to_string(&record).unwrap();
+    assert!(!line.contains('\n'));
+    let read: Record = serde_json::from_str(&line).unwrap();
+    assert_eq!(read, record);
+    let mut run = Run::default();
+    for event in &read.steps[0].events {
+        apply(&mut run, event);
+    }
+    assert_eq!(run, play.run);
+    // The run itself travels, too.
+    let text = serde_json::to_string(&run).unwrap();
+    assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
+}

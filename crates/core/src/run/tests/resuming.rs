@@ -1,0 +1,203 @@
+//! A run goes on.
+
+use insta::assert_snapshot;
+
+use super::play::{Play, prompts, turn, workflow};
+use crate::failure::TurnFailure;
+use crate::run::Input;
+use crate::value::Value;
+
+fn task() -> TurnFailure {
+    TurnFailure::Task { why: "no".into() }
+}
+
+#[test]
+fn a_failed_agent_goes_on_at_the_visit_that_failed_with_fresh_reminders_and_retries() {
+    let mut play = Play::new(prompts(&["A.md"])).with(|s| s.retries = 1).started();
+    play.stumbles("main");
+    play.after("1h".parse().unwrap());
+    play.says("main", "no tag");
+    play.fails("main", task());
+    assert_snapshot!(play.resume(), @"
+    resumed
+    revive main
+    queue main.1.3 Revived at 2 for claude: resume main.1.1
+    start main.1.3 #1 with $9.70: resume main.1.1
+    ");
+    let visit = &play.agent("main").visit;
+    assert_eq!((visit.number, visit.reminders, visit.retries), (1, 0, 0));
+    assert_eq!(play.run.failed.len(), 0);
+}
+
+#[test]
+fn a_failed_first_turn_may_have_left_a_session_behind() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    play.fails("main", task());
+    play.resume();
+    assert_eq!(play.plan_of("main"), "continue main.1.1 or fresh main.1.1");
+    // And once more: still the same session.
+    play.fails("main", task());
+    play.resume();
+    assert_eq!(play.plan_of("main"), "continue main.1.1 or fresh main.1.1");
+}
+
+#[test]
+fn a_failed_script_runs_again() {
+    let mut play = Play::new(workflow(&[("A.sh", "true"), ("B.md", "text")])).started();
+    play.says("main", "no tag");
+    assert_snapshot!(play.resume(), @"
+    resumed
+    revive main
+    queue main.1.2 Revived at 1 for script: carry
+    start main.1.2 #1: carry
+    ");
+}
+
+#[test]
+fn agents_go_on_in_the_order_in_which_they_were_born() {
+    let mut play =
+        Play::new(prompts(&["A.md", "Z.md", "B.md"])).with(|s| s.max_parallel = 3).started();
+    play.says("main", r#"<fork next="A">Z</fork><fork next="A">B</fork>"#);
+    play.fails("main_z1", task());
+    play.halt();
+    assert_snapshot!(play.resume(), @"
+    resumed
+    queue main.2.1 again at 4: Interrupted
+    revive main_z1
+    queue main_z1.1.2 Revived at 5 for claude: continue main_z1.1.1 or fresh main_z1.1.1
+    queue main_b2.1.1 again at 6: Interrupted
+    start main.2.1 #2 with $3.20: resume main.1.1
+    start main_z1.1.2 #1 with $3.20: continue main_z1.1.1 or fresh main_z1.1.1
+    start main_b2.1.1 #2 with $3.20: continue main_b2.1.1 or fresh main_b2.1.1
+    ");
+}
+
+#[test]
+fn turns_that_are_still_in_flight_are_left_alone() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    assert_eq!(play.resume(), "resumed");
+    assert_eq!(play.scene(), "Open: $0.00 spent, $10.00 reserved\nmain at A.md: runs with $10.00");
+}
+
+#[test]
+fn what_waited_when_the_run_stopped_waits_on() {
+    let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
+    play.says("main", r#"<fork next="A">W</fork>"#);
+    play.halt();
+    // The worker was first in line when main was cut off.
+    let events = play.resume();
+    assert!(events.contains("start main_w1.1.1 #1"), "{events}");
+    assert_snapshot!(play.scene(), @"
+    Open: $0.20 spent, $9.80 reserved
+    main at A.md: queued
+    main_w1 at W.md: runs with $9.80
+    ");
+}
+
+#[test]
+fn settings_of_the_resume_govern_from_here_on() {
+    let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
+    play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork>"#);
+    play.halt();
+    play.settings.max_parallel = 3;
+    play.settings.model = Some("opus".into());
+    play.resume();
+    assert_eq!(play.effects().len(), 3);
+    assert_eq!(play.run.settings.model.as_deref(), Some("opus"));
+}
+
+#[test]
+fn a_completed_run_is_not_resumed() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    play.says("main", "<result>x</result>");
+    assert_eq!(play.resume(), "refused: the run has already ended");
+}
+
+#[test]
+fn spent_is_never_reset() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    play.fails("main", task());
+    play.resume();
+    play.fails("main", task());
+    play.resume();
+    assert_eq!(play.run.spent, super::play::usd("0.20"));
+    assert_eq!(play.prompt().cap, Some(super::play::usd("9.80")));
+}
+
+#[test]
+fn edited_states_are_adopted_unless_an_agent_needs_one_that_is_gone() {
+    let check = |states: &[&str], expected: &str| {
+        let mut play = Play::new(prompts(&["A.md", "B.md", "C.md", "D.md"])).started();
+        play.says("main", r#"<call return="C">B</call>"#);
+        play.fails("main", task());
+        assert_eq!(play.adopt(prompts(states)), expected, "{states:?}");
+    };
+    check(&["A.md", "B.md", "C.md"], "adopted v2");
+    check(&["A.md", "B.md", "C.md", "NEW.md"], "adopted v2");
+    check(&["B.md", "C.md"], "adopted v2");
+    check(
+        &["A.md", "C.md", "D.md"],
+        "refused: main needs B.md, which the edited workflow does not have",
+    );
+    check(
+        &["A.md", "B.md", "D.md"],
+        "refused: main needs C.md, which the edited workflow does not have",
+    );
+}
+
+#[test]
+fn the_same_states_are_nothing_to_adopt() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    assert_eq!(play.feed(vec![Input::Adopt { manifest: Value::from("v1") }]), "");
+}
+
+#[test]
+fn an_answer_needs_an_open_question_and_counts_once() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    let answer = |key: &str| Input::Answer {
+        ask: turn("main.1.1"),
+        value: Value::from("yes"),
+        by: "ann".into(),
+        key: key.into(),
+    };
+    assert_eq!(play.feed(vec![answer("k")]), "refused: no question main.1.1 is open");
+    let (ask, question) = (turn("main.1.1"), Value::from("may I?"));
+    crate::run::apply(&mut play.run, &crate::run::Event::Asked { ask, question, due: None });
+    assert_eq!(play.feed(vec![answer("k")]), "answer main.1.1: yes");
+    assert_eq!(play.feed(vec![answer("k")]), "");
+    assert_eq!(play.feed(vec![answer("k2")]), "refused: no question main.1.1 is open");
+}
+
+#[test]
+fn a_question_that_nobody_answers_in_time_fails_its_agent() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    let (ask, question) = (turn("main.1.1"), Value::from("may I?"));
+    let due = Some(play.at + "1h".parse().unwrap());
+    crate::run::apply(&mut play.run, &crate::run::Event::Asked { ask, question, due });
+    assert_eq!(play.run.next_due(), due);
+    assert_eq!(play.after("59m".parse().unwrap()), "");
+    let events = play.after("1m".parse().unwrap());
+    assert!(events.starts_with("main.1.1 expires\nmain fails: the question"), "{events}");
+    assert_eq!(play.run.next_due(), None);
+}
+
+#[test]
+fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
+    let check = |text: Option<&str>, expected: &str| {
+        let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
+        if let Some(text) = text {
+            play.says("main", text);
+        }
+        let before = play.plan_of("main");
+        play.feed(vec![Input::Rewind { kept: 3, nonce: "new".into() }]);
+        let inputs = play.cut_off(crate::run::input::Interruption::Crash, true);
+        play.feed([inputs, vec![play.resume_input()]].concat());
+        let plan = play.prompt().plan;
+        let new = play.run.desk.turns[&"main".into()].id.session(&"new".into(), 0);
+        let shown = play.names().plan(&plan).replace(new.as_str(), "new");
+        assert_eq!(shown, expected, "{before}");
+    };
+    check(None, "fresh new");
+    check(Some(r#"<call return="A">B</call>"#), "branch main.1.1 to new");
+    check(Some("<goto>B</goto>"), "resume main.1.1");
+}

@@ -1,0 +1,315 @@
+//! What people are shown: one word, one sentence, one way out; and a whole story.
+
+use insta::assert_snapshot;
+
+use crate::budget::Cost;
+use crate::failure::{Clock, Failure, TurnFailure};
+use crate::protocol::Fault;
+use crate::run::event::Ending;
+use crate::run::input::StopMode;
+use crate::run::tests::play::{Play, prompts, usd};
+use crate::time::{Span, Timestamp};
+use crate::value::{BlobRef, Hash, Value};
+use crate::view::narrate::{ending_words, preview};
+use crate::view::{Ledger, Narrator, Owner, Weight, status, way_out, why};
+
+/// Status, exit code, why, and the command that leads out.
+fn shown(play: &Play, owner: Owner) -> String {
+    let status = status(&play.run, owner);
+    let command = way_out(status).line(&play.run.id, &play.run.workflow);
+    format!("{status} ({}): {}: {command}", status.exit_code(), why(&play.run, status))
+}
+
+fn started() -> Play {
+    Play::new(prompts(&["A.md", "W.md"])).started()
+}
+
+fn forked() -> Play {
+    let mut play = started();
+    play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork>"#);
+    play
+}
+
+fn quota(minutes: u64) -> TurnFailure {
+    let until = Some(Timestamp(0) + Span::minutes(minutes));
+    TurnFailure::Quota { until, why: "resets at noon".into() }
+}
+
+fn auth() -> TurnFailure {
+    TurnFailure::Auth { why: "run claude login".into() }
+}
+
+/// The story so far, a line each, with a mark for its weight.
+fn told(play: &Play) -> String {
+    let mut narrator = Narrator::default();
+    let told = play.story.iter().filter_map(|event| narrator.line(event));
+    let lines = told.map(|line| {
+        let who = line.agent.map_or_else(|| "-".to_owned(), |agent| agent.to_string());
+        let mark = match line.weight {
+            Weight::Detail => ".",
+            Weight::Plain => " ",
+            Weight::Warning => "!",
+            Weight::Error => "x",
+        };
+        format!("{mark} {who:<11}{}", line.text)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_run_with_an_owner_runs_or_waits() {
+    assert_snapshot!(shown(&Play::new(prompts(&["A.md"])), Owner::Alive), @"running (0): it is about to go on: raymond wait");
+    assert_snapshot!(shown(&started(), Owner::Alive), @"running (0): main is in turn 1 of A.md: raymond wait play");
+    let mut play = forked();
+    assert_snapshot!(shown(&play, Owner::Alive), @"running (0): main is in turn 1 of A.md and 2 more: raymond wait play");
+    play.stop(StopMode::AfterTurn);
+    assert_snapshot!(shown(&play, Owner::Alive), @"running (0): main is in turn 1 of A.md and 2 more, and it was asked to end: raymond wait play");
+    let mut play = started();
+    play.stumbles("main");
+    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): main tries its failed turn again soon: raymond wait play");
+    let mut play = forked();
+    play.fails("main", quota(60));
+    // Others still work.
+    assert!(shown(&play, Owner::Alive).starts_with("running"));
+    play.says("main_w1", "<result>x</result>");
+    play.says("main_w2", "<result>x</result>");
+    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): the usage limit of claude is reached: resets at noon: raymond wait play");
+}
+
+#[test]
+fn a_run_without_an_owner_has_ended_or_was_interrupted() {
+    assert_snapshot!(shown(&forked(), Owner::Gone), @"interrupted (130): its process is gone with 3 turns in flight: raymond resume play");
+    let mut play = started();
+    play.stumbles("main");
+    assert_snapshot!(shown(&play, Owner::Gone), @"interrupted (130): its process is gone; no turn was in flight: raymond resume play");
+    let mut play = forked();
+    play.halt();
+    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): somebody stopped it; 3 agents can go on: raymond resume play");
+    play.stop(StopMode::Cancel);
+    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): somebody cancelled it; it cannot be resumed: raymond run /flow");
+    let mut play = started();
+    play.fails("main", auth());
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): claude needs a person to log in: run claude login: raymond resume play");
+    let mut play = Play::new(prompts(&["A.md"])).with(|s| s.no_wait = true).started();
+    play.fails("main", quota(60));
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): the usage limit of claude is reached: resets at noon: raymond resume play");
+    let mut play = started();
+    play.costs(Cost::Reported(usd("12.50"))).says("main", "<goto>A</goto>");
+    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; kept for later: 1 paid turn: raymond resume play --budget USD");
+    let mut play = started();
+    play.says("main", "<result>x</result>");
+    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): 1 agent ended with a result: raymond show play");
+}
+
+#[test]
+fn a_failed_run_names_every_agent_that_failed() {
+    let task = || TurnFailure::Task { why: "no".into() };
+    let mut play = forked();
+    play.says("main", "<result>x</result>");
+    play.fails("main_w2", task());
+    play.says("main_w1", "<result>x</result>");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main_w2 failed at W.md: the client reports failure: no: raymond resume play");
+    let mut play = forked();
+    play.fails("main", task());
+    play.fails("main_w2", task());
+    play.fails("main_w1", task());
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: the client reports failure: no; main_w1, main_w2 failed, too: raymond resume play");
+    let mut play = started();
+    play.says("main", &r#"<fork next="A">W</fork>"#.repeat(13));
+    while let Some(agent) = play.run.desk.in_flight.first().map(ToString::to_string) {
+        play.fails(&agent, task());
+    }
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: the client reports failure: no; main_w1, main_w10, main_w11, main_w12, main_w13, main_w2, main_w3, main_w4, main_w5, main_w6 and 3 more failed, too: raymond resume play");
+}
+
+#[test]
+fn what_a_run_waits_for_is_told_by_its_kind() {
+    let other = "---\nbackend: another\n---\ntext";
+    let files = [("A.md", "text"), ("O.md", other)];
+    let mut play = Play::new(crate::run::tests::play::workflow(&files)).started();
+    play.says("main", r#"<fork next="A">O</fork>"#);
+    play.fails("main_o1", auth());
+    play.fails("main", quota(60));
+    assert_snapshot!(shown(&play, Owner::Alive), @"waiting (4): the usage limit of claude is reached: resets at noon: raymond wait play");
+    play.settings.no_wait = true;
+    play.resume();
+    play.fails("main_o1", auth());
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): another needs a person to log in: run claude login: raymond resume play");
+}
+
+#[test]
+fn every_failure_of_an_agent_is_a_sentence() {
+    let turn = |failure| Failure::Turn(failure);
+    let timeout = |clock| turn(TurnFailure::Timeout { clock, after: Span::minutes(30) });
+    let script =
+        |stderr: &str| TurnFailure::Script { status: "signal 9".into(), stderr: stderr.into() };
+    let failures = [
+        turn(TurnFailure::Transient { why: "502".into() }),
+        timeout(Clock::FirstOutput),
+        timeout(Clock::Idle),
+        timeout(Clock::Wall),
+        turn(quota(60)),
+        turn(auth()),
+        turn(TurnFailure::Task { why: "refused".into() }),
+        turn(TurnFailure::LostSession { session: "s1".into() }),
+        turn(script("")),
+        turn(script("out of memory")),
+        turn(TurnFailure::OutputTooLarge { limit: 64 << 20 }),
+        turn(TurnFailure::NotStarted { why: "no such client".into() }),
+        Failure::Protocol { fault: Fault::NoTag, stderr: String::new() },
+        Failure::Protocol { fault: Fault::NoTag, stderr: "oh".into() },
+        Failure::Visits { state: "A.md".into(), limit: 2 },
+        Failure::VisitBudget { budget: usd("0.50") },
+        Failure::TooManyAgents { asked: 9, limit: 3 },
+        Failure::HeldForGood { limit: 3 },
+        Failure::TooDeep { parent: "main_w1".into() },
+        Failure::Crashes { count: 5 },
+        Failure::InterruptedScript,
+        Failure::Denied { tools: vec!["Bash".into(), "Write".into()] },
+        Failure::Unanswered,
+    ];
+    let lines: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    assert_snapshot!(lines.join("\n"), @"
+    transient failure: 502
+    timed out: no first output after 30m
+    timed out: no output after 30m
+    timed out: not done after 30m
+    usage limit: resets at noon
+    not logged in: run claude login
+    the client reports failure: refused
+    the client knows no session s1
+    script: signal 9
+    script: signal 9: out of memory
+    output too large: more than 64 MiB
+    could not start: no such client
+    no tag
+    no tag; stderr: oh
+    A.md has had its 2 visit(s), and there is no way on
+    the visit's budget of $0.50 is spent
+    one message asks for 9 workers, and --max-agents is 3
+    its fork found no room: --max-agents is 3, and nobody will end
+    the name of a worker of main_w1 is too long
+    the turn was cut off 5 times in a row without any progress
+    the script was cut off, and is not repeated
+    the client denied Bash, Write
+    the question was not answered in time
+    ");
+}
+
+#[test]
+fn a_whole_story_reads_well() {
+    let plan = "---\nmax_visits: 2\nthen: DONE\n---\ntext";
+    let files = [("PLAN.md", plan), ("WORK.md", "text"), ("TEST.sh", "true"), ("DONE.md", "text")];
+    let play = Play::new(crate::run::tests::play::workflow(&files));
+    let mut play = play.with(|s| s.budget = Some(usd("1"))).started();
+    play.says("main", r#"<fork next="WORK" item="1">TEST</fork>"#);
+    play.says("main", "I am done.");
+    play.stumbles("main");
+    play.after(Span::minutes(5));
+    play.crashes(true);
+    play.is_capped("main");
+    play.fails(
+        "main_test1",
+        TurnFailure::Script { status: "exit status 1".into(), stderr: "no file".into() },
+    );
+    play.says("main", "<goto>PLAN</goto>");
+    play.fails("main", quota(60));
+    play.after(Span::minutes(60));
+    play.says("main", "<goto>PLAN</goto>");
+    play.says("main", "<result>all\ngood</result>");
+    play.resume();
+    play.says("main_test1", "<result></result>");
+    assert_snapshot!(told(&play), @"
+      main       starts at PLAN.md
+    . main       PLAN.md: turn 1
+      main       PLAN.md → WORK.md (fork) · $0.10
+      main_test1 starts at TEST.sh
+    . main       WORK.md: turn 1
+    . main_test1 TEST.sh: turn 1
+    ! main       WORK.md: reminder 1: no tag
+    . main       WORK.md: turn 2
+    ! main       WORK.md: transient failure: overloaded; retry 1 follows
+    . main       WORK.md: turn 2, attempt 2
+    ! main       WORK.md: was cut off when its owner died
+    ! main_test1 TEST.sh: was cut off when its owner died
+      -          resumed
+    . main       WORK.md: turn 2, attempt 3
+    . main_test1 TEST.sh: turn 1, attempt 2
+      main       WORK.md: share used up, goes on with a new one
+    ! -          50 % of the cap is spent
+    . main       WORK.md: turn 2, attempt 4
+    x main_test1 TEST.sh: failed: script: exit status 1: no file
+      main       WORK.md → PLAN.md #2 (goto) · $0.50
+    . main       PLAN.md: turn 1
+    ! -          claude: usage limit, waits: resets at noon
+      -          claude: tries again
+    . main       PLAN.md: turn 1, attempt 2
+      main       PLAN.md → DONE.md (goto) instead of PLAN.md, which has had its visits · $0.20
+    ! -          80 % of the cap is spent
+    . main       DONE.md: turn 1
+      main       ended: all good · $0.10
+      -          failed
+      -          resumed
+      main_test1 TEST.sh: goes on after its failure
+    . main_test1 TEST.sh: turn 2
+      main_test1 ended: (empty)
+      -          completed
+    ");
+}
+
+#[test]
+fn a_ledger_keeps_what_the_run_forgets() {
+    let mut play = forked();
+    play.says_so("main_w1", "<result>one</result>", |said| said.denied.push("Bash".into()));
+    play.stumbles("main");
+    play.after(Span::minutes(5));
+    play.says("main", "<goto>A</goto>");
+    play.says("main_w2", "<result>two</result>");
+    let mut ledger = Ledger::default();
+    for (at, event) in (10..).zip(&play.story) {
+        ledger.note(Timestamp(at), event);
+    }
+    let results: Vec<String> =
+        ledger.results.iter().map(|(id, v)| format!("{id}={}", preview(v))).collect();
+    assert_eq!(results, ["main_w1=one", "main_w2=two"]);
+    assert_eq!(ledger.forks[&"main".into()], 2);
+    assert_eq!((ledger.settled.turns, ledger.settled.amount), (4, usd("0.40")));
+    let states: Vec<String> = ledger
+        .states
+        .iter()
+        .map(|(state, s)| format!("{state} {} {}", s.turns, s.amount))
+        .collect();
+    assert_eq!(states, ["A.md 3 $0.30", "W.md 2 $0.20"]);
+    assert_eq!(
+        ledger.dearest().map(|(state, amount)| (state.as_str(), amount)),
+        Some(("A.md", usd("0.30")))
+    );
+    assert_eq!(ledger.denied["Bash"], 1);
+    let last = Timestamp(9 + play.story.len() as u64);
+    assert_eq!((ledger.started_at, ledger.updated_at), (Timestamp(10), last));
+    assert_eq!(play.run.spent, usd("0.50"));
+}
+
+#[test]
+fn a_payload_is_shown_on_one_short_line() {
+    let check = |value: Value, expected: &str| assert_eq!(preview(&value), expected);
+    check("  two\nlines ".into(), "two lines");
+    check(" \n".into(), "(empty)");
+    check("\u{1b}[31mred".into(), " [31mred");
+    check("é".repeat(100).as_str().into(), &format!("{}…", "é".repeat(72)));
+    check(Value::Blob(BlobRef { hash: Hash::of(b""), length: 20_000 }), "(20000 bytes)");
+}
+
+#[test]
+fn every_ending_has_words() {
+    let endings = [
+        Ending::Completed,
+        Ending::Failed,
+        Ending::OverBudget,
+        Ending::Stopped,
+        Ending::Cancelled,
+        Ending::NeedsPerson,
+        Ending::NoQuota,
+    ];
+    assert_snapshot!(endings.map(ending_words).join("; "), @"completed; failed; over budget; stopped; cancelled; waits for a person; usage limit reached, and told not to wait");
+}

@@ -1,0 +1,155 @@
+//! A new run: everything is checked before anything is created, and pinned before it starts.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use raymond_core::diagnostic::Diagnostic;
+use raymond_core::ids::{Nonce, RunId};
+use raymond_core::run::input::Start;
+use raymond_core::run::record::FORMAT;
+use raymond_core::run::{Header, Input, Settings};
+use raymond_core::value::Value;
+use raymond_core::workflow::Definition;
+use raymond_store::disk::Disk;
+use raymond_store::lock::Takeover;
+use raymond_store::{Journal, blobs, journal};
+
+use crate::clock;
+use crate::driver::Head;
+use crate::fold;
+use crate::observe;
+use crate::owned::{Found, OwnError, Owned, take};
+use crate::pin::{PLATFORM, Pin};
+use crate::project::Project;
+use crate::scope::{self, Loaded, ScopeError};
+
+/// A workflow that can be run.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Its files as they were found.
+    pub loaded: Loaded,
+    /// What they mean.
+    pub definition: Definition,
+    /// What is worth a look.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Why a workflow cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// Its files cannot be loaded.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    /// It has mistakes; all of them are here, with the warnings.
+    #[error("the workflow has mistakes")]
+    Invalid(Vec<Diagnostic>),
+}
+
+/// Loads and checks the workflow at `path`.
+pub fn prepare(path: &Path) -> Result<Prepared, PrepareError> {
+    let loaded = scope::load(path)?;
+    let mut warnings = loaded.warnings.clone();
+    match Definition::parse(loaded.files.clone(), &loaded.start, PLATFORM) {
+        Ok(parsed) => {
+            warnings.extend(parsed.warnings);
+            Ok(Prepared { loaded, definition: parsed.definition, warnings })
+        }
+        Err(mistakes) => {
+            warnings.extend(mistakes);
+            Err(PrepareError::Invalid(warnings))
+        }
+    }
+}
+
+/// How a run begins.
+#[derive(Debug)]
+pub struct Launch {
+    /// Its id, which no run has yet.
+    pub run: RunId,
+    /// The workflow as it was named, absolute.
+    pub workflow: String,
+    /// Where `main` works.
+    pub cwd: String,
+    /// `--input`
+    pub input: Option<String>,
+    /// What governs it.
+    pub settings: Settings,
+}
+
+/// Why a run cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// There is such a run.
+    #[error("there is a run {0} already")]
+    Exists(RunId),
+    /// Its directory cannot be owned.
+    #[error(transparent)]
+    Own(#[from] OwnError),
+    /// Something could not be stored.
+    #[error(transparent)]
+    Blobs(#[from] blobs::Error),
+}
+
+impl Owned {
+    /// Creates a run. Returns it with the input that starts it: nothing has happened yet.
+    pub fn create(
+        project: &Project,
+        prepared: Prepared,
+        launch: Launch,
+    ) -> Result<(Self, Input), LaunchError> {
+        let disk = Arc::clone(&project.disk);
+        let paths = project.paths(&launch.run);
+        project.root.ensure(disk.as_ref()).map_err(OwnError::Disk)?;
+        paths.ensure(disk.as_ref()).map_err(OwnError::Disk)?;
+        let lock = take(project, &paths, Takeover::Never).map_err(OwnError::Lock)?;
+        let ballast = project.root.ballast(Arc::clone(&disk));
+        // A full disk is met when something of value is to be written, not here.
+        ballast.fill().ok();
+        let (journal, nonce) = born(disk, &paths.journal, &launch.run)?;
+        let journal = journal.with_ballast(ballast);
+        let blobs = project.blobs(&paths);
+        let pin = Pin::of(&prepared.loaded);
+        let mut put = |bytes: &[u8]| observe::put(&blobs, bytes);
+        let input = launch.input.map(|text| Value::keep(&text, &mut put)).transpose()?;
+        let start = Start {
+            run: launch.run,
+            nonce,
+            workflow: launch.workflow,
+            scope: prepared.loaded.scope.display().to_string(),
+            manifest: pin.store(&blobs).map_err(OwnError::Pin)?,
+            cwd: launch.cwd,
+            input,
+            settings: launch.settings,
+        };
+        let owned = Self {
+            project: project.clone(),
+            paths,
+            lock,
+            journal,
+            blobs: Arc::new(blobs),
+            head: Head::unborn(),
+            definition: prepared.definition,
+            origin: prepared.loaded.origin,
+            found: Found::default(),
+        };
+        Ok((owned, Input::Start(Box::new(start))))
+    }
+}
+
+/// A journal that holds nothing but its header. One that never got further is taken as it is.
+fn born(disk: Arc<dyn Disk>, path: &Path, run: &RunId) -> Result<(Journal, Nonce), LaunchError> {
+    let nonce = clock::nonce();
+    let header = Header { format: FORMAT, run: run.clone(), nonce: nonce.clone() };
+    let bytes = serde_json::to_vec(&header).expect("a header is plain data");
+    match Journal::create(Arc::clone(&disk), path, &bytes) {
+        Err(journal::Error::Exists(_)) => {
+            let opened = Journal::open(disk, path).map_err(OwnError::Journal)?;
+            let header = fold::header(&opened.header).map_err(OwnError::Fold)?;
+            if !opened.lines.is_empty() || header.run != *run {
+                return Err(LaunchError::Exists(run.clone()));
+            }
+            Ok((opened.journal, header.nonce))
+        }
+        created => Ok((created.map_err(OwnError::Journal)?, nonce)),
+    }
+}

@@ -1,0 +1,91 @@
+//! A look at a run without owning it: its journal as it stands, and whether somebody drives it.
+
+use raymond_backends::process::{Leftover, leftovers};
+use raymond_core::ids::RunId;
+use raymond_core::run::{Header, Record};
+use raymond_core::view::{self, Status};
+use raymond_store::journal::{self, Cursor, Tail};
+use raymond_store::lock::{Life, Owner, ThisHost};
+use raymond_store::{Journal, Lock, lock};
+
+use crate::driver::Head;
+use crate::fold::{self, FoldError};
+use crate::project::Project;
+
+/// A run as it stands.
+#[derive(Debug)]
+pub struct Look {
+    /// The first line of its journal.
+    pub header: Header,
+    /// The run.
+    pub head: Head,
+    /// Everything that happened.
+    pub records: Vec<Record>,
+    /// Who drives it.
+    pub owner: Option<Owner>,
+    /// Where it is.
+    pub status: Status,
+    /// What stands after its last good record.
+    pub tail: Tail,
+    /// From where its journal can be followed.
+    pub cursor: Cursor,
+}
+
+/// Why a run cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum LookError {
+    /// Its journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+    /// Its journal is not a run.
+    #[error(transparent)]
+    Fold(#[from] FoldError),
+    /// Its lock cannot be read.
+    #[error(transparent)]
+    Lock(#[from] lock::Error),
+}
+
+/// Looks at a run.
+pub fn look(project: &Project, run: &RunId) -> Result<Look, LookError> {
+    // The owner first: one that ends in between has written all it will ever write.
+    let owner = owner(project, run)?;
+    let disk = project.disk.as_ref();
+    let read = Journal::read(disk, &project.paths(run).journal);
+    let read = read.map_err(|error| match fold::not_ours(disk, &error) {
+        Some(better) => better.into(),
+        None => LookError::Journal(error),
+    })?;
+    let header = fold::header(&read.header)?;
+    fold::check_owner(run, &header)?;
+    let mut head = Head::unborn();
+    let mut records = Vec::new();
+    for line in read.lines.iter() {
+        let record = fold::record(line.body, line.seq)?;
+        head.fold(&record);
+        records.push(record);
+    }
+    if head.seq == 0 {
+        // Its creation never went further than its name.
+        (head.run.id, head.run.nonce) = (header.run.clone(), header.nonce.clone());
+    }
+    let alive = if owner.is_some() { view::Owner::Alive } else { view::Owner::Gone };
+    let status = view::status(&head.run, alive);
+    Ok(Look { header, head, records, owner, status, tail: read.tail, cursor: read.cursor })
+}
+
+/// The process that drives a run, when it lives, or cannot be seen from here.
+pub fn owner(project: &Project, run: &RunId) -> Result<Option<Owner>, lock::Error> {
+    let found = Lock::owner(project.disk.as_ref(), &ThisHost, &project.paths(run).lock)?;
+    Ok(found.and_then(|(owner, life)| match life {
+        Life::Alive | Life::Elsewhere => Some(owner),
+        Life::Gone => None,
+    }))
+}
+
+/// Processes of a run that nobody drives.
+pub fn strays(look: &Look) -> Vec<Leftover> {
+    match look.owner {
+        Some(_) => Vec::new(),
+        None => leftovers::find(&look.head.run.nonce),
+    }
+}

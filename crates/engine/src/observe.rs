@@ -1,0 +1,65 @@
+//! What an executor makes of a text: tags read, directories looked at, large values stored.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+use raymond_core::budget::Cost;
+use raymond_core::protocol::{Reading, Source, Tag};
+use raymond_core::run::input::Finished;
+use raymond_core::value::{Hash, Value};
+use raymond_store::{Blobs, blobs};
+
+/// Stores bytes under their hash.
+pub fn put(blobs: &Blobs, bytes: &[u8]) -> Result<Hash, blobs::Error> {
+    blobs.put(bytes).map(Hash::known)
+}
+
+/// The text of a value.
+pub fn load(blobs: &Blobs, value: &Value) -> Result<String, blobs::Error> {
+    match value {
+        Value::Inline(text) => Ok(text.clone()),
+        Value::Blob(blob) => {
+            let bytes = blobs.get(blob.hash.as_str())?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        }
+    }
+}
+
+/// Reads a final text: what a decision needs of it, and nothing large.
+pub fn finished(
+    text: &str,
+    source: Source,
+    cwd: &Path,
+    blobs: &Blobs,
+) -> Result<Finished, blobs::Error> {
+    let mut store = |bytes: &[u8]| put(blobs, bytes);
+    let reading = Reading::of(text, source, &mut store)?;
+    let text = Value::keep(text, &mut store)?;
+    let directories = directories(&reading, cwd);
+    Ok(Finished {
+        text,
+        reading,
+        directories,
+        cost: Cost::Free,
+        session: None,
+        stderr: String::new(),
+        denied: Vec::new(),
+        warnings: Vec::new(),
+    })
+}
+
+/// The directories that tags name and that exist: as written, and absolute.
+fn directories(reading: &Reading, cwd: &Path) -> BTreeMap<String, String> {
+    let named = reading.tags.iter().filter_map(Tag::cd);
+    named.filter_map(|cd| Some((cd.to_owned(), directory(cd, cwd)?))).collect()
+}
+
+fn directory(cd: &str, cwd: &Path) -> Option<String> {
+    let path = cwd.join(cd);
+    if !path.is_dir() {
+        return None;
+    }
+    let plain = path.components().all(|part| !matches!(part, Component::ParentDir));
+    let path = if plain { path.components().collect() } else { path.canonicalize().ok()? };
+    path.into_os_string().into_string().ok()
+}

@@ -1,0 +1,149 @@
+//! The definition that a run is pinned to: one value that holds every file of the scope.
+//!
+//! A small scope travels inside the first record, a large one is one blob. Parsing it again gives
+//! the definition that the run started with, whatever has become of the files since.
+
+use serde::{Deserialize, Serialize};
+
+use raymond_core::diagnostic::Diagnostic;
+use raymond_core::value::Value;
+use raymond_core::workflow::{Definition, Platform, SourceFile, Start};
+use raymond_store::{Blobs, blobs};
+
+use crate::scope::{Loaded, Origin};
+
+/// Which scripts can be run here.
+pub const PLATFORM: Platform = if cfg!(windows) { Platform::Windows } else { Platform::Unix };
+
+/// A scope as it is pinned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    /// The state that was named as the start; none for the entry of the scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    start: Option<String>,
+    /// Whether scripts have to be unpacked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    archive: bool,
+    files: Vec<File>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct File {
+    name: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    executable: bool,
+    #[serde(flatten)]
+    content: Content,
+}
+
+/// Scripts may be any bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Content {
+    Text(String),
+    Hex(String),
+}
+
+/// Why a pinned definition cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PinError {
+    /// It could not be stored or read.
+    #[error("could not reach the pinned definition")]
+    Blobs(#[from] blobs::Error),
+    /// It is not what was pinned.
+    #[error("the pinned definition cannot be read: {0}")]
+    Unreadable(String),
+    /// It has mistakes that an earlier release did not see.
+    #[error("the pinned definition has mistakes")]
+    Invalid(Vec<Diagnostic>),
+}
+
+impl Pin {
+    /// Pins what was loaded.
+    pub fn of(loaded: &Loaded) -> Self {
+        let start = match &loaded.start {
+            Start::Entry => None,
+            Start::State(name) => Some(name.clone()),
+        };
+        let files = loaded.files.iter().map(File::of).collect();
+        Self { start, archive: loaded.origin == Origin::Archive, files }
+    }
+
+    /// The value that the first record carries.
+    pub fn store(&self, blobs: &Blobs) -> Result<Value, PinError> {
+        let text =
+            serde_json::to_string(self).map_err(|error| PinError::Unreadable(error.to_string()))?;
+        let mut put = |bytes: &[u8]| crate::observe::put(blobs, bytes);
+        Ok(Value::keep(&text, &mut put)?)
+    }
+
+    /// Reads it back.
+    pub fn load(value: &Value, blobs: &Blobs) -> Result<Self, PinError> {
+        let text = crate::observe::load(blobs, value)?;
+        serde_json::from_str(&text).map_err(|error| PinError::Unreadable(error.to_string()))
+    }
+
+    /// Stores a definition anew under the value that a run was pinned to, if that was a blob.
+    pub fn restore(
+        value: &Value,
+        definition: &Definition,
+        origin: Origin,
+        blobs: &Blobs,
+    ) -> Result<(), PinError> {
+        let Value::Blob(_) = value else { return Ok(()) };
+        let named = Some(definition.entry.to_string());
+        // Which way it was started is not part of a definition: the right one gives the same value.
+        for start in [None, named] {
+            let files = definition.states.values().map(|state| File::of(&state.source)).collect();
+            let pin = Self { start, archive: origin == Origin::Archive, files };
+            if pin.store(blobs)? == *value {
+                return Ok(());
+            }
+        }
+        Err(PinError::Unreadable("it is not what the run started with".to_owned()))
+    }
+
+    /// Where its scripts were found.
+    pub fn origin(&self) -> Origin {
+        if self.archive { Origin::Archive } else { Origin::Directory }
+    }
+
+    /// The definition that it holds.
+    pub fn definition(&self) -> Result<Definition, PinError> {
+        let start = self.start.clone().map_or(Start::Entry, Start::State);
+        let files: Result<Vec<SourceFile>, PinError> =
+            self.files.iter().map(File::source).collect();
+        let parsed = Definition::parse(files?, &start, PLATFORM).map_err(PinError::Invalid)?;
+        Ok(parsed.definition)
+    }
+}
+
+impl File {
+    fn of(source: &SourceFile) -> Self {
+        let content = match str::from_utf8(&source.bytes) {
+            Ok(text) => Content::Text(text.to_owned()),
+            Err(_) => Content::Hex(hex(&source.bytes)),
+        };
+        Self { name: source.name.clone(), executable: source.executable, content }
+    }
+
+    fn source(&self) -> Result<SourceFile, PinError> {
+        let bytes = match &self.content {
+            Content::Text(text) => text.as_bytes().into(),
+            Content::Hex(digits) => unhex(digits)
+                .ok_or_else(|| PinError::Unreadable(format!("{} is not hexadecimal", self.name)))?
+                .into(),
+        };
+        Ok(SourceFile { name: self.name.clone(), bytes, executable: self.executable })
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
+}

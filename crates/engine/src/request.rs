@@ -1,0 +1,144 @@
+//! Asking a run to end, whoever owns it.
+//!
+//! A living owner finds the request in its inbox and answers through the journal. Without one, this
+//! process becomes the owner for as long as it takes to say so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use raymond_core::ids::RunId;
+use raymond_core::run::input::StopMode;
+use raymond_core::run::{Input, Phase, Refusal};
+use raymond_store::lock::{Life, Takeover, ThisHost};
+use raymond_store::{Inbox, Journal, Lock, inbox, journal, lock};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::clock;
+use crate::driver::{Driver, DriverError, Nobody};
+use crate::fold::{self, FoldError};
+use crate::look::{LookError, look, owner};
+use crate::owned::{Opening, OwnError, Owned};
+use crate::project::Project;
+
+/// How often the journal is looked at for the answer.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What became of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answered {
+    /// The run has ended; this is where it stands.
+    Ended(Phase),
+    /// The run had ended before.
+    Refused(Refusal),
+}
+
+/// Why a request was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The request could not be posted.
+    #[error(transparent)]
+    Inbox(#[from] inbox::Error),
+    /// The run cannot be read.
+    #[error(transparent)]
+    Look(#[from] LookError),
+    /// The run cannot be owned.
+    #[error(transparent)]
+    Own(#[from] OwnError),
+    /// The answer could not be recorded.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The journal cannot be followed.
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+    /// A record cannot be read.
+    #[error(transparent)]
+    Fold(#[from] FoldError),
+    /// The owner cannot be seen.
+    #[error(transparent)]
+    Lock(#[from] lock::Error),
+}
+
+/// Asks a run to end, and waits until it has.
+pub async fn stop(
+    project: &Project,
+    run: &RunId,
+    mode: StopMode,
+) -> Result<Answered, RequestError> {
+    let key = clock::nonce().to_string();
+    loop {
+        match owner(project, run)? {
+            Some(_) => {
+                post(project, run, mode, &key)?;
+                poke(project, run);
+                if let Some(phase) = wait(project, run).await? {
+                    return Ok(Answered::Ended(phase));
+                }
+                // The owner died; somebody has to answer.
+            }
+            None => match stop_without_owner(project, run, mode, &key).await {
+                Err(RequestError::Own(OwnError::Lock(lock::Error::Held { .. }))) => {}
+                answered => return answered,
+            },
+        }
+    }
+}
+
+fn post(project: &Project, run: &RunId, mode: StopMode, key: &str) -> Result<(), RequestError> {
+    let inbox = Inbox::new(Arc::clone(&project.disk), project.paths(run).inbox);
+    let request = Input::Stop { mode, key: key.to_owned() };
+    let json = serde_json::to_vec(&request).expect("a request is plain data");
+    inbox.post(key, &json)?;
+    Ok(())
+}
+
+/// Tells the owner to look into its inbox now; it looks once a second anyway. Only a process that is
+/// seen to be the owner is signalled: a number alone may be anybody's.
+fn poke(project: &Project, run: &RunId) {
+    let found = Lock::owner(project.disk.as_ref(), &ThisHost, &project.paths(run).lock);
+    if let Ok(Some((owner, Life::Alive))) = found
+        && let Some(pid) = i32::try_from(owner.process.pid).ok().and_then(Pid::from_raw)
+    {
+        kill_process(pid, Signal::USR1).ok();
+    }
+}
+
+/// Waits until the run has ended; none when its owner is gone and it has not.
+pub async fn wait(project: &Project, run: &RunId) -> Result<Option<Phase>, RequestError> {
+    let mut seen = look(project, run)?;
+    let path = project.paths(run).journal;
+    loop {
+        if let Phase::Ended(_) = seen.head.run.phase {
+            return Ok(Some(seen.head.run.phase));
+        }
+        let gone = owner(project, run)?.is_none();
+        let lines = Journal::follow(project.disk.as_ref(), &path, &mut seen.cursor)?;
+        for line in lines.iter() {
+            seen.head.fold(&fold::record(line.body, line.seq)?);
+        }
+        if gone && lines.is_empty() {
+            return Ok(None);
+        }
+        tokio::time::sleep(PATIENCE).await;
+    }
+}
+
+async fn stop_without_owner(
+    project: &Project,
+    run: &RunId,
+    mode: StopMode,
+    key: &str,
+) -> Result<Answered, RequestError> {
+    let how = Opening { takeover: Takeover::Never, truncate_to: None };
+    let owned = Owned::open(project, run, how).await?;
+    let mut inputs = owned.report_inputs();
+    inputs.push(Input::Stop { mode, key: key.to_owned() });
+    let Owned { head, definition, journal, lock, .. } = owned;
+    let mut driver = Driver::new(head, definition, journal, Nobody);
+    let verdict = driver.handle(clock::now(), inputs)?.pop();
+    let phase = driver.run().phase;
+    drop(lock);
+    match verdict {
+        Some(Err(refusal)) => Ok(Answered::Refused(refusal)),
+        Some(Ok(())) | None => Ok(Answered::Ended(phase)),
+    }
+}

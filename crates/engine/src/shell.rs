@@ -1,0 +1,369 @@
+//! The asynchronous loop around the driver: outcomes, requests, signals and time become inputs.
+//!
+//! It is small on purpose. It decides nothing: it gathers what has happened, hands it to the driver
+//! in one batch, and mirrors the result into the state file. Whatever way it ends, it ends every
+//! process that it started.
+
+mod hands;
+mod home;
+mod kit;
+mod pinned;
+mod signals;
+mod turn;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use raymond_backends::process::Grace;
+use raymond_core::diagnostic::Severity;
+use raymond_core::run::input::StopMode;
+use raymond_core::run::settings::Pinning;
+use raymond_core::run::{Input, Phase, Record, Run};
+use raymond_core::view::{self, Ledger, Status};
+use raymond_store::blobs;
+use raymond_store::journal::Presence;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+pub use kit::Backends;
+pub use signals::Signal;
+
+use crate::clock;
+use crate::driver::{Driver, DriverError, Head};
+use crate::launch::{PrepareError, prepare};
+use crate::owned::{OwnError, Owned, end_leftovers};
+use crate::pin::Pin;
+use hands::{Hands, Report};
+use home::{Home, Mirror, Pen, request_key};
+use kit::Kit;
+use signals::Signals;
+
+/// How often the inbox is looked at, and the state file written.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// No grace at all.
+const AT_ONCE: Grace = Grace {
+    after_exit: Duration::ZERO,
+    interrupt: Duration::ZERO,
+    terminate: Duration::ZERO,
+    kill: Duration::from_secs(5),
+};
+
+/// How long turns that were ended by force are listened to.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Somebody who follows a run.
+pub trait Watch {
+    /// This record is durable.
+    fn committed(&mut self, run: &Run, ledger: &Ledger, record: &Record);
+
+    /// Something else is worth a line.
+    fn note(&mut self, text: &str);
+}
+
+/// Why a run is not driven any further.
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    /// What happened could not be recorded.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// A value could not be stored or read.
+    #[error(transparent)]
+    Blobs(#[from] blobs::Error),
+    /// Its directory vanished, and could not be put back.
+    #[error(transparent)]
+    Home(#[from] OwnError),
+    /// Signals cannot be caught.
+    #[error("could not listen for signals")]
+    Signals(#[source] std::io::Error),
+}
+
+/// How a drive ended.
+#[derive(Debug)]
+pub struct Driven {
+    /// The run at its end.
+    pub head: Head,
+    /// Where it is.
+    pub status: Status,
+    /// The signal that ended it.
+    pub signal: Option<Signal>,
+}
+
+/// Drives a run until it has ended, beginning with `inputs`.
+pub async fn drive(
+    owned: Owned,
+    backends: Backends,
+    inputs: Vec<Input>,
+    watch: &mut dyn Watch,
+) -> Result<Driven, ShellError> {
+    let mut signals = Signals::listen().map_err(ShellError::Signals)?;
+    let mut shell = Shell::new(owned, backends, &inputs, watch);
+    let done = shell.turn_until_done(inputs, &mut signals).await;
+    shell.come_to_rest(done).await
+}
+
+struct Shell<'w> {
+    driver: Driver<Pen, Hands<'w>>,
+    reports: UnboundedReceiver<Report>,
+    home: Home,
+    signal: Option<Signal>,
+    haste: Haste,
+    /// What is wrong with the edited states of an unpinned run, as it was last told.
+    mistaken: Option<String>,
+}
+
+/// How the processes of a run are ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Haste {
+    /// They are asked first.
+    Patient,
+    /// Somebody insisted.
+    AtOnce,
+}
+
+impl<'w> Shell<'w> {
+    fn new(owned: Owned, backends: Backends, inputs: &[Input], watch: &'w mut dyn Watch) -> Self {
+        let Owned { project, paths, lock, journal, blobs, head, definition, origin, .. } = owned;
+        let mut run = head.run.clone();
+        if let Some(Input::Start(start)) = inputs.first() {
+            raymond_core::run::apply(
+                &mut run,
+                &raymond_core::run::Event::RunStarted(start.clone()),
+            );
+        }
+        let kit = Kit {
+            run: run.id,
+            nonce: run.nonce,
+            scope: run.scope,
+            vars: run.settings.vars,
+            origin,
+            blobs: Arc::clone(&blobs),
+            backends,
+            grace: Grace::default(),
+            private: paths.definition.clone(),
+            warned: Mutex::default(),
+        };
+        let (sender, reports) = unbounded_channel();
+        let hands = Hands::new(Arc::new(kit), sender, watch);
+        let journal = Pen::new(journal);
+        let driver = Driver::new(head, definition, journal.clone(), hands);
+        let home = Home {
+            project,
+            paths,
+            journal,
+            blobs,
+            origin,
+            lock,
+            mirror: Mirror::default(),
+            kept: driver.seq(),
+            ignored: BTreeSet::new(),
+        };
+        let (signal, haste) = (None, Haste::Patient);
+        Self { driver, reports, home, signal, haste, mistaken: None }
+    }
+
+    async fn turn_until_done(
+        &mut self,
+        inputs: Vec<Input>,
+        signals: &mut Signals,
+    ) -> Result<(), ShellError> {
+        self.handle(inputs)?;
+        let mut beat = tokio::time::interval(BEAT);
+        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        beat.tick().await;
+        while !self.driver.world().finished {
+            let inputs = tokio::select! {
+                Some(report) = self.reports.recv() => self.gather(report)?,
+                signal = signals.next() => match self.signalled(signal) {
+                    Some(inputs) => inputs,
+                    None => return Ok(()),
+                },
+                _ = beat.tick() => self.beat()?,
+                () = until_due(self.driver.run()) => vec![Input::Due],
+            };
+            self.handle(inputs)?;
+        }
+        Ok(())
+    }
+
+    /// A report, and all others that have arrived meanwhile: they are committed together. When one
+    /// of them cannot be told, the others still are.
+    fn gather(&mut self, first: Report) -> Result<Vec<Input>, ShellError> {
+        let mut inputs = Vec::new();
+        let mut lost = None;
+        let mut next = Some(first);
+        while let Some(report) = next {
+            self.driver.world().reported(&report);
+            match report.into_input() {
+                Ok(input) => inputs.push(input),
+                Err(error) => lost = Some(error),
+            }
+            next = self.reports.try_recv().ok();
+        }
+        match lost {
+            None => Ok(inputs),
+            Some(error) => {
+                self.handle(inputs)?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// The inputs that a signal means; none when the run is to be left at once.
+    fn signalled(&mut self, signal: Signal) -> Option<Vec<Input>> {
+        if signal == Signal::Poke {
+            return Some(self.requests());
+        }
+        if self.signal.is_some() {
+            self.haste = Haste::AtOnce;
+            return None;
+        }
+        self.signal = Some(signal);
+        let key = format!("signal-{}", clock::nonce());
+        Some(vec![Input::Stop { mode: StopMode::Now, key }])
+    }
+
+    /// Once a second: requests, a vanished directory, a state file that is behind.
+    fn beat(&mut self) -> Result<Vec<Input>, ShellError> {
+        self.put_back()?;
+        let status = self.status();
+        self.home.catch_up(self.driver.head(), status);
+        self.home.keep_head(self.driver.head());
+        let mut inputs = self.requests();
+        inputs.push(Input::Due);
+        Ok(inputs)
+    }
+
+    /// The directory may have vanished under the living run.
+    fn put_back(&mut self) -> Result<(), ShellError> {
+        let restored = self.home.restore(self.driver.head(), self.driver.definition())?;
+        if restored == Presence::Restored {
+            let note = "the directory of the run had vanished; journal, lock and states were \
+                        written anew, other large values in it are gone";
+            self.driver.world().watch.note(note);
+            self.write_state();
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, inputs: Vec<Input>) -> Result<(), ShellError> {
+        let keys: Vec<String> = inputs.iter().filter_map(request_key).collect();
+        self.adopt_edits()?;
+        self.driver.handle(clock::now(), inputs)?;
+        for key in keys {
+            self.home.answered(&key);
+        }
+        let status = self.status();
+        self.home.mirror(self.driver.head(), status);
+        Ok(())
+    }
+
+    /// The requests in the inbox.
+    fn requests(&mut self) -> Vec<Input> {
+        let requests = self.home.requests();
+        for note in requests.notes {
+            self.driver.world().watch.note(&note);
+        }
+        requests.inputs
+    }
+
+    /// An unpinned run uses its states as they are, unless they cannot be used.
+    fn adopt_edits(&mut self) -> Result<(), ShellError> {
+        let run = self.driver.run();
+        if run.settings.definition == Pinning::Pinned || run.phase != Phase::Open {
+            return Ok(());
+        }
+        let mistake = match prepare(run.workflow.as_ref()) {
+            Err(error) => Some(mistakes(&error)),
+            Ok(prepared) => {
+                let manifest = Pin::of(&prepared.loaded).store(&self.home.blobs);
+                let manifest = manifest.map_err(OwnError::Pin)?;
+                let adopted = if manifest == run.manifest {
+                    Ok(())
+                } else {
+                    self.driver.adopt(clock::now(), prepared.definition, manifest)?
+                };
+                adopted.err().map(|refusal| refusal.to_string())
+            }
+        };
+        if let Some(why) = mistake.as_ref().filter(|why| self.mistaken.as_ref() != Some(*why)) {
+            let note = format!("goes on with the states as they were: {why}");
+            self.driver.world().watch.note(&note);
+        }
+        self.mistaken = mistake;
+        Ok(())
+    }
+
+    fn status(&self) -> Status {
+        view::status(self.driver.run(), view::Owner::Alive)
+    }
+
+    fn write_state(&mut self) {
+        let status = self.status();
+        self.home.write_state(self.driver.head(), status);
+    }
+
+    /// Ends whatever still runs, whether all went well or not, and gives the run back.
+    async fn come_to_rest(mut self, done: Result<(), ShellError>) -> Result<Driven, ShellError> {
+        let nonce = self.driver.run().nonce.clone();
+        let done = match self.haste {
+            Haste::AtOnce => {
+                end_leftovers(&nonce, &AT_ONCE).await;
+                let heard = tokio::time::timeout(LAST_WORDS, self.last_words()).await;
+                done.and_then(|()| heard.unwrap_or(Ok(())))
+            }
+            Haste::Patient => {
+                self.driver.world().cancel_all();
+                while self.driver.world().busy() > 0 {
+                    let Some(report) = self.reports.recv().await else { break };
+                    self.driver.world().reported(&report);
+                }
+                end_leftovers(&nonce, &Grace::default()).await;
+                done
+            }
+        };
+        done?;
+        self.put_back()?;
+        self.write_state();
+        self.home.keep_head(self.driver.head());
+        let alive = match self.driver.run().phase {
+            Phase::Ended(_) => view::Owner::Alive,
+            Phase::Unborn | Phase::Open | Phase::Stopping(_) => view::Owner::Gone,
+        };
+        let status = view::status(self.driver.run(), alive);
+        let (head, ..) = self.driver.into_parts();
+        Ok(Driven { head, status, signal: self.signal })
+    }
+
+    /// The turns have been ended by force: each still says that it was stopped.
+    async fn last_words(&mut self) -> Result<(), ShellError> {
+        while self.driver.world().busy() > 0 {
+            let Some(report) = self.reports.recv().await else { break };
+            let inputs = self.gather(report)?;
+            self.handle(inputs)?;
+        }
+        Ok(())
+    }
+}
+
+/// Everything that is wrong with a workflow, in one line.
+fn mistakes(error: &PrepareError) -> String {
+    match error {
+        PrepareError::Scope(error) => error.to_string(),
+        PrepareError::Invalid(diagnostics) => {
+            let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error);
+            errors.map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+/// Waits until something durable is due, by the wall clock: a machine that slept wakes up late.
+async fn until_due(run: &Run) {
+    match run.next_due() {
+        None => std::future::pending().await,
+        Some(due) => {
+            let wait = due.0.saturating_sub(clock::now().0);
+            tokio::time::sleep(Duration::from_millis(wait).min(BEAT)).await;
+        }
+    }
+}

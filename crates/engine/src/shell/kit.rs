@@ -1,0 +1,67 @@
+//! What executors of turns need: where blobs and scripts lie, which backends there are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use raymond_backends::contract::Backend;
+use raymond_backends::process::Grace;
+use raymond_core::ids::{BackendName, Nonce, RunId, StateName};
+use raymond_core::run::event::Warning;
+use raymond_core::value::{BlobRef, Value};
+use raymond_store::{Blobs, blobs};
+
+use crate::observe;
+use crate::scope::Origin;
+
+/// The agent clients that a run may use.
+#[derive(Clone, Default)]
+pub struct Backends(BTreeMap<BackendName, Arc<dyn Backend>>);
+
+impl Backends {
+    /// Adds one.
+    pub fn add(&mut self, backend: Arc<dyn Backend>) {
+        self.0.insert(backend.name(), backend);
+    }
+
+    /// The one of this name.
+    pub fn get(&self, name: &BackendName) -> Option<Arc<dyn Backend>> {
+        self.0.get(name).cloned()
+    }
+}
+
+impl std::fmt::Debug for Backends {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// What every turn of a run shares.
+#[derive(Debug)]
+pub(crate) struct Kit {
+    pub(crate) run: RunId,
+    pub(crate) nonce: Nonce,
+    pub(crate) scope: String,
+    pub(crate) vars: BTreeMap<String, String>,
+    pub(crate) origin: Origin,
+    pub(crate) blobs: Arc<Blobs>,
+    pub(crate) backends: Backends,
+    pub(crate) grace: Grace,
+    /// Where pinned scripts and results are put for scripts.
+    pub(crate) private: PathBuf,
+    /// Unknown template variables that were warned of.
+    pub(crate) warned: Mutex<BTreeSet<(StateName, String)>>,
+}
+
+impl Kit {
+    pub(crate) fn load(&self, blob: &BlobRef) -> Result<String, blobs::Error> {
+        observe::load(&self.blobs, &Value::Blob(blob.clone()))
+    }
+
+    /// Names that nothing binds are worth one warning per state.
+    pub(crate) fn unknown(&self, state: &StateName, names: Vec<String>) -> Vec<Warning> {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = names.into_iter().filter(|name| warned.insert((state.clone(), name.clone())));
+        new.map(|name| Warning::UnknownVariable { name }).collect()
+    }
+}

@@ -1,0 +1,68 @@
+//! Files that exist only for a script: its pinned copy, and the result that it was handed.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use raymond_core::ids::TurnId;
+use raymond_core::value::Value;
+use raymond_core::workflow::State;
+
+use super::kit::Kit;
+use crate::observe;
+use crate::scope::Origin;
+
+/// The file to run: the script's own while it is what was pinned, so that it finds its neighbours;
+/// otherwise a pinned copy.
+pub(super) fn script(kit: &Kit, state: &State) -> io::Result<PathBuf> {
+    if kit.origin == Origin::Directory {
+        let own = Path::new(&kit.scope).join(state.name.as_str());
+        if fs::read(&own).is_ok_and(|bytes| bytes[..] == state.source.bytes[..]) {
+            return Ok(own);
+        }
+    }
+    let folder = kit.private.join(&state.hash.as_str()[..16]);
+    let copy = folder.join(state.name.as_str());
+    if !fs::read(&copy).is_ok_and(|bytes| bytes[..] == state.source.bytes[..]) {
+        let mode = if state.source.executable { 0o700 } else { 0o600 };
+        fs::create_dir_all(&folder)?;
+        write(&folder.join(".new"), &state.source.bytes, mode)?;
+        fs::rename(folder.join(".new"), &copy)?;
+    }
+    Ok(copy)
+}
+
+fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(mode).open(path)?;
+    file.write_all(bytes)
+}
+
+/// The file with the result that a script was handed; it goes with the turn.
+#[derive(Debug)]
+pub(super) struct Result(Option<PathBuf>);
+
+impl Result {
+    /// Writes the file, when there is a result.
+    pub(super) fn of(kit: &Kit, turn: &TurnId, result: Option<&Value>) -> io::Result<Self> {
+        let Some(value) = result else { return Ok(Self(None)) };
+        let text = observe::load(&kit.blobs, value).map_err(io::Error::other)?;
+        let path = kit.private.join(format!("result-{turn}"));
+        write(&path, text.as_bytes(), 0o600)?;
+        Ok(Self(Some(path)))
+    }
+
+    /// Where it is; empty without one.
+    pub(super) fn path(&self) -> &str {
+        self.0.as_deref().and_then(Path::to_str).unwrap_or_default()
+    }
+}
+
+impl Drop for Result {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            fs::remove_file(path).ok();
+        }
+    }
+}

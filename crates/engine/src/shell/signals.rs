@@ -1,0 +1,46 @@
+//! The signals that an owner listens to.
+
+use std::io;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+/// What a signal means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Ctrl-C.
+    Interrupt,
+    /// `kill`
+    Terminate,
+    /// The terminal is gone.
+    HangUp,
+    /// Somebody put something into the inbox.
+    Poke,
+}
+
+pub(crate) struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    hang_up: tokio::signal::unix::Signal,
+    poke: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            poke: signal(SignalKind::user_defined1())?,
+        })
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
+            _ = self.hang_up.recv() => Signal::HangUp,
+            _ = self.poke.recv() => Signal::Poke,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! One turn, from its effect to its outcome.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use raymond_backends::contract::{Answer, Request};
+use raymond_backends::process::{Limits, Marker};
+use raymond_backends::script::{self, Script, Spoken, Told};
+use raymond_core::budget::Cost;
+use raymond_core::desk::Prompt;
+use raymond_core::failure::TurnFailure;
+use raymond_core::machine::Agent;
+use raymond_core::protocol::notice::notice;
+use raymond_core::protocol::reminder::reminder;
+use raymond_core::protocol::{Source, allowance::Allowance};
+use raymond_core::run::effect::{PromptEffect, ScriptEffect};
+use raymond_core::run::event::Warning;
+use raymond_core::run::input::{Interruption, Outcome};
+use raymond_core::time::Span;
+use raymond_core::value::BlobRef;
+use raymond_core::workflow::environment::{ScriptVisit, environment};
+use raymond_core::workflow::template::Bindings;
+use raymond_core::workflow::{Definition, State};
+use raymond_store::blobs;
+use tokio_util::sync::CancellationToken;
+
+use super::kit::Kit;
+use super::pinned;
+use crate::observe;
+
+/// What a turn is about, taken from the run when its effect is released.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    state: State,
+    agent: Agent,
+    allowed: Option<Allowance>,
+}
+
+impl Subject {
+    /// The subject of a turn of `agent`. What is allowed is only looked up for reminders.
+    pub(crate) fn new(
+        definition: &Definition,
+        agent: &Agent,
+        prompt: Option<&Prompt>,
+    ) -> Option<Self> {
+        let state = definition.states.get(&agent.visit.state)?.clone();
+        let allowed = matches!(prompt, Some(Prompt::Reminder(_))).then(|| {
+            let runnable = definition.states.values().filter(|state| definition.can_run(state));
+            state.front.policy.allowance(runnable.map(|state| state.name.to_string()).collect())
+        });
+        Some(Self { state, agent: agent.clone(), allowed })
+    }
+
+    fn bindings<'a>(&'a self, kit: &'a Kit) -> Bindings<'a> {
+        let agent = &self.agent;
+        Bindings {
+            run: &kit.run,
+            agent: &agent.id,
+            state: &self.state.name,
+            visit: agent.visits.get(&self.state.name).copied().unwrap_or(1),
+            scope: &kit.scope,
+            result: agent.visit.input.as_ref(),
+            attributes: &agent.attributes,
+            vars: &kit.vars,
+        }
+    }
+}
+
+/// Sends a prompt. An error means that the run cannot go on: a value could not be stored or read.
+pub(crate) async fn prompt(
+    kit: &Kit,
+    effect: PromptEffect,
+    subject: Subject,
+    cancel: CancellationToken,
+) -> Result<Outcome, blobs::Error> {
+    let not_started = |why| Outcome::Failed {
+        failure: TurnFailure::NotStarted { why },
+        cost: Cost::Reported(raymond_core::budget::Micros::ZERO),
+    };
+    let Some(backend) = kit.backends.get(&effect.backend) else {
+        return Ok(not_started(format!("there is no backend {}", effect.backend)));
+    };
+    if !Path::new(&effect.cwd).is_dir() {
+        let cwd = &effect.cwd;
+        return Ok(not_started(format!("the working directory {cwd} does not exist")));
+    }
+    let (text, mut warnings) = words(kit, &effect, &subject)?;
+    let cwd = PathBuf::from(&effect.cwd);
+    let request = Request {
+        nonce: kit.nonce.clone(),
+        turn: effect.turn,
+        attempt: effect.attempt,
+        state: effect.state,
+        count: effect.count,
+        plan: effect.plan,
+        prompt: text,
+        notice: effect.notice.map(|why| notice(why).to_owned()),
+        cwd: cwd.clone(),
+        model: effect.model,
+        effort: effect.effort,
+        cap: effect.cap,
+        timeout: effect.timeout,
+        idle_timeout: effect.idle_timeout,
+    };
+    Ok(match backend.answer(request, cancel).await {
+        Answer::Replied(reply) => {
+            let mut finished = observe::finished(&reply.text, Source::Message, &cwd, &kit.blobs)?;
+            warnings.extend(reply.warnings);
+            finished.cost = reply.cost;
+            finished.session = reply.session;
+            finished.denied = reply.denied;
+            finished.warnings = warnings;
+            Outcome::Finished(Box::new(finished))
+        }
+        Answer::Capped { cost } => Outcome::Capped { cost },
+        Answer::Failed { failure, cost } => Outcome::Failed { failure, cost },
+        Answer::Interrupted { cost, progressed } => {
+            Outcome::Interrupted { by: Interruption::Stop, cost, progressed }
+        }
+    })
+}
+
+/// What a prompt says, and which of its names mean nothing.
+fn words(
+    kit: &Kit,
+    effect: &PromptEffect,
+    subject: &Subject,
+) -> Result<(String, Vec<Warning>), blobs::Error> {
+    match (&effect.prompt, &subject.allowed) {
+        (Prompt::Reminder(fault), Some(allowed)) => Ok((reminder(fault, allowed), Vec::new())),
+        (Prompt::Body | Prompt::Reminder(_), _) => {
+            let mut load = |blob: &BlobRef| kit.load(blob);
+            let rendered = subject.bindings(kit).render(&subject.state.body, &mut load)?;
+            Ok((rendered.text, kit.unknown(&effect.state, rendered.unknown)))
+        }
+    }
+}
+
+/// Runs a script.
+pub(crate) async fn script(
+    kit: &Kit,
+    effect: ScriptEffect,
+    subject: Subject,
+    cancel: CancellationToken,
+) -> Result<Outcome, blobs::Error> {
+    let failed =
+        |why| Outcome::Failed { failure: TurnFailure::NotStarted { why }, cost: Cost::Free };
+    let path = match pinned::script(kit, &subject.state) {
+        Ok(path) => path,
+        Err(error) => return Ok(failed(format!("cannot unpack {}: {error}", effect.state))),
+    };
+    let result = match pinned::Result::of(kit, &effect.turn, subject.agent.visit.input.as_ref()) {
+        Ok(result) => result,
+        Err(error) => return Ok(failed(format!("cannot write the result file: {error}"))),
+    };
+    let environment = match variables(kit, &effect, &subject, result.path()) {
+        Ok(environment) => environment,
+        Err(why) => return Ok(failed(why)),
+    };
+    let script = Script {
+        path,
+        cwd: PathBuf::from(&effect.cwd),
+        environment,
+        marker: Marker::new(&kit.nonce, &effect.turn, effect.attempt),
+    };
+    let limits = Limits {
+        wall: effect.timeout.map(duration),
+        idle: effect.idle_timeout.map(duration),
+        grace: kit.grace,
+        ..Limits::default()
+    };
+    Ok(match script::run(script, &limits, &cancel).await {
+        Told::Spoken(spoken) => told(kit, &effect.cwd, spoken)?,
+        Told::Failed(failure) => Outcome::Failed { failure, cost: Cost::Free },
+        Told::Interrupted { progressed } => {
+            Outcome::Interrupted { by: Interruption::Stop, cost: Cost::Free, progressed }
+        }
+    })
+}
+
+fn told(kit: &Kit, cwd: &str, spoken: Spoken) -> Result<Outcome, blobs::Error> {
+    let cwd = Path::new(cwd);
+    let mut finished = observe::finished(&spoken.text, Source::Script, cwd, &kit.blobs)?;
+    finished.stderr = spoken.stderr;
+    if spoken.invalid_utf8 {
+        finished.warnings.push(Warning::InvalidUtf8);
+    }
+    for survivor in spoken.survivors {
+        let message = format!("a child of the script could not be ended: {survivor:?}");
+        finished.warnings.push(Warning::Other { message });
+    }
+    Ok(Outcome::Finished(Box::new(finished)))
+}
+
+fn variables(
+    kit: &Kit,
+    effect: &ScriptEffect,
+    subject: &Subject,
+    result_file: &str,
+) -> Result<Vec<(String, String)>, String> {
+    let turn = &effect.turn;
+    let key = format!("{}.{}.{}", kit.nonce, turn.agent, turn.visit);
+    let visit = ScriptVisit { key: &key, result_file };
+    let mut load = |blob: &BlobRef| kit.load(blob);
+    environment(&subject.bindings(kit), &visit, &mut load).map_err(|error| error.to_string())
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_millis(span.0)
+}
