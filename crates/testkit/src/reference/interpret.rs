@@ -154,11 +154,10 @@ impl Interpreter<'_> {
             return fails;
         }
         match trouble {
-            Trouble::Quota => {}
+            Trouble::Quota | Trouble::Auth => {}
             Trouble::Transient | Trouble::Timeout if tally.retries < self.settings.retries => {
                 tally.retries += 1;
             }
-            Trouble::Auth => return Err(Stuck::Waits),
             Trouble::Transient
             | Trouble::Timeout
             | Trouble::Task
@@ -168,7 +167,7 @@ impl Interpreter<'_> {
         if budget_is_spent(state, tally) {
             return Err(Failure::VisitBudget.into());
         }
-        Ok(())
+        if trouble == Trouble::Auth { Err(Stuck::Waits) } else { Ok(()) }
     }
 
     fn ask(&mut self, agent: &Agent, turn: u32, attempt: u32) -> Result<Answer, Stuck> {

@@ -115,10 +115,13 @@ impl Cast {
         } else {
             self.tag(&mut dice, place)
         };
-        let rare = nonsense || tag.contains("<fork");
+        // What is rare is large more often, so that both meet.
+        let fork = tag.contains("<fork");
         match dice.below(28) {
             0 => large(&tag),
-            1..=3 if rare || place.count > 1 => large(&tag),
+            1 if place.count > 1 => large(&tag),
+            1..=2 if nonsense => large(&tag),
+            1..=6 if fork => large(&tag),
             4..=6 => format!("All done, I think.\n\n{tag}\n"),
             7..=12 => format!("```\n<goto>EXAMPLE</goto>\n```\nas shown, {tag} it is"),
             _ => tag,
@@ -145,7 +148,7 @@ impl Cast {
             7 => format!("<function return=\"{other}\"{model}>{target}</function>"),
             8 if fork => format!("<fork next=\"{other}\"{cd}{input} item=\"x\">{target}</fork>"),
             9 | 10 if fork => {
-                let workers = 1 + dice.index(3);
+                let workers = *dice.pick(&[1, 1, 2, 3]);
                 let forks = format!("<fork item=\"y\"{cd}>{target}</fork>\n").repeat(workers);
                 format!("{forks}<goto{input}>{other}</goto>")
             }

@@ -3,7 +3,7 @@
 //! The lines do not say when something happened: interruptions, shares and holds leave no line. A
 //! run that went through any number of crashes has the same history as one that was left alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::failure::{self, TurnFailure};
 use raymond_core::ids::{AgentId, SessionId, StateName, TurnId};
@@ -31,6 +31,7 @@ pub fn history(
         sessions: BTreeMap::new(),
         failures: BTreeMap::new(),
         moving: BTreeMap::new(),
+        logged_out: BTreeSet::new(),
         spawned: BTreeMap::new(),
         history: History::new(),
     };
@@ -57,6 +58,8 @@ struct Teller<'a> {
     failures: BTreeMap<TurnId, u32>,
     /// Transitions whose destination is still to come.
     moving: BTreeMap<AgentId, (VisitName, TagName, Option<StateName>)>,
+    /// Agents whose client is not logged in, unless they fail for another reason.
+    logged_out: BTreeSet<AgentId>,
     /// Workers whose first state is still to come.
     spawned: BTreeMap<AgentId, Line>,
     history: History,
@@ -89,6 +92,9 @@ impl Teller<'_> {
                 }
             }
             Event::TurnFailed { turn, failure, .. } => self.failed(turn, failure),
+            Event::TurnRequeued { turn, .. } if self.logged_out.remove(&turn.agent) => {
+                self.say(&turn.agent, Line::Wait { agent: turn.agent.clone() }.to_string());
+            }
             Event::Reminded { agent, fault, .. } => {
                 let visit = self.visit(agent);
                 let line = match fault_of(fault) {
@@ -102,6 +108,7 @@ impl Teller<'_> {
                 self.say(agent, Line::End { agent: agent.clone(), payload }.to_string());
             }
             Event::AgentFailed { agent, failure, .. } => {
+                self.logged_out.remove(agent);
                 let line = match failure_of(failure) {
                     Some(failure) => Line::Fail { agent: agent.clone(), failure }.to_string(),
                     None => format!("fail {agent} {failure}"),
@@ -191,7 +198,7 @@ impl Teller<'_> {
         };
         self.say(&turn.agent, line);
         if let TurnFailure::Auth { .. } = failure {
-            self.say(&turn.agent, Line::Wait { agent: turn.agent.clone() }.to_string());
+            self.logged_out.insert(turn.agent.clone());
         }
     }
 

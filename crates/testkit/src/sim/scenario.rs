@@ -4,8 +4,7 @@ mod aim;
 
 use raymond_core::budget::Micros;
 use raymond_core::ids::BackendName;
-use raymond_core::protocol::TagName;
-use raymond_core::run::input::{Outcome, StopMode};
+use raymond_core::run::input::StopMode;
 use raymond_core::run::settings::{InterruptedScripts, OnLostSession};
 use raymond_core::run::{Ending, Input, Phase, Refusal, Settings};
 use raymond_core::time::Span;
@@ -23,7 +22,7 @@ const MOST_STEPS: u32 = 6_000;
 /// After so many resumes of a failed run its failures are believed.
 const MOST_RESUMES: u32 = 2;
 /// After so many troubles the machine is left alone.
-const MOST_TROUBLES: u32 = 25;
+const MOST_TROUBLES: u32 = 16;
 
 /// Simulates the run of a seed.
 pub fn simulate(seed: u64) -> Result<Coverage, Violation> {
@@ -214,21 +213,4 @@ fn nothing_more(host: &mut Host) -> Result<(), Violation> {
         return Err(Violation("a run that was over went on".to_owned()));
     }
     Ok(())
-}
-
-/// Whether an outcome leads to what a run seldom meets.
-fn is_rare(outcome: &Outcome) -> bool {
-    match outcome {
-        Outcome::Finished(finished) => {
-            let reading = &finished.reading;
-            let lost = |cd: &str| !finished.directories.contains_key(cd);
-            reading.tags.is_empty()
-                || reading.tags.iter().any(|tag| tag.name() == TagName::Fork)
-                || !finished.denied.is_empty()
-                || reading.tags.iter().any(|tag| tag.cd().is_some_and(lost))
-                || reading.tags.iter().any(|tag| tag.target() == Some("NOWHERE"))
-        }
-        Outcome::Failed { .. } | Outcome::Capped { .. } => true,
-        Outcome::Interrupted { .. } => false,
-    }
 }

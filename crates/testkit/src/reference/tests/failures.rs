@@ -236,6 +236,17 @@ fn a_visits_budget_that_is_reached_fails_the_agent_when_another_turn_is_needed()
             fail main visit_budget
             ",
     );
+    // A login gives no new money.
+    with().answers("main START.md", Answer::failure(Trouble::Auth).costing(cents(50))).check(
+        r"
+            enter main#1 START.md count=1 input=- cwd=/w model=- depth=0
+            turn main#1.1 plan=fresh
+            remind main#1 no_tag
+            turn main#1.2 plan=resume(main#1.1)
+            failed main#1.2 attempt=1 auth
+            fail main visit_budget
+            ",
+    );
     with()
         .answers("main START.md", Answer::text("<goto>START</goto>").costing(cents(60)))
         .answers("main START.md", Answer::text("<result>x</result>").costing(cents(60)))

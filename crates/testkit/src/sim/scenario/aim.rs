@@ -1,20 +1,24 @@
 //! Where troubles of a random run are aimed: rare things at rare points must meet, too.
 
+use raymond_core::protocol::TagName;
+use raymond_core::run::Run;
 use raymond_core::run::input::Outcome;
 use raymond_store::disk::memory::Operation;
 
 use super::super::host::Host;
 use super::super::plan::{Part, Point, Trouble};
-use super::{MOST_TROUBLES, Scenario, is_rare};
+use super::{MOST_TROUBLES, Scenario};
 
 const WRITE: Point = Point::Disk(Part::Journal, Operation::Write);
 const SYNC: Point = Point::Disk(Part::Journal, Operation::Sync);
 
 /// What can happen to a record.
-const RECORD: [(Point, Trouble); 7] = [
+const RECORD: [(Point, Trouble); 8] = [
     (WRITE, Trouble::PowerCut),
     (WRITE, Trouble::ShortWrite),
     (WRITE, Trouble::Full),
+    (SYNC, Trouble::PowerCut),
+    // Twice: it takes a lucky cut to tear a line.
     (SYNC, Trouble::PowerCut),
     (SYNC, Trouble::Kill),
     (SYNC, Trouble::LostSync),
@@ -51,14 +55,19 @@ impl Scenario {
 
     /// What seldom happens meets trouble often.
     pub(super) fn trouble_for_an_outcome(&mut self, host: &Host, outcome: &Outcome) {
-        if is_rare(outcome) {
-            self.trouble_for_a_record(host, 20);
-        }
+        let chance = if is_held(&host.reality.borrow().last, outcome) {
+            70
+        } else if is_rare(outcome) {
+            20
+        } else {
+            0
+        };
+        self.trouble_for_a_record(host, chance);
     }
 
     /// A text that is about to be stored meets trouble often.
     pub(super) fn trouble_for_a_blob(&mut self, host: &Host) {
-        if !host.next_is_large() || !self.dice.percent(40) {
+        if !host.next_is_large() || !self.dice.percent(55) {
             return;
         }
         let (operation, troubles) = match self.dice.below(3) {
@@ -99,5 +108,29 @@ impl Scenario {
     fn may_arm(&mut self) -> bool {
         self.troubles += 1;
         self.troubles <= MOST_TROUBLES
+    }
+}
+
+/// Whether an outcome asks for more workers than there is room for.
+fn is_held(run: &Run, outcome: &Outcome) -> bool {
+    let Outcome::Finished(finished) = outcome else { return false };
+    let forks = finished.reading.tags.iter().filter(|tag| tag.name() == TagName::Fork).count();
+    forks > 0 && run.live_workers() as usize + forks > run.settings.max_agents as usize
+}
+
+/// Whether an outcome leads to what a run seldom meets.
+fn is_rare(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Finished(finished) => {
+            let reading = &finished.reading;
+            let lost = |cd: &str| !finished.directories.contains_key(cd);
+            reading.tags.is_empty()
+                || reading.tags.iter().any(|tag| tag.name() == TagName::Fork)
+                || !finished.denied.is_empty()
+                || reading.tags.iter().any(|tag| tag.cd().is_some_and(lost))
+                || reading.tags.iter().any(|tag| tag.target() == Some("NOWHERE"))
+        }
+        Outcome::Failed { .. } | Outcome::Capped { .. } => true,
+        Outcome::Interrupted { .. } => false,
     }
 }
