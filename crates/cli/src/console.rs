@@ -9,12 +9,14 @@ use raymond_core::view::{Ledger, Line, Narrator, Weight};
 use raymond_engine::shell::Watch;
 
 use crate::args::Talk;
+use crate::words::{Mouth, plain};
 
 /// Prints what happens.
 pub(crate) struct Console {
     narrator: Narrator,
     least: Weight,
-    events: bool,
+    talk: Talk,
+    mouth: Mouth,
 }
 
 impl Console {
@@ -26,7 +28,13 @@ impl Console {
         } else {
             Weight::Plain
         };
-        Self { narrator: Narrator::default(), least, events: talk.events }
+        Self { narrator: Narrator::default(), least, talk, mouth: Mouth::open() }
+    }
+
+    /// Waits until everything is said; how much was to be said.
+    pub(crate) fn end(self) -> Talk {
+        self.mouth.close();
+        self.talk
     }
 
     /// Tells the narrator what happened before, without a word.
@@ -39,18 +47,18 @@ impl Console {
 
 impl Watch for Console {
     fn committed(&mut self, _: &Run, _: &Ledger, record: &Record) {
-        if self.events {
+        if self.talk.events {
             events(record).for_each(|event| print_event(record, event));
         }
         for line in lines(&mut self.narrator, record) {
             if line.weight >= self.least {
-                print_line(record.at, &line);
+                self.mouth.say(format_line(record.at, &line));
             }
         }
     }
 
     fn note(&mut self, text: &str) {
-        crate::say!("raymond: {text}");
+        self.mouth.say(format!("raymond: {}", plain(text)));
     }
 }
 
@@ -70,10 +78,6 @@ fn print_event(record: &Record, event: &Event) {
 }
 
 /// `12:03:04 main            START.md → REVIEW.md (goto)`
-fn print_line(at: Timestamp, line: &Line) {
-    writeln!(anstream::stderr(), "{}", format_line(at, line)).ok();
-}
-
 pub(crate) fn format_line(at: Timestamp, line: &Line) -> String {
     let style = match line.weight {
         Weight::Detail => Style::new().dimmed(),
@@ -82,7 +86,7 @@ pub(crate) fn format_line(at: Timestamp, line: &Line) -> String {
         Weight::Error => AnsiColor::Red.on_default(),
     };
     let agent = line.agent.as_ref().map_or("·", |agent| agent.as_str());
-    format!("{} {agent:<16} {style}{}{style:#}", clock(at), line.text)
+    format!("{} {agent:<16} {style}{}{style:#}", clock(at), plain(&line.text))
 }
 
 /// The time of day, where the reader is.

@@ -21,6 +21,7 @@ mod paths;
 mod place;
 mod runs;
 mod settings;
+mod words;
 mod workflows;
 
 use std::process::ExitCode;

@@ -5,6 +5,8 @@ use raymond_core::view::{self, Status};
 use raymond_engine::look::{Look, strays};
 use raymond_store::journal::Tail;
 
+use crate::words::plain;
+
 /// Where a run is.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -21,7 +23,7 @@ impl Place {
     /// Where a run is that is known to the last record.
     pub(crate) fn of(run: &Run, status: Status) -> Self {
         let way_out = view::way_out(status).line(&run.id, &run.workflow);
-        Self { status, why: view::why(run, status), way_out, left_running: Vec::new() }
+        Self { status, why: plain(&view::why(run, status)), way_out, left_running: Vec::new() }
     }
 
     /// Where a run is that was looked at: its journal may be damaged.
@@ -44,7 +46,7 @@ impl Place {
 
     /// The same, with the processes that were left running: that takes a look at all of this machine.
     pub(crate) fn with_processes(self, seen: &Look) -> Self {
-        let left_running = strays(seen).into_iter().map(|stray| stray.command).collect();
+        let left_running = strays(seen).into_iter().map(|stray| plain(&stray.command)).collect();
         Self { left_running, ..self }
     }
 }

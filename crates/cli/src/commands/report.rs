@@ -13,6 +13,7 @@ use crate::args::Talk;
 use crate::failure::Failure;
 use crate::json;
 use crate::place::Place;
+use crate::words::plain;
 
 use super::{print_json, print_out};
 
@@ -101,7 +102,7 @@ fn name_failed(run: &Run) {
         if let Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) =
             run.agents.get(id)
         {
-            crate::say!("  {id} failed at {}: {failure}", visit.state);
+            crate::say!("  {id} failed at {}: {}", visit.state, plain(&failure.to_string()));
         }
     }
     if let Some(more @ 1..) = run.failed.len().checked_sub(1 + MOST_FAILED) {

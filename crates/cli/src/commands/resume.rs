@@ -92,7 +92,8 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
             return only_plan(project, seen, wish);
         }
     }
-    let opened = crate::runtime()?.block_on(Owned::open(project, run, wish.how));
+    let runtime = crate::runtime()?;
+    let opened = runtime.block_on(Owned::open(project, run, wish.how));
     let owned = opened.map_err(|error| Failure::from(error).about(run))?;
     tell(&owned.found);
     if owned.head.seq == 0 {
@@ -120,7 +121,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let inputs = owned.resume_inputs(settings);
     let mut console = Console::new(wish.talk);
     console.catch_up(&runs::look(project, run)?.records);
-    drive(owned, backends, (inputs, console), wish.talk)
+    drive(&runtime, owned, backends, (inputs, console))
 }
 
 /// A run that is out of money needs more of it, and the cap is a total.

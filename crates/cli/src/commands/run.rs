@@ -12,7 +12,9 @@ use raymond_engine::owned::Owned;
 use raymond_engine::project::Project;
 use raymond_engine::shell::{self, Backends, Driven};
 
-use crate::args::{Run, Talk};
+use tokio::runtime::Runtime;
+
+use crate::args::Run;
 use crate::console::Console;
 use crate::failure::{Failure, print_diagnostic};
 use crate::paths::absolute;
@@ -49,11 +51,13 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
         input: flags.input,
         settings,
     };
+    // Before it owns anything: whoever owns a run may be poked.
+    let runtime = crate::runtime()?;
     let (owned, start) = Owned::create(&project, prepared, launch)?;
     if !flags.talk.quiet {
         crate::say!("{line}");
     }
-    drive(owned, backends, (vec![start], Console::new(flags.talk)), flags.talk)
+    drive(&runtime, owned, backends, (vec![start], Console::new(flags.talk)))
 }
 
 /// Going on with a run of another workflow, or with another input, would be a surprise.
@@ -67,9 +71,7 @@ fn check_same(project: &Project, run: &RunId, flags: &Run) -> Result<(), Failure
     }
     let vars = settings::vars(&flags.vars)?;
     if flags.input.is_some() || (!vars.is_empty() && vars != begun.settings.vars) {
-        crate::say!(
-            "raymond: {run} goes on with the input and the variables it began with"
-        );
+        crate::say!("raymond: {run} goes on with the input and the variables it began with");
     }
     Ok(())
 }
@@ -81,13 +83,14 @@ fn has_begun(project: &Project, run: &RunId) -> Result<bool, Failure> {
 
 /// Drives an owned run to its end and says how it went.
 pub(super) fn drive(
+    runtime: &Runtime,
     owned: Owned,
     backends: Backends,
     (inputs, mut console): (Vec<Input>, Console),
-    talk: Talk,
 ) -> Result<u8, Failure> {
     let (run, blobs) = (owned.paths.directory.clone(), std::sync::Arc::clone(&owned.blobs));
-    let driven = crate::runtime()?.block_on(shell::drive(owned, backends, inputs, &mut console));
+    let driven = runtime.block_on(shell::drive(owned, backends, inputs, &mut console));
+    let talk = console.end();
     let Driven { head, status, signal } = driven.map_err(|error| cut_short(error.into(), &run))?;
     report(&head, status, &blobs, talk)?;
     Ok(exit_code(status, signal))

@@ -7,6 +7,7 @@ use raymond_engine::look::Look as Seen;
 use crate::args::Look;
 use crate::failure::Failure;
 use crate::place::Place;
+use crate::words::plain;
 use crate::{json, runs};
 
 use super::{print_json, print_out, report};
@@ -59,7 +60,7 @@ fn line(agent: &Agent) -> String {
     let standing = match &agent.standing {
         Standing::Live => String::new(),
         Standing::Held(_) => "  waiting: agents".to_owned(),
-        Standing::Failed { failure, .. } => format!("  failed: {failure}"),
+        Standing::Failed { failure, .. } => format!("  failed: {}", plain(&failure.to_string())),
     };
     let visit = agent.visits.get(&agent.visit.state).copied().unwrap_or(1);
     let depth = match agent.stack.len() {

@@ -20,7 +20,12 @@ pub struct Rendered {
     pub text: String,
     /// Names that mean nothing, each once, in order; they stand in the text as they were.
     pub unknown: Vec<String>,
+    /// Whether the text would have been larger than [`LARGEST`], and is not whole.
+    pub too_large: bool,
 }
+
+/// The largest text that is sent, in bytes.
+pub const LARGEST: usize = 64 * 1024 * 1024;
 
 /// Replaces every name of `body` that `lookup` knows.
 pub fn render<'v>(body: &str, lookup: &mut dyn FnMut(&str) -> Option<Cow<'v, str>>) -> Rendered {
@@ -37,6 +42,10 @@ pub fn render<'v>(body: &str, lookup: &mut dyn FnMut(&str) -> Option<Cow<'v, str
             continue;
         };
         if let Some(value) = lookup(name) {
+            if rendered.text.len() + value.len() > LARGEST {
+                rendered.too_large = true;
+                return rendered;
+            }
             rendered.text.push_str(&value);
         } else {
             rendered.text.push_str(&rest[..length]);

@@ -19,7 +19,7 @@ use raymond_core::run::input::{Interruption, Outcome};
 use raymond_core::time::Span;
 use raymond_core::value::BlobRef;
 use raymond_core::workflow::environment::{ScriptVisit, environment};
-use raymond_core::workflow::template::Bindings;
+use raymond_core::workflow::template::{Bindings, LARGEST, Rendered};
 use raymond_core::workflow::{Definition, State};
 use raymond_store::blobs;
 use tokio_util::sync::CancellationToken;
@@ -84,7 +84,11 @@ pub(crate) async fn prompt(
         let cwd = &effect.cwd;
         return Ok(not_started(format!("the working directory {cwd} does not exist")));
     }
-    let (text, unknown) = words(kit, &effect, &subject)?;
+    let Rendered { text, unknown, too_large } = words(kit, &effect, &subject)?;
+    if too_large {
+        let mib = LARGEST >> 20;
+        return Ok(not_started(format!("its prompt would have more than {mib} MiB")));
+    }
     let state = effect.state.clone();
     let cwd = PathBuf::from(&effect.cwd);
     let request = Request {
@@ -123,17 +127,14 @@ pub(crate) async fn prompt(
 }
 
 /// What a prompt says, and which of its names mean nothing.
-fn words(
-    kit: &Kit,
-    effect: &PromptEffect,
-    subject: &Subject,
-) -> Result<(String, Vec<String>), blobs::Error> {
+fn words(kit: &Kit, effect: &PromptEffect, subject: &Subject) -> Result<Rendered, blobs::Error> {
     match (&effect.prompt, &subject.allowed) {
-        (Prompt::Reminder(fault), Some(allowed)) => Ok((reminder(fault, allowed), Vec::new())),
+        (Prompt::Reminder(fault), Some(allowed)) => {
+            Ok(Rendered { text: reminder(fault, allowed), ..Rendered::default() })
+        }
         (Prompt::Body | Prompt::Reminder(_), _) => {
             let mut load = |blob: &BlobRef| kit.load(blob);
-            let rendered = subject.bindings(kit).render(&subject.state.body, &mut load)?;
-            Ok((rendered.text, rendered.unknown))
+            subject.bindings(kit).render(&subject.state.body, &mut load)
         }
     }
 }

@@ -22,6 +22,11 @@ impl Disk for Files {
             Open::Create => options.write(true).create(true).truncate(false),
         };
         private_file(&mut options);
+        // A pipe or a device in place of a file could be endless, or never answer: not even opened.
+        match fs::metadata(path) {
+            Ok(found) if !found.is_file() && !found.is_dir() => return Err(not_a_file()),
+            Ok(_) | Err(_) => {}
+        }
         let file = options.open(path)?;
         if file.metadata()?.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
@@ -31,7 +36,13 @@ impl Disk for Files {
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         let metadata = fs::metadata(path)?;
-        Ok(if metadata.is_dir() { Metadata::Directory } else { Metadata::File(metadata.len()) })
+        if metadata.is_dir() {
+            Ok(Metadata::Directory)
+        } else if metadata.is_file() {
+            Ok(Metadata::File(metadata.len()))
+        } else {
+            Err(not_a_file())
+        }
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
@@ -62,6 +73,10 @@ impl Disk for Files {
             fs::remove_file(path)
         }
     }
+}
+
+fn not_a_file() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is neither a file nor a directory")
 }
 
 #[derive(Debug)]
