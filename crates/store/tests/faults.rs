@@ -45,20 +45,33 @@ fn an_append_is_one_write_and_one_sync() {
     let memory = Memory::new(0);
     let mut journal = create(&memory);
     let called = operations(&memory, || drop(journal.append(b"{\"n\":1}")));
-    assert_eq!(called, [Operation::Write, Operation::Sync]);
+    assert_eq!(called, [Operation::Size, Operation::Write, Operation::Sync]);
+}
+
+#[test]
+fn a_record_is_never_written_over_another_owners() {
+    let memory = Memory::new(0);
+    let mut journal = create(&memory);
+    let mut intruder = Journal::open(Arc::new(memory.clone()), Path::new(JOURNAL)).unwrap().journal;
+    intruder.append(b"{\"n\":1}").unwrap();
+    let touched = journal.append(b"{\"n\":2}").unwrap_err();
+    assert!(matches!(touched, Error::Touched(_)), "{touched}");
+    let poisoned = journal.append(b"{\"n\":2}").unwrap_err();
+    assert!(matches!(poisoned, Error::Poisoned(_)), "{poisoned}");
+    assert_eq!(bodies(&open(&memory).unwrap()), ["{\"n\":1}"]);
 }
 
 #[test]
 fn a_short_write_is_undone_and_tried_once_more() {
     let memory = Memory::new(0);
     let mut journal = create(&memory);
-    memory.plan(memory.call_count(), Fault::Short(5));
+    memory.plan(memory.call_count() + 1, Fault::Short(5));
     let called = operations(&memory, || {
         assert_eq!(journal.append(b"{\"n\":1}").unwrap(), 1);
     });
     let undone = [Operation::Write, Operation::Truncate, Operation::Sync];
-    assert_eq!(called[..3], undone);
-    assert_eq!(called[3..], [Operation::Write, Operation::Sync]);
+    assert_eq!(called[1..4], undone);
+    assert_eq!(called[4..], [Operation::Write, Operation::Sync]);
     fail(&memory, Operation::Write, Fault::Short(5));
     let failed = journal.append(b"{\"n\":2}").unwrap_err();
     assert!(matches!(failed, Error::Disk(_)), "{failed}");
@@ -73,7 +86,7 @@ fn a_full_disk_costs_the_ballast_and_not_the_record() {
     let ballast = Ballast::new(Arc::new(memory.clone()), "/ballast".into());
     ballast.fill().unwrap();
     let mut journal = create(&memory).with_ballast(ballast.clone());
-    memory.plan(memory.call_count(), Fault::Full);
+    memory.plan(memory.call_count() + 1, Fault::Full);
     assert_eq!(journal.append(b"{\"n\":1}").unwrap(), 1);
     assert_eq!(ballast.free().unwrap(), Freed::Nothing);
     memory.set_capacity(Some(memory.used()));
@@ -105,7 +118,7 @@ fn a_failed_sync_poisons_the_journal_until_it_is_opened_again() {
         let memory = Memory::new(seed);
         let mut journal = create(&memory);
         journal.append(b"{\"n\":1}").unwrap();
-        memory.plan(memory.call_count() + 1, Fault::LostSync);
+        memory.plan(memory.call_count() + 2, Fault::LostSync);
         let failed = journal.append(b"{\"n\":2}").unwrap_err();
         assert!(matches!(failed, Error::Disk(_)), "{failed}");
         let called = operations(&memory, || {
@@ -126,8 +139,8 @@ fn a_failed_sync_poisons_the_journal_until_it_is_opened_again() {
 fn a_failed_undo_poisons_the_journal() {
     let memory = Memory::new(0);
     let mut journal = create(&memory);
-    memory.plan(memory.call_count(), Fault::Short(3));
-    memory.plan(memory.call_count() + 1, Fault::Fail(ErrorKind::Other));
+    memory.plan(memory.call_count() + 1, Fault::Short(3));
+    memory.plan(memory.call_count() + 2, Fault::Fail(ErrorKind::Other));
     assert!(matches!(journal.append(b"{\"n\":1}"), Err(Error::Disk(_))));
     assert!(matches!(journal.append(b"{\"n\":1}"), Err(Error::Poisoned(_))));
     assert!(matches!(journal.restore(), Err(Error::Poisoned(_))));
