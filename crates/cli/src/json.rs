@@ -3,7 +3,6 @@
 use raymond_core::machine::{Agent, Standing};
 use raymond_core::value::Value;
 use raymond_engine::driver::Head;
-use raymond_engine::statefile::time;
 use raymond_store::Blobs;
 use serde_json::{Map, json};
 
@@ -27,8 +26,8 @@ pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
         "left_running": place.left_running,
         "spent_usd": run.spent.dollars(),
         "budget_usd": run.settings.budget.map(raymond_core::budget::Micros::dollars),
-        "started_at": time(ledger.started_at),
-        "updated_at": time(ledger.updated_at),
+        "started_at": ledger.started_at.to_string(),
+        "updated_at": ledger.updated_at.to_string(),
         "visits": run.visits,
         "turns": ledger.settled.turns,
         "unpriced_turns": run.unpriced,

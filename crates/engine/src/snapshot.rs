@@ -27,11 +27,7 @@ struct State {
 
 /// Keeps the head whose last record has this sum.
 pub fn save(head: &Head, sum: Sum, disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
-    let state = State {
-        release: env!("CARGO_PKG_VERSION").to_owned(),
-        run: head.run.clone(),
-        ledger: head.ledger.clone(),
-    };
+    let state = State { release: release(), run: head.run.clone(), ledger: head.ledger.clone() };
     let state = serde_json::to_vec(&state).unwrap_or_default();
     Snapshot { seq: head.seq, sum, state }.write(disk, path)
 }
@@ -45,10 +41,17 @@ pub fn open(lines: &Lines, disk: &dyn Disk, path: &Path) -> Result<Head, FoldErr
     Ok(head)
 }
 
+/// This very program: two builds of one version may disagree about what a run is.
+fn release() -> String {
+    let program = std::env::current_exe().and_then(std::fs::metadata);
+    let stamp = program.and_then(|found| Ok((found.len(), found.modified()?)));
+    format!("{} {:?}", env!("CARGO_PKG_VERSION"), stamp.ok())
+}
+
 fn load(lines: &Lines, disk: &dyn Disk, path: &Path) -> Option<Head> {
     let snapshot = Snapshot::read(disk, path, lines)?;
     let State { release, run, ledger } = serde_json::from_slice(&snapshot.state).ok()?;
-    (release == env!("CARGO_PKG_VERSION")).then_some(Head { run, ledger, seq: snapshot.seq })
+    (release == self::release()).then_some(Head { run, ledger, seq: snapshot.seq })
 }
 
 #[cfg(test)]

@@ -90,8 +90,3 @@ fn results(ledger: &Ledger) -> Map<String, serde_json::Value> {
     };
     ledger.results.iter().map(result).collect()
 }
-
-/// A point in time, as files and screens write it.
-pub fn time(at: raymond_core::time::Timestamp) -> String {
-    at.to_string()
-}

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use raymond_core::view::Status;
 use raymond_engine::look::Look;
-use raymond_engine::statefile::time;
 
 use crate::args::List;
 use crate::failure::Failure;
@@ -39,7 +38,7 @@ fn place(look: &Look) -> Place {
 
 fn line(mut text: String, look: &Look) -> String {
     let run = &look.head.run;
-    let started = &time(look.head.ledger.started_at)[..16];
+    let started = &look.head.ledger.started_at.to_string()[..16];
     write!(text, "{:<40} {:<12} {started}  {}", run.id, look.status, run.spent).ok();
     if let left @ 1.. = place(look).left_running.len() {
         write!(text, "  {left} left running").ok();

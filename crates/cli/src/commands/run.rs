@@ -134,7 +134,7 @@ fn run_id(given: Option<&str>, workflow: &Path) -> Result<RunId, Failure> {
     let name: String = name.unwrap_or_default().to_string_lossy().chars().map(plain).collect();
     let name = name.trim_matches('-');
     let name = if name.is_empty() { "run" } else { &name[..name.len().min(40)] };
-    let date = &raymond_engine::statefile::time(clock::now())[..10].replace('-', "");
+    let date = &clock::now().to_string()[..10].replace('-', "");
     let random = &clock::nonce().to_string()[..6];
     format!("{name}-{date}-{random}").parse().map_err(|error| Failure::usage(format!("{error}")))
 }

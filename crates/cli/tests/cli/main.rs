@@ -16,4 +16,5 @@ mod outputs;
 mod resuming;
 mod running;
 mod scale;
+mod surprises;
 mod workflows;

@@ -1,0 +1,112 @@
+//! What once surprised somebody: each was seen, and must not be seen again.
+
+use std::fs;
+
+use crate::harness::{Project, until};
+
+#[test]
+fn a_failed_unpinned_run_goes_on_with_the_edited_state() {
+    let project = Project::of(&[("wf/START.sh", "exit 1")]);
+    assert_eq!(project.raymond("run wf --unpinned --run-id r").code(), 1);
+    project.write("wf/START.sh", "echo '<result>mended</result>'");
+    project.raymond("resume r").prints("mended\n").mentions(0, &[]);
+}
+
+#[test]
+fn a_turn_that_is_always_capped_ends_with_the_budget() {
+    let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", "START: { capped: true }")]);
+    project
+        .raymond("run wf --replies r.yaml --budget 1 --run-id r")
+        .mentions(5, &["over_budget: $1.00 of the $1.00 cap is spent"]);
+    project
+        .raymond("run wf --replies r.yaml --budget none --retries 0 --run-id s")
+        .mentions(1, &["the client stopped at a limit of its own"]);
+}
+
+#[test]
+fn or_resume_never_goes_on_with_another_workflow() {
+    let one = "echo '<result>one</result>'";
+    let project = Project::of(&[("a/START.sh", one), ("b/START.sh", one)]);
+    project.raymond("run a --run-id r").mentions(0, &[]);
+    project
+        .raymond("run b --run-id r --or-resume")
+        .prints("")
+        .mentions(2, &["r is a run of ", "hint: name that workflow, or another --run-id"]);
+    project
+        .raymond("run a --run-id r --or-resume --input x")
+        .prints("one\n")
+        .mentions(0, &["r goes on with the input and the variables it began with"]);
+}
+
+#[test]
+fn a_run_without_money_is_not_resumed_without_more() {
+    let replies = "START: { text: '<goto>START</goto>', cost: 0.60 }";
+    let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", replies)]);
+    project
+        .raymond("run wf --replies r.yaml --budget 1 --run-id r -q")
+        .mentions(5, &["over_budget: ", "to go on: raymond resume r --budget USD"]);
+    let records = project.read(".raymond/runs/r/journal.jsonl");
+    project.raymond("resume r --budget 1.10").mentions(
+        5,
+        &["raymond: $1.20 is spent, and the cap is $1.10", "hint: --budget is the new total"],
+    );
+    assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), records);
+}
+
+#[test]
+fn without_its_lock_file_a_run_still_has_one_owner() {
+    let script = "echo x >> log; sleep 0.05; echo '<goto>START</goto>'";
+    let project = Project::of(&[("wf/START.sh", script)]);
+    let mut first = project.start("run wf --run-id r");
+    until("it runs", || project.read("log").lines().count() > 2);
+    fs::remove_file(project.path(".raymond/runs/r/lock")).unwrap();
+    let mut second = project.start("resume r");
+    until("one of them gives up", || !(first.is_alive() && second.is_alive()));
+    project.raymond("stop r").mentions(0, &[]);
+    let mut codes = [first.wait().code(), second.wait().code()];
+    codes.sort_unstable();
+    assert_eq!(codes, [6, 130]);
+    project.raymond("show r").mentions(0, &[]);
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_keeps_nobody_waiting() {
+    let start = "rm \"$RAYMOND_SCOPE/B.sh\"; mkfifo \"$RAYMOND_SCOPE/B.sh\"; echo '<goto>B</goto>'";
+    let pinned = "mkfifo \".raymond/runs/$RAYMOND_RUN_ID/inbox/x.json\"; \
+                  sleep 1.5; echo '<result>pinned</result>'";
+    let project = Project::of(&[("wf/START.sh", start), ("wf/B.sh", pinned)]);
+    project.raymond("run wf --run-id r").prints("pinned\n").mentions(0, &["ignored x.json"]);
+}
+
+#[test]
+fn talk_that_nobody_takes_costs_no_result() {
+    let project = Project::of(&[("wf/START.sh", "echo '<result>kept</result>'")]);
+    let words = "exec \"$0\" run wf 2>/dev/full";
+    let output = project.spawn("bash", &["-c", words, env!("CARGO_BIN_EXE_raymond")]).wait();
+    output.prints("kept\n").mentions(0, &[]);
+}
+
+#[test]
+fn nothing_that_a_terminal_obeys_comes_from_a_script() {
+    let project =
+        Project::of(&[("wf/START.sh", "printf '\\033]0;x\\007\\033[2J evil' >&2; exit 3")]);
+    let run = project.raymond("run wf --run-id r");
+    let (status, why) = (project.raymond("status r"), project.raymond("why r"));
+    for text in [run.stderr, status.stdout, why.stdout] {
+        assert!(text.contains("evil"), "{text:?}");
+        assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
+    }
+}
+
+#[test]
+fn a_run_that_was_stopped_without_an_owner_says_so_in_its_state_file() {
+    let script = "echo x >> log; test -e quick || sleep 300; echo '<result>done</result>'";
+    let project = Project::of(&[("wf/START.sh", script)]);
+    let owner = project.start("run wf --run-id r");
+    until("it runs", || project.read("log").lines().count() > 0);
+    owner.signal(rustix::process::Signal::KILL);
+    owner.wait();
+    project.raymond("cancel r").mentions(0, &["r: cancelled"]);
+    assert_eq!(project.state("r")["status"], "cancelled");
+    assert_eq!(project.processes("r"), [0; 0]);
+}
