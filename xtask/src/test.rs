@@ -17,7 +17,11 @@ const LANES: [Lane; 4] = [
     Lane { name: "rules", what: "every test of the workspace", run: rules },
     Lane { name: "sweep", what: "a crash at every port call of the corpus", run: sweep },
     Lane { name: "simulate", what: "100,000 simulated runs", run: simulate },
-    Lane { name: "kill", what: "kill -9 of the real binary", run: kill },
+    Lane {
+        name: "kill",
+        what: "kill -9 of the real binary, and a thousand workers of it",
+        run: kill,
+    },
 ];
 
 /// Runs the named lanes; all of them when none is named.
@@ -68,5 +72,7 @@ fn simulate() -> Result<()> {
 
 fn kill() -> Result<()> {
     run(&mut cargo(&["build", "--release", "-p", "raymond"]))?;
-    run(&mut cargo(&["test", "--release", "-p", "raymond", "--test", "kill", "--", "--ignored"]))
+    let heavy = ["test", "--release", "-p", "raymond", "--test"];
+    run(cargo(&heavy).args(["kill", "--", "--ignored"]))?;
+    run(cargo(&heavy).args(["scale", "--", "--ignored", "--nocapture", "a_thousand"]))
 }
