@@ -53,6 +53,10 @@ pub(crate) fn govern(mut settings: Settings, flags: &Governing) -> Result<Settin
     Ok(settings)
 }
 
+/// Names that templates know already: a variable of that name would never be seen.
+const BUILT_IN: [&str; 8] =
+    ["run_id", "workflow_id", "agent_id", "state", "visit", "scope", "result", "input"];
+
 /// `--var K=V`, each name once.
 pub(crate) fn vars(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let mut vars = BTreeMap::new();
@@ -64,6 +68,10 @@ pub(crate) fn vars(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure
             let message = format!("{name:?} is not the name of a variable");
             return Err(Failure::usage(message)
                 .hint("names are letters, digits, `-` and `_`, and do not start with a digit"));
+        }
+        if BUILT_IN.contains(&name) {
+            return Err(Failure::usage(format!("{{{{{name}}}}} has a meaning of its own"))
+                .hint("choose another name for the variable"));
         }
         if vars.insert(name.to_owned(), value.to_owned()).is_some() {
             return Err(Failure::usage(format!("--var {name} is given twice")));
@@ -80,8 +88,7 @@ pub(crate) fn backends(settings: &Settings, definition: &Definition) -> Result<B
     if let Some(file) = &settings.replies {
         let replies = Replies::load(file.as_ref())
             .map_err(|wrong| Failure::invalid("the file of replies", wrong))?;
-        let states = definition.states.values().filter(|state| state.kind == Kind::Prompt);
-        for diagnostic in replies.check(states.map(|state| &state.name)) {
+        for diagnostic in replies.check(definition.states.keys()) {
             print_diagnostic(&diagnostic);
         }
         backends.add(Arc::new(Scripted::new(replies)));

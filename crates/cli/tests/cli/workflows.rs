@@ -95,9 +95,9 @@ fn links_out_of_the_scope_are_no_states() {
         "EVIL.sh: warning: the link leads out of the scope, to /project/outside.sh; it is no state
         r: cap $10.00 · 4 at a time · 1 state pinned
         main             starts at START.sh
-        main             START.sh: failed: <goto>: there is no state \"EVIL\"
+        main             START.sh: failed: <goto>: there is no state \"EVIL\" (the states are START.sh)
         ·                failed
-        failed: main failed at START.sh: <goto>: there is no state \"EVIL\" · spent $0.00 of $10.00
+        failed: main failed at START.sh: <goto>: there is no state \"EVIL\" (the states are START.sh) · spent $0.00 of $10.00
         to go on: raymond resume r",
     );
     project.raymond("run wf/EVIL.sh").says(
@@ -139,7 +139,7 @@ fn a_bad_transition_of_a_script_fails_its_agent_with_a_clear_reason() {
     };
     check(
         "echo '<goto>DON</goto>'",
-        "<goto>: there is no state \"DON\"; did you mean \"DONE.sh\"?",
+        "<goto>: there is no state \"DON\"; did you mean \"DONE.sh\"? (the states are DONE.sh, START.sh)",
     );
     check(
         "echo '<goto>../x/DONE</goto>'",

@@ -4,7 +4,7 @@ use crate::budget::{Basis, Charge, Micros};
 use crate::desk::share::charge;
 use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff::backoff};
 use crate::failure::{Failure, TurnFailure};
-use crate::ids::{BackendName, SessionId, TurnId};
+use crate::ids::{BackendName, SessionId, StateName, TurnId};
 use crate::machine::moves::{self, Blocked, Mover};
 use crate::machine::{Agent, Session, SessionPlan};
 use crate::protocol::{Fault, Tag};
@@ -164,6 +164,7 @@ fn warn(draft: &mut Draft<'_>, agent: &Agent, outcome: &Finished) {
 fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fault, stderr: &str) {
     let Ended { turn, agent, charge } = *ended;
     if turn.lane == Lane::Script || agent.visit.reminders >= draft.run.settings.reminders {
+        let fault = with_states(draft, fault);
         return fail(draft, agent, Failure::Protocol { fault, stderr: stderr.to_owned() });
     }
     if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
@@ -184,6 +185,18 @@ fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fa
         order: turn.order,
         notice: None,
     });
+}
+
+/// A person who reads that a state is missing is told which there are; an agent is reminded of them.
+fn with_states(draft: &Draft<'_>, fault: Fault) -> Fault {
+    const MOST: usize = 20;
+    let Fault::Unresolved { tag, target, why } = fault else { return fault };
+    let states = &draft.definition.states;
+    let mut names: Vec<&str> = states.keys().take(MOST).map(StateName::as_str).collect();
+    if states.len() > MOST {
+        names.push("…");
+    }
+    Fault::Unresolved { tag, target, why: format!("{why} (the states are {})", names.join(", ")) }
 }
 
 fn capped(draft: &mut Draft<'_>, ended: &Ended<'_>) {

@@ -134,7 +134,8 @@ fn scripts_are_not_reminded() {
     };
     check("no tag", "", "no tag");
     check("no tag", "cannot find x", "no tag; stderr: cannot find x");
-    check("<goto>C</goto>", "", r#"<goto>: there is no state "C""#);
+    let missing = r#"<goto>: there is no state "C" (the states are A.sh, B.md)"#;
+    check("<goto>C</goto>", "", missing);
 }
 
 #[test]
