@@ -143,7 +143,8 @@ fn a_bad_transition_of_a_script_fails_its_agent_with_a_clear_reason() {
     );
     check(
         "echo '<goto>../x/DONE</goto>'",
-        "<goto>: a target is a file name, and \"../x/DONE\" is not one: it holds a slash",
+        "<goto>: a target is a file name, and \"../x/DONE\" is not one: it holds a slash \
+         (the states are DONE.sh, START.sh)",
     );
     check("echo '<call>DONE</call>'", "malformed <call>: attribute `return` is missing");
     check(
