@@ -83,7 +83,7 @@ impl Tree {
     pub(super) fn kill_now(&mut self) {
         const LOOKS: u32 = 100;
         for _ in 0..LOOKS {
-            let living = self.living();
+            let living = self.surely_living();
             if living.is_empty() {
                 return;
             }
@@ -95,12 +95,12 @@ impl Tree {
     async fn step(&mut self, signal: Signal, patience: Duration) -> Vec<Entry> {
         let deadline = Instant::now() + patience;
         let mut pause = Duration::from_millis(2);
-        let mut living = self.living();
+        let mut living = self.surely_living();
         self.signal(&living, signal);
         while !living.is_empty() && Instant::now() < deadline {
             sleep_until(deadline.min(Instant::now() + pause)).await;
             pause = (pause * 2).min(Duration::from_millis(50));
-            living = self.living();
+            living = self.surely_living();
             // A handler may start processes to clean up: polite signals are sent once.
             if signal == Signal::KILL {
                 self.signal(&living, signal);
@@ -122,6 +122,13 @@ impl Tree {
                 table::signal(entry.identity, signal);
             }
         }
+    }
+
+    /// The table is read one process after the other, and one that keeps on forking can slip through
+    /// a look: only several in a row that find nobody are believed.
+    fn surely_living(&mut self) -> Vec<Entry> {
+        const LOOKS: u32 = 4;
+        (0..LOOKS).map(|_| self.living()).find(|living| !living.is_empty()).unwrap_or_default()
     }
 
     fn living(&mut self) -> Vec<Entry> {
