@@ -2,7 +2,7 @@
 
 use crate::budget::Micros;
 use crate::desk::{Lane, Notice, Phase, Prompt, Turn};
-use crate::ids::{AgentId, BackendName, StateName, TurnId};
+use crate::ids::{BackendName, StateName, TurnId};
 use crate::machine::SessionPlan;
 use crate::time::Span;
 use crate::workflow::Definition;
@@ -77,18 +77,6 @@ pub struct ScriptEffect {
     pub timeout: Option<Span>,
     /// The longest it may be silent.
     pub idle_timeout: Option<Span>,
-}
-
-impl Effect {
-    /// Whose turn it concerns.
-    pub fn agent(&self) -> Option<&AgentId> {
-        match self {
-            Self::Prompt(prompt) => Some(&prompt.turn.agent),
-            Self::Script(script) => Some(&script.turn.agent),
-            Self::Cancel { turn, .. } => Some(&turn.agent),
-            Self::Finish => None,
-        }
-    }
 }
 
 /// What the world is asked to do because of `events`, which `run` already holds.
