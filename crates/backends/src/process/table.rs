@@ -6,9 +6,9 @@ mod linux;
 mod other;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{command, markers, signal, snapshot};
+pub(super) use linux::{command, markers, session, signal, snapshot};
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{command, markers, signal, snapshot};
+pub(super) use other::{command, markers, session, signal, snapshot};
 
 /// A process, and no other that gets the same number later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getsid, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::{Instant, sleep_until};
 
 use super::table::{self, Entry, Identity};
@@ -40,9 +40,8 @@ enum Leader {
 impl Tree {
     /// The tree of a child that leads the group `group`.
     pub(super) fn of_group(group: i32, marker: Marker) -> Self {
-        let session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
         Self {
-            group: Some(Group { id: group, session, leader: Leader::Unreaped }),
+            group: Some(Group { id: group, session: table::session(), leader: Leader::Unreaped }),
             markers: BTreeSet::from([marker]),
             known: BTreeSet::new(),
         }

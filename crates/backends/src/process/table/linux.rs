@@ -25,6 +25,12 @@ pub(in crate::process) fn snapshot(_group: Option<i32>) -> Vec<Entry> {
         .collect()
 }
 
+/// The session of this process: 0 when its leader lives outside this pid namespace, as in a container
+/// that was entered.
+pub(in crate::process) fn session() -> i32 {
+    living(std::process::id().cast_signed()).map_or(0, |entry| entry.session)
+}
+
 fn living(pid: i32) -> Option<Entry> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     parse(pid, &String::from_utf8_lossy(&stat))

@@ -9,14 +9,17 @@ use crate::process::Marker;
 pub(in crate::process) fn snapshot(group: Option<i32>) -> Vec<Entry> {
     let leader = group.and_then(Pid::from_raw);
     let living = leader.filter(|pid| test_kill_process_group(*pid).is_ok());
-    let session = rustix::process::getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get());
     let entry = |pid: Pid| Entry {
         identity: Identity { pid: pid.as_raw_nonzero().get(), start_time: 0 },
         parent: 0,
         group: pid.as_raw_nonzero().get(),
-        session,
+        session: session(),
     };
     living.map(entry).into_iter().collect()
+}
+
+pub(in crate::process) fn session() -> i32 {
+    rustix::process::getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get())
 }
 
 pub(in crate::process) fn markers(_: Identity) -> Vec<Marker> {
