@@ -1,6 +1,7 @@
 //! Flags and arguments.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,6 +11,7 @@ use raymond_core::time::Span;
 use raymond_core::workflow::nearest;
 
 use crate::failure::{Failure, USAGE};
+use crate::secrets::redacted;
 use crate::workflows;
 
 /// Runs coding agents as programs: a folder of prompts and scripts, driven by the tags they emit.
@@ -298,7 +300,9 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            error.print().ok();
+            // It may repeat what was typed.
+            let words = error.render().ansi().to_string();
+            write!(anstream::stderr(), "{}", redacted(&words)).ok();
             ExitCode::from(USAGE)
         }
     }

@@ -3,11 +3,12 @@
 //! stdout is data, stderr is talk. Every command is one file in `commands`; an error carries what
 //! happened, what to do, and the exit code that says so.
 
-/// Talks on stderr. Whoever does not listen is no reason to end anything.
+/// Talks on stderr, of which no word is a secret. Whoever does not listen is no reason to end anything.
 macro_rules! say {
     ($($words:tt)*) => {{
         use std::io::Write as _;
-        writeln!(anstream::stderr(), $($words)*).ok();
+        let words = format!($($words)*);
+        writeln!(anstream::stderr(), "{}", crate::secrets::redacted(&words)).ok();
     }};
 }
 pub(crate) use say;
@@ -20,6 +21,7 @@ mod json;
 mod paths;
 mod place;
 mod runs;
+mod secrets;
 mod settings;
 mod words;
 mod workflows;

@@ -174,7 +174,7 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
         let mut object = plan.json();
         object["run_id"] = run.id.as_str().into();
         object["states"] = weighed.line.into();
-        print_json(&object)?;
+        print_json(object)?;
     } else {
         let line = weighed.line.map(|line| format!("{line}\n")).unwrap_or_default();
         print_out(&format!("{line}{}: {plan}\n", run.id))?;
