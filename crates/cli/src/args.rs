@@ -1,5 +1,6 @@
 //! Flags and arguments.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -301,8 +302,11 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
         }
         _ => {
             // It may repeat what was typed.
-            let words = error.render().ansi().to_string();
-            write!(anstream::stderr(), "{}", redacted(&words)).ok();
+            let words = error.render().to_string();
+            match redacted(&words) {
+                Cow::Borrowed(_) => error.print().ok(),
+                Cow::Owned(words) => write!(anstream::stderr(), "{words}").ok(),
+            };
             ExitCode::from(USAGE)
         }
     }

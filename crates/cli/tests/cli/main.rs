@@ -16,5 +16,6 @@ mod outputs;
 mod resuming;
 mod running;
 mod scale;
+mod secrets;
 mod surprises;
 mod workflows;
