@@ -3,6 +3,7 @@
 mod edits;
 mod plan;
 
+use raymond_backends::process::Leftover;
 use raymond_core::ids::RunId;
 use raymond_core::run::{Ending, Phase, Run, Settings};
 use raymond_core::view::Status;
@@ -115,11 +116,13 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     if let Some(line) = line {
         crate::say!("raymond: {line}");
     }
-    if !wish.talk.quiet {
-        crate::say!("{run}: {}", Plan::of(&owned.head, &settings));
-    }
+    let (plan, told) = (Plan::of(&owned.head, &settings), owned.found.ended.len());
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
     let inputs = resumed.map_err(|error| Failure::from(error).about(run))?;
+    tell_ended(&owned.found.ended[told..]);
+    if !wish.talk.quiet {
+        crate::say!("{run}: {}", plan.knowing(&owned.head.run, &inputs));
+    }
     let mut console = Console::new(wish.talk);
     console.catch_up(&runs::look(project, run)?.records);
     drive(&runtime, owned, backends, (inputs, console))
@@ -196,10 +199,14 @@ fn tell(found: &Found) {
     if let Some(moved) = &found.moved {
         crate::say!("raymond: moved what was cut away to {}", moved.display());
     }
-    for left in &found.ended {
-        crate::say!("raymond: ended a process that was left: {}", left.command);
-    }
+    tell_ended(&found.ended);
     if !found.survivors.is_empty() {
         crate::say!("raymond: {} of them did not end", found.survivors.len());
+    }
+}
+
+fn tell_ended(ended: &[Leftover]) {
+    for left in ended {
+        crate::say!("raymond: ended a process that was left: {}", left.command);
     }
 }
