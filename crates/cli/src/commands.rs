@@ -1,5 +1,6 @@
 //! One file for each verb.
 
+pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod list;
 mod report;

@@ -15,6 +15,7 @@ pub(crate) use say;
 
 mod args;
 mod commands;
+mod config;
 mod console;
 mod failure;
 mod json;
@@ -58,6 +59,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Stop(stop) => commands::stop::stop(&stop),
         Command::Cancel(cancel) => commands::stop::cancel(&cancel),
         Command::List(list) => commands::list::list(&list),
+        Command::Config(config) => commands::config::config(&config),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }
 }

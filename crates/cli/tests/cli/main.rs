@@ -7,6 +7,7 @@
     reason = "helpers of tests fail by panicking"
 )]
 
+mod configuring;
 mod disks;
 mod ending;
 mod harness;
