@@ -67,6 +67,13 @@ pub enum Inherit {
     Only(Vec<OsString>),
 }
 
+impl Inherit {
+    /// The variables of these names; none means everything.
+    pub fn only(names: Option<&[String]>) -> Self {
+        names.map_or(Self::All, |names| Self::Only(names.iter().map(OsString::from).collect()))
+    }
+}
+
 /// What a process reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Input {
