@@ -1,8 +1,11 @@
 //! Flags and arguments.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use raymond_core::budget::Micros;
@@ -10,6 +13,7 @@ use raymond_core::time::Span;
 use raymond_core::workflow::nearest;
 
 use crate::failure::{Failure, USAGE};
+use crate::secrets::redacted;
 use crate::workflows;
 
 /// Runs coding agents as programs: a folder of prompts and scripts, driven by the tags they emit.
@@ -50,6 +54,9 @@ pub(crate) enum Command {
     /// All runs of this project
     #[command(after_help = "Example:\n  raymond list --json")]
     List(List),
+    /// What is configured here, and where each value was said
+    #[command(after_help = "Example:\n  raymond config --json")]
+    Config(Config),
     /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
     #[command(after_help = "Example:\n  raymond demo --keep")]
     Demo(Demo),
@@ -59,7 +66,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args, Default)]
 pub(crate) struct Governing {
     /// The cap in US dollars, or `none`; with `resume` the new total
-    #[arg(long, value_name = "USD|none", value_parser = parse_budget, allow_hyphen_values = true)]
+    #[arg(long, value_name = "USD|none", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
     /// Charge the whole share of a turn that does not say what it cost
     #[arg(long)]
@@ -103,6 +110,18 @@ pub(crate) struct Governing {
     /// What becomes of a script that was cut off
     #[arg(long, value_name = "WHAT")]
     pub(crate) interrupted_scripts: Option<InterruptedScripts>,
+    /// How clients ask for permission, of states that do not say [default: acceptEdits]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+    /// A tool that clients may use, such as 'Bash(cargo test:*)'
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) allow: Vec<String>,
+    /// A tool that clients may not use; wins over --allow
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) deny: Vec<String>,
+    /// Let clients do whatever they want
+    #[arg(long)]
+    pub(crate) dangerously_skip_permissions: bool,
 }
 
 /// How much is said.
@@ -228,6 +247,13 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Config {
+    /// Print one JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Keep the directory of the demo
     #[arg(long)]
@@ -238,15 +264,25 @@ pub(crate) struct Demo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Budget(pub(crate) Option<Micros>);
 
-fn parse_budget(text: &str) -> Result<Budget, String> {
-    if text == "none" {
-        return Ok(Budget(None));
+impl Budget {
+    /// A cap of this amount.
+    pub(crate) fn of(amount: Micros) -> Result<Self, String> {
+        if amount == Micros::ZERO {
+            return Err("a budget of zero lets nothing start; name an amount, or none".to_owned());
+        }
+        Ok(Self(Some(amount)))
     }
-    let amount: Micros = text.parse().map_err(|error| format!("{error}, or none"))?;
-    if amount == Micros::ZERO {
-        return Err("a budget of zero lets nothing start; name an amount, or none".to_owned());
+}
+
+impl FromStr for Budget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self(None)),
+            amount => Self::of(amount.parse().map_err(|error| format!("{error}, or none"))?),
+        }
     }
-    Ok(Budget(Some(amount)))
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -265,8 +301,10 @@ pub(crate) enum InterruptedScripts {
     Fail,
 }
 
-const COMMANDS: [&str; 11] =
-    ["run", "resume", "status", "show", "why", "wait", "stop", "cancel", "list", "demo", "help"];
+const COMMANDS: [&str; 12] = [
+    "run", "resume", "status", "show", "why", "wait", "stop", "cancel", "list", "config", "demo",
+    "help",
+];
 
 /// `raymond WORKFLOW …` is short for `raymond run WORKFLOW …`.
 pub(crate) fn with_run(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
@@ -298,7 +336,12 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            error.print().ok();
+            // It may repeat what was typed.
+            let words = error.render().to_string();
+            match redacted(&words) {
+                Cow::Borrowed(_) => error.print().ok(),
+                Cow::Owned(words) => write!(anstream::stderr(), "{words}").ok(),
+            };
             ExitCode::from(USAGE)
         }
     }

@@ -1,5 +1,6 @@
 //! One file for each verb.
 
+pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod list;
 mod report;
@@ -14,14 +15,20 @@ pub(crate) mod why;
 use std::io::Write as _;
 
 use crate::failure::Failure;
+use crate::secrets::{redacted, redacted_json};
 
-/// Prints one JSON value on stdout.
-pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
-    print_out(&format!("{value:#}\n"))
+/// Shows one JSON value on stdout.
+pub(crate) fn print_json(value: serde_json::Value) -> Result<(), Failure> {
+    hand_over(&format!("{:#}\n", redacted_json(value)))
 }
 
-/// Prints data on stdout; a reader that went away is fine.
+/// Shows a text on stdout.
 pub(crate) fn print_out(text: &str) -> Result<(), Failure> {
+    hand_over(&redacted(text))
+}
+
+/// Writes data to stdout, as it is; a reader that went away is fine.
+pub(crate) fn hand_over(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -9,6 +9,7 @@ use raymond_core::view::{Ledger, Line, Narrator, Weight};
 use raymond_engine::shell::Watch;
 
 use crate::args::Talk;
+use crate::secrets::redacted_json;
 use crate::words::{Mouth, plain};
 
 /// Prints what happens.
@@ -74,7 +75,7 @@ pub(crate) fn lines(narrator: &mut Narrator, record: &Record) -> Vec<Line> {
 fn print_event(record: &Record, event: &Event) {
     let line = serde_json::json!({ "seq": record.seq, "at": record.at, "event": event });
     // A reader that went away is no reason to end the run.
-    writeln!(anstream::stdout(), "{line}").ok();
+    writeln!(anstream::stdout(), "{}", redacted_json(line)).ok();
 }
 
 /// `12:03:04 main            START.md → REVIEW.md (goto)`

@@ -53,17 +53,12 @@ fn agent(agent: &Agent) -> serde_json::Value {
     })
 }
 
-/// The same with the results of all agents that ended.
-pub(crate) fn with_results(head: &Head, place: &Place, blobs: &Blobs) -> serde_json::Value {
-    let mut object = run(head, place);
-    let results: Map<String, serde_json::Value> = head
-        .ledger
-        .results
-        .iter()
-        .map(|(agent, value)| (agent.to_string(), text(value, blobs)))
-        .collect();
-    object["results"] = serde_json::Value::Object(results);
-    object
+/// The results of all agents that ended.
+pub(crate) fn results(head: &Head, blobs: &Blobs) -> serde_json::Value {
+    let results = head.ledger.results.iter();
+    let results: Map<String, serde_json::Value> =
+        results.map(|(agent, value)| (agent.to_string(), text(value, blobs))).collect();
+    results.into()
 }
 
 fn text(value: &Value, blobs: &Blobs) -> serde_json::Value {

@@ -3,23 +3,26 @@
 //! stdout is data, stderr is talk. Every command is one file in `commands`; an error carries what
 //! happened, what to do, and the exit code that says so.
 
-/// Talks on stderr. Whoever does not listen is no reason to end anything.
+/// Talks on stderr, of which no word is a secret. Whoever does not listen is no reason to end anything.
 macro_rules! say {
     ($($words:tt)*) => {{
         use std::io::Write as _;
-        writeln!(anstream::stderr(), $($words)*).ok();
+        let words = format!($($words)*);
+        writeln!(anstream::stderr(), "{}", crate::secrets::redacted(&words)).ok();
     }};
 }
 pub(crate) use say;
 
 mod args;
 mod commands;
+mod config;
 mod console;
 mod failure;
 mod json;
 mod paths;
 mod place;
 mod runs;
+mod secrets;
 mod settings;
 mod words;
 mod workflows;
@@ -56,6 +59,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Stop(stop) => commands::stop::stop(&stop),
         Command::Cancel(cancel) => commands::stop::cancel(&cancel),
         Command::List(list) => commands::list::list(&list),
+        Command::Config(config) => commands::config::config(&config),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }
 }

@@ -1,4 +1,4 @@
-//! Flags as settings of a run.
+//! Configuration and flags as settings of a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,51 +6,72 @@ use std::sync::Arc;
 use raymond_backends::scripted::{Replies, Scripted};
 use raymond_core::ids::BackendName;
 use raymond_core::run::Settings;
-use raymond_core::run::settings::{InterruptedScripts, OnLostSession};
+use raymond_core::run::permissions::joined;
 use raymond_core::workflow::{Definition, Kind, environment};
 use raymond_engine::shell::Backends;
 
-use crate::args::{self, Governing};
+use crate::args::Governing;
+use crate::config::{Layer, Sourced};
 use crate::failure::{Failure, print_diagnostic};
 use crate::paths::absolute;
 
-/// The settings that flags ask for, over those that were.
-pub(crate) fn govern(mut settings: Settings, flags: &Governing) -> Result<Settings, Failure> {
-    if let Some(args::Budget(budget)) = flags.budget {
-        settings.budget = budget;
+/// The settings that a layer asks for, over those that were.
+pub(crate) fn govern(mut settings: Settings, asked: &Layer) -> Result<Settings, Failure> {
+    put(&mut settings.budget, asked.budget.as_ref());
+    put(&mut settings.strict_budget, asked.strict_budget.as_ref());
+    put(&mut settings.max_parallel, asked.max_parallel.as_ref());
+    put(&mut settings.max_agents, asked.max_agents.as_ref());
+    put(&mut settings.reminders, asked.reminders.as_ref());
+    put(&mut settings.retries, asked.retries.as_ref());
+    put(&mut settings.on_lost_session, asked.on_lost_session.as_ref());
+    put(&mut settings.interrupted_scripts, asked.interrupted_scripts.as_ref());
+    put(&mut settings.config_home, asked.config_home.as_ref());
+    put(&mut settings.environment, asked.environment.as_ref());
+    put(&mut settings.permissions.checks, asked.checks.as_ref());
+    put_some(&mut settings.model, asked.model.as_ref());
+    put_some(&mut settings.effort, asked.effort.as_ref());
+    put_some(&mut settings.timeout, asked.timeout.as_ref());
+    put_some(&mut settings.idle_timeout, asked.idle_timeout.as_ref());
+    put_some(&mut settings.permissions.mode, asked.permission_mode.as_ref());
+    // Whoever resumes decides anew whether to wait.
+    settings.no_wait = asked.no_wait.as_ref().is_some_and(|no_wait| no_wait.value);
+    if let Some(file) = &asked.replies {
+        settings.replies = Some(absolute(&file.value)?);
     }
-    settings.strict_budget |= flags.strict_budget;
-    settings.no_wait = flags.no_wait;
-    settings.model = flags.model.clone().or(settings.model);
-    settings.effort = flags.effort.clone().or(settings.effort);
-    settings.timeout = flags.timeout.or(settings.timeout);
-    settings.idle_timeout = flags.idle_timeout.or(settings.idle_timeout);
-    settings.max_parallel = flags.max_parallel.unwrap_or(settings.max_parallel);
-    settings.max_agents = flags.max_agents.unwrap_or(settings.max_agents);
-    settings.reminders = flags.reminders.unwrap_or(settings.reminders);
-    settings.retries = flags.retries.unwrap_or(settings.retries);
-    if let Some(file) = &flags.replies {
-        settings.backend = BackendName::new("scripted");
-        settings.replies = Some(absolute(file)?);
+    if let Some(backend) = &asked.backend {
+        settings.backend = BackendName::new(backend.value.as_str());
     }
-    if let Some(backend) = &flags.backend {
-        settings.backend = BackendName::new(backend.as_str());
-    }
-    match flags.on_lost_session {
-        Some(args::LostSession::Fail) => settings.on_lost_session = OnLostSession::Fail,
-        Some(args::LostSession::Fresh) => settings.on_lost_session = OnLostSession::Fresh,
-        None => {}
-    }
-    match flags.interrupted_scripts {
-        Some(args::InterruptedScripts::Rerun) => {
-            settings.interrupted_scripts = InterruptedScripts::Rerun;
-        }
-        Some(args::InterruptedScripts::Fail) => {
-            settings.interrupted_scripts = InterruptedScripts::Fail;
-        }
-        None => {}
-    }
+    let tools = |list: &[Sourced<String>]| -> Vec<String> {
+        list.iter().map(|tool| tool.value.clone()).collect()
+    };
+    let permissions = &mut settings.permissions;
+    permissions.allow = joined(&permissions.allow, &tools(&asked.allow));
+    permissions.deny = joined(&permissions.deny, &tools(&asked.deny));
     Ok(settings)
+}
+
+fn put<T: Clone>(setting: &mut T, asked: Option<&Sourced<T>>) {
+    if let Some(asked) = asked {
+        setting.clone_from(&asked.value);
+    }
+}
+
+fn put_some<T: Clone>(setting: &mut Option<T>, asked: Option<&Sourced<T>>) {
+    if let Some(asked) = asked {
+        *setting = Some(asked.value.clone());
+    }
+}
+
+/// What a new run is asked to be governed by.
+pub(crate) fn of_run(config: Layer, flags: &Governing) -> Layer {
+    Layer::from(flags).over(config)
+}
+
+/// What a run that goes on is asked to be governed by. It keeps what governed it at its start: a
+/// file must not undo a flag. Only waiting is decided anew.
+pub(crate) fn of_resume(config: Layer, flags: &Governing) -> Layer {
+    let waiting = Layer { no_wait: config.no_wait, ..Layer::default() };
+    Layer::from(flags).over(waiting)
 }
 
 /// Names that templates know already: a variable of that name would never be seen.

@@ -4,19 +4,21 @@ use std::io::Write as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
+use crate::secrets::redacted;
+
 /// More lines than this wait for nobody.
 const MOST_WAITING: usize = 10_000;
 /// How long a run that is over waits for its last lines to be read.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The text without what a terminal would obey: control characters, and marks that turn the
-/// direction of writing.
+/// The text without secrets, and without what a terminal would obey: control characters, and marks
+/// that turn the direction of writing.
 pub(crate) fn plain(text: &str) -> String {
     let obeyed = |c: char| {
         (c.is_control() && c != '\n' && c != '\t')
             || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
-    text.chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect()
+    redacted(text).chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// Says lines on stderr from a thread of its own: a terminal that does not take them holds up

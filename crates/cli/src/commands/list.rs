@@ -17,7 +17,7 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
     let Survey { looks, never_started, unreadable } = runs::survey(&runs::project()?)?;
     if flags.json {
         let runs = looks.iter().map(|look| json::run(&look.head, &place(look)));
-        print_json(&serde_json::Value::Array(runs.collect()))?;
+        print_json(serde_json::Value::Array(runs.collect()))?;
     } else {
         print_out(&looks.iter().fold(String::new(), line))?;
     }

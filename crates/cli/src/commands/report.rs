@@ -13,9 +13,10 @@ use crate::args::Talk;
 use crate::failure::Failure;
 use crate::json;
 use crate::place::Place;
+use crate::secrets::redacted_json;
 use crate::words::plain;
 
-use super::{print_json, print_out};
+use super::hand_over;
 
 /// More failed agents are only counted.
 const MOST_FAILED: usize = 20;
@@ -33,7 +34,9 @@ pub(super) fn report(
         summary(head, &place);
     }
     if talk.json {
-        return print_json(&json::with_results(head, &place, blobs));
+        let mut object = redacted_json(json::run(head, &place));
+        object["results"] = json::results(head, blobs);
+        return hand_over(&format!("{object:#}\n"));
     }
     match head.ledger.results.get(&AgentId::main()) {
         Some(result) if !talk.events => {
@@ -41,7 +44,7 @@ pub(super) fn report(
             if !text.ends_with('\n') {
                 text.push('\n');
             }
-            print_out(&text)
+            hand_over(&text)
         }
         Some(_) | None => Ok(()),
     }

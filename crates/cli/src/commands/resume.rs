@@ -17,7 +17,7 @@ use raymond_store::lock::{self, Takeover};
 use crate::args::{Governing, Resume, Talk};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::{runs, settings};
+use crate::{config, runs, settings};
 
 use super::report::report;
 use super::run::drive;
@@ -32,6 +32,14 @@ pub(crate) struct Wish<'a> {
     how: Opening,
     governing: &'a Governing,
     talk: Talk,
+}
+
+impl Wish<'_> {
+    /// What the run is to be governed by from here on.
+    fn settings(&self, project: &Project, run: &Run) -> Result<Settings, Failure> {
+        let asked = settings::of_resume(config::load(project)?, self.governing);
+        settings::govern(run.settings.clone(), &asked)
+    }
 }
 
 impl<'a> Wish<'a> {
@@ -100,7 +108,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     if owned.head.seq == 0 {
         return Err(runs::never_started(run));
     }
-    let settings = settings::govern(owned.head.run.settings.clone(), wish.governing)?;
+    let settings = wish.settings(project, &owned.head.run)?;
     check_money(&owned.head.run, &settings)?;
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
@@ -169,7 +177,7 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
     if let Tail::Damaged(damaged) = seen.tail {
         return Err(journal::Error::Damaged { path: paths.journal, damaged }.into());
     }
-    let settings = settings::govern(run.settings.clone(), wish.governing)?;
+    let settings = wish.settings(project, run)?;
     let pinned =
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
     let weighed = weigh(&seen.head, &pinned, wish.edits)?;
@@ -178,7 +186,7 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
         let mut object = plan.json();
         object["run_id"] = run.id.as_str().into();
         object["states"] = weighed.line.into();
-        print_json(&object)?;
+        print_json(object)?;
     } else {
         let line = weighed.line.map(|line| format!("{line}\n")).unwrap_or_default();
         print_out(&format!("{line}{}: {plan}\n", run.id))?;

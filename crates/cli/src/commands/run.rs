@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use raymond_core::ids::RunId;
+use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Input, Settings};
+use raymond_core::run::{Input, Permissions, Settings};
 use raymond_core::workflow::Kind;
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError, Prepared, prepare};
@@ -18,7 +19,7 @@ use crate::args::Run;
 use crate::console::Console;
 use crate::failure::{Failure, print_diagnostic};
 use crate::paths::absolute;
-use crate::{runs, settings};
+use crate::{config, runs, settings};
 
 use super::report::{exit_code, report};
 use super::resume;
@@ -33,11 +34,12 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
         check_same(&project, &run, &flags)?;
         return resume::resume_run(&project, &run, &resume::Wish::from_run(&flags));
     }
+    let asked = settings::of_run(config::load(&project)?, &flags.governing);
     let prepared = prepare(&flags.workflow)?;
     let settings = Settings {
         vars: settings::vars(&flags.vars)?,
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
-        ..settings::govern(Settings::default(), &flags.governing)?
+        ..settings::govern(Settings::default(), &asked)?
     };
     let backends = settings::backends(&settings, &prepared.definition)?;
     if !flags.talk.quiet {
@@ -108,7 +110,7 @@ fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
     let mut parts = vec![cap, format!("{} at a time", settings.max_parallel)];
     let states = &prepared.definition.states;
     if states.values().any(|state| state.kind == Kind::Prompt) {
-        parts.push(settings.backend.to_string());
+        parts.extend(clients(settings));
     }
     let s = if states.len() == 1 { "state" } else { "states" };
     let pinned = match settings.definition {
@@ -117,6 +119,28 @@ fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
     };
     parts.push(format!("{} {s} {pinned}", states.len()));
     format!("{run}: {}", parts.join(" · "))
+}
+
+/// Who answers, unless it goes without saying, and what it may do: `acceptEdits + 3 allowed`.
+fn clients(settings: &Settings) -> Vec<String> {
+    let backend = settings.backend.as_str();
+    let Permissions { mode, allow, deny, checks } = &settings.permissions;
+    let counted = |count: usize, word: &str| match count {
+        0 => String::new(),
+        count => format!(" + {count} {word}"),
+    };
+    let mode = mode.as_deref().unwrap_or("acceptEdits");
+    let may = match checks {
+        Checks::Kept => {
+            format!("{mode}{}{}", counted(allow.len(), "allowed"), counted(deny.len(), "denied"))
+        }
+        Checks::Skipped => "no permissions asked".to_owned(),
+    };
+    match backend {
+        "scripted" => vec![backend.to_owned()],
+        "claude" => vec![may],
+        _ => vec![backend.to_owned(), may],
+    }
 }
 
 /// `<workflow name>-<date>-<short random>`, unless it is given.

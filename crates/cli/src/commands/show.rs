@@ -16,9 +16,10 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     if flags.json {
         let blobs = project.blobs(&project.paths(&run));
-        let mut object = shapes::with_results(&seen.head, &Place::seen(&seen), &blobs);
+        let mut object = shapes::run(&seen.head, &Place::seen(&seen));
+        object["results"] = shapes::results(&seen.head, &blobs);
         object["records"] = json!(seen.records);
-        print_json(&object)?;
+        print_json(object)?;
         return Ok(0);
     }
     let least = if flags.verbose { Weight::Detail } else { Weight::Plain };

@@ -21,7 +21,7 @@ pub(crate) fn status(flags: &Look) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     let place = Place::seen(&seen).with_processes(&seen);
     if flags.json {
-        print_json(&json::run(&seen.head, &place))?;
+        print_json(json::run(&seen.head, &place))?;
     } else {
         print_out(&text(&seen, &place))?;
     }

@@ -36,7 +36,7 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
     };
     let status = status_of(&runs::look(&project, &run)?.head.run, Owner::Gone);
     if as_json {
-        print_json(&json!({ "run_id": run, "status": status.as_str() }))?;
+        print_json(json!({ "run_id": run, "status": status.as_str() }))?;
     }
     match answered {
         Answered::Ended(phase) if phase == Phase::Ended(ending) => {

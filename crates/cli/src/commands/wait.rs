@@ -20,7 +20,7 @@ pub(crate) fn wait(flags: &Look) -> Result<u8, Failure> {
     let status = raymond_core::view::status(&seen.head.run, Owner::Gone);
     let place = Place::of(&seen.head.run, status);
     if flags.json {
-        print_json(&json::run(&seen.head, &place))?;
+        print_json(json::run(&seen.head, &place))?;
     } else {
         crate::say!("{run}: {status}: {}", place.why);
     }

@@ -21,6 +21,7 @@ pub(crate) struct Project {
     directory: TempDir,
     /// Where output goes: not into the project, which may be full or read-only.
     outputs: TempDir,
+    variables: Vec<(&'static str, String)>,
 }
 
 /// What a command left behind.
@@ -80,12 +81,21 @@ pub(crate) struct Running {
 impl Project {
     /// A project with these files.
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
-        let project =
-            Self { directory: tempfile::tempdir().unwrap(), outputs: tempfile::tempdir().unwrap() };
+        let project = Self {
+            directory: tempfile::tempdir().unwrap(),
+            outputs: tempfile::tempdir().unwrap(),
+            variables: Vec::new(),
+        };
         for (name, text) in files {
             project.write(name, text);
         }
         project
+    }
+
+    /// The same, with a variable in the environment of its commands.
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.variables.push((name, value.into()));
+        self
     }
 
     /// Its directory, without links.
@@ -134,6 +144,9 @@ impl Project {
             .args(words)
             .current_dir(self.directory.path())
             .env("TZ", "UTC")
+            // Nobody's own configuration.
+            .env("XDG_CONFIG_HOME", self.outputs.path())
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(File::create(&stdout).unwrap())
             .stderr(File::create(&stderr).unwrap())

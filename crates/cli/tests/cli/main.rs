@@ -7,6 +7,7 @@
     reason = "helpers of tests fail by panicking"
 )]
 
+mod configuring;
 mod disks;
 mod ending;
 mod harness;
@@ -16,5 +17,6 @@ mod outputs;
 mod resuming;
 mod running;
 mod scale;
+mod secrets;
 mod surprises;
 mod workflows;

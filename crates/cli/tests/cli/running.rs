@@ -254,9 +254,10 @@ fn an_unpinned_run_goes_on_with_the_last_states_that_were_right() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let project = Project::of(&[]);
-    for command in
-        ["run", "resume", "status", "show", "why", "wait", "stop", "cancel", "list", "demo"]
-    {
+    for command in [
+        "run", "resume", "status", "show", "why", "wait", "stop", "cancel", "list", "config",
+        "demo",
+    ] {
         let output = project.raymond(&format!("{command} --help"));
         assert_eq!(output.code(), 0);
         assert!(output.stdout.contains(&format!("Example:\n  raymond {command}")), "{output:?}");

@@ -9,6 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::time::timeout;
 
+use crate::config::Layer;
 use crate::failure::Failure;
 
 use super::{differs, expect, stage};
@@ -61,6 +62,11 @@ impl Binary {
         #[expect(clippy::disallowed_methods, reason = "an interactive child, see above")]
         let mut command = Command::new(&self.path);
         command.args(arguments).current_dir(&self.home).kill_on_drop(true);
+        // Nobody's own configuration decides how the demo goes.
+        command.env("XDG_CONFIG_HOME", &self.home);
+        for key in Layer::KEYS {
+            command.env_remove(format!("RAYMOND_{}", key.to_ascii_uppercase()));
+        }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(lost)?;
         let stderr = child.stderr.take().ok_or_else(|| differs("a child has no stderr"))?;

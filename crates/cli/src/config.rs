@@ -1,0 +1,64 @@
+//! Configuration: the person's file, the project's file, the environment, the flags; later wins.
+//!
+//! All four are layers of one shape, and every value remembers where it was said. A key that nobody
+//! knows, or a value of the wrong kind, is an error that names its place: a typo must never drop a
+//! budget. Which run a setting governs, and what a resume keeps, is decided in `settings`.
+
+mod environment;
+mod file;
+mod flags;
+mod given;
+mod keys;
+mod layer;
+mod rows;
+
+use std::path::{Path, PathBuf};
+
+use raymond_core::diagnostic::Diagnostic;
+use raymond_engine::project::Project;
+
+use crate::failure::Failure;
+
+pub(crate) use layer::{Layer, Sourced};
+pub(crate) use rows::{Row, rows};
+
+/// What is configured for a project: everything but the flags.
+pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {
+    let mut mistakes = Vec::new();
+    let mut all = Layer::default();
+    for path in files(project) {
+        all = file::read(&path, &mut mistakes)?.over(all);
+    }
+    let all = environment::read(std::env::vars_os(), &mut mistakes).over(all);
+    if mistakes.is_empty() { Ok(all) } else { Err(Failure::invalid("the configuration", mistakes)) }
+}
+
+/// The files, whether they exist or not; later ones win.
+fn files(project: &Project) -> impl Iterator<Item = PathBuf> {
+    let person = person().map(|home| home.join("raymond").join("config.toml"));
+    person.into_iter().chain([project.root.project().join("raymond.toml")])
+}
+
+/// Where a person keeps configuration.
+fn person() -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    // A relative one is to be ignored, says its specification.
+    named.filter(|path| path.is_absolute()).or_else(|| {
+        let home = std::env::var_os("HOME").map(PathBuf::from)?;
+        home.is_absolute().then(|| home.join(".config"))
+    })
+}
+
+/// The path as it is shown: from here, where it lies below.
+fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).display().to_string()
+}
+
+/// A mistake in a configuration.
+fn mistake(message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error("configuration", message)
+}
+
+#[cfg(test)]
+mod tests;

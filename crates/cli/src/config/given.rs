@@ -1,0 +1,182 @@
+//! A value as a file or a variable gives it, made into what its key wants.
+
+use std::path::{Path, PathBuf};
+
+use raymond_core::budget::Micros;
+use raymond_core::prices::Price;
+use raymond_core::time::Span;
+use raymond_core::workflow::nearest;
+use toml::de::{DeTable, DeValue};
+
+use crate::args::Budget;
+
+/// A value that was given.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'v> {
+    pub(super) value: Written<'v>,
+    /// What paths are relative to.
+    pub(super) base: &'v Path,
+}
+
+/// How a value is written.
+#[derive(Clone, Copy)]
+pub(super) enum Written<'v> {
+    Toml(&'v DeValue<'v>),
+    Text(&'v str),
+}
+
+/// Why a value is not what its key wants.
+pub(super) type Wrong = String;
+
+impl Given<'_> {
+    pub(super) fn text(self) -> Result<String, Wrong> {
+        let text = match self.value {
+            Written::Toml(DeValue::String(text)) => text.as_ref(),
+            Written::Text(text) => text,
+            Written::Toml(_) => return Err(self.wants("a text in quotes")),
+        };
+        if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
+    }
+
+    pub(super) fn path(self) -> Result<PathBuf, Wrong> {
+        Ok(self.base.join(self.text()?))
+    }
+
+    /// A program: by its name, or by its path.
+    pub(super) fn command(self) -> Result<String, Wrong> {
+        let command = self.text()?;
+        if !command.contains('/') {
+            return Ok(command);
+        }
+        let path = self.base.join(command).into_os_string();
+        path.into_string().map_err(|_| "its path is not UTF-8".to_owned())
+    }
+
+    pub(super) fn switch(self) -> Result<bool, Wrong> {
+        match self.value {
+            Written::Toml(DeValue::Boolean(value)) => Ok(*value),
+            Written::Text("true") => Ok(true),
+            Written::Text("false") => Ok(false),
+            Written::Toml(_) | Written::Text(_) => Err(self.wants("true or false")),
+        }
+    }
+
+    pub(super) fn count(self, least: u32) -> Result<u32, Wrong> {
+        let count = match self.value {
+            Written::Toml(DeValue::Integer(n)) => u32::from_str_radix(n.as_str(), n.radix()).ok(),
+            Written::Text(text) => text.parse().ok(),
+            Written::Toml(_) => None,
+        };
+        count
+            .filter(|count| *count >= least)
+            .ok_or_else(|| self.wants(&format!("a whole number of at least {least}")))
+    }
+
+    /// An amount of dollars.
+    pub(super) fn money(self) -> Result<Micros, Wrong> {
+        let text = match self.value {
+            Written::Toml(DeValue::Integer(n)) if n.radix() == 10 => n.as_str(),
+            Written::Toml(DeValue::Float(n)) => n.as_str(),
+            Written::Toml(DeValue::String(text)) => text.as_ref(),
+            Written::Text(text) => text,
+            Written::Toml(_) => return Err(self.wants("an amount of dollars")),
+        };
+        text.parse().map_err(|error| format!("{error}"))
+    }
+
+    /// A cap, or none.
+    pub(super) fn budget(self) -> Result<Option<Micros>, Wrong> {
+        let Budget(cap) = match self.value {
+            Written::Text(text) => text.parse()?,
+            Written::Toml(DeValue::String(text)) => text.parse()?,
+            Written::Toml(_) => Budget::of(self.money()?)?,
+        };
+        Ok(cap)
+    }
+
+    pub(super) fn span(self) -> Result<Span, Wrong> {
+        self.text()?.parse().map_err(|error| format!("{error}"))
+    }
+
+    pub(super) fn choice<T: Copy>(self, choices: &[(&str, T)]) -> Result<T, Wrong> {
+        let found = self.text()?;
+        let chosen = choices.iter().find(|(name, _)| *name == found);
+        chosen.map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+            self.wants(&names.join(" or "))
+        })
+    }
+
+    /// In a variable, a list is written with commas.
+    pub(super) fn list(self) -> Result<Vec<String>, Wrong> {
+        match self.value {
+            Written::Toml(DeValue::Array(entries)) => entries
+                .iter()
+                .map(|entry| Given { value: Written::Toml(entry.get_ref()), ..self }.text())
+                .collect(),
+            Written::Text(text) => Ok(entries(text)),
+            Written::Toml(_) => Err(self.wants("a list of texts, such as [\"a\", \"b\"]")),
+        }
+    }
+
+    /// All variables of the environment, or these.
+    pub(super) fn environment(self) -> Result<Option<Vec<String>>, Wrong> {
+        match self.value {
+            Written::Toml(DeValue::String(text)) if text == "inherit" => Ok(None),
+            Written::Text("inherit") => Ok(None),
+            Written::Toml(DeValue::Array(_)) | Written::Text(_) => self.list().map(Some),
+            Written::Toml(_) => Err(self.wants("\"inherit\", or a list of names")),
+        }
+    }
+
+    fn wants(self, what: &str) -> Wrong {
+        let found = match self.value {
+            Written::Text(text) => format!("{text:?}"),
+            Written::Toml(DeValue::String(text)) => format!("{text:?}"),
+            Written::Toml(DeValue::Integer(number)) => number.to_string(),
+            Written::Toml(DeValue::Float(number)) => number.to_string(),
+            Written::Toml(DeValue::Boolean(value)) => value.to_string(),
+            Written::Toml(DeValue::Datetime(_)) => "a time".to_owned(),
+            Written::Toml(DeValue::Array(_)) => "a list".to_owned(),
+            Written::Toml(DeValue::Table(_)) => "a table".to_owned(),
+        };
+        format!("{found} is not {what}")
+    }
+}
+
+/// What stands between commas; those in parentheses belong to a tool.
+fn entries(text: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let parts = text.split(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    parts.map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
+}
+
+/// The prices of one model. What caches cost is the price of input, unless it is said.
+pub(super) fn price(table: &DeTable<'_>, base: &Path) -> Result<Price, Wrong> {
+    const KINDS: [&str; 4] = ["input", "output", "cache_write", "cache_read"];
+    let strangers = table.keys().map(|key| key.get_ref().as_ref());
+    if let Some(stranger) = strangers.into_iter().find(|key| !KINDS.contains(key)) {
+        let known = nearest(stranger, KINDS).map(|kind| format!("; did you mean {kind}?"));
+        return Err(format!("there is no price {stranger:?}{}", known.unwrap_or_default()));
+    }
+    let amount = |kind: &str| {
+        let Some(value) = table.get(kind) else { return Ok(None) };
+        let given = Given { value: Written::Toml(value.get_ref()), base };
+        given.money().map(Some).map_err(|wrong| format!("{kind}: {wrong}"))
+    };
+    let needed = |kind: &str| amount(kind)?.ok_or_else(|| format!("{kind} is missing"));
+    let input = needed("input")?;
+    Ok(Price {
+        input,
+        output: needed("output")?,
+        cache_write: amount("cache_write")?.unwrap_or(input),
+        cache_read: amount("cache_read")?.unwrap_or(input),
+    })
+}

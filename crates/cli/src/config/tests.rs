@@ -1,0 +1,258 @@
+//! One row for each kind of value and each kind of mistake.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::*;
+
+/// A file of this text, with its mistakes as they are printed.
+fn file(text: &str) -> (Layer, Vec<String>) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("raymond.toml");
+    std::fs::write(&path, text).unwrap();
+    let mut mistakes = Vec::new();
+    let layer = file::read(&path, &mut mistakes).unwrap();
+    let here = format!("{}/", directory.path().display());
+    (layer, printed(&mistakes).iter().map(|line| line.replace(&here, "")).collect())
+}
+
+fn environment(variables: &[(&str, &str)]) -> (Layer, Vec<String>) {
+    let variables = variables.iter().map(|(name, value)| (OsString::from(name), value.into()));
+    let mut mistakes = Vec::new();
+    let layer = environment::read(variables, &mut mistakes);
+    (layer, printed(&mistakes))
+}
+
+fn printed(mistakes: &[Diagnostic]) -> Vec<String> {
+    let hint = |found: &Diagnostic| {
+        found.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default()
+    };
+    mistakes.iter().map(|found| format!("{found}{}", hint(found))).collect()
+}
+
+/// `key = value  origin`, without what nobody said.
+fn told(layer: &Layer) -> Vec<String> {
+    let rows = rows(layer).into_iter().filter(|row| row.origin != "default");
+    rows.map(|Row { key, value, origin }| {
+        format!("{key} = {}  {origin}", value.unwrap_or_default())
+    })
+    .collect()
+}
+
+#[test]
+fn every_key_of_a_file_is_read_and_remembers_its_line() {
+    let text = r#"budget = 2.50
+strict_budget = true
+model = "opus"
+effort = "high"
+backend = "claude"
+max_parallel = 8
+max_agents = 0x10
+reminders = 0
+retries = 1_0
+timeout = "10m"
+idle_timeout = "90s"
+no_wait = true
+on_lost_session = "fresh"
+interrupted_scripts = "fail"
+permission_mode = "plan"
+allow = ["Bash(cargo test:*)", "Edit"]
+deny = ["WebFetch"]
+environment = ["PATH", "HOME"]
+config_home = "per-agent"
+claude = "claude-next"
+
+[prices."house-model"]
+input = 1
+output = "2.5"
+cache_read = 0.1
+"#;
+    let (layer, mistakes) = file(text);
+    assert_eq!(mistakes, [""; 0]);
+    let told: Vec<String> = told(&layer)
+        .iter()
+        .map(|line| {
+            let (said, place) = line.split_once("  ").unwrap();
+            format!("{said} @{}", place.rsplit_once(':').unwrap().1)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "budget = $2.50 @1",
+            "strict_budget = true @2",
+            "model = opus @3",
+            "effort = high @4",
+            "backend = claude @5",
+            "max_parallel = 8 @6",
+            "max_agents = 16 @7",
+            "reminders = 0 @8",
+            "retries = 10 @9",
+            "timeout = 10m @10",
+            "idle_timeout = 90s @11",
+            "no_wait = true @12",
+            "on_lost_session = fresh @13",
+            "interrupted_scripts = fail @14",
+            "permission_mode = plan @15",
+            "allow = Bash(cargo test:*) @16",
+            "allow = Edit @16",
+            "deny = WebFetch @17",
+            "environment = PATH, HOME @18",
+            "config_home = per-agent @19",
+            "claude = claude-next @20",
+            "prices.house-model = input $1.00, output $2.50, cache_write $1.00, cache_read $0.10 @22",
+        ]
+    );
+}
+
+#[test]
+fn a_path_in_a_file_is_relative_to_the_file() {
+    let (layer, _) = file("replies = 'r.yaml'\nclaude = 'bin/claude'");
+    let replies = layer.replies.unwrap().value;
+    let directory = replies.parent().unwrap();
+    assert_eq!(replies, directory.join("r.yaml"));
+    assert_eq!(Path::new(&layer.claude.unwrap().value), directory.join("bin/claude"));
+    let (layer, _) = file("replies = '/r.yaml'");
+    assert_eq!(layer.replies.unwrap().value, Path::new("/r.yaml"));
+}
+
+#[test]
+fn every_mistake_in_a_file_has_its_place() {
+    let check = |text: &str, expected: &[&str]| {
+        let expected: Vec<String> =
+            expected.iter().map(|line| format!("raymond.toml:{line}")).collect();
+        assert_eq!(file(text).1, expected, "{text}");
+    };
+    check(
+        "model = \"m\"\nbudgte = 5\n",
+        &["2:1: error: there is no key \"budgte\" (did you mean budget?)"],
+    );
+    check("budget = true", &["1:10: error: budget: true is not an amount of dollars"]);
+    check(
+        "budget = -1",
+        &["1:10: error: budget: \"-1\" is negative; an amount of dollars is zero or more"],
+    );
+    check(
+        "budget = 0",
+        &["1:10: error: budget: a budget of zero lets nothing start; name an amount, or none"],
+    );
+    check(
+        "budget = \"much\"",
+        &["1:10: error: budget: \"much\" is not an amount of dollars such as 10 or 2.50, or none"],
+    );
+    check("strict_budget = \"yes\"", &["1:17: error: strict_budget: \"yes\" is not true or false"]);
+    check("model = 5", &["1:9: error: model: 5 is not a text in quotes"]);
+    check("model = ' '", &["1:9: error: model: it is empty"]);
+    check(
+        "max_parallel = 0",
+        &["1:16: error: max_parallel: 0 is not a whole number of at least 1"],
+    );
+    check("retries = 1.5", &["1:11: error: retries: 1.5 is not a whole number of at least 0"]);
+    check("retries = -1", &["1:11: error: retries: -1 is not a whole number of at least 0"]);
+    check(
+        "timeout = '5'",
+        &["1:11: error: timeout: \"5\" is not a duration such as 90s, 10m or 2h"],
+    );
+    check("on_lost_session = 'x'", &["1:19: error: on_lost_session: \"x\" is not fail or fresh"]);
+    check(
+        "allow = 'Edit'",
+        &["1:9: error: allow: \"Edit\" is not a list of texts, such as [\"a\", \"b\"]"],
+    );
+    check("deny = [1]", &["1:8: error: deny: 1 is not a text in quotes"]);
+    check(
+        "environment = 1",
+        &["1:15: error: environment: 1 is not \"inherit\", or a list of names"],
+    );
+    check(
+        "prices = 1",
+        &["1:10: error: prices is not a table (write [prices.\"model\"] with input and output)"],
+    );
+    check(
+        "[prices]\na = 1\nb = { input = 1 }\nc = { input = 1, ouput = 2 }",
+        &[
+            "2:5: error: prices.\"a\" is not a table (write [prices.\"model\"] with input and output)",
+            "3:5: error: prices.\"b\": output is missing",
+            "4:5: error: prices.\"c\": there is no price \"ouput\"; did you mean output?",
+        ],
+    );
+    // All of them at once, in the order of their keys.
+    check(
+        "retries = 'x'\nbackend = 1\n",
+        &[
+            "2:11: error: backend: 1 is not a text in quotes",
+            "1:11: error: retries: \"x\" is not a whole number of at least 0",
+        ],
+    );
+    check(
+        "dangerously_skip_permissions = true",
+        &[
+            "1:1: error: there is no key \"dangerously_skip_permissions\" (the keys are budget, strict_budget, model, effort, backend, replies, max_parallel, max_agents, reminders, retries, timeout, idle_timeout, no_wait, on_lost_session, interrupted_scripts, permission_mode, allow, deny, environment, config_home, claude, prices)",
+        ],
+    );
+}
+
+#[test]
+fn what_is_not_toml_is_named_by_its_place() {
+    let (layer, mistakes) = file("model = \"m\"\nbudget 5\n");
+    assert_eq!(layer, Layer::default());
+    assert_eq!(mistakes.len(), 1);
+    assert!(mistakes[0].starts_with("raymond.toml:2:"), "{mistakes:?}");
+}
+
+#[test]
+fn variables_say_the_same_as_keys_and_others_are_ignored() {
+    let (layer, mistakes) = environment(&[
+        ("RAYMOND_BUDGET", "none"),
+        ("RAYMOND_NO_WAIT", "true"),
+        ("RAYMOND_ALLOW", "Bash(git add, commit), Edit,"),
+        ("RAYMOND_ENVIRONMENT", "PATH,HOME"),
+        ("RAYMOND_RUN_ID", "r"),
+        ("RAYMOND_VAR_BUDGET", "x"),
+        ("RAYMOND_budget", "x"),
+        ("BUDGET", "x"),
+    ]);
+    assert_eq!(mistakes, [""; 0]);
+    assert_eq!(
+        told(&layer),
+        [
+            "budget = none  RAYMOND_BUDGET",
+            "no_wait = true  RAYMOND_NO_WAIT",
+            "allow = Bash(git add, commit)  RAYMOND_ALLOW",
+            "allow = Edit  RAYMOND_ALLOW",
+            "environment = PATH, HOME  RAYMOND_ENVIRONMENT",
+        ]
+    );
+    let (_, mistakes) = environment(&[("RAYMOND_BUDGET", "much"), ("RAYMOND_MODEL", "")]);
+    assert_eq!(
+        mistakes,
+        [
+            "RAYMOND_BUDGET: error: \"much\" is not an amount of dollars such as 10 or 2.50, or none",
+            "RAYMOND_MODEL: error: it is empty",
+        ]
+    );
+}
+
+#[test]
+fn a_later_layer_wins_and_lists_add_up() {
+    let (low, _) =
+        file("model = 'low'\nretries = 1\nallow = ['A']\n[prices.m]\ninput = 1\noutput = 1");
+    let (high, _) = environment(&[("RAYMOND_MODEL", "high"), ("RAYMOND_ALLOW", "B")]);
+    let both = high.over(low);
+    assert_eq!(both.model.unwrap().value, "high");
+    assert_eq!(both.retries.unwrap().value, 1);
+    let tools: Vec<&str> = both.allow.iter().map(|tool| tool.value.as_str()).collect();
+    assert_eq!(tools, ["A", "B"]);
+    assert!(both.prices.contains_key("m"));
+}
+
+#[test]
+fn replies_mean_the_scripted_backend_unless_the_same_place_names_another() {
+    let check = |low: &str, high: &str, expected: &str| {
+        let layer = file(high).0.over(file(low).0.over(Layer::default()));
+        assert_eq!(layer.backend.unwrap().value, expected, "{low} {high}");
+    };
+    check("backend = 'claude'", "replies = 'r'", "scripted");
+    check("replies = 'r'", "model = 'm'", "scripted");
+    check("replies = 'r'", "backend = 'claude'", "claude");
+    check("", "replies = 'r'\nbackend = 'claude'", "claude");
+}

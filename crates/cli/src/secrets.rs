@@ -1,0 +1,113 @@
+//! Secrets of this process, and that nothing of them is shown.
+//!
+//! Everything that is said or shown goes through here. What is handed on does not: results are data,
+//! and what is recorded is the truth.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use raymond_core::redact::Redactor;
+use serde_json::Value;
+
+static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(from_environment()));
+
+/// The text as it may be shown.
+pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
+    REDACTOR.redact(text)
+}
+
+/// The value as it may be shown: every text in it.
+pub(crate) fn redacted_json(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(redacted(&text).into_owned()),
+        Value::Array(values) => Value::Array(values.into_iter().map(redacted_json).collect()),
+        Value::Object(fields) => Value::Object(
+            fields.into_iter().map(|(name, value)| (name, redacted_json(value))).collect(),
+        ),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
+}
+
+/// The values of variables whose name says that they are secret.
+fn from_environment() -> impl Iterator<Item = String> {
+    std::env::vars_os().filter_map(|(name, value)| {
+        let value = value.into_string().ok()?;
+        // Where a secret is kept is none.
+        let is_path = value.starts_with('/') && Path::new(&value).exists();
+        (names_a_secret(&name.to_string_lossy()) && !is_path).then_some(value)
+    })
+}
+
+/// Whether a variable of this name holds a secret: `ANTHROPIC_API_KEY` does, `KEYBOARD` does not.
+fn names_a_secret(name: &str) -> bool {
+    const WORDS: [&str; 9] = [
+        "KEY",
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "CREDENTIAL",
+        "AUTH",
+        "APIKEY",
+        "PASSPHRASE",
+    ];
+    // `PGPASSWORD` has no word of its own for it.
+    const ENDINGS: [&str; 4] = ["PASSWORD", "PASSWD", "TOKEN", "SECRET"];
+    let name = name.to_ascii_uppercase();
+    name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| {
+        let word = word.strip_suffix('S').unwrap_or(word);
+        WORDS.contains(&word) || ENDINGS.iter().any(|ending| word.ends_with(ending))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_variable_is_secret_by_the_words_of_its_name() {
+        let check = |name: &str, expected| assert_eq!(names_a_secret(name), expected, "{name}");
+        for name in [
+            "ANTHROPIC_API_KEY",
+            "GITHUB_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "DB_PASSWORD",
+            "PGPASSWORD",
+            "MYSQL_PASSWD",
+            "npm_config__auth",
+            "CREDENTIALS",
+            "SSH-KEYS",
+            "api_key",
+            "APIKEY",
+        ] {
+            check(name, true);
+        }
+        for name in [
+            "KEYBOARD",
+            "AUTHOR",
+            "GIT_AUTHOR_NAME",
+            "TOKENIZERS_PARALLELISM",
+            "SECRETARY",
+            "PATH",
+            "MONKEY",
+            "HOME",
+            "",
+            "XAUTHORITY",
+        ] {
+            check(name, false);
+        }
+    }
+
+    #[test]
+    fn every_text_of_a_value_is_redacted() {
+        let key = "sk-ant-api03-0123456789abcdef";
+        let value = json!({ "a": [key, 1, null, { "b": format!("x {key}") }], "c": "fine" });
+        assert_eq!(
+            redacted_json(value),
+            json!({ "a": ["[redacted]", 1, null, { "b": "x [redacted]" }], "c": "fine" })
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! Configuration, seen from outside.
+
+use serde_json::json;
+
+use crate::harness::Project;
+
+const SCRIPT: (&str, &str) = ("wf/START.sh", "echo '<result>x</result>'");
+const PROMPT: [(&str, &str); 2] =
+    [("wf/START.md", "go"), ("replies.yaml", "START: '<result>x</result>'")];
+
+/// What a run recorded as its settings.
+fn settings(project: &Project, run: &str) -> serde_json::Value {
+    let started = project.events(run, "run_started");
+    started[0]["settings"].clone()
+}
+
+#[test]
+fn files_then_variables_then_flags_and_later_wins() {
+    let project = Project::of(&[
+        SCRIPT,
+        ("home/raymond/config.toml", "budget = 1\nretries = 1\nmax_parallel = 1\nallow = ['A']"),
+        ("raymond.toml", "retries = 2\nmax_parallel = 2\nallow = ['B']"),
+    ]);
+    let home = project.path("home").display().to_string();
+    let project = project.with("XDG_CONFIG_HOME", home).with("RAYMOND_MAX_PARALLEL", "3");
+    project
+        .raymond("run wf --run-id r --max-agents 4 --allow C --allow A --deny D")
+        .mentions(0, &["cap $1.00 · 3 at a time · 1 state pinned"]);
+    let found = settings(&project, "r");
+    assert_eq!(
+        json!([found["budget"], found["retries"], found["max_parallel"], found["max_agents"]]),
+        json!([1_000_000, 2, 3, 4])
+    );
+    assert_eq!(found["permissions"]["allow"], json!(["A", "B", "C"]));
+    assert_eq!(found["permissions"]["deny"], json!(["D"]));
+}
+
+#[test]
+fn a_mistake_in_a_file_starts_nothing() {
+    let project = Project::of(&[SCRIPT, ("raymond.toml", "# caps\nbudgte = 5\nretries = 'x'\n")]);
+    let project = project.with("RAYMOND_BUDGET", "much");
+    let mistakes = "raymond.toml:2:1: error: there is no key \"budgte\"
+          hint: did you mean budget?
+        raymond.toml:3:11: error: retries: \"x\" is not a whole number of at least 0
+        RAYMOND_BUDGET: error: \"much\" is not an amount of dollars such as 10 or 2.50, or none
+        raymond: the configuration has 3 mistakes";
+    project.raymond("run wf").says(2, mistakes);
+    project.raymond("config").says(2, mistakes).prints("");
+    assert!(!project.path(".raymond").exists());
+    // Whoever only looks is not in need of it.
+    project.raymond("list").says(0, "");
+}
+
+#[test]
+fn a_project_configures_every_directory_below_it() {
+    let project = Project::of(&[SCRIPT, ("raymond.toml", "retries = 9"), ("sub/x", "")]);
+    std::fs::create_dir(project.path(".git")).unwrap();
+    let words = "cd sub && \"$0\" config --json";
+    let output = project.spawn("bash", &["-c", words, env!("CARGO_BIN_EXE_raymond")]).wait();
+    let rows = output.json();
+    let retries = rows.as_array().unwrap().iter().find(|row| row["key"] == "retries");
+    assert_eq!(
+        retries,
+        Some(&json!({ "key": "retries", "value": "9", "origin": "/project/raymond.toml:1" }))
+    );
+}
+
+#[test]
+fn a_resume_keeps_what_governed_the_start_and_adds_what_it_is_told() {
+    let project = Project::of(&[("wf/START.sh", "exit 1"), ("raymond.toml", "allow = ['A']")]);
+    assert_eq!(project.raymond("run wf --run-id r --budget 5").code(), 1);
+    project.write("raymond.toml", "budget = 50\nno_wait = true");
+    assert_eq!(project.raymond("resume r --allow B --permission-mode plan").code(), 1);
+    let resumed = &project.events("r", "run_resumed")[0]["settings"];
+    assert_eq!((&resumed["budget"], &resumed["no_wait"]), (&json!(5_000_000), &json!(true)));
+    assert_eq!(resumed["permissions"]["allow"], json!(["A", "B"]));
+    assert_eq!(resumed["permissions"]["mode"], json!("plan"));
+    project.write("raymond.toml", "budgte = 1");
+    project.raymond("resume r").mentions(2, &["did you mean budget?"]);
+}
+
+#[test]
+fn replies_of_a_project_are_found_from_its_file() {
+    let project = Project::of(&PROMPT);
+    project.write("raymond.toml", "replies = 'replies.yaml'");
+    project.raymond("run wf").prints("x\n").mentions(0, &["· scripted ·"]);
+    project.raymond("run wf --backend claude").mentions(7, &["\"claude\""]);
+}
+
+#[test]
+fn config_shows_every_value_with_its_origin() {
+    let project = Project::of(&[("raymond.toml", "timeout = '10m'\nallow = ['Bash(make:*)']\n")]);
+    let project = project.with("RAYMOND_BUDGET", "2.5");
+    project.raymond("config").says(0, "").prints(
+        "budget               $2.50                    RAYMOND_BUDGET
+strict_budget        false                    default
+model                -                        default
+effort               -                        default
+backend              claude                   default
+replies              -                        default
+max_parallel         4                        default
+max_agents           1000                     default
+reminders            3                        default
+retries              5                        default
+timeout              10m                      raymond.toml:1
+idle_timeout         -                        default
+no_wait              false                    default
+on_lost_session      fail                     default
+interrupted_scripts  rerun                    default
+permission_mode      -                        default
+allow                Bash(make:*)             raymond.toml:2
+deny                 -                        default
+environment          inherit                  default
+config_home          shared                   default
+claude               claude                   default
+",
+    );
+}

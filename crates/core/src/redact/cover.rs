@@ -1,0 +1,192 @@
+//! One walk over the bytes of a text, which knows what of them is hidden.
+
+use std::ops::Range;
+
+use super::{REDACTED, Redactor, places, shapes};
+
+/// Whether more of the text may follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Here,
+    Later,
+}
+
+/// What stands at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Look {
+    Nothing,
+    /// It depends on what follows.
+    Undecided,
+    /// A secret, in these bytes from the place on; it goes on as long as the tail does.
+    Secret(Range<usize>, Tail),
+    /// The end of a key, which has this length.
+    KeyEnds(usize),
+}
+
+/// How a secret goes on behind what identified it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tail {
+    None,
+    /// As long as a token would.
+    Token,
+    /// As long as credentials in a header would.
+    Credentials,
+    /// Until its last line.
+    Key,
+}
+
+/// The tails that are being followed: overlapping secrets may have several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Tails {
+    token: bool,
+    credentials: bool,
+    key: bool,
+}
+
+impl Tails {
+    fn add(&mut self, tail: Tail) {
+        match tail {
+            Tail::None => {}
+            Tail::Token => self.token = true,
+            Tail::Credentials => self.credentials = true,
+            Tail::Key => self.key = true,
+        }
+    }
+
+    /// Drops the tails that end before this byte; whether any is left.
+    fn take(&mut self, byte: u8) -> bool {
+        self.token &= shapes::is_token(byte);
+        self.credentials &= shapes::is_credentials(byte);
+        self.token || self.credentials || self.key
+    }
+}
+
+/// What is hidden.
+#[derive(Debug, Default)]
+pub(super) struct Cover {
+    /// The byte before the next one.
+    before: Option<u8>,
+    /// So many of the next bytes are hidden.
+    hidden: usize,
+    /// These of the next bytes are, too, and what follows them.
+    ahead: Option<(Range<usize>, Tail)>,
+    tails: Tails,
+    last: Shown,
+    any: bool,
+}
+
+/// Whether the byte before was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Shown {
+    #[default]
+    Yes,
+    No,
+}
+
+impl Cover {
+    pub(super) const fn has_hidden(&self) -> bool {
+        self.any
+    }
+
+    /// Walks on over `text`, as far as it is decided, and says how far that is.
+    pub(super) fn advance(
+        &mut self,
+        redactor: &Redactor,
+        text: &str,
+        end: End,
+        shown: &mut String,
+    ) -> usize {
+        let bytes = text.as_bytes();
+        // What is shown is copied in one piece.
+        let mut copied = 0;
+        for at in 0..bytes.len() {
+            if self.meet(redactor, &bytes[at..], end) == Decided::No {
+                self.copy(&bytes[copied..at], shown);
+                return at;
+            }
+            if self.hides(bytes[at]) {
+                self.copy(&bytes[copied..at], shown);
+                copied = at + 1;
+                if self.last == Shown::Yes {
+                    shown.push_str(REDACTED);
+                }
+                (self.last, self.any) = (Shown::No, true);
+            }
+            self.before = Some(bytes[at]);
+        }
+        self.copy(&bytes[copied..], shown);
+        bytes.len()
+    }
+
+    /// Hidden and shown bytes meet between characters: secrets are text, and tails are ASCII.
+    fn copy(&mut self, piece: &[u8], shown: &mut String) {
+        if !piece.is_empty() {
+            shown.push_str(&String::from_utf8_lossy(piece));
+            self.last = Shown::Yes;
+        }
+    }
+
+    /// Notes what starts at the first of these bytes.
+    fn meet(&mut self, redactor: &Redactor, rest: &[u8], end: End) -> Decided {
+        let looks = [
+            value(redactor, rest, end),
+            shapes::token(self.before, rest),
+            places::place(self.before, rest, end),
+        ];
+        if end == End::Later && looks.contains(&Look::Undecided) {
+            return Decided::No;
+        }
+        for look in looks {
+            match look {
+                Look::Secret(bytes, tail) if bytes.start == 0 => {
+                    self.tails.add(tail);
+                    self.hidden = self.hidden.max(bytes.end);
+                }
+                Look::Secret(bytes, tail) => self.ahead = Some((bytes, tail)),
+                Look::KeyEnds(length) if self.tails.key => {
+                    self.tails.key = false;
+                    self.hidden = self.hidden.max(length);
+                }
+                Look::Nothing | Look::Undecided | Look::KeyEnds(_) => {}
+            }
+        }
+        Decided::Yes
+    }
+
+    /// Whether the next byte is hidden; moves on behind it.
+    fn hides(&mut self, byte: u8) -> bool {
+        let covered = self.hidden > 0 || self.ahead.as_ref().is_some_and(|(a, _)| a.start == 0);
+        let hides = covered || self.tails.take(byte);
+        self.hidden = self.hidden.saturating_sub(1);
+        match self.ahead.take() {
+            Some((ahead, tail)) if ahead.end == 1 => self.tails.add(tail),
+            Some((ahead, tail)) => {
+                self.ahead = Some((ahead.start.saturating_sub(1)..ahead.end - 1, tail));
+            }
+            None => {}
+        }
+        hides
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decided {
+    Yes,
+    No,
+}
+
+/// A value that was given, the longest one.
+fn value(redactor: &Redactor, rest: &[u8], end: End) -> Look {
+    if !redactor.firsts[usize::from(rest[0])] {
+        return Look::Nothing;
+    }
+    for secret in redactor.secrets.iter().map(String::as_bytes) {
+        if rest.starts_with(secret) {
+            return Look::Secret(0..secret.len(), Tail::None);
+        }
+        if end == End::Later && secret.starts_with(rest) {
+            return Look::Undecided;
+        }
+    }
+    Look::Nothing
+}

@@ -1,0 +1,138 @@
+//! Secrets that are known by where they stand: in a header, in an address, between the lines of a
+//! key, in the three parts of a web token.
+
+use super::cover::{End, Look, Tail};
+use super::shapes::{is_credentials, is_token, is_word, mixed};
+
+/// The longest first part of a web token, and the longest authority of an address, that are looked
+/// through: a secret is never held back for longer.
+const FAR: usize = 4096;
+
+/// What stands here, after the byte `before`.
+pub(super) fn place(before: Option<u8>, rest: &[u8], end: End) -> Look {
+    match rest[0] {
+        b'-' => key(rest),
+        b':' if before.is_some_and(is_word) => address(rest, end),
+        b'B' | b'b' if !before.is_some_and(is_word) => bearer(rest),
+        b'e' if !before.is_some_and(is_token) => web_token(rest),
+        _ => Look::Nothing,
+    }
+}
+
+/// `Bearer <token>`: the word stays.
+fn bearer(rest: &[u8]) -> Look {
+    const WORD: &[u8] = b"bearer";
+    const LEAST: usize = 12;
+    const MIXED: usize = 2;
+    let known = rest.len().min(WORD.len());
+    if !rest[..known].eq_ignore_ascii_case(&WORD[..known]) {
+        return Look::Nothing;
+    }
+    let spaces = rest[known..].iter().take_while(|byte| **byte == b' ').take(FAR).count();
+    let start = known + spaces;
+    if start == rest.len() {
+        return Look::Undecided;
+    }
+    let behind = &rest[start..];
+    let length = behind.iter().take(LEAST).take_while(|byte| is_credentials(**byte)).count();
+    if spaces == 0 || length < LEAST.min(behind.len()) {
+        Look::Nothing
+    } else if length < LEAST {
+        Look::Undecided
+    } else if mixed(&behind[..length]) < MIXED {
+        Look::Nothing
+    } else {
+        Look::Secret(start..start + length, Tail::Credentials)
+    }
+}
+
+/// `eyJ….….…`: the first two parts say what it is.
+fn web_token(rest: &[u8]) -> Look {
+    const START: &[u8] = b"eyJ";
+    const LEAST: usize = 8;
+    if !rest.starts_with(START) {
+        return if START.starts_with(rest) { Look::Undecided } else { Look::Nothing };
+    }
+    let part = |bytes: &[u8], most: usize| {
+        bytes.iter().take(most).take_while(|byte| is_token(**byte)).count()
+    };
+    let first = part(rest, FAR);
+    match rest.get(first) {
+        None if first < FAR => return Look::Undecided,
+        Some(b'.') if first >= START.len() + LEAST => {}
+        Some(_) | None => return Look::Nothing,
+    }
+    let behind = &rest[first + 1..];
+    let second = part(behind, LEAST);
+    if second == LEAST {
+        Look::Secret(0..first + 1 + second, Tail::Credentials)
+    } else if second == behind.len() {
+        Look::Undecided
+    } else {
+        Look::Nothing
+    }
+}
+
+/// `://user:password@host`: the user and the host stay.
+fn address(rest: &[u8], end: End) -> Look {
+    const START: &[u8] = b"://";
+    if !rest.starts_with(START) {
+        return if START.starts_with(rest) { Look::Undecided } else { Look::Nothing };
+    }
+    let behind = &rest[START.len()..];
+    let ends = |byte: &u8| {
+        byte.is_ascii_whitespace()
+            || matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\')
+    };
+    let near = &behind[..behind.len().min(FAR)];
+    let authority = match (near.iter().position(ends), end) {
+        (Some(length), _) => &near[..length],
+        (None, _) if near.len() == FAR => return Look::Nothing,
+        (None, End::Later) => return Look::Undecided,
+        (None, End::Here) => near,
+    };
+    match password(authority) {
+        Some((from, to)) => Look::Secret(START.len() + from..START.len() + to, Tail::None),
+        None => Look::Nothing,
+    }
+}
+
+fn password(authority: &[u8]) -> Option<(usize, usize)> {
+    let at = authority.iter().rposition(|byte| *byte == b'@')?;
+    let colon = authority[..at].iter().position(|byte| *byte == b':')?;
+    (colon + 1 < at).then_some((colon + 1, at))
+}
+
+/// The first or the last line of a private key.
+fn key(rest: &[u8]) -> Look {
+    const FIRST: &[u8] = b"-----BEGIN ";
+    const LAST: &[u8] = b"-----END ";
+    if let Some(behind) = rest.strip_prefix(FIRST) {
+        label(behind, |length| Look::Secret(0..FIRST.len() + length, Tail::Key))
+    } else if let Some(behind) = rest.strip_prefix(LAST) {
+        label(behind, |length| Look::KeyEnds(LAST.len() + length))
+    } else if FIRST.starts_with(rest) || LAST.starts_with(rest) {
+        Look::Undecided
+    } else {
+        Look::Nothing
+    }
+}
+
+/// `RSA PRIVATE KEY-----`
+fn label(rest: &[u8], found: impl FnOnce(usize) -> Look) -> Look {
+    const LONGEST: usize = 64;
+    const DASHES: &[u8] = b"-----";
+    let is_label =
+        |byte: &&u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || **byte == b' ';
+    let length = rest.iter().take(LONGEST).take_while(is_label).count();
+    let (label, behind) = rest.split_at(length);
+    if length == LONGEST || (behind.len() < DASHES.len() && DASHES.starts_with(behind)) {
+        return if length == LONGEST { Look::Nothing } else { Look::Undecided };
+    }
+    let is_private = label.ends_with(b"PRIVATE KEY") || label.ends_with(b"PRIVATE KEY BLOCK");
+    if is_private && behind.starts_with(DASHES) {
+        found(length + DASHES.len())
+    } else {
+        Look::Nothing
+    }
+}
