@@ -14,7 +14,7 @@ use raymond_core::time::Span;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{Answer, Backend, Capability, Request};
+use crate::contract::{Answer, Backend, Capability, Request, Started, Watch};
 
 /// A backend that can be put into situations.
 pub trait Bench {
@@ -91,7 +91,7 @@ async fn answer(
     request: Request,
     cancel: CancellationToken,
 ) -> Result<Answer, Violation> {
-    let answering = bench.backend().answer(request, cancel);
+    let answering = bench.backend().answer(request, Watch::unseen(cancel));
     timeout(PATIENCE, answering).await.map_err(|_| Violation {
         rule: "every turn ends",
         found: format!("no answer within {PATIENCE:?}"),
@@ -177,7 +177,11 @@ async fn is_cancelled_while_it_waits(bench: &dyn Bench) -> Verdict {
 async fn tells_the_clocks_apart(bench: &dyn Bench) -> Verdict {
     let (short, long) = (Some(Span(50)), Some(Span::minutes(10)));
     for (clock, idle_timeout, wall) in [(Clock::Idle, short, long), (Clock::Wall, long, short)] {
-        let request = Request { idle_timeout, timeout: wall, ..bench.request(Situation::Hangs) };
+        let request = {
+            let request = bench.request(Situation::Hangs);
+            let started = Started { idle_timeout, timeout: wall, ..request.started };
+            Request { started, ..request }
+        };
         let found = ask(bench, request).await?;
         let expected = TurnFailure::Timeout { clock, after: Span(50) };
         let good = matches!(&found, Answer::Failed { failure, .. } if *failure == expected);
@@ -197,7 +201,7 @@ async fn never_opens_a_lost_session(bench: &dyn Bench) -> Verdict {
         if !bench.backend().capabilities().contains(&needed) {
             continue;
         }
-        let request = Request { plan, ..bench.request(Situation::KnowsNoSession) };
+        let request = planned(bench.request(Situation::KnowsNoSession), plan);
         let found = ask(bench, request).await?;
         let good = matches!(
             &found,
@@ -210,11 +214,11 @@ async fn never_opens_a_lost_session(bench: &dyn Bench) -> Verdict {
 
 async fn continues_by_the_original_plan(bench: &dyn Bench) -> Verdict {
     let request = bench.request(Situation::Replies);
-    let Some(session) = request.plan.session().cloned() else {
-        return holds("a request has a session", false, &request.plan);
+    let Some(session) = request.started.plan.session().cloned() else {
+        return holds("a request has a session", false, &request.started.plan);
     };
-    let plan = SessionPlan::Continue { session, or_else: Box::new(request.plan.clone()) };
-    let found = ask(bench, Request { plan, ..request }).await?;
+    let plan = SessionPlan::Continue { session, or_else: Box::new(request.started.plan.clone()) };
+    let found = ask(bench, planned(request, plan)).await?;
     let good = matches!(found, Answer::Replied(_));
     holds("a turn whose session was never opened starts by its original plan", good, &found)
 }
@@ -248,4 +252,10 @@ fn is_named(situation: Situation, failure: &TurnFailure) -> bool {
         | Situation::Hangs
         | Situation::KnowsNoSession => false,
     }
+}
+
+/// The request under another plan.
+pub(crate) fn planned(mut request: Request, plan: SessionPlan) -> Request {
+    request.started.plan = plan;
+    request
 }

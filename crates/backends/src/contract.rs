@@ -7,11 +7,14 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{BackendName, Nonce, SessionId, StateName, TurnId};
 use raymond_core::machine::SessionPlan;
+use raymond_core::run::Permissions;
+use raymond_core::run::effect::Extras;
 use raymond_core::run::event::Warning;
 use raymond_core::time::Span;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +30,50 @@ pub trait Backend: Send + Sync {
     /// Sends the prompt and observes the turn to its end. A cancelled token ends the turn, and with
     /// it whatever was started for it; the answer then is [`Answer::Interrupted`], unless the turn
     /// was over already.
-    fn answer(&self, request: Request, cancel: CancellationToken) -> Answering<'_>;
+    fn answer(&self, request: Request, watch: Watch) -> Answering<'_>;
+
+    /// Looks for a turn that an earlier owner of the run started. A backend whose clients die with
+    /// their owner finds nothing.
+    fn attach(&self, _: &Started) -> Attached {
+        Attached::Absent { cost: Cost::Unknown, progressed: false }
+    }
+
+    /// Observes a turn to its end that was found running.
+    fn follow(&self, started: Started, watch: Watch) -> Answering<'_> {
+        let Attached::Absent { cost, progressed } = self.attach(&started) else {
+            unreachable!("whoever finds turns running can follow them")
+        };
+        drop(watch);
+        Box::pin(std::future::ready(Answer::Interrupted { cost, progressed }))
+    }
+}
+
+/// How a turn is watched and ended from outside.
+#[derive(Clone)]
+pub struct Watch {
+    /// Cancelled, the turn ends.
+    pub cancel: CancellationToken,
+    /// Told what is seen meanwhile.
+    pub listener: Arc<dyn Fn(Sign) + Send + Sync>,
+}
+
+/// What is seen of a turn while it runs. Nothing depends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sign {
+    /// The client uses a tool.
+    Tool {
+        /// As permissions name it: `Bash(cargo test)`.
+        name: String,
+    },
+    /// The client writes.
+    Text,
+    /// The client tries a request again.
+    Retries {
+        /// Why.
+        why: String,
+    },
+    /// The client has been silent this long.
+    Silent(Span),
 }
 
 /// An answer that is being waited for.
@@ -50,21 +96,50 @@ pub enum Capability {
     Cap,
 }
 
-/// One prompt to send.
+/// A turn that was started: enough to find it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct Started {
     /// The nonce of the run.
     pub nonce: Nonce,
     /// Which turn.
     pub turn: TurnId,
     /// Which attempt at it, from 1.
     pub attempt: u32,
+    /// How it gets its conversation.
+    pub plan: SessionPlan,
+    /// The file that holds what its client says.
+    pub transcript: PathBuf,
+    /// The longest the turn may take.
+    pub timeout: Option<Span>,
+    /// The longest it may be silent.
+    pub idle_timeout: Option<Span>,
+}
+
+/// What a look for a turn found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attached {
+    /// It still runs: [`Backend::follow`] it.
+    Running,
+    /// It had finished, and this is its answer.
+    Finished(Answer),
+    /// It is gone.
+    Absent {
+        /// What it cost all the same.
+        cost: Cost,
+        /// Whether it had said anything.
+        progressed: bool,
+    },
+}
+
+/// One prompt to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The turn.
+    pub started: Started,
     /// The state it belongs to.
     pub state: StateName,
     /// How often the agent has entered the state, this time included.
     pub count: u32,
-    /// How it gets its conversation.
-    pub plan: SessionPlan,
     /// What to send.
     pub prompt: String,
     /// What to say before it when an earlier attempt may have been seen.
@@ -77,10 +152,14 @@ pub struct Request {
     pub effort: Option<String>,
     /// What the turn may spend; none is no limit.
     pub cap: Option<Micros>,
-    /// The longest the turn may take.
-    pub timeout: Option<Span>,
-    /// The longest it may be silent.
-    pub idle_timeout: Option<Span>,
+    /// What the client may do without asking.
+    pub permissions: Permissions,
+    /// What else the state hands to the client.
+    pub extras: Extras,
+    /// Where the client keeps its configuration; none is the person's own.
+    pub config_home: Option<PathBuf>,
+    /// The environment variables that it is handed; none means all.
+    pub environment: Option<Vec<String>>,
 }
 
 /// How a turn ended.
@@ -118,10 +197,25 @@ pub struct Reply {
     pub cost: Cost,
     /// The session, when it is not the one that the plan names.
     pub session: Option<SessionId>,
+    /// The model that answered, where the client said so.
+    pub model: Option<String>,
     /// The tools that the client denied, one entry per call.
     pub denied: Vec<String>,
     /// What else is worth a look.
     pub warnings: Vec<Warning>,
+}
+
+impl Watch {
+    /// A watch that nobody looks at.
+    pub fn unseen(cancel: CancellationToken) -> Self {
+        Self { cancel, listener: Arc::new(|_| {}) }
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("cancel", &self.cancel).finish_non_exhaustive()
+    }
 }
 
 impl Request {
@@ -137,7 +231,14 @@ impl Request {
 impl Reply {
     /// A message, and nothing more to say about it.
     pub fn new(text: impl Into<String>, cost: Cost) -> Self {
-        Self { text: text.into(), cost, session: None, denied: Vec::new(), warnings: Vec::new() }
+        Self {
+            text: text.into(),
+            cost,
+            session: None,
+            model: None,
+            denied: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 }
 

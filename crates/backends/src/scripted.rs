@@ -33,7 +33,7 @@ use raymond_core::time::{Span, Timestamp};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{Answer, Answering, Backend, Capability, Reply, Request};
+use crate::contract::{Answer, Answering, Backend, Capability, Reply, Request, Watch};
 pub use replies::Replies;
 use replies::{Act, Fail, Play, Reset, key};
 
@@ -68,8 +68,8 @@ impl Scripted {
             biased;
             () = cancel.cancelled() => Answer::Interrupted { cost: play.cost, progressed },
             answer = answer => answer,
-            failure = clock(Clock::Idle, request.idle_timeout) => failed(failure, play.cost),
-            failure = clock(Clock::Wall, request.timeout) => failed(failure, play.cost),
+            failure = clock(Clock::Idle, request.started.idle_timeout) => failed(failure, play.cost),
+            failure = clock(Clock::Wall, request.started.timeout) => failed(failure, play.cost),
         }
     }
 }
@@ -89,8 +89,8 @@ impl Backend for Scripted {
         ]
     }
 
-    fn answer(&self, request: Request, cancel: CancellationToken) -> Answering<'_> {
-        Box::pin(async move { self.play(&request, &cancel).await })
+    fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {
+        Box::pin(async move { self.play(&request, &watch.cancel).await })
     }
 }
 
@@ -120,12 +120,12 @@ fn failure(fail: &Fail, request: &Request) -> TurnFailure {
         Fail::Transient(why) => TurnFailure::Transient { why: why.clone() },
         Fail::Timeout => TurnFailure::Timeout {
             clock: Clock::Idle,
-            after: request.idle_timeout.unwrap_or(Span::minutes(30)),
+            after: request.started.idle_timeout.unwrap_or(Span::minutes(30)),
         },
         Fail::Quota(why, reset) => TurnFailure::Quota { until: until(*reset), why: why.clone() },
         Fail::Auth(why) => TurnFailure::Auth { why: why.clone() },
         Fail::Task(why) => TurnFailure::Task { why: why.clone() },
-        Fail::LostSession => match needed(&request.plan) {
+        Fail::LostSession => match needed(&request.started.plan) {
             Some(session) => TurnFailure::LostSession { session: session.clone() },
             None => TurnFailure::Task {
                 why: format!("{} is to lose its session, but opens a fresh one", key(request)),

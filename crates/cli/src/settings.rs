@@ -81,6 +81,15 @@ pub(crate) fn vars(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure
     Ok(vars)
 }
 
+/// The backends that may know what became of a turn, whether they can be used or not.
+pub(crate) fn known(settings: &Settings) -> Backends {
+    let mut backends = Backends::default();
+    if let Some(Ok(replies)) = settings.replies.as_ref().map(|file| Replies::load(file.as_ref())) {
+        backends.add(Arc::new(Scripted::new(replies)));
+    }
+    backends
+}
+
 /// The backends that a run needs. A prompt that none of them can answer is refused here, before
 /// anything is spent.
 pub(crate) fn backends(settings: &Settings, definition: &Definition) -> Result<Backends, Failure> {

@@ -92,6 +92,11 @@ impl<L: Log, W: World> Driver<L, W> {
         &mut self.world
     }
 
+    /// Shows the world what it acts for.
+    pub fn with_world<T>(&mut self, act: impl FnOnce(&mut W, &Run, &Definition) -> T) -> T {
+        act(&mut self.world, &self.head.run, &self.definition)
+    }
+
     /// The number of the last durable record.
     pub fn seq(&self) -> u64 {
         self.head.seq

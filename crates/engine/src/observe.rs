@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
+use raymond_backends::contract::Answer;
 use raymond_core::budget::Cost;
 use raymond_core::protocol::{Reading, Source, Tag};
-use raymond_core::run::input::Finished;
+use raymond_core::run::input::{Finished, Interruption, Outcome};
 use raymond_core::value::{Hash, Value};
 use raymond_store::{Blobs, blobs};
 
@@ -42,9 +43,35 @@ pub fn finished(
         directories,
         cost: Cost::Free,
         session: None,
+        model: None,
         stderr: String::new(),
         denied: Vec::new(),
         warnings: Vec::new(),
+    })
+}
+
+/// Reads what a client answered. One that was cut off was cut off by `by`.
+pub fn answered(
+    answer: Answer,
+    by: Interruption,
+    cwd: &Path,
+    blobs: &Blobs,
+) -> Result<Outcome, blobs::Error> {
+    Ok(match answer {
+        Answer::Replied(reply) => {
+            let finished = finished(&reply.text, Source::Message, cwd, blobs)?;
+            Outcome::Finished(Box::new(Finished {
+                cost: reply.cost,
+                session: reply.session,
+                model: reply.model,
+                denied: reply.denied,
+                warnings: reply.warnings,
+                ..finished
+            }))
+        }
+        Answer::Capped { cost } => Outcome::Capped { cost },
+        Answer::Failed { failure, cost } => Outcome::Failed { failure, cost },
+        Answer::Interrupted { cost, progressed } => Outcome::Interrupted { by, cost, progressed },
     })
 }
 

@@ -4,26 +4,33 @@
 //! whatever was left running ended and seen dead, the pinned definition. Only then may anything be
 //! decided.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use raymond_backends::process::{Grace, Identity, Leftover, leftovers};
+use raymond_backends::contract::{self, Started};
+use raymond_backends::process::{Grace, Identity, Leftover, Marker, leftovers};
+use raymond_core::budget::Cost;
+use raymond_core::desk::{Lane, Turn};
 use raymond_core::ids::{Nonce, RunId};
-use raymond_core::run::{Input, Record, Refusal, Settings, batch};
+use raymond_core::run::effect::in_flight;
+use raymond_core::run::input::Interruption;
+use raymond_core::run::{Input, Record, Refusal, Run, Settings, batch};
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Torn};
 use raymond_store::lock::{self, Claim, Takeover, ThisHost};
-use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, disk};
+use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, blobs, disk};
 
 use crate::clock;
 use crate::driver::{Driver, DriverError, Head, Nobody};
 use crate::fold::{self, FoldError};
 use crate::launch::Prepared;
+use crate::observe::answered;
 use crate::pin::{PLATFORM, Pin, PinError};
 use crate::project::Project;
 use crate::recovery::{self, Attached};
 use crate::scope::Origin;
+use crate::shell::{Backends, transcript};
 use crate::snapshot;
 
 /// A run that this process owns.
@@ -69,6 +76,17 @@ pub struct Opening {
     pub takeover: Takeover,
     /// The last record to keep.
     pub truncate_to: Option<u64>,
+    /// What becomes of clients that outlived their owner.
+    pub clients: Clients,
+}
+
+/// What becomes of clients that outlived their owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clients {
+    /// They are adopted, and finish their turn.
+    Adopt,
+    /// They are ended like everything else that was left.
+    End,
 }
 
 /// Why a run cannot be owned.
@@ -86,6 +104,9 @@ pub enum OwnError {
     /// Its definition cannot be used.
     #[error(transparent)]
     Pin(#[from] PinError),
+    /// A value could not be stored.
+    #[error(transparent)]
+    Blobs(#[from] blobs::Error),
     /// Its directory cannot be used.
     #[error(transparent)]
     Disk(#[from] disk::Error),
@@ -122,7 +143,7 @@ impl Owned {
         }
         // Room for what the next owner has paid for; without it the run goes on all the same.
         project.root.ballast(Arc::clone(&project.disk)).fill().ok();
-        let (ended, survivors) = end_leftovers(&head.run.nonce, &Grace::default()).await;
+        let (ended, survivors) = end_strays(&head.run, how.clients).await;
         let blobs = project.blobs(&paths);
         blobs.sweep().ok();
         forget_requests(project, &paths);
@@ -153,14 +174,87 @@ impl Owned {
     }
 
     /// What a new owner has to say first: what became of turns in flight, and that it goes on.
-    pub fn resume_inputs(&self, settings: Settings) -> Vec<Input> {
-        recovery::inputs(&self.head.run, settings, absent)
+    pub async fn resume_inputs(
+        &mut self,
+        settings: Settings,
+        backends: &Backends,
+    ) -> Result<Vec<Input>, OwnError> {
+        let reports = self.report_inputs(backends).await?;
+        Ok(recovery::inputs(reports, settings))
     }
 
-    /// What became of turns in flight, and nothing more.
-    pub fn report_inputs(&self) -> Vec<Input> {
-        recovery::reports(&self.head.run, absent)
+    /// What became of turns in flight, and nothing more. Whatever a client left that is gone itself
+    /// is ended.
+    pub async fn report_inputs(&mut self, backends: &Backends) -> Result<Vec<Input>, OwnError> {
+        let run = &self.head.run;
+        let mut gone = BTreeSet::new();
+        let mut failed = None;
+        let inputs = recovery::reports(run, |turn| {
+            let found = attach(self, turn, backends).unwrap_or_else(|error| {
+                failed = Some(error);
+                Attached::Running
+            });
+            if !matches!(found, Attached::Running) {
+                gone.insert(Marker::new(&run.nonce, &turn.id, turn.attempt));
+            }
+            found
+        });
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        let mut left = leftovers::find(&run.nonce);
+        left.retain(|left| gone.contains(&left.marker));
+        self.found.survivors.extend(leftovers::end(&left, &Grace::default()).await);
+        self.found.ended.extend(left);
+        Ok(inputs)
     }
+}
+
+/// Looks for a turn in flight. A script never outlives its owner.
+fn attach(owned: &Owned, turn: &Turn, backends: &Backends) -> Result<Attached, blobs::Error> {
+    let Lane::Prompt(backend) = &turn.lane else {
+        return Ok(Attached::Absent { cost: Cost::Free, progressed: false });
+    };
+    let absent = Attached::Absent { cost: Cost::Unknown, progressed: false };
+    let agent = owned.head.run.agents.get(&turn.id.agent);
+    let (Some(backend), Some(agent), Some(plan)) =
+        (backends.get(backend), agent, turn.current.clone())
+    else {
+        return Ok(absent);
+    };
+    let started = Started {
+        nonce: owned.head.run.nonce.clone(),
+        turn: turn.id.clone(),
+        attempt: turn.attempt,
+        plan,
+        transcript: transcript(&owned.paths.transcripts, &turn.id, turn.attempt),
+        timeout: None,
+        idle_timeout: None,
+    };
+    Ok(match backend.attach(&started) {
+        contract::Attached::Running => Attached::Running,
+        contract::Attached::Absent { cost, progressed } => Attached::Absent { cost, progressed },
+        contract::Attached::Finished(answer) => {
+            let cwd = agent.cwd.as_ref();
+            let outcome = answered(answer, Interruption::Crash, cwd, &owned.blobs)?;
+            Attached::Finished(outcome)
+        }
+    })
+}
+
+/// Ends what was left running and cannot be adopted.
+async fn end_strays(run: &Run, clients: Clients) -> (Vec<Leftover>, Vec<Identity>) {
+    let adoptable: BTreeSet<Marker> = match clients {
+        Clients::End => BTreeSet::new(),
+        Clients::Adopt => in_flight(run)
+            .filter(|turn| turn.lane != Lane::Script)
+            .map(|turn| Marker::new(&run.nonce, &turn.id, turn.attempt))
+            .collect(),
+    };
+    let mut found = leftovers::find(&run.nonce);
+    found.retain(|left| !adoptable.contains(&left.marker));
+    let survivors = leftovers::end(&found, &Grace::default()).await;
+    (found, survivors)
 }
 
 /// Opens the journal of a run, cut back first when that is asked for; and where the rest went.
@@ -215,11 +309,6 @@ fn forget_requests(project: &Project, paths: &RunPaths) {
     for message in inbox.take_all().unwrap_or_default().messages {
         inbox.remove(&message.key).ok();
     }
-}
-
-/// Whatever was left was ended before: nothing of a turn in flight is there any more.
-fn absent(_: &raymond_core::desk::Turn) -> Attached {
-    Attached::Absent { progressed: false }
 }
 
 /// Ends whatever still carries a marker of the run, and sees it dead.

@@ -5,7 +5,7 @@
 //! resume itself, is one batch: a crash in the middle of a recovery leaves nothing half done.
 
 use raymond_core::budget::Cost;
-use raymond_core::desk::{Lane, Turn};
+use raymond_core::desk::Turn;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::input::{Interruption, Outcome, Resume};
 use raymond_core::run::{Input, Run, Settings};
@@ -19,6 +19,8 @@ pub enum Attached {
     Finished(Outcome),
     /// It is gone.
     Absent {
+        /// What it cost all the same.
+        cost: Cost,
         /// Whether it had written anything new.
         progressed: bool,
     },
@@ -31,27 +33,18 @@ pub fn reports(run: &Run, mut attach: impl FnMut(&Turn) -> Attached) -> Vec<Inpu
             let outcome = match attach(turn) {
                 Attached::Running => return None,
                 Attached::Finished(outcome) => outcome,
-                Attached::Absent { progressed } => Outcome::Interrupted {
-                    by: Interruption::Crash,
-                    cost: cost_of_an_absent(turn),
-                    progressed,
-                },
+                Attached::Absent { cost, progressed } => {
+                    Outcome::Interrupted { by: Interruption::Crash, cost, progressed }
+                }
             };
             Some(Input::Settled { turn: turn.id.clone(), attempt: turn.attempt, outcome })
         })
         .collect()
 }
 
-/// Everything that a new owner has to say first.
-pub fn inputs(run: &Run, settings: Settings, attach: impl FnMut(&Turn) -> Attached) -> Vec<Input> {
-    let mut inputs = reports(run, attach);
+/// Everything that a new owner has to say first: what was reported, and that it goes on.
+pub fn inputs(reports: Vec<Input>, settings: Settings) -> Vec<Input> {
+    let mut inputs = reports;
     inputs.push(Input::Resume(Box::new(Resume { settings })));
     inputs
-}
-
-fn cost_of_an_absent(turn: &Turn) -> Cost {
-    match turn.lane {
-        Lane::Script => Cost::Free,
-        Lane::Prompt(_) => Cost::Unknown,
-    }
 }

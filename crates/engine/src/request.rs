@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use raymond_core::ids::RunId;
 use raymond_core::run::input::StopMode;
-use raymond_core::run::{Input, Phase, Refusal};
+use raymond_core::run::{Input, Phase, Refusal, Settings};
 use raymond_core::view;
 use raymond_store::lock::{Life, Takeover, ThisHost};
 use raymond_store::{Inbox, Journal, Lock, inbox, journal, lock};
@@ -18,12 +18,16 @@ use crate::clock;
 use crate::driver::{Driver, DriverError, Nobody};
 use crate::fold::{self, FoldError};
 use crate::look::{LookError, look, owner};
-use crate::owned::{Opening, OwnError, Owned};
+use crate::owned::{Clients, Opening, OwnError, Owned};
 use crate::project::Project;
+use crate::shell::Backends;
 use crate::statefile;
 
 /// How often the journal is looked at for the answer.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The backends that may know what became of a turn in flight.
+pub type Known<'a> = &'a dyn Fn(&Settings) -> Backends;
 
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +69,7 @@ pub async fn stop(
     project: &Project,
     run: &RunId,
     mode: StopMode,
+    backends: Known<'_>,
 ) -> Result<Answered, RequestError> {
     let key = clock::nonce().to_string();
     let mut patience = 40;
@@ -81,7 +86,7 @@ pub async fn stop(
                 }
                 // The owner died; somebody has to answer.
             }
-            None => match stop_without_owner(project, run, mode, &key).await {
+            None => match stop_without_owner(project, run, (mode, &key), backends).await {
                 // Somebody is just taking it over, or holds it in a way that cannot be seen.
                 Err(RequestError::Own(OwnError::Lock(lock::Error::Held { .. })))
                     if patience > 0 =>
@@ -140,12 +145,14 @@ pub async fn wait(project: &Project, run: &RunId) -> Result<Option<Phase>, Reque
 async fn stop_without_owner(
     project: &Project,
     run: &RunId,
-    mode: StopMode,
-    key: &str,
+    (mode, key): (StopMode, &str),
+    backends: Known<'_>,
 ) -> Result<Answered, RequestError> {
-    let how = Opening { takeover: Takeover::Never, truncate_to: None };
-    let owned = Owned::open(project, run, how).await?;
-    let mut inputs = owned.report_inputs();
+    let clients = Clients::End;
+    let how = Opening { takeover: Takeover::Never, truncate_to: None, clients };
+    let mut owned = Owned::open(project, run, how).await?;
+    let backends = backends(&owned.head.run.settings);
+    let mut inputs = owned.report_inputs(&backends).await?;
     inputs.push(Input::Stop { mode, key: key.to_owned() });
     let Owned { head, definition, journal, lock, paths, .. } = owned;
     let mut driver = Driver::new(head, definition, journal, Nobody);

@@ -15,8 +15,10 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use raymond_backends::contract::Sign;
 use raymond_backends::process::Grace;
 use raymond_core::diagnostic::Severity;
+use raymond_core::ids::TurnId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Ending, Input, Phase, Record, Refusal, Run};
@@ -27,13 +29,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 pub use kit::Backends;
 pub use signals::Signal;
+pub(crate) use turn::transcript;
 
 use crate::clock;
 use crate::driver::{Driver, DriverError, Head};
 use crate::launch::{PrepareError, prepare};
 use crate::owned::{OwnError, Owned, end_leftovers};
 use crate::pin::Pin;
-use hands::{Hands, Report};
+use hands::{Hands, Report, Seen};
 use home::{Home, Mirror, Pen, request_key};
 use kit::Kit;
 use signals::Signals;
@@ -56,6 +59,9 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub trait Watch {
     /// This record is durable.
     fn committed(&mut self, run: &Run, ledger: &Ledger, record: &Record);
+
+    /// This was seen of a turn while it runs.
+    fn seen(&mut self, _: &TurnId, _: &Sign) {}
 
     /// Something else is worth a line.
     fn note(&mut self, text: &str);
@@ -108,6 +114,7 @@ pub async fn drive(
 struct Shell<'w> {
     driver: Driver<Pen, Hands<'w>>,
     reports: UnboundedReceiver<Report>,
+    signs: UnboundedReceiver<Seen>,
     home: Home,
     signal: Option<Signal>,
     haste: Haste,
@@ -143,11 +150,14 @@ impl<'w> Shell<'w> {
             blobs: Arc::clone(&blobs),
             backends,
             grace: Grace::default(),
+            transcripts: paths.transcripts.clone(),
+            homes: paths.homes.clone(),
             private: paths.definition.clone(),
             warned: Mutex::default(),
         };
-        let (sender, reports) = unbounded_channel();
-        let hands = Hands::new(Arc::new(kit), sender, watch);
+        let (report, reports) = unbounded_channel();
+        let (see, signs) = unbounded_channel();
+        let hands = Hands::new(Arc::new(kit), (report, see), watch);
         let journal = Pen::new(journal);
         let driver = Driver::new(head, definition, journal.clone(), hands);
         let home = Home {
@@ -162,7 +172,7 @@ impl<'w> Shell<'w> {
             ignored: BTreeSet::new(),
         };
         let (signal, haste) = (None, Haste::Patient);
-        Self { driver, reports, home, signal, haste, mistaken: None }
+        Self { driver, reports, signs, home, signal, haste, mistaken: None }
     }
 
     async fn turn_until_done(
@@ -171,12 +181,17 @@ impl<'w> Shell<'w> {
         signals: &mut Signals,
     ) -> Result<(), ShellError> {
         self.begin(inputs)?;
+        self.driver.with_world(Hands::adopt);
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         beat.tick().await;
         while !self.driver.world().finished {
             let inputs = tokio::select! {
                 Some(report) = self.reports.recv() => self.gather(report)?,
+                Some((turn, sign)) = self.signs.recv() => {
+                    self.driver.world().watch.seen(&turn, &sign);
+                    continue;
+                }
                 signal = signals.next() => match self.signalled(signal) {
                     Some(inputs) => inputs,
                     None => return Ok(()),

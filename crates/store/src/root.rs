@@ -35,6 +35,8 @@ pub struct RunPaths {
     pub inbox: PathBuf,
     /// The directory of what its clients wrote.
     pub transcripts: PathBuf,
+    /// The directory of the configuration that its clients have for each agent.
+    pub homes: PathBuf,
     /// The directory of its pinned definition.
     pub definition: PathBuf,
     /// The snapshot of its fold.
@@ -124,6 +126,7 @@ impl Root {
             lock: directory.join("lock"),
             inbox: directory.join("inbox"),
             transcripts: directory.join("transcripts"),
+            homes: directory.join("homes"),
             definition: directory.join("definition"),
             snapshot: directory.join("snapshot.json"),
             state: self.0.join("state").join(format!("{id}.json")),

@@ -131,20 +131,20 @@ impl Replies {
 
     /// What is played for the request; when there is nothing, the key that has no entry.
     pub(super) fn find(&self, request: &Request) -> Result<&Play, String> {
-        let own = self.agents.get(request.turn.agent.as_str());
+        let own = self.agents.get(request.started.turn.agent.as_str());
         let mut sections = own.into_iter().chain([&self.states]);
         sections
             .find_map(|section| entry(section, &request.state))
             .and_then(|entry| entry.visits.at(request.count))
-            .and_then(|turns| turns.at(request.turn.turn))
-            .map(|attempts| attempts.at(request.attempt))
+            .and_then(|turns| turns.at(request.started.turn.turn))
+            .map(|attempts| attempts.at(request.started.attempt))
             .ok_or_else(|| format!("no reply for {} in {}", key(request), self.file))
     }
 }
 
 /// `main / REVIEW.md / visit 3 / turn 1`
 pub(super) fn key(request: &Request) -> String {
-    let (agent, turn) = (&request.turn.agent, request.turn.turn);
+    let (agent, turn) = (&request.started.turn.agent, request.started.turn.turn);
     let (state, visit) = (&request.state, request.count);
     format!("{agent} / {state} / visit {visit} / turn {turn}")
 }

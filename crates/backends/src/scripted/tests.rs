@@ -3,26 +3,37 @@
 use std::io::Write as _;
 
 use raymond_core::ids::{StateName, TurnId};
+use raymond_core::run::Permissions;
+use raymond_core::run::effect::Extras;
 
 use super::*;
-use crate::conformance::{self, Bench, Situation};
+use crate::conformance::{self, Bench, Situation, planned};
+use crate::contract::Started;
 
 fn request(agent: &str, state: &str, visit: u32, turn: u32) -> Request {
-    Request {
+    let started = Started {
         nonce: "c0ffee".into(),
         turn: TurnId { agent: agent.into(), visit: 40 + visit, turn },
         attempt: 1,
+        plan: SessionPlan::Fresh("s-1".into()),
+        transcript: "/nowhere".into(),
+        timeout: None,
+        idle_timeout: None,
+    };
+    Request {
+        started,
         state: state.into(),
         count: visit,
-        plan: SessionPlan::Fresh("s-1".into()),
         prompt: "Look at the diff.".into(),
         notice: None,
         cwd: "/".into(),
         model: None,
         effort: None,
         cap: None,
-        timeout: None,
-        idle_timeout: None,
+        permissions: Permissions::default(),
+        extras: Extras::default(),
+        config_home: None,
+        environment: None,
     }
 }
 
@@ -31,7 +42,7 @@ fn client(yaml: &str) -> Scripted {
 }
 
 async fn ask(client: &Scripted, request: Request) -> Answer {
-    client.answer(request, CancellationToken::new()).await
+    client.answer(request, Watch::unseen(CancellationToken::new())).await
 }
 
 fn replied(text: &str, micros: u64) -> Answer {
@@ -98,7 +109,8 @@ agents:
 async fn attempts_differ_and_the_last_one_stays() {
     let client = client("A: { attempts: [{ fail: transient }, { capped: true, cost: 1 }, done] }");
     let check = async |attempt, expected: Answer| {
-        let request = Request { attempt, ..request("main", "A.md", 1, 1) };
+        let mut request = request("main", "A.md", 1, 1);
+        request.started.attempt = attempt;
         assert_eq!(ask(&client, request).await, expected, "{attempt}");
     };
     let why = "scripted transient failure".to_owned();
@@ -169,7 +181,7 @@ async fn a_session_is_lost_only_where_one_is_needed() {
     let client = client("A: { fail: lost_session }");
     let lost = |session: &str| TurnFailure::LostSession { session: session.into() };
     let check = async |plan: SessionPlan, session: &str| {
-        let request = Request { plan, ..request("main", "A.md", 1, 1) };
+        let request = planned(request("main", "A.md", 1, 1), plan);
         let expected = failed(lost(session), Cost::Reported(Micros::ZERO));
         assert_eq!(ask(&client, request).await, expected);
     };
@@ -186,7 +198,7 @@ async fn a_cancelled_turn_says_whether_it_had_spoken() {
         let cancel = CancellationToken::new();
         cancel.cancel();
         let client = client(yaml);
-        let found = client.answer(request("main", "A.md", 1, 1), cancel).await;
+        let found = client.answer(request("main", "A.md", 1, 1), Watch::unseen(cancel)).await;
         let cost = Cost::Reported(Micros(50_000));
         assert_eq!(found, Answer::Interrupted { cost, progressed }, "{yaml}");
     };
@@ -363,7 +375,7 @@ impl Backend for Careless {
         &[Capability::Resume, Capability::Cost, Capability::Branch]
     }
 
-    fn answer(&self, _: Request, _: CancellationToken) -> Answering<'_> {
+    fn answer(&self, _: Request, _: Watch) -> Answering<'_> {
         let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let cost = Cost::Reported(Micros(count.into()));
         Box::pin(async move { Answer::Capped { cost } })

@@ -3,11 +3,12 @@
 mod edits;
 mod plan;
 
+use raymond_backends::process::Leftover;
 use raymond_core::ids::RunId;
 use raymond_core::run::{Ending, Phase, Run, Settings};
 use raymond_core::view::Status;
 use raymond_engine::look::Look;
-use raymond_engine::owned::{Found, Opening, Owned};
+use raymond_engine::owned::{Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
 use raymond_store::journal::{self, Tail};
@@ -39,7 +40,7 @@ impl<'a> Wish<'a> {
         Self {
             plan: false,
             edits: Edits::Undecided,
-            how: Opening { takeover: Takeover::Never, truncate_to: None },
+            how: Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::Adopt },
             governing: &flags.governing,
             talk: flags.talk,
         }
@@ -55,7 +56,7 @@ impl<'a> Wish<'a> {
         Self {
             plan: flags.plan,
             edits,
-            how: Opening { takeover, truncate_to: flags.truncate_to },
+            how: Opening { takeover, truncate_to: flags.truncate_to, clients: Clients::Adopt },
             governing: &flags.governing,
             talk: flags.talk,
         }
@@ -105,7 +106,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
     let backends = settings::backends(&settings, definition)?;
-    let owned = match adopt {
+    let mut owned = match adopt {
         None => owned,
         Some(current) => owned.adopt(current)?.map_err(|refusal| {
             let hint = format!("put it back, or `raymond resume {run} --pinned`");
@@ -115,10 +116,13 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     if let Some(line) = line {
         crate::say!("raymond: {line}");
     }
+    let (plan, told) = (Plan::of(&owned.head, &settings), owned.found.ended.len());
+    let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
+    let inputs = resumed.map_err(|error| Failure::from(error).about(run))?;
+    tell_ended(&owned.found.ended[told..]);
     if !wish.talk.quiet {
-        crate::say!("{run}: {}", Plan::of(&owned.head, &settings));
+        crate::say!("{run}: {}", plan.knowing(&owned.head.run, &inputs));
     }
-    let inputs = owned.resume_inputs(settings);
     let mut console = Console::new(wish.talk);
     console.catch_up(&runs::look(project, run)?.records);
     drive(&runtime, owned, backends, (inputs, console))
@@ -195,10 +199,14 @@ fn tell(found: &Found) {
     if let Some(moved) = &found.moved {
         crate::say!("raymond: moved what was cut away to {}", moved.display());
     }
-    for left in &found.ended {
-        crate::say!("raymond: ended a process that was left: {}", left.command);
-    }
+    tell_ended(&found.ended);
     if !found.survivors.is_empty() {
         crate::say!("raymond: {} of them did not end", found.survivors.len());
+    }
+}
+
+fn tell_ended(ended: &[Leftover]) {
+    for left in ended {
+        crate::say!("raymond: ended a process that was left: {}", left.command);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::args::{Cancel, Stop};
 use crate::failure::Failure;
-use crate::runs;
+use crate::{runs, settings};
 
 use super::print_json;
 
@@ -29,7 +29,8 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
         Phase::Ended(Ending::Completed) => Answered::Ended(before),
         _ if before == Phase::Ended(ending) => Answered::Ended(before),
         _ => {
-            let stopped = crate::runtime()?.block_on(request::stop(&project, &run, mode));
+            let stopped =
+                crate::runtime()?.block_on(request::stop(&project, &run, mode, &settings::known));
             stopped.map_err(|error| Failure::from(error).about(&run))?
         }
     };

@@ -173,6 +173,7 @@ impl From<OwnError> for Failure {
             OwnError::Fold(error) => error.into(),
             OwnError::Pin(error) => error.into(),
             OwnError::Disk(error) => error.into(),
+            OwnError::Blobs(error) => error.into(),
             OwnError::Driver(error) => error.into(),
             OwnError::NeverStarted(run) => crate::runs::never_started(&run),
         }

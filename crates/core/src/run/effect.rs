@@ -9,6 +9,8 @@ use crate::workflow::Definition;
 
 use super::event::Event;
 use super::input::StopMode;
+use super::permissions::Permissions;
+use super::settings::ConfigHome;
 use super::state::Run;
 
 /// Something to do.
@@ -56,10 +58,29 @@ pub struct PromptEffect {
     pub model: Option<String>,
     /// The effort, where anything decides it.
     pub effort: Option<String>,
+    /// What the client may do without asking.
+    pub permissions: Permissions,
+    /// What else the state hands to the client.
+    pub extras: Extras,
+    /// Whose configuration the client uses.
+    pub config_home: ConfigHome,
+    /// The environment variables that it is handed; none means all.
+    pub environment: Option<Vec<String>>,
     /// The longest it may take.
     pub timeout: Option<Span>,
     /// The longest it may be silent.
     pub idle_timeout: Option<Span>,
+}
+
+/// What a state hands to its client as it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Extras {
+    /// Directories that the client may use.
+    pub add_dirs: Vec<String>,
+    /// Its MCP configuration.
+    pub mcp_config: Option<String>,
+    /// Appended to its system prompt.
+    pub append_system_prompt: Option<String>,
 }
 
 /// A script to run.
@@ -73,6 +94,8 @@ pub struct ScriptEffect {
     pub state: StateName,
     /// Where it works.
     pub cwd: String,
+    /// The environment variables that it is handed beside its own; none means all.
+    pub environment: Option<Vec<String>>,
     /// The longest it may take.
     pub timeout: Option<Span>,
     /// The longest it may be silent.
@@ -91,7 +114,7 @@ pub fn effects<'e>(
             let current = run.desk.turns.get(&turn.agent);
             let current =
                 current.filter(|current| current.id == *turn && current.attempt == *attempt);
-            effects.extend(current.and_then(|turn| start(run, definition, turn)));
+            effects.extend(current.and_then(|turn| of_turn(run, definition, turn)));
         } else if let Event::StopRequested { mode, .. } = event
             && *mode != StopMode::AfterTurn
         {
@@ -111,7 +134,8 @@ pub fn in_flight(run: &Run) -> impl Iterator<Item = &Turn> {
     run.desk.in_flight.iter().filter_map(|agent| run.desk.turns.get(agent))
 }
 
-fn start(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect> {
+/// What a turn in flight is.
+pub fn of_turn(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect> {
     let agent = run.agents.get(&turn.id.agent)?;
     let state = agent.visit.state.clone();
     let Phase::Running { share } = turn.phase else {
@@ -128,6 +152,7 @@ fn start(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect> {
             attempt,
             state,
             cwd,
+            environment: settings.environment.clone(),
             timeout,
             idle_timeout,
         })),
@@ -148,6 +173,14 @@ fn start(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect> {
                 .or_else(|| agent.model.clone())
                 .or_else(|| settings.model.clone()),
             effort: front.effort.clone().or_else(|| settings.effort.clone()),
+            permissions: settings.permissions.of_state(front),
+            extras: Extras {
+                add_dirs: front.add_dirs.clone(),
+                mcp_config: front.mcp_config.clone(),
+                append_system_prompt: front.append_system_prompt.clone(),
+            },
+            config_home: settings.config_home,
+            environment: settings.environment.clone(),
             timeout,
             idle_timeout,
         })),

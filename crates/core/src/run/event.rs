@@ -104,6 +104,9 @@ pub enum Event {
         charge: Charge,
         /// The agent's conversation from now on.
         session: Session,
+        /// The model that answered, where the client said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// A turn used up its share, and needs another one.
     TurnContinues {

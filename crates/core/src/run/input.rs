@@ -150,6 +150,9 @@ pub struct Finished {
     /// The session, when the client could not take the one that was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
+    /// The model that answered, where the client said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The end of a script's standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,

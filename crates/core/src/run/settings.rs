@@ -8,6 +8,8 @@ use crate::budget::Micros;
 use crate::ids::BackendName;
 use crate::time::Span;
 
+use super::permissions::Permissions;
+
 /// The settings of a run, fixed when it starts and whenever it is resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
@@ -35,6 +37,15 @@ pub struct Settings {
     /// The effort of states that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
+    /// What clients may do without asking.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub permissions: Permissions,
+    /// Whether agents share the configuration of their client.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub config_home: ConfigHome,
+    /// The environment variables that processes are handed; none means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Vec<String>>,
     /// The longest a turn may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
@@ -68,6 +79,17 @@ pub enum OnLostSession {
     Fresh,
 }
 
+/// Whether agents share the configuration of their client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfigHome {
+    /// They use the person's own.
+    #[default]
+    Shared,
+    /// Each has one of its own, below the directory of the run.
+    PerAgent,
+}
+
 /// What an interrupted script means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -90,6 +112,10 @@ pub enum Pinning {
     Unpinned,
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -103,6 +129,9 @@ impl Default for Settings {
             replies: None,
             model: None,
             effort: None,
+            permissions: Permissions::default(),
+            config_home: ConfigHome::Shared,
+            environment: None,
             timeout: None,
             idle_timeout: None,
             no_wait: false,

@@ -89,6 +89,7 @@ fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
         attempt: turn.attempt,
         charge,
         session: session.clone(),
+        model: outcome.model.clone(),
     });
     warn(draft, agent, outcome);
     let mover = Mover { agent, session: &session, directories: &outcome.directories };

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use raymond_backends::contract::{self, Sign};
 use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
 use raymond_core::run::input::Outcome;
-use raymond_core::run::{Effect, Input, Record, Run};
+use raymond_core::run::{Effect, Input, Record, Run, effect};
 use raymond_core::view::Ledger;
 use raymond_core::workflow::Definition;
 use raymond_store::blobs;
@@ -34,10 +35,14 @@ impl Report {
     }
 }
 
+/// What was seen of a turn while it runs.
+pub(crate) type Seen = (TurnId, Sign);
+
 /// Starts what the driver releases.
 pub(crate) struct Hands<'w> {
     kit: Arc<Kit>,
     reports: UnboundedSender<Report>,
+    signs: UnboundedSender<Seen>,
     turns: BTreeMap<(TurnId, u32), CancellationToken>,
     pub(crate) watch: &'w mut dyn Watch,
     pub(crate) finished: bool,
@@ -46,10 +51,10 @@ pub(crate) struct Hands<'w> {
 impl<'w> Hands<'w> {
     pub(crate) fn new(
         kit: Arc<Kit>,
-        reports: UnboundedSender<Report>,
+        (reports, signs): (UnboundedSender<Report>, UnboundedSender<Seen>),
         watch: &'w mut dyn Watch,
     ) -> Self {
-        Self { kit, reports, turns: BTreeMap::new(), watch, finished: false }
+        Self { kit, reports, signs, turns: BTreeMap::new(), watch, finished: false }
     }
 
     /// How many turns have not reported yet.
@@ -75,22 +80,45 @@ impl<'w> Hands<'w> {
             Subject::new(definition, agent, prompt)
         };
         let (kit, cancel) = (Arc::clone(&self.kit), CancellationToken::new());
-        let token = cancel.clone();
         match effect {
             Effect::Prompt(effect) => {
                 let Some(subject) = subject(&effect.turn, Some(&effect.prompt)) else { return };
                 let id = (effect.turn.clone(), effect.attempt);
-                let turn = async move { turn::prompt(&kit, *effect, subject, token).await };
+                let watch = self.watch_over(&effect.turn, cancel.clone());
+                let turn = async move { turn::prompt(&kit, *effect, subject, watch).await };
                 self.spawn(id, cancel, turn);
             }
             Effect::Script(effect) => {
                 let Some(subject) = subject(&effect.turn, None) else { return };
                 let id = (effect.turn.clone(), effect.attempt);
+                let token = cancel.clone();
                 let turn = async move { turn::script(&kit, *effect, subject, token).await };
                 self.spawn(id, cancel, turn);
             }
             Effect::Cancel { .. } | Effect::Finish => {}
         }
+    }
+
+    /// Follows every turn in flight that nobody here has started: its client was found running.
+    pub(crate) fn adopt(&mut self, run: &Run, definition: &Definition) {
+        for turn in effect::in_flight(run) {
+            let id = (turn.id.clone(), turn.attempt);
+            let Some(Effect::Prompt(effect)) = effect::of_turn(run, definition, turn) else {
+                continue;
+            };
+            if self.turns.contains_key(&id) {
+                continue;
+            }
+            let (kit, cancel) = (Arc::clone(&self.kit), CancellationToken::new());
+            let watch = self.watch_over(&turn.id, cancel.clone());
+            self.spawn(id, cancel, async move { turn::follow(&kit, *effect, watch).await });
+        }
+    }
+
+    fn watch_over(&self, turn: &TurnId, cancel: CancellationToken) -> contract::Watch {
+        let (turn, signs) = (turn.clone(), self.signs.clone());
+        let listener = move |sign| drop(signs.send((turn.clone(), sign)));
+        contract::Watch { cancel, listener: Arc::new(listener) }
     }
 
     /// Every task reports, whatever becomes of it.

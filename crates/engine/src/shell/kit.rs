@@ -47,6 +47,10 @@ pub(crate) struct Kit {
     pub(crate) blobs: Arc<Blobs>,
     pub(crate) backends: Backends,
     pub(crate) grace: Grace,
+    /// Where clients write what they say.
+    pub(crate) transcripts: PathBuf,
+    /// Where clients keep the configuration of each agent, when agents do not share it.
+    pub(crate) homes: PathBuf,
     /// Where pinned scripts and results are put for scripts.
     pub(crate) private: PathBuf,
     /// Unknown template variables that were warned of.

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use raymond_backends::contract::{Answer, Request};
+use raymond_backends::contract::{Request, Started, Watch};
 use raymond_backends::process::{Limits, Marker};
 use raymond_backends::script::{self, Script, Spoken, Told};
 use raymond_core::budget::Cost;
 use raymond_core::desk::Prompt;
 use raymond_core::failure::TurnFailure;
+use raymond_core::ids::TurnId;
 use raymond_core::machine::Agent;
 use raymond_core::protocol::notice::notice;
 use raymond_core::protocol::reminder::reminder;
@@ -16,6 +17,7 @@ use raymond_core::protocol::{Source, allowance::Allowance};
 use raymond_core::run::effect::{PromptEffect, ScriptEffect};
 use raymond_core::run::event::Warning;
 use raymond_core::run::input::{Interruption, Outcome};
+use raymond_core::run::settings::ConfigHome;
 use raymond_core::time::Span;
 use raymond_core::value::BlobRef;
 use raymond_core::workflow::environment::{ScriptVisit, environment};
@@ -71,7 +73,7 @@ pub(crate) async fn prompt(
     kit: &Kit,
     effect: PromptEffect,
     subject: Subject,
-    cancel: CancellationToken,
+    watch: Watch,
 ) -> Result<Outcome, blobs::Error> {
     let not_started = |why| Outcome::Failed {
         failure: TurnFailure::NotStarted { why },
@@ -89,41 +91,62 @@ pub(crate) async fn prompt(
         let mib = LARGEST >> 20;
         return Ok(not_started(format!("its prompt would have more than {mib} MiB")));
     }
-    let state = effect.state.clone();
     let cwd = PathBuf::from(&effect.cwd);
     let request = Request {
-        nonce: kit.nonce.clone(),
-        turn: effect.turn,
-        attempt: effect.attempt,
-        state: effect.state,
+        started: started(kit, &effect),
+        state: effect.state.clone(),
         count: effect.count,
-        plan: effect.plan,
         prompt: text,
         notice: effect.notice.map(|why| notice(why).to_owned()),
         cwd: cwd.clone(),
         model: effect.model,
         effort: effect.effort,
         cap: effect.cap,
+        permissions: effect.permissions,
+        extras: effect.extras,
+        config_home: match effect.config_home {
+            ConfigHome::Shared => None,
+            ConfigHome::PerAgent => Some(kit.homes.join(effect.turn.agent.as_str())),
+        },
+        environment: effect.environment,
+    };
+    let answer = backend.answer(request, watch).await;
+    let mut outcome = observe::answered(answer, Interruption::Stop, &cwd, &kit.blobs)?;
+    if let Outcome::Finished(finished) = &mut outcome {
+        finished.warnings.splice(0..0, kit.unknown(&effect.state, unknown));
+    }
+    Ok(outcome)
+}
+
+/// Observes a turn to its end that an earlier owner started.
+pub(crate) async fn follow(
+    kit: &Kit,
+    effect: PromptEffect,
+    watch: Watch,
+) -> Result<Outcome, blobs::Error> {
+    let Some(backend) = kit.backends.get(&effect.backend) else {
+        let (by, cost) = (Interruption::Crash, Cost::Unknown);
+        return Ok(Outcome::Interrupted { by, cost, progressed: false });
+    };
+    let answer = backend.follow(started(kit, &effect), watch).await;
+    observe::answered(answer, Interruption::Stop, effect.cwd.as_ref(), &kit.blobs)
+}
+
+fn started(kit: &Kit, effect: &PromptEffect) -> Started {
+    Started {
+        nonce: kit.nonce.clone(),
+        turn: effect.turn.clone(),
+        attempt: effect.attempt,
+        plan: effect.plan.clone(),
+        transcript: transcript(&kit.transcripts, &effect.turn, effect.attempt),
         timeout: effect.timeout,
         idle_timeout: effect.idle_timeout,
-    };
-    Ok(match backend.answer(request, cancel).await {
-        Answer::Replied(reply) => {
-            let mut finished = observe::finished(&reply.text, Source::Message, &cwd, &kit.blobs)?;
-            let mut warnings = kit.unknown(&state, unknown);
-            warnings.extend(reply.warnings);
-            finished.cost = reply.cost;
-            finished.session = reply.session;
-            finished.denied = reply.denied;
-            finished.warnings = warnings;
-            Outcome::Finished(Box::new(finished))
-        }
-        Answer::Capped { cost } => Outcome::Capped { cost },
-        Answer::Failed { failure, cost } => Outcome::Failed { failure, cost },
-        Answer::Interrupted { cost, progressed } => {
-            Outcome::Interrupted { by: Interruption::Stop, cost, progressed }
-        }
-    })
+    }
+}
+
+/// Where a client's words of this attempt go.
+pub(crate) fn transcript(directory: &Path, turn: &TurnId, attempt: u32) -> PathBuf {
+    directory.join(format!("{turn}.{attempt}.jsonl"))
 }
 
 /// What a prompt says, and which of its names mean nothing.

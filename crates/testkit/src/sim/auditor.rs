@@ -141,7 +141,7 @@ impl Auditor {
             Event::TurnStarted { turn, attempt, share, plan } => {
                 self.started(turn, *attempt, *share, plan)?;
             }
-            Event::TurnSettled { turn, attempt, charge, session } => {
+            Event::TurnSettled { turn, attempt, charge, session, .. } => {
                 self.landed(turn, *attempt, *charge)?;
                 must!(self.settled.insert(turn.clone()), "{turn} is settled twice");
                 let books = self.books(&turn.agent)?;

@@ -269,6 +269,7 @@ fn finished(text: &str, cost: Cost, fate: &Fate, blobs: &Blobs) -> Result<Finish
         directories,
         cost,
         session: None,
+        model: None,
         stderr: String::new(),
         denied: Vec::new(),
         warnings: Vec::new(),

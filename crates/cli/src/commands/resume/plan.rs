@@ -5,16 +5,22 @@ use std::fmt;
 use raymond_core::budget::Micros;
 use raymond_core::desk::{Lane, Phase, Turn};
 use raymond_core::machine::Standing;
+use raymond_core::run::effect::in_flight;
+use raymond_core::run::input::Outcome;
 use raymond_core::run::settings::InterruptedScripts;
-use raymond_core::run::{Run, Settings};
+use raymond_core::run::{Input, Run, Settings};
 use raymond_engine::driver::Head;
 use serde_json::json;
 
-/// `reused 7 turns ($2.10), continuing 1, repeating 0`
+/// `reused 7 turns ($2.10), 1 finished meanwhile, adopting 1, continuing 1, repeating 0`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
     reused: u64,
     amount: Micros,
+    /// Turns in flight whose answer was found.
+    finished: usize,
+    /// Turns in flight whose client still runs.
+    adopted: usize,
     /// Prompts that go on in their sessions.
     continuing: usize,
     /// Scripts that run again.
@@ -33,11 +39,24 @@ impl Plan {
         Self {
             reused: settled.turns,
             amount: settled.amount,
+            finished: 0,
+            adopted: 0,
             continuing: lanes().filter(|(lane, _)| **lane != Lane::Script).count(),
             repeating: lanes()
                 .filter(|(lane, cut)| **lane == Lane::Script && repeats(*cut))
                 .count(),
         }
+    }
+
+    /// The same, once it is known what became of the turns in flight.
+    pub(super) fn knowing(self, run: &Run, reports: &[Input]) -> Self {
+        let finished =
+            |input: &&Input| matches!(input, Input::Settled { outcome: Outcome::Finished(_), .. });
+        let settled = |input: &&Input| matches!(input, Input::Settled { .. });
+        let finished = reports.iter().filter(finished).count();
+        let adopted = in_flight(run).count().saturating_sub(reports.iter().filter(settled).count());
+        let continuing = self.continuing.saturating_sub(finished + adopted);
+        Self { finished, adopted, continuing, ..self }
     }
 
     /// The same for programs.
@@ -78,8 +97,15 @@ fn again<'r>(run: &Run, turn: &'r Turn) -> Option<(&'r Lane, Cut)> {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reused, amount, continuing, repeating } = self;
+        let Self { reused, amount, finished, adopted, continuing, repeating } = self;
         let s = if *reused == 1 { "turn" } else { "turns" };
-        write!(f, "reused {reused} {s} ({amount}), continuing {continuing}, repeating {repeating}")
+        write!(f, "reused {reused} {s} ({amount})")?;
+        if *finished > 0 {
+            write!(f, ", {finished} finished meanwhile")?;
+        }
+        if *adopted > 0 {
+            write!(f, ", adopting {adopted}")?;
+        }
+        write!(f, ", continuing {continuing}, repeating {repeating}")
     }
 }

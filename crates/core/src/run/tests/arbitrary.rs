@@ -57,7 +57,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
         6 => Event::TurnQueued { turn, lane, prompt: Prompt::Body, plan, order: n, notice: None },
         7 => Event::TurnRequeued { turn, order: n, notice: Notice::Retried },
         8 => Event::TurnStarted { turn, attempt, share: Some(amount), plan },
-        9 => Event::TurnSettled { turn, attempt, charge, session: Session::Fresh },
+        9 => Event::TurnSettled { turn, attempt, charge, session: Session::Fresh, model: None },
         10 => Event::TurnContinues { turn, attempt, charge },
         11 => Event::TurnFailed { turn, attempt, charge, failure: transient() },
         12 => Event::TurnInterrupted {

@@ -1,6 +1,7 @@
 //! The journal format: every event and every input that was ever written must stay readable.
 //!
 //! `tests/journal-format-1.jsonl` is a permanent fixture. A new variant or field adds lines; a line
+//! that stands there is never touched.
 
 mod samples;
 
@@ -25,7 +26,10 @@ fn samples() -> Vec<Sample> {
     let header = Header { format: 1, run: "flow-1".into(), nonce: "c0ffee".into() };
     let causes = samples::inputs().into_iter().map(Sample::Cause);
     let events = samples::events().into_iter().map(Sample::Event);
-    [Sample::Header(header)].into_iter().chain(causes).chain(events).collect()
+    let (later_causes, later_events) = samples::added();
+    let later = later_causes.into_iter().map(Sample::Cause);
+    let later = later.chain(later_events.into_iter().map(Sample::Event));
+    [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 
 #[test]

@@ -149,6 +149,7 @@ impl Play {
             ]),
             cost: self.cost_of(agent),
             session: None,
+            model: None,
             stderr: String::new(),
             denied: Vec::new(),
             warnings: Vec::new(),

@@ -89,7 +89,7 @@ impl Names {
                 let share = share.map(|share| format!(" with {share}")).unwrap_or_default();
                 format!("start {turn} #{attempt}{share}: {}", self.plan(plan))
             }
-            Event::TurnSettled { turn, attempt, charge, session } => {
+            Event::TurnSettled { turn, attempt, charge, session, .. } => {
                 format!("settle {turn} #{attempt}{}: {}", money(*charge), self.session(session))
             }
             Event::TurnContinues { turn, attempt, charge } => {

@@ -120,9 +120,10 @@ impl Host {
         let reports = {
             let reality = &mut *self.reality.borrow_mut();
             let found = Found { leftovers: self.leftovers, power_was_cut: self.power_was_cut };
-            recovery::inputs(&head.run, self.settings.clone(), |turn| {
+            let reports = recovery::reports(&head.run, |turn| {
                 found.attach(reality, &(turn.id.clone(), turn.attempt), &self.blobs())
-            })
+            });
+            recovery::inputs(reports, self.settings.clone())
         };
         self.drive(head, opened.journal);
         self.adopt()?;

@@ -1,5 +1,6 @@
 //! What a new owner finds of turns that were in flight.
 
+use raymond_core::budget::Cost;
 use raymond_core::protocol::Source;
 use raymond_engine::recovery::Attached;
 use raymond_store::Blobs;
@@ -42,6 +43,7 @@ impl Found {
             Leftovers::Any => reality.dice.percent(70),
             Leftovers::Progress => true,
         };
-        Attached::Absent { progressed }
+        let cost = if script { Cost::Free } else { Cost::Unknown };
+        Attached::Absent { cost, progressed }
     }
 }

@@ -10,7 +10,8 @@ use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Malformed, Reading, Stack, Tag, TagName};
 use crate::run::event::{Ending, Event, Hold, StackChange, Warning};
 use crate::run::input::{Finished, Input, Interruption, Outcome, Resume, Start, StopMode};
-use crate::run::settings::{InterruptedScripts, OnLostSession, Pinning, Settings};
+use crate::run::permissions::{Checks, Permissions};
+use crate::run::settings::{ConfigHome, InterruptedScripts, OnLostSession, Pinning, Settings};
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 
@@ -163,17 +164,22 @@ pub(super) fn inputs() -> Vec<Input> {
     inputs
 }
 
-fn outcomes() -> Vec<Outcome> {
-    let plain = Finished {
+fn plain() -> Finished {
+    Finished {
         text: "<result>x</result>".into(),
         reading: Reading::default(),
         directories: BTreeMap::new(),
         cost: Cost::Free,
         session: None,
+        model: None,
         stderr: String::new(),
         denied: Vec::new(),
         warnings: Vec::new(),
-    };
+    }
+}
+
+fn outcomes() -> Vec<Outcome> {
+    let plain = plain();
     let full = Finished {
         text: blob(),
         directories: BTreeMap::from([("sub".to_owned(), "/home/sub".to_owned())]),
@@ -194,6 +200,35 @@ fn outcomes() -> Vec<Outcome> {
         interrupted(Interruption::Crash, Cost::Unknown, true),
         interrupted(Interruption::Stop, Cost::Free, false),
     ]
+}
+
+/// What was added to the format after its first lines were written.
+pub(super) fn added() -> (Vec<Input>, Vec<Event>) {
+    let permissions = Permissions {
+        mode: Some("plan".into()),
+        allow: vec!["Read".into()],
+        deny: vec!["Bash(rm:*)".into()],
+        checks: Checks::Skipped,
+    };
+    let settings = Settings {
+        permissions,
+        config_home: ConfigHome::PerAgent,
+        environment: Some(vec!["PATH".into()]),
+        ..settings()
+    };
+    let model = || Some("opus".to_owned());
+    let (turn, attempt) = (turn("main_w1.3.2"), 2);
+    let finished = Finished { model: model(), ..plain() };
+    let outcome = Outcome::Finished(Box::new(finished));
+    let settled = Event::TurnSettled {
+        turn: turn.clone(),
+        attempt,
+        charge: Charge { amount: Micros(1_500), basis: Basis::Reported },
+        session: Session::At("s1".into()),
+        model: model(),
+    };
+    let resume = Input::Resume(Box::new(Resume { settings }));
+    (vec![resume, Input::Settled { turn, attempt, outcome }], vec![settled])
 }
 
 pub(super) fn events() -> Vec<Event> {
@@ -238,7 +273,13 @@ fn turn_events() -> Vec<Event> {
     let branch = SessionPlan::Branch { from: "s1".into(), to: "s2".into() };
     let requeued = |notice| Event::TurnRequeued { turn: id(), order: 13, notice };
     let started = |share, plan| Event::TurnStarted { turn: id(), attempt: 2, share, plan };
-    let settled = |charge, session| Event::TurnSettled { turn: id(), attempt: 2, charge, session };
+    let settled = |charge, session| Event::TurnSettled {
+        turn: id(),
+        attempt: 2,
+        charge,
+        session,
+        model: None,
+    };
     let failed = |failure| Event::TurnFailed {
         turn: id(),
         attempt: 2,

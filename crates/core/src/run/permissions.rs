@@ -1,0 +1,87 @@
+//! What a client may do without asking anybody.
+
+use serde::{Deserialize, Serialize};
+
+use crate::workflow::Frontmatter;
+
+/// The permissions of a client, as far as anything was said about them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Permissions {
+    /// Its permission mode; none leaves it to the backend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Tools that it may use, such as `Bash(cargo test:*)`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    /// Tools that it may not use; they win.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+    /// Whether anything goes.
+    #[serde(default)]
+    pub checks: Checks,
+}
+
+/// Whether a client checks permissions at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checks {
+    /// It does.
+    #[default]
+    Kept,
+    /// `--dangerously-skip-permissions`
+    Skipped,
+}
+
+impl Permissions {
+    /// Those of one state: its mode wins, the lists add up.
+    #[must_use]
+    pub fn of_state(&self, front: &Frontmatter) -> Self {
+        Self {
+            mode: front.permission_mode.clone().or_else(|| self.mode.clone()),
+            allow: joined(&self.allow, &front.allow),
+            deny: joined(&self.deny, &front.deny),
+            checks: self.checks,
+        }
+    }
+}
+
+/// Both lists, each entry once.
+pub fn joined(first: &[String], second: &[String]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for entry in first.iter().chain(second) {
+        if !all.contains(entry) {
+            all.push(entry.clone());
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_add_up_and_the_mode_of_the_state_wins() {
+        let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect();
+        let run = Permissions {
+            mode: Some("plan".into()),
+            allow: words(&["Read", "Bash(make:*)"]),
+            deny: words(&["WebFetch"]),
+            checks: Checks::Kept,
+        };
+        let front = Frontmatter {
+            permission_mode: Some("acceptEdits".into()),
+            allow: words(&["Bash(make:*)", "Edit"]),
+            deny: words(&["Bash(rm:*)"]),
+            ..Frontmatter::default()
+        };
+        let expected = Permissions {
+            mode: Some("acceptEdits".into()),
+            allow: words(&["Read", "Bash(make:*)", "Edit"]),
+            deny: words(&["WebFetch", "Bash(rm:*)"]),
+            checks: Checks::Kept,
+        };
+        assert_eq!(run.of_state(&front), expected);
+        assert_eq!(run.of_state(&Frontmatter::default()), run);
+    }
+}
