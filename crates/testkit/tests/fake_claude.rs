@@ -254,6 +254,14 @@ fn an_unknown_session_is_an_error_in_the_result() {
 }
 
 #[test]
+fn a_session_that_was_never_kept_can_be_begun_again() {
+    let client = Client::new();
+    client.run(&format!("--session-id {A}"), "fake: forget\nfake: say one\nfake: kill");
+    assert_eq!(client.run(&format!("--resume {A}"), "fake: say two").code, Some(1));
+    assert_eq!(client.run(&format!("--session-id {A}"), "fake: say two").code, Some(0));
+}
+
+#[test]
 fn totals_are_cumulative_and_inherited_and_only_one_field_is_not() {
     let client = Client::new();
     let check = |flags: String, prompt: &str, cost: f64, total: f64| {

@@ -33,6 +33,7 @@ pub(super) enum Directive {
     Half,
     NoResult,
     Kill,
+    Forget,
     Exit(u8),
 }
 
@@ -187,6 +188,7 @@ fn read(text: &str) -> Option<Directive> {
         "half" => Directive::Half,
         "no-result" => Directive::NoResult,
         "kill" => Directive::Kill,
+        "forget" => Directive::Forget,
         "exit" => Directive::Exit(rest.parse().ok()?),
         _ => return None,
     })

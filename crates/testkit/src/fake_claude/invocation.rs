@@ -82,10 +82,15 @@ impl Invocation {
         let mut values = Vec::new();
         let mut inside = false;
         for word in &self.argv {
-            if word.starts_with("--") {
-                inside = word == flag;
+            let (name, given) = match word.split_once('=') {
+                Some((name, value)) if name.starts_with("--") => (name, Some(value)),
+                _ => (word.as_str(), None),
+            };
+            if name.starts_with("--") {
+                inside = name == flag;
+                values.extend(given.filter(|_| inside));
             } else if inside {
-                values.push(word.as_str());
+                values.push(name);
             }
         }
         values

@@ -151,6 +151,7 @@ impl Player<'_> {
                 drop(scene);
                 self.flood(bytes);
             }
+            Directive::Forget => scene.forget(),
             Directive::Kill => {
                 kill_process(getpid(), Signal::KILL).ok();
             }

@@ -207,6 +207,13 @@ impl Scene {
         line
     }
 
+    /// The session is kept no longer, and nothing that follows is.
+    pub(super) fn forget(&mut self) {
+        if let Some(sessions) = self.sessions.take() {
+            sessions.remove(self.id());
+        }
+    }
+
     pub(super) fn save(&self) {
         if let (Some(sessions), Some(session)) = (&self.sessions, &self.session) {
             sessions.save(session).ok();

@@ -85,6 +85,12 @@ impl Sessions {
         fs::rename(draft, path)
     }
 
+    pub(super) fn remove(&self, id: &str) {
+        if let Some(path) = self.path(id) {
+            fs::remove_file(path).ok();
+        }
+    }
+
     /// Which time this is that these lines are played, from 1.
     pub(super) fn count(&self, lines: &str) -> io::Result<u32> {
         let mut hasher = DefaultHasher::new();
