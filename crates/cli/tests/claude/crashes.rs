@@ -133,7 +133,9 @@ fn one_finished_one_running_and_one_dead() {
         ("W", "fake: wait w{{n}}\nfake: say <result>{{n}}</result>"),
     ]);
     let running = stage.start_run("");
-    ["one", "w2", "w3"].iter().for_each(|gate| stage.reaches(gate));
+    for gate in ["one", "w2", "w3"] {
+        stage.reaches(gate);
+    }
     running.signal(Signal::KILL);
     running.wait();
     let pid = |part: &str| {

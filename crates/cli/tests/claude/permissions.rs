@@ -89,7 +89,7 @@ fn allowed_tools_are_not_denied() {
     let output = stage.start_words(&words).wait();
     output.prints("done\n").mentions(0, &[]);
     assert!(!output.stderr.contains("denied"), "{output:?}");
-    assert_eq!(stage.warnings(), [json!(0); 0]);
+    assert!(stage.warnings().is_empty(), "{:?}", stage.warnings());
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_sandbox_may_skip_permissions() {
     let [only] = stage.invocations().try_into().unwrap();
     assert!(only.argv.iter().any(|word| word == "--dangerously-skip-permissions"));
     assert_eq!(only.values("--permission-mode"), [""; 0]);
-    assert_eq!(stage.warnings(), [json!(0); 0]);
+    assert!(stage.warnings().is_empty(), "{:?}", stage.warnings());
 }
 
 #[test]

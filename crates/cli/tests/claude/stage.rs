@@ -84,11 +84,6 @@ impl Stage {
         self.project.spawn("env", &all)
     }
 
-    /// Where the client keeps its sessions, and tests their gates.
-    pub(crate) fn config(&self) -> &Path {
-        self.config.path()
-    }
-
     /// Waits until a client stands at a gate (`fake: wait GATE`).
     #[track_caller]
     pub(crate) fn reaches(&self, gate: &str) {
@@ -194,8 +189,8 @@ pub(crate) fn prompt(name: &str, lines: &str) -> String {
         Some((front, lines)) if !front.is_empty() => (format!("---\n{front}---\n"), lines),
         _ => (String::new(), lines),
     };
-    let lines: String = lines.lines().map(|line| format!("{}\n", line.trim_start())).collect();
-    format!("{front}{name}\n{lines}")
+    let lines: Vec<&str> = lines.lines().map(str::trim_start).collect();
+    format!("{front}{name}\n{}\n", lines.join("\n"))
 }
 
 /// The fake client.
