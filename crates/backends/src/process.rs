@@ -6,11 +6,16 @@
 //! a pipe that a grandchild holds open. Only known processes are waited for (never "any child"), and
 //! none is signalled by its number alone: a number may have been given to somebody else.
 
+mod child;
+mod client;
+mod detach;
 pub mod leftovers;
 mod marker;
+mod orphans;
 mod output;
 mod running;
 mod table;
+mod transcript;
 mod tree;
 
 use std::ffi::OsString;
@@ -21,10 +26,15 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
+pub use child::reap_orphans;
+pub use client::{Client, Files, Heard, adopt, start_client};
+pub use detach::{Detached, detach, own_session};
 pub use leftovers::Leftover;
 pub use marker::Marker;
+pub use orphans::{become_subreaper, end_orphans, escaped};
 pub use running::{Ended, How, Process};
 pub use table::Identity;
+pub use transcript::{LINE_MAX, Lines, TRANSCRIPT_MAX, read_transcript};
 
 /// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +45,8 @@ pub struct Spec {
     pub arguments: Vec<OsString>,
     /// Where it works.
     pub cwd: PathBuf,
+    /// What its environment takes over from ours.
+    pub inherit: Inherit,
     /// What its environment has besides ours.
     pub set: Vec<(OsString, OsString)>,
     /// What its environment does not take over from ours.
@@ -43,6 +55,16 @@ pub struct Spec {
     pub marker: Marker,
     /// What it reads.
     pub stdin: Input,
+}
+
+/// What a process takes over from our environment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Inherit {
+    /// Everything.
+    #[default]
+    All,
+    /// The variables of these names.
+    Only(Vec<OsString>),
 }
 
 /// What a process reads.
@@ -103,32 +125,48 @@ impl Default for Grace {
 
 /// Starts a process that leads its own group. Needs a runtime with IO and time.
 pub fn start(spec: Spec) -> io::Result<Process> {
-    start_within(spec, std::env::var_os(Marker::VARIABLE))
+    start_within(spec, outer_markers())
 }
 
 /// Starts a process under the markers of whatever this process itself runs under.
 fn start_within(spec: Spec, outer: Option<OsString>) -> io::Result<Process> {
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
-    let mut command = Command::new(&spec.program);
-    for name in &spec.unset {
-        command.env_remove(name);
-    }
     let stdin = match spec.stdin {
         Input::Null => Stdio::null(),
         Input::Bytes(_) => Stdio::piped(),
     };
-    let child = command
-        .args(&spec.arguments)
-        .current_dir(&spec.cwd)
-        .envs(spec.set)
-        .env(Marker::VARIABLE, spec.marker.within(outer))
+    let mut command = command(&spec, spec.marker.within(outer));
+    command
         .process_group(0)
         .kill_on_drop(true)
         .stdin(stdin)
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    Process::new(child, spec.marker, spec.stdin)
+        .stderr(Stdio::piped());
+    let child = child::spawn(command)?;
+    Ok(Process::new(child, spec.marker, spec.stdin))
+}
+
+/// The markers that this process itself runs under.
+fn outer_markers() -> Option<OsString> {
+    std::env::var_os(Marker::VARIABLE)
+}
+
+/// The program with its arguments, its place and its environment.
+fn command(spec: &Spec, marks: OsString) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
+    let mut command = Command::new(&spec.program);
+    if let Inherit::Only(names) = &spec.inherit {
+        let ours = names.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        command.env_clear().envs(ours);
+    }
+    for name in &spec.unset {
+        command.env_remove(name);
+    }
+    command
+        .args(&spec.arguments)
+        .current_dir(&spec.cwd)
+        .envs(spec.set.iter().map(|(name, value)| (name, value)))
+        .env(Marker::VARIABLE, marks);
+    command
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use raymond_core::workflow::environment::is_ours;
 use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::{self, Ended, How, Identity, Input, Limits, Marker, Spec};
+use crate::process::{self, Ended, How, Identity, Inherit, Input, Limits, Marker, Spec};
 
 /// A script to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +93,7 @@ fn specify(script: Script) -> Result<Spec, String> {
         program,
         arguments,
         cwd,
+        inherit: Inherit::All,
         set: set.collect(),
         unset: foreign(std::env::vars_os().map(|(name, _)| name)),
         marker,

@@ -8,26 +8,30 @@ use super::table::{self, Identity};
 use super::tree::Tree;
 use super::{Grace, Marker};
 
-/// A process that carries a marker of the run.
+/// A process of a run that is not where it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// Which process.
     pub identity: Identity,
-    /// The turn that started it: the innermost marker of this run.
-    pub marker: Marker,
+    /// The turn that started it: the innermost marker of this run. One that shed its environment is
+    /// only known by whose descendant it is.
+    pub marker: Option<Marker>,
     /// Its command line.
     pub command: String,
 }
 
+impl Leftover {
+    pub(super) fn of(identity: Identity, nonce: &Nonce) -> Self {
+        let marker = table::marks(identity).innermost_of(nonce);
+        Self { identity, marker, command: table::command(identity) }
+    }
+}
+
 /// The processes of this user that carry a marker of the run. This process is never among them.
 pub fn find(nonce: &Nonce) -> Vec<Leftover> {
-    let leftover = |identity: Identity| {
-        let mut markers = table::markers(identity).into_iter();
-        let marker = markers.rfind(|marker| marker.nonce() == nonce.as_str())?;
-        Some(Leftover { identity, marker, command: table::command(identity) })
-    };
-    let table = table::snapshot(None);
-    table.into_iter().filter_map(|entry| leftover(entry.identity)).collect()
+    let table = table::snapshot(None).into_iter();
+    let found = table.map(|entry| Leftover::of(entry.identity, nonce));
+    found.filter(|leftover| leftover.marker.is_some()).collect()
 }
 
 /// Ends these, their descendants and all that carries their markers, and sees them dead. Returns
@@ -36,7 +40,11 @@ pub async fn end(found: &[Leftover], grace: &Grace) -> Vec<Identity> {
     if found.is_empty() {
         return Vec::new();
     }
+    tree(found).end(grace).await
+}
+
+pub(super) fn tree(found: &[Leftover]) -> Tree {
     let known: BTreeSet<_> = found.iter().map(|leftover| leftover.identity).collect();
-    let markers: BTreeSet<_> = found.iter().map(|left| left.marker.clone()).collect();
-    Tree::of_found(known, markers).end(grace).await
+    let markers: BTreeSet<_> = found.iter().filter_map(|left| left.marker.clone()).collect();
+    Tree::of_found(known, markers)
 }

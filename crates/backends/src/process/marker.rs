@@ -14,6 +14,46 @@ pub struct Marker(String);
 
 const SEPARATOR: char = ':';
 
+/// Stands where the markers of outer runs would: what was detached belongs to none of them, although
+/// it may be found below their processes.
+const DETACHED: &str = "detached";
+
+/// What a process has in the variable of the markers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Marks(String);
+
+impl Marks {
+    pub(super) fn new(value: String) -> Self {
+        Self(value)
+    }
+
+    /// What a process has that is detached.
+    pub(super) fn detached() -> OsString {
+        DETACHED.into()
+    }
+
+    /// Whether this is of a detached process, or of one that was started by one.
+    pub(super) fn are_detached(&self) -> bool {
+        self.0.split(SEPARATOR).next() == Some(DETACHED)
+    }
+
+    /// The markers, outermost first; what is not a marker is left out.
+    pub(super) fn list(&self) -> impl DoubleEndedIterator<Item = Marker> {
+        let parts = self.0.split(SEPARATOR);
+        parts.filter(|part| part.contains('/')).map(|part| Marker(part.to_owned()))
+    }
+
+    /// The turn that started the process.
+    pub(super) fn innermost(&self) -> Option<Marker> {
+        self.list().next_back()
+    }
+
+    /// The turn of this run that started the process, or what started it.
+    pub(super) fn innermost_of(&self, nonce: &Nonce) -> Option<Marker> {
+        self.list().rfind(|marker| marker.nonce() == nonce.as_str())
+    }
+}
+
 impl Marker {
     /// The environment variable that holds the list of markers.
     pub const VARIABLE: &str = "RAYMOND_TURN";
@@ -26,12 +66,6 @@ impl Marker {
     /// The nonce of the run.
     pub fn nonce(&self) -> &str {
         self.0.split_once('/').map_or("", |(nonce, _)| nonce)
-    }
-
-    /// The markers of a list, outermost first; what is not a marker is left out.
-    pub(super) fn list(value: &str) -> impl Iterator<Item = Self> {
-        let parts = value.split(SEPARATOR);
-        parts.filter(|part| part.contains('/')).map(|part| Self(part.to_owned()))
     }
 
     /// The list with this marker as the innermost one.
@@ -64,8 +98,10 @@ mod tests {
         let check = |outer: Option<&str>, expected: &str, markers: &[&str]| {
             let value = marker.within(outer.map(OsString::from));
             assert_eq!(value, expected);
-            let list: Vec<_> = Marker::list(expected).map(|m| m.to_string()).collect();
+            let marks = Marks::new(expected.to_owned());
+            let list: Vec<_> = marks.list().map(|m| m.to_string()).collect();
             assert_eq!(list, markers);
+            assert_eq!(marks.innermost().as_ref(), Some(&marker));
         };
         let own = "c0ffee/main_worker1.3.1.2";
         check(None, own, &[own]);
@@ -77,5 +113,19 @@ mod tests {
         );
         check(Some("junk"), &format!("junk:{own}"), &[own]);
         assert_eq!(marker.nonce(), "c0ffee");
+    }
+
+    #[test]
+    fn what_was_detached_belongs_to_no_outer_run() {
+        let check = |value: &str, expected: bool| {
+            assert_eq!(Marks::new(value.to_owned()).are_detached(), expected, "{value}");
+        };
+        let turn = TurnId::try_from("main.1.1".to_owned()).unwrap();
+        let inside = Marker::new(&"c0ffee".into(), &turn, 1).within(Some(Marks::detached()));
+        check(inside.to_str().unwrap(), true);
+        check("detached", true);
+        check("", false);
+        check("c0ffee/main.1.1.1", false);
+        check("c0ffee/main.1.1.1:detached", false);
     }
 }

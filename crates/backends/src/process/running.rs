@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use raymond_core::failure::Clock;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::child::Child;
 use super::output::{Output, Tail, TooLarge};
 use super::table::Identity;
 use super::tree::Tree;
@@ -104,28 +105,28 @@ struct Buffers {
 }
 
 impl Process {
-    pub(super) fn new(mut child: Child, marker: Marker, input: Input) -> io::Result<Self> {
-        let pid = child.id().map(u32::cast_signed);
-        let pid = pid.ok_or_else(|| io::Error::other("the process has no id"))?;
+    pub(super) fn new(mut child: Child, marker: Marker, input: Input) -> Self {
+        let pid = child.identity().pid;
+        let (stdin, stdout, stderr) = child.pipes();
         let now = Instant::now();
         let bytes = match input {
             Input::Null => Vec::new(),
             Input::Bytes(bytes) => bytes,
         };
-        Ok(Self {
+        Self {
             id: pid,
             tree: Tree::of_group(pid, marker),
             started: now,
             exit: None,
-            stdin: child.stdin.take().map(|pipe| (pipe, Cursor::new(bytes))),
-            stdout: child.stdout.take(),
-            stderr: child.stderr.take(),
+            stdin: stdin.map(|pipe| (pipe, Cursor::new(bytes))),
+            stdout,
+            stderr,
             output: Output::default(),
             tail: Tail::default(),
             last_output: now,
             ended: false,
             child,
-        })
+        }
     }
 
     /// The number of the process, which is also that of its group.

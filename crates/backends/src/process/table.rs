@@ -6,9 +6,15 @@ mod linux;
 mod other;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{command, markers, session, signal, snapshot};
+pub(super) use linux::{
+    become_subreaper, boot, command, dead_children, identity, living, marks, session, signal,
+    snapshot, watch, writes_to,
+};
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{command, markers, session, signal, snapshot};
+pub(super) use other::{
+    become_subreaper, boot, command, dead_children, identity, living, marks, session, signal,
+    snapshot, watch, writes_to,
+};
 
 /// A process, and no other that gets the same number later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

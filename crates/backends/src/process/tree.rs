@@ -19,6 +19,8 @@ pub(super) struct Tree {
     group: Option<Group>,
     markers: BTreeSet<Marker>,
     known: BTreeSet<Identity>,
+    /// All below this process belong to it.
+    below: Option<i32>,
 }
 
 /// The group that a process of ours leads.
@@ -44,12 +46,30 @@ impl Tree {
             group: Some(Group { id: group, session: table::session(), leader: Leader::Unreaped }),
             markers: BTreeSet::from([marker]),
             known: BTreeSet::new(),
+            below: None,
+        }
+    }
+
+    /// The tree of a process that leads its group and is no child of ours: its number may be given
+    /// away at any time.
+    pub(super) fn of_stranger(leader: Entry, marker: Marker) -> Self {
+        let Entry { identity, group, session, .. } = leader;
+        Self {
+            group: Some(Group { id: group, session, leader: Leader::Reaped }),
+            markers: BTreeSet::from([marker]),
+            known: BTreeSet::from([identity]),
+            below: None,
         }
     }
 
     /// The tree of processes that were found.
     pub(super) fn of_found(known: BTreeSet<Identity>, markers: BTreeSet<Marker>) -> Self {
-        Self { group: None, markers, known }
+        Self { group: None, markers, known, below: None }
+    }
+
+    /// And all that is below this process.
+    pub(super) fn with_all_below(self, pid: i32) -> Self {
+        Self { below: Some(pid), ..self }
     }
 
     /// From now on the number of the leader may be given away.
@@ -132,21 +152,7 @@ impl Tree {
 
     fn living(&mut self) -> Vec<Entry> {
         let table = table::snapshot(self.group.map(|group| group.id));
-        let mut members: BTreeSet<i32> = table
-            .iter()
-            .filter(|entry| self.holds(entry))
-            .map(|entry| entry.identity.pid)
-            .collect();
-        // Children may stand before their parents in the table.
-        let mut before = 0;
-        while before < members.len() {
-            before = members.len();
-            let children = table.iter().filter(|entry| members.contains(&entry.parent));
-            let children: Vec<_> = children.map(|entry| entry.identity.pid).collect();
-            members.extend(children);
-        }
-        let is_member = |entry: &Entry| members.contains(&entry.identity.pid);
-        let living: Vec<_> = table.into_iter().filter(is_member).collect();
+        let living = with_descendants(&table, |entry| self.holds(entry));
         self.known.extend(living.iter().map(|entry| entry.identity));
         living
     }
@@ -154,7 +160,28 @@ impl Tree {
     fn holds(&self, entry: &Entry) -> bool {
         let in_group = |group: Group| entry.group == group.id && entry.session == group.session;
         self.known.contains(&entry.identity)
+            || self.below == Some(entry.parent)
             || self.group.is_some_and(in_group)
-            || table::markers(entry.identity).iter().any(|marker| self.markers.contains(marker))
+            || table::marks(entry.identity).list().any(|marker| self.markers.contains(&marker))
     }
+}
+
+/// These processes of the table and all below them, but for what was detached on purpose.
+pub(super) fn with_descendants(table: &[Entry], is_root: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+    let added = |found: &dyn Fn(&Entry) -> bool| -> Vec<i32> {
+        let found = table.iter().filter(|entry| found(entry));
+        let found = found.filter(|entry| !table::marks(entry.identity).are_detached());
+        found.map(|entry| entry.identity.pid).collect()
+    };
+    let mut members: BTreeSet<i32> = added(&is_root).into_iter().collect();
+    // Children may stand before their parents in the table.
+    let mut before = 0;
+    while before < members.len() {
+        before = members.len();
+        members.extend(added(&|entry| {
+            members.contains(&entry.parent) && !members.contains(&entry.identity.pid)
+        }));
+    }
+    let is_member = |entry: &&Entry| members.contains(&entry.identity.pid);
+    table.iter().filter(is_member).copied().collect()
 }

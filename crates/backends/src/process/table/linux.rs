@@ -1,28 +1,35 @@
 //! `/proc`, and signals through pidfds.
 
-use std::fs;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, geteuid, kill_process, pidfd_open, pidfd_send_signal,
+    Pid, PidfdFlags, Signal, geteuid, getpid, kill_process, pidfd_open, pidfd_send_signal,
+    set_child_subreaper,
 };
 
 use super::{Entry, Identity};
 use crate::process::Marker;
+use crate::process::marker::Marks;
 
 /// All living processes but this one. The group only matters where there is no table.
 pub(in crate::process) fn snapshot(_group: Option<i32>) -> Vec<Entry> {
     let own = std::process::id().cast_signed();
-    let Ok(directory) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let names = directory.flatten().map(|entry| entry.file_name());
-    names
-        .filter_map(|name| name.to_str()?.parse().ok())
-        .filter(|pid| *pid != own)
-        .filter_map(living)
+    rows()
+        .filter(|row| row.state == State::Living)
+        .map(|row| row.entry)
+        .filter(|entry| entry.identity.pid != own)
         .collect()
+}
+
+/// The children of this process that are dead and were not waited for.
+pub(in crate::process) fn dead_children() -> Vec<Identity> {
+    let own = std::process::id().cast_signed();
+    let dead = rows().filter(|row| row.state == State::Dead && row.entry.parent == own);
+    dead.map(|row| row.entry.identity).collect()
 }
 
 /// The session of this process: 0 when its leader lives outside this pid namespace, as in a container
@@ -31,47 +38,98 @@ pub(in crate::process) fn session() -> i32 {
     living(std::process::id().cast_signed()).map_or(0, |entry| entry.session)
 }
 
-fn living(pid: i32) -> Option<Entry> {
+/// The process of this number, when it lives.
+pub(in crate::process) fn living(pid: i32) -> Option<Entry> {
+    row(pid).filter(|row| row.state == State::Living).map(|row| row.entry)
+}
+
+/// The process of this number, dead or alive.
+pub(in crate::process) fn identity(pid: i32) -> Option<Identity> {
+    row(pid).map(|row| row.entry.identity)
+}
+
+/// The boot of the system that the numbers belong to.
+pub(in crate::process) fn boot() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    boot.map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+/// A process that was not waited for yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Row {
+    entry: Entry,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Living,
+    Dead,
+}
+
+fn rows() -> impl Iterator<Item = Row> {
+    let names = fs::read_dir("/proc").into_iter().flatten().flatten();
+    names.filter_map(|entry| row(entry.file_name().to_str()?.parse().ok()?))
+}
+
+fn row(pid: i32) -> Option<Row> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     parse(pid, &String::from_utf8_lossy(&stat))
 }
 
-/// Reads a line of `/proc/PID/stat`; nothing when the process is dead.
-fn parse(pid: i32, stat: &str) -> Option<Entry> {
+/// Reads a line of `/proc/PID/stat`.
+fn parse(pid: i32, stat: &str) -> Option<Row> {
     // The name of the program stands in parentheses and may hold anything, parentheses too.
     let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
     let signed = |index: usize| fields.get(index)?.parse::<i32>().ok();
     // A first thread that has exited shows as a zombie although other threads go on.
-    let dead = match *fields.first()? {
-        "X" | "x" => true,
-        "Z" => number(17)? <= 1,
-        _ => false,
+    let state = match *fields.first()? {
+        "X" | "x" => State::Dead,
+        "Z" if number(17)? <= 1 => State::Dead,
+        _ => State::Living,
     };
-    (!dead).then_some(())?;
-    Some(Entry {
+    let entry = Entry {
         identity: Identity { pid, start_time: number(19)? },
         parent: signed(1)?,
         group: signed(2)?,
         session: signed(3)?,
-    })
+    };
+    Some(Row { entry, state })
 }
 
-/// The markers of a process of this user, where its environment can be read.
-pub(in crate::process) fn markers(identity: Identity) -> Vec<Marker> {
+/// The marks of a process of this user, where its environment can be read.
+pub(in crate::process) fn marks(identity: Identity) -> Marks {
     let path = format!("/proc/{}", identity.pid);
     let ours = fs::metadata(&path).is_ok_and(|data| data.uid() == geteuid().as_raw());
     if !ours {
-        return Vec::new();
+        return Marks::default();
     }
     let Ok(environment) = fs::read(format!("{path}/environ")) else {
-        return Vec::new();
+        return Marks::default();
     };
     let value = environment.split(|byte| *byte == 0).find_map(|variable| {
         let rest = variable.strip_prefix(Marker::VARIABLE.as_bytes())?;
         std::str::from_utf8(rest.strip_prefix(b"=")?).ok()
     });
-    value.map_or_else(Vec::new, |list| Marker::list(list).collect())
+    value.map_or_else(Marks::default, |value| Marks::new(value.to_owned()))
+}
+
+/// Whether the stdout of a process is this file.
+pub(in crate::process) fn writes_to(identity: Identity, file: &Metadata) -> bool {
+    let stdout = fs::metadata(format!("/proc/{}/fd/1", identity.pid));
+    stdout.is_ok_and(|stdout| (stdout.dev(), stdout.ino()) == (file.dev(), file.ino()))
+}
+
+/// A descriptor that becomes readable when the process of this number exits.
+pub(in crate::process) fn watch(pid: i32) -> Option<OwnedFd> {
+    pidfd_open(Pid::from_raw(pid)?, PidfdFlags::NONBLOCK).ok()
+}
+
+/// From now on, what loses its parent below this process becomes a child of it.
+pub(in crate::process) fn become_subreaper() -> io::Result<()> {
+    // Any number but 0 means yes.
+    Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// The command line of a process, for people.
@@ -110,24 +168,20 @@ mod tests {
 
     #[test]
     fn a_stat_line_is_read_whatever_the_program_is_called() {
-        let check = |name: &str, state: &str, threads: u32, expected: Option<Entry>| {
+        let check = |name: &str, state: &str, threads: u32, expected: State| {
             let stat = format!(
                 "7 ({name}) {state} 3 5 4 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 {threads} 0 99 1 1"
             );
-            assert_eq!(parse(7, &stat), expected, "{stat}");
+            let identity = Identity { pid: 7, start_time: 99 };
+            let entry = Entry { identity, parent: 3, group: 5, session: 4 };
+            assert_eq!(parse(7, &stat), Some(Row { entry, state: expected }), "{stat}");
         };
-        let entry = Entry {
-            identity: Identity { pid: 7, start_time: 99 },
-            parent: 3,
-            group: 5,
-            session: 4,
-        };
-        check("bash", "S", 1, Some(entry));
-        check("a) R 1 1 (b", "R", 1, Some(entry));
-        check("stopped", "T", 1, Some(entry));
-        check("zombie", "Z", 1, None);
-        check("zombie with threads", "Z", 2, Some(entry));
-        check("dead", "X", 1, None);
+        check("bash", "S", 1, State::Living);
+        check("a) R 1 1 (b", "R", 1, State::Living);
+        check("stopped", "T", 1, State::Living);
+        check("zombie", "Z", 1, State::Dead);
+        check("zombie with threads", "Z", 2, State::Living);
+        check("dead", "X", 1, State::Dead);
         assert_eq!(parse(7, "7 (cut off) S 3"), None);
         assert_eq!(parse(7, ""), None);
     }

@@ -1,10 +1,14 @@
 //! Where there is no `/proc`: a process group stands for all that is in it, and nothing that left
 //! its group can be found.
 
+use std::fs::Metadata;
+use std::io;
+use std::os::fd::OwnedFd;
+
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use super::{Entry, Identity};
-use crate::process::Marker;
+use crate::process::marker::Marks;
 
 pub(in crate::process) fn snapshot(group: Option<i32>) -> Vec<Entry> {
     let leader = group.and_then(Pid::from_raw);
@@ -22,8 +26,36 @@ pub(in crate::process) fn session() -> i32 {
     rustix::process::getsid(None).map_or(0, |pid| pid.as_raw_nonzero().get())
 }
 
-pub(in crate::process) fn markers(_: Identity) -> Vec<Marker> {
+pub(in crate::process) fn living(_: i32) -> Option<Entry> {
+    None
+}
+
+pub(in crate::process) fn identity(pid: i32) -> Option<Identity> {
+    Some(Identity { pid, start_time: 0 })
+}
+
+pub(in crate::process) fn dead_children() -> Vec<Identity> {
     Vec::new()
+}
+
+pub(in crate::process) fn boot() -> String {
+    String::new()
+}
+
+pub(in crate::process) fn marks(_: Identity) -> Marks {
+    Marks::default()
+}
+
+pub(in crate::process) fn writes_to(_: Identity, _: &Metadata) -> bool {
+    false
+}
+
+pub(in crate::process) fn watch(_: i32) -> Option<OwnedFd> {
+    None
+}
+
+pub(in crate::process) fn become_subreaper() -> io::Result<()> {
+    Ok(())
 }
 
 pub(in crate::process) fn command(_: Identity) -> String {

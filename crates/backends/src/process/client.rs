@@ -1,0 +1,274 @@
+//! A client whose words go to a file, so that it outlives its owner.
+//!
+//! Nothing ties it to the process that started it: its stdin is a file that is complete before it
+//! starts, its stdout is its transcript, and whoever owns the run next follows that file on. What is
+//! heard is read by offset, with bounded memory. The end is the exit of the client itself, whatever
+//! its children hold open.
+
+mod adopted;
+mod exit;
+mod followed;
+mod start;
+
+use std::collections::VecDeque;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+pub use adopted::adopt;
+pub use start::{Files, start_client};
+pub(super) use start::{append, input};
+
+use exit::Exit;
+use followed::Followed;
+
+use super::Grace;
+use super::output::Tail;
+use super::table::Identity;
+use super::transcript::{CHUNK, Lines, TRANSCRIPT_MAX};
+use super::tree::Tree;
+
+/// A client that runs. Dropped before its end, its tree is killed; when its owner is killed, nothing
+/// happens to it.
+#[derive(Debug)]
+pub struct Client {
+    identity: Identity,
+    exit: Exit,
+    tree: Tree,
+    life: Life,
+    stdout: Followed,
+    stderr: Followed,
+    chunk: Vec<u8>,
+    lines: Lines,
+    tail: Tail,
+    flood: Flood,
+    heard: VecDeque<Heard>,
+    pause: Duration,
+    /// The deadline that has passed, and what had been written by then.
+    passed: Option<(Instant, Extent)>,
+}
+
+/// What is heard of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// A line of its stdout without its newline; the last one may have had none.
+    Line(Vec<u8>),
+    /// A line that was too long to keep.
+    Cut {
+        /// Its length in bytes.
+        length: u64,
+    },
+    /// It wrote to stderr.
+    Stderr,
+    /// It has written more than is put up with; told once.
+    Flooded {
+        /// The limit in bytes, for stdout and stderr each.
+        limit: u64,
+    },
+    /// This process did not run for that long, and could not look: clocks that were set before are
+    /// to be moved. A machine that sleeps does not show here, because its clock stands still too.
+    Woke {
+        /// How long.
+        gap: Duration,
+    },
+    /// It has exited, and every line of it was heard. The status is known of own children only.
+    Exited(Option<ExitStatus>),
+    /// The deadline has passed, and all that was written by then was heard.
+    Deadline,
+}
+
+#[derive(Debug)]
+enum Life {
+    Running,
+    /// Not to be ended when this is dropped.
+    Left,
+    /// What is written later is not by the client.
+    Over {
+        status: Option<ExitStatus>,
+        extent: Extent,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flood {
+    Unseen,
+    Told,
+}
+
+/// How far both files go.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    stdout: u64,
+    stderr: u64,
+}
+
+/// What is to be done when all has been heard.
+enum Then {
+    Exited(Option<ExitStatus>),
+    Deadline,
+    Wait,
+}
+
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+
+impl Client {
+    fn new(exit: Exit, identity: Identity, tree: Tree, [stdout, stderr]: [Followed; 2]) -> Self {
+        Self {
+            identity,
+            exit,
+            tree,
+            life: Life::Running,
+            stdout,
+            stderr,
+            chunk: vec![0; CHUNK],
+            lines: Lines::default(),
+            tail: Tail::default(),
+            flood: Flood::Unseen,
+            heard: VecDeque::new(),
+            pause: SHORTEST_PAUSE,
+            passed: None,
+        }
+    }
+
+    /// Which process it is.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// The end of what it wrote to stderr, as far as it was heard.
+    pub fn stderr(&self) -> String {
+        self.tail.text()
+    }
+
+    /// What happens next. Nothing is lost when the waiting is given up. After its exit, that is told
+    /// again and again.
+    pub async fn next(&mut self, deadline: Option<Instant>) -> Heard {
+        loop {
+            if let Some(heard) = self.heard.pop_front() {
+                return heard;
+            }
+            let (extent, then) = self.horizon(deadline);
+            if self.look(extent) {
+                self.pause = SHORTEST_PAUSE;
+                // One that never stops writing must not keep all others waiting.
+                tokio::task::consume_budget().await;
+                continue;
+            }
+            match then {
+                Then::Exited(status) => {
+                    return self.lines.finish().unwrap_or(Heard::Exited(status));
+                }
+                Then::Deadline => {
+                    self.passed = None;
+                    return Heard::Deadline;
+                }
+                Then::Wait => {
+                    if let Some(gap) = self.wait(deadline).await {
+                        return Heard::Woke { gap };
+                    }
+                }
+            }
+        }
+    }
+
+    /// SIGINT, SIGTERM, SIGKILL for the whole tree, each with its patience. Returns those that are
+    /// not dead. Lines that were written meanwhile are still heard afterwards.
+    pub async fn end(&mut self, grace: &Grace) -> Vec<Identity> {
+        let survivors = self.tree.end(grace).await;
+        if !survivors.contains(&self.identity) {
+            let status = match self.life {
+                Life::Running | Life::Left => self.exit.seen().await,
+                Life::Over { status, .. } => status,
+            };
+            self.over(status);
+        }
+        survivors
+    }
+
+    /// Lets go of it without ending it: whoever owns the run next adopts it.
+    pub fn leave(mut self) {
+        if let Life::Running = self.life {
+            self.life = Life::Left;
+        }
+    }
+
+    /// How far is to be heard, and what comes then. Once a clock has run out or the client has
+    /// exited, what is written later must not put that off.
+    fn horizon(&mut self, deadline: Option<Instant>) -> (Extent, Then) {
+        if let Life::Over { status, extent } = self.life {
+            return (extent, Then::Exited(status));
+        }
+        let passed = deadline.filter(|at| *at <= Instant::now());
+        let Some(deadline) = passed else {
+            return (self.extent(), Then::Wait);
+        };
+        let extent = match self.passed {
+            Some((at, extent)) if at == deadline => extent,
+            _ => self.extent(),
+        };
+        self.passed = Some((deadline, extent));
+        (extent, Then::Deadline)
+    }
+
+    fn extent(&mut self) -> Extent {
+        Extent { stdout: self.stdout.length(), stderr: self.stderr.length() }
+    }
+
+    /// Hears a piece of what has been written; says whether there was any.
+    fn look(&mut self, extent: Extent) -> bool {
+        let heard = &mut self.heard;
+        if self.flood == Flood::Unseen && extent.stdout.max(extent.stderr) > TRANSCRIPT_MAX {
+            self.flood = Flood::Told;
+            heard.push_back(Heard::Flooded { limit: TRANSCRIPT_MAX });
+        }
+        let piece = self.stdout.read(extent.stdout, &mut self.chunk);
+        self.lines.push(piece, &mut |line| heard.push_back(line));
+        let spoke = !piece.is_empty();
+        self.stderr.skip_to_last(extent.stderr, Tail::LENGTH as u64);
+        let piece = self.stderr.read(extent.stderr, &mut self.chunk);
+        if !piece.is_empty() {
+            self.tail.push(piece);
+            heard.push_back(Heard::Stderr);
+        }
+        spoke || !heard.is_empty()
+    }
+
+    /// Waits until it is time for another look. Returns how much later than that it is, if notably.
+    async fn wait(&mut self, deadline: Option<Instant>) -> Option<Duration> {
+        let look = Instant::now() + self.pause;
+        let asked = deadline.map_or(look, |deadline| deadline.min(look));
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        tokio::select! {
+            biased;
+            status = self.exit.seen() => self.over(status),
+            () = sleep_until(asked) => {}
+        }
+        late(asked, Instant::now())
+    }
+
+    fn over(&mut self, status: Option<ExitStatus>) {
+        self.tree.leader_was_reaped();
+        self.life = Life::Over { status, extent: self.extent() };
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        match self.life {
+            Life::Running => self.tree.kill_now(),
+            Life::Left | Life::Over { .. } => {}
+        }
+    }
+}
+
+/// By how much something came late, when a busy machine does not explain it.
+fn late(asked: Instant, came: Instant) -> Option<Duration> {
+    const USUAL: Duration = Duration::from_secs(5);
+    let gap = came.saturating_duration_since(asked);
+    (gap > USUAL).then_some(gap)
+}
+
+#[cfg(test)]
+mod tests;

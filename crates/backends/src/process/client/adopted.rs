@@ -1,0 +1,92 @@
+//! How a client is found again that an earlier owner started.
+//!
+//! A number alone proves nothing: the boot, the start time and the marker must agree. The file that
+//! names them is written right after the start; when there was no time for it, the process table is
+//! searched for the leader of a group that carries the marker and writes to the transcript.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::exit::Exit;
+use super::followed::Followed;
+use super::start::private;
+use super::{Client, Files};
+use crate::process::Marker;
+use crate::process::table::{self, Entry, Identity};
+use crate::process::tree::Tree;
+
+/// The client of this marker that an earlier owner started, when it still runs. It is heard from the
+/// beginning of the transcript.
+pub fn adopt(marker: &Marker, files: &Files) -> Option<Client> {
+    let stdout = Followed::from_start(&files.stdout).ok()?;
+    let stderr = Followed::from_start(&files.stderr).ok()?;
+    let identity = match IdentityFile::beside(&files.stdout).read() {
+        Some(named) => (named.boot == table::boot()).then_some(named.identity)?,
+        None => search(marker, &stdout)?,
+    };
+    // The descriptor is held before anything is compared, so all is of one process.
+    let descriptor = table::watch(identity.pid)?;
+    let entry = table::living(identity.pid).filter(|entry| entry.identity == identity)?;
+    is_marked(identity, marker).then_some(())?;
+    let tree = Tree::of_stranger(entry, marker.clone());
+    Some(Client::new(Exit::OfStranger(descriptor), identity, tree, [stdout, stderr]))
+}
+
+/// The oldest process that can only be the client. One that leads a session is a daemon of the
+/// client: whoever leads a group from the start cannot make a session.
+fn search(marker: &Marker, transcript: &Followed) -> Option<Identity> {
+    let transcript = transcript.file().metadata().ok()?;
+    let is_client = |entry: &Entry| {
+        let Entry { identity, group, session, .. } = *entry;
+        group == identity.pid
+            && session != identity.pid
+            && is_marked(identity, marker)
+            && table::writes_to(identity, &transcript)
+    };
+    let found = table::snapshot(None).into_iter().filter(is_client);
+    found.map(|entry| entry.identity).min_by_key(|identity| (identity.start_time, identity.pid))
+}
+
+/// Whether this very turn started it, and not a run that it started in turn.
+fn is_marked(identity: Identity, marker: &Marker) -> bool {
+    table::marks(identity).innermost().as_ref() == Some(marker)
+}
+
+/// Says which process a client is: `<pid> <start time> <boot id>`.
+pub(super) struct IdentityFile(PathBuf);
+
+struct Named {
+    identity: Identity,
+    boot: String,
+}
+
+impl IdentityFile {
+    pub(super) fn beside(transcript: &Path) -> Self {
+        Self(transcript.with_extension("pid"))
+    }
+
+    pub(super) fn remove(&self) -> io::Result<()> {
+        match fs::remove_file(&self.0) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Not synced: after a crash of the machine no client runs.
+    pub(super) fn write(&self, identity: Identity) -> io::Result<()> {
+        let Identity { pid, start_time } = identity;
+        let mut file = private(OpenOptions::new().write(true).truncate(true), &self.0)?;
+        file.write_all(format!("{pid} {start_time} {}\n", table::boot()).as_bytes())
+    }
+
+    /// Nothing when there is none, or when it was not written to its end.
+    fn read(&self) -> Option<Named> {
+        let text = fs::read_to_string(&self.0).ok()?;
+        let mut words = text.strip_suffix('\n')?.split(' ');
+        let pid = words.next()?.parse().ok()?;
+        let start_time = words.next()?.parse().ok()?;
+        let boot = words.next()?.to_owned();
+        Some(Named { identity: Identity { pid, start_time }, boot })
+    }
+}

@@ -1,0 +1,56 @@
+//! A file that somebody else appends to, read from where it was left.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+#[derive(Debug)]
+pub(super) struct Followed {
+    file: File,
+    offset: u64,
+}
+
+impl Followed {
+    pub(super) fn from_start(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: File::open(path)?, offset: 0 })
+    }
+
+    /// What the file holds now is left out.
+    pub(super) fn from_end(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let offset = file.metadata()?.len();
+        Ok(Self { file, offset })
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// How long the file is; one that cannot be asked has not grown. When somebody has cut it short,
+    /// what is appended from now on is heard.
+    pub(super) fn length(&mut self) -> u64 {
+        let length = self.file.metadata().map_or(self.offset, |data| data.len());
+        self.offset = self.offset.min(length);
+        length
+    }
+
+    /// Reads on, but not beyond `end`; empty when there is nothing more.
+    pub(super) fn read<'a>(&mut self, end: u64, buffer: &'a mut [u8]) -> &'a [u8] {
+        let ahead = end.saturating_sub(self.offset);
+        let room = usize::try_from(ahead).unwrap_or(usize::MAX).min(buffer.len());
+        let length = loop {
+            match self.file.read_at(&mut buffer[..room], self.offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read.unwrap_or(0),
+            }
+        };
+        self.offset += length as u64;
+        &buffer[..length]
+    }
+
+    /// Leaves out all but the last `length` bytes before `end`.
+    pub(super) fn skip_to_last(&mut self, end: u64, length: u64) {
+        self.offset = self.offset.max(end.saturating_sub(length));
+    }
+}

@@ -1,0 +1,163 @@
+//! Lines of a file that may hold anything.
+//!
+//! A client may print a line of any length, or never end one. What is kept is bounded: a line over
+//! [`LINE_MAX`] is skipped whole and only its length is told. Lines are bytes; what they mean is for
+//! whoever speaks the client's language.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use super::Heard;
+
+/// The longest line that is kept: 16 MiB.
+pub const LINE_MAX: usize = 16 * 1024 * 1024;
+
+/// The longest transcript that is put up with: 256 MiB.
+pub const TRANSCRIPT_MAX: u64 = 256 * 1024 * 1024;
+
+/// How much is read at once.
+pub(super) const CHUNK: usize = 64 * 1024;
+
+/// Cuts what arrives in pieces into lines.
+#[derive(Debug)]
+pub struct Lines {
+    limit: usize,
+    /// What there is of the last line.
+    partial: Vec<u8>,
+    /// The length so far of a line that is too long to keep.
+    cut: Option<u64>,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self::with_limit(LINE_MAX)
+    }
+}
+
+impl Lines {
+    fn with_limit(limit: usize) -> Self {
+        Self { limit, partial: Vec::new(), cut: None }
+    }
+
+    /// Adds a piece, and tells the lines that end in it.
+    pub fn push(&mut self, mut piece: &[u8], tell: &mut dyn FnMut(Heard)) {
+        while let Some(end) = memchr::memchr(b'\n', piece) {
+            self.add(&piece[..end]);
+            tell(self.take());
+            piece = &piece[end + 1..];
+        }
+        self.add(piece);
+    }
+
+    /// The last line, when nothing ended it.
+    pub fn finish(&mut self) -> Option<Heard> {
+        let is_empty = self.partial.is_empty() && self.cut.is_none();
+        (!is_empty).then(|| self.take())
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        match &mut self.cut {
+            Some(length) => *length += bytes.len() as u64,
+            None if self.partial.len() + bytes.len() > self.limit => {
+                self.cut = Some((self.partial.len() + bytes.len()) as u64);
+                self.partial = Vec::new();
+            }
+            None => self.partial.extend_from_slice(bytes),
+        }
+    }
+
+    fn take(&mut self) -> Heard {
+        match self.cut.take() {
+            Some(length) => Heard::Cut { length },
+            None => Heard::Line(std::mem::take(&mut self.partial)),
+        }
+    }
+}
+
+/// Tells the lines of a transcript that nobody writes any more. One that is too long is read no
+/// further than [`TRANSCRIPT_MAX`], and `Flooded` is the last that is told.
+pub fn read_transcript(path: &Path, tell: &mut dyn FnMut(Heard)) -> io::Result<()> {
+    read_up_to(path, TRANSCRIPT_MAX, tell)
+}
+
+fn read_up_to(path: &Path, limit: u64, tell: &mut dyn FnMut(Heard)) -> io::Result<()> {
+    let file = File::open(path)?;
+    let flooded = file.metadata()?.len() > limit;
+    let mut file = file.take(limit);
+    let mut chunk = vec![0; CHUNK];
+    let mut lines = Lines::default();
+    loop {
+        match file.read(&mut chunk) {
+            Ok(0) if flooded => {
+                tell(Heard::Flooded { limit });
+                return Ok(());
+            }
+            Ok(0) => {
+                if let Some(last) = lines.finish() {
+                    tell(last);
+                }
+                return Ok(());
+            }
+            Ok(length) => lines.push(&chunk[..length], tell),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Heard {
+        Heard::Line(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn any_cut_gives_the_lines_of_the_whole() {
+        const LIMIT: usize = 6;
+        let check = |text: &str, expected: &[Heard]| {
+            let bytes = text.as_bytes();
+            for first in 0..=bytes.len() {
+                for second in first..=bytes.len() {
+                    let mut lines = Lines::with_limit(LIMIT);
+                    let mut found = Vec::new();
+                    for piece in [&bytes[..first], &bytes[first..second], &bytes[second..]] {
+                        lines.push(piece, &mut |heard| found.push(heard));
+                    }
+                    found.extend(lines.finish());
+                    assert_eq!(found, expected, "{text:?} {first} {second}");
+                    assert_eq!(lines.finish(), None);
+                }
+            }
+        };
+        check("", &[]);
+        check("one\ntwo\n", &[line("one"), line("two")]);
+        check("one\ntwo", &[line("one"), line("two")]);
+        check("\n\nx\r\n", &[line(""), line(""), line("x\r")]);
+        check("123456\n", &[line("123456")]);
+        check("1234567\nx\n", &[Heard::Cut { length: 7 }, line("x")]);
+        check("x\n12345678", &[line("x"), Heard::Cut { length: 8 }]);
+        check("\u{20ac}\u{20ac}\nz", &[line("\u{20ac}\u{20ac}"), line("z")]);
+    }
+
+    #[test]
+    fn a_finished_transcript_is_read_to_its_end_or_to_the_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("transcript");
+        let check = |text: &[u8], limit, expected: &[Heard]| {
+            std::fs::write(&path, text).unwrap();
+            let mut found = Vec::new();
+            read_up_to(&path, limit, &mut |heard| found.push(heard)).unwrap();
+            assert_eq!(found, expected);
+        };
+        check(b"", 10, &[]);
+        check(b"one\ntwo", 7, &[line("one"), line("two")]);
+        check(b"half \xe2\x82", 10, &[Heard::Line(b"half \xe2\x82".to_vec())]);
+        check(b"one\ntwo\nthree\n", 9, &[line("one"), line("two"), Heard::Flooded { limit: 9 }]);
+        std::fs::remove_file(&path).unwrap();
+        let missing = read_transcript(&path, &mut |_| {}).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+}
