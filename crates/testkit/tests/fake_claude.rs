@@ -359,6 +359,7 @@ fn a_tool_runs_only_when_the_flags_allow_it_and_a_denial_is_still_a_success() {
     check(&["--allowedTools", "Read,Bash(cargo test:*)"], 0);
     check(&["--allowedTools", "Read", "Bash(git:*)"], 1);
     check(&["--allowedTools", "Bash(cargo test)"], 1);
+    check(&["--allowedTools", "Bash(cargo *)"], 0);
     check(&["--allowedTools", "Bash"], 0);
     check(&["--allowedTools", "Bash", "--disallowedTools", "Bash(cargo:*)"], 1);
 }

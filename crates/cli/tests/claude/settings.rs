@@ -1,10 +1,14 @@
 //! What else a turn is started with: model, effort, cap, directory, environment.
 
+use std::os::unix::fs::PermissionsExt as _;
+
+use raymond_testkit::fake_claude::Invocation;
+
 use crate::stage::Stage;
 
 /// The value of a flag at every start of the client, by the label of its prompt.
 fn flags(stage: &Stage, flag: &str) -> Vec<String> {
-    let shown = |invocation: raymond_testkit::fake_claude::Invocation| {
+    let shown = |invocation: Invocation| {
         let label = invocation.stdin.as_deref().unwrap().lines().next().unwrap();
         format!("{label} {}", invocation.values(flag).join(" "))
     };
@@ -105,4 +109,37 @@ fn the_client_is_handed_the_environment_and_retries_little() {
     assert!(only.environment["RAYMOND_TURN"].ends_with("/main.1.1.1"), "{:?}", only.environment);
     let retries: u32 = only.environment["CLAUDE_CODE_MAX_RETRIES"].parse().unwrap();
     assert!(retries <= 3, "{retries}");
+}
+
+#[test]
+fn the_environment_can_be_narrowed_to_a_list() {
+    let stage = Stage::prompts(&[("START", "fake: say <result>done</result>")])
+        .with("COLOUR=red")
+        .with("SECRET_TOKEN=hush");
+    let listed = "environment = ['PATH', 'HOME', 'CLAUDE_CONFIG_DIR', 'COLOUR']\n";
+    stage.project.write("raymond.toml", listed);
+    stage.run("").prints("done\n").mentions(0, &[]);
+    let [only] = stage.invocations().try_into().unwrap();
+    assert_eq!(only.environment["COLOUR"], "red");
+    assert!(!only.environment.contains_key("SECRET_TOKEN"), "{:?}", only.environment);
+    assert!(only.environment.contains_key("RAYMOND_TURN"));
+}
+
+#[test]
+fn agents_can_have_a_configuration_each() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <fork next='NEXT'>WORKER</fork>"),
+        ("NEXT", "fake: say <call return='END'>SUB</call>"),
+        ("SUB", "fake: say <result>x</result>"),
+        ("END", "fake: say <result>done</result>"),
+        ("WORKER", "fake: say <result>worker</result>"),
+    ]);
+    stage.project.write("raymond.toml", "config_home = 'per-agent'\n");
+    stage.run("").prints("done\n").mentions(0, &[]);
+    assert_eq!(stage.invocations().len(), 0, "nobody uses the shared one");
+    let home = |agent: &str| stage.project.path(&format!(".raymond/runs/r/homes/{agent}"));
+    let count = |agent: &str| Invocation::all(&home(agent)).len();
+    assert_eq!((count("main"), count("main_worker1")), (4, 1));
+    let mode = std::fs::metadata(home("main")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "logins may lie there");
 }

@@ -306,7 +306,7 @@ fn a_reminder_inside_a_call_stays_in_the_branch() {
             "new A | START",
             "branch A to B | START, <call return='BACK'>SUB</call>, SUB",
             "resume B | START, <call return='BACK'>SUB</call>, SUB, <goto>NOWHERE</goto>, \
-             The <goto> tag of your message leads nowhere: there is no state NOWHERE.",
+             The <goto> tag of your message leads nowhere: there is no state \"NOWHERE\".",
             "resume A | START, <call return='BACK'>SUB</call>, BACK",
         ],
     );
@@ -377,7 +377,7 @@ fn the_state_file_holds_both_agents_after_a_fork() {
     };
     let expected = json!([
         agent("main", "NEXT.md", session("NEXT"), json!({})),
-        agent("main_worker1", "SLOW.md", session("SLOW"), json!({ "item": { "inline": "7" } })),
+        agent("main_worker1", "SLOW.md", session("SLOW"), json!({ "item": "7" })),
     ]);
     until("the state file says so", || agents(&stage) == expected);
     stage.opens("gate");

@@ -36,7 +36,8 @@ enum Arity {
     Many,
 }
 
-const MODES: [&str; 6] = ["acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan"];
+const MODES: [&str; 7] =
+    ["acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "manual", "plan"];
 
 fn arity(flag: &str) -> Option<Arity> {
     Some(match flag {
@@ -58,6 +59,7 @@ fn arity(flag: &str) -> Option<Arity> {
         | "--permission-mode"
         | "--max-budget-usd"
         | "--max-turns"
+        | "--system-prompt"
         | "--append-system-prompt"
         | "--system-prompt-snapshot"
         | "--settings"
@@ -171,12 +173,13 @@ impl Arguments {
     }
 }
 
-/// `Bash(cargo test:*)` covers what begins so, `Bash(cargo test)` only that, `Bash` all of it.
+/// `Bash(cargo test:*)` and `Bash(cargo test *)` cover what begins so, `Bash(cargo test)` only that,
+/// `Bash` all of it.
 fn covers(rule: &str, tool: &str, input: &str) -> bool {
     let Some((name, pattern)) = rule.strip_suffix(')').and_then(|rule| rule.split_once('(')) else {
         return rule == tool;
     };
-    let matches = match pattern.strip_suffix(":*") {
+    let matches = match pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix('*')) {
         Some(prefix) => input.starts_with(prefix),
         None => input == pattern,
     };
