@@ -18,9 +18,9 @@ mod table;
 mod transcript;
 mod tree;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use tokio::process::Command;
 
 pub use child::reap_orphans;
 pub use client::{Client, Files, Heard, adopt, start_client};
-pub use detach::{Detached, detach, own_session};
+pub use detach::{Background, Detached, detach, own_session};
 pub use leftovers::Leftover;
 pub use marker::Marker;
 pub use orphans::{become_subreaper, end_orphans, escaped};
@@ -65,6 +65,13 @@ pub enum Inherit {
     All,
     /// The variables of these names.
     Only(Vec<OsString>),
+}
+
+impl Inherit {
+    /// The variables of these names; none means everything.
+    pub fn only(names: Option<&[String]>) -> Self {
+        names.map_or(Self::All, |names| Self::Only(names.iter().map(OsString::from).collect()))
+    }
 }
 
 /// What a process reads.
@@ -134,7 +141,7 @@ fn start_within(spec: Spec, outer: Option<OsString>) -> io::Result<Process> {
         Input::Null => Stdio::null(),
         Input::Bytes(_) => Stdio::piped(),
     };
-    let mut command = command(&spec, spec.marker.within(outer));
+    let mut command = spec.command(outer);
     command
         .process_group(0)
         .kill_on_drop(true)
@@ -150,24 +157,31 @@ fn outer_markers() -> Option<OsString> {
     std::env::var_os(Marker::VARIABLE)
 }
 
-/// The program with its arguments, its place and its environment.
-fn command(spec: &Spec, marks: OsString) -> Command {
+/// A program with its place; its environment is ours until it is given another.
+fn command(program: &OsStr, arguments: &[OsString], cwd: &Path) -> Command {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
-    let mut command = Command::new(&spec.program);
-    if let Inherit::Only(names) = &spec.inherit {
-        let ours = names.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-        command.env_clear().envs(ours);
-    }
-    for name in &spec.unset {
-        command.env_remove(name);
-    }
-    command
-        .args(&spec.arguments)
-        .current_dir(&spec.cwd)
-        .envs(spec.set.iter().map(|(name, value)| (name, value)))
-        .env(Marker::VARIABLE, marks);
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(cwd);
     command
 }
 
+impl Spec {
+    fn command(&self, outer: Option<OsString>) -> Command {
+        let mut command = command(&self.program, &self.arguments, &self.cwd);
+        if let Inherit::Only(names) = &self.inherit {
+            let ours = names.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+            command.env_clear().envs(ours);
+        }
+        for name in &self.unset {
+            command.env_remove(name);
+        }
+        let set = self.set.iter().map(|(name, value)| (name, value));
+        command.envs(set).env(Marker::VARIABLE, self.marker.within(outer));
+        command
+    }
+}
+
+#[cfg(test)]
+mod bench;
 #[cfg(test)]
 mod tests;

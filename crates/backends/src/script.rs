@@ -31,6 +31,8 @@ pub struct Script {
     pub cwd: PathBuf,
     /// What it is told.
     pub environment: Vec<(String, String)>,
+    /// What it takes over from our environment.
+    pub inherit: Inherit,
     /// By what its processes are found again.
     pub marker: Marker,
 }
@@ -75,7 +77,7 @@ pub async fn run(script: Script, limits: &Limits, cancel: &CancellationToken) ->
 }
 
 fn specify(script: Script) -> Result<Spec, String> {
-    let Script { path, cwd, environment, marker } = script;
+    let Script { path, cwd, environment, inherit, marker } = script;
     if !cwd.is_dir() {
         return Err(format!("the working directory {} does not exist", cwd.display()));
     }
@@ -93,7 +95,7 @@ fn specify(script: Script) -> Result<Spec, String> {
         program,
         arguments,
         cwd,
-        inherit: Inherit::All,
+        inherit,
         set: set.collect(),
         unset: foreign(std::env::vars_os().map(|(name, _)| name)),
         marker,

@@ -1,11 +1,12 @@
 //! A look at a run without owning it: its journal as it stands, and whether somebody drives it.
 
-use raymond_backends::process::{Leftover, leftovers};
+use raymond_backends::process::{Leftover, Marker, escaped, leftovers};
+use raymond_core::desk::Turn;
 use raymond_core::ids::RunId;
-use raymond_core::run::{Header, Record};
+use raymond_core::run::{Header, Record, effect};
 use raymond_core::view::{self, Status};
 use raymond_store::journal::{self, Cursor, Tail};
-use raymond_store::lock::{Life, Owner, ThisHost};
+use raymond_store::lock::{Host as _, Life, Owner, ThisHost};
 use raymond_store::{Journal, Lock, lock};
 
 use crate::driver::Head;
@@ -82,10 +83,16 @@ pub fn owner(project: &Project, run: &RunId) -> Result<Option<Owner>, lock::Erro
     }))
 }
 
-/// Processes of a run that nobody drives.
+/// Processes of a run that no turn in flight accounts for: all of them when nobody drives it, those
+/// that a turn left behind when somebody does. An owner elsewhere is not looked at.
 pub fn strays(look: &Look) -> Vec<Leftover> {
-    match look.owner {
-        Some(_) => Vec::new(),
-        None => leftovers::find(&look.head.run.nonce),
-    }
+    let run = &look.head.run;
+    let Some(owner) = &look.owner else {
+        return leftovers::find(&run.nonce);
+    };
+    let is_here = ThisHost.life(&owner.process) == Life::Alive;
+    let pid = i32::try_from(owner.process.pid).ok().filter(|_| is_here);
+    let marker = |turn: &Turn| Marker::new(&run.nonce, &turn.id, turn.attempt);
+    let in_flight = effect::in_flight(run).map(marker).collect();
+    pid.map_or_else(Vec::new, |pid| escaped(pid, &run.nonce, &in_flight))
 }

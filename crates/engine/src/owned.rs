@@ -12,7 +12,7 @@ use raymond_backends::contract::{self, Started};
 use raymond_backends::process::{Grace, Identity, Leftover, Marker, leftovers};
 use raymond_core::budget::Cost;
 use raymond_core::desk::{Lane, Turn};
-use raymond_core::ids::{Nonce, RunId};
+use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::input::Interruption;
 use raymond_core::run::{Input, Record, Refusal, Run, Settings, batch};
@@ -203,7 +203,7 @@ impl Owned {
             return Err(error.into());
         }
         let mut left = leftovers::find(&run.nonce);
-        left.retain(|left| gone.contains(&left.marker));
+        left.retain(|left| left.marker.as_ref().is_some_and(|marker| gone.contains(marker)));
         self.found.survivors.extend(leftovers::end(&left, &Grace::default()).await);
         self.found.ended.extend(left);
         Ok(inputs)
@@ -252,7 +252,7 @@ async fn end_strays(run: &Run, clients: Clients) -> (Vec<Leftover>, Vec<Identity
             .collect(),
     };
     let mut found = leftovers::find(&run.nonce);
-    found.retain(|left| !adoptable.contains(&left.marker));
+    found.retain(|left| !left.marker.as_ref().is_some_and(|marker| adoptable.contains(marker)));
     let survivors = leftovers::end(&found, &Grace::default()).await;
     (found, survivors)
 }
@@ -309,11 +309,4 @@ fn forget_requests(project: &Project, paths: &RunPaths) {
     for message in inbox.take_all().unwrap_or_default().messages {
         inbox.remove(&message.key).ok();
     }
-}
-
-/// Ends whatever still carries a marker of the run, and sees it dead.
-pub async fn end_leftovers(nonce: &Nonce, grace: &Grace) -> (Vec<Leftover>, Vec<Identity>) {
-    let found = leftovers::find(nonce);
-    let survivors = leftovers::end(&found, grace).await;
-    (found, survivors)
 }

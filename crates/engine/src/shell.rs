@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use raymond_backends::contract::Sign;
-use raymond_backends::process::Grace;
+use raymond_backends::process::{self, Grace};
 use raymond_core::diagnostic::Severity;
 use raymond_core::ids::TurnId;
 use raymond_core::run::input::StopMode;
@@ -34,7 +34,7 @@ pub(crate) use turn::transcript;
 use crate::clock;
 use crate::driver::{Driver, DriverError, Head};
 use crate::launch::{PrepareError, prepare};
-use crate::owned::{OwnError, Owned, end_leftovers};
+use crate::owned::{OwnError, Owned};
 use crate::pin::Pin;
 use hands::{Hands, Report, Seen};
 use home::{Home, Mirror, Pen, request_key};
@@ -106,6 +106,8 @@ pub async fn drive(
     watch: &mut dyn Watch,
 ) -> Result<Driven, ShellError> {
     let mut signals = Signals::listen().map_err(ShellError::Signals)?;
+    // Without it, a daemon that hides its descent outlives the run; nothing else is lost.
+    process::become_subreaper().ok();
     let mut shell = Shell::new(owned, backends, &inputs, watch);
     let done = shell.turn_until_done(inputs, &mut signals).await;
     shell.come_to_rest(done).await
@@ -254,6 +256,7 @@ impl<'w> Shell<'w> {
 
     /// Once a second: requests, a vanished directory, a state file that is behind.
     fn beat(&mut self) -> Result<Vec<Input>, ShellError> {
+        process::reap_orphans();
         self.put_back()?;
         let status = self.status();
         self.home.catch_up(self.driver.head(), status);
@@ -345,7 +348,7 @@ impl<'w> Shell<'w> {
         let nonce = self.driver.run().nonce.clone();
         match self.haste {
             Haste::AtOnce => {
-                end_leftovers(&nonce, &AT_ONCE).await;
+                process::end_orphans(&nonce, &AT_ONCE).await;
                 tokio::time::timeout(LAST_WORDS, self.last_words()).await.ok();
             }
             Haste::Patient => {
@@ -356,7 +359,7 @@ impl<'w> Shell<'w> {
                 }
                 self.driver.world().cancel_all();
                 self.last_words().await;
-                end_leftovers(&nonce, &Grace::default()).await;
+                process::end_orphans(&nonce, &Grace::default()).await;
             }
         }
         let put_back = self.put_back();

@@ -1,9 +1,10 @@
-//! What proves Raymond: a simulator, a crash sweep, and a second interpreter.
+//! What proves Raymond: a simulator, a crash sweep, a second interpreter, and a fake client.
 //!
 //! Nothing of the product depends on this crate.
 
 pub mod compare;
 pub mod dice;
+pub mod fake_claude;
 pub mod reference;
 pub mod sim;
 pub mod sweep;

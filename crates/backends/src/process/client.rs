@@ -11,14 +11,15 @@ mod followed;
 mod start;
 
 use std::collections::VecDeque;
+use std::future::ready;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
 pub use adopted::adopt;
+pub(super) use start::append;
 pub use start::{Files, start_client};
-pub(super) use start::{append, input};
 
 use exit::Exit;
 use followed::Followed;
@@ -37,6 +38,8 @@ pub struct Client {
     exit: Exit,
     tree: Tree,
     life: Life,
+    /// Whether it may live on when this is dropped.
+    left: bool,
     stdout: Followed,
     stderr: Followed,
     chunk: Vec<u8>,
@@ -81,8 +84,6 @@ pub enum Heard {
 #[derive(Debug)]
 enum Life {
     Running,
-    /// Not to be ended when this is dropped.
-    Left,
     /// What is written later is not by the client.
     Over {
         status: Option<ExitStatus>,
@@ -120,6 +121,7 @@ impl Client {
             exit,
             tree,
             life: Life::Running,
+            left: false,
             stdout,
             stderr,
             chunk: vec![0; CHUNK],
@@ -149,6 +151,7 @@ impl Client {
             if let Some(heard) = self.heard.pop_front() {
                 return heard;
             }
+            self.notice_exit().await;
             let (extent, then) = self.horizon(deadline);
             if self.look(extent) {
                 self.pause = SHORTEST_PAUSE;
@@ -179,7 +182,7 @@ impl Client {
         let survivors = self.tree.end(grace).await;
         if !survivors.contains(&self.identity) {
             let status = match self.life {
-                Life::Running | Life::Left => self.exit.seen().await,
+                Life::Running => self.exit.seen().await,
                 Life::Over { status, .. } => status,
             };
             self.over(status);
@@ -189,8 +192,17 @@ impl Client {
 
     /// Lets go of it without ending it: whoever owns the run next adopts it.
     pub fn leave(mut self) {
+        self.left = true;
+    }
+
+    /// One whose children never stop writing is never waited for.
+    async fn notice_exit(&mut self) {
         if let Life::Running = self.life {
-            self.life = Life::Left;
+            tokio::select! {
+                biased;
+                status = self.exit.seen() => self.over(status),
+                () = ready(()) => {}
+            }
         }
     }
 
@@ -213,7 +225,9 @@ impl Client {
     }
 
     fn extent(&mut self) -> Extent {
-        Extent { stdout: self.stdout.length(), stderr: self.stderr.length() }
+        // In this order, what is said on stdout before anything on stderr is heard before it.
+        let stderr = self.stderr.length();
+        Extent { stdout: self.stdout.length(), stderr }
     }
 
     /// Hears a piece of what has been written; says whether there was any.
@@ -257,8 +271,8 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         match self.life {
-            Life::Running => self.tree.kill_now(),
-            Life::Left | Life::Over { .. } => {}
+            Life::Running if !self.left => self.tree.kill_now(),
+            Life::Running | Life::Over { .. } => {}
         }
     }
 }

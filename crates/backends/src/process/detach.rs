@@ -4,24 +4,44 @@
 //! part of. A new session would need code between fork and exec; the started program, which is ours,
 //! makes it itself with [`own_session`].
 
+use std::ffi::OsString;
 use std::io;
-use std::process::ExitStatus;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
 
 use super::child::{self, Child};
-use super::client::{Files, append, input};
+use super::client::{Files, append};
 use super::marker::Marks;
-use super::{Spec, command};
+use super::{Marker, command};
+
+/// What to start in the background.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Background {
+    /// A path, or a name that is looked up in `PATH`.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// What its environment does not take over from ours.
+    pub unset: Vec<OsString>,
+    /// Where its words go; both may be one file.
+    pub files: Files,
+}
 
 /// A process that was let go. It lives on when this is dropped, and is reaped when it ends first.
 #[derive(Debug)]
 pub struct Detached(Child);
 
-/// Starts a process that outlives this one. The marker of the specification is not used. Needs a
-/// runtime with IO.
-pub fn detach(spec: &Spec, files: &Files) -> io::Result<Detached> {
-    let mut command = command(spec, Marks::detached());
+/// Starts a process that outlives this one. Needs a runtime with IO.
+pub fn detach(background: &Background) -> io::Result<Detached> {
+    let Background { program, arguments, cwd, unset, files } = background;
+    let mut command = command(program, arguments, cwd);
+    for name in unset {
+        command.env_remove(name);
+    }
     // Not in a group of its own: whoever leads a group cannot make a session.
-    command.stdin(input(&spec.stdin, &files.stdout)?);
+    command.env(Marker::VARIABLE, Marks::detached()).stdin(Stdio::null());
     command.stdout(append(&files.stdout)?).stderr(append(&files.stderr)?);
     Ok(Detached(child::spawn(command)?))
 }
@@ -41,8 +61,11 @@ impl Detached {
         self.0.identity().pid
     }
 
-    /// Waits for its exit.
+    /// Waits for its exit; nothing is lost when the waiting is given up.
     pub async fn exited(&mut self) -> io::Result<ExitStatus> {
         self.0.wait().await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! The environment variable by which the processes of a turn are found again.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 
@@ -32,9 +33,11 @@ impl Marks {
         DETACHED.into()
     }
 
-    /// Whether this is of a detached process, or of one that was started by one.
-    pub(super) fn are_detached(&self) -> bool {
-        self.0.split(SEPARATOR).next() == Some(DETACHED)
+    /// Whether this is of a process that was detached from these runs, or of one that such a process
+    /// started: it is below them by accident.
+    pub(super) fn are_detached_from(&self, runs: &BTreeSet<Nonce>) -> bool {
+        let is_detached = self.0.split(SEPARATOR).next() == Some(DETACHED);
+        is_detached && !runs.iter().any(|nonce| self.innermost_of(nonce).is_some())
     }
 
     /// The markers, outermost first; what is not a marker is left out.
@@ -116,16 +119,20 @@ mod tests {
     }
 
     #[test]
-    fn what_was_detached_belongs_to_no_outer_run() {
-        let check = |value: &str, expected: bool| {
-            assert_eq!(Marks::new(value.to_owned()).are_detached(), expected, "{value}");
+    fn what_was_detached_belongs_to_its_own_run_only() {
+        let check = |value: &str, from: &str, expected: bool| {
+            let marks = Marks::new(value.to_owned());
+            let runs = BTreeSet::from([Nonce::from(from), Nonce::from("f00d")]);
+            assert_eq!(marks.are_detached_from(&runs), expected, "{value} {from}");
         };
         let turn = TurnId::try_from("main.1.1".to_owned()).unwrap();
         let inside = Marker::new(&"c0ffee".into(), &turn, 1).within(Some(Marks::detached()));
-        check(inside.to_str().unwrap(), true);
-        check("detached", true);
-        check("", false);
-        check("c0ffee/main.1.1.1", false);
-        check("c0ffee/main.1.1.1:detached", false);
+        let inside = inside.to_str().unwrap();
+        check("detached", "beef", true);
+        check(inside, "beef", true);
+        check(inside, "c0ffee", false);
+        check("", "beef", false);
+        check("c0ffee/main.1.1.1", "beef", false);
+        check("c0ffee/main.1.1.1:detached", "beef", false);
     }
 }

@@ -25,8 +25,8 @@ pub fn become_subreaper() -> io::Result<()> {
 /// carries a marker of the run. Returns what was found, and those that could not be ended.
 pub async fn end_orphans(nonce: &Nonce, grace: &Grace) -> (Vec<Leftover>, Vec<Identity>) {
     let own = std::process::id().cast_signed();
-    let found = belonging(own, nonce);
-    let survivors = leftovers::tree(&found).with_all_below(own).end(grace).await;
+    let found = belonging(&table::snapshot(None), own, nonce);
+    let survivors = leftovers::tree(&found).with_all_below(own, nonce).end(grace).await;
     reap_orphans();
     (found, survivors)
 }
@@ -35,31 +35,33 @@ pub async fn end_orphans(nonce: &Nonce, grace: &Grace) -> (Vec<Leftover>, Vec<Id
 /// turn that is over, or they are below the owner and carry none.
 pub fn escaped(owner: i32, nonce: &Nonce, in_flight: &BTreeSet<Marker>) -> Vec<Leftover> {
     let table = table::snapshot(None);
-    let is_in_flight = |entry: &Entry| {
-        let marker = table::marks(entry.identity).innermost_of(nonce);
-        marker.is_some_and(|marker| in_flight.contains(&marker))
-    };
-    let accounted_for = with_descendants(&table, is_in_flight);
-    // A child that is just being started is still a copy of the owner.
+    let mut found = belonging(&table, owner, nonce);
+    let is_in_flight =
+        |left: &&Leftover| left.marker.as_ref().is_some_and(|m| in_flight.contains(m));
+    let leading: BTreeSet<_> =
+        found.iter().filter(is_in_flight).map(|left| left.identity).collect();
+    let runs = BTreeSet::from([nonce.clone()]);
+    let accounted_for = with_descendants(&table, &runs, |entry| leading.contains(&entry.identity));
+    let accounted_for: BTreeSet<_> = accounted_for.iter().map(|entry| entry.identity).collect();
     let owner_command = table::living(owner).map(|entry| table::command(entry.identity));
-    let is_copy = |leftover: &Leftover| {
-        leftover.marker.is_none() && Some(&leftover.command) == owner_command.as_ref()
+    // A child that is just being started is a copy of the owner at first, and then nothing at all.
+    let is_starting = |left: &Leftover| {
+        left.marker.is_none()
+            && (left.command.is_empty() || Some(&left.command) == owner_command.as_ref())
     };
-    let mut found = belonging(owner, nonce);
-    found.retain(|leftover| {
-        let is_same = |entry: &Entry| entry.identity == leftover.identity;
-        !accounted_for.iter().any(is_same) && !is_copy(leftover)
-    });
+    found.retain(|left| !accounted_for.contains(&left.identity) && !is_starting(left));
     found
 }
 
 /// The processes below the owner, and those that carry a marker of the run.
-fn belonging(owner: i32, nonce: &Nonce) -> Vec<Leftover> {
-    let table = table::snapshot(None);
+fn belonging(table: &[Entry], owner: i32, nonce: &Nonce) -> Vec<Leftover> {
     let belongs = |entry: &Entry| {
         entry.parent == owner || table::marks(entry.identity).innermost_of(nonce).is_some()
     };
-    let mut found = with_descendants(&table, belongs);
+    let mut found = with_descendants(table, &BTreeSet::from([nonce.clone()]), belongs);
     found.retain(|entry| entry.identity.pid != owner);
     found.into_iter().map(|entry| Leftover::of(entry.identity, nonce)).collect()
 }
+
+#[cfg(test)]
+mod tests;

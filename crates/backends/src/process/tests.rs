@@ -1,80 +1,19 @@
-//! Real processes, real signals. Children say through a FIFO when they are ready; a FIFO that ends
-//! says that all who held it are dead.
+//! Real processes, real signals.
 
-use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::ExitStatus;
 
 use raymond_core::failure::Clock;
-use raymond_core::ids::{Nonce, TurnId};
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use raymond_core::ids::Nonce;
 use rustix::process::Signal;
-use tempfile::TempDir;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::bench::{Bench, IMPATIENT, LONG, PATIENT, first_line_and_end, peak_memory};
 use super::*;
-
-const LONG: Duration = Duration::from_mins(10);
-
-const IMPATIENT: Grace = Grace {
-    after_exit: Duration::from_millis(50),
-    interrupt: Duration::from_millis(50),
-    terminate: Duration::from_millis(50),
-    kill: LONG,
-};
-
-/// Would turn any wait that should not be into a test that is ended as too slow.
-const PATIENT: Grace = Grace { after_exit: LONG, interrupt: LONG, terminate: LONG, kill: LONG };
 
 fn limits(grace: Grace) -> Limits {
     Limits { grace, ..Limits::default() }
-}
-
-struct Bench {
-    directory: TempDir,
-    nonce: Nonce,
-}
-
-impl Bench {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let fifo = directory.path().join("fifo");
-        mknodat(CWD, &fifo, FileType::Fifo, Mode::RWXU, 0).unwrap();
-        let name = directory.path().file_name().unwrap().to_string_lossy();
-        let nonce = Nonce::new(name.replace('.', "test"));
-        Self { directory, nonce }
-    }
-
-    fn spec(&self, bash: &str) -> Spec {
-        let turn = TurnId::try_from("main.1.1".to_owned()).unwrap();
-        Spec {
-            program: "bash".into(),
-            arguments: vec!["-c".into(), bash.into()],
-            cwd: self.directory.path().to_owned(),
-            inherit: Inherit::All,
-            set: Vec::new(),
-            unset: Vec::new(),
-            marker: Marker::new(&self.nonce, &turn, 1),
-            stdin: Input::Null,
-        }
-    }
-
-    fn start(&self, bash: &str) -> Process {
-        start(self.spec(bash)).unwrap()
-    }
-
-    /// What is written to the FIFO until nobody holds it any more.
-    fn fifo(&self) -> JoinHandle<String> {
-        let path = self.directory.path().join("fifo");
-        tokio::task::spawn_blocking(move || fs::read_to_string(path).unwrap())
-    }
-
-    fn left(&self) -> Vec<String> {
-        let found = leftovers::find(&self.nonce);
-        found.into_iter().map(|leftover| leftover.command).collect()
-    }
 }
 
 async fn finished(bash: &str, limits: Limits) -> Ended {
@@ -147,7 +86,7 @@ async fn a_process_is_given_its_place_its_environment_and_its_input() {
     let process = start_within(spec, None).unwrap();
     let group = process.id();
     let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
-    let place = bench.directory.path().canonicalize().unwrap();
+    let place = bench.directory.canonicalize().unwrap();
     let nonce = &bench.nonce;
     let lines: Vec<_> = ended.text.lines().map(str::trim).collect();
     assert_eq!(lines[0], place.to_string_lossy());
@@ -317,13 +256,6 @@ async fn memory_stays_bounded_whatever_is_printed() {
     assert_eq!(ended.stderr.len(), 2047);
 }
 
-/// In KiB.
-fn peak_memory() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    line.unwrap().split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
 #[tokio::test]
 async fn each_clock_is_told_by_name() {
     let check = async |bash: &str, wall, idle, expected: (Clock, u64)| {
@@ -348,27 +280,14 @@ async fn each_clock_is_told_by_name() {
 #[tokio::test]
 async fn a_process_that_is_dropped_takes_its_tree_along() {
     let bench = Bench::new();
-    let fifo = bench.directory.path().join("fifo");
+    let fifo = bench.path("fifo");
     let bash = "exec 3> fifo; setsid sleep 600 & echo ready >&3; sleep 600";
     let process = bench.start(bash);
-    let (ready, dead) = tokio::task::spawn_blocking(move || lines_and_end(&fifo)).await.unwrap();
+    let (ready, dead) =
+        tokio::task::spawn_blocking(move || first_line_and_end(&fifo)).await.unwrap();
     assert_eq!(ready, "ready");
     drop(process);
     assert_eq!(dead.await.unwrap(), "");
-}
-
-/// The first line of a FIFO, and what follows it until all who hold it are dead.
-fn lines_and_end(fifo: &Path) -> (String, JoinHandle<String>) {
-    use std::io::{BufRead as _, BufReader, Read as _};
-    let mut reader = BufReader::new(fs::File::open(fifo).unwrap());
-    let mut line = String::new();
-    reader.read_line(&mut line).unwrap();
-    let rest = tokio::task::spawn_blocking(move || {
-        let mut rest = String::new();
-        reader.read_to_string(&mut rest).unwrap();
-        rest
-    });
-    (line.trim().to_owned(), rest)
 }
 
 #[tokio::test]
@@ -376,7 +295,7 @@ async fn a_process_of_a_nested_run_is_found_by_both_runs() {
     let (inner, outer) = (Bench::new(), Bench::new());
     let ready = inner.fifo();
     let marker = format!("{}/main.7.1.1", outer.nonce);
-    let bash = "echo ready > fifo; exec sleep 600";
+    let bash = "echo ready > fifo; read < go";
     let process = start_within(inner.spec(bash), Some(marker.into())).unwrap();
     ready.await.unwrap();
     let pid = process.id();
@@ -399,7 +318,7 @@ async fn a_process_of_a_nested_run_is_found_by_both_runs() {
 async fn a_number_that_was_given_away_is_left_alone() {
     let bench = Bench::new();
     let ready = bench.fifo();
-    let process = bench.start("echo ready > fifo; exec sleep 600");
+    let process = bench.start("echo ready > fifo; read < go");
     ready.await.unwrap();
     let mut found = leftovers::find(&bench.nonce);
     assert_eq!(found.len(), 1);
@@ -423,4 +342,38 @@ async fn what_cannot_be_started_is_an_error() {
     let missing = Spec { program: "/no/such/program".into(), ..bench.spec("") };
     let kind = start(missing).unwrap_err().kind();
     assert_eq!(kind, io::ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn an_environment_is_ours_or_only_what_is_listed() {
+    let given = |name: &str, value: &str| (name.into(), value.into());
+    let check = async |inherit: Inherit, unset: &[&str], expected: &[&str]| {
+        let bench = Bench::new();
+        let spec = Spec {
+            program: "/usr/bin/env".into(),
+            arguments: Vec::new(),
+            inherit,
+            set: vec![given("GIVEN", "value"), given("CARGO", "mine")],
+            unset: unset.iter().map(Into::into).collect(),
+            ..bench.spec("")
+        };
+        let process = start_within(spec, None).unwrap();
+        let ended = process.finish(&limits(PATIENT), &CancellationToken::new()).await;
+        let names = ended.text.lines().filter_map(|line| line.split_once('='));
+        let mut names: Vec<_> = names.map(|(name, _)| name.to_owned()).collect();
+        names.sort();
+        assert_eq!(names, expected);
+        assert!(ended.text.contains("CARGO=mine\n"));
+    };
+    let only = |names: &[&str]| Inherit::Only(names.iter().map(Into::into).collect());
+    check(only(&[]), &[], &["CARGO", "GIVEN", "RAYMOND_TURN"]).await;
+    check(only(&["PATH"]), &[], &["CARGO", "GIVEN", "PATH", "RAYMOND_TURN"]).await;
+    check(only(&["PATH", "NO_SUCH"]), &["PATH"], &["CARGO", "GIVEN", "RAYMOND_TURN"]).await;
+    let mut ours: Vec<_> = std::env::vars().map(|(name, _)| name).collect();
+    ours.extend(["CARGO", "GIVEN", "RAYMOND_TURN"].map(str::to_owned));
+    ours.retain(|name| name != "PATH");
+    ours.sort();
+    ours.dedup();
+    let ours: Vec<_> = ours.iter().map(String::as_str).collect();
+    check(Inherit::All, &["PATH"], &ours).await;
 }

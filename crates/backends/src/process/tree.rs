@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use raymond_core::ids::Nonce;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::{Instant, sleep_until};
 
@@ -21,6 +22,8 @@ pub(super) struct Tree {
     known: BTreeSet<Identity>,
     /// All below this process belong to it.
     below: Option<i32>,
+    /// The runs that it is of: what was detached from them does not belong to it.
+    runs: BTreeSet<Nonce>,
 }
 
 /// The group that a process of ours leads.
@@ -42,33 +45,29 @@ enum Leader {
 impl Tree {
     /// The tree of a child that leads the group `group`.
     pub(super) fn of_group(group: i32, marker: Marker) -> Self {
-        Self {
-            group: Some(Group { id: group, session: table::session(), leader: Leader::Unreaped }),
-            markers: BTreeSet::from([marker]),
-            known: BTreeSet::new(),
-            below: None,
-        }
+        let group = Group { id: group, session: table::session(), leader: Leader::Unreaped };
+        let found = Self::of_found(BTreeSet::new(), BTreeSet::from([marker]));
+        Self { group: Some(group), ..found }
     }
 
     /// The tree of a process that leads its group and is no child of ours: its number may be given
     /// away at any time.
     pub(super) fn of_stranger(leader: Entry, marker: Marker) -> Self {
         let Entry { identity, group, session, .. } = leader;
-        Self {
-            group: Some(Group { id: group, session, leader: Leader::Reaped }),
-            markers: BTreeSet::from([marker]),
-            known: BTreeSet::from([identity]),
-            below: None,
-        }
+        let group = Group { id: group, session, leader: Leader::Reaped };
+        let found = Self::of_found(BTreeSet::from([identity]), BTreeSet::from([marker]));
+        Self { group: Some(group), ..found }
     }
 
     /// The tree of processes that were found.
     pub(super) fn of_found(known: BTreeSet<Identity>, markers: BTreeSet<Marker>) -> Self {
-        Self { group: None, markers, known, below: None }
+        let runs = markers.iter().map(|marker| Nonce::from(marker.nonce())).collect();
+        Self { group: None, markers, known, below: None, runs }
     }
 
-    /// And all that is below this process.
-    pub(super) fn with_all_below(self, pid: i32) -> Self {
+    /// And all that is below this process, which drives the run.
+    pub(super) fn with_all_below(mut self, pid: i32, run: &Nonce) -> Self {
+        self.runs.insert(run.clone());
         Self { below: Some(pid), ..self }
     }
 
@@ -152,7 +151,7 @@ impl Tree {
 
     fn living(&mut self) -> Vec<Entry> {
         let table = table::snapshot(self.group.map(|group| group.id));
-        let living = with_descendants(&table, |entry| self.holds(entry));
+        let living = with_descendants(&table, &self.runs, |entry| self.holds(entry));
         self.known.extend(living.iter().map(|entry| entry.identity));
         living
     }
@@ -166,11 +165,15 @@ impl Tree {
     }
 }
 
-/// These processes of the table and all below them, but for what was detached on purpose.
-pub(super) fn with_descendants(table: &[Entry], is_root: impl Fn(&Entry) -> bool) -> Vec<Entry> {
-    let added = |found: &dyn Fn(&Entry) -> bool| -> Vec<i32> {
-        let found = table.iter().filter(|entry| found(entry));
-        let found = found.filter(|entry| !table::marks(entry.identity).are_detached());
+/// These processes of the table and all below them, but for what was detached from these runs.
+pub(super) fn with_descendants(
+    table: &[Entry],
+    runs: &BTreeSet<Nonce>,
+    is_root: impl Fn(&Entry) -> bool,
+) -> Vec<Entry> {
+    let added = |belongs: &dyn Fn(&Entry) -> bool| -> Vec<i32> {
+        let found = table.iter().filter(|entry| belongs(entry));
+        let found = found.filter(|entry| !table::marks(entry.identity).are_detached_from(runs));
         found.map(|entry| entry.identity.pid).collect()
     };
     let mut members: BTreeSet<i32> = added(&is_root).into_iter().collect();

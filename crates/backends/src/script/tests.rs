@@ -35,6 +35,7 @@ fn script(directory: &TempDir, text: &str, mode: u32) -> Script {
         path,
         cwd: directory.path().to_owned(),
         environment: vec![("RAYMOND_STATE".into(), "STATE.sh".into())],
+        inherit: Inherit::All,
         marker: Marker::new(&nonce.into(), &turn, 1),
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod configuring;
+mod daemons;
 mod disks;
 mod ending;
 mod harness;

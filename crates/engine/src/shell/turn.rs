@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use raymond_backends::contract::{Request, Started, Watch};
-use raymond_backends::process::{Limits, Marker};
+use raymond_backends::process::{Inherit, Limits, Marker};
 use raymond_backends::script::{self, Script, Spoken, Told};
 use raymond_core::budget::Cost;
 use raymond_core::desk::Prompt;
@@ -187,6 +187,7 @@ pub(crate) async fn script(
         path,
         cwd: PathBuf::from(&effect.cwd),
         environment,
+        inherit: Inherit::only(effect.environment.as_deref()),
         marker: Marker::new(&kit.nonce, &effect.turn, effect.attempt),
     };
     let limits = Limits {

@@ -11,7 +11,7 @@ use super::adopted::IdentityFile;
 use super::exit::Exit;
 use super::followed::Followed;
 use crate::process::tree::Tree;
-use crate::process::{Input, Spec, child, command, outer_markers};
+use crate::process::{Input, Spec, child, outer_markers};
 
 /// Where the words of a client go. Its stdout is its transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub fn start_client(spec: Spec, files: &Files) -> io::Result<Client> {
     identity_file.remove()?;
     let (stdout, stderr) = (append(&files.stdout)?, append(&files.stderr)?);
     let followed = [Followed::from_end(&files.stdout)?, Followed::from_end(&files.stderr)?];
-    let mut command = command(&spec, spec.marker.within(outer_markers()));
+    let mut command = spec.command(outer_markers());
     command.process_group(0).stdin(input(&spec.stdin, &files.stdout)?);
     command.stdout(stdout).stderr(stderr);
     let child = child::spawn(command)?;
@@ -52,7 +52,7 @@ pub(super) fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File
 }
 
 /// The whole input in a file without a name: an owner that dies cannot cut it short.
-pub(in crate::process) fn input(input: &Input, transcript: &Path) -> io::Result<Stdio> {
+fn input(input: &Input, transcript: &Path) -> io::Result<Stdio> {
     let bytes = match input {
         Input::Null => return Ok(Stdio::null()),
         Input::Bytes(bytes) => bytes,

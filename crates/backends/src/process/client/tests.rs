@@ -1,1 +1,424 @@
-//! Tests of clients.
+//! Real clients. What an owner that is killed leaves behind is tested by killing one.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::process::bench::{Bench, IMPATIENT, PATIENT, hear, line, peak_memory};
+use crate::process::{Input, Limits, Spec, leftovers, reap_orphans, start, table};
+
+fn exited(code: i32) -> Heard {
+    Heard::Exited(Some(ExitStatus::from_raw(code << 8)))
+}
+
+#[tokio::test]
+async fn a_client_is_heard_line_by_line_until_its_exit() {
+    let check = async |bash: &str, expected: &[Heard], stderr: &str| {
+        let bench = Bench::new();
+        let mut client = bench.client(bash);
+        let mut heard = hear(&mut client).await;
+        heard.dedup_by(|one, other| *one == Heard::Stderr && one == other);
+        assert_eq!(heard, expected, "{bash}");
+        assert_eq!(client.stderr(), stderr);
+        assert_eq!(client.next(Some(Instant::now())).await, *expected.last().unwrap());
+    };
+    let half = Heard::Line(b"half \xe2\x82".to_vec());
+    check("true", &[exited(0)], "").await;
+    check("echo one; echo; echo two", &[line("one"), line(""), line("two"), exited(0)], "").await;
+    check("printf 'one\\ntwo'; exit 3", &[line("one"), line("two"), exited(3)], "").await;
+    check("printf 'half \\xe2\\x82'", &[half, exited(0)], "").await;
+    check("kill -9 $$", &[Heard::Exited(Some(ExitStatus::from_raw(9)))], "").await;
+    check("echo oops >&2; exit 1", &[Heard::Stderr, exited(1)], "oops").await;
+    check("exec >&- 2>&-; true", &[exited(0)], "").await;
+    let long = format!("{}end", "x".repeat(2045));
+    check("printf 'x%.0s' {1..9000} >&2; printf end >&2", &[Heard::Stderr, exited(0)], &long).await;
+}
+
+#[tokio::test]
+async fn what_is_said_piece_by_piece_is_heard_in_lines() {
+    let bench = Bench::new();
+    let ready = bench.fifo();
+    let mut client = bench.client("echo one; printf tw; echo > fifo; read < go; echo o");
+    ready.await.unwrap();
+    assert_eq!(client.next(Some(Instant::now())).await, line("one"));
+    assert_eq!(client.next(Some(Instant::now())).await, Heard::Deadline);
+    bench.go().await.unwrap();
+    assert_eq!(hear(&mut client).await, [line("two"), exited(0)]);
+}
+
+#[tokio::test]
+async fn input_is_a_whole_private_file_that_nobody_else_can_open() {
+    let bench = Bench::new();
+    let bash = "stat -Lc %a /dev/stdin; readlink /proc/self/fd/0; wc -c; ls";
+    let input = vec![b'x'; 3 * 1024 * 1024];
+    let spec = Spec { stdin: Input::Bytes(input), ..bench.spec(bash) };
+    // One that an owner left that died before it could start its client.
+    fs::write(bench.path("turn.stdin"), "old").unwrap();
+    let mut client = start_client(spec, &bench.files()).unwrap();
+    let deleted = format!("{} (deleted)", bench.path("turn.stdin").display());
+    let said = ["600", &deleted, "3145728", "fifo", "go", "turn.err", "turn.jsonl", "turn.pid"];
+    let said: Vec<_> = said.into_iter().map(line).chain([exited(0)]).collect();
+    assert_eq!(hear(&mut client).await, said);
+    let mut client = bench.client("readlink /proc/self/fd/0");
+    assert_eq!(hear(&mut client).await, [line("/dev/null"), exited(0)]);
+}
+
+#[tokio::test]
+async fn the_files_of_a_client_are_private() {
+    let bench = Bench::new();
+    hear(&mut bench.client("echo out; echo err >&2")).await;
+    for name in ["turn.jsonl", "turn.err", "turn.pid"] {
+        assert_eq!(fs::metadata(bench.path(name)).unwrap().mode() & 0o777, 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_second_client_appends_and_only_it_is_heard() {
+    let bench = Bench::new();
+    hear(&mut bench.client("echo first; echo first error >&2")).await;
+    let mut client = bench.client("echo second; echo error >&2");
+    assert_eq!(hear(&mut client).await, [line("second"), Heard::Stderr, exited(0)]);
+    assert_eq!(client.stderr(), "error");
+    assert_eq!(fs::read_to_string(bench.files().stdout).unwrap(), "first\nsecond\n");
+}
+
+#[tokio::test]
+async fn a_client_that_cannot_be_started_is_an_error() {
+    let bench = Bench::new();
+    let missing = Spec { program: "/no/such/program".into(), ..bench.spec("") };
+    let error = start_client(missing, &bench.files()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    let nowhere = Files { stdout: "/no/such/file".into(), ..bench.files() };
+    let error = start_client(bench.spec("true"), &nowhere).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn a_line_of_any_length_costs_bounded_memory() {
+    let bench = Bench::new();
+    let before = peak_memory();
+    let mut client = bench.client("head -c 50000000 /dev/zero; echo; echo after");
+    let expected = [Heard::Cut { length: 50_000_000 }, line("after"), exited(0)];
+    assert_eq!(hear(&mut client).await, expected);
+    let grown = peak_memory() - before;
+    assert!(grown < 40 * 1024, "grew by {grown} KiB");
+}
+
+#[tokio::test]
+async fn a_flood_is_told_once() {
+    let check = async |bash: &str, expected: &[Heard]| {
+        let bench = Bench::new();
+        let mut client = bench.client(bash);
+        let found = hear(&mut client).await;
+        assert_eq!(found, expected, "{bash}");
+    };
+    let flooded = Heard::Flooded { limit: TRANSCRIPT_MAX };
+    let length = 257 * 1024 * 1024;
+    let cut = Heard::Cut { length };
+    check("truncate -s 257M turn.jsonl", &[flooded.clone(), cut, exited(0)]).await;
+    check("truncate -s 257M turn.err", &[flooded, Heard::Stderr, exited(0)]).await;
+    check("truncate -s 256M turn.err", &[Heard::Stderr, exited(0)]).await;
+}
+
+#[tokio::test]
+async fn a_deadline_is_told_when_all_was_heard_that_had_been_written() {
+    let bench = Bench::new();
+    let ready = bench.fifo();
+    let mut client = bench.client("echo one; echo two; echo > fifo; exec sleep 600");
+    ready.await.unwrap();
+    let deadline = Some(Instant::now());
+    assert_eq!(client.next(deadline).await, line("one"));
+    assert_eq!(client.next(deadline).await, line("two"));
+    assert_eq!(client.next(deadline).await, Heard::Deadline);
+    let soon = Some(Instant::now() + Duration::from_millis(30));
+    assert_eq!(client.next(soon).await, Heard::Deadline);
+    assert!(soon <= Some(Instant::now()));
+}
+
+#[tokio::test]
+async fn one_that_never_stops_writing_does_not_put_a_deadline_off() {
+    let yes = "yes $(printf 'y%.0s' {1..5000})";
+    for bash in [yes, &format!("{yes} >&2"), &format!("{yes} | tr -d '\\n'")] {
+        let bench = Bench::new();
+        let mut client = bench.client(bash);
+        let deadline = Some(Instant::now() + Duration::from_millis(50));
+        loop {
+            match client.next(deadline).await {
+                Heard::Line(_) | Heard::Stderr => {}
+                other => {
+                    assert_eq!(other, Heard::Deadline, "{bash}");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_holds_stdout_does_not_put_the_exit_off() {
+    let bench = Bench::new();
+    let ready = bench.fifo();
+    let daemon = "setsid bash -c 'echo > fifo; read < go'";
+    let mut client = bench.client(&format!("(read < go) & {daemon} & echo done"));
+    assert_eq!(hear(&mut client).await, [line("done"), exited(0)]);
+    ready.await.unwrap();
+    drop(client);
+    assert_eq!(bench.left().len(), 2);
+    leftovers::end(&leftovers::find(&bench.nonce), &IMPATIENT).await;
+
+    let mut client = bench.client("yes $(printf 'y%.0s' {1..5000}) & echo done; exit 3");
+    assert_eq!(hear(&mut client).await.last(), Some(&exited(3)));
+    assert_eq!(client.end(&IMPATIENT).await, []);
+    assert_eq!(bench.left(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_ended_client_is_heard_to_its_last_word() {
+    let bench = Bench::new();
+    let ready = bench.fifo();
+    let bash = "trap 'echo last; echo word >&2; exit 5' INT; echo first; echo > fifo; read < go";
+    let mut client = bench.client(bash);
+    ready.await.unwrap();
+    assert_eq!(client.end(&PATIENT).await, []);
+    let heard = hear(&mut client).await;
+    assert_eq!(heard, [line("first"), line("last"), Heard::Stderr, exited(5)]);
+    assert_eq!(client.stderr(), "word");
+}
+
+#[tokio::test]
+async fn ending_a_client_ends_its_tree() {
+    let bench = Bench::new();
+    let ready = bench.fifo();
+    let bash = "trap '' INT TERM; setsid sleep 600 & env -i setsid sleep 600 & echo $! > fifo; \
+                sleep 600; sleep 600";
+    let mut client = bench.client(bash);
+    let unmarked: i32 = ready.await.unwrap().trim().parse().unwrap();
+    assert_eq!(client.end(&IMPATIENT).await, []);
+    assert_eq!(hear(&mut client).await, [Heard::Exited(Some(ExitStatus::from_raw(9)))]);
+    assert_eq!(bench.left(), Vec::<String>::new());
+    assert_eq!(table::living(unmarked), None);
+}
+
+#[tokio::test]
+async fn a_client_that_is_dropped_takes_its_tree_along_unless_it_is_left() {
+    let bench = Bench::new();
+    let bash = "setsid bash -c 'echo > fifo; read < go' & wait";
+    let ready = bench.fifo();
+    let client = bench.client(bash);
+    ready.await.unwrap();
+    drop(client);
+    assert_eq!(bench.left(), Vec::<String>::new());
+    let ready = bench.fifo();
+    let client = bench.client(bash);
+    ready.await.unwrap();
+    client.leave();
+    assert_eq!(bench.left().len(), 2);
+    leftovers::end(&leftovers::find(&bench.nonce), &IMPATIENT).await;
+}
+
+#[tokio::test]
+async fn a_child_that_is_waited_for_is_not_reaped_by_anybody_else() {
+    let bench = Bench::new();
+    let mut client = bench.client("exit 4");
+    while !table::dead_children().contains(&client.identity()) {
+        std::thread::yield_now();
+    }
+    reap_orphans();
+    assert_eq!(hear(&mut client).await, [exited(4)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_sleep_of_this_process_is_told() {
+    let bench = Bench::new();
+    let mut client = bench.client("exec sleep 600");
+    let check = async |client: &mut Client, slept: Duration, expected: Heard| {
+        let deadline = Some(Instant::now() + slept);
+        let sleep = async {
+            tokio::time::advance(slept).await;
+            std::future::pending::<Heard>().await
+        };
+        let heard = tokio::select! {
+            biased;
+            heard = client.next(deadline) => heard,
+            never = sleep => never,
+        };
+        assert_eq!(heard, expected);
+        client.pause = SHORTEST_PAUSE;
+    };
+    let gap = Duration::from_mins(1);
+    check(&mut client, gap + SHORTEST_PAUSE, Heard::Woke { gap }).await;
+    check(&mut client, Duration::from_secs(4), Heard::Deadline).await;
+}
+
+#[test]
+fn only_what_a_busy_machine_does_not_explain_is_late() {
+    let check = |milliseconds: u64, expected: Option<u64>| {
+        let asked = Instant::now();
+        let found = late(asked, asked + Duration::from_millis(milliseconds));
+        assert_eq!(found, expected.map(Duration::from_millis));
+    };
+    check(0, None);
+    check(5_000, None);
+    check(5_001, Some(5_001));
+    let now = Instant::now();
+    assert_eq!(late(now + Duration::from_mins(1), now), None);
+}
+
+/// Waits with what it was told, and says how much that was.
+const WAITING: &str = "echo before; echo $$ > fifo; read < go; wc -c; exit 7";
+
+fn told() -> [Heard; 3] {
+    [line("before"), line("3145728"), Heard::Exited(None)]
+}
+
+fn waiting(bench: &Bench) -> Spec {
+    Spec { stdin: Input::Bytes(vec![b'x'; 3 * 1024 * 1024]), ..bench.spec(WAITING) }
+}
+
+#[tokio::test]
+async fn a_client_outlives_an_owner_that_is_killed_and_is_adopted() {
+    if let Some(bench) = Bench::of_own_process() {
+        let mut client = start_client(waiting(&bench), &bench.files()).unwrap();
+        hear(&mut client).await;
+    }
+    let bench = Bench::new();
+    let ready = bench.fifo();
+    let name = "a_client_outlives_an_owner_that_is_killed_and_is_adopted";
+    let owner = start(bench.own_process(module_path!(), name)).unwrap();
+    let pid: i32 = ready.await.unwrap().trim().parse().unwrap();
+    kill_process(Pid::from_raw(owner.id()).unwrap(), Signal::KILL).unwrap();
+    owner.finish(&Limits::default(), &CancellationToken::new()).await;
+
+    let mut client = adopt(&bench.marker(), &bench.files()).unwrap();
+    assert_eq!(client.identity(), table::living(pid).unwrap().identity);
+    assert_eq!(client.next(Some(Instant::now())).await, line("before"));
+    assert_eq!(client.next(Some(Instant::now())).await, Heard::Deadline);
+    bench.go().await.unwrap();
+    assert_eq!(hear(&mut client).await, told()[1..]);
+}
+
+/// Starts a client, lets it go when it waits, and changes its identity file.
+async fn left_client(bench: &Bench, identity_file: impl Fn(&str) -> Option<String>) {
+    let ready = bench.fifo();
+    let client = start_client(waiting(bench), &bench.files()).unwrap();
+    ready.await.unwrap();
+    client.leave();
+    let path = bench.path("turn.pid");
+    let text = fs::read_to_string(&path).unwrap();
+    match identity_file(&text) {
+        Some(text) => fs::write(&path, text).unwrap(),
+        None => fs::remove_file(&path).unwrap(),
+    }
+}
+
+#[tokio::test]
+async fn a_client_is_found_with_and_without_its_identity() {
+    let check = async |identity_file: fn(&str) -> Option<String>| {
+        let bench = Bench::new();
+        left_client(&bench, identity_file).await;
+        let mut client = adopt(&bench.marker(), &bench.files()).unwrap();
+        bench.go().await.unwrap();
+        assert_eq!(hear(&mut client).await, told());
+        assert!(adopt(&bench.marker(), &bench.files()).is_none());
+    };
+    check(|text| Some(text.to_owned())).await;
+    check(|_| None).await;
+    check(|_| Some(String::new())).await;
+    check(|text| Some(text[..text.len() - 1].to_owned())).await;
+}
+
+/// A line of the identity file, with one word changed.
+fn changed(text: &str, at: usize, to: &str) -> String {
+    let mut words: Vec<_> = text.trim().split(' ').collect();
+    words[at] = to;
+    format!("{}\n", words.join(" "))
+}
+
+#[tokio::test]
+async fn a_stranger_is_not_adopted() {
+    let check = async |identity_file: fn(&str) -> String| {
+        let bench = Bench::new();
+        left_client(&bench, |text| Some(identity_file(text))).await;
+        assert!(adopt(&bench.marker(), &bench.files()).is_none());
+        assert_eq!(bench.left().len(), 1, "nobody was harmed");
+        leftovers::end(&leftovers::find(&bench.nonce), &IMPATIENT).await;
+    };
+    // The number was given to a process that started later.
+    check(|text| changed(text, 1, "1")).await;
+    // The machine was started anew since.
+    check(|text| changed(text, 2, "00000000-0000-0000-0000-000000000000")).await;
+    // A process of that number and start time, which does not carry the marker.
+    check(|text| {
+        let own = table::living(std::process::id().cast_signed()).unwrap().identity;
+        let text = changed(text, 0, &own.pid.to_string());
+        changed(&text, 1, &own.start_time.to_string())
+    })
+    .await;
+    // A process that is gone.
+    check(|text| changed(text, 0, "2147483647")).await;
+}
+
+#[tokio::test]
+async fn a_process_that_is_not_the_client_is_not_taken_for_it() {
+    let check = async |bash: &str, found: fn(&Bench) -> Option<Client>| {
+        let bench = Bench::new();
+        let ready = bench.fifo();
+        let mut client = bench.client(bash);
+        ready.await.unwrap();
+        fs::remove_file(bench.path("turn.pid")).unwrap();
+        if bash.ends_with('&') {
+            hear(&mut client).await;
+        }
+        client.leave();
+        assert!(found(&bench).is_none(), "{bash}");
+        assert_eq!(bench.left().len(), 1, "{bash}");
+        leftovers::end(&leftovers::find(&bench.nonce), &IMPATIENT).await;
+    };
+    let as_it_is = |bench: &Bench| adopt(&bench.marker(), &bench.files());
+    // A child of the client, in its group.
+    check("(echo > fifo; read < go) &", as_it_is).await;
+    // A daemon that the client left.
+    check("setsid bash -c 'echo > fifo; read < go' &", as_it_is).await;
+    // One that writes elsewhere.
+    check("exec > other; echo > fifo; read < go", as_it_is).await;
+    // The client of a run inside the turn.
+    let inner = "RAYMOND_TURN+=:f00d/main.1.1.1; exec bash -c 'echo > fifo; read < go'";
+    check(inner, as_it_is).await;
+    // Another transcript, and none at all.
+    check("echo > fifo; read < go", |bench| {
+        let files = Files { stdout: bench.path("other"), ..bench.files() };
+        fs::write(&files.stdout, "").unwrap();
+        adopt(&bench.marker(), &files)
+    })
+    .await;
+    check("echo > fifo; read < go", |bench| {
+        fs::remove_file(bench.files().stdout).unwrap();
+        adopt(&bench.marker(), &bench.files())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_adopted_client_is_ended_with_its_tree() {
+    let bench = Bench::new();
+    let ready = bench.fifo();
+    let bash = "setsid sleep 600 & env -i sleep 600 & sleep 600 & echo > fifo; wait";
+    bench.client(bash).leave();
+    ready.await.unwrap();
+    let mut client = adopt(&bench.marker(), &bench.files()).unwrap();
+    let group = client.identity().pid;
+    assert_eq!(client.end(&IMPATIENT).await, []);
+    assert_eq!(hear(&mut client).await, [Heard::Exited(None)]);
+    assert_eq!(bench.left(), Vec::<String>::new());
+    assert!(table::snapshot(None).iter().all(|entry| entry.group != group));
+
+    let ready = bench.fifo();
+    bench.client(bash).leave();
+    ready.await.unwrap();
+    drop(adopt(&bench.marker(), &bench.files()).unwrap());
+    assert_eq!(bench.left(), Vec::<String>::new());
+}

@@ -1,0 +1,80 @@
+//! Real processes that are let go.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Signal, getpid, getsid};
+
+use super::*;
+use crate::process::bench::Bench;
+use crate::process::table;
+
+fn background(bench: &Bench, bash: &str) -> Background {
+    let log = bench.path("console.log");
+    Background {
+        program: "bash".into(),
+        arguments: vec!["-c".into(), bash.into()],
+        cwd: bench.directory.clone(),
+        unset: vec!["HOME".into()],
+        files: Files { stdout: log.clone(), stderr: log },
+    }
+}
+
+fn log(bench: &Bench) -> String {
+    fs::read_to_string(bench.path("console.log")).unwrap()
+}
+
+#[tokio::test]
+async fn a_detached_process_has_files_and_no_markers() {
+    let bench = Bench::new();
+    let bash = "echo $RAYMOND_TURN ${HOME-none}; readlink /proc/self/fd/0 >&2; exit 3";
+    let mut detached = detach(&background(&bench, bash)).unwrap();
+    assert_eq!(detached.exited().await.unwrap().code(), Some(3));
+    assert_eq!(log(&bench), "detached none\n/dev/null\n");
+    let missing = Background { program: "/no/such".into(), ..background(&bench, "") };
+    assert_eq!(detach(&missing).unwrap_err().kind(), io::ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn a_detached_process_lives_on_when_it_is_dropped() {
+    let bench = Bench::new();
+    let ready = bench.fifo();
+    let detached = detach(&background(&bench, "echo > fifo; read < go; echo done > fifo")).unwrap();
+    let identity = table::identity(detached.id()).unwrap();
+    ready.await.unwrap();
+    drop(detached);
+    assert!(table::living(identity.pid).is_some());
+    let done = bench.fifo();
+    bench.go().await.unwrap();
+    assert_eq!(done.await.unwrap(), "done\n");
+    table::signal(identity, Signal::KILL);
+    // The runtime reaps it in passing, when it hears of the end of any child.
+    while Path::new(&format!("/proc/{}", identity.pid)).exists() {
+        let _another = detach(&background(&bench, "true")).unwrap().exited().await;
+    }
+}
+
+#[tokio::test]
+async fn a_detached_process_makes_a_session_of_its_own() {
+    if Bench::of_own_process().is_some() {
+        own_session().unwrap();
+        assert_eq!(getsid(None).unwrap(), getpid());
+        own_session().unwrap();
+        return;
+    }
+    let bench = Bench::new();
+    let name = "a_detached_process_makes_a_session_of_its_own";
+    let spec = bench.own_process(module_path!(), name);
+    let (name, value) = &spec.set[0];
+    let words = spec.arguments.iter().map(|word| word.to_str().unwrap().to_owned());
+    let bash = format!(
+        "export {}={}; exec {} {}",
+        name.display(),
+        value.display(),
+        spec.program.display(),
+        words.collect::<Vec<_>>().join(" ")
+    );
+    let mut detached = detach(&background(&bench, &bash)).unwrap();
+    assert_eq!(detached.exited().await.unwrap().code(), Some(0), "{}", log(&bench));
+    assert!(log(&bench).contains("1 passed"));
+}

@@ -1,0 +1,152 @@
+//! Whoever is a subreaper, or ends all below itself, is a process of its own here.
+
+use raymond_core::ids::TurnId;
+use rustix::process::Signal;
+
+use super::*;
+use crate::process::bench::{Bench, IMPATIENT, hear};
+use crate::process::{Background, Client, How, detach, start_client, start_within};
+
+/// Runs the body in a process of its own.
+async fn alone(test: &str, body: impl AsyncFnOnce(Bench)) {
+    if let Some(bench) = Bench::of_own_process() {
+        return body(bench).await;
+    }
+    let bench = Bench::new();
+    let ended = bench.in_own_process(module_path!(), test).await;
+    let well = matches!(ended.how, How::Exited(status) if status.success());
+    assert!(well && ended.text.contains("1 passed"), "{ended:?}");
+    assert_eq!(bench.left(), Vec::<String>::new());
+}
+
+fn own() -> i32 {
+    std::process::id().cast_signed()
+}
+
+fn marker(bench: &Bench, turn: &str) -> Marker {
+    Marker::new(&bench.nonce, &TurnId::try_from(turn.to_owned()).unwrap(), 1)
+}
+
+fn client_of(bench: &Bench, turn: &str, bash: &str) -> Client {
+    let spec = crate::process::Spec { marker: marker(bench, turn), ..bench.spec(bash) };
+    start_client(spec, &bench.files()).unwrap()
+}
+
+fn briefly(found: &[Leftover]) -> Vec<(i32, Option<Marker>, &str)> {
+    let brief = found.iter().map(|left| (left.identity.pid, left.marker.clone(), &*left.command));
+    brief.collect()
+}
+
+/// Leaves its group, its parent and its environment.
+const DAEMON: &str = "(env -i setsid bash -c 'echo $$ > fifo; exec sleep 600' >/dev/null 2>&1 &)";
+
+#[tokio::test]
+async fn a_daemon_that_shed_everything_is_ended_with_the_run() {
+    alone("a_daemon_that_shed_everything_is_ended_with_the_run", async |bench| {
+        become_subreaper().unwrap();
+        let ready = bench.fifo();
+        hear(&mut bench.client(DAEMON)).await;
+        let pid: i32 = ready.await.unwrap().trim().parse().unwrap();
+        assert_eq!(bench.left(), Vec::<String>::new());
+        let none = BTreeSet::new();
+        while table::command(table::identity(pid).unwrap()) != "sleep 600" {
+            tokio::task::yield_now().await;
+        }
+        let daemon = vec![(pid, None, "sleep 600")];
+        assert_eq!(briefly(&escaped(own(), &bench.nonce, &none)), daemon);
+        let (found, survivors) = end_orphans(&bench.nonce, &IMPATIENT).await;
+        assert_eq!((briefly(&found), survivors), (daemon, Vec::new()));
+        assert_eq!(table::identity(pid), None, "it was reaped too");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_turn_in_flight_started_has_not_escaped() {
+    alone("what_a_turn_in_flight_started_has_not_escaped", async |bench| {
+        let ready = bench.fifo();
+        let bash = "setsid bash -c 'echo $$ > fifo; read < go' &";
+        let mut daemon = client_of(&bench, "main.1.1", bash);
+        hear(&mut daemon).await;
+        let left: i32 = ready.await.unwrap().trim().parse().unwrap();
+        let ready = bench.fifo();
+        let bash = "env -i bash -c 'echo $$ > fifo; read < go' & wait";
+        let mut client = client_of(&bench, "main.2.1", bash);
+        let shed: i32 = ready.await.unwrap().trim().parse().unwrap();
+        let (leader, bash) = (client.identity().pid, format!("bash -c {bash}"));
+
+        let escapes = |turns: &[&str]| -> Vec<_> {
+            let in_flight = turns.iter().map(|turn| marker(&bench, turn)).collect();
+            let found = escaped(own(), &bench.nonce, &in_flight);
+            found.into_iter().map(|left| (left.identity.pid, left.marker)).collect()
+        };
+        let left = vec![(left, Some(marker(&bench, "main.1.1")))];
+        let leader = (leader, Some(marker(&bench, "main.2.1")));
+        assert_eq!(escapes(&["main.1.1", "main.2.1"]), []);
+        assert_eq!(escapes(&["main.2.1"]), left);
+        let running = vec![leader, (shed, None)];
+        assert_eq!(escapes(&["main.1.1"]), running);
+        assert_eq!(escapes(&[]), [left, running].concat());
+        let elsewhere = escaped(own(), &"f00d".into(), &BTreeSet::new());
+        assert_eq!(elsewhere.iter().filter(|left| left.marker.is_some()).count(), 0);
+        assert!(elsewhere.iter().any(|left| left.command == bash));
+
+        let (found, survivors) = end_orphans(&bench.nonce, &IMPATIENT).await;
+        assert_eq!((found.len(), survivors), (3, Vec::new()));
+        hear(&mut client).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_detached_belongs_to_no_outer_run() {
+    alone("what_was_detached_belongs_to_no_outer_run", async |bench| {
+        let ready = bench.fifo();
+        let background = Background {
+            program: "bash".into(),
+            arguments: vec!["-c".into(), "echo > fifo; read < go".into()],
+            cwd: bench.directory.clone(),
+            unset: Vec::new(),
+            files: bench.files(),
+        };
+        let mut detached = detach(&background).unwrap();
+        let identity = table::identity(detached.id()).unwrap();
+        ready.await.unwrap();
+        assert_eq!(escaped(own(), &bench.nonce, &BTreeSet::new()), []);
+        let ended = end_orphans(&bench.nonce, &IMPATIENT).await;
+        assert_eq!(ended, (Vec::new(), Vec::new()));
+        assert!(table::living(identity.pid).is_some());
+        table::signal(identity, Signal::KILL);
+        detached.exited().await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_detached_run_ends_its_own_processes() {
+    let bench = Bench::new();
+    let ready = bench.fifo();
+    let bash = "setsid sleep 600 & echo > fifo; sleep 600";
+    let process = start_within(bench.spec(bash), Some("detached".into())).unwrap();
+    ready.await.unwrap();
+    drop(process);
+    assert_eq!(bench.left(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_orphan_that_has_died_is_reaped() {
+    alone("an_orphan_that_has_died_is_reaped", async |bench| {
+        become_subreaper().unwrap();
+        let ready = bench.fifo();
+        hear(&mut bench.client("(bash -c 'echo $$ > fifo; read < go' &)")).await;
+        let pid: i32 = ready.await.unwrap().trim().parse().unwrap();
+        let orphan = table::identity(pid).unwrap();
+        bench.go().await.unwrap();
+        while !table::dead_children().contains(&orphan) {
+            tokio::task::yield_now().await;
+        }
+        reap_orphans();
+        assert_eq!(table::identity(pid), None);
+    })
+    .await;
+}

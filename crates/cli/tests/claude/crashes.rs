@@ -1,0 +1,259 @@
+//! kill -9 of the owner, with clients in their first turn: nothing is paid twice, nothing is lost.
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::harness::{Running, until};
+use crate::stage::Stage;
+
+const INTERRUPTED: &str = "Your work on the task below was interrupted: check what is already done, \
+                           then go on.";
+const CALL: &str = "<call return='BACK'>SUB</call>";
+
+/// A worker and a callee, each in its first turn, and each at its gate.
+fn stage() -> Stage {
+    Stage::prompts(&[
+        ("START", "fake: say <fork next='CALL'>WORKER</fork>"),
+        ("CALL", &format!("fake: say {CALL}")),
+        (
+            "SUB",
+            "fake: cost 0.25
+            fake: wait sub
+            fake: say <result>found</result>",
+        ),
+        (
+            "WORKER",
+            "fake: cost 0.5
+            fake: wait worker
+            fake: say <result>worked</result>",
+        ),
+        ("BACK", "fake: say <result>{{result}}!</result>"),
+    ])
+}
+
+/// The owner is killed when both stand at their gates.
+fn killed(stage: &Stage) {
+    let running = stage.start_run("");
+    stage.reaches("sub");
+    stage.reaches("worker");
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().status.code(), None);
+    assert_eq!(stage.invocations().len(), 4);
+}
+
+fn clients(stage: &Stage) -> Vec<u32> {
+    let pids = stage.invocations().into_iter().map(|invocation| invocation.pid);
+    pids.filter(|pid| stage.is_ours(*pid)).collect()
+}
+
+fn kill_clients(stage: &Stage) {
+    for pid in clients(stage) {
+        kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL).unwrap();
+    }
+    until("the clients are gone", || clients(stage).is_empty());
+}
+
+#[track_caller]
+fn completes(stage: &Stage, resumed: Running, invocations: usize) {
+    resumed.wait().prints("found!\n").mentions(0, &[]);
+    let results = json!({ "main": "found!", "main_worker1": "worked" });
+    assert_eq!(stage.project.state("r")["results"], results);
+    assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.told());
+    stage.leaves_nothing();
+}
+
+#[test]
+fn clients_that_died_too_are_continued_in_their_own_sessions() {
+    let stage = stage();
+    killed(&stage);
+    kill_clients(&stage);
+    let seen = stage.raymond("why r");
+    assert!(seen.stdout.starts_with("interrupted: "), "{seen:?}");
+    stage
+        .raymond("resume r --plan")
+        .prints("r: reused 2 turns ($0.02), continuing 2, repeating 0\n");
+    stage.opens("sub");
+    stage.opens("worker");
+    completes(&stage, stage.start("resume r --max-parallel 1"), 7);
+    let told = stage.told();
+    let again: Vec<&String> = told[4..].iter().filter(|line| line.contains("again")).collect();
+    assert_eq!(again.len(), 2, "{told:#?}");
+    let branch = told.iter().position(|line| line.starts_with("branch")).unwrap();
+    let session = told[branch].split([' ', '|']).nth(3).unwrap();
+    assert!(
+        told.iter().any(|line| line.starts_with(&format!("resume {session} |"))
+            && line.ends_with("SUB, again SUB")),
+        "the callee goes on in its own session: {told:#?}"
+    );
+    let body = stage.project.read("wf/SUB.md");
+    assert!(stage.prompts_sent().contains(&format!("{INTERRUPTED}\n\n{body}")));
+    assert!(
+        told.last().unwrap().ends_with(&format!("CALL, {CALL}, BACK")),
+        "the caller never sees its callee: {told:#?}"
+    );
+}
+
+#[test]
+fn clients_that_still_run_are_adopted() {
+    let stage = stage();
+    killed(&stage);
+    let living = clients(&stage);
+    assert_eq!(living.len(), 2, "a client finishes the turn it is in");
+    let status = stage.raymond("status r --json").json();
+    assert_eq!(status["status"], "interrupted");
+    assert_eq!(status["left_running"].as_array().unwrap().len(), 2, "{status}");
+    let resumed = stage.start("resume r");
+    until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
+    assert_eq!(clients(&stage), living, "nobody was ended, nobody was started");
+    stage.opens("sub");
+    stage.opens("worker");
+    completes(&stage, resumed, 5);
+    let costs: Vec<u64> = stage.charges().into_iter().map(|(_, amount, _)| amount).collect();
+    assert_eq!(costs.iter().sum::<u64>(), 780_000, "{costs:?}");
+    assert_eq!(stage.project.events("r", "turn_interrupted").len(), 0);
+}
+
+#[test]
+fn clients_that_finished_meanwhile_are_not_asked_again() {
+    let stage = stage();
+    killed(&stage);
+    stage.opens("sub");
+    stage.opens("worker");
+    until("they are done", || clients(&stage).is_empty());
+    completes(&stage, stage.start("resume r"), 5);
+    let costs: Vec<u64> = stage.charges().into_iter().map(|(_, amount, _)| amount).collect();
+    assert_eq!(costs.iter().sum::<u64>(), 780_000, "{costs:?}");
+}
+
+#[test]
+fn one_finished_one_running_and_one_dead() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <fork next='ONE' n='2'>W</fork><fork next='ONE' n='3'>W</fork>"),
+        ("ONE", "fake: wait one\nfake: say <result>1</result>"),
+        ("W", "fake: wait w{{n}}\nfake: say <result>{{n}}</result>"),
+    ]);
+    let running = stage.start_run("");
+    for gate in ["one", "w2", "w3"] {
+        stage.reaches(gate);
+    }
+    running.signal(Signal::KILL);
+    running.wait();
+    let pid = |part: &str| {
+        let sent = stage.invocations().into_iter();
+        let mut found = sent.filter(|sent| sent.stdin.as_ref().unwrap().contains(part));
+        found.next().unwrap().pid
+    };
+    stage.opens("one");
+    until("it is done", || !stage.is_ours(pid("wait one")));
+    let dead = i32::try_from(pid("wait w3")).unwrap();
+    kill_process(Pid::from_raw(dead).unwrap(), Signal::KILL).unwrap();
+    until("it is dead", || !stage.is_ours(pid("wait w3")));
+    let resumed = stage.start("resume r");
+    stage.opens("w3");
+    until("the dead one has been asked again", || stage.invocations().len() == 5);
+    stage.opens("w2");
+    let output = resumed.wait();
+    let plan = "reused 1 turn ($0.01), 1 finished meanwhile, adopting 1, continuing 1, repeating 0";
+    output.prints("1\n").mentions(0, &[plan]);
+    assert_eq!(
+        stage.project.state("r")["results"],
+        json!({ "main": "1", "main_w1": "2", "main_w2": "3" })
+    );
+    assert_eq!(stage.invocations().len(), 5);
+    stage.leaves_nothing();
+}
+
+#[test]
+fn a_client_that_never_kept_its_session_starts_clean() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: forget
+        fake[1]: wait gate
+        fake: say <result>done</result>",
+    )]);
+    let running = stage.start_run("");
+    stage.reaches("gate");
+    running.signal(Signal::KILL);
+    running.wait();
+    kill_clients(&stage);
+    stage.raymond("resume r").prints("done\n").mentions(0, &[]);
+    assert_eq!(stage.told(), ["new A | START", "resume A | refused", "new A | again START"]);
+}
+
+#[test]
+fn an_adopted_client_that_fails_is_retried_like_any_other() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: wait gate
+        fake[1]: error 529
+        fake[2]: say <result>done</result>",
+    )]);
+    let running = stage.start_run("");
+    stage.reaches("gate");
+    running.signal(Signal::KILL);
+    running.wait();
+    let resumed = stage.start("resume r");
+    until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
+    stage.opens("gate");
+    resumed.wait().prints("done\n").mentions(0, &["server_error"]);
+    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+}
+
+#[test]
+fn the_owner_may_die_again_and_again() {
+    let stage = stage();
+    killed(&stage);
+    for _ in 0..6 {
+        let before = stage.project.events("r", "run_resumed").len();
+        let resumed = stage.start("resume r");
+        until("it goes on", || stage.project.events("r", "run_resumed").len() > before);
+        resumed.signal(Signal::KILL);
+        resumed.wait();
+    }
+    let resumed = stage.start("resume r");
+    stage.opens("sub");
+    stage.opens("worker");
+    completes(&stage, resumed, 5);
+}
+
+#[test]
+fn stop_and_cancel_end_what_was_left() {
+    for (verb, status) in [("stop", "stopped"), ("cancel", "cancelled")] {
+        let stage = stage();
+        killed(&stage);
+        stage.raymond(&format!("{verb} r")).mentions(0, &[status]);
+        stage.leaves_nothing();
+        assert_eq!(stage.raymond("status r --json").json()["status"], status);
+        assert_eq!(stage.invocations().len(), 4);
+    }
+}
+
+#[test]
+fn looking_at_what_was_left_ends_nothing() {
+    let stage = stage();
+    killed(&stage);
+    for words in ["status r", "why r", "list", "show r", "resume r --plan"] {
+        stage.raymond(words).mentions(0, &[]);
+    }
+    assert_eq!(clients(&stage).len(), 2);
+    stage.raymond("stop r").mentions(0, &[]);
+    stage.leaves_nothing();
+}
+
+#[test]
+fn children_of_a_dead_client_are_ended_before_its_turn_goes_on() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: grandchild
+        fake[1]: wait gate
+        fake: say <result>done</result>",
+    )]);
+    let running = stage.start_run("");
+    stage.reaches("gate");
+    running.signal(Signal::KILL);
+    running.wait();
+    kill_clients(&stage);
+    assert_eq!(stage.offspring().iter().filter(|pid| stage.is_ours(**pid)).count(), 1);
+    stage.raymond("resume r").prints("done\n").mentions(0, &[]);
+    stage.leaves_nothing();
+}

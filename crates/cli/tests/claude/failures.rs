@@ -1,0 +1,245 @@
+//! The kinds of failure, and what each leads to.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Output, until};
+use crate::stage::Stage;
+
+const RETRIED: &str = "Your last turn on the task below failed for a technical reason: check what \
+                       is already done, then go on.";
+
+#[test]
+fn a_transient_failure_is_retried_in_its_session_with_a_notice() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: error 529
+        fake[2]: say <result>done</result>",
+    )]);
+    stage.run("").prints("done\n").mentions(0, &["server_error", "retry 1"]);
+    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    let body = stage.project.read("wf/START.md");
+    assert_eq!(stage.prompts_sent(), [body.clone(), format!("{RETRIED}\n\n{body}")]);
+}
+
+#[test]
+fn a_retry_of_a_session_that_was_never_kept_begins_it_under_the_same_id() {
+    let stage = Stage::prompts(&[
+        (
+            "START",
+            "fake[1]: forget
+            fake[1]: kill
+            fake[2]: say <call return='BACK'>SUB</call>",
+        ),
+        (
+            "SUB",
+            "fake[1]: forget
+            fake[1]: kill
+            fake[2]: say <result>x</result>",
+        ),
+        ("BACK", "fake: say <result>done</result>"),
+    ]);
+    stage.run("").prints("done\n").mentions(0, &[]);
+    let call = "<call return='BACK'>SUB</call>";
+    assert_eq!(
+        stage.told(),
+        [
+            "new A | START".to_owned(),
+            "resume A | refused".to_owned(),
+            "new A | again START".to_owned(),
+            format!("branch A to B | again START, {call}, SUB"),
+            "resume B | refused".to_owned(),
+            format!("branch A to B | again START, {call}, again SUB"),
+            format!("resume A | again START, {call}, BACK"),
+        ]
+    );
+}
+
+#[test]
+fn retries_end() {
+    let stage = Stage::prompts(&[("START", "fake: error 529")]);
+    stage.run("--retries 1").mentions(1, &["failed: transient failure", "raymond resume r"]);
+    assert_eq!(stage.failures(), ["transient", "transient"]);
+    assert_eq!(stage.invocations().len(), 2);
+}
+
+#[test]
+fn a_failed_agent_goes_on_in_its_session_when_the_run_is_resumed() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: error 400
+        fake[2]: say <result>done</result>",
+    )]);
+    stage.run("").mentions(1, &["invalid_request"]);
+    stage.raymond("resume r").prints("done\n").mentions(0, &[]);
+    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    assert!(stage.prompts_sent()[1].starts_with("Your work on the task below had failed"));
+}
+
+#[test]
+fn the_failure_of_one_agent_is_not_that_of_another() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <fork next='NEXT'>BAD</fork>"),
+        ("BAD", "fake: error 400"),
+        ("NEXT", "fake: say <goto>END</goto>"),
+        ("END", "fake: say <result>done</result>"),
+    ]);
+    let output = stage.run("--max-parallel 1");
+    output.prints("done\n").mentions(1, &["main_bad1"]);
+    assert_eq!(stage.project.state("r")["results"], json!({ "main": "done" }));
+}
+
+#[test]
+fn an_agent_that_breaks_the_protocol_is_reminded_three_times_and_pays_for_it() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake: cost 0.25
+        fake: say hm
+        fake[reminder]: say hm again
+        fake[reminder]: cost 0.5",
+    )]);
+    let output = stage.run("");
+    output.mentions(1, &["reminder 1", "reminder 2", "reminder 3", "holds no"]);
+    assert_eq!(stage.invocations().len(), 4);
+    let amounts: Vec<u64> = stage.charges().into_iter().map(|(_, amount, _)| amount).collect();
+    assert_eq!(amounts, [250_000, 500_000, 500_000, 500_000]);
+}
+
+fn status(stage: &Stage) -> Value {
+    stage.raymond("status r --json").json()
+}
+
+/// Waits until the run waits.
+fn waits(stage: &Stage) {
+    until("the run waits", || {
+        let held = !stage.project.events("r", "backend_held").is_empty();
+        held && status(stage)["status"] == "waiting"
+    });
+}
+
+#[test]
+fn a_usage_limit_holds_every_paid_turn_and_no_script_and_survives_a_restart() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <fork next='LIMITED'>WORKER</fork>"),
+        ("LIMITED", "fake[1]: quota 3600\nfake[2]: say <result>done</result>"),
+        ("PAID", "fake: say <result>worker</result>"),
+    ]);
+    stage.project.write("wf/WORKER.sh", "echo x >> scripts; echo '<goto>PAID</goto>'");
+    let running = stage.start_run("--max-parallel 1");
+    waits(&stage);
+    until("the script has run", || stage.project.read("scripts") == "x\n");
+    let held = stage.project.events("r", "backend_held");
+    assert_eq!(held.len(), 1, "{held:?}");
+    let until_then = held[0]["hold"]["quota"]["until"].clone();
+    let told = ["new A | START", "resume A | START, <fork next='LIMITED'>WORKER</fork>, LIMITED"];
+    assert_eq!(stage.told(), told);
+
+    running.signal(rustix::process::Signal::KILL);
+    running.wait();
+    let again = stage.start("resume r");
+    until("it waits again", || status(&stage)["status"] == "waiting");
+    assert_eq!(stage.told(), told, "nothing is asked before the limit is lifted");
+    stage.raymond("stop r").mentions(0, &[]);
+    again.wait().mentions(130, &[]);
+    let why = stage.raymond("why r");
+    assert_eq!(stage.project.events("r", "backend_released"), [] as [Value; 0], "{why:?}");
+    assert!(until_then.is_number() || until_then.is_string(), "{held:?}");
+    stage.leaves_nothing();
+}
+
+#[test]
+fn a_lifted_usage_limit_lets_the_turn_go_on_and_burns_no_retry() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: quota 1
+        fake[2]: say <result>done</result>",
+    )]);
+    stage.run("--retries 0").prints("done\n").mentions(0, &["usage limit"]);
+    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+}
+
+#[test]
+fn no_wait_ends_at_a_usage_limit() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: quota 3600
+        fake[2]: say <result>done</result>",
+    )]);
+    stage.run("--no-wait").mentions(4, &["usage limit"]);
+    assert_eq!(status(&stage)["status"], "waiting");
+    assert_eq!(stage.invocations().len(), 1);
+    stage.leaves_nothing();
+}
+
+/// A login is missing, however the client says so.
+#[track_caller]
+fn needs_login(lines: &str) -> (Stage, Output) {
+    let stage = Stage::prompts(&[("START", lines)]);
+    let output = stage.run("");
+    output.mentions(3, &["not logged in", "claude", "raymond resume r"]);
+    assert_eq!(status(&stage)["status"], "waiting");
+    assert_eq!(stage.failures(), ["auth"]);
+    stage.leaves_nothing();
+    (stage, output)
+}
+
+#[test]
+fn a_missing_login_waits_for_a_person() {
+    let (stage, _) = needs_login("fake[1]: error 401\nfake[2]: say <result>done</result>");
+    stage.raymond("resume r").prints("done\n").mentions(0, &[]);
+    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+}
+
+#[test]
+fn a_missing_login_is_seen_at_the_first_sign_and_not_after_the_retries_of_the_client() {
+    let (stage, _) =
+        needs_login("fake[1]: retry 401\nfake[1]: hang stall\nfake[2]: say <result>done</result>");
+    stage.raymond("resume r").prints("done\n").mentions(0, &[]);
+}
+
+#[test]
+fn a_client_that_tries_again_for_another_reason_is_left_alone() {
+    let stage = Stage::prompts(&[("START", "fake: retry 529\nfake: say <result>done</result>")]);
+    stage.run("").prints("done\n").mentions(0, &[]);
+    assert_eq!(stage.failures(), [""; 0]);
+}
+
+/// Between its two prompts, the client loses all its sessions.
+fn forgetful() -> Stage {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <goto>LOSE</goto>"),
+        ("END", "fake: say <result>done</result>"),
+    ]);
+    stage.project.write("wf/LOSE.sh", "rm -r $CLAUDE_CONFIG_DIR/projects; echo '<goto>END</goto>'");
+    stage
+}
+
+#[test]
+fn a_lost_session_fails_its_agent() {
+    let stage = forgetful();
+    stage.run("").mentions(1, &["the client knows no session"]);
+    assert_eq!(stage.failures(), ["lost_session"]);
+    assert_eq!(stage.told(), ["new A | START", "resume A | refused"]);
+}
+
+#[test]
+fn a_lost_session_is_replaced_by_a_fresh_one_on_request_and_never_silently() {
+    let stage = forgetful();
+    stage.run("--on-lost-session fresh").prints("done\n").mentions(0, &["fresh"]);
+    assert_eq!(stage.told(), ["new A | START", "resume A | refused", "new B | again END"]);
+    assert!(stage.prompts_sent()[2].starts_with("An earlier conversation about the task below"));
+    let lost = stage.project.events("r", "session_lost");
+    assert_eq!(lost.len(), 1);
+}
+
+#[test]
+fn a_lost_caller_fails_the_callee_too() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <goto>LOSE</goto>"),
+        ("SUB", "fake: say <result>x</result>"),
+        ("BACK", "fake: say <result>done</result>"),
+    ]);
+    let lose = "rm -r $CLAUDE_CONFIG_DIR/projects; echo '<call return=\"BACK\">SUB</call>'";
+    stage.project.write("wf/LOSE.sh", lose);
+    stage.run("").mentions(1, &["the client knows no session"]);
+    assert_eq!(stage.told(), ["new A | START", "branch A to B | refused"]);
+}

@@ -1,0 +1,154 @@
+//! Clients that do not end, and processes that do not want to: each ends within its clock, and
+//! nothing is left.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::harness::until;
+use crate::stage::Stage;
+
+/// A client that hangs so, under these flags; which clock ended it.
+#[track_caller]
+fn times_out(lines: &str, flags: &str, clock: &str) {
+    let stage = Stage::prompts(&[("START", lines)]);
+    let begun = Instant::now();
+    stage.run(&format!("--retries 0 {flags}")).prints("").mentions(1, &["timed out"]);
+    let failed = stage.project.events("r", "turn_failed");
+    assert_eq!(failed[0]["failure"]["timeout"]["clock"], json!(clock), "{lines}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{lines}");
+    stage.leaves_nothing();
+}
+
+#[test]
+fn a_client_that_never_says_a_word_is_ended() {
+    times_out("fake: hang silent", "--timeout 1s", "wall");
+}
+
+#[test]
+fn a_client_that_falls_silent_is_ended() {
+    times_out("fake: say thinking\nfake: hang stall", "--idle-timeout 1s", "idle");
+}
+
+#[test]
+fn a_client_that_takes_too_long_is_ended() {
+    times_out("fake: say thinking\nfake: hang stall", "--timeout 1s", "wall");
+}
+
+#[test]
+fn a_client_that_ignores_every_signal_is_killed() {
+    times_out(
+        "fake: ignore INT
+        fake: ignore TERM
+        fake: ignore HUP
+        fake: grandchild
+        fake: hang stall",
+        "--timeout 1s",
+        "wall",
+    );
+}
+
+#[test]
+fn a_turn_that_timed_out_is_retried_in_its_session() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: hang stall
+        fake[2]: say <result>done</result>",
+    )]);
+    stage.run("--timeout 2s").prints("done\n").mentions(0, &["timed out"]);
+    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+    stage.leaves_nothing();
+}
+
+/// A client that is done, and leaves something behind; the run is done all the same.
+#[track_caller]
+fn ends_well(lines: &str, within: Duration) {
+    let stage = Stage::prompts(&[
+        ("START", &format!("{lines}\nfake: say <goto>END</goto>")),
+        ("END", "fake: say <result>done</result>"),
+    ]);
+    let begun = Instant::now();
+    stage.run("").prints("done\n").mentions(0, &[]);
+    assert!(begun.elapsed() < within, "{lines}: {:?}", begun.elapsed());
+    assert_eq!(stage.invocations().len(), 2);
+    stage.leaves_nothing();
+}
+
+#[test]
+fn a_client_that_hangs_after_its_result_has_answered() {
+    ends_well("fake: hang after-result", Duration::from_secs(40));
+}
+
+#[test]
+fn a_child_that_holds_stdout_turns_no_success_into_a_hang() {
+    ends_well("fake: grandchild", Duration::from_secs(40));
+}
+
+#[test]
+fn daemons_live_no_longer_than_the_run() {
+    ends_well("fake: daemon", Duration::from_secs(40));
+    ends_well("fake: bare-daemon", Duration::from_secs(40));
+}
+
+#[test]
+fn a_daemon_lives_until_the_run_ends() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: daemon\nfake: say <goto>END</goto>"),
+        ("END", "fake: wait gate\nfake: say <result>done</result>"),
+    ]);
+    let running = stage.start_run("");
+    stage.reaches("gate");
+    let [daemon] = stage.offspring().try_into().unwrap();
+    assert!(stage.is_ours(daemon), "it outlives its turn");
+    stage.opens("gate");
+    running.wait().prints("done\n").mentions(0, &[]);
+    stage.leaves_nothing();
+}
+
+#[test]
+fn whatever_ends_a_run_ends_its_clients_and_their_children() {
+    let lines = "fake: grandchild\nfake: daemon\nfake: bare-daemon\nfake: wait gate";
+    let check = |end: &dyn Fn(&Stage, &crate::harness::Running), code: i32| {
+        let stage = Stage::prompts(&[("START", lines)]);
+        let running = stage.start_run("");
+        stage.reaches("gate");
+        end(&stage, &running);
+        running.wait().mentions(code, &[]);
+        stage.leaves_nothing();
+    };
+    check(&|_, running| running.signal(rustix::process::Signal::INT), 130);
+    check(&|_, running| running.signal(rustix::process::Signal::TERM), 143);
+    check(&|stage, _| drop(stage.raymond("stop r")), 130);
+    check(&|stage, _| drop(stage.raymond("cancel r")), 8);
+}
+
+#[test]
+fn a_stopped_turn_is_continued_in_its_session() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: hang stall
+        fake[2]: say <result>done</result>",
+    )]);
+    let running = stage.start_run("");
+    until("it hangs", || stage.invocations().len() == 1);
+    stage.raymond("stop r").mentions(0, &["stopped"]);
+    running.wait().mentions(130, &[]);
+    stage.leaves_nothing();
+    stage.raymond("resume r").prints("done\n").mentions(0, &[]);
+    assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
+}
+
+#[test]
+fn the_failure_of_one_agent_ends_nobody_elses_client() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <fork next='NEXT'>BAD</fork>"),
+        ("BAD", "fake: grandchild\nfake: error 400"),
+        ("NEXT", "fake: wait gate\nfake: say <result>done</result>"),
+    ]);
+    let running = stage.start_run("");
+    stage.reaches("gate");
+    until("the worker has failed", || !stage.project.events("r", "agent_failed").is_empty());
+    stage.opens("gate");
+    running.wait().prints("done\n").mentions(1, &[]);
+    stage.leaves_nothing();
+}

@@ -1,0 +1,20 @@
+//! The real binary over a client that behaves as `claude` does, scripted by its prompts.
+//!
+//! Every test has a project, a configuration directory and a `PATH` of its own. The language of the
+//! `fake:` lines is that of [`raymond_testkit::fake_claude`].
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
+mod crashes;
+mod failures;
+mod hangs;
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../cli/harness.rs"]
+mod harness;
+mod money;
+mod outcomes;
+mod permissions;
+mod prompts;
+mod settings;
+mod stage;
+mod transitions;

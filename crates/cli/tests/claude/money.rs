@@ -1,0 +1,240 @@
+//! What turns cost, what they may cost, and what happens when nothing is left.
+
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+fn status(stage: &Stage) -> Value {
+    stage.raymond("status r --json").json()
+}
+
+/// `(turn, micro-dollars, basis)`
+fn charge(turn: &str, amount: u64, basis: &str) -> (String, u64, String) {
+    (turn.to_owned(), amount, basis.to_owned())
+}
+
+#[test]
+fn a_turn_costs_what_its_invocation_cost_and_not_what_its_session_has() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: cost 0.25\nfake: say <goto>NEXT</goto>"),
+        ("NEXT", "fake: cost 0.5\nfake: say <call return='BACK'>SUB</call>"),
+        ("SUB", "fake: cost 0.125\nfake: say <goto>DEEP</goto>"),
+        ("DEEP", "fake: cost 0.0625\nfake: say <result>x</result>"),
+        ("BACK", "fake: cost 1\nfake: say <result>done</result>"),
+    ]);
+    let output = stage.run("");
+    output.prints("done\n").mentions(0, &["spent $1.9375 of $10.00"]);
+    assert_eq!(
+        stage.charges(),
+        [
+            charge("main.1.1", 250_000, "reported"),
+            charge("main.2.1", 500_000, "reported"),
+            charge("main.3.1", 125_000, "reported"),
+            charge("main.4.1", 62_500, "reported"),
+            charge("main.5.1", 1_000_000, "reported"),
+        ]
+    );
+    assert_eq!(status(&stage)["spent_usd"], json!(1.9375));
+    assert_eq!(stage.project.state("r")["total_cost_usd"], json!(1.9375));
+}
+
+#[test]
+fn workers_and_their_parent_pay_for_themselves() {
+    let stage = Stage::prompts(&[
+        (
+            "START",
+            "fake: cost 1\nfake: say <fork next='NEXT' n='1'>W</fork><fork next='NEXT' n='2'>W</fork>",
+        ),
+        ("NEXT", "fake: cost 0.5\nfake: say <result>done</result>"),
+        ("W", "fake: cost 0.25\nfake: say <goto>MORE</goto>"),
+        ("MORE", "fake: cost 0.125\nfake: say <result>{{n}}</result>"),
+    ]);
+    stage.run("").prints("done\n");
+    assert_eq!(status(&stage)["spent_usd"], json!(2.25));
+}
+
+#[test]
+fn failed_turns_are_paid_too() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: cost 0.5
+        fake[1]: error 529
+        fake[2]: cost 0.25
+        fake[2]: say <result>done</result>",
+    )]);
+    stage.run("").prints("done\n");
+    assert_eq!(
+        stage.charges(),
+        [charge("main.1.1", 500_000, "reported"), charge("main.1.1", 250_000, "reported")]
+    );
+}
+
+#[test]
+fn a_capped_turn_that_had_finished_is_an_answer() {
+    let stage = Stage::prompts(&[
+        ("START", "budget: 0.25\n---\nfake: say <goto>\nfake: more END</goto>\nfake: cap"),
+        ("END", "fake: say <result>done</result>"),
+    ]);
+    stage.run("").prints("done\n").mentions(0, &[]);
+    assert_eq!(
+        stage.charges(),
+        [charge("main.1.1", 250_000, "reported"), charge("main.2.1", 10_000, "reported")]
+    );
+    assert_eq!(stage.invocations().len(), 2);
+}
+
+#[test]
+fn a_capped_turn_without_an_answer_goes_on_with_a_new_share() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <fork next='NEXT'>WORKER</fork>"),
+        ("NEXT", "fake: say <result>done</result>"),
+        (
+            "WORKER",
+            "fake[1]: tool Bash make
+            fake[1]: wait gate
+            fake[1]: cap
+            fake[2]: say <result>worked</result>",
+        ),
+    ]);
+    let running = stage.start_run("--budget 1 --max-parallel 2");
+    stage.reaches("gate");
+    crate::harness::until("the parent is done", || {
+        !stage.project.events("r", "agent_ended").is_empty()
+    });
+    stage.opens("gate");
+    running.wait().prints("done\n").mentions(0, &["share used up"]);
+    let results = json!({ "main": "done", "main_worker1": "worked" });
+    assert_eq!(stage.project.state("r")["results"], results);
+    let worker: Vec<_> = stage
+        .invocations()
+        .into_iter()
+        .filter(|sent| sent.stdin.as_ref().unwrap().contains("WORKER\n"))
+        .collect();
+    let caps: Vec<Vec<&str>> = worker.iter().map(|sent| sent.values("--max-budget-usd")).collect();
+    assert_eq!(caps, [["0.495000"], ["0.485000"]]);
+    assert_eq!(worker[1].values("--resume"), [worker[0].session.as_deref().unwrap()]);
+    let body = stage.project.read("wf/WORKER.md");
+    let notice = "Your last turn on the task below was stopped at its spending limit, which is now \
+                  renewed: check what is already done, then go on.";
+    assert_eq!(worker[1].stdin, Some(format!("{notice}\n\n{body}")));
+}
+
+#[test]
+fn over_budget_inside_a_call_keeps_the_transition_and_more_money_takes_it() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: cost 0.5\nfake: say <call return='BACK'>SUB</call>"),
+        ("SUB", "fake: say <result>found</result>\nfake: cost 0.5"),
+        ("BACK", "fake: say <result>{{result}}!</result>"),
+    ]);
+    stage.run("--budget 1").prints("").mentions(5, &["spent $1.00 of $1.00", "--budget"]);
+    assert_eq!(status(&stage)["status"], "over_budget");
+    assert_eq!(stage.invocations().len(), 2, "nothing returns into the caller and spends again");
+    stage.raymond("resume r").mentions(5, &[]);
+    assert_eq!(stage.invocations().len(), 2);
+    stage.raymond("resume r --budget 2").prints("found!\n").mentions(0, &[]);
+    let call = "<call return='BACK'>SUB</call>";
+    assert_eq!(
+        stage.told(),
+        [
+            "new A | START".to_owned(),
+            format!("branch A to B | START, {call}, SUB"),
+            format!("resume A | START, {call}, BACK"),
+        ]
+    );
+}
+
+#[test]
+fn a_result_that_ends_an_agent_is_honoured_when_nothing_is_left() {
+    let stage = Stage::prompts(&[("START", "fake: say <result>done</result>\nfake: cap")]);
+    stage.run("--budget 0.5").prints("done\n").mentions(0, &["spent $0.50 of $0.50"]);
+}
+
+#[test]
+fn half_and_four_fifths_and_nearly_all_of_the_cap_are_worth_a_word() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: cost 0.4\nfake: say <goto>A</goto>"),
+        ("A", "fake: cost 0.1\nfake: say <goto>B</goto>"),
+        ("B", "fake: cost 0.3\nfake: say <goto>C</goto>"),
+        ("C", "fake: cost 0.15\nfake: say <goto>D</goto>"),
+        ("D", "fake: say <result>done</result>"),
+    ]);
+    stage.run("--budget 1").prints("done\n").mentions(0, &["50 %", "80 %", "95 %"]);
+    let spent: Vec<Value> =
+        stage.warnings().iter().map(|warning| warning["spent"]["percent"].clone()).collect();
+    assert_eq!(spent, [50, 80, 95]);
+}
+
+#[test]
+fn a_turn_that_was_killed_is_estimated_from_what_it_streamed() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: usage 1000000 1000
+        fake[1]: say thinking
+        fake[1]: kill
+        fake[2]: say <result>done</result>",
+    )]);
+    stage.run("--model claude-sonnet-4-5").prints("done\n").mentions(0, &["estimated"]);
+    let charges = stage.charges();
+    assert_eq!(charges[0].2, "estimated", "{charges:?}");
+    assert!(charges[0].1 > 1_000_000, "a million tokens cost dollars: {charges:?}");
+    assert_eq!(charges[1], charge("main.1.1", 10_000, "reported"));
+}
+
+#[test]
+fn a_turn_that_says_nothing_is_charged_like_the_dearest() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: cost 0.75\nfake: say <goto>END</goto>"),
+        ("END", "fake[1]: kill\nfake[2]: say <result>done</result>"),
+    ]);
+    stage.run("").prints("done\n").mentions(0, &["estimated"]);
+    assert_eq!(stage.charges()[1], charge("main.2.1", 750_000, "estimated"));
+}
+
+#[test]
+fn a_turn_of_which_nothing_is_known_is_unpriced_and_shown_so() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: kill
+        fake[2]: say <result>done</result>",
+    )]);
+    stage.run("").prints("done\n").mentions(0, &["unpriced"]);
+    assert_eq!(stage.charges()[0], charge("main.1.1", 0, "unpriced"));
+}
+
+#[test]
+fn an_unknown_model_is_not_priced_by_guessing() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: usage 1000000 1000
+        fake[1]: say thinking
+        fake[1]: kill
+        fake[2]: say <result>done</result>",
+    )]);
+    stage.run("--model mystery-1").prints("done\n").mentions(0, &["unpriced"]);
+    assert_eq!(stage.charges()[0], charge("main.1.1", 0, "unpriced"));
+}
+
+#[test]
+fn a_strict_budget_charges_the_whole_share_of_a_silent_turn() {
+    let stage = Stage::prompts(&[("START", "budget: 0.5\n---\nfake: kill")]);
+    stage.run("--strict-budget").mentions(1, &["budget of $0.50 is spent"]);
+    assert_eq!(stage.charges(), [charge("main.1.1", 500_000, "estimated")]);
+}
+
+#[test]
+fn a_turn_that_was_stopped_reports_what_it_had_spent() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: cost 0.5
+        fake[1]: wait gate
+        fake: say <result>done</result>",
+    )]);
+    let running = stage.start_run("");
+    stage.reaches("gate");
+    stage.raymond("stop r").mentions(0, &[]);
+    running.wait().mentions(130, &[]);
+    assert_eq!(stage.charges(), [charge("main.1.1", 500_000, "reported")]);
+    stage.leaves_nothing();
+    stage.raymond("resume r").prints("done\n").mentions(0, &[]);
+    assert_eq!(status(&stage)["spent_usd"], json!(0.51));
+}

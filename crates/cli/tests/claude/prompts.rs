@@ -1,0 +1,101 @@
+//! What is sent: exactly the rendered body, on stdin, whatever it holds.
+
+use crate::stage::Stage;
+
+const END: &str = "fake: say <result>done</result>";
+
+#[test]
+fn the_first_turn_of_a_visit_sends_exactly_the_body() {
+    let check = |file: &str, sent: &str| {
+        let stage = Stage::of(&[("wf/START.md", file)]);
+        stage.run("--input in --var name=Ada").prints("done\n").mentions(0, &[]);
+        assert_eq!(stage.prompts_sent(), [sent]);
+    };
+    check(&format!("Work.\n{END}\n"), &format!("Work.\n{END}\n"));
+    check(&format!("no newline at the end\n{END}"), &format!("no newline at the end\n{END}"));
+    check(&format!("\n\n  spaces  \n{END}\n\n\n"), &format!("\n\n  spaces  \n{END}\n\n\n"));
+    check(&format!("a\r\n{END}\r\n"), &format!("a\r\n{END}\r\n"));
+    check(&format!("---\nmodel: opus\n---\nWork.\n{END}\n"), &format!("Work.\n{END}\n"));
+    check(
+        &format!("äöü € 🦀 \u{7} $HOME `x` \"y\"\n{END}"),
+        &format!("äöü € 🦀 \u{7} $HOME `x` \"y\"\n{END}"),
+    );
+    check(
+        &format!(
+            "{{{{input}}}} {{{{ name }}}} {{{{run_id}}}} {{{{agent_id}}}} {{{{state}}}} {{{{visit}}}}\n{END}"
+        ),
+        &format!("in Ada r main START.md 1\n{END}"),
+    );
+}
+
+#[test]
+fn a_prompt_longer_than_any_argument_goes_by_stdin_and_not_by_argv() {
+    let secret = "s3cret ".repeat(100_000);
+    let stage = Stage::of(&[("wf/START.md", &format!("{secret}\n{END}\n"))]);
+    stage.run("").prints("done\n").mentions(0, &[]);
+    let [only] = stage.invocations().try_into().unwrap();
+    assert_eq!(only.stdin, Some(format!("{secret}\n{END}\n")));
+    assert!(!only.argv.concat().contains("s3cret"), "{:?}", only.argv);
+    assert!(!only.environment.values().any(|value| value.contains("s3cret")));
+}
+
+#[test]
+fn results_are_delivered_byte_for_byte() {
+    let payload = "  two\\nlines <b>&amp;</b> {{name}}  ";
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <function return='BACK'>SUB</function>"),
+        ("BACK", "[{{result}}]\nfake: say <result>done</result>"),
+    ]);
+    stage.project.write("wf/SUB.md", format!("SUB\nfake: say <result>{payload}</result>\n"));
+    stage.run("").prints("done\n").mentions(0, &[]);
+    let expected =
+        "BACK\n[  two\nlines <b>&amp;</b> {{name}}  ]\nfake: say <result>done</result>\n";
+    assert_eq!(stage.prompts_sent()[2], expected);
+}
+
+#[test]
+fn only_the_final_message_is_read() {
+    let stage = Stage::prompts(&[
+        (
+            "START",
+            "fake: say <goto>WRONG</goto>
+            fake: tool-tag <goto>WRONG</goto>
+            fake: say well, <goto>\\nEN
+            fake: more D</goto>",
+        ),
+        ("WRONG", "fake: say <result>wrong</result>"),
+        ("END", "fake: say <result>done</result>"),
+    ]);
+    stage.run("").prints("done\n").mentions(0, &[]);
+    assert_eq!(stage.invocations().len(), 2);
+}
+
+#[test]
+fn a_tag_in_tool_output_alone_is_no_tag() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake: tool-tag <result>wrong</result>
+        fake: say I have looked
+        fake[reminder]: say <result>right</result>",
+    )]);
+    stage.run("").prints("right\n").mentions(0, &["reminder 1"]);
+}
+
+#[test]
+fn the_last_of_several_results_counts() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake: say <result>early</result>
+        fake: cost 0.1
+        fake: background
+        fake: wait gate
+        fake: notify
+        fake: say <result>late</result>
+        fake: cost 0.2",
+    )]);
+    let running = stage.start_run("");
+    stage.reaches("gate");
+    stage.opens("gate");
+    running.wait().prints("late\n").mentions(0, &[]);
+    assert_eq!(stage.charges(), [("main.1.1".into(), 300_000, "reported".into())]);
+}

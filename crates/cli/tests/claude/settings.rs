@@ -1,0 +1,145 @@
+//! What else a turn is started with: model, effort, cap, directory, environment.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use raymond_testkit::fake_claude::Invocation;
+
+use crate::stage::Stage;
+
+/// The value of a flag at every start of the client, by the label of its prompt.
+fn flags(stage: &Stage, flag: &str) -> Vec<String> {
+    let shown = |invocation: Invocation| {
+        let label = invocation.stdin.as_deref().unwrap().lines().next().unwrap();
+        format!("{label} {}", invocation.values(flag).join(" "))
+    };
+    stage.invocations().into_iter().map(shown).collect()
+}
+
+#[test]
+fn the_model_is_that_of_the_state_or_the_call_or_the_flag() {
+    let states = [
+        ("START", "fake: say <call return='BACK' model='haiku'>SUB</call>"),
+        ("SUB", "fake: say <function return='MIDDLE'>DEEP</function>"),
+        ("DEEP", "model: opus\n---\nfake: say <goto>DEEPER</goto>"),
+        ("DEEPER", "fake: say <result>x</result>"),
+        ("MIDDLE", "fake: say <result>x</result>"),
+        ("BACK", "fake: say <fork next='END'>WORKER</fork>"),
+        ("WORKER", "fake: say <result>x</result>"),
+        ("END", "fake: say <result>done</result>"),
+    ];
+    let check = |run: &str, model: &str| {
+        let stage = Stage::prompts(&states);
+        stage.run(&format!("--max-parallel 1 {run}")).prints("done\n").mentions(0, &[]);
+        assert_eq!(
+            flags(&stage, "--model"),
+            [
+                format!("START {model}"),
+                "SUB haiku".into(),
+                "DEEP opus".into(),
+                "DEEPER haiku".into(),
+                "MIDDLE haiku".into(),
+                format!("BACK {model}"),
+                format!("END {model}"),
+                format!("WORKER {model}"),
+            ]
+        );
+    };
+    check("", "");
+    check("--model sonnet", "sonnet");
+}
+
+#[test]
+fn the_effort_is_that_of_the_state_or_the_flag() {
+    let stage = Stage::prompts(&[
+        ("START", "effort: high\n---\nfake: say <goto>END</goto>"),
+        ("END", "fake: say <result>done</result>"),
+    ]);
+    stage.run("--effort low").prints("done\n");
+    assert_eq!(flags(&stage, "--effort"), ["START high", "END low"]);
+}
+
+#[test]
+fn the_share_is_handed_to_the_client_as_its_cap() {
+    let states = [
+        ("START", "fake: cost 0.5\nfake: say <goto>END</goto>"),
+        ("END", "budget: 0.25\n---\nfake: say <result>done</result>"),
+    ];
+    let check = |run: &str, caps: [&str; 2]| {
+        let stage = Stage::prompts(&states);
+        stage.run(run).prints("done\n");
+        let given: Vec<Option<f64>> = stage
+            .invocations()
+            .iter()
+            .map(|sent| sent.values("--max-budget-usd").first().map(|cap| cap.parse().unwrap()))
+            .collect();
+        let expected: Vec<Option<f64>> = caps.iter().map(|cap| cap.parse().ok()).collect();
+        assert_eq!(given, expected, "{run}");
+    };
+    check("--budget 2", ["2", "0.25"]);
+    check("", ["10", "0.25"]);
+    check("--budget none", ["none", "0.25"]);
+}
+
+#[test]
+fn the_client_works_where_its_agent_is() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <reset cd='sub'>THERE</reset>"),
+        ("THERE", "fake: say <call return='BACK'>AWAY</call>"),
+        ("AWAY", "fake: say <reset cd='..'>UP</reset>"),
+        ("UP", "fake: say <result>x</result>"),
+        ("BACK", "fake: say <fork next='END' cd='deep'>WORKER</fork>"),
+        ("WORKER", "fake: say <result>x</result>"),
+        ("END", "fake: say <result>done</result>"),
+    ]);
+    std::fs::create_dir_all(stage.project.path("sub/deep")).unwrap();
+    stage.run("--max-parallel 1").prints("done\n").mentions(0, &[]);
+    let root = stage.project.root();
+    let cwds: Vec<_> = stage.invocations().into_iter().map(|sent| sent.cwd).collect();
+    let expected = ["", "sub", "sub", "", "sub", "sub", "sub/deep"]
+        .map(|cwd| root.join(cwd).components().collect::<std::path::PathBuf>());
+    assert_eq!(cwds, expected);
+}
+
+#[test]
+fn the_client_is_handed_the_environment_and_retries_little() {
+    let stage = Stage::prompts(&[("START", "fake: say <result>done</result>")]).with("COLOUR=red");
+    stage.run("").prints("done\n");
+    let [only] = stage.invocations().try_into().unwrap();
+    assert_eq!(only.environment["COLOUR"], "red");
+    assert!(only.environment["RAYMOND_TURN"].ends_with("/main.1.1.1"), "{:?}", only.environment);
+    let retries: u32 = only.environment["CLAUDE_CODE_MAX_RETRIES"].parse().unwrap();
+    assert!(retries <= 3, "{retries}");
+}
+
+#[test]
+fn the_environment_can_be_narrowed_to_a_list() {
+    let stage = Stage::prompts(&[("START", "fake: say <result>done</result>")])
+        .with("COLOUR=red")
+        .with("SECRET_TOKEN=hush");
+    let listed = "environment = ['PATH', 'HOME', 'CLAUDE_CONFIG_DIR', 'COLOUR']\n";
+    stage.project.write("raymond.toml", listed);
+    stage.run("").prints("done\n").mentions(0, &[]);
+    let [only] = stage.invocations().try_into().unwrap();
+    assert_eq!(only.environment["COLOUR"], "red");
+    assert!(!only.environment.contains_key("SECRET_TOKEN"), "{:?}", only.environment);
+    assert!(only.environment.contains_key("RAYMOND_TURN"));
+}
+
+#[test]
+fn agents_can_have_a_configuration_each() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <fork next='NEXT'>WORKER</fork>"),
+        ("NEXT", "fake: say <call return='END'>SUB</call>"),
+        ("SUB", "fake: say <result>x</result>"),
+        ("END", "fake: say <result>done</result>"),
+        ("WORKER", "fake: say <result>worker</result>"),
+    ]);
+    stage.project.write("raymond.toml", "config_home = 'per-agent'\n");
+    stage.run("").prints("done\n").mentions(0, &[]);
+    assert_eq!(stage.invocations().len(), 0, "nobody uses the shared one");
+    let home = |agent: &str| stage.project.path(&format!(".raymond/runs/r/homes/{agent}"));
+    let count = |agent: &str| Invocation::all(&home(agent)).len();
+    assert_eq!((count("main"), count("main_worker1")), (4, 1));
+    let mode = std::fs::metadata(home("main")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "logins may lie there");
+}

@@ -1,0 +1,386 @@
+//! Every transition: which session its turn gets, and what the model sees there.
+
+use serde_json::{Value, json};
+
+use crate::harness::until;
+use crate::stage::Stage;
+
+/// Runs a workflow of prompts one turn at a time; `told` is every conversation, in order.
+#[track_caller]
+fn check(states: &[(&str, &str)], result: &str, told: &[&str]) -> Stage {
+    let stage = Stage::prompts(states);
+    stage.run("--max-parallel 1").prints(&format!("{result}\n")).mentions(0, &[]);
+    assert_eq!(stage.told(), told);
+    stage.leaves_nothing();
+    stage
+}
+
+#[test]
+fn goto_goes_on_in_the_same_session() {
+    check(
+        &[
+            ("START", "fake: say <goto>NEXT</goto>"),
+            ("NEXT", "fake: say <goto>END</goto>"),
+            ("END", "fake: say <result>done</result>"),
+        ],
+        "done",
+        &[
+            "new A | START",
+            "resume A | START, <goto>NEXT</goto>, NEXT",
+            "resume A | START, <goto>NEXT</goto>, NEXT, <goto>END</goto>, END",
+        ],
+    );
+}
+
+#[test]
+fn reset_begins_a_fresh_session() {
+    check(
+        &[("START", "fake: say <reset>NEXT</reset>"), ("NEXT", "fake: say <result>done</result>")],
+        "done",
+        &["new A | START", "new B | NEXT"],
+    );
+}
+
+#[test]
+fn call_branches_and_the_caller_never_sees_what_its_callee_said() {
+    check(
+        &[
+            ("START", "fake: say <call return='BACK'>SUB</call>"),
+            ("SUB", "fake: say <goto>DEEPER</goto>"),
+            ("DEEPER", "fake: say <result>found</result>"),
+            ("BACK", "got {{result}}\nfake: say <result>{{result}}!</result>"),
+        ],
+        "found!",
+        &[
+            "new A | START",
+            "branch A to B | START, <call return='BACK'>SUB</call>, SUB",
+            "resume B | START, <call return='BACK'>SUB</call>, SUB, <goto>DEEPER</goto>, DEEPER",
+            "resume A | START, <call return='BACK'>SUB</call>, BACK",
+        ],
+    );
+}
+
+#[test]
+fn function_begins_a_fresh_session_and_returns_to_the_old_one() {
+    check(
+        &[
+            ("START", "fake: say <function return='BACK'>SUB</function>"),
+            ("SUB", "fake: say <result>found</result>"),
+            ("BACK", "fake: say <result>{{result}}!</result>"),
+        ],
+        "found!",
+        &[
+            "new A | START",
+            "new B | SUB",
+            "resume A | START, <function return='BACK'>SUB</function>, BACK",
+        ],
+    );
+}
+
+#[test]
+fn nested_calls_branch_from_their_own_callers() {
+    check(
+        &[
+            ("START", "fake: say <call return='LAST'>ONE</call>"),
+            ("ONE", "fake: say <call return='TWO'>DEEP</call>"),
+            ("DEEP", "fake: say <result>1</result>"),
+            ("TWO", "fake: say <result>{{result}}2</result>"),
+            ("LAST", "fake: say <result>{{result}}3</result>"),
+        ],
+        "123",
+        &[
+            "new A | START",
+            "branch A to B | START, <call return='LAST'>ONE</call>, ONE",
+            "branch B to C | START, <call return='LAST'>ONE</call>, ONE, \
+             <call return='TWO'>DEEP</call>, DEEP",
+            "resume B | START, <call return='LAST'>ONE</call>, ONE, \
+             <call return='TWO'>DEEP</call>, TWO",
+            "resume A | START, <call return='LAST'>ONE</call>, LAST",
+        ],
+    );
+}
+
+#[test]
+fn two_calls_in_a_row_branch_from_the_caller_as_it_then_is() {
+    check(
+        &[
+            ("START", "fake: say <call return='MIDDLE'>SUB</call>"),
+            ("MIDDLE", "fake: say <call return='END'>SUB</call>"),
+            ("SUB", "fake: say <result>x</result>"),
+            ("END", "fake: say <result>done</result>"),
+        ],
+        "done",
+        &[
+            "new A | START",
+            "branch A to B | START, <call return='MIDDLE'>SUB</call>, SUB",
+            "resume A | START, <call return='MIDDLE'>SUB</call>, MIDDLE",
+            "branch A to C | START, <call return='MIDDLE'>SUB</call>, MIDDLE, \
+             <call return='END'>SUB</call>, SUB",
+            "resume A | START, <call return='MIDDLE'>SUB</call>, MIDDLE, \
+             <call return='END'>SUB</call>, END",
+        ],
+    );
+}
+
+#[test]
+fn reset_inside_a_call_keeps_the_way_back() {
+    check(
+        &[
+            ("START", "fake: say <call return='BACK'>SUB</call>"),
+            ("SUB", "fake: say <reset>ANEW</reset>"),
+            ("ANEW", "fake: say <result>found</result>"),
+            ("BACK", "fake: say <result>{{result}}!</result>"),
+        ],
+        "found!",
+        &[
+            "new A | START",
+            "branch A to B | START, <call return='BACK'>SUB</call>, SUB",
+            "new C | ANEW",
+            "resume A | START, <call return='BACK'>SUB</call>, BACK",
+        ],
+    );
+}
+
+#[test]
+fn a_function_inside_a_call_and_a_call_inside_a_function() {
+    check(
+        &[
+            ("START", "fake: say <call return='END'>ONE</call>"),
+            ("ONE", "fake: say <function return='TWO'>PURE</function>"),
+            ("PURE", "fake: say <call return='THREE'>LEAF</call>"),
+            ("LEAF", "fake: say <result>1</result>"),
+            ("THREE", "fake: say <result>{{result}}2</result>"),
+            ("TWO", "fake: say <result>{{result}}3</result>"),
+            ("END", "fake: say <result>{{result}}4</result>"),
+        ],
+        "1234",
+        &[
+            "new A | START",
+            "branch A to B | START, <call return='END'>ONE</call>, ONE",
+            "new C | PURE",
+            "branch C to D | PURE, <call return='THREE'>LEAF</call>, LEAF",
+            "resume C | PURE, <call return='THREE'>LEAF</call>, THREE",
+            "resume B | START, <call return='END'>ONE</call>, ONE, \
+             <function return='TWO'>PURE</function>, TWO",
+            "resume A | START, <call return='END'>ONE</call>, END",
+        ],
+    );
+}
+
+#[test]
+fn a_fork_gives_the_worker_a_fresh_session_and_the_parent_its_own() {
+    let stage = check(
+        &[
+            ("START", "fake: say <fork next='NEXT' item='7'>WORKER</fork>"),
+            ("NEXT", "fake: say <result>parent</result>"),
+            ("WORKER", "item {{item}}\nfake: say <result>worker {{item}}</result>"),
+        ],
+        "parent",
+        &[
+            "new A | START",
+            "resume A | START, <fork next='NEXT' item='7'>WORKER</fork>, NEXT",
+            "new B | WORKER",
+        ],
+    );
+    let results = json!({ "main": "parent", "main_worker1": "worker 7" });
+    assert_eq!(stage.project.state("r")["results"], results);
+    assert_eq!(stage.project.state("r")["fork_counters"], json!({ "main": 1 }));
+}
+
+#[test]
+fn many_forks_in_one_message_are_many_fresh_sessions() {
+    let tags = "<fork item='1'>WORKER</fork><fork item='2'>WORKER</fork><goto>NEXT</goto>";
+    let stage = check(
+        &[
+            ("START", &format!("fake: say {tags}")),
+            ("NEXT", "fake: say <result>parent</result>"),
+            ("WORKER", "item {{item}}\nfake: say <goto>MORE</goto>"),
+            ("MORE", "fake: say <result>worker {{item}}</result>"),
+        ],
+        "parent",
+        &[
+            "new A | START",
+            &format!("resume A | START, {tags}, NEXT"),
+            "new B | WORKER",
+            "new C | WORKER",
+            "resume B | WORKER, <goto>MORE</goto>, MORE",
+            "resume C | WORKER, <goto>MORE</goto>, MORE",
+        ],
+    );
+    assert_eq!(
+        stage.project.state("r")["results"],
+        json!({ "main": "parent", "main_worker1": "worker 1", "main_worker2": "worker 2" })
+    );
+}
+
+#[test]
+fn a_fork_inside_a_call_leaves_the_way_back_to_the_parent_alone() {
+    check(
+        &[
+            ("START", "fake: say <call return='BACK'>SUB</call>"),
+            ("SUB", "fake: say <fork next='NEXT'>WORKER</fork>"),
+            ("NEXT", "fake: say <result>sub</result>"),
+            ("WORKER", "fake: say <result>worker</result>"),
+            ("BACK", "fake: say <result>{{result}}!</result>"),
+        ],
+        "sub!",
+        &[
+            "new A | START",
+            "branch A to B | START, <call return='BACK'>SUB</call>, SUB",
+            "resume B | START, <call return='BACK'>SUB</call>, SUB, \
+             <fork next='NEXT'>WORKER</fork>, NEXT",
+            "new C | WORKER",
+            "resume A | START, <call return='BACK'>SUB</call>, BACK",
+        ],
+    );
+}
+
+#[test]
+fn scripts_carry_the_session_along() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <goto>BUILD</goto>"),
+        ("END", "built {{result}}\nfake: say <result>done</result>"),
+    ]);
+    stage.project.write("wf/BUILD.sh", "echo \"<goto input='well'>END</goto>\"");
+    stage.run("").prints("done\n").mentions(0, &[]);
+    assert_eq!(stage.told(), ["new A | START", "resume A | START, <goto>BUILD</goto>, END"]);
+    assert!(stage.prompts_sent()[1].starts_with("END\nbuilt well\n"));
+}
+
+#[test]
+fn max_visits_leads_elsewhere_in_the_same_session() {
+    let stage = check(
+        &[
+            ("START", "max_visits: 2\nthen: END\n---\nfake: say <goto>START</goto>"),
+            ("END", "fake: say <result>done</result>"),
+        ],
+        "done",
+        &[
+            "new A | START",
+            "resume A | START, <goto>START</goto>, START",
+            "resume A | START, <goto>START</goto>, START, <goto>START</goto>, END",
+        ],
+    );
+    assert_eq!(stage.project.state("r")["iteration_count"], 3);
+}
+
+#[test]
+fn a_reminder_is_a_turn_in_the_same_session_that_holds_nothing_but_itself() {
+    let no_tag = "Your message holds no transition tag, so the workflow cannot go on. (In code, a \
+                  tag counts only when it stands alone on its lines.)";
+    let stage = check(
+        &[
+            (
+                "START",
+                "allowed_tags: [goto]\nallowed_targets: {goto: [END]}\n---\n\
+                 fake: say hm\nfake[reminder 1]: say <goto>END</goto>",
+            ),
+            ("END", "fake: say <result>done</result>"),
+        ],
+        "done",
+        &[
+            "new A | START",
+            &format!("resume A | START, hm, {no_tag}"),
+            &format!("resume A | START, hm, {no_tag}, <goto>END</goto>, END"),
+        ],
+    );
+    assert_eq!(
+        stage.prompts_sent()[1],
+        format!(
+            "{no_tag}\n\nDo not repeat finished work. End your next message with this tag, written \
+             as plain text, not in code:\n\n<goto>END.md</goto>\n"
+        )
+    );
+}
+
+#[test]
+fn a_reminder_inside_a_call_stays_in_the_branch() {
+    check(
+        &[
+            ("START", "fake: say <call return='BACK'>SUB</call>"),
+            ("SUB", "fake: say <goto>NOWHERE</goto>\nfake[reminder 1]: say <result>x</result>"),
+            ("BACK", "fake: say <result>done</result>"),
+        ],
+        "done",
+        &[
+            "new A | START",
+            "branch A to B | START, <call return='BACK'>SUB</call>, SUB",
+            "resume B | START, <call return='BACK'>SUB</call>, SUB, <goto>NOWHERE</goto>, \
+             The <goto> tag of your message leads nowhere: there is no state \"NOWHERE\".",
+            "resume A | START, <call return='BACK'>SUB</call>, BACK",
+        ],
+    );
+}
+
+/// The agents of the state file, without what differs from run to run.
+fn agents(stage: &Stage) -> Value {
+    let mut agents = stage.project.state("r")["agents"].take();
+    for agent in agents.as_array_mut().unwrap() {
+        agent.as_object_mut().unwrap().remove("cwd");
+        agent.as_object_mut().unwrap().remove("failure");
+    }
+    agents
+}
+
+#[test]
+fn the_state_file_holds_the_session_and_the_stack_of_a_callee() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <call return='BACK'>SUB</call>"),
+        ("SUB", "fake: say <goto>SLOW</goto>"),
+        ("SLOW", "fake: wait gate\nfake: say <result>found</result>"),
+        ("BACK", "fake: say <result>{{result}}!</result>"),
+    ]);
+    let running = stage.start_run("");
+    stage.reaches("gate");
+    let sessions: Vec<String> =
+        stage.invocations().into_iter().map(|invocation| invocation.session.unwrap()).collect();
+    let expected = json!([{
+        "id": "main",
+        "current_state": "SLOW.md",
+        "session_id": sessions[1],
+        "stack": [{ "session": sessions[0], "state": "BACK.md" }],
+        "fork_attributes": {},
+        "status": "live",
+        "visits": { "START.md": 1, "SUB.md": 1, "SLOW.md": 1 },
+    }]);
+    until("the state file says so", || agents(&stage) == expected);
+    stage.opens("gate");
+    running.wait().prints("found!\n").mentions(0, &[]);
+    assert_eq!(agents(&stage), json!([]));
+    assert_eq!(stage.project.state("r")["status"], "completed");
+}
+
+#[test]
+fn the_state_file_holds_both_agents_after_a_fork() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <fork next='NEXT' item='7'>WORKER</fork>"),
+        ("NEXT", "fake: wait gate\nfake: say <result>parent</result>"),
+        ("WORKER", "fake: say <goto>SLOW</goto>"),
+        ("SLOW", "fake: wait gate\nfake: say <result>worker</result>"),
+    ]);
+    let running = stage.start_run("");
+    let session = |label: &str| {
+        let sent = stage.invocations().into_iter();
+        let mut found = sent.filter(|sent| sent.stdin.as_ref().unwrap().starts_with(label));
+        found.next().map(|invocation| invocation.session.unwrap())
+    };
+    until("both are there", || session("NEXT").is_some() && session("SLOW").is_some());
+    let agent = |id: &str, state: &str, session: Option<String>, attributes: Value| {
+        let visits = match id {
+            "main" => json!({ "START.md": 1, "NEXT.md": 1 }),
+            _ => json!({ "WORKER.md": 1, "SLOW.md": 1 }),
+        };
+        json!({
+            "id": id, "current_state": state, "session_id": session, "stack": [],
+            "fork_attributes": attributes, "status": "live", "visits": visits,
+        })
+    };
+    let expected = json!([
+        agent("main", "NEXT.md", session("NEXT"), json!({})),
+        agent("main_worker1", "SLOW.md", session("SLOW"), json!({ "item": "7" })),
+    ]);
+    until("the state file says so", || agents(&stage) == expected);
+    stage.opens("gate");
+    running.wait().prints("parent\n").mentions(0, &[]);
+    stage.leaves_nothing();
+}

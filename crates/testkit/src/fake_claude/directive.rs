@@ -1,0 +1,215 @@
+//! The lines of a prompt that say what the model does.
+
+use super::invocation::{Message, Role};
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Directive {
+    Say(String),
+    More(String),
+    Pad(usize),
+    Cost(f64),
+    Cap,
+    Usage { input: u64, output: u64 },
+    Tool { name: String, input: String },
+    Deny { name: String, input: String },
+    ToolTag(String),
+    Background,
+    Notify,
+    Retry(u16),
+    Error { status: Option<u16>, kind: String },
+    Refuse,
+    Quota(Option<u64>),
+    Fail(String),
+    MaxTurns,
+    Wait(String),
+    Hang(Hang),
+    Flood(u64),
+    Line(usize),
+    Raw(String),
+    Stderr(String),
+    Offspring(Offspring),
+    Ignore(Ignored),
+    Half,
+    NoResult,
+    Kill,
+    Forget,
+    Exit(u8),
+}
+
+/// Where nothing more ever happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hang {
+    Silent,
+    Stall,
+    AfterResult,
+}
+
+/// A process that stays behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offspring {
+    Grandchild,
+    Daemon,
+    BareDaemon,
+}
+
+/// A signal that can be ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ignored {
+    Int,
+    Term,
+    Hup,
+}
+
+/// When a line holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    Always,
+    Time(u32),
+    From(u32),
+    AnyReminder,
+    Reminder(u32),
+}
+
+/// Which lines a message plays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    /// The lines, as they were written: they are what is counted.
+    pub(super) lines: String,
+    /// None when the message has lines of its own; else which message without any it is, from 1.
+    pub(super) reminder: Option<u32>,
+}
+
+/// The lines that the last message of a conversation plays.
+pub(super) fn part(history: &[Message]) -> Part {
+    let asked = history.iter().rev().filter(|message| message.role == Role::User);
+    for (silent, message) in (0..).zip(asked) {
+        let lines: Vec<&str> = message.text.lines().map(str::trim).filter(is_directive).collect();
+        if !lines.is_empty() {
+            let reminder = (silent > 0).then_some(silent);
+            return Part { lines: lines.join("\n"), reminder };
+        }
+    }
+    Part { lines: String::new(), reminder: None }
+}
+
+fn is_directive(line: &&str) -> bool {
+    line.strip_prefix("fake").is_some_and(|rest| rest.starts_with([':', '[']))
+}
+
+impl Part {
+    /// What is played the `time`-th time; the message names a line that cannot be read.
+    pub(super) fn script(&self, time: u32) -> Result<Vec<Directive>, String> {
+        let mut script = Vec::new();
+        for line in self.lines.lines() {
+            let unreadable = || format!("fake-claude cannot read the line {line:?}");
+            let (when, text) = split(line).ok_or_else(unreadable)?;
+            let directive = read(text).ok_or_else(unreadable)?;
+            let holds = match (when, self.reminder) {
+                (When::Always, None) | (When::AnyReminder, Some(_)) => true,
+                (When::Time(n), None) => n == time,
+                (When::From(n), None) => n <= time,
+                (When::Reminder(n), Some(reminder)) => n == reminder,
+                (When::Always | When::Time(_) | When::From(_), Some(_))
+                | (When::AnyReminder | When::Reminder(_), None) => false,
+            };
+            if holds {
+                script.push(directive);
+            }
+        }
+        Ok(script)
+    }
+}
+
+fn split(line: &str) -> Option<(When, &str)> {
+    let rest = line.strip_prefix("fake")?;
+    if let Some(text) = rest.strip_prefix(':') {
+        return Some((When::Always, text.trim()));
+    }
+    let (when, text) = rest.strip_prefix('[')?.split_once("]:")?;
+    let when = match (when.strip_prefix("reminder"), when.strip_suffix('-')) {
+        (Some(""), _) => When::AnyReminder,
+        (Some(number), _) => When::Reminder(number.trim().parse().ok()?),
+        (None, Some(first)) => When::From(first.parse().ok()?),
+        (None, None) => When::Time(when.parse().ok()?),
+    };
+    Some((when, text.trim()))
+}
+
+fn read(text: &str) -> Option<Directive> {
+    let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let rest = rest.trim();
+    let unescaped = || rest.replace("\\n", "\n");
+    let number = || rest.parse().ok();
+    let tool = || rest.split_once(' ').unwrap_or((rest, ""));
+    Some(match word {
+        "say" => Directive::Say(unescaped()),
+        "more" => Directive::More(unescaped()),
+        "pad" => Directive::Pad(rest.parse().ok()?),
+        "cost" => Directive::Cost(rest.parse().ok()?),
+        "cap" => Directive::Cap,
+        "usage" => {
+            let (input, output) = rest.split_once(' ')?;
+            Directive::Usage { input: input.parse().ok()?, output: output.parse().ok()? }
+        }
+        "tool" => Directive::Tool { name: tool().0.to_owned(), input: tool().1.to_owned() },
+        "deny" => Directive::Deny { name: tool().0.to_owned(), input: tool().1.to_owned() },
+        "tool-tag" => Directive::ToolTag(unescaped()),
+        "background" => Directive::Background,
+        "notify" => Directive::Notify,
+        "retry" => Directive::Retry(rest.parse().ok()?),
+        "error" => error(rest)?,
+        "refuse" => Directive::Refuse,
+        "quota" if rest.is_empty() => Directive::Quota(None),
+        "quota" => Directive::Quota(Some(number()?)),
+        "fail" => Directive::Fail(unescaped()),
+        "max-turns" => Directive::MaxTurns,
+        "wait" if !rest.is_empty() => Directive::Wait(rest.to_owned()),
+        "hang" => Directive::Hang(match rest {
+            "silent" => Hang::Silent,
+            "stall" => Hang::Stall,
+            "after-result" => Hang::AfterResult,
+            _ => return None,
+        }),
+        "flood" => Directive::Flood(number()?),
+        "line" => Directive::Line(rest.parse().ok()?),
+        "raw" => Directive::Raw(rest.to_owned()),
+        "not-json" => Directive::Raw("this line is not JSON".to_owned()),
+        "stderr" => Directive::Stderr(unescaped()),
+        "grandchild" => Directive::Offspring(Offspring::Grandchild),
+        "daemon" => Directive::Offspring(Offspring::Daemon),
+        "bare-daemon" => Directive::Offspring(Offspring::BareDaemon),
+        "ignore" => Directive::Ignore(match rest {
+            "INT" => Ignored::Int,
+            "TERM" => Ignored::Term,
+            "HUP" => Ignored::Hup,
+            _ => return None,
+        }),
+        "half" => Directive::Half,
+        "no-result" => Directive::NoResult,
+        "kill" => Directive::Kill,
+        "forget" => Directive::Forget,
+        "exit" => Directive::Exit(rest.parse().ok()?),
+        _ => return None,
+    })
+}
+
+fn error(rest: &str) -> Option<Directive> {
+    let (status, kind) = rest.split_once(' ').unwrap_or((rest, ""));
+    let status = if status == "none" { None } else { Some(status.parse().ok()?) };
+    let kind = if kind.is_empty() { kind_of(status) } else { kind };
+    Some(Directive::Error { status, kind: kind.to_owned() })
+}
+
+/// The word that the real program has for a status.
+pub(super) const fn kind_of(status: Option<u16>) -> &'static str {
+    match status {
+        Some(401) => "authentication_failed",
+        Some(402) => "billing_error",
+        Some(404) => "model_not_found",
+        Some(429) => "rate_limit",
+        Some(400 | 413) => "invalid_request",
+        Some(500..=599) => "server_error",
+        _ => "unknown",
+    }
+}

@@ -1,0 +1,115 @@
+//! Everything before the model: flags, prompt, session, and what the test wants of it.
+
+use std::io::{Read as _, Write as _};
+
+use rustix::process::getuid;
+
+use super::arguments::{Arguments, Snapshot};
+use super::directive::{Directive, part};
+use super::invocation::{Invocation, Message, Role};
+use super::scene::{Ending, Shared};
+use super::sessions::{Session, Sessions};
+use super::stream;
+
+/// The tokens of a message that does not say; what a stream reports is partial.
+const USUAL_TOKENS: (u64, u64) = (100, 1);
+const MODEL: &str = "claude-sonnet-4-5";
+
+/// Why the model never saw anything.
+pub(super) enum Refusal {
+    /// On stderr, and that is all.
+    Said(String),
+    /// In a result: there is no such session.
+    Lost(String),
+}
+
+impl Refusal {
+    pub(super) fn end(self, scene: &Shared) -> u8 {
+        match self {
+            Self::Said(text) => complain(&text),
+            Self::Lost(text) => {
+                let mut scene = scene.lock();
+                scene.session = Some(Session::new(stream::uuid()));
+                let (subtype, reason) = ("error_during_execution", "error");
+                stream::emit(&scene.result(Ending::Failed { subtype, reason, errors: vec![text] }));
+                1
+            }
+        }
+    }
+}
+
+pub(super) fn complain(text: &str) -> u8 {
+    writeln!(std::io::stderr(), "{text}").ok();
+    1
+}
+
+/// Everything before the model: flags, prompt, session.
+pub(super) fn open(
+    sessions: &Sessions,
+    invocation: &mut Invocation,
+    scene: &Shared,
+) -> Result<(Vec<Directive>, Arguments), Refusal> {
+    let arguments = Arguments::parse(&invocation.argv).map_err(Refusal::Said)?;
+    let bypasses =
+        arguments.skip_permissions || arguments.mode.as_deref() == Some("bypassPermissions");
+    if bypasses && getuid().is_root() && std::env::var_os("IS_SANDBOX").is_none_or(|v| v != "1") {
+        let why = "--dangerously-skip-permissions cannot be used with root/sudo privileges for \
+                   security reasons";
+        return Err(Refusal::Said(why.to_owned()));
+    }
+    if let Some(id) = arguments.session.as_ref().filter(|id| sessions.exists(id)) {
+        return Err(Refusal::Said(format!("Error: Session ID {id} is already in use.")));
+    }
+    let mut prompt = Vec::new();
+    std::io::stdin().read_to_end(&mut prompt).ok();
+    let prompt = String::from_utf8_lossy(&prompt).into_owned();
+    invocation.stdin = Some(prompt.clone());
+    if prompt.trim().is_empty() {
+        return Err(Refusal::Said(
+            "Error: Input must be provided either through stdin or as a prompt argument when \
+             using --print"
+                .to_owned(),
+        ));
+    }
+    let session = session(sessions, &arguments, prompt)?;
+    let part = part(&session.messages);
+    invocation.session = Some(session.id.clone());
+    invocation.history.clone_from(&session.messages);
+    invocation.system_prompt.clone_from(&session.system_prompt);
+    invocation.time = match part.reminder {
+        Some(reminder) => reminder,
+        None => sessions.count(&part.lines).unwrap_or_default(),
+    };
+    let script = part.script(invocation.time).map_err(Refusal::Said)?;
+    let mut scene = scene.lock();
+    scene.hold = sessions.hold(&session.id);
+    invocation.contended = scene.hold.is_none();
+    scene.sessions = Some(sessions.clone());
+    scene.session = Some(session);
+    scene.model = arguments.model.clone().unwrap_or_else(|| MODEL.to_owned());
+    scene.mode = arguments.mode.clone().unwrap_or_else(|| "default".to_owned());
+    scene.cap = arguments.cap;
+    scene.tokens = USUAL_TOKENS;
+    scene.save();
+    Ok((script, arguments))
+}
+
+/// The conversation, with the prompt as its last message.
+fn session(sessions: &Sessions, arguments: &Arguments, prompt: String) -> Result<Session, Refusal> {
+    let mut session = match &arguments.resume {
+        Some(id) => sessions
+            .load(id)
+            .ok_or_else(|| Refusal::Lost(format!("No conversation found with session ID: {id}")))?,
+        None => Session::new(stream::uuid()),
+    };
+    match &arguments.session {
+        Some(id) => session.id.clone_from(id),
+        None if arguments.fork => session.id = stream::uuid(),
+        None => {}
+    }
+    if arguments.resume.is_none() || arguments.snapshot == Snapshot::Off {
+        session.system_prompt.clone_from(&arguments.append_system_prompt);
+    }
+    session.messages.push(Message { role: Role::User, text: prompt });
+    Ok(session)
+}
