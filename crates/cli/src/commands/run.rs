@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 
 use crate::args::Run;
 use crate::console::Console;
-use crate::failure::{Failure, print_diagnostic};
+use crate::failure::{Failure, located, print_diagnostic};
 use crate::paths::absolute;
 use crate::{config, runs, settings};
 
@@ -35,7 +35,8 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
         return resume::resume_run(&project, &run, &resume::Wish::from_run(&flags));
     }
     let asked = settings::of_run(config::load(&project)?, &flags.governing);
-    let prepared = prepare(&flags.workflow)?;
+    let named = |error| Failure::from(error).within(&flags.workflow);
+    let prepared = prepare(&flags.workflow).map_err(named)?;
     let settings = Settings {
         vars: settings::vars(&flags.vars)?,
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
@@ -43,7 +44,9 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
     };
     let backends = settings::backends(&settings, &prepared.definition)?;
     if !flags.talk.quiet {
-        prepared.warnings.iter().for_each(print_diagnostic);
+        for warning in &prepared.warnings {
+            print_diagnostic(&located(warning.clone(), &flags.workflow));
+        }
     }
     let line = first_line(&run, &settings, &prepared);
     let launch = Launch {

@@ -68,9 +68,11 @@ impl Denied {
 
 /// The name and the rule for each part of a call.
 fn rules_for(tool: &str) -> Vec<(String, String)> {
-    let command = tool.strip_prefix("Bash(").and_then(|rest| rest.strip_suffix(')'));
-    let Some(command) = command else {
-        return vec![(tool.to_owned(), tool.to_owned())];
+    let call = tool.strip_suffix(')').and_then(|call| call.split_once('('));
+    let command = match call {
+        Some(("Bash", command)) => command,
+        Some((tool, subject)) => return vec![(tool.to_owned(), rule_for_tool(tool, subject))],
+        None => return vec![(tool.to_owned(), tool.to_owned())],
     };
     // Clients ask for each part of a line of commands; going somewhere is none that needs asking.
     let parts = command.split(['\n', ';', '|', '&']).map(str::trim);
@@ -80,6 +82,26 @@ fn rules_for(tool: &str) -> Vec<(String, String)> {
         return vec![(command.to_owned(), tool.to_owned())];
     }
     parts.into_iter().map(rule_for).collect()
+}
+
+/// The rule for a call of another tool: for its host or its file, where rules know those.
+fn rule_for_tool(tool: &str, subject: &str) -> String {
+    match tool {
+        "WebFetch" => match subject.split_once("://") {
+            Some((_, rest)) => {
+                let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+                format!("WebFetch(domain:{host})")
+            }
+            None => format!("WebFetch({subject})"),
+        },
+        // A rule for a file that is absolute has a second slash.
+        "Read" | "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => {
+            let tool = if tool == "Read" { tool } else { "Edit" };
+            let slash = if subject.starts_with('/') { "/" } else { "" };
+            format!("{tool}({slash}{subject})")
+        }
+        _ => tool.to_owned(),
+    }
 }
 
 /// `cargo test` and `Bash(cargo test:*)`
@@ -146,6 +168,12 @@ mod tests {
         check("Bash(cd sub)", &[("cd sub", "Bash(cd sub)")]);
         check("Bash()", &[("", "Bash()")]);
         check("WebFetch", &[("WebFetch", "WebFetch")]);
+        let web = ("WebFetch", "WebFetch(domain:example.org)");
+        check("WebFetch(https://example.org/a?b)", &[web]);
+        check("WebFetch(domain:example.org)", &[web]);
+        check("WebSearch(some words)", &[("WebSearch", "WebSearch")]);
+        check("Read(/etc/hosts)", &[("Read", "Read(//etc/hosts)")]);
+        check("Write(../x.rs)", &[("Write", "Edit(../x.rs)")]);
         check("mcp__x__y", &[("mcp__x__y", "mcp__x__y")]);
         let long = format!("cat {}", "x/".repeat(30));
         let name = format!("{}…", &long[..40]);
