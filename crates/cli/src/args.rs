@@ -54,6 +54,9 @@ pub(crate) enum Command {
     /// All runs of this project
     #[command(after_help = "Example:\n  raymond list --json")]
     List(List),
+    /// Where the money went, of one run or of all of this project
+    #[command(after_help = "Example:\n  raymond cost --since 7d --by model")]
+    Cost(Cost),
     /// What is configured here, and where each value was said
     #[command(after_help = "Example:\n  raymond config --json")]
     Config(Config),
@@ -247,6 +250,28 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Cost {
+    /// The run: its id, a unique beginning of it, or @last [default: all runs]
+    pub(crate) run: Option<String>,
+    /// Only what was spent since then, such as 7d
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) since: Option<Span>,
+    /// By what [default: state for one run, workflow for all]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<CostBy>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum CostBy {
+    State,
+    Model,
+    Workflow,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Config {
     /// Print one JSON array
     #[arg(long)]
@@ -301,9 +326,9 @@ pub(crate) enum InterruptedScripts {
     Fail,
 }
 
-const COMMANDS: [&str; 12] = [
-    "run", "resume", "status", "show", "why", "wait", "stop", "cancel", "list", "config", "demo",
-    "help",
+const COMMANDS: [&str; 13] = [
+    "run", "resume", "status", "show", "why", "wait", "stop", "cancel", "list", "cost", "config",
+    "demo", "help",
 ];
 
 /// `raymond WORKFLOW …` is short for `raymond run WORKFLOW …`.
