@@ -45,6 +45,9 @@ pub(crate) enum Command {
     /// Wait until a run has ended, and exit with its code
     #[command(after_help = "Example:\n  raymond wait @last && echo done")]
     Wait(Look),
+    /// Follow a run until it has ended, and exit with its code; Ctrl-C leaves it alone
+    #[command(after_help = "Example:\n  raymond attach @last")]
+    Attach(Attach),
     /// Stop a run so that it can be resumed
     #[command(after_help = "Example:\n  raymond stop @last --after-turn")]
     Stop(Stop),
@@ -145,6 +148,17 @@ pub(crate) struct Talk {
     pub(crate) events: bool,
 }
 
+/// Where a run is driven.
+#[derive(Debug, Args, Default)]
+pub(crate) struct Ground {
+    /// Start it in the background, and print its id
+    #[arg(long, short = 'd')]
+    pub(crate) detach: bool,
+    /// This is the one in the background, and this is its run
+    #[arg(long, hide = true)]
+    pub(crate) detached_as: Option<String>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// A state, a directory or a .zip
@@ -164,6 +178,8 @@ pub(crate) struct Run {
     /// Read the states at every visit instead of keeping them as they are now
     #[arg(long)]
     pub(crate) unpinned: bool,
+    #[command(flatten)]
+    pub(crate) ground: Ground,
     #[command(flatten)]
     pub(crate) governing: Governing,
     #[command(flatten)]
@@ -195,6 +211,8 @@ pub(crate) struct Resume {
     #[arg(long = "var", hide = true)]
     pub(crate) vars: Vec<String>,
     #[command(flatten)]
+    pub(crate) ground: Ground,
+    #[command(flatten)]
     pub(crate) governing: Governing,
     #[command(flatten)]
     pub(crate) talk: Talk,
@@ -207,6 +225,14 @@ pub(crate) struct Look {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Attach {
+    /// The run: its id, a unique beginning of it, or @last [default: the last one]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) talk: Talk,
 }
 
 #[derive(Debug, Args)]
@@ -326,9 +352,9 @@ pub(crate) enum InterruptedScripts {
     Fail,
 }
 
-const COMMANDS: [&str; 13] = [
-    "run", "resume", "status", "show", "why", "wait", "stop", "cancel", "list", "cost", "config",
-    "demo", "help",
+const COMMANDS: [&str; 14] = [
+    "run", "resume", "status", "show", "why", "wait", "attach", "stop", "cancel", "list", "cost",
+    "config", "demo", "help",
 ];
 
 /// `raymond WORKFLOW …` is short for `raymond run WORKFLOW …`.

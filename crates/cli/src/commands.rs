@@ -1,5 +1,7 @@
 //! One file for each verb.
 
+pub(crate) mod attach;
+mod background;
 pub(crate) mod config;
 pub(crate) mod cost;
 pub(crate) mod demo;

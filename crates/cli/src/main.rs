@@ -56,6 +56,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Show(show) => commands::show::show(&show),
         Command::Why(look) => commands::why::why(&look),
         Command::Wait(look) => commands::wait::wait(&look),
+        Command::Attach(attach) => commands::attach::attach(&attach),
         Command::Stop(stop) => commands::stop::stop(&stop),
         Command::Cancel(cancel) => commands::stop::cancel(&cancel),
         Command::List(list) => commands::list::list(&list),

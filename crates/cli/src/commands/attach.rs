@@ -10,6 +10,8 @@ use raymond_engine::look::{self, Look};
 use raymond_engine::project::Project;
 use raymond_engine::shell::Watch as _;
 use raymond_store::Journal;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::Attach;
 use crate::console::Console;
@@ -26,16 +28,18 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
+    let runtime = crate::runtime()?;
+    let mut interrupt = interrupt(&runtime)?;
     if !flags.talk.quiet {
         let Place { status, why, .. } = Place::seen(&seen);
         crate::say!("{run}: {status}: {why}");
     }
     let mut console = Console::new(flags.talk);
     console.catch_up(&seen.records);
-    let followed = crate::runtime()?.block_on(async {
+    let followed = runtime.block_on(async {
         tokio::select! {
             followed = follow(&project, &run, seen, &mut console) => followed.map(Some),
-            _ = tokio::signal::ctrl_c() => Ok(None),
+            _ = interrupt.recv() => Ok(None),
         }
     });
     let talk = console.end();
@@ -45,6 +49,14 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
     };
     report(&seen.head, status, &project.blobs(&project.paths(&run)), talk)?;
     Ok(status.exit_code())
+}
+
+/// Ctrl-C, which from here on does not end this process.
+fn interrupt(runtime: &Runtime) -> Result<Signal, Failure> {
+    let entered = runtime.enter();
+    let interrupt = signal(SignalKind::interrupt());
+    drop(entered);
+    interrupt.map_err(|error| Failure::environment(format!("could not listen for Ctrl-C: {error}")))
 }
 
 /// Tells what happens, until nothing will any more.

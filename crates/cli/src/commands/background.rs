@@ -13,12 +13,17 @@ use std::time::Duration;
 use raymond_backends::process::{self, Background, Detached, Files};
 use raymond_core::ids::RunId;
 use raymond_core::run::{Event, Record};
+use raymond_core::time::Timestamp;
 use raymond_engine::look::look;
 use raymond_engine::project::Project;
+use raymond_engine::{clock, fold};
+use raymond_store::Journal;
+use raymond_store::journal::Cursor;
 use serde_json::json;
 
 use crate::args::{self, Talk};
-use crate::failure::Failure;
+use crate::failure::{ENVIRONMENT, Failure};
+use crate::runs;
 
 use super::{hand_over, print_json};
 
@@ -26,7 +31,7 @@ use super::{hand_over, print_json};
 const BEAT: Duration = Duration::from_millis(10);
 
 /// Whether a run goes to the background.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ground {
     /// It is driven here.
     Fore,
@@ -54,38 +59,37 @@ pub(crate) fn own_session() -> Result<(), Failure> {
 
 /// Starts this program again for `run`, and returns once its start is recorded.
 pub(crate) fn start(project: &Project, run: &RunId, talk: Talk) -> Result<u8, Failure> {
-    let paths = project.paths(run);
-    project.root.ensure(project.disk.as_ref())?;
-    paths.ensure(project.disk.as_ref())?;
+    let (paths, disk) = (project.paths(run), project.disk.as_ref());
+    let is_new = !paths.exist(disk)?;
+    project.root.ensure(disk)?;
+    paths.ensure(disk)?;
     let log = paths.directory.join("console.log");
-    let (said, recorded) = (length(&log), last_record(project, run));
-    let runtime = crate::runtime()?;
-    let ended = runtime.block_on(async {
+    let said = length(&log);
+    let mut eye = Eye { project, run, since: clock::now(), cursor: None };
+    let ended = crate::runtime()?.block_on(async {
         let mut detached = process::detach(&background(run, &log)?).map_err(lost)?;
-        until_started(project, run, recorded, &mut detached).await.map_err(lost)
+        eye.until_started(&mut detached).await.map_err(lost)
     })?;
-    match ended {
-        None if talk.json => {
-            print_json(json!({ "version": crate::json::VERSION, "run_id": run }))?;
-            Ok(0)
-        }
-        None => {
-            hand_over(&format!("{run}\n"))?;
-            if !talk.quiet {
-                crate::say!("{run} runs in the background; to follow it: raymond attach {run}");
-            }
-            Ok(0)
-        }
-        Some(status) => {
-            let words = since(&log, said);
-            crate::say!("{}", words.trim_end());
-            if recorded == 0 {
-                // It never was a run: nothing of it stays.
-                std::fs::remove_file(&log).ok();
-            }
-            Ok(code(status))
-        }
+    let Some(status) = ended else {
+        return tell(run, talk).map(|()| 0);
+    };
+    crate::say!("{}", said_since(&log, said).trim_end());
+    if is_new && !runs::is_started(project, run) {
+        // It never was a run: nothing of it stays.
+        paths.remove(disk).ok();
     }
+    Ok(code(status))
+}
+
+fn tell(run: &RunId, talk: Talk) -> Result<(), Failure> {
+    if talk.json {
+        return print_json(json!({ "version": crate::json::VERSION, "run_id": run }));
+    }
+    hand_over(&format!("{run}\n"))?;
+    if !talk.quiet {
+        crate::say!("{run} runs in the background; to follow it: raymond attach {run}");
+    }
+    Ok(())
 }
 
 /// This program with the same words, and the flag that says which run it is.
@@ -102,40 +106,59 @@ fn background(run: &RunId, log: &Path) -> Result<Background, Failure> {
     })
 }
 
-/// How it ended, when it ended without a start; none once the start is recorded.
-async fn until_started(
-    project: &Project,
-    run: &RunId,
-    recorded: u64,
-    detached: &mut Detached,
-) -> std::io::Result<Option<ExitStatus>> {
-    loop {
-        let ended = tokio::select! {
-            ended = detached.exited() => Some(ended?),
-            () = tokio::time::sleep(BEAT) => None,
-        };
-        // It may have started and ended since the last look.
-        if has_started(project, run, recorded) {
-            return Ok(None);
-        }
-        if ended.is_some() {
-            return Ok(ended);
+/// Watches a journal for a start.
+struct Eye<'p> {
+    project: &'p Project,
+    run: &'p RunId,
+    /// Earlier starts are others.
+    since: Timestamp,
+    cursor: Option<Cursor>,
+}
+
+impl Eye<'_> {
+    /// How it ended, when it ended without a start; none once the start is recorded.
+    async fn until_started(
+        &mut self,
+        detached: &mut Detached,
+    ) -> std::io::Result<Option<ExitStatus>> {
+        loop {
+            let ended = tokio::select! {
+                ended = detached.exited() => Some(ended?),
+                () = tokio::time::sleep(BEAT) => None,
+            };
+            // It may have started and ended since the last look.
+            if self.sees_a_start() {
+                return Ok(None);
+            }
+            if ended.is_some() {
+                return Ok(ended);
+            }
         }
     }
-}
 
-/// Whether a start or a resume stands behind the record that was the last.
-fn has_started(project: &Project, run: &RunId, recorded: u64) -> bool {
-    let starts = |record: &Record| {
-        let mut events = record.steps.iter().flat_map(|step| &step.events);
-        record.seq > recorded
-            && events.any(|event| matches!(event, Event::RunStarted(_) | Event::RunResumed { .. }))
-    };
-    look(project, run).is_ok_and(|seen| seen.records.iter().any(starts))
-}
+    fn sees_a_start(&mut self) -> bool {
+        let is_start =
+            |event: &Event| matches!(event, Event::RunStarted(_) | Event::RunResumed { .. });
+        let events =
+            |record: &Record| record.steps.iter().flat_map(|step| &step.events).any(is_start);
+        self.new_records().iter().any(|record| record.at >= self.since && events(record))
+    }
 
-fn last_record(project: &Project, run: &RunId) -> u64 {
-    look(project, run).map_or(0, |seen| seen.head.seq)
+    /// What was recorded since the last look. There may be no journal yet, and one that is cut is
+    /// read anew.
+    fn new_records(&mut self) -> Vec<Record> {
+        let Some(mut cursor) = self.cursor.take() else {
+            let Ok(seen) = look(self.project, self.run) else { return Vec::new() };
+            self.cursor = Some(seen.cursor);
+            return seen.records;
+        };
+        let path = self.project.paths(self.run).journal;
+        let Ok(lines) = Journal::follow(self.project.disk.as_ref(), &path, &mut cursor) else {
+            return Vec::new();
+        };
+        self.cursor = Some(cursor);
+        lines.iter().filter_map(|line| fold::record(line.body, line.seq).ok()).collect()
+    }
 }
 
 fn length(log: &Path) -> u64 {
@@ -143,7 +166,7 @@ fn length(log: &Path) -> u64 {
 }
 
 /// What was said since.
-fn since(log: &Path, start: u64) -> String {
+fn said_since(log: &Path, start: u64) -> String {
     let mut bytes = Vec::new();
     if let Ok(mut file) = std::fs::File::open(log) {
         let read = file.seek(SeekFrom::Start(start)).and_then(|_| file.read_to_end(&mut bytes));
@@ -153,7 +176,7 @@ fn since(log: &Path, start: u64) -> String {
 }
 
 fn code(status: ExitStatus) -> u8 {
-    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::failure::ENVIRONMENT)
+    status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(ENVIRONMENT)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the signature that map_err calls")]
