@@ -14,6 +14,7 @@ macro_rules! say {
 pub(crate) use say;
 
 mod args;
+mod backends;
 mod commands;
 mod config;
 mod console;

@@ -17,7 +17,7 @@ use raymond_store::lock::{self, Takeover};
 use crate::args::{Governing, Resume, Talk};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::{config, runs, settings};
+use crate::{backends, config, runs, settings};
 
 use super::background::{self, Ground};
 use super::report::report;
@@ -122,7 +122,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
-    let backends = settings::backends(&settings, definition)?;
+    let backends = backends::usable(&config::load(project)?, &settings, definition)?;
     let mut owned = match adopt {
         None => owned,
         Some(current) => owned.adopt(current)?.map_err(|refusal| {

@@ -19,7 +19,7 @@ use crate::args::Run;
 use crate::console::Console;
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::paths::absolute;
-use crate::{config, runs, settings};
+use crate::{backends, config, runs, settings};
 
 use super::background::{self, Ground};
 use super::report::{exit_code, report};
@@ -49,7 +49,7 @@ fn begin(project: &Project, run: RunId, flags: Run) -> Result<u8, Failure> {
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
         ..settings::govern(Settings::default(), &asked)?
     };
-    let backends = settings::backends(&settings, &prepared.definition)?;
+    let backends = backends::usable(&asked, &settings, &prepared.definition)?;
     if !flags.talk.quiet {
         for warning in &prepared.warnings {
             print_diagnostic(&located(warning.clone(), &flags.workflow));
