@@ -102,8 +102,7 @@ impl Ended {
         }
         match conclusion.subtype.as_str() {
             "success" if !conclusion.is_error => {
-                let text = conclusion.result.clone().or_else(|| self.message.clone());
-                Verdict::Answer(text.unwrap_or_default())
+                Verdict::Answer(self.whole())
             }
             "success" => Verdict::Failed(self.api_error()),
             "error_max_budget_usd" => match &self.message {
@@ -122,6 +121,13 @@ impl Ended {
                 Verdict::Failed(TurnFailure::Task { why })
             }
         }
+    }
+
+    /// The final message. Where that has several blocks of text, the result holds the last one only.
+    fn whole(&self) -> String {
+        let result = self.conclusion.result.clone().unwrap_or_default();
+        let message = self.message.as_ref().filter(|message| message.ends_with(&result));
+        message.cloned().unwrap_or(result)
     }
 
     /// The API did not answer, or the model refused.
