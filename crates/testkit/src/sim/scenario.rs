@@ -64,7 +64,8 @@ impl Scenario {
         let cast = theme.cast(seed, &workflow, &mut dice);
         let settings = theme.settings(&mut dice);
         let seeds = Seeds { world: seed, disk: seed };
-        let host = Host::new(seeds, workflow.definition()?, Box::new(cast), settings)?;
+        let mut host = Host::new(seeds, workflow.definition()?, Box::new(cast), settings)?;
+        host.leftovers = theme.leftovers(&mut dice);
         let (resumes, stops, troubles, jumps, top_ups) = (0, 0, 0, 0, 0);
         Ok((Self { dice, theme, workflow, resumes, stops, troubles, jumps, top_ups }, host))
     }
@@ -175,24 +176,20 @@ impl Scenario {
     fn top_up(&mut self, host: &mut Host) {
         self.top_ups += 1;
         let spent = host.reality.borrow().last.spent;
-        let more = match self.top_ups {
-            ..=4 => *self.dice.pick(&[0, 8_000, 40_000, 150_000]),
-            _ => 1_000_000,
+        host.settings.budget = match self.top_ups {
+            ..=4 => Some(spent.plus(Micros(*self.dice.pick(&[0, 8_000, 40_000, 150_000])))),
+            5..=7 => Some(spent.plus(Micros(1_000_000))),
+            _ => None,
         };
-        host.settings.budget = Some(spent.plus(Micros(more)));
     }
 
-    /// Whether somebody ends the run while nobody drives it. A key that was used before means
-    /// nothing new: so it is only used while the run is asked to end anyway.
+    /// Whether somebody ends the run while nobody drives it.
     fn asks_nobody(&mut self, host: &mut Host) -> Result<bool, Violation> {
         let born = host.phase() != Phase::Unborn;
         if !born || self.stops >= 4 || !self.dice.percent(4) {
             return Ok(false);
         }
-        let (mode, mut key) = self.request();
-        if host.phase() == Phase::Open {
-            key = format!("nobody-{}", self.stops);
-        }
+        let (mode, key) = self.request();
         host.stop_without_owner(mode, &key)?;
         Ok(true)
     }

@@ -81,6 +81,7 @@ impl Found {
         match self.leftovers {
             Leftovers::Any => progressed,
             Leftovers::Progress => true,
+            Leftovers::Nothing => false,
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase};
+use raymond_engine::recovery;
 use raymond_store::{Inbox, Journal};
 
 use super::super::auditor::Violation;
@@ -89,8 +90,9 @@ impl Host {
             return Ok(());
         };
         let head = self.plan.aside(|| self.check_recovered(&opened))?;
-        let Some(mut inputs) = self.reports(&head, Survivors::Ended) else { return Ok(()) };
-        inputs.push(Input::Stop { mode, key: key.to_owned() });
+        let Some(reports) = self.reports(&head, Survivors::Ended) else { return Ok(()) };
+        let afresh = format!("afresh-{}", head.seq);
+        let inputs = recovery::stop_inputs(&head.run, reports, mode, (key, &afresh));
         self.drive(head, opened.journal);
         let verdicts: Verdicts = self.handle(inputs)?;
         if !self.is_up() {

@@ -10,6 +10,7 @@ use crate::dice::Dice;
 
 use super::super::author::{BACKENDS, Workflow};
 use super::super::cast::{Cast, Repertoire};
+use super::super::host::Leftovers;
 use super::super::weather::Weather;
 
 /// The theme of a run.
@@ -73,6 +74,14 @@ impl Theme {
             repertoire: Repertoire::Full,
             weather: if self == Self::Limits { Weather::bad(dice) } else { Weather::default() },
             storm,
+        }
+    }
+
+    /// What is left of turns that are cut off.
+    pub(super) fn leftovers(self, dice: &mut Dice) -> Leftovers {
+        match self {
+            Self::Orphans if dice.percent(40) => Leftovers::Nothing,
+            Self::Anything | Self::LastCents | Self::Limits | Self::Orphans => Leftovers::Any,
         }
     }
 
