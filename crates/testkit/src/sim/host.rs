@@ -90,7 +90,7 @@ pub enum Leftovers {
     Any,
     /// Every turn has come some way: no agent fails because of crashes alone.
     Progress,
-    /// No turn has come any way.
+    /// No turn has come any way, and no client outlives its owner.
     Nothing,
 }
 

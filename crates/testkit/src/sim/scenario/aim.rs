@@ -108,7 +108,8 @@ impl Scenario {
         }
     }
 
-    fn may_arm(&mut self) -> bool {
+    /// Whether there was not too much trouble already.
+    pub(super) fn may_arm(&mut self) -> bool {
         self.troubles += 1;
         self.troubles <= MOST_TROUBLES
     }

@@ -24,15 +24,18 @@ pub(super) enum Theme {
     Limits,
     /// Owners that die, and clients that do not.
     Orphans,
+    /// Owners that die all the time, and nothing is left of their clients.
+    Doom,
 }
 
 impl Theme {
     pub(super) fn pick(dice: &mut Dice) -> Self {
-        match dice.below(10) {
-            0..=4 => Self::Anything,
-            5 | 6 => Self::LastCents,
-            7 | 8 => Self::Limits,
-            _ => Self::Orphans,
+        match dice.below(40) {
+            0..=18 => Self::Anything,
+            19..=26 => Self::LastCents,
+            27..=33 => Self::Limits,
+            34..=38 => Self::Orphans,
+            _ => Self::Doom,
         }
     }
 
@@ -40,7 +43,7 @@ impl Theme {
     pub(super) fn settings(self, dice: &mut Dice) -> Settings {
         let cap = |dice: &mut Dice| match self {
             Self::LastCents => Some(Micros(40_000 + dice.below(260_000))),
-            Self::Anything | Self::Limits | Self::Orphans => {
+            Self::Anything | Self::Limits | Self::Orphans | Self::Doom => {
                 *dice.pick(&[None, Some(Micros(10_000_000)), Some(Micros(400_000))])
             }
         };
@@ -64,7 +67,7 @@ impl Theme {
     pub(super) fn cast(self, seed: u64, workflow: &Workflow, dice: &mut Dice) -> Cast {
         let storm = match self {
             Self::LastCents | Self::Limits if dice.percent(70) => 2 + dice.index(4),
-            Self::Anything | Self::LastCents | Self::Limits | Self::Orphans => 0,
+            Self::Anything | Self::LastCents | Self::Limits | Self::Orphans | Self::Doom => 0,
         };
         Cast {
             seed,
@@ -78,17 +81,17 @@ impl Theme {
     }
 
     /// What is left of turns that are cut off.
-    pub(super) fn leftovers(self, dice: &mut Dice) -> Leftovers {
+    pub(super) const fn leftovers(self) -> Leftovers {
         match self {
-            Self::Orphans if dice.percent(40) => Leftovers::Nothing,
             Self::Anything | Self::LastCents | Self::Limits | Self::Orphans => Leftovers::Any,
+            Self::Doom => Leftovers::Nothing,
         }
     }
 
     /// How often something goes wrong with the machine, in percent of all steps.
     pub(super) const fn hardship(self) -> u64 {
         match self {
-            Self::Anything | Self::LastCents | Self::Limits => 5,
+            Self::Anything | Self::LastCents | Self::Limits | Self::Doom => 5,
             Self::Orphans => 12,
         }
     }
