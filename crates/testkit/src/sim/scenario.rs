@@ -128,7 +128,8 @@ impl Scenario {
         let (mode, key) = self.request();
         host.post(mode, &key)?;
         if self.dice.percent(70) {
-            self.trouble_for_a_record(host, 50);
+            let chance = if mode == StopMode::Cancel { 80 } else { 50 };
+            self.trouble_for_a_record(host, chance);
             host.beat()?;
         }
         Ok(())

@@ -31,10 +31,10 @@ pub(super) enum Theme {
 impl Theme {
     pub(super) fn pick(dice: &mut Dice) -> Self {
         match dice.below(40) {
-            0..=18 => Self::Anything,
-            19..=26 => Self::LastCents,
-            27..=33 => Self::Limits,
-            34..=38 => Self::Orphans,
+            0..=22 => Self::Anything,
+            23..=28 => Self::LastCents,
+            29..=34 => Self::Limits,
+            35..=38 => Self::Orphans,
             _ => Self::Doom,
         }
     }
@@ -52,7 +52,7 @@ impl Theme {
             budget: cap(dice),
             strict_budget: dice.percent(20),
             max_parallel: u32::from(crowd) + 1 + u32::try_from(dice.below(4)).unwrap_or(0),
-            max_agents: if crowd { 1_000 } else { *dice.pick(&[1, 1, 2, 1_000]) },
+            max_agents: *dice.pick(if crowd { &[3, 1_000, 1_000, 1_000] } else { &[1, 1, 2, 1_000] }),
             reminders: *dice.pick(&[0, 1, 3]),
             retries: *dice.pick(&[0, 2, 5]),
             backend: BackendName::new(BACKENDS[0]),
@@ -66,7 +66,7 @@ impl Theme {
     /// Who takes part.
     pub(super) fn cast(self, seed: u64, workflow: &Workflow, dice: &mut Dice) -> Cast {
         let storm = match self {
-            Self::LastCents | Self::Limits if dice.percent(70) => 2 + dice.index(4),
+            Self::LastCents | Self::Limits if dice.percent(70) => 2 + dice.index(3),
             Self::Anything | Self::LastCents | Self::Limits | Self::Orphans | Self::Doom => 0,
         };
         Cast {
