@@ -85,7 +85,8 @@ impl Auditor {
         must!(!self.settled.contains(turn), "settled turn {turn} is run again");
         let known = self.flight.get(turn).filter(|(current, _)| *current == attempt);
         let Some((_, share)) = known else {
-            let what = format!("attempt {attempt} of {turn} is run, and no durable record starts it");
+            let what =
+                format!("attempt {attempt} of {turn} is run, and no durable record starts it");
             return Err(Violation(what));
         };
         match effect {
@@ -98,7 +99,11 @@ impl Auditor {
     }
 
     /// All turns of a visit, reminders and retries included, live on its budget.
-    fn within_visit(&self, definition: &Definition, prompt: &PromptEffect) -> Result<(), Violation> {
+    fn within_visit(
+        &self,
+        definition: &Definition,
+        prompt: &PromptEffect,
+    ) -> Result<(), Violation> {
         let budget = definition.states.get(&prompt.state).and_then(|state| state.front.budget);
         let (turn, Some(budget)) = (&prompt.turn, budget) else { return Ok(()) };
         let spent = self.live.get(&turn.agent).map_or(Micros::ZERO, |books| books.spent);

@@ -22,10 +22,10 @@ use raymond_store::lock::{self, Claim, Takeover};
 use raymond_store::{Blobs, Journal, Lock, Root, RunPaths, journal};
 
 use super::auditor::Violation;
+use super::clients::Attempt;
 use super::coverage::Column;
 use super::history::{History, history};
 use super::plan::{Plan, Point, Trouble};
-use super::clients::Attempt;
 use super::reality::{Jump, Reality, Window};
 use super::speech::{Speech, Voice};
 
@@ -207,10 +207,7 @@ impl Host {
 
     fn act(
         &mut self,
-        act: impl FnOnce(
-            &mut Driver<Pen, Window>,
-            Timestamp,
-        ) -> Result<Verdicts, DriverError>,
+        act: impl FnOnce(&mut Driver<Pen, Window>, Timestamp) -> Result<Verdicts, DriverError>,
     ) -> Result<Verdicts, Violation> {
         let Some(driver) = &mut self.driver else { return Ok(Vec::new()) };
         let now = self.reality.borrow().now;

@@ -40,9 +40,8 @@ impl Weather {
 
     /// Why a turn of the backend that starts now is refused.
     pub fn refusal(&self, backend: &str, now: Timestamp) -> Option<TurnFailure> {
-        let now_there = |spell: &&Spell| {
-            spell.backend == backend && (spell.from..spell.until).contains(&now)
-        };
+        let now_there =
+            |spell: &&Spell| spell.backend == backend && (spell.from..spell.until).contains(&now);
         let spell = self.0.iter().find(now_there)?;
         let why = "not now".to_owned();
         Some(match spell.kind {

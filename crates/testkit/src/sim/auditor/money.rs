@@ -117,7 +117,8 @@ impl Money {
             return Ok(());
         };
         let level = |spent: Micros| {
-            let passed = |part: &&u32| u128::from(spent.0) * 100 >= u128::from(cap.0) * u128::from(**part);
+            let passed =
+                |part: &&u32| u128::from(spent.0) * 100 >= u128::from(cap.0) * u128::from(**part);
             [50, 80, 95].iter().filter(passed).max().copied()
         };
         let (earlier, now) = (level(before), level(self.spent));

@@ -10,8 +10,8 @@ use raymond_core::run::input::Outcome;
 use raymond_core::run::{Event, Input};
 use raymond_core::time::{Span, Timestamp};
 
-use super::money::Told;
 use super::Violation;
+use super::money::Told;
 
 /// The longest backoff, with all of its jitter.
 const LONGEST_BACKOFF: Span = Span::seconds(375);

@@ -51,7 +51,10 @@ impl Found {
         let unseen = reality.unseen.remove(attempt);
         let Some(client) = reality.clients.get(attempt).cloned() else {
             reality.coverage.meet(Situation::NeverSpawned);
-            return Ok(Attached::Absent { cost: Cost::Unknown, progressed: self.progressed(false) });
+            return Ok(Attached::Absent {
+                cost: Cost::Unknown,
+                progressed: self.progressed(false),
+            });
         };
         match self.state(reality, attempt, &client) {
             State::Running => {

@@ -52,7 +52,11 @@ impl Theme {
             budget: cap(dice),
             strict_budget: dice.percent(20),
             max_parallel: u32::from(crowd) + 1 + u32::try_from(dice.below(4)).unwrap_or(0),
-            max_agents: *dice.pick(if crowd { &[3, 1_000, 1_000, 1_000] } else { &[1, 1, 2, 1_000] }),
+            max_agents: *dice.pick(if crowd {
+                &[3, 1_000, 1_000, 1_000]
+            } else {
+                &[1, 1, 2, 1_000]
+            }),
             reminders: *dice.pick(&[0, 1, 3]),
             retries: *dice.pick(&[0, 2, 5]),
             backend: BackendName::new(BACKENDS[0]),
