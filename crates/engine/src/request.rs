@@ -20,6 +20,7 @@ use crate::fold::{self, FoldError};
 use crate::look::{LookError, look, owner};
 use crate::owned::{Clients, Opening, OwnError, Owned};
 use crate::project::Project;
+use crate::recovery;
 use crate::shell::Backends;
 use crate::statefile;
 
@@ -180,8 +181,9 @@ async fn stop_without_owner(
     let how = Opening { takeover: Takeover::Never, truncate_to: None, clients };
     let mut owned = Owned::open(project, run, how).await?;
     let backends = backends(&owned.head.run.settings);
-    let mut inputs = owned.report_inputs(&backends).await?;
-    inputs.push(Input::Stop { mode, key: key.to_owned() });
+    let reports = owned.report_inputs(&backends).await?;
+    let afresh = clock::nonce().to_string();
+    let inputs = recovery::stop_inputs(&owned.head.run, reports, mode, (key, &afresh));
     let Owned { head, definition, journal, lock, paths, .. } = owned;
     let mut driver = Driver::new(head, definition, journal, Nobody);
     let verdict = driver.handle(clock::now(), inputs)?.pop();

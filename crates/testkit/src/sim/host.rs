@@ -90,6 +90,8 @@ pub enum Leftovers {
     Any,
     /// Every turn has come some way: no agent fails because of crashes alone.
     Progress,
+    /// No turn has come any way, and no client outlives its owner.
+    Nothing,
 }
 
 /// The journal, with an eye on what was being written when something went wrong.

@@ -20,6 +20,8 @@ use theme::Theme;
 const MOST_STEPS: u32 = 6_000;
 /// After so many resumes of a failed run its failures are believed.
 const MOST_RESUMES: u32 = 2;
+/// After so many requests nobody asks any more.
+const MOST_STOPS: u32 = 5;
 /// After so many jumps the clock is left alone.
 const MOST_JUMPS: u32 = 6;
 /// After so many troubles the machine is left alone.
@@ -64,7 +66,8 @@ impl Scenario {
         let cast = theme.cast(seed, &workflow, &mut dice);
         let settings = theme.settings(&mut dice);
         let seeds = Seeds { world: seed, disk: seed };
-        let host = Host::new(seeds, workflow.definition()?, Box::new(cast), settings)?;
+        let mut host = Host::new(seeds, workflow.definition()?, Box::new(cast), settings)?;
+        host.leftovers = theme.leftovers();
         let (resumes, stops, troubles, jumps, top_ups) = (0, 0, 0, 0, 0);
         Ok((Self { dice, theme, workflow, resumes, stops, troubles, jumps, top_ups }, host))
     }
@@ -80,19 +83,24 @@ impl Scenario {
 
     /// Lets something happen; whether the run is over.
     fn step(&mut self, host: &mut Host) -> Result<bool, Violation> {
-        if self.dice.percent(self.theme.hardship()) {
+        let Tension { waits, stopping, adopted } = Tension::of(host);
+        let extra = if adopted { 10 } else { 0 };
+        if self.dice.percent(self.theme.hardship() + extra) {
             self.any_trouble(host);
+        }
+        if self.theme == Theme::Doom && host.is_up() && self.dice.percent(70) && self.may_arm() {
+            host.go_down();
         }
         if !host.is_up() {
             return self.go_on(host);
         }
-        let waits = host.reality.borrow().last.next_due().is_some();
         match self.dice.below(100) {
-            0 | 1 if self.stops < 4 => self.ask(host)?,
-            2 | 3 => self.jump(host),
-            4..=9 if waits => self.jump(host),
-            10 => host.intrude()?,
-            11 | 12 => host.beat()?,
+            0 | 1 => self.ask(host)?,
+            2..=13 if stopping || adopted => self.ask(host)?,
+            14 | 15 => self.jump(host),
+            16..=21 if waits => self.jump(host),
+            22 => host.intrude()?,
+            23 | 24 => host.beat()?,
             _ => self.let_things_happen(host)?,
         }
         Ok(false)
@@ -114,10 +122,14 @@ impl Scenario {
     /// Somebody asks the run to end, perhaps with a key that was used before. The owner may be slow
     /// to notice.
     fn ask(&mut self, host: &mut Host) -> Result<(), Violation> {
+        if self.stops >= MOST_STOPS {
+            return Ok(());
+        }
         let (mode, key) = self.request();
         host.post(mode, &key)?;
         if self.dice.percent(70) {
-            self.trouble_for_a_record(host, 50);
+            let chance = if mode == StopMode::Cancel { 80 } else { 50 };
+            self.trouble_for_a_record(host, chance);
             host.beat()?;
         }
         Ok(())
@@ -175,24 +187,20 @@ impl Scenario {
     fn top_up(&mut self, host: &mut Host) {
         self.top_ups += 1;
         let spent = host.reality.borrow().last.spent;
-        let more = match self.top_ups {
-            ..=4 => *self.dice.pick(&[0, 8_000, 40_000, 150_000]),
-            _ => 1_000_000,
+        host.settings.budget = match self.top_ups {
+            ..=4 => Some(spent.plus(Micros(*self.dice.pick(&[0, 8_000, 40_000, 150_000])))),
+            5..=7 => Some(spent.plus(Micros(1_000_000))),
+            _ => None,
         };
-        host.settings.budget = Some(spent.plus(Micros(more)));
     }
 
-    /// Whether somebody ends the run while nobody drives it. A key that was used before means
-    /// nothing new: so it is only used while the run is asked to end anyway.
+    /// Whether somebody ends the run while nobody drives it.
     fn asks_nobody(&mut self, host: &mut Host) -> Result<bool, Violation> {
         let born = host.phase() != Phase::Unborn;
-        if !born || self.stops >= 4 || !self.dice.percent(4) {
+        if !born || self.stops >= MOST_STOPS || !self.dice.percent(4) {
             return Ok(false);
         }
-        let (mode, mut key) = self.request();
-        if host.phase() == Phase::Open {
-            key = format!("nobody-{}", self.stops);
-        }
+        let (mode, key) = self.request();
         host.stop_without_owner(mode, &key)?;
         Ok(true)
     }
@@ -239,6 +247,27 @@ impl Scenario {
         match verdicts.as_slice() {
             [] | [Err(Refusal::Fenced { .. })] => Ok(()),
             other => Err(Violation(format!("a second outcome was not refused: {other:?}"))),
+        }
+    }
+}
+
+/// What makes a moment worth more trouble than others.
+struct Tension {
+    /// A retry or a hold waits for its time.
+    waits: bool,
+    /// The run was asked to end.
+    stopping: bool,
+    /// A client runs that another owner started.
+    adopted: bool,
+}
+
+impl Tension {
+    fn of(host: &Host) -> Self {
+        let reality = host.reality.borrow();
+        Self {
+            waits: reality.last.next_due().is_some(),
+            stopping: matches!(reality.last.phase, Phase::Stopping(_)),
+            adopted: reality.clients.running().any(|(_, client)| client.adoptions > 0),
         }
     }
 }

@@ -71,13 +71,13 @@ pub(super) const ROWS: &[Row] = &[
     other("release"),
     text("half spent"),
     text("nearly spent"),
-    text("over budget"),
+    other("over budget"),
     other("no quota"),
     other("needs person"),
     other("stopped"),
     other("cancelled"),
-    text("failed"),
-    text("completed"),
+    other("failed"),
+    other("completed"),
 ];
 
 /// The row of an event, where it has one.

@@ -130,6 +130,8 @@ impl Host {
         let (leftovers, power_was_cut) = (self.leftovers, self.power_was_cut);
         let found = Found { leftovers, power_was_cut, survivors };
         let blobs = self.blobs();
+        // What an earlier recovery found and could not record may be gone.
+        self.reality.borrow_mut().found.clear();
         let mut lost = None;
         let reports = recovery::reports(&head.run, |turn| {
             let attempt = (turn.id.clone(), turn.attempt);

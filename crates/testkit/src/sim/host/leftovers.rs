@@ -84,6 +84,7 @@ impl Found {
         match self.leftovers {
             Leftovers::Any => progressed,
             Leftovers::Progress => true,
+            Leftovers::Nothing => false,
         }
     }
 
@@ -95,7 +96,7 @@ impl Found {
         let over = ends.is_none_or(late) && client.speech != Speech::Hangs;
         let lost = if self.power_was_cut { 50 } else { 5 };
         let luck = !reality.dice.percent(lost);
-        if client.source == Source::Script {
+        if client.source == Source::Script || self.leftovers == Leftovers::Nothing {
             State::CutOff
         } else if over {
             if luck { State::Over } else { State::CutOff }

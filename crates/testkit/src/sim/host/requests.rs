@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase};
+use raymond_engine::recovery;
 use raymond_store::{Inbox, Journal};
 
 use super::super::auditor::Violation;
@@ -20,7 +21,13 @@ impl Host {
         let inbox = Inbox::new(Arc::new(poster.clone()), self.paths.inbox.clone());
         let posted = self.plan.aside(|| inbox.post(key, &json));
         poster.kill();
-        posted.map(drop).map_err(|error| Violation(format!("a request cannot be posted: {error}")))
+        match posted {
+            Err(error) if !self.disk.is_down() => {
+                Err(Violation(format!("a request cannot be posted: {error}")))
+            }
+            // Without power nobody posts anything.
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// The owner looks into its inbox and at its clock, as it does once a second.
@@ -29,7 +36,10 @@ impl Host {
             return Ok(());
         }
         let taken = self.inbox().take_all();
-        let Some(taken) = taken.ok().filter(|_| !self.falls()) else { return Ok(()) };
+        if self.falls() {
+            return Ok(());
+        }
+        let taken = taken.map_err(|error| Violation(error.to_string()))?;
         let mut inputs = Vec::new();
         for message in &taken.messages {
             let request = serde_json::from_slice(&message.bytes);
@@ -89,8 +99,9 @@ impl Host {
             return Ok(());
         };
         let head = self.plan.aside(|| self.check_recovered(&opened))?;
-        let Some(mut inputs) = self.reports(&head, Survivors::Ended) else { return Ok(()) };
-        inputs.push(Input::Stop { mode, key: key.to_owned() });
+        let Some(reports) = self.reports(&head, Survivors::Ended) else { return Ok(()) };
+        let afresh = format!("afresh-{}", head.seq);
+        let inputs = recovery::stop_inputs(&head.run, reports, mode, (key, &afresh));
         self.drive(head, opened.journal);
         let verdicts: Verdicts = self.handle(inputs)?;
         if !self.is_up() {

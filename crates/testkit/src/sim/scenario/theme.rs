@@ -10,6 +10,7 @@ use crate::dice::Dice;
 
 use super::super::author::{BACKENDS, Workflow};
 use super::super::cast::{Cast, Repertoire};
+use super::super::host::Leftovers;
 use super::super::weather::Weather;
 
 /// The theme of a run.
@@ -23,15 +24,18 @@ pub(super) enum Theme {
     Limits,
     /// Owners that die, and clients that do not.
     Orphans,
+    /// Owners that die all the time, and nothing is left of their clients.
+    Doom,
 }
 
 impl Theme {
     pub(super) fn pick(dice: &mut Dice) -> Self {
-        match dice.below(10) {
-            0..=4 => Self::Anything,
-            5 | 6 => Self::LastCents,
-            7 | 8 => Self::Limits,
-            _ => Self::Orphans,
+        match dice.below(40) {
+            0..=22 => Self::Anything,
+            23..=28 => Self::LastCents,
+            29..=34 => Self::Limits,
+            35..=38 => Self::Orphans,
+            _ => Self::Doom,
         }
     }
 
@@ -39,7 +43,7 @@ impl Theme {
     pub(super) fn settings(self, dice: &mut Dice) -> Settings {
         let cap = |dice: &mut Dice| match self {
             Self::LastCents => Some(Micros(40_000 + dice.below(260_000))),
-            Self::Anything | Self::Limits | Self::Orphans => {
+            Self::Anything | Self::Limits | Self::Orphans | Self::Doom => {
                 *dice.pick(&[None, Some(Micros(10_000_000)), Some(Micros(400_000))])
             }
         };
@@ -48,7 +52,11 @@ impl Theme {
             budget: cap(dice),
             strict_budget: dice.percent(20),
             max_parallel: u32::from(crowd) + 1 + u32::try_from(dice.below(4)).unwrap_or(0),
-            max_agents: if crowd { 1_000 } else { *dice.pick(&[1, 1, 2, 1_000]) },
+            max_agents: *dice.pick(if crowd {
+                &[3, 1_000, 1_000, 1_000]
+            } else {
+                &[1, 1, 2, 1_000]
+            }),
             reminders: *dice.pick(&[0, 1, 3]),
             retries: *dice.pick(&[0, 2, 5]),
             backend: BackendName::new(BACKENDS[0]),
@@ -62,8 +70,8 @@ impl Theme {
     /// Who takes part.
     pub(super) fn cast(self, seed: u64, workflow: &Workflow, dice: &mut Dice) -> Cast {
         let storm = match self {
-            Self::LastCents | Self::Limits if dice.percent(70) => 2 + dice.index(4),
-            Self::Anything | Self::LastCents | Self::Limits | Self::Orphans => 0,
+            Self::LastCents | Self::Limits if dice.percent(70) => 2 + dice.index(3),
+            Self::Anything | Self::LastCents | Self::Limits | Self::Orphans | Self::Doom => 0,
         };
         Cast {
             seed,
@@ -76,10 +84,18 @@ impl Theme {
         }
     }
 
+    /// What is left of turns that are cut off.
+    pub(super) const fn leftovers(self) -> Leftovers {
+        match self {
+            Self::Anything | Self::LastCents | Self::Limits | Self::Orphans => Leftovers::Any,
+            Self::Doom => Leftovers::Nothing,
+        }
+    }
+
     /// How often something goes wrong with the machine, in percent of all steps.
     pub(super) const fn hardship(self) -> u64 {
         match self {
-            Self::Anything | Self::LastCents | Self::Limits => 5,
+            Self::Anything | Self::LastCents | Self::Limits | Self::Doom => 5,
             Self::Orphans => 12,
         }
     }
