@@ -5,6 +5,7 @@
 //! is the suite that each of them passes, and `scripted` is the client that plays replies from a
 //! file. Nothing here decides: failures are observed, named and handed back.
 
+pub mod claude;
 pub mod conformance;
 pub mod contract;
 pub mod process;

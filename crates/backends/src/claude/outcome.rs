@@ -1,0 +1,193 @@
+//! How a turn ended, by typed fields alone: never by an exit code, never by prose.
+//!
+//! The one sentence that is read says that a session is not known, because the client has no typed
+//! sign of that.
+
+use std::process::ExitStatus;
+
+use raymond_core::budget::Cost;
+use raymond_core::failure::{Clock, TurnFailure};
+use raymond_core::ids::SessionId;
+use raymond_core::prices::Prices;
+use raymond_core::time::Span;
+
+use super::fault::Fault;
+use super::steps::Step;
+use super::tools;
+use super::turn::{Ended, Turn};
+use crate::contract::{Answer, Reply};
+use crate::process::LINE_MAX;
+use crate::script::describe;
+
+/// Why a client is not heard any further.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    /// It exited.
+    Exited {
+        /// How, where that is known.
+        status: Option<ExitStatus>,
+        /// The end of what it wrote to stderr.
+        stderr: String,
+    },
+    /// It had its result, and was ended because it did not go.
+    Settled,
+    /// It was ended, because nobody waits for it.
+    Cancelled,
+    /// It was ended, because a clock ran out.
+    TimedOut {
+        /// Which.
+        clock: Clock,
+        /// Its length.
+        after: Span,
+    },
+    /// It was ended, because nobody is logged in.
+    LoggedOut,
+    /// It was ended, because it writes too much.
+    Flooded,
+}
+
+/// How the turn ended for whoever asked. The step is the one that the last client took.
+pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answer {
+    let cost = turn.spending.cost(prices);
+    let complete = turn.result.as_ref().filter(|ended| !ended.was_cut_off());
+    let failure = match (complete, end) {
+        (Some(ended), _) => match verdict(ended, &turn) {
+            Verdict::Answer(text) => return replied(turn, text, step, cost),
+            Verdict::Capped => return Answer::Capped { cost },
+            Verdict::Failed(failure) => failure,
+        },
+        (None, End::Cancelled) => {
+            return Answer::Interrupted { cost, progressed: turn.progressed() };
+        }
+        (None, End::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
+        (None, End::LoggedOut) => login(turn.login().unwrap_or_default()),
+        (None, end) => incomplete(&turn, &end, step),
+    };
+    Answer::Failed { failure, cost }
+}
+
+enum Verdict {
+    Answer(String),
+    Capped,
+    Failed(TurnFailure),
+}
+
+fn verdict(ended: &Ended, turn: &Turn) -> Verdict {
+    let conclusion = &ended.conclusion;
+    let why = || said(conclusion.result.as_deref(), &conclusion.errors);
+    Verdict::Failed(match conclusion.subtype.as_str() {
+        "success" if conclusion.is_error => refused(ended, turn),
+        "success" => return Verdict::Answer(whole(ended)),
+        "error_max_budget_usd" => {
+            // The cap is looked at after the spend: the answer may be there.
+            return ended.message.clone().map_or(Verdict::Capped, Verdict::Answer);
+        }
+        "error_max_turns" => {
+            let why = "the client stopped at its own limit of turns".into();
+            TurnFailure::Transient { why }
+        }
+        _ => TurnFailure::Task { why: why() },
+    })
+}
+
+/// The final message. Where that has several blocks of text, the result holds the last one only.
+fn whole(ended: &Ended) -> String {
+    let result = ended.conclusion.result.clone().unwrap_or_default();
+    let message = ended.message.as_ref().filter(|message| message.ends_with(&result));
+    message.cloned().unwrap_or(result)
+}
+
+/// An error of the API.
+fn refused(ended: &Ended, turn: &Turn) -> TurnFailure {
+    let why = said(ended.conclusion.result.as_deref(), &ended.conclusion.errors);
+    if let Some(explanation) = &ended.trouble.refusal {
+        let why = explanation.as_deref().map_or(why, shortened);
+        return TurnFailure::Task { why: format!("the model refused: {why}") };
+    }
+    match Fault::of(ended.conclusion.api_error_status, ended.trouble.kind.as_deref()) {
+        Fault::Auth => login(&why),
+        Fault::Quota => TurnFailure::Quota { until: turn.limited_until, why },
+        Fault::Transient => TurnFailure::Transient { why },
+        Fault::Task => TurnFailure::Task { why },
+    }
+}
+
+fn replied(turn: Turn, text: String, step: &Step, cost: Cost) -> Answer {
+    let session = turn.session.filter(|id| id != step.writes().as_str());
+    let denied =
+        turn.denied.iter().map(|call| tools::permission(&call.tool_name, &call.tool_input));
+    Answer::Replied(Box::new(Reply {
+        text,
+        cost,
+        session: session.map(SessionId::new),
+        model: turn.model,
+        denied: denied.collect(),
+        warnings: turn.warnings.into_vec(),
+    }))
+}
+
+/// A client that has no result that counts.
+fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
+    if let Some(limit) = turn.flooded {
+        return too_large(limit);
+    }
+    if let Some(ended) = &turn.result {
+        return match step.needs() {
+            Some(session) if ended.lost_its_session() => {
+                TurnFailure::LostSession { session: session.clone() }
+            }
+            _ => {
+                let why = said(None, &ended.conclusion.errors);
+                TurnFailure::Transient { why: format!("the client was cut off: {why}") }
+            }
+        };
+    }
+    if turn.unread {
+        return too_large(LINE_MAX as u64);
+    }
+    TurnFailure::Transient { why: died(end) }
+}
+
+fn too_large(limit: u64) -> TurnFailure {
+    TurnFailure::OutputTooLarge { limit, head: String::new(), tail: String::new() }
+}
+
+fn died(end: &End) -> String {
+    let mut why = "the client died without a result".to_owned();
+    if let End::Exited { status, stderr } = end {
+        if let Some(status) = status {
+            why = format!("{why}, with {}", describe(*status));
+        }
+        if !stderr.is_empty() {
+            why = format!("{why}: {}", shortened(stderr));
+        }
+    }
+    why
+}
+
+fn login(said: &str) -> TurnFailure {
+    let said = if said.is_empty() { "it is not logged in" } else { said };
+    let why = format!("run `claude /login` or set ANTHROPIC_API_KEY; the client says: {said}");
+    TurnFailure::Auth { why }
+}
+
+/// What the client said of an error.
+fn said(result: Option<&str>, errors: &[String]) -> String {
+    let result = result.filter(|text| !text.trim().is_empty());
+    let text = result.map_or_else(|| errors.join("; "), str::to_owned);
+    if text.is_empty() { "it does not say why".to_owned() } else { shortened(&text) }
+}
+
+/// In one line that fits on a screen.
+fn shortened(text: &str) -> String {
+    const LENGTH: usize = 500;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines.collect::<Vec<_>>().join(" / ");
+    match line.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests;
