@@ -42,6 +42,7 @@ pub(super) struct Turn {
     last: Spoken,
     error: Trouble,
     login: Option<String>,
+    /// Those that run in the background.
     tasks: BTreeSet<String>,
     stage: Stage,
     spoke: bool,
@@ -141,15 +142,13 @@ impl Turn {
                 self.error.refusal = Some(refusal.api_refusal_explanation);
             }
             Line::RateLimit(limit) => self.limited_until = until(&limit.info),
-            Line::TaskStarted(task) => {
-                let background = task.is_backgrounded;
-                self.task(task, background.unwrap_or(true));
-            }
-            Line::TaskUpdated(task) => self.updated(task),
-            Line::TaskEnded(task) => self.task(task, false),
+            Line::TaskStarted(task) if task.is_backgrounded == Some(false) => {}
+            Line::TaskStarted(task) => self.task_runs(task),
+            Line::TaskUpdated(task) => self.task_changed(task),
+            Line::TaskEnded(task) => self.task_is_over(&task),
             Line::Tasks(all) => {
                 self.tasks.clear();
-                all.tasks.into_iter().for_each(|task| self.task(task, true));
+                all.tasks.into_iter().for_each(|task| self.task_runs(task));
             }
             Line::Result(conclusion) => self.conclude(*conclusion),
             Line::Ignored => {}
@@ -167,8 +166,8 @@ impl Turn {
         self.spending.begun();
         self.stage = Stage::Working;
         self.unread = false;
-        // Another client tries what the last one could not.
-        self.result = self.result.take().filter(|ended| !ended.lost_its_session());
+        // Another client follows one that was cut off, and speaks for itself.
+        self.result = self.result.take().filter(|ended| !ended.was_cut_off());
         self.session = init.session_id.or(self.session.take());
         self.model = init.model.or(self.model.take());
         for server in init.mcp_servers {
@@ -225,20 +224,22 @@ impl Turn {
         Sign::Retries { why }
     }
 
-    fn updated(&mut self, task: Task) {
-        let over = matches!(task.patch.status.as_deref(), Some("completed" | "failed" | "killed"));
-        let background = task.patch.is_backgrounded == Some(true);
-        if over || background {
-            self.task(task, !over);
+    fn task_changed(&mut self, task: Task) {
+        match task.patch.status.as_deref() {
+            Some("completed" | "failed" | "killed") => self.task_is_over(&task),
+            _ if task.patch.is_backgrounded == Some(true) => self.task_runs(task),
+            _ => {}
         }
     }
 
-    fn task(&mut self, task: Task, runs: bool) {
-        if runs && !task.ambient {
+    fn task_runs(&mut self, task: Task) {
+        if !task.ambient {
             self.tasks.insert(task.task_id);
-        } else {
-            self.tasks.remove(&task.task_id);
         }
+    }
+
+    fn task_is_over(&mut self, task: &Task) {
+        self.tasks.remove(&task.task_id);
     }
 
     fn conclude(&mut self, conclusion: Conclusion) {
@@ -258,7 +259,7 @@ impl Turn {
         let ended = Ended { conclusion, message, trouble };
         self.lost += usize::from(ended.lost_its_session());
         // A later round that was cut off takes nothing from an answer that was complete.
-        if self.result.is_none() || !ended.was_cut_off() {
+        if !ended.was_cut_off() || self.result.as_ref().is_none_or(Ended::was_cut_off) {
             self.result = Some(ended);
         }
     }
