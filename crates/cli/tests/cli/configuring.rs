@@ -112,7 +112,7 @@ allow                Bash(make:*)             raymond.toml:2
 deny                 -                        default
 environment          inherit                  default
 config_home          shared                   default
-claude               claude                   default
+claude               no-such-client           RAYMOND_CLAUDE
 ",
     );
 }
