@@ -74,5 +74,5 @@ fn kill() -> Result<()> {
     run(&mut cargo(&["build", "--release", "-p", "raymond"]))?;
     let heavy = ["test", "--release", "-p", "raymond", "--test"];
     run(cargo(&heavy).args(["kill", "--", "--ignored"]))?;
-    run(cargo(&heavy).args(["scale", "--", "--ignored", "--nocapture", "a_thousand"]))
+    run(cargo(&heavy).args(["scale", "--", "--ignored", "--nocapture", "a_thousand", "a_plain"]))
 }

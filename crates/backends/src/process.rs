@@ -2,9 +2,11 @@
 //!
 //! Every process leads a group of its own and carries a marker in its environment, so the whole
 //! tree can be ended: the group, whatever escaped from it with `setsid`, and their descendants. A
-//! process is followed through pipes with bounded memory; its end is its exit, never the silence of
-//! a pipe that a grandchild holds open. Only known processes are waited for (never "any child"), and
-//! none is signalled by its number alone: a number may have been given to somebody else.
+//! script ([`start`]) is followed through pipes that end with its owner; a client ([`start_client`])
+//! writes to files, outlives its owner and is found again ([`adopt`]). Memory is bounded in both, and
+//! the end is the exit, never the silence of something that a grandchild holds open. Only known
+//! processes are waited for (never "any child"), and none is signalled by its number alone: a number
+//! may have been given to somebody else.
 
 mod child;
 mod client;

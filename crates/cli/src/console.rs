@@ -3,9 +3,12 @@
 use std::io::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use raymond_backends::contract::Sign;
+use raymond_core::ids::TurnId;
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
 use raymond_core::view::{Ledger, Line, Narrator, Weight};
+use raymond_engine::clock;
 use raymond_engine::shell::Watch;
 
 use crate::args::Talk;
@@ -58,6 +61,19 @@ impl Watch for Console {
         }
     }
 
+    fn seen(&mut self, turn: &TurnId, sign: &Sign) {
+        let (weight, text) = match sign {
+            Sign::Silent(span) => (Weight::Warning, format!("silent for {span}")),
+            Sign::Retries { why } => (Weight::Detail, format!("the client tries again: {why}")),
+            Sign::Tool { name } => (Weight::Detail, name.clone()),
+            Sign::Text => return,
+        };
+        if weight >= self.least {
+            let line = Line { agent: Some(turn.agent.clone()), weight, text };
+            self.mouth.say(format_line(clock::now(), &line));
+        }
+    }
+
     fn note(&mut self, text: &str) {
         self.mouth.say(format!("raymond: {}", plain(text)));
     }
@@ -87,11 +103,11 @@ pub(crate) fn format_line(at: Timestamp, line: &Line) -> String {
         Weight::Error => AnsiColor::Red.on_default(),
     };
     let agent = line.agent.as_ref().map_or("·", |agent| agent.as_str());
-    format!("{} {agent:<16} {style}{}{style:#}", clock(at), plain(&line.text))
+    format!("{} {agent:<16} {style}{}{style:#}", time_of_day(at), plain(&line.text))
 }
 
 /// The time of day, where the reader is.
-fn clock(at: Timestamp) -> String {
+fn time_of_day(at: Timestamp) -> String {
     let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
     let instant = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     instant.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M:%S").to_string()

@@ -68,7 +68,22 @@ fn a_thousand_forked_workers_complete() {
         assert_eq!(results[format!("main_worker{n}")], n.to_string());
     }
     println!("1,000 workers: {} MiB at most, {} ms of CPU", taken.peak / 1024, taken.ticks * 10);
-    assert!(taken.peak < 100 * 1024, "{} KiB", taken.peak);
+    assert!(taken.peak < 25 * 1024, "{} KiB", taken.peak);
+}
+
+#[test]
+#[ignore = "heavy: run by cargo xtask measure"]
+fn a_plain_run_takes_little_memory() {
+    let project = Project::of(&[
+        ("wf/START.md", "Think."),
+        ("wf/CHECK.sh", "echo '<result>done</result>'"),
+        ("replies.yaml", "START: { text: \"<goto>CHECK</goto>\", delay: 200ms }\n"),
+    ]);
+    let running = project.start("run wf --replies replies.yaml");
+    let taken = watch(&running);
+    running.wait().prints("done\n");
+    println!("a plain run: {} KiB at most", taken.peak);
+    assert!(taken.peak < 10 * 1024, "{} KiB", taken.peak);
 }
 
 /// The gotos that are measured, and those before them that are not.

@@ -77,7 +77,7 @@ fn denied_tools_are_warnings_and_the_summary_says_how_to_allow_them() {
         [
             json!("Bash(cargo test --all)"),
             json!("Bash(git commit -m x)"),
-            json!("WebFetch(https://example.org)")
+            json!("WebFetch")
         ]
     );
 }

@@ -203,6 +203,11 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
+    /// Whether it has said this on stderr by now.
+    pub(crate) fn heard(&self, words: &str) -> bool {
+        self.read(&self.stderr).contains(words)
+    }
+
     pub(crate) fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

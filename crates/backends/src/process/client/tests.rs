@@ -139,10 +139,12 @@ async fn a_deadline_is_told_when_all_was_heard_that_had_been_written() {
     assert!(soon <= Some(Instant::now()));
 }
 
+/// More than any test waits for, and no more than a disk takes when a test is killed.
+const ENDLESS: &str = "yes $(printf 'y%.0s' {1..5000}) | head -c 2G";
+
 #[tokio::test]
 async fn one_that_never_stops_writing_does_not_put_a_deadline_off() {
-    let yes = "yes $(printf 'y%.0s' {1..5000})";
-    for bash in [yes, &format!("{yes} >&2"), &format!("{yes} | tr -d '\\n'")] {
+    for bash in [ENDLESS, &format!("{{ {ENDLESS}; }} >&2"), &format!("{ENDLESS} | tr -d '\\n'")] {
         let bench = Bench::new();
         let mut client = bench.client(bash);
         let deadline = Some(Instant::now() + Duration::from_millis(50));
@@ -170,7 +172,7 @@ async fn a_child_that_holds_stdout_does_not_put_the_exit_off() {
     assert_eq!(bench.left().len(), 2);
     leftovers::end(&leftovers::find(&bench.nonce), &IMPATIENT).await;
 
-    let mut client = bench.client("yes $(printf 'y%.0s' {1..5000}) & echo done; exit 3");
+    let mut client = bench.client(&format!("{ENDLESS} & echo done; exit 3"));
     assert_eq!(hear(&mut client).await.last(), Some(&exited(3)));
     assert_eq!(client.end(&IMPATIENT).await, []);
     assert_eq!(bench.left(), Vec::<String>::new());

@@ -150,3 +150,21 @@ async fn an_orphan_that_has_died_is_reaped() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_daemon_that_is_started_while_all_are_ended_is_ended_too() {
+    alone("a_daemon_that_is_started_while_all_are_ended_is_ended_too", async |bench| {
+        become_subreaper().unwrap();
+        let ready = bench.fifo();
+        let bash = "trap '(env -i setsid sleep 600 >/dev/null 2>&1 &); exit' INT; \
+                    echo > fifo; read < go";
+        let mut client = bench.client(bash);
+        ready.await.unwrap();
+        let (found, survivors) = end_orphans(&bench.nonce, &IMPATIENT).await;
+        assert_eq!((found.len(), survivors), (1, Vec::new()));
+        hear(&mut client).await;
+        let below = table::snapshot(None).into_iter().filter(|entry| entry.parent == own());
+        assert_eq!(below.count(), 0);
+    })
+    .await;
+}

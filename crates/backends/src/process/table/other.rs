@@ -43,7 +43,7 @@ pub(in crate::process) fn boot() -> String {
 }
 
 pub(in crate::process) fn marks(_: Identity) -> Marks {
-    Marks::default()
+    Marks::new(String::new())
 }
 
 pub(in crate::process) fn writes_to(_: Identity, _: &Metadata) -> bool {

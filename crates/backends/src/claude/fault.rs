@@ -1,0 +1,92 @@
+//! What an error of the API means for a turn.
+
+/// What is to be done about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// A person has to log in, or to pay.
+    Auth,
+    /// To wait until a usage limit is lifted.
+    Quota,
+    /// To try again.
+    Transient,
+    /// Nothing: it would be the same again.
+    Task,
+}
+
+impl Fault {
+    /// By the status of the answer, where there was one, and by the kind that the client names.
+    pub(super) fn of(status: Option<u16>, kind: Option<&str>) -> Self {
+        let by_kind = match kind.unwrap_or_default() {
+            "authentication_failed"
+            | "oauth_org_not_allowed"
+            | "account_on_hold"
+            | "verification_required"
+            | "billing_error"
+            | "cloud_credential_error" => Some(Self::Auth),
+            "rate_limit" => Some(Self::Quota),
+            "overloaded" | "server_error" => Some(Self::Transient),
+            "invalid_request" | "model_not_found" | "max_output_tokens" => Some(Self::Task),
+            _ => None,
+        };
+        let by_status = match status {
+            Some(401..=403) => Some(Self::Auth),
+            Some(429) => Some(Self::Quota),
+            Some(408 | 500..) => Some(Self::Transient),
+            Some(400..=499) => Some(Self::Task),
+            Some(_) | None => None,
+        };
+        // Some errors of a login are called invalid requests: a person comes first in either way.
+        match (by_kind, by_status) {
+            (Some(Self::Auth), _) | (_, Some(Self::Auth)) => Self::Auth,
+            (Some(fault), _) | (None, Some(fault)) => fault,
+            // No connection, or an answer that nobody understood.
+            (None, None) => Self::Transient,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_kinds_by_typed_fields() {
+        let check = |status: Option<u16>, kind: &str, expected: Fault| {
+            let kind = Some(kind).filter(|kind| !kind.is_empty());
+            assert_eq!(Fault::of(status, kind), expected, "{status:?} {kind:?}");
+        };
+        for kind in [
+            "authentication_failed",
+            "oauth_org_not_allowed",
+            "account_on_hold",
+            "verification_required",
+            "billing_error",
+            "cloud_credential_error",
+        ] {
+            check(None, kind, Fault::Auth);
+            check(Some(400), kind, Fault::Auth);
+        }
+        check(Some(401), "", Fault::Auth);
+        check(Some(401), "invalid_request", Fault::Auth);
+        check(Some(402), "", Fault::Auth);
+        check(Some(403), "unknown", Fault::Auth);
+        check(Some(429), "", Fault::Quota);
+        check(Some(429), "rate_limit", Fault::Quota);
+        check(None, "rate_limit", Fault::Quota);
+        check(Some(500), "server_error", Fault::Transient);
+        check(Some(529), "server_error", Fault::Transient);
+        check(Some(529), "overloaded", Fault::Transient);
+        check(Some(503), "", Fault::Transient);
+        check(Some(408), "unknown", Fault::Transient);
+        check(None, "server_error", Fault::Transient);
+        check(None, "unknown", Fault::Transient);
+        check(None, "", Fault::Transient);
+        check(Some(400), "invalid_request", Fault::Task);
+        check(Some(404), "model_not_found", Fault::Task);
+        check(Some(404), "", Fault::Task);
+        check(Some(413), "", Fault::Task);
+        check(Some(422), "unknown", Fault::Task);
+        check(None, "invalid_request", Fault::Task);
+        check(None, "max_output_tokens", Fault::Task);
+    }
+}

@@ -1,0 +1,103 @@
+//! One line of the client's stream.
+//!
+//! The type of a line may be its last key, so it is parsed twice: once for the type, then for what
+//! that type holds. A line of another type, or one that is no JSON at all, is nothing to act on; it
+//! stays in the transcript.
+
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use super::shape::{Assistant, Conclusion, Head, Init, RateLimit, Refusal, Retry, Task, Tasks};
+
+/// What a line says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Line {
+    /// The client begins a round.
+    Init(Init),
+    /// A block of a message.
+    Assistant(Assistant),
+    /// What tools said, or what the client added for the model.
+    User,
+    /// A request failed, and is tried again.
+    Retry(Retry),
+    /// The model refused, and nobody else is asked.
+    Refusal(Refusal),
+    /// How much of a usage limit is used.
+    RateLimit(RateLimit),
+    /// A task was started.
+    TaskStarted(Task),
+    /// A task changed.
+    TaskUpdated(Task),
+    /// A task is over.
+    TaskEnded(Task),
+    /// These tasks run in the background.
+    Tasks(Tasks),
+    /// A round is over.
+    Result(Box<Conclusion>),
+    /// Of no interest.
+    Ignored,
+    /// Of a type that is not known.
+    Unknown {
+        /// Which.
+        kind: String,
+    },
+    /// Not JSON.
+    NotJson,
+}
+
+/// Types that were seen, or that the client documents, and that nothing depends on.
+const IGNORED: [&str; 11] = [
+    "stream_event",
+    "tool_progress",
+    "tool_use_summary",
+    "auth_status",
+    "prompt_suggestion",
+    "attachment",
+    "control_request",
+    "control_response",
+    "control_cancel_request",
+    "keep_alive",
+    "progress",
+];
+
+/// Reads a line.
+pub(super) fn read(text: &str) -> Line {
+    if text.trim().is_empty() {
+        return Line::Ignored;
+    }
+    let Ok(head) = serde_json::from_str::<Head>(text) else {
+        return match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => unknown("none"),
+            Err(_) => Line::NotJson,
+        };
+    };
+    let kind = head.kind.as_deref().unwrap_or("none");
+    let line = match (kind, head.subtype.as_deref().unwrap_or_default()) {
+        ("assistant", _) => shaped(text).map(Line::Assistant),
+        ("user", _) => Some(Line::User),
+        ("result", _) => shaped(text).map(|result| Line::Result(Box::new(result))),
+        ("rate_limit_event", _) => shaped(text).map(Line::RateLimit),
+        ("system", "init") => shaped(text).map(Line::Init),
+        ("system", "api_retry") => shaped(text).map(Line::Retry),
+        ("system", "model_refusal_no_fallback") => shaped(text).map(Line::Refusal),
+        ("system", "task_started") => shaped(text).map(Line::TaskStarted),
+        ("system", "task_updated") => shaped(text).map(Line::TaskUpdated),
+        ("system", "task_notification") => shaped(text).map(Line::TaskEnded),
+        ("system", "background_tasks_changed") => shaped(text).map(Line::Tasks),
+        ("system", _) => Some(Line::Ignored),
+        (ignored, _) if IGNORED.contains(&ignored) => Some(Line::Ignored),
+        _ => None,
+    };
+    line.unwrap_or_else(|| unknown(kind))
+}
+
+fn shaped<T: DeserializeOwned>(text: &str) -> Option<T> {
+    serde_json::from_str(text).ok()
+}
+
+fn unknown(kind: &str) -> Line {
+    const SHOWN: usize = 60;
+    Line::Unknown { kind: kind[..kind.floor_char_boundary(SHOWN)].to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! The parts of a stream line that anything depends on.
+//!
+//! A line may have megabytes, so only these are kept. Every field may be missing or of another
+//! shape than was seen: such a field counts as absent, and the rest of its line is still read.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// What tells lines apart.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Head {
+    #[serde(rename = "type", deserialize_with = "lenient")]
+    pub(super) kind: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) subtype: Option<String>,
+}
+
+/// `system/init`
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Init {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) session_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) model: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) mcp_servers: Vec<Server>,
+}
+
+/// An MCP server, and whether it could be reached.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Server {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) name: String,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) status: String,
+}
+
+/// `assistant`: one block of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Assistant {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) message: Message,
+    /// Set for the messages of a subagent.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) parent_tool_use_id: Option<String>,
+    /// The kind of an API error, on the message by which the client tells of it.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) error: Option<String>,
+}
+
+/// A message of the model. Several lines may share its id.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Message {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) id: String,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) model: String,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) content: Vec<Block>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) usage: Tokens,
+}
+
+/// A block of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Block {
+    #[serde(rename = "type", deserialize_with = "lenient")]
+    pub(super) kind: String,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) text: String,
+    #[serde(deserialize_with = "length")]
+    pub(super) thinking: usize,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) name: String,
+    #[serde(deserialize_with = "input")]
+    pub(super) input: ToolInput,
+}
+
+/// What a tool is called with, as far as it names what is done.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ToolInput {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) command: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) file_path: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) url: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) pattern: Option<String>,
+    /// Of all of it, in bytes.
+    #[serde(skip)]
+    pub(super) length: usize,
+}
+
+/// The tokens of a message so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Tokens {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) input_tokens: u64,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) output_tokens: u64,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) cache_creation_input_tokens: u64,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) cache_read_input_tokens: u64,
+}
+
+/// `system/api_retry`
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Retry {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) attempt: u64,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) max_retries: u64,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) error_status: Option<u16>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) error: Option<String>,
+}
+
+/// `rate_limit_event`
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RateLimit {
+    #[serde(rename = "rate_limit_info", deserialize_with = "lenient")]
+    pub(super) info: RateLimitInfo,
+}
+
+/// How much of a usage limit is used.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RateLimitInfo {
+    /// `allowed`, `allowed_warning` or `rejected`.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) status: String,
+    /// In seconds since 1970.
+    #[serde(rename = "resetsAt", deserialize_with = "lenient")]
+    pub(super) resets_at: Option<u64>,
+}
+
+/// `system/task_started`, `task_updated` and `task_notification`
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Task {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) task_id: String,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) is_backgrounded: Option<bool>,
+    /// Housekeeping of the client, which nothing waits for.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) ambient: bool,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) patch: Patch,
+}
+
+/// What changed about a task.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Patch {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) status: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) is_backgrounded: Option<bool>,
+}
+
+/// `system/background_tasks_changed`
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Tasks {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) tasks: Vec<Task>,
+}
+
+/// `system/model_refusal_no_fallback`
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Refusal {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) api_refusal_explanation: Option<String>,
+}
+
+/// `result`
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Conclusion {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) subtype: String,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) is_error: bool,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) result: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) session_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) api_error_status: Option<u16>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) permission_denials: Vec<Denial>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) errors: Vec<String>,
+    /// By model. The fields beside it count the whole session.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) model_usage_since_last_result: Option<BTreeMap<String, ModelUsage>>,
+}
+
+/// What one model cost.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ModelUsage {
+    #[serde(rename = "costUSD", deserialize_with = "lenient")]
+    pub(super) cost_usd: Option<f64>,
+}
+
+/// A tool call that was denied.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Denial {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) tool_name: String,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) tool_use_id: Option<String>,
+    #[serde(deserialize_with = "input")]
+    pub(super) tool_input: ToolInput,
+}
+
+/// The value, or nothing when it has another shape.
+fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned + Default,
+{
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
+}
+
+/// How much there is of a value that is not kept.
+fn length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    Ok(<&RawValue>::deserialize(deserializer)?.get().len())
+}
+
+fn input<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolInput, D::Error> {
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    let known: ToolInput = serde_json::from_str(raw.get()).unwrap_or_default();
+    Ok(ToolInput { length: raw.get().len(), ..known })
+}

@@ -1,0 +1,76 @@
+//! How a plan is carried out: one client after the other, until one knows its session.
+
+use raymond_core::ids::SessionId;
+use raymond_core::machine::SessionPlan;
+
+/// How one client gets its conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It opens one under this id.
+    Open(SessionId),
+    /// It goes on in this one.
+    Resume(SessionId),
+    /// It branches one.
+    Branch {
+        /// Stays as it is.
+        from: SessionId,
+        /// Is written.
+        to: SessionId,
+    },
+}
+
+impl Step {
+    /// The steps of a plan, each for the case that the one before did not find its session.
+    pub(super) fn of(plan: &SessionPlan) -> Vec<Self> {
+        match plan {
+            SessionPlan::Fresh(id) => vec![Self::Open(id.clone())],
+            SessionPlan::Resume(id) => vec![Self::Resume(id.clone())],
+            SessionPlan::Branch { from, to } => {
+                vec![Self::Branch { from: from.clone(), to: to.clone() }]
+            }
+            SessionPlan::Continue { session, or_else } => {
+                let mut steps = vec![Self::Resume(session.clone())];
+                steps.extend(Self::of(or_else));
+                steps
+            }
+            SessionPlan::Carry => Vec::new(),
+        }
+    }
+
+    /// The session that must be there already.
+    pub(super) fn needs(&self) -> Option<&SessionId> {
+        match self {
+            Self::Open(_) => None,
+            Self::Resume(id) | Self::Branch { from: id, .. } => Some(id),
+        }
+    }
+
+    /// The session that is written.
+    pub(super) fn writes(&self) -> &SessionId {
+        match self {
+            Self::Open(id) | Self::Resume(id) | Self::Branch { to: id, .. } => id,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_continuation_falls_back_to_the_plan_that_it_continues() {
+        let id = SessionId::new;
+        let (s, from) = (id("s"), id("from"));
+        let (open, resume) = (Step::Open(s.clone()), Step::Resume(s.clone()));
+        let branch = Step::Branch { from: from.clone(), to: s.clone() };
+        let check = |plan: &SessionPlan, expected: &[Step]| assert_eq!(Step::of(plan), expected);
+        let fresh = SessionPlan::Fresh(s.clone());
+        let branching = SessionPlan::Branch { from, to: s.clone() };
+        check(&fresh, std::slice::from_ref(&open));
+        check(&SessionPlan::Resume(s), std::slice::from_ref(&resume));
+        check(&branching, std::slice::from_ref(&branch));
+        check(&fresh.continued(), &[resume.clone(), open]);
+        check(&branching.continued(), &[resume, branch]);
+        check(&SessionPlan::Carry, &[]);
+    }
+}

@@ -1,0 +1,49 @@
+//! How a tool call is named.
+
+use super::shape::ToolInput;
+
+/// As permissions name it: `Bash(cargo test --all)`, `WebFetch`.
+pub(super) fn permission(tool: &str, input: &ToolInput) -> String {
+    let detail = input.command.as_deref().filter(|_| tool == "Bash");
+    named(tool, detail)
+}
+
+/// For a person who watches: with the file, address or pattern, too.
+pub(super) fn shown(tool: &str, input: &ToolInput) -> String {
+    let details = [&input.command, &input.file_path, &input.url, &input.pattern];
+    named(tool, details.into_iter().find_map(|detail| detail.as_deref()))
+}
+
+fn named(tool: &str, detail: Option<&str>) -> String {
+    const LENGTH: usize = 2000;
+    match detail.map(str::trim) {
+        None | Some("") => tool.to_owned(),
+        Some(detail) if detail.len() <= LENGTH => format!("{tool}({detail})"),
+        Some(detail) => format!("{tool}({}…)", &detail[..detail.floor_char_boundary(LENGTH)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_named_as_a_rule_would_name_it() {
+        let check = |tool: &str, input: &str, rule: &str, seen: &str| {
+            let input: ToolInput = serde_json::from_str(input).unwrap();
+            assert_eq!((permission(tool, &input), shown(tool, &input)), (rule.into(), seen.into()));
+        };
+        let test = "Bash(cargo test --all)";
+        check("Bash", r#"{"command":"cargo test --all","description":"x"}"#, test, test);
+        check("Bash", r#"{"command":["no","text"]}"#, "Bash", "Bash");
+        check("Bash", r#"{"command":" "}"#, "Bash", "Bash");
+        check("Edit", r#"{"file_path":"/a.rs","old_string":"x"}"#, "Edit", "Edit(/a.rs)");
+        check("WebFetch", r#"{"url":"https://x.y"}"#, "WebFetch", "WebFetch(https://x.y)");
+        check("Grep", r#"{"pattern":"fn .*"}"#, "Grep", "Grep(fn .*)");
+        check("mcp__db__run", r#"{"command":"drop"}"#, "mcp__db__run", "mcp__db__run(drop)");
+        check("Task", "{}", "Task", "Task");
+        let long = format!(r#"{{"command":"{}€"}}"#, "x".repeat(1999));
+        let cut = format!("Bash({}…)", "x".repeat(1999));
+        check("Bash", &long, &cut, &cut);
+    }
+}

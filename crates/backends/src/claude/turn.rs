@@ -1,0 +1,286 @@
+//! What the lines of a turn add up to.
+//!
+//! A fold: the same for a client that runs, one that is adopted, and a transcript that nobody writes
+//! any more. There may be several rounds, each with a result: the last one counts. Only the last
+//! message is kept, because only that can be the answer.
+
+use std::collections::BTreeSet;
+
+use raymond_core::run::event::Warning;
+use raymond_core::time::Timestamp;
+
+use super::fault::Fault;
+use super::line::{self, Line};
+use super::shape::{Assistant, Conclusion, Denial, Init, RateLimitInfo, Retry, Task};
+use super::spending::Spending;
+use super::tools;
+use super::warnings::Warnings;
+use crate::contract::Sign;
+use crate::process::Heard;
+
+/// A turn, as far as it was heard.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    pub(super) spending: Spending,
+    /// The session that the client names.
+    pub(super) session: Option<String>,
+    /// The model that spoke last, or that the client named.
+    pub(super) model: Option<String>,
+    /// The last result that counts.
+    pub(super) result: Option<Ended>,
+    /// The calls that were denied, in order.
+    pub(super) denied: Vec<Denial>,
+    /// When the usage limit is lifted.
+    pub(super) limited_until: Option<Timestamp>,
+    /// What is too much of a transcript, when this one is.
+    pub(super) flooded: Option<u64>,
+    /// How often the client said that it knows no such session.
+    pub(super) lost: usize,
+    /// Whether a line that could not be read may have been the result.
+    pub(super) unread: bool,
+    pub(super) warnings: Warnings,
+    last: Spoken,
+    error: Trouble,
+    login: Option<String>,
+    tasks: BTreeSet<String>,
+    stage: Stage,
+    spoke: bool,
+}
+
+/// A round that ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ended {
+    /// How the client concludes it.
+    pub(super) conclusion: Conclusion,
+    /// Its last message, when that calls no tool.
+    pub(super) message: Option<String>,
+    /// What went wrong in it.
+    pub(super) trouble: Trouble,
+}
+
+/// What the client said of an error before it concluded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Trouble {
+    /// The kind of an API error.
+    pub(super) kind: Option<String>,
+    /// The model refused; with its explanation, if any.
+    pub(super) refusal: Option<Option<String>>,
+}
+
+/// How far a client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Stage {
+    /// It works, or has said nothing yet.
+    #[default]
+    Working,
+    /// It has a result, and tasks of it still run.
+    Background,
+    /// It has a result, and nothing is left to do.
+    Done,
+}
+
+/// A message, joined from its lines.
+#[derive(Debug, Default)]
+struct Spoken {
+    id: String,
+    text: String,
+    calls_tools: bool,
+}
+
+/// The model of messages that the client makes up itself.
+const SYNTHETIC: &str = "<synthetic>";
+const LOST: &str = "No conversation found";
+
+impl Turn {
+    /// Takes in what was heard, and says what is worth showing.
+    pub(super) fn hear(&mut self, heard: &Heard) -> Vec<Sign> {
+        match heard {
+            Heard::Line(bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                if let std::borrow::Cow::Owned(_) = &text {
+                    self.warnings.add(Warning::InvalidUtf8);
+                }
+                return self.read(line::read(&text));
+            }
+            Heard::Cut { length } => {
+                self.unread = true;
+                self.warnings.say(format!("a line of {length} bytes was too long to be read"));
+            }
+            Heard::Flooded { limit } => self.flooded = Some(*limit),
+            Heard::Stderr | Heard::Woke { .. } | Heard::Exited(_) | Heard::Deadline => {}
+        }
+        Vec::new()
+    }
+
+    /// How far the client is.
+    pub(super) fn stage(&self) -> Stage {
+        match self.stage {
+            Stage::Working => Stage::Working,
+            Stage::Background | Stage::Done if self.tasks.is_empty() => Stage::Done,
+            Stage::Background | Stage::Done => Stage::Background,
+        }
+    }
+
+    /// Whether the model has said anything.
+    pub(super) fn progressed(&self) -> bool {
+        self.spoke
+    }
+
+    /// What the client said when it was found to be logged out.
+    pub(super) fn login(&self) -> Option<&str> {
+        self.login.as_deref()
+    }
+
+    fn read(&mut self, line: Line) -> Vec<Sign> {
+        match line {
+            Line::Init(init) => self.begin(init),
+            Line::Assistant(line) => return self.listen(line),
+            Line::User => self.unread = false,
+            Line::Retry(retry) => return vec![self.retried(&retry)],
+            Line::Refusal(refusal) => {
+                self.error.refusal = Some(refusal.api_refusal_explanation);
+            }
+            Line::RateLimit(limit) => self.limited_until = until(&limit.info),
+            Line::TaskStarted(task) => {
+                let background = task.is_backgrounded;
+                self.task(task, background.unwrap_or(true));
+            }
+            Line::TaskUpdated(task) => self.updated(task),
+            Line::TaskEnded(task) => self.task(task, false),
+            Line::Tasks(all) => {
+                self.tasks.clear();
+                all.tasks.into_iter().for_each(|task| self.task(task, true));
+            }
+            Line::Result(conclusion) => self.conclude(*conclusion),
+            Line::Ignored => {}
+            Line::Unknown { kind } => self
+                .warnings
+                .say(format!("the client wrote a line of unknown type {kind:?}; it was ignored")),
+            Line::NotJson => {
+                self.warnings.say("the client wrote a line that is not JSON; it was ignored");
+            }
+        }
+        Vec::new()
+    }
+
+    fn begin(&mut self, init: Init) {
+        self.spending.begun();
+        self.stage = Stage::Working;
+        self.unread = false;
+        // Another client tries what the last one could not.
+        self.result = self.result.take().filter(|ended| !ended.lost_its_session());
+        self.session = init.session_id.or(self.session.take());
+        self.model = init.model.or(self.model.take());
+        for server in init.mcp_servers {
+            if matches!(server.status.as_str(), "failed" | "needs-auth") {
+                let (name, status) = (server.name, server.status);
+                self.warnings.say(format!("the MCP server {name} is not there: {status}"));
+            }
+        }
+    }
+
+    fn listen(&mut self, line: Assistant) -> Vec<Sign> {
+        let Assistant { message, parent_tool_use_id, error } = line;
+        let own = parent_tool_use_id.is_none();
+        if error.is_some() || message.model == SYNTHETIC {
+            if own {
+                self.error.kind = error;
+            }
+            return Vec::new();
+        }
+        (self.spoke, self.unread) = (true, false);
+        self.spending.streamed(&message);
+        let mut signs = Vec::new();
+        if own {
+            if self.last.id != message.id {
+                self.last = Spoken { id: message.id, ..Spoken::default() };
+                self.error = Trouble::default();
+            }
+            self.model = Some(message.model).filter(|m| !m.is_empty()).or(self.model.take());
+        }
+        for block in message.content {
+            match block.kind.as_str() {
+                "tool_use" => {
+                    self.last.calls_tools |= own;
+                    signs.push(Sign::Tool { name: tools::shown(&block.name, &block.input) });
+                }
+                "text" if own => {
+                    self.last.text.push_str(&block.text);
+                    signs.push(Sign::Text);
+                }
+                _ => {}
+            }
+        }
+        signs
+    }
+
+    fn retried(&mut self, retry: &Retry) -> Sign {
+        let kind = retry.error.as_deref().unwrap_or("no answer");
+        let status = retry.error_status.map(|status| format!(" ({status})")).unwrap_or_default();
+        let why = format!("{kind}{status}, retry {} of {}", retry.attempt, retry.max_retries);
+        if Fault::of(retry.error_status, retry.error.as_deref()) == Fault::Auth {
+            self.spending.turned_away();
+            self.login = Some(format!("{kind}{status}"));
+        }
+        Sign::Retries { why }
+    }
+
+    fn updated(&mut self, task: Task) {
+        let over = matches!(task.patch.status.as_deref(), Some("completed" | "failed" | "killed"));
+        let background = task.patch.is_backgrounded == Some(true);
+        if over || background {
+            self.task(task, !over);
+        }
+    }
+
+    fn task(&mut self, task: Task, runs: bool) {
+        if runs && !task.ambient {
+            self.tasks.insert(task.task_id);
+        } else {
+            self.tasks.remove(&task.task_id);
+        }
+    }
+
+    fn conclude(&mut self, conclusion: Conclusion) {
+        self.spending.concluded(conclusion.model_usage_since_last_result.as_ref());
+        self.stage = Stage::Done;
+        self.unread = false;
+        self.session = conclusion.session_id.clone().or(self.session.take());
+        for denial in &conclusion.permission_denials {
+            let id = denial.tool_use_id.as_ref();
+            if id.is_none_or(|id| self.denied.iter().all(|d| d.tool_use_id.as_ref() != Some(id))) {
+                self.denied.push(denial.clone());
+            }
+        }
+        let last = std::mem::take(&mut self.last);
+        let message = Some(last.text).filter(|text| !text.is_empty() && !last.calls_tools);
+        let trouble = std::mem::take(&mut self.error);
+        let ended = Ended { conclusion, message, trouble };
+        self.lost += usize::from(ended.lost_its_session());
+        // A later round that was cut off takes nothing from an answer that was complete.
+        if self.result.is_none() || !ended.was_cut_off() {
+            self.result = Some(ended);
+        }
+    }
+}
+
+impl Ended {
+    /// Whether the client stopped in the middle.
+    pub(super) fn was_cut_off(&self) -> bool {
+        self.conclusion.subtype == "error_during_execution"
+    }
+
+    /// There is no typed sign of it, only this sentence.
+    pub(super) fn lost_its_session(&self) -> bool {
+        self.was_cut_off() && self.conclusion.errors.iter().any(|error| error.starts_with(LOST))
+    }
+}
+
+/// When a limit that is reached is lifted.
+fn until(info: &RateLimitInfo) -> Option<Timestamp> {
+    let seconds = info.resets_at.filter(|_| info.status == "rejected")?;
+    Some(Timestamp(seconds.saturating_mul(1000)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,26 @@
+//! What is worth a look, each once.
+
+use raymond_core::run::event::Warning;
+
+/// Warnings of a turn. A client that writes nonsense on every line is told of once.
+#[derive(Debug, Default)]
+pub(super) struct Warnings(Vec<Warning>);
+
+impl Warnings {
+    /// Kinds of nonsense beyond this many tell nothing new.
+    const MOST: usize = 16;
+
+    pub(super) fn say(&mut self, message: impl Into<String>) {
+        self.add(Warning::Other { message: message.into() });
+    }
+
+    pub(super) fn add(&mut self, warning: Warning) {
+        if self.0.len() < Self::MOST && !self.0.contains(&warning) {
+            self.0.push(warning);
+        }
+    }
+
+    pub(super) fn into_vec(self) -> Vec<Warning> {
+        self.0
+    }
+}
