@@ -27,7 +27,7 @@ pub(super) struct Init {
     pub(super) session_id: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) model: Option<String>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "each")]
     pub(super) mcp_servers: Vec<Server>,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Message {
     pub(super) id: String,
     #[serde(deserialize_with = "lenient")]
     pub(super) model: String,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "each")]
     pub(super) content: Vec<Block>,
     #[serde(deserialize_with = "lenient")]
     pub(super) usage: Tokens,
@@ -179,7 +179,7 @@ pub(super) struct Patch {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Tasks {
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "each")]
     pub(super) tasks: Vec<Task>,
 }
 
@@ -205,9 +205,9 @@ pub(super) struct Conclusion {
     pub(super) session_id: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) api_error_status: Option<u16>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "each")]
     pub(super) permission_denials: Vec<Denial>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "each")]
     pub(super) errors: Vec<String>,
     /// By model. The fields beside it count the whole session.
     #[serde(deserialize_with = "lenient")]
@@ -242,6 +242,17 @@ where
 {
     let raw = <&RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
+}
+
+/// The items of a list that have the shape.
+fn each<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    let items: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
+    Ok(items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect())
 }
 
 /// How much there is of a value that is not kept.
