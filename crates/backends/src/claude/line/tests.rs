@@ -59,14 +59,14 @@ fn what_a_line_holds_is_read_and_the_rest_left() {
         id: "m1".into(),
         model: "claude-opus-5-5".into(),
         content: vec![call],
-        usage: Tokens { input_tokens: 100, output_tokens: 1, ..Tokens::default() },
+        usage: Tokens { input: 100, output: 1, ..Tokens::default() },
     };
     let assistant = Assistant { message, ..Assistant::default() };
     check(&sample::bash("m1", "ls"), &Line::Assistant(assistant));
     let info = RateLimitInfo { status: "rejected".into(), resets_at: Some(1_900_000_000) };
     let text = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1900000000,"rateLimitType":"five_hour"},"session_id":"s"}"#;
     check(text, &Line::RateLimit(RateLimit { info }));
-    let refusal = Refusal { api_refusal_explanation: Some("no".into()) };
+    let refusal = Refusal { explanation: Some("no".into()) };
     let text = sample::system(
         "model_refusal_no_fallback",
         r#""api_refusal_category":null,"api_refusal_explanation":"no""#,
@@ -76,7 +76,7 @@ fn what_a_line_holds_is_read_and_the_rest_left() {
 
 #[test]
 fn tasks_are_read() {
-    let task = || Task { task_id: "b1".into(), ..Task::default() };
+    let task = || Task { id: "b1".into(), ..Task::default() };
     let started = sample::system(
         "task_started",
         r#""task_id":"b1","tool_use_id":"t","description":"sleep","is_backgrounded":true"#,
@@ -101,9 +101,9 @@ fn a_result_is_read_as_it_was_seen() {
     let text = r#"{"duration_api_ms":397,"session_id":"s","total_cost_usd":7,"permission_denials":[{"tool_name":"Bash","tool_use_id":"t2","tool_input":{"command":"touch zz"}}],"terminal_reason":"completed","is_error":false,"subtype":"success","api_error_status":null,"result":"second","type":"result","model_usage_since_last_result":{"m":{"costUSD":0.0028,"inputTokens":200}}}"#;
     let command = Some("touch zz".to_owned());
     let denial = Denial {
-        tool_name: "Bash".into(),
-        tool_use_id: Some("t2".into()),
-        tool_input: ToolInput { command, length: 22, ..ToolInput::default() },
+        tool: "Bash".into(),
+        call: Some("t2".into()),
+        input: ToolInput { command, length: 22, ..ToolInput::default() },
     };
     let conclusion = Conclusion {
         subtype: "success".into(),

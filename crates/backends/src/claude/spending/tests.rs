@@ -46,7 +46,7 @@ fn the_cost_of_a_turn_is_what_its_results_report_since_the_last_one() {
     check(&[init.clone(), sample::cut_off()], Cost::Reported(Micros(2800)));
     // A second round whose cost nobody reports.
     check(&[init.clone(), done.clone(), init.clone()], Cost::Estimated(Micros(2800)));
-    let more = [init.clone(), done.clone(), init, hello];
+    let more = [init.clone(), done, init, hello];
     check(&more, Cost::Estimated(Micros(2800 + 102)));
 }
 

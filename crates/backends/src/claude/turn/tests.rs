@@ -145,7 +145,7 @@ fn denied_calls_are_the_union_over_all_results() {
     let check = |lines: &[String], expected: &[&str]| {
         let turn = after(lines);
         let found: Vec<_> =
-            turn.denied.iter().map(|d| tools::permission(&d.tool_name, &d.tool_input)).collect();
+            turn.denied.iter().map(|d| tools::permission(&d.tool, &d.input)).collect();
         assert_eq!(found, expected);
     };
     check(&[success("x")], &[]);
@@ -218,24 +218,15 @@ fn a_line_that_was_not_read_may_have_been_the_result_until_the_client_goes_on() 
     check(&[success("x")], false);
 }
 
+const WORDS: &str = "assistant system result init api_retry success text tool_use x rate_limit_event \
+    task_updated error_max_budget_usd rejected €";
+const KEYS: &str = "type subtype message content id model usage input text tasks task_id patch status error \
+    errors result is_error resetsAt rate_limit_info permission_denials \
+    model_usage_since_last_result costUSD input_tokens mcp_servers name";
+
 /// JSON of any shape under the names that lines have.
 fn json() -> impl Strategy<Value = String> {
-    let word = prop::sample::select(vec![
-        "assistant",
-        "system",
-        "result",
-        "init",
-        "api_retry",
-        "success",
-        "text",
-        "tool_use",
-        "x",
-        "rate_limit_event",
-        "task_updated",
-        "error_max_budget_usd",
-        "rejected",
-        "€",
-    ]);
+    let word = prop::sample::select(WORDS.split(' ').collect::<Vec<_>>());
     let leaf = prop_oneof![
         word.prop_map(|word| format!("{word:?}")),
         any::<i64>().prop_map(|number| number.to_string()),
@@ -243,33 +234,7 @@ fn json() -> impl Strategy<Value = String> {
         Just("null".to_owned()),
         Just("1e308".to_owned()),
     ];
-    let key = prop::sample::select(vec![
-        "type",
-        "subtype",
-        "message",
-        "content",
-        "id",
-        "model",
-        "usage",
-        "input",
-        "text",
-        "tasks",
-        "task_id",
-        "patch",
-        "status",
-        "error",
-        "errors",
-        "result",
-        "is_error",
-        "resetsAt",
-        "rate_limit_info",
-        "permission_denials",
-        "model_usage_since_last_result",
-        "costUSD",
-        "input_tokens",
-        "mcp_servers",
-        "name",
-    ]);
+    let key = prop::sample::select(KEYS.split(' ').collect::<Vec<_>>());
     leaf.prop_recursive(5, 40, 8, move |inner| {
         let list = prop::collection::vec(inner.clone(), 0..4);
         let map = prop::collection::btree_map(key.clone(), inner, 0..8);
