@@ -1,6 +1,10 @@
 use proptest::prelude::*;
+use raymond_core::ids::SessionId;
+use raymond_core::prices::Prices;
 
+use super::super::outcome::{self, End};
 use super::super::sample::{self, bash, init, success, system, text, user};
+use super::super::steps::Step;
 use super::*;
 
 fn heard(line: &str) -> Heard {
@@ -253,7 +257,8 @@ proptest! {
     fn any_lines_can_be_heard(lines in prop::collection::vec(json(), 0..12)) {
         let turn = after(&lines);
         turn.stage();
-        turn.spending.cost(&raymond_core::prices::Prices::default());
+        let step = Step::Resume(SessionId::new("s"));
+        outcome::answer(turn, End::Settled, &step, &Prices::default());
     }
 
     #[test]
