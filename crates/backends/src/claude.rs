@@ -48,6 +48,9 @@ use turn::Turn;
 use crate::contract::{Answer, Answering, Attached, Backend, Capability, Request, Started, Watch};
 use crate::process::{Client, Files, Grace, Inherit, Input, Marker, Spec, adopt, start_client};
 
+/// How workflows and flags name it.
+pub const NAME: &str = "claude";
+
 /// How the client is run.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -71,7 +74,7 @@ pub struct Claude {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            command: "claude".into(),
+            command: NAME.into(),
             prices: Prices::default(),
             clocks: Clocks::default(),
             grace: Grace::default(),
@@ -166,7 +169,7 @@ impl Claude {
 
 impl Backend for Claude {
     fn name(&self) -> BackendName {
-        BackendName::new("claude")
+        BackendName::new(NAME)
     }
 
     fn capabilities(&self) -> &'static [Capability] {

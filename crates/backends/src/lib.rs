@@ -2,8 +2,8 @@
 //!
 //! `process` is the only door through which anything is spawned, stopped or found again. `script`
 //! runs a script state through it. `contract` is what every agent client implements, `conformance`
-//! is the suite that each of them passes. `claude` is Claude Code, and `scripted` is the client that
-//! plays replies from a file. Nothing here decides: failures are observed, named and handed back.
+//! is the suite that each of them passes, `claude` is Claude Code, and `scripted` plays replies from a
+//! file. Nothing here decides: failures are observed, named and handed back.
 
 pub mod claude;
 pub mod conformance;

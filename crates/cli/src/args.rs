@@ -1,16 +1,18 @@
 //! Flags and arguments.
 
+mod governing;
+
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use raymond_core::budget::Micros;
 use raymond_core::time::Span;
 use raymond_core::workflow::nearest;
+
+pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
 
 use crate::failure::{Failure, USAGE};
 use crate::secrets::redacted;
@@ -45,6 +47,9 @@ pub(crate) enum Command {
     /// Wait until a run has ended, and exit with its code
     #[command(after_help = "Example:\n  raymond wait @last && echo done")]
     Wait(Look),
+    /// Follow a run until it has ended, and exit with its code; Ctrl-C leaves it alone
+    #[command(after_help = "Example:\n  raymond attach @last")]
+    Attach(Attach),
     /// Stop a run so that it can be resumed
     #[command(after_help = "Example:\n  raymond stop @last --after-turn")]
     Stop(Stop),
@@ -54,74 +59,15 @@ pub(crate) enum Command {
     /// All runs of this project
     #[command(after_help = "Example:\n  raymond list --json")]
     List(List),
+    /// Where the money went, of one run or of all of this project
+    #[command(after_help = "Example:\n  raymond cost --since 7d --by model")]
+    Cost(Cost),
     /// What is configured here, and where each value was said
     #[command(after_help = "Example:\n  raymond config --json")]
     Config(Config),
     /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
     #[command(after_help = "Example:\n  raymond demo --keep")]
     Demo(Demo),
-}
-
-/// What governs the turns of a run; `run` and `resume` share it.
-#[derive(Debug, Args, Default)]
-pub(crate) struct Governing {
-    /// The cap in US dollars, or `none`; with `resume` the new total
-    #[arg(long, value_name = "USD|none", allow_hyphen_values = true)]
-    pub(crate) budget: Option<Budget>,
-    /// Charge the whole share of a turn that does not say what it cost
-    #[arg(long)]
-    pub(crate) strict_budget: bool,
-    /// The model of turns that nothing else decides
-    #[arg(long)]
-    pub(crate) model: Option<String>,
-    /// The effort of states that name none
-    #[arg(long)]
-    pub(crate) effort: Option<String>,
-    /// Who answers prompts that name no backend
-    #[arg(long)]
-    pub(crate) backend: Option<String>,
-    /// Play replies from this file; implies `--backend scripted`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) replies: Option<PathBuf>,
-    /// Turns at a time [default: 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_parallel: Option<u32>,
-    /// Live workers [default: 1000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_agents: Option<u32>,
-    /// Reminders per visit [default: 3]
-    #[arg(long, value_name = "N")]
-    pub(crate) reminders: Option<u32>,
-    /// Retries per visit [default: 5]
-    #[arg(long, value_name = "N")]
-    pub(crate) retries: Option<u32>,
-    /// The longest a turn may take, such as 10m
-    #[arg(long, value_name = "DURATION")]
-    pub(crate) timeout: Option<Span>,
-    /// The longest a turn may be silent
-    #[arg(long, value_name = "DURATION")]
-    pub(crate) idle_timeout: Option<Span>,
-    /// End with exit code 4 instead of waiting for a usage limit
-    #[arg(long)]
-    pub(crate) no_wait: bool,
-    /// What a session means that its client has lost
-    #[arg(long, value_name = "WHAT")]
-    pub(crate) on_lost_session: Option<LostSession>,
-    /// What becomes of a script that was cut off
-    #[arg(long, value_name = "WHAT")]
-    pub(crate) interrupted_scripts: Option<InterruptedScripts>,
-    /// How clients ask for permission, of states that do not say [default: acceptEdits]
-    #[arg(long, value_name = "MODE")]
-    pub(crate) permission_mode: Option<String>,
-    /// A tool that clients may use, such as 'Bash(cargo test:*)'
-    #[arg(long, value_name = "TOOL")]
-    pub(crate) allow: Vec<String>,
-    /// A tool that clients may not use; wins over --allow
-    #[arg(long, value_name = "TOOL")]
-    pub(crate) deny: Vec<String>,
-    /// Let clients do whatever they want
-    #[arg(long)]
-    pub(crate) dangerously_skip_permissions: bool,
 }
 
 /// How much is said.
@@ -140,6 +86,17 @@ pub(crate) struct Talk {
     /// Print every event as a line of JSON on stdout
     #[arg(long, conflicts_with = "json")]
     pub(crate) events: bool,
+}
+
+/// Where a run is driven.
+#[derive(Debug, Args, Default)]
+pub(crate) struct Ground {
+    /// Start it in the background, and print its id
+    #[arg(long, short = 'd')]
+    pub(crate) detach: bool,
+    /// This is the one in the background, and this is its run
+    #[arg(long, hide = true)]
+    pub(crate) detached_as: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -161,6 +118,8 @@ pub(crate) struct Run {
     /// Read the states at every visit instead of keeping them as they are now
     #[arg(long)]
     pub(crate) unpinned: bool,
+    #[command(flatten)]
+    pub(crate) ground: Ground,
     #[command(flatten)]
     pub(crate) governing: Governing,
     #[command(flatten)]
@@ -192,6 +151,8 @@ pub(crate) struct Resume {
     #[arg(long = "var", hide = true)]
     pub(crate) vars: Vec<String>,
     #[command(flatten)]
+    pub(crate) ground: Ground,
+    #[command(flatten)]
     pub(crate) governing: Governing,
     #[command(flatten)]
     pub(crate) talk: Talk,
@@ -204,6 +165,14 @@ pub(crate) struct Look {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Attach {
+    /// The run: its id, a unique beginning of it, or @last [default: the last one]
+    pub(crate) run: Option<String>,
+    #[command(flatten)]
+    pub(crate) talk: Talk,
 }
 
 #[derive(Debug, Args)]
@@ -247,6 +216,28 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Cost {
+    /// The run: its id, a unique beginning of it, or @last [default: all runs]
+    pub(crate) run: Option<String>,
+    /// Only what was spent since then, such as 7d
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) since: Option<Span>,
+    /// By what [default: state for one run, workflow for all]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<CostBy>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum CostBy {
+    State,
+    Model,
+    Workflow,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Config {
     /// Print one JSON array
     #[arg(long)]
@@ -260,50 +251,9 @@ pub(crate) struct Demo {
     pub(crate) keep: bool,
 }
 
-/// A cap, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Budget(pub(crate) Option<Micros>);
-
-impl Budget {
-    /// A cap of this amount.
-    pub(crate) fn of(amount: Micros) -> Result<Self, String> {
-        if amount == Micros::ZERO {
-            return Err("a budget of zero lets nothing start; name an amount, or none".to_owned());
-        }
-        Ok(Self(Some(amount)))
-    }
-}
-
-impl FromStr for Budget {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "none" => Ok(Self(None)),
-            amount => Self::of(amount.parse().map_err(|error| format!("{error}, or none"))?),
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum LostSession {
-    /// The agent fails
-    Fail,
-    /// The turn starts in a fresh session
-    Fresh,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum InterruptedScripts {
-    /// They run again
-    Rerun,
-    /// Their agent fails
-    Fail,
-}
-
-const COMMANDS: [&str; 12] = [
-    "run", "resume", "status", "show", "why", "wait", "stop", "cancel", "list", "config", "demo",
-    "help",
+const COMMANDS: [&str; 14] = [
+    "run", "resume", "status", "show", "why", "wait", "attach", "stop", "cancel", "list", "cost",
+    "config", "demo", "help",
 ];
 
 /// `raymond WORKFLOW …` is short for `raymond run WORKFLOW …`.

@@ -1,6 +1,9 @@
 //! One file for each verb.
 
+pub(crate) mod attach;
+mod background;
 pub(crate) mod config;
+pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod list;
 mod report;

@@ -2,8 +2,12 @@
 
 mod reasons;
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
+use raymond_core::workflow::extension::is_state;
 
 /// Usage, or an invalid workflow.
 pub(crate) const USAGE: u8 = 2;
@@ -68,6 +72,13 @@ impl Failure {
         Self { diagnostics, ..Self::usage(message) }
     }
 
+    /// Names files of a workflow by the path that a person gave for it.
+    #[must_use]
+    pub(crate) fn within(self, workflow: &Path) -> Self {
+        let diagnostics = self.diagnostics.into_iter().map(|found| located(found, workflow));
+        Self { diagnostics: diagnostics.collect(), ..self }
+    }
+
     fn of(code: u8, error: &dyn std::error::Error) -> Self {
         let mut message = error.to_string();
         let mut source = error.source();
@@ -93,6 +104,17 @@ impl Failure {
             crate::say!("{line}");
         }
     }
+}
+
+/// The same, with its file named by the path that a person gave for the workflow:
+/// `flows/x/START.md:3:7`.
+pub(crate) fn located(found: Diagnostic, workflow: &Path) -> Diagnostic {
+    // A state that was named is a workflow for its directory.
+    let name = workflow.file_name().and_then(OsStr::to_str);
+    let is_state = name.is_some_and(is_state) && !workflow.is_dir();
+    let scope = if is_state { workflow.parent().unwrap_or(workflow) } else { workflow };
+    let file = found.file.map(|file| scope.join(file).display().to_string());
+    Diagnostic { file, ..found }
 }
 
 /// `START.md:3:7: error: …`, with its hint.

@@ -2,6 +2,8 @@
 
 use raymond_core::machine::{Agent, Standing};
 use raymond_core::value::Value;
+use raymond_core::view::Ledger;
+use raymond_core::view::denied::{Denied, Group};
 use raymond_engine::driver::Head;
 use raymond_store::Blobs;
 use serde_json::{Map, json};
@@ -9,7 +11,7 @@ use serde_json::{Map, json};
 use crate::place::Place;
 
 /// The version of these shapes.
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 /// A run: what `run`, `resume`, `status` and `list` print.
 pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
@@ -30,10 +32,20 @@ pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
         "updated_at": ledger.updated_at.to_string(),
         "visits": run.visits,
         "turns": ledger.settled.turns,
+        "estimated_usd": ledger.estimated.dollars(),
         "unpriced_turns": run.unpriced,
+        "denied": denied(ledger),
         "agents": agents.into_iter().map(agent).collect::<Vec<_>>(),
         "ended": ledger.results.len(),
     })
+}
+
+/// The tools that clients denied, with the rule that would allow each of them.
+pub(crate) fn denied(ledger: &Ledger) -> serde_json::Value {
+    let groups = Denied::of(&ledger.denied).map(|denied| denied.groups).unwrap_or_default();
+    let group =
+        |group: Group| json!({ "tool": group.name, "calls": group.calls, "allow": group.allow });
+    groups.into_iter().map(group).collect()
 }
 
 fn agent(agent: &Agent) -> serde_json::Value {

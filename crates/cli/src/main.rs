@@ -14,6 +14,7 @@ macro_rules! say {
 pub(crate) use say;
 
 mod args;
+mod backends;
 mod commands;
 mod config;
 mod console;
@@ -56,9 +57,11 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Show(show) => commands::show::show(&show),
         Command::Why(look) => commands::why::why(&look),
         Command::Wait(look) => commands::wait::wait(&look),
+        Command::Attach(attach) => commands::attach::attach(&attach),
         Command::Stop(stop) => commands::stop::stop(&stop),
         Command::Cancel(cancel) => commands::stop::cancel(&cancel),
         Command::List(list) => commands::list::list(&list),
+        Command::Cost(cost) => commands::cost::cost(&cost),
         Command::Config(config) => commands::config::config(&config),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }

@@ -1,7 +1,7 @@
 //! Where a run is, in the words that every command uses.
 
-use raymond_core::run::Run;
 use raymond_core::view::{self, Status};
+use raymond_engine::driver::Head;
 use raymond_engine::look::{Look, strays};
 use raymond_store::journal::Tail;
 
@@ -21,16 +21,18 @@ pub(crate) struct Place {
 
 impl Place {
     /// Where a run is that is known to the last record.
-    pub(crate) fn of(run: &Run, status: Status) -> Self {
-        let way_out = view::way_out(status).line(&run.id, &run.workflow);
-        Self { status, why: plain(&view::why(run, status)), way_out, left_running: Vec::new() }
+    pub(crate) fn of(head: &Head, status: Status) -> Self {
+        let Head { run, ledger, .. } = head;
+        let way_out = view::way_out(status).line(run);
+        let why = plain(&view::why(run, ledger, status));
+        Self { status, why, way_out, left_running: Vec::new() }
     }
 
     /// Where a run is that was looked at: its journal may be damaged.
     pub(crate) fn seen(seen: &Look) -> Self {
         let run = &seen.head.run;
         match &seen.tail {
-            Tail::Clean | Tail::Torn(_) => Self::of(run, seen.status),
+            Tail::Clean | Tail::Torn(_) => Self::of(&seen.head, seen.status),
             Tail::Damaged(damaged) => Self {
                 status: seen.status,
                 why: format!("its journal is damaged: {damaged}"),

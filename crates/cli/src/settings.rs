@@ -1,18 +1,15 @@
 //! Configuration and flags as settings of a run.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use raymond_backends::scripted::{Replies, Scripted};
 use raymond_core::ids::BackendName;
 use raymond_core::run::Settings;
 use raymond_core::run::permissions::joined;
-use raymond_core::workflow::{Definition, Kind, environment};
-use raymond_engine::shell::Backends;
+use raymond_core::workflow::environment;
 
 use crate::args::Governing;
 use crate::config::{Layer, Sourced};
-use crate::failure::{Failure, print_diagnostic};
+use crate::failure::Failure;
 use crate::paths::absolute;
 
 /// The settings that a layer asks for, over those that were.
@@ -100,47 +97,4 @@ pub(crate) fn vars(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure
     }
     environment::check_vars(&vars).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(vars)
-}
-
-/// The backends that may know what became of a turn, whether they can be used or not.
-pub(crate) fn known(settings: &Settings) -> Backends {
-    let mut backends = Backends::default();
-    if let Some(Ok(replies)) = settings.replies.as_ref().map(|file| Replies::load(file.as_ref())) {
-        backends.add(Arc::new(Scripted::new(replies)));
-    }
-    backends
-}
-
-/// The backends that a run needs. A prompt that none of them can answer is refused here, before
-/// anything is spent.
-pub(crate) fn backends(settings: &Settings, definition: &Definition) -> Result<Backends, Failure> {
-    let mut backends = Backends::default();
-    if let Some(file) = &settings.replies {
-        let replies = Replies::load(file.as_ref())
-            .map_err(|wrong| Failure::invalid("the file of replies", wrong))?;
-        for diagnostic in replies.check(definition.states.keys()) {
-            print_diagnostic(&diagnostic);
-        }
-        backends.add(Arc::new(Scripted::new(replies)));
-    }
-    for state in definition.states.values().filter(|state| state.kind == Kind::Prompt) {
-        let name = state.front.backend.as_ref().unwrap_or(&settings.backend);
-        if backends.get(name).is_none() {
-            return Err(unusable(name, state.name.as_str()));
-        }
-    }
-    Ok(backends)
-}
-
-fn unusable(name: &BackendName, state: &str) -> Failure {
-    match name.as_str() {
-        "scripted" => Failure::environment(format!(
-            "{state} is a prompt, and the scripted backend has no replies"
-        ))
-        .hint("name them with --replies FILE"),
-        _ => Failure::environment(format!(
-            "{state} is a prompt, and the backend {name:?} is not part of this release"
-        ))
-        .hint("play replies from a file with --replies FILE"),
-    }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
 
-/// A span of time in milliseconds; written `90s`, `10m`, `2h`, `1500ms`.
+/// A span of time in milliseconds; written `90s`, `10m`, `2h`, `7d`, `1500ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Span(pub u64);
@@ -96,6 +96,7 @@ impl FromStr for Span {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
+            n if n % 86_400_000 == 0 => write!(f, "{}d", n / 86_400_000),
             n if n % 3_600_000 == 0 => write!(f, "{}h", n / 3_600_000),
             n if n % 60_000 == 0 => write!(f, "{}m", n / 60_000),
             n if n % 1000 == 0 => write!(f, "{}s", n / 1000),
@@ -117,6 +118,13 @@ mod tests {
         check("1500ms", Some(Span(1500)));
         for bad in ["", "s", "10", "-1s", "0s", "1.5h", "10 m", "99999999999999999999h"] {
             check(bad, None);
+        }
+    }
+
+    #[test]
+    fn spans_print_as_they_are_written() {
+        for text in ["1500ms", "90s", "10m", "2h", "7d"] {
+            assert_eq!(text.parse::<Span>().map(|span| span.to_string()), Ok(text.to_owned()));
         }
     }
 

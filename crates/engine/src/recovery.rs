@@ -7,8 +7,8 @@
 use raymond_core::budget::Cost;
 use raymond_core::desk::Turn;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::input::{Interruption, Outcome, Resume};
-use raymond_core::run::{Input, Run, Settings};
+use raymond_core::run::input::{Interruption, Outcome, Resume, StopMode};
+use raymond_core::run::{Input, Phase, Run, Settings};
 
 /// What a look for a turn in flight found.
 #[derive(Debug)]
@@ -46,5 +46,21 @@ pub fn reports(run: &Run, mut attach: impl FnMut(&Turn) -> Attached) -> Vec<Inpu
 pub fn inputs(reports: Vec<Input>, settings: Settings) -> Vec<Input> {
     let mut inputs = reports;
     inputs.push(Input::Resume(Box::new(Resume { settings })));
+    inputs
+}
+
+/// Everything to say about a run that nobody drives and somebody wants to end: what was reported, and
+/// the request. A run that answered it once and was resumed since is asked again, as `afresh`:
+/// otherwise it would go on, and turns would be recorded as started that nobody runs.
+pub fn stop_inputs(
+    run: &Run,
+    reports: Vec<Input>,
+    mode: StopMode,
+    (key, afresh): (&str, &str),
+) -> Vec<Input> {
+    let answered = run.phase == Phase::Open && run.keys.contains(key);
+    let key = if answered { afresh } else { key };
+    let mut inputs = reports;
+    inputs.push(Input::Stop { mode, key: key.to_owned() });
     inputs
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use raymond_core::ids::RunId;
 use raymond_core::run::input::StopMode;
-use raymond_core::run::{Input, Phase, Refusal, Settings};
+use raymond_core::run::{Input, Phase, Refusal, Run, Settings};
 use raymond_core::view;
 use raymond_store::lock::{Life, Takeover, ThisHost};
 use raymond_store::{Inbox, Journal, Lock, inbox, journal, lock};
@@ -20,6 +20,7 @@ use crate::fold::{self, FoldError};
 use crate::look::{LookError, look, owner};
 use crate::owned::{Clients, Opening, OwnError, Owned};
 use crate::project::Project;
+use crate::recovery;
 use crate::shell::Backends;
 use crate::statefile;
 
@@ -76,9 +77,7 @@ pub async fn stop(
     loop {
         match owner(project, run)? {
             Some(_) => {
-                post(project, run, mode, &key)?;
-                poke(project, run);
-                let waited = wait(project, run).await;
+                let waited = insist(project, run, mode, &key).await;
                 // Answered or not, it must not meet the next owner.
                 inbox(project, run).remove(&key).ok();
                 if let Some(phase) = waited? {
@@ -122,8 +121,37 @@ fn poke(project: &Project, run: &RunId) {
     }
 }
 
+/// Asks the owner until the request stands in the journal, and waits until the run has ended. An owner
+/// that has just come forgets what was asked of the one before it.
+async fn insist(
+    project: &Project,
+    run: &RunId,
+    mode: StopMode,
+    key: &str,
+) -> Result<Option<Phase>, RequestError> {
+    const PAUSES: u32 = 20;
+    let mut pauses = 0;
+    let mut ask = |seen: &Run| {
+        if pauses % PAUSES == 0 && !seen.keys.contains(key) {
+            post(project, run, mode, key)?;
+            poke(project, run);
+        }
+        pauses += 1;
+        Ok(())
+    };
+    wait_with(project, run, &mut ask).await
+}
+
 /// Waits until the run has ended; none when its owner is gone and it has not.
 pub async fn wait(project: &Project, run: &RunId) -> Result<Option<Phase>, RequestError> {
+    wait_with(project, run, &mut |_| Ok(())).await
+}
+
+async fn wait_with(
+    project: &Project,
+    run: &RunId,
+    meanwhile: &mut dyn FnMut(&Run) -> Result<(), RequestError>,
+) -> Result<Option<Phase>, RequestError> {
     let mut seen = look(project, run)?;
     let path = project.paths(run).journal;
     loop {
@@ -138,6 +166,7 @@ pub async fn wait(project: &Project, run: &RunId) -> Result<Option<Phase>, Reque
         if gone && lines.is_empty() {
             return Ok(None);
         }
+        meanwhile(&seen.head.run)?;
         tokio::time::sleep(PATIENCE).await;
     }
 }
@@ -152,8 +181,9 @@ async fn stop_without_owner(
     let how = Opening { takeover: Takeover::Never, truncate_to: None, clients };
     let mut owned = Owned::open(project, run, how).await?;
     let backends = backends(&owned.head.run.settings);
-    let mut inputs = owned.report_inputs(&backends).await?;
-    inputs.push(Input::Stop { mode, key: key.to_owned() });
+    let reports = owned.report_inputs(&backends).await?;
+    let afresh = clock::nonce().to_string();
+    let inputs = recovery::stop_inputs(&owned.head.run, reports, mode, (key, &afresh));
     let Owned { head, definition, journal, lock, paths, .. } = owned;
     let mut driver = Driver::new(head, definition, journal, Nobody);
     let verdict = driver.handle(clock::now(), inputs)?.pop();

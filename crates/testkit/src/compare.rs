@@ -21,6 +21,7 @@ use crate::sim::host::{Host, Leftovers, Patience, Seeds};
 use crate::sim::passage::{Guide, drive};
 use crate::sim::plan;
 use crate::sim::speech::{Place, Speech, Voice as _};
+use crate::sim::weather::Weather;
 
 /// Compares the run of a seed; how many lines were compared.
 pub fn compare(seed: u64) -> Result<usize, Violation> {
@@ -55,6 +56,8 @@ impl Comparison {
             trouble: *dice.pick(&[0, 5, 15, 40]),
             nonsense: *dice.pick(&[0, 10, 30, 50]),
             repertoire: if alone { Repertoire::Alone } else { Repertoire::Plain },
+            weather: Weather::default(),
+            storm: 0,
         };
         let settings = Settings {
             budget: None,
@@ -121,6 +124,8 @@ fn answer(cast: &Cast, attempt: Attempt<'_>) -> Answer {
         turn: attempt.turn,
         attempt: attempt.attempt,
         heard: 0,
+        backend: "",
+        cap: None,
     };
     let (outcome, cost) = match cast.speech(place, Timestamp(0)) {
         Speech::Says(text, cost) => (Outcome::Text(text), cost),

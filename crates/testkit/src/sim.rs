@@ -7,15 +7,19 @@
 pub mod auditor;
 pub mod author;
 pub mod cast;
+pub mod clients;
 pub mod coverage;
 pub mod history;
 pub mod host;
+pub mod observer;
+pub mod outcome;
 pub mod passage;
 pub mod plan;
 pub mod reality;
 pub mod scenario;
 pub mod speech;
 pub mod story;
+pub mod weather;
 
 pub use auditor::Violation;
 pub use coverage::Coverage;

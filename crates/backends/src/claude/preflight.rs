@@ -27,7 +27,7 @@ impl Problem {
         match self {
             Self::NotFound(_) => {
                 "install Claude Code (npm install -g @anthropic-ai/claude-code), or set `claude` in \
-                 the configuration to its path"
+                 the configuration to its path; or play replies from a file with --replies FILE"
             }
             Self::NotExecutable(_) => "set `claude` in the configuration to the path of the client",
             Self::Root => {

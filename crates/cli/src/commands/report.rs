@@ -1,9 +1,11 @@
 //! How a run went: the result on stdout, everything else on stderr, and the exit code.
 
+use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
 use raymond_core::machine::{Agent, Standing};
 use raymond_core::run::Run;
-use raymond_core::view::Status;
+use raymond_core::view::costs::percent;
+use raymond_core::view::{Denied, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::observe;
 use raymond_engine::shell::Signal;
@@ -28,7 +30,7 @@ pub(super) fn report(
     blobs: &Blobs,
     talk: Talk,
 ) -> Result<(), Failure> {
-    let place = Place::of(&head.run, status);
+    let place = Place::of(head, status);
     // What failed has been told already.
     if !talk.quiet || !matches!(status, Status::Completed | Status::Failed) {
         summary(head, &place);
@@ -61,33 +63,50 @@ pub(super) const fn exit_code(status: Status, signal: Option<Signal>) -> u8 {
 
 fn summary(head: &Head, place: &Place) {
     let Place { status, why, way_out, .. } = place;
-    crate::say!("{status}: {why} · {}", money(head));
+    crate::say!("{status}: {why}");
     name_failed(&head.run);
-    match status {
-        Status::Completed => {}
-        Status::Cancelled => crate::say!("to start anew: {way_out}"),
+    name_denied(head, *status);
+    let next = match status {
+        Status::Completed => None,
+        Status::Cancelled => Some(format!("to start anew: {way_out}")),
         Status::Running
         | Status::Waiting(..)
         | Status::Failed
         | Status::OverBudget
         | Status::Stopped
-        | Status::Interrupted => crate::say!("to go on: {way_out}"),
-    }
+        | Status::Interrupted => Some(format!("to go on: {way_out}")),
+    };
+    let parts: Vec<String> = money(head).into_iter().chain(next).collect();
+    crate::say!("{}", parts.join("; "));
 }
 
-/// `spent $9.87 of $10.00; REVIEW.md took 61 %`
-fn money(head: &Head) -> String {
-    let run = &head.run;
-    let mut parts = vec![match run.settings.budget {
-        Some(cap) => format!("spent {} of {cap}", run.spent),
-        None => format!("spent {}", run.spent),
-    }];
-    if let Some((state, amount)) = head.ledger.dearest() {
-        let percent = u128::from(amount.0) * 100 / u128::from(run.spent.0.max(1));
-        parts.push(format!("{state} took {percent} %"));
+/// `spent $9.87 of $10.00 (list prices); REVIEW took 61 %`
+fn money(head: &Head) -> Vec<String> {
+    let Head { run, ledger, .. } = head;
+    let cap = run.settings.budget.map(|cap| format!(" of {cap}")).unwrap_or_default();
+    let list = if run.spent > Micros::ZERO { " (list prices)" } else { "" };
+    let mut parts = vec![format!("spent {}{cap}{list}", run.spent)];
+    if let Some((state, amount)) = ledger.dearest() {
+        parts.push(format!("{} took {} %", state.stem(), percent(amount, run.spent)));
+    }
+    if ledger.estimated > Micros::ZERO {
+        parts.push(format!("{} of it estimated", ledger.estimated));
     }
     parts.extend(unpriced(run));
-    parts.join("; ")
+    parts
+}
+
+/// What clients were denied, and how to allow it.
+fn name_denied(head: &Head, status: Status) {
+    let Some(denied) = Denied::of(&head.ledger.denied) else { return };
+    crate::say!("{}", plain(&denied.sentence()));
+    let Run { id, workflow, .. } = &head.run;
+    let command = if status.is_unfinished() {
+        format!("raymond resume {id}")
+    } else {
+        format!("raymond run {workflow}")
+    };
+    crate::say!("allow them: {command} {}", plain(&denied.flags()));
 }
 
 /// `2 turns are unpriced`, when any are.

@@ -17,8 +17,9 @@ use raymond_store::lock::{self, Takeover};
 use crate::args::{Governing, Resume, Talk};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::{config, runs, settings};
+use crate::{backends, config, runs, settings};
 
+use super::background::{self, Ground};
 use super::report::report;
 use super::run::drive;
 use super::{print_json, print_out};
@@ -31,6 +32,7 @@ pub(crate) struct Wish<'a> {
     edits: Edits,
     how: Opening,
     governing: &'a Governing,
+    ground: Ground,
     talk: Talk,
 }
 
@@ -50,6 +52,7 @@ impl<'a> Wish<'a> {
             edits: Edits::Undecided,
             how: Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::Adopt },
             governing: &flags.governing,
+            ground: Ground::of(&flags.ground),
             talk: flags.talk,
         }
     }
@@ -66,6 +69,7 @@ impl<'a> Wish<'a> {
             edits,
             how: Opening { takeover, truncate_to: flags.truncate_to, clients: Clients::Adopt },
             governing: &flags.governing,
+            ground: Ground::of(&flags.ground),
             talk: flags.talk,
         }
     }
@@ -81,7 +85,7 @@ pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
             .hint("start anew with `raymond run`"));
     }
     let project = runs::project()?;
-    let run = match &flags.run {
+    let run = match flags.ground.detached_as.as_ref().or(flags.run.as_ref()) {
         Some(wanted) => runs::find(&project, wanted)?,
         None => runs::only_unfinished(&project)?,
     };
@@ -101,6 +105,11 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
             return only_plan(project, seen, wish);
         }
     }
+    match wish.ground {
+        Ground::Fore => {}
+        Ground::Back => return background::start(project, run, wish.talk),
+        Ground::Detached => background::own_session()?,
+    }
     let runtime = crate::runtime()?;
     let opened = runtime.block_on(Owned::open(project, run, wish.how));
     let owned = opened.map_err(|error| Failure::from(error).about(run))?;
@@ -113,7 +122,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
-    let backends = settings::backends(&settings, definition)?;
+    let backends = backends::usable(&config::load(project)?, &settings, definition)?;
     let mut owned = match adopt {
         None => owned,
         Some(current) => owned.adopt(current)?.map_err(|refusal| {

@@ -17,16 +17,18 @@ use tokio::runtime::Runtime;
 
 use crate::args::Run;
 use crate::console::Console;
-use crate::failure::{Failure, print_diagnostic};
+use crate::failure::{Failure, located, print_diagnostic};
 use crate::paths::absolute;
-use crate::{config, runs, settings};
+use crate::{backends, config, runs, settings};
 
+use super::background::{self, Ground};
 use super::report::{exit_code, report};
 use super::resume;
 
 pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
     let project = runs::project()?;
-    let run = run_id(flags.id.as_deref(), &flags.workflow)?;
+    let given = flags.ground.detached_as.as_ref().or(flags.id.as_ref());
+    let run = run_id(given.map(String::as_str), &flags.workflow)?;
     if flags.id.is_some() && has_begun(&project, &run)? {
         if !flags.or_resume {
             return Err(LaunchError::Exists(run).into());
@@ -34,16 +36,29 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
         check_same(&project, &run, &flags)?;
         return resume::resume_run(&project, &run, &resume::Wish::from_run(&flags));
     }
-    let asked = settings::of_run(config::load(&project)?, &flags.governing);
-    let prepared = prepare(&flags.workflow)?;
+    begin(&project, run, flags)
+}
+
+/// Checks everything, and only then creates the run.
+fn begin(project: &Project, run: RunId, flags: Run) -> Result<u8, Failure> {
+    let asked = settings::of_run(config::load(project)?, &flags.governing);
+    let named = |error| Failure::from(error).within(&flags.workflow);
+    let prepared = prepare(&flags.workflow).map_err(named)?;
     let settings = Settings {
         vars: settings::vars(&flags.vars)?,
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
         ..settings::govern(Settings::default(), &asked)?
     };
-    let backends = settings::backends(&settings, &prepared.definition)?;
+    let backends = backends::usable(&asked, &settings, &prepared.definition)?;
     if !flags.talk.quiet {
-        prepared.warnings.iter().for_each(print_diagnostic);
+        for warning in &prepared.warnings {
+            print_diagnostic(&located(warning.clone(), &flags.workflow));
+        }
+    }
+    match Ground::of(&flags.ground) {
+        Ground::Fore => {}
+        Ground::Back => return background::start(project, &run, flags.talk),
+        Ground::Detached => background::own_session()?,
     }
     let line = first_line(&run, &settings, &prepared);
     let launch = Launch {
@@ -55,7 +70,7 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
     };
     // Before it owns anything: whoever owns a run may be poked.
     let runtime = crate::runtime()?;
-    let (owned, start) = Owned::create(&project, prepared, launch)?;
+    let (owned, start) = Owned::create(project, prepared, launch)?;
     if !flags.talk.quiet {
         crate::say!("{line}");
     }
@@ -161,4 +176,26 @@ fn run_id(given: Option<&str>, workflow: &Path) -> Result<RunId, Failure> {
     let date = &clock::now().to_string()[..10].replace('-', "");
     let random = &clock::nonce().to_string()[..6];
     format!("{name}-{date}-{random}").parse().map_err(|error| Failure::usage(format!("{error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_says_what_clients_may_do() {
+        let check = |change: &dyn Fn(&mut Settings), expected: &[&str]| {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            assert_eq!(clients(&settings), expected);
+        };
+        let tools = |count: usize| vec!["Edit".to_owned(); count];
+        check(&|_| {}, &["acceptEdits"]);
+        check(&|s| s.permissions.allow = tools(3), &["acceptEdits + 3 allowed"]);
+        check(&|s| s.permissions.deny = tools(1), &["acceptEdits + 1 denied"]);
+        check(&|s| s.permissions.mode = Some("plan".into()), &["plan"]);
+        check(&|s| s.permissions.checks = Checks::Skipped, &["no permissions asked"]);
+        check(&|s| s.backend = "codex".into(), &["codex", "acceptEdits"]);
+        check(&|s| s.backend = "scripted".into(), &["scripted"]);
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::args::{Cancel, Stop};
 use crate::failure::Failure;
-use crate::{runs, settings};
+use crate::{backends, runs};
 
 use super::print_json;
 
@@ -30,7 +30,9 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
         _ if before == Phase::Ended(ending) => Answered::Ended(before),
         _ => {
             let stopped =
-                crate::runtime()?.block_on(request::stop(&project, &run, mode, &settings::known));
+                crate::runtime()?.block_on(request::stop(&project, &run, mode, &|settings| {
+                    backends::known(&project, settings)
+                }));
             stopped.map_err(|error| Failure::from(error).about(&run))?
         }
     };

@@ -18,7 +18,7 @@ pub(crate) fn wait(flags: &Look) -> Result<u8, Failure> {
     waited.map_err(|error| Failure::from(error).about(&run))?;
     let seen = runs::look(&project, &run)?;
     let status = raymond_core::view::status(&seen.head.run, Owner::Gone);
-    let place = Place::of(&seen.head.run, status);
+    let place = Place::of(&seen.head, status);
     if flags.json {
         print_json(json::run(&seen.head, &place))?;
     } else {

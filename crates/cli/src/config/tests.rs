@@ -39,9 +39,7 @@ fn told(layer: &Layer) -> Vec<String> {
     .collect()
 }
 
-#[test]
-fn every_key_of_a_file_is_read_and_remembers_its_line() {
-    let text = r#"budget = 2.50
+const EVERY_KEY: &str = r#"budget = 2.50
 strict_budget = true
 model = "opus"
 effort = "high"
@@ -67,7 +65,10 @@ input = 1
 output = "2.5"
 cache_read = 0.1
 "#;
-    let (layer, mistakes) = file(text);
+
+#[test]
+fn every_key_of_a_file_is_read_and_remembers_its_line() {
+    let (layer, mistakes) = file(EVERY_KEY);
     assert_eq!(mistakes, [""; 0]);
     let told: Vec<String> = told(&layer)
         .iter()
@@ -116,13 +117,16 @@ fn a_path_in_a_file_is_relative_to_the_file() {
     assert_eq!(layer.replies.unwrap().value, Path::new("/r.yaml"));
 }
 
+/// Checks the mistakes of a file.
+#[track_caller]
+fn check(text: &str, expected: &[&str]) {
+    let expected: Vec<String> =
+        expected.iter().map(|line| format!("raymond.toml:{line}")).collect();
+    assert_eq!(file(text).1, expected, "{text}");
+}
+
 #[test]
 fn every_mistake_in_a_file_has_its_place() {
-    let check = |text: &str, expected: &[&str]| {
-        let expected: Vec<String> =
-            expected.iter().map(|line| format!("raymond.toml:{line}")).collect();
-        assert_eq!(file(text).1, expected, "{text}");
-    };
     check(
         "model = \"m\"\nbudgte = 5\n",
         &["2:1: error: there is no key \"budgte\" (did you mean budget?)"],
@@ -163,6 +167,10 @@ fn every_mistake_in_a_file_has_its_place() {
         "environment = 1",
         &["1:15: error: environment: 1 is not \"inherit\", or a list of names"],
     );
+}
+
+#[test]
+fn prices_are_tables_and_all_mistakes_come_at_once() {
     check(
         "prices = 1",
         &["1:10: error: prices is not a table (write [prices.\"model\"] with input and output)"],

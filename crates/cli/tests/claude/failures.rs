@@ -45,11 +45,11 @@ fn a_retry_of_a_session_that_was_never_kept_begins_it_under_the_same_id() {
         [
             "new A | START".to_owned(),
             "resume A | refused".to_owned(),
-            "new A | again START".to_owned(),
-            format!("branch A to B | again START, {call}, SUB"),
+            "new A | START".to_owned(),
+            format!("branch A to B | START, {call}, SUB"),
             "resume B | refused".to_owned(),
-            format!("branch A to B | again START, {call}, again SUB"),
-            format!("resume A | again START, {call}, BACK"),
+            format!("branch A to B | START, {call}, SUB"),
+            format!("resume A | START, {call}, BACK"),
         ]
     );
 }
@@ -98,7 +98,7 @@ fn an_agent_that_breaks_the_protocol_is_reminded_three_times_and_pays_for_it() {
         fake[reminder]: cost 0.5",
     )]);
     let output = stage.run("");
-    output.mentions(1, &["reminder 1", "reminder 2", "reminder 3", "holds no"]);
+    output.mentions(1, &["reminder 1", "reminder 2", "reminder 3", "no tag"]);
     assert_eq!(stage.invocations().len(), 4);
     let amounts: Vec<u64> = stage.charges().into_iter().map(|(_, amount, _)| amount).collect();
     assert_eq!(amounts, [250_000, 500_000, 500_000, 500_000]);
@@ -136,6 +136,7 @@ fn a_usage_limit_holds_every_paid_turn_and_no_script_and_survives_a_restart() {
     running.signal(rustix::process::Signal::KILL);
     running.wait();
     let again = stage.start("resume r");
+    until("it goes on", || !stage.project.events("r", "run_resumed").is_empty());
     until("it waits again", || status(&stage)["status"] == "waiting");
     assert_eq!(stage.told(), told, "nothing is asked before the limit is lifted");
     stage.raymond("stop r").mentions(0, &[]);

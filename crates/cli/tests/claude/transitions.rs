@@ -288,7 +288,7 @@ fn a_reminder_is_a_turn_in_the_same_session_that_holds_nothing_but_itself() {
         stage.prompts_sent()[1],
         format!(
             "{no_tag}\n\nDo not repeat finished work. End your next message with this tag, written \
-             as plain text, not in code:\n\n<goto>END.md</goto>\n"
+             as plain text, not in code:\n\n<goto>END</goto>\n"
         )
     );
 }

@@ -44,11 +44,11 @@ fn one_signal_stops_a_run_so_that_it_can_go_on() {
             code,
             "r: cap $10.00 · 4 at a time · 1 state pinned
             main             starts at START.sh
-            ·                stopping
+            ·                stopping, because of a signal
             main             START.sh: stopped
             ·                stopped
-            stopped: somebody stopped it; 1 agent can go on · spent $0.00 of $10.00
-            to go on: raymond resume r",
+            stopped: a signal to its process stopped it; 1 agent can go on
+            spent $0.00 of $10.00; to go on: raymond resume r",
         );
         assert_eq!(project.state("r")["status"], "stopped");
         goes_on(&project, "r");
@@ -66,7 +66,7 @@ fn a_second_signal_ends_a_stubborn_script_at_once() {
     until("the first one is recorded", || !project.events("r", "stop_requested").is_empty());
     running.signal(Signal::INT);
     let output = running.wait();
-    output.mentions(130, &["START.sh: stopped", "stopped: somebody stopped it"]);
+    output.mentions(130, &["START.sh: stopped", "stopped: a signal to its process stopped it"]);
     assert!(begun.elapsed().as_secs_f32() < 2.0, "the patience for one signal is 5 s");
     goes_on(&project, "r");
     let by: Vec<_> =
@@ -109,7 +109,10 @@ fn stop_after_turn_lets_the_turn_finish() {
     until("it is asked", || !project.events("r", "stop_requested").is_empty());
     project.write("quick", "");
     stop.wait().says(0, "r: stopped");
-    running.wait().mentions(130, &["stopping after the turns in flight", "START.sh → NEXT.sh"]);
+    running.wait().mentions(
+        130,
+        &["stopping after the turns in flight, as `raymond stop` asks", "START.sh → NEXT.sh"],
+    );
     assert_eq!(project.events("r", "turn_settled").len(), 1);
     assert_eq!(project.events("r", "turn_interrupted").len(), 0);
     goes_on(&project, "r");
@@ -178,7 +181,7 @@ fn a_cancelled_run_is_final() {
         hint: start anew with `raymond run /project/bad`",
     );
     project.raymond("why r").prints(
-        "cancelled: somebody cancelled it; it cannot be resumed\n→ raymond run /project/bad\n",
+        "cancelled: `raymond cancel` ended it; it cannot be resumed\n→ raymond run /project/bad\n",
     );
 }
 
@@ -281,7 +284,7 @@ fn wait_ends_with_the_run_and_with_its_code() {
     let running = begun(&project, "run wf --run-id r");
     let waiting = project.start("wait r");
     running.signal(Signal::INT);
-    waiting.wait().says(130, "r: stopped: somebody stopped it; 1 agent can go on");
+    waiting.wait().says(130, "r: stopped: a signal to its process stopped it; 1 agent can go on");
     running.wait().mentions(130, &[]);
     goes_on(&project, "r");
     project.raymond("wait").says(0, "r: completed: 1 agent ended with a result");

@@ -146,6 +146,8 @@ impl Project {
             .env("TZ", "UTC")
             // Nobody's own configuration.
             .env("XDG_CONFIG_HOME", self.outputs.path())
+            // Nobody's own client.
+            .env("RAYMOND_CLAUDE", "no-such-client")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(File::create(&stdout).unwrap())
@@ -201,6 +203,11 @@ impl Running {
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
+    }
+
+    /// Whether it has said this on stderr by now.
+    pub(crate) fn heard(&self, words: &str) -> bool {
+        self.read(&self.stderr).contains(words)
     }
 
     pub(crate) fn is_alive(&mut self) -> bool {

@@ -49,7 +49,8 @@ fn a_failed_run_goes_on_at_the_visit_that_failed() {
         main             CHECK.sh: goes on after its failure
         main             ended: done
         ·                completed
-        completed: 1 agent ended with a result · spent $0.00 of $10.00",
+        completed: 1 agent ended with a result
+        spent $0.00 of $10.00",
     );
     assert_eq!(project.events("r", "turn_settled").len(), 2);
 }
@@ -223,10 +224,10 @@ BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
         main             START.md → SUB.md (call) · $0.50
         ·                50 % of the cap is spent
         main             SUB.md → BACK.md (result) · $0.60
-        ·                95 % of the cap is spent
+        ·                110 % of the cap is spent
         ·                over budget
-        over_budget: $1.10 of the $1.00 cap is spent; kept for later: 1 paid turn · spent $1.10 of $1.00; SUB.md took 54 %
-        to go on: raymond resume r --budget USD",
+        over_budget: $1.10 of the $1.00 cap is spent; kept for later: 1 paid turn
+        spent $1.10 of $1.00 (list prices); SUB took 54 %; to go on: raymond resume r --budget 3",
     );
     project.raymond("resume r").mentions(5, &["--budget is the new total"]);
     project.raymond("resume r --budget 2").prints("got it\n").mentions(

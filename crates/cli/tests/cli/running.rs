@@ -27,7 +27,8 @@ fn a_run_tells_its_story_on_stderr_and_its_result_on_stdout() {
         main             WORK.sh → DONE.md (goto)
         main             ended: all good
         ·                completed
-        completed: 1 agent ended with a result · spent $0.02 of $10.00; START.md took 100 %",
+        completed: 1 agent ended with a result
+        spent $0.02 of $10.00 (list prices); START took 100 %",
     );
 }
 
@@ -67,7 +68,7 @@ fn json_is_one_value_on_stdout() {
             "version": 1, "run_id": "r", "workflow": "/project/wf", "status": "completed",
             "why": "1 agent ended with a result", "way_out": "raymond show r", "left_running": [],
             "spent_usd": 0.02, "budget_usd": 10.0, "started_at": "", "updated_at": "",
-            "visits": 3, "turns": 3, "unpriced_turns": 0, "agents": [], "ended": 1,
+            "visits": 3, "turns": 3, "unpriced_turns": 0, "estimated_usd": 0.0, "denied": [], "agents": [], "ended": 1,
             "results": { "main": "all good" },
         })
     );
@@ -165,8 +166,8 @@ fn a_prompt_that_nobody_can_answer_is_refused_before_anything_is_created() {
     let project = Project::of(&FLOW);
     project.raymond("run wf").says(
         7,
-        "raymond: DONE.md is a prompt, and the backend \"claude\" is not part of this release
-        hint: play replies from a file with --replies FILE",
+        "raymond: DONE.md is a prompt: cannot find the client no-such-client on PATH
+        hint: install Claude Code (npm install -g @anthropic-ai/claude-code), or set `claude` in the configuration to its path; or play replies from a file with --replies FILE",
     );
     assert!(!project.path(".raymond").exists());
 }

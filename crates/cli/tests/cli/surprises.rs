@@ -44,7 +44,7 @@ fn a_run_without_money_is_not_resumed_without_more() {
     let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", replies)]);
     project
         .raymond("run wf --replies r.yaml --budget 1 --run-id r -q")
-        .mentions(5, &["over_budget: ", "to go on: raymond resume r --budget USD"]);
+        .mentions(5, &["over_budget: ", "to go on: raymond resume r --budget 3"]);
     let records = project.read(".raymond/runs/r/journal.jsonl");
     project.raymond("resume r --budget 1.10").mentions(
         5,

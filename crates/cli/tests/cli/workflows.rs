@@ -57,15 +57,15 @@ go",
             ),
             ("wf/OTHER.md", "---\nkey: [\n---\ngo"),
         ],
-        "OTHER.md:2:6: error: the frontmatter is not YAML: unclosed bracket '['
-        START.md:2:1: warning: unknown key `modell` is ignored
+        "wf/OTHER.md:2:6: error: the frontmatter is not YAML: unclosed bracket '['
+        wf/START.md:2:1: warning: unknown key `modell` is ignored
         hint: did you mean `model`?
-        START.md:3:9: error: `budget`: \"-3\" is negative; an amount of dollars is zero or more
-        START.md:4:13: error: `max_visits` must be a whole number, found a text
-        START.md:5:16: error: an entry of `allowed_tags` must be a tag, and \"gotoo\" is none
+        wf/START.md:3:9: error: `budget`: \"-3\" is negative; an amount of dollars is zero or more
+        wf/START.md:4:13: error: `max_visits` must be a whole number, found a text
+        wf/START.md:5:16: error: an entry of `allowed_tags` must be a tag, and \"gotoo\" is none
         hint: did you mean `goto`?
-        START.md:7:10: error: there is no state \"NOPE\"
-        START.md:7:16: error: a target in `allowed_targets.goto` is a file name, and \"../OTHER\" is not one: it holds a slash
+        wf/START.md:7:10: error: there is no state \"NOPE\"
+        wf/START.md:7:16: error: a target in `allowed_targets.goto` is a file name, and \"../OTHER\" is not one: it holds a slash
         raymond: the workflow has 6 mistakes",
     );
 }
@@ -76,9 +76,9 @@ fn prompts_are_text_and_not_empty() {
     project.write("wf/START.md", b"caf\xe9");
     project.raymond("run wf").says(
         2,
-        "EMPTY.md: error: the prompt is empty: there is nothing to send
-        FRONT.md: error: the prompt is empty: there is nothing to send
-        START.md:1:4: error: the prompt is not UTF-8: byte 3 cannot be read
+        "wf/EMPTY.md: error: the prompt is empty: there is nothing to send
+        wf/FRONT.md: error: the prompt is empty: there is nothing to send
+        wf/START.md:1:4: error: the prompt is not UTF-8: byte 3 cannot be read
         raymond: the workflow has 3 mistakes",
     );
 }
@@ -92,13 +92,13 @@ fn links_out_of_the_scope_are_no_states() {
     std::os::unix::fs::symlink("../outside.sh", project.path("wf/EVIL.sh")).unwrap();
     project.raymond("run wf --run-id r").prints("").says(
         1,
-        "EVIL.sh: warning: the link leads out of the scope, to /project/outside.sh; it is no state
+        "wf/EVIL.sh: warning: the link leads out of the scope, to /project/outside.sh; it is no state
         r: cap $10.00 · 4 at a time · 1 state pinned
         main             starts at START.sh
         main             START.sh: failed: <goto>: there is no state \"EVIL\" (the states are START.sh)
         ·                failed
-        failed: main failed at START.sh: <goto>: there is no state \"EVIL\" (the states are START.sh) · spent $0.00 of $10.00
-        to go on: raymond resume r",
+        failed: main failed at START.sh: <goto>: there is no state \"EVIL\" (the states are START.sh)
+        spent $0.00 of $10.00; to go on: raymond resume r",
     );
     project.raymond("run wf/EVIL.sh").says(
         2,
@@ -131,8 +131,8 @@ fn a_bad_transition_of_a_script_fails_its_agent_with_a_clear_reason() {
                 main             starts at START.sh
                 main             START.sh: failed: {reason}
                 ·                failed
-                failed: main failed at START.sh: {reason} · spent $0.00 of $10.00
-                to go on: raymond resume r"
+                failed: main failed at START.sh: {reason}
+                spent $0.00 of $10.00; to go on: raymond resume r"
             ),
         );
         assert_eq!(project.raymond("status r --json").json()["status"], "failed");

@@ -30,7 +30,33 @@ pub struct Ledger {
     pub estimated: Micros,
     /// Tools that clients denied, with how often.
     pub denied: BTreeMap<String, u32>,
+    /// Who asked it to end, the last time.
+    #[serde(default)]
+    pub stopper: Option<Stopper>,
     current: BTreeMap<AgentId, StateName>,
+}
+
+/// Who asked a run to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopper {
+    /// A signal to its process: Ctrl-C, `kill`, a terminal that went away.
+    Signal,
+    /// Its own process, because it could not go on.
+    Trouble,
+    /// `raymond stop` or `raymond cancel`.
+    Command,
+}
+
+impl Stopper {
+    /// The one who made the request of this name.
+    pub fn of(key: &str) -> Self {
+        match key.split_once('-') {
+            Some(("signal", _)) => Self::Signal,
+            Some(("error", _)) => Self::Trouble,
+            Some(_) | None => Self::Command,
+        }
+    }
 }
 
 /// Turns, and what they cost.
@@ -64,6 +90,8 @@ impl Ledger {
         } else if let Event::AgentEnded { agent, result } = event {
             self.current.remove(agent);
             self.results.insert(agent.clone(), result.clone());
+        } else if let Event::StopRequested { key, .. } = event {
+            self.stopper = Some(Stopper::of(key));
         } else if let Event::Warned { warning, .. } = event {
             if let crate::run::event::Warning::ToolDenied { tool } = warning {
                 *self.denied.entry(tool.clone()).or_default() += 1;

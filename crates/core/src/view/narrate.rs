@@ -6,10 +6,12 @@ use std::fmt;
 use crate::budget::{Basis, Charge, Micros};
 use crate::ids::{AgentId, StateName, TurnId};
 use crate::protocol::TagName;
-use crate::run::Event;
-use crate::run::event::{Ending, Hold};
+use crate::run::event::{Ending, Hold, Warning};
 use crate::run::input::{Interruption, StopMode};
+use crate::run::{Event, Settings};
 use crate::value::Value;
+
+use super::ledger::Stopper;
 
 /// One line, without its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +45,22 @@ pub struct Narrator {
     spent: BTreeMap<AgentId, Spent>,
     /// How a turn failed, until it is told what follows from it.
     failures: BTreeMap<AgentId, String>,
+    limits: Limits,
+    /// What all turns cost so far.
+    total: Micros,
+}
+
+/// What of the settings is told.
+#[derive(Debug, Clone, Copy, Default)]
+struct Limits {
+    cap: Option<Micros>,
+    retries: u32,
+}
+
+impl Limits {
+    const fn of(settings: &Settings) -> Self {
+        Self { cap: settings.budget, retries: settings.retries }
+    }
 }
 
 impl Narrator {
@@ -50,14 +68,23 @@ impl Narrator {
     #[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
     pub fn line(&mut self, event: &Event) -> Option<Line> {
         let said = match event {
-            Event::RunResumed { .. } => of_run(Weight::Plain, "resumed"),
+            Event::RunStarted(start) => {
+                self.limits = Limits::of(&start.settings);
+                return None;
+            }
+            Event::RunResumed { settings } => {
+                self.limits = Limits::of(settings);
+                of_run(Weight::Plain, "resumed")
+            }
             Event::DefinitionAdopted { .. } => {
                 of_run(Weight::Plain, "uses the edited states from here on")
             }
             Event::RunRewound { kept, .. } => {
                 of_run(Weight::Warning, format!("rewound to record {kept}"))
             }
-            Event::StopRequested { mode, .. } => of_run(Weight::Plain, stop_words(*mode)),
+            Event::StopRequested { mode, key } => {
+                of_run(Weight::Plain, stop_words(*mode, Stopper::of(key)))
+            }
             Event::RunEnded { ending } => of_run(Weight::Plain, ending_words(*ending)),
             Event::BackendHeld { backend, hold } => {
                 of_run(Weight::Warning, format!("{backend}: {}", hold_words(hold)))
@@ -66,7 +93,7 @@ impl Narrator {
                 of_run(Weight::Plain, format!("{backend}: tries again"))
             }
             Event::Warned { agent, warning } => {
-                let (agent, text) = (agent.clone(), warning.to_string());
+                let (agent, text) = (agent.clone(), self.warning_words(warning));
                 Line { agent, weight: Weight::Warning, text }
             }
 
@@ -95,7 +122,8 @@ impl Narrator {
             }
             Event::RetryAt { turn, retry, .. } => {
                 let failure = self.failures.remove(&turn.agent).unwrap_or_default();
-                self.of(&turn.agent, Weight::Warning, format!("{failure}; retry {retry} follows"))
+                let text = format!("{failure}; retry {retry} of {} follows", self.limits.retries);
+                self.of(&turn.agent, Weight::Warning, text)
             }
             Event::SessionLost { turn, lost, .. } => {
                 let text = match self.failures.remove(&turn.agent) {
@@ -130,8 +158,7 @@ impl Narrator {
                 self.of(agent, Weight::Plain, "goes on after its failure")
             }
 
-            Event::RunStarted(_)
-            | Event::TurnQueued { .. }
+            Event::TurnQueued { .. }
             | Event::TurnRequeued { .. }
             | Event::CostAdjusted { .. }
             | Event::AskExpired { .. }
@@ -170,7 +197,20 @@ impl Narrator {
         Line { agent: Some(agent.clone()), weight, text: format!("{place}: {text}") }
     }
 
+    /// Thresholds are few; what is spent may lie far beyond the one that was passed.
+    fn warning_words(&self, warning: &Warning) -> String {
+        const FAR: u64 = 10;
+        if let (Warning::Spent { percent }, Some(cap)) = (warning, self.limits.cap) {
+            let spent = super::costs::percent(self.total, cap);
+            if spent >= u64::from(*percent) + FAR {
+                return format!("{spent} % of the cap is spent");
+            }
+        }
+        warning.to_string()
+    }
+
     fn charge(&mut self, turn: &TurnId, charge: Charge) {
+        self.total = self.total.plus(charge.amount);
         let spent = self.spent.entry(turn.agent.clone()).or_default();
         spent.amount = spent.amount.plus(charge.amount);
         match charge.basis {
@@ -212,11 +252,13 @@ fn of_run(weight: Weight, text: impl Into<String>) -> Line {
     Line { agent: None, weight, text: text.into() }
 }
 
-const fn stop_words(mode: StopMode) -> &'static str {
-    match mode {
-        StopMode::AfterTurn => "stopping after the turns in flight",
-        StopMode::Now => "stopping",
-        StopMode::Cancel => "cancelling",
+const fn stop_words(mode: StopMode, by: Stopper) -> &'static str {
+    match (mode, by) {
+        (StopMode::Cancel, _) => "cancelling, as `raymond cancel` asks",
+        (StopMode::AfterTurn, _) => "stopping after the turns in flight, as `raymond stop` asks",
+        (StopMode::Now, Stopper::Command) => "stopping, as `raymond stop` asks",
+        (StopMode::Now, Stopper::Signal) => "stopping, because of a signal",
+        (StopMode::Now, Stopper::Trouble) => "stopping, because it cannot go on",
     }
 }
 

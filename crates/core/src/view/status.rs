@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::ids::RunId;
 use crate::run::event::{Ending, Hold};
 use crate::run::{Phase, Run};
 use crate::time::Timestamp;
@@ -147,15 +146,22 @@ pub enum Command {
 
 impl Command {
     /// The command line for this run.
-    pub fn line(self, run: &RunId, workflow: &str) -> String {
+    pub fn line(self, run: &Run) -> String {
+        let Run { id, workflow, .. } = run;
         match self {
-            Self::Wait => format!("raymond wait {run}"),
-            Self::Show => format!("raymond show {run}"),
-            Self::Resume => format!("raymond resume {run}"),
-            Self::ResumeWithBudget => format!("raymond resume {run} --budget USD"),
+            Self::Wait => format!("raymond wait {id}"),
+            Self::Show => format!("raymond show {id}"),
+            Self::Resume => format!("raymond resume {id}"),
+            Self::ResumeWithBudget => format!("raymond resume {id} --budget {}", more(run)),
             Self::Run => format!("raymond run {workflow}"),
         }
     }
+}
+
+/// A cap that leaves room to go on, in whole dollars: two and a half times what was not enough.
+fn more(run: &Run) -> u64 {
+    let short = run.settings.budget.unwrap_or_default().max(run.spent).0;
+    short.saturating_mul(5).div_ceil(2).div_ceil(1_000_000).max(1)
 }
 
 /// Every status has a way out of it.

@@ -16,8 +16,18 @@ use crate::view::{Ledger, Narrator, Owner, Weight, status, way_out, why};
 /// Status, exit code, why, and the command that leads out.
 fn shown(play: &Play, owner: Owner) -> String {
     let status = status(&play.run, owner);
-    let command = way_out(status).line(&play.run.id, &play.run.workflow);
-    format!("{status} ({}): {}: {command}", status.exit_code(), why(&play.run, status))
+    let command = way_out(status).line(&play.run);
+    let why = why(&play.run, &ledger(play), status);
+    format!("{status} ({}): {why}: {command}", status.exit_code())
+}
+
+/// What is remembered of the story so far, an event each millisecond from 10 on.
+fn ledger(play: &Play) -> Ledger {
+    let mut ledger = Ledger::default();
+    for (at, event) in (10..).zip(&play.story) {
+        ledger.note(Timestamp(at), event);
+    }
+    ledger
 }
 
 fn started() -> Play {
@@ -84,9 +94,9 @@ fn a_run_without_an_owner_has_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, Owner::Gone), @"interrupted (130): its process is gone; no turn was in flight: raymond resume play");
     let mut play = forked();
     play.halt();
-    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): somebody stopped it; 3 agents can go on: raymond resume play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): `raymond stop` stopped it; 3 agents can go on: raymond resume play");
     play.stop(StopMode::Cancel);
-    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): somebody cancelled it; it cannot be resumed: raymond run /flow");
+    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond run /flow");
     let mut play = started();
     play.fails("main", auth());
     assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): claude needs a person to log in: run claude login: raymond resume play");
@@ -95,7 +105,7 @@ fn a_run_without_an_owner_has_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: raymond resume play");
     let mut play = started();
     play.costs(Cost::Reported(usd("12.50"))).says("main", "<goto>A</goto>");
-    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; kept for later: 1 paid turn: raymond resume play --budget USD");
+    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; kept for later: 1 paid turn: raymond resume play --budget 32");
     let mut play = started();
     play.says("main", "<result>x</result>");
     assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): 1 agent ended with a result: raymond show play");
@@ -232,7 +242,7 @@ fn a_whole_story_reads_well() {
     . main_test1 TEST.sh: turn 1
     ! main       WORK.md: reminder 1: no tag
     . main       WORK.md: turn 2
-    ! main       WORK.md: transient failure: overloaded; retry 1 follows
+    ! main       WORK.md: transient failure: overloaded; retry 1 of 5 follows
     . main       WORK.md: turn 2, attempt 2
     ! main       WORK.md: was cut off when its owner died
     ! main_test1 TEST.sh: was cut off when its owner died
@@ -269,10 +279,7 @@ fn a_ledger_keeps_what_the_run_forgets() {
     play.after(Span::minutes(5));
     play.says("main", "<goto>A</goto>");
     play.says("main_w2", "<result>two</result>");
-    let mut ledger = Ledger::default();
-    for (at, event) in (10..).zip(&play.story) {
-        ledger.note(Timestamp(at), event);
-    }
+    let ledger = ledger(&play);
     let results: Vec<String> =
         ledger.results.iter().map(|(id, v)| format!("{id}={}", preview(v))).collect();
     assert_eq!(results, ["main_w1=one", "main_w2=two"]);
@@ -292,6 +299,38 @@ fn a_ledger_keeps_what_the_run_forgets() {
     let last = Timestamp(9 + play.story.len() as u64);
     assert_eq!((ledger.started_at, ledger.updated_at), (Timestamp(10), last));
     assert_eq!(play.run.spent, usd("0.50"));
+}
+
+#[test]
+fn whoever_stopped_a_run_is_named() {
+    let stop = |mode, key: &str| {
+        let mut play = started();
+        play.feed(vec![crate::run::Input::Stop { mode, key: key.to_owned() }]);
+        let cut = play.cut_off(crate::run::input::Interruption::Stop, false);
+        play.feed(cut);
+        let asked = told(&play).lines().find(|line| line.contains("ing, ")).map(str::to_owned);
+        format!("{} | {}", asked.unwrap_or_default().trim_start(), shown(&play, Owner::Gone))
+    };
+    assert_snapshot!(stop(StopMode::Now, "signal-0a"), @"-          stopping, because of a signal | stopped (130): a signal to its process stopped it; 1 agent can go on: raymond resume play");
+    assert_snapshot!(stop(StopMode::Now, "error-0a"), @"-          stopping, because it cannot go on | stopped (130): trouble in its process stopped it; 1 agent can go on: raymond resume play");
+    assert_snapshot!(stop(StopMode::Now, "0a"), @"-          stopping, as `raymond stop` asks | stopped (130): `raymond stop` stopped it; 1 agent can go on: raymond resume play");
+    assert_snapshot!(stop(StopMode::Cancel, "0a"), @"-          cancelling, as `raymond cancel` asks | cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond run /flow");
+}
+
+#[test]
+fn far_beyond_a_threshold_the_real_percentage_is_told() {
+    let check = |cost: &str, expected: &str| {
+        let play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("1")));
+        let mut play = play.started();
+        play.costs(Cost::Reported(usd(cost))).says("main", "<goto>A</goto>");
+        let told = told(&play);
+        let line = told.lines().find(|line| line.contains('%')).unwrap_or_default();
+        assert_eq!(line.trim_start_matches(['!', ' ', '-']), expected);
+    };
+    check("0.55", "50 % of the cap is spent");
+    check("0.96", "95 % of the cap is spent");
+    check("0.65", "65 % of the cap is spent");
+    check("2.50", "250 % of the cap is spent");
 }
 
 #[test]

@@ -6,21 +6,32 @@ use crate::machine::{Agent, Standing};
 use crate::run::event::Hold;
 use crate::run::{Phase, Run};
 
+use super::ledger::{Ledger, Stopper};
 use super::status::{Status, Waiting};
 
 /// The cause of a status, in one sentence without a full stop.
-pub fn why(run: &Run, status: Status) -> String {
+pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
     match status {
         Status::Running => running(run),
         Status::Waiting(waiting, _) => waits(run, waiting),
         Status::Completed => format!("{} ended with a result", counted(run.ended, "agent")),
         Status::Failed => failed(run),
         Status::OverBudget => over_budget(run),
-        Status::Cancelled => "somebody cancelled it; it cannot be resumed".to_owned(),
+        Status::Cancelled => "`raymond cancel` ended it; it cannot be resumed".to_owned(),
         Status::Stopped => {
-            format!("somebody stopped it; {} can go on", counted(run.live, "agent"))
+            let by = stopper_words(ledger.stopper);
+            format!("{by} stopped it; {} can go on", counted(run.live, "agent"))
         }
         Status::Interrupted => interrupted(run),
+    }
+}
+
+const fn stopper_words(stopper: Option<Stopper>) -> &'static str {
+    match stopper {
+        Some(Stopper::Signal) => "a signal to its process",
+        Some(Stopper::Trouble) => "trouble in its process",
+        Some(Stopper::Command) => "`raymond stop`",
+        None => "somebody",
     }
 }
 

@@ -3,20 +3,7 @@
 //! It keeps books of its own, from events alone, and compares them with what the run says of
 //! itself. It shares no code with the fold that it checks.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use raymond_core::budget::{Charge, Micros};
-use raymond_core::ids::{AgentId, SessionId, TurnId};
-use raymond_core::machine::{Frame, Session, SessionPlan};
-use raymond_core::run::event::StackChange;
-use raymond_core::run::{Effect, Event, Record, Run, Settings};
-use raymond_core::view::{Owner, status, way_out};
-
-/// Something that must never happen, happened.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Violation(pub String);
-
+/// Unless the condition holds, something happened that must never happen.
 macro_rules! must {
     ($condition:expr, $($message:tt)*) => {
         if !$condition {
@@ -24,6 +11,29 @@ macro_rules! must {
         }
     };
 }
+
+mod agents;
+mod money;
+mod waits;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use raymond_core::budget::{Charge, Micros};
+use raymond_core::ids::{AgentId, SessionId, TurnId};
+use raymond_core::machine::{Frame, Session, SessionPlan};
+use raymond_core::run::effect::PromptEffect;
+use raymond_core::run::{Effect, Event, Record, Run, Settings};
+use raymond_core::view::{Owner, status, way_out};
+use raymond_core::workflow::Definition;
+
+use agents::Books;
+use money::{Money, Told};
+use waits::Waits;
+
+/// Something that must never happen, happened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Violation(pub String);
 
 /// Books on one run.
 #[derive(Debug, Clone, Default)]
@@ -41,23 +51,11 @@ pub struct Auditor {
     lost: BTreeSet<TurnId>,
     /// Turns in flight, with their shares.
     flight: BTreeMap<TurnId, (u32, Option<Micros>)>,
-    spent: Micros,
+    money: Money,
+    waits: Waits,
     /// Books on failed agents.
     parked: BTreeMap<AgentId, Books>,
     stopped: bool,
-}
-
-/// Books on one agent.
-#[derive(Debug, Clone, Default)]
-struct Books {
-    stack: Vec<Frame>,
-    session: Session,
-    cwd: String,
-    visit: u32,
-    reminders: u32,
-    forks: u32,
-    /// Whether a settled turn, or a kept transition, pays for the next move.
-    may_move: bool,
 }
 
 impl Auditor {
@@ -66,30 +64,63 @@ impl Auditor {
         must!(record.seq == self.seq + 1, "record {} follows {}", record.seq, self.seq);
         self.seq = record.seq;
         for step in &record.steps {
+            let before = self.money.spent;
+            let told = Told::of(&step.cause);
             for event in &step.events {
-                self.event(event)?;
+                self.event(told, event)?;
+                self.waits.event((record.at, &step.cause), event)?;
             }
+            self.money.thresholds(step, before, self.settings.budget)?;
         }
         self.compare(run)
     }
 
     /// Checks an effect: what it starts must be in flight, and not settled.
-    pub fn effect(&self, effect: &Effect) -> Result<(), Violation> {
+    pub fn effect(&self, definition: &Definition, effect: &Effect) -> Result<(), Violation> {
         let (turn, attempt) = match effect {
             Effect::Prompt(prompt) => (&prompt.turn, prompt.attempt),
             Effect::Script(script) => (&script.turn, script.attempt),
             Effect::Cancel { .. } | Effect::Finish => return Ok(()),
         };
         must!(!self.settled.contains(turn), "settled turn {turn} is run again");
-        let known = self.flight.get(turn).is_some_and(|(current, _)| *current == attempt);
-        must!(known, "attempt {attempt} of {turn} is run, and no durable record starts it");
+        let known = self.flight.get(turn).filter(|(current, _)| *current == attempt);
+        let Some((_, share)) = known else {
+            let what =
+                format!("attempt {attempt} of {turn} is run, and no durable record starts it");
+            return Err(Violation(what));
+        };
+        match effect {
+            Effect::Prompt(prompt) => {
+                must!(prompt.cap == *share, "{turn} may spend {:?}, not {share:?}", prompt.cap);
+                self.within_visit(definition, prompt)
+            }
+            Effect::Script(_) | Effect::Cancel { .. } | Effect::Finish => Ok(()),
+        }
+    }
+
+    /// All turns of a visit, reminders and retries included, live on its budget.
+    fn within_visit(
+        &self,
+        definition: &Definition,
+        prompt: &PromptEffect,
+    ) -> Result<(), Violation> {
+        let budget = definition.states.get(&prompt.state).and_then(|state| state.front.budget);
+        let (turn, Some(budget)) = (&prompt.turn, budget) else { return Ok(()) };
+        let spent = self.live.get(&turn.agent).map_or(Micros::ZERO, |books| books.spent);
+        let left = budget.minus(spent);
+        let within = prompt.cap.is_some_and(|cap| cap <= left && cap > Micros::ZERO);
+        must!(within, "{turn} may spend {:?}, and its visit has {left} left", prompt.cap);
         Ok(())
     }
 
+    fn reserved(&self) -> Micros {
+        let shares = self.flight.values().filter_map(|(_, share)| *share);
+        shares.fold(Micros::ZERO, Micros::plus)
+    }
+
     fn compare(&self, run: &Run) -> Result<(), Violation> {
-        let reserved = self.flight.values().filter_map(|(_, share)| *share);
-        let reserved = reserved.fold(Micros::ZERO, Micros::plus);
-        must!(run.spent == self.spent, "spent {} instead of {}", run.spent, self.spent);
+        let (spent, reserved) = (self.money.spent, self.reserved());
+        must!(run.spent == spent, "spent {} instead of {spent}", run.spent);
         must!(
             run.desk.reserved == reserved,
             "reserved {} instead of {reserved}",
@@ -115,10 +146,7 @@ impl Auditor {
         );
         for (id, books) in &self.live {
             let agent = run.agents.get(id).ok_or_else(|| Violation(format!("{id} is gone")))?;
-            must!(agent.stack == books.stack, "the stack of {id} differs: {:?}", agent.stack);
-            must!(agent.session == books.session, "the session of {id} differs");
-            must!(agent.cwd == books.cwd, "{id} works in {} instead of {}", agent.cwd, books.cwd);
-            must!(agent.forks == books.forks, "{id} has forked {} times", agent.forks);
+            books.compare(agent)?;
         }
         for owner in [Owner::Alive, Owner::Gone] {
             // Exhaustive by its type: a status without a way out does not compile.
@@ -127,7 +155,7 @@ impl Auditor {
         Ok(())
     }
 
-    fn event(&mut self, event: &Event) -> Result<(), Violation> {
+    fn event(&mut self, told: Option<Told<'_>>, event: &Event) -> Result<(), Violation> {
         match event {
             Event::RunStarted(start) => self.settings = start.settings.clone(),
             Event::RunResumed { settings } => {
@@ -139,10 +167,10 @@ impl Auditor {
                 must!(self.flight.is_empty(), "the run ended with turns in flight");
             }
             Event::TurnStarted { turn, attempt, share, plan } => {
-                self.started(turn, *attempt, *share, plan)?;
+                self.started((turn, *attempt), *share, plan)?;
             }
             Event::TurnSettled { turn, attempt, charge, session, .. } => {
-                self.landed(turn, *attempt, *charge)?;
+                self.landed((turn, *attempt), told, *charge)?;
                 must!(self.settled.insert(turn.clone()), "{turn} is settled twice");
                 let books = self.books(&turn.agent)?;
                 books.session = session.clone();
@@ -151,90 +179,27 @@ impl Auditor {
             Event::TurnContinues { turn, attempt, charge }
             | Event::TurnFailed { turn, attempt, charge, .. }
             | Event::TurnInterrupted { turn, attempt, charge, .. } => {
-                self.landed(turn, *attempt, *charge)?;
+                self.landed((turn, *attempt), told, *charge)?;
             }
             Event::SessionLost { turn, .. } => {
                 self.lost.insert(turn.clone());
             }
             Event::CostAdjusted { spent, .. } => {
-                must!(*spent >= self.spent, "spent went down");
-                self.spent = *spent;
+                must!(*spent >= self.money.spent, "spent went down");
+                self.money.spent = *spent;
             }
             other => self.machine_event(other)?,
         }
         Ok(())
     }
 
-    fn machine_event(&mut self, event: &Event) -> Result<(), Violation> {
-        match event {
-            Event::AgentSpawned { agent, cwd, .. } => {
-                must!(self.names.insert(agent.clone()), "the name {agent} is used twice");
-                let books = Books { cwd: cwd.clone(), may_move: true, ..Books::default() };
-                self.live.insert(agent.clone(), books);
-                let workers =
-                    self.live.len() - usize::from(self.live.contains_key(&AgentId::main()));
-                must!(
-                    workers <= self.settings.max_agents as usize || *agent == AgentId::main(),
-                    "{workers} live workers"
-                );
-            }
-            Event::VisitEntered { agent, visit, .. } => {
-                let books = self.books(agent)?;
-                must!(*visit == books.visit + 1, "{agent} enters visit {visit}");
-                must!(books.may_move, "{agent} moves without a settled turn");
-                (books.visit, books.reminders, books.may_move) = (*visit, 0, false);
-            }
-            Event::Reminded { agent, .. } => {
-                let limit = self.settings.reminders;
-                let books = self.books(agent)?;
-                books.reminders += 1;
-                books.may_move = false;
-                must!(books.reminders <= limit, "{agent} is reminded {} times", books.reminders);
-            }
-            Event::Moved { agent, stack, session, cwd, forks, .. } => {
-                let books = self.books(agent)?;
-                must!(*forks >= books.forks, "the fork counter of {agent} went down");
-                books.forks = *forks;
-                books.session = session.clone();
-                if let Some(cwd) = cwd {
-                    books.cwd.clone_from(cwd);
-                }
-                restack(agent, books, stack)?;
-            }
-            Event::AgentEnded { agent, .. } => {
-                let books = self.books(agent)?;
-                must!(books.stack.is_empty(), "{agent} ended with returns pending");
-                must!(books.may_move, "{agent} ended without a settled turn");
-                self.live.remove(agent);
-            }
-            Event::AgentFailed { agent, .. } => {
-                let books = self.live.remove(agent);
-                let books = books.ok_or_else(|| Violation(format!("{agent} fails, not live")))?;
-                self.failed.insert(agent.clone());
-                self.parked.insert(agent.clone(), books);
-            }
-            Event::AgentRevived { agent } => {
-                must!(self.failed.remove(agent), "{agent} is revived and had not failed");
-                let mut books = self.parked.remove(agent).unwrap_or_default();
-                books.reminders = 0;
-                books.may_move = true;
-                self.live.insert(agent.clone(), books);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
-impl Auditor {
     fn books(&mut self, agent: &AgentId) -> Result<&mut Books, Violation> {
         self.live.get_mut(agent).ok_or_else(|| Violation(format!("{agent} is not live")))
     }
 
     fn started(
         &mut self,
-        turn: &TurnId,
-        attempt: u32,
+        (turn, attempt): (&TurnId, u32),
         share: Option<Micros>,
         plan: &SessionPlan,
     ) -> Result<(), Violation> {
@@ -246,14 +211,9 @@ impl Auditor {
         let opens = matches!(plan, SessionPlan::Fresh(_) | SessionPlan::Branch { .. });
         let may_open = attempt == 1 || self.lost.remove(turn);
         must!(may_open || !opens, "attempt {attempt} of {turn} does not go on in its session");
-        if let (Some(cap), Some(share)) = (self.settings.budget, share) {
-            let reserved = self.flight.values().filter_map(|(_, share)| *share);
-            let taken = reserved.fold(self.spent, Micros::plus);
-            must!(taken.plus(share) <= cap, "{turn} gets {share} with {taken} of {cap} taken");
-            must!(share > Micros::ZERO, "{turn} gets nothing");
+        if let Some(cap) = self.settings.budget.filter(|_| *plan != SessionPlan::Carry) {
+            self.money.reserve(turn, (cap, share), self.reserved())?;
         }
-        let capless = share.is_none() && *plan != SessionPlan::Carry;
-        must!(!(capless && self.settings.budget.is_some()), "{turn} is paid and has no share");
         let books = self.books(&turn.agent)?;
         must!(turn.visit == books.visit, "{turn} does not belong to visit {}", books.visit);
         if let Some(written) = plan.session() {
@@ -263,13 +223,21 @@ impl Auditor {
         Ok(())
     }
 
-    fn landed(&mut self, turn: &TurnId, attempt: u32, charge: Charge) -> Result<(), Violation> {
-        let flown = self.flight.remove(turn);
-        must!(
-            flown.is_some_and(|(current, _)| current == attempt),
-            "an outcome of attempt {attempt} of {turn}, which is not in flight, was taken"
-        );
-        self.spent = self.spent.plus(charge.amount);
+    fn landed(
+        &mut self,
+        (turn, attempt): (&TurnId, u32),
+        told: Option<Told<'_>>,
+        charge: Charge,
+    ) -> Result<(), Violation> {
+        let flown = self.flight.remove(turn).filter(|(current, _)| *current == attempt);
+        let Some((_, share)) = flown else {
+            return Err(Violation(format!(
+                "an outcome of attempt {attempt} of {turn}, which is not in flight, was taken"
+            )));
+        };
+        self.money.charge((turn, attempt), told, (share, &self.settings), charge)?;
+        let books = self.books(&turn.agent)?;
+        books.spent = books.spent.plus(charge.amount);
         Ok(())
     }
 }
@@ -281,15 +249,5 @@ fn not_a_callers(turn: &TurnId, written: &SessionId, stack: &[Frame]) -> Result<
         Session::Fresh | Session::BranchOf(_) => false,
     };
     must!(!stack.iter().any(theirs), "{turn} writes into the session of its caller");
-    Ok(())
-}
-
-fn restack(agent: &AgentId, books: &mut Books, change: &StackChange) -> Result<(), Violation> {
-    match change {
-        StackChange::Keep => {}
-        StackChange::Push(frame) => books.stack.push(frame.clone()),
-        StackChange::Pop => must!(books.stack.pop().is_some(), "{agent} pops an empty stack"),
-        StackChange::Clear => books.stack.clear(),
-    }
     Ok(())
 }

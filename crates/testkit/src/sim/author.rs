@@ -4,7 +4,7 @@
 
 mod yaml;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use raymond_core::budget::Micros;
@@ -23,16 +23,20 @@ use super::speech::is_prompt;
 const NAMES: [&str; 8] = ["START", "PLAN", "REVIEW", "FIX", "WORKER", "CHECK", "T2", "DONE"];
 /// Where `main` starts.
 pub const HOME: &str = "/home";
+/// The backends; states that name none have the first.
+pub const BACKENDS: [&str; 2] = ["scripted", "other"];
 /// The directories that exist.
 pub const DIRECTORIES: [&str; 5] = ["/home", "/home/sub", "/srv", "/srv/sub", "/home/sub/sub"];
 
-/// A workflow: its states, and which prompts have a word on denied tools.
+/// A workflow: its states, and what the reference does not know of them.
 #[derive(Debug, Clone, Default)]
 pub struct Workflow {
     /// By file name.
     pub states: BTreeMap<StateName, State>,
     /// `on_denied` of a prompt.
     pub on_denied: BTreeMap<StateName, &'static str>,
+    /// Prompts that the other backend answers.
+    pub elsewhere: BTreeSet<StateName>,
 }
 
 impl Workflow {
@@ -57,9 +61,12 @@ impl Workflow {
                 State::Script
             };
             workflow.states.insert(name.as_str().into(), state);
-            if dice.percent(10) {
-                let what = *dice.pick(&["remind", "fail", "warn"]);
+            if dice.percent(20) {
+                let what = *dice.pick(&["remind", "remind", "fail", "warn"]);
                 workflow.on_denied.insert(name.as_str().into(), what);
+            }
+            if dice.percent(15) {
+                workflow.elsewhere.insert(name.as_str().into());
             }
         }
         workflow
@@ -149,7 +156,8 @@ impl Workflow {
         match state {
             State::Script => "true\n".to_owned(),
             State::Prompt(prompt) => {
-                let front = yaml::front(prompt, self.on_denied.get(name).copied());
+                let backend = self.elsewhere.contains(name).then_some(BACKENDS[1]);
+                let front = yaml::front(prompt, self.on_denied.get(name).copied(), backend);
                 let fence = if front.is_empty() { "" } else { "---\n" };
                 format!("{fence}{front}{fence}Do {{{{state}}}} with {{{{result}}}}.\n")
             }

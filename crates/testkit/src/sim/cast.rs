@@ -11,6 +11,10 @@ use raymond_core::time::{Span, Timestamp};
 use crate::dice::Dice;
 
 use super::speech::{Place, Speech, Voice};
+use super::weather::Weather;
+
+/// What one request costs at most.
+const REQUEST: Micros = Micros(15_000);
 
 /// A cast of agents.
 #[derive(Debug, Clone)]
@@ -25,6 +29,10 @@ pub struct Cast {
     pub nonsense: u64,
     /// What they may do.
     pub repertoire: Repertoire,
+    /// When their backends refuse.
+    pub weather: Weather,
+    /// How many workers `main` forks with its first message; none leaves it to chance.
+    pub storm: usize,
 }
 
 /// What a cast may do.
@@ -41,14 +49,41 @@ pub enum Repertoire {
 impl Voice for Cast {
     fn speech(&self, place: Place<'_>, now: Timestamp) -> Speech {
         let mut dice = Dice::keyed(self.seed ^ 0xfa11, &key(place, place.attempt));
-        let script = !place.is_prompt();
-        let cost = if script { Cost::Free } else { self.cost(&mut dice) };
-        if !dice.percent(self.trouble) {
-            let text = self.text(place);
-            let denied = self.repertoire == Repertoire::Full && !script && dice.percent(3);
-            return if denied { Speech::Denied(text, cost) } else { Speech::Says(text, cost) };
+        if let Some(failure) = self.weather.refusal(place.backend, now) {
+            let cost = *dice.pick(&[Cost::Reported(Micros::ZERO), Cost::Unknown]);
+            return Speech::Fails(failure, cost);
         }
-        if script { self.script_trouble(&mut dice) } else { self.trouble(&mut dice, cost, now) }
+        let script = !place.is_prompt();
+        let full = self.repertoire == Repertoire::Full;
+        let cost = if script { Cost::Free } else { self.cost(&mut dice) };
+        let speech = if !dice.percent(self.trouble) {
+            let text = self.text(place);
+            if full && !script && dice.percent(6) {
+                Speech::Denied(if dice.percent(30) { large(&text) } else { text }, cost)
+            } else {
+                Speech::Says(text, cost)
+            }
+        } else if script {
+            self.script_trouble(&mut dice)
+        } else {
+            self.trouble(&mut dice, cost, now)
+        };
+        match place.cap {
+            Some(cap) if full => within(&mut dice, cap, speech),
+            Some(_) | None => speech,
+        }
+    }
+}
+
+/// A client looks at its cap after every request: at most one of them goes beyond it. It may have
+/// finished its answer with that one.
+fn within(dice: &mut Dice, cap: Micros, speech: Speech) -> Speech {
+    match speech {
+        Speech::Says(text, Cost::Reported(cost)) if cost > cap => {
+            let spent = Cost::Reported(cost.min(cap.plus(REQUEST)));
+            if dice.percent(50) { Speech::Says(text, spent) } else { Speech::Capped(spent) }
+        }
+        other => other,
     }
 }
 
@@ -106,6 +141,9 @@ impl Cast {
     pub fn text(&self, place: Place<'_>) -> String {
         let mut dice = Dice::keyed(self.seed, &key(place, 0));
         // The longer it goes on, the sooner it ends.
+        if self.storm > 0 && place.agent == "main" && place.count == 1 && place.turn == 1 {
+            return self.forks(&mut dice, self.storm);
+        }
         let tired = u64::from(place.count) * 14 + place.agent.len().saturating_sub(4) as u64 * 2;
         let nonsense = dice.percent(self.nonsense);
         let tag = if nonsense {
@@ -126,6 +164,12 @@ impl Cast {
             7..=12 => format!("```\n<goto>EXAMPLE</goto>\n```\nas shown, {tag} it is"),
             _ => tag,
         }
+    }
+
+    fn forks(&self, dice: &mut Dice, workers: usize) -> String {
+        let forks: Vec<String> =
+            (0..workers).map(|_| format!("<fork item=\"z\">{}</fork>", self.state(dice))).collect();
+        format!("{}<goto>{}</goto>", forks.join("\n"), self.state(dice))
     }
 
     fn state(&self, dice: &mut Dice) -> String {

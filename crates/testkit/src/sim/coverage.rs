@@ -1,6 +1,7 @@
 //! What the simulation has met: every transition, fault and failure, at every point of trouble.
 
 mod row;
+mod situation;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +12,13 @@ use raymond_store::disk::memory::Operation;
 use super::plan::{Part, Point, Trouble};
 use row::{ROWS, Row, row};
 
+pub use situation::Situation;
+
 /// How often each thing was met at each point.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
     cells: BTreeMap<(&'static str, Column), u64>,
+    met: BTreeMap<Situation, u64>,
 }
 
 /// The columns of the table.
@@ -158,25 +162,39 @@ impl Coverage {
         }
     }
 
+    /// A situation was met.
+    pub fn meet(&mut self, situation: Situation) {
+        *self.met.entry(situation).or_default() += 1;
+    }
+
     /// Adds what another simulation has met.
     pub fn add(&mut self, other: &Self) {
         for (cell, count) in &other.cells {
             *self.cells.entry(*cell).or_default() += count;
         }
+        for (situation, count) in &other.met {
+            *self.met.entry(*situation).or_default() += count;
+        }
     }
 
-    /// The cells that can be met and never were.
+    /// The cells and situations that can be met and never were.
     pub fn missing(&self) -> Vec<String> {
-        let missing = possible().filter(|cell| !self.cells.contains_key(cell));
-        missing.map(|(row, column)| format!("{row} × {}", column.title())).collect()
+        let cells = possible().filter(|cell| !self.cells.contains_key(cell));
+        let cells = cells.map(|(row, column)| format!("{row} × {}", column.title()));
+        let situations = Situation::ALL.iter().filter(|one| !self.met.contains_key(one));
+        cells.chain(situations.map(ToString::to_string)).collect()
     }
 
-    /// The cell that was met least, and how often.
+    /// What was met least, and how often.
     pub fn rarest(&self) -> Option<(String, u64)> {
-        let count = |cell: &(&'static str, Column)| self.cells.get(cell).copied().unwrap_or(0);
-        let ((row, column), count) =
-            possible().map(|cell| (cell, count(&cell))).min_by_key(|(_, count)| *count)?;
-        Some((format!("{row} × {}", column.title()), count))
+        let cells = possible().map(|cell| {
+            let count = self.cells.get(&cell).copied().unwrap_or(0);
+            (format!("{} × {}", cell.0, cell.1.title()), count)
+        });
+        let situations = Situation::ALL
+            .iter()
+            .map(|one| (one.to_string(), self.met.get(one).copied().unwrap_or(0)));
+        cells.chain(situations).min_by_key(|(_, count)| *count)
     }
 }
 
@@ -203,6 +221,11 @@ impl fmt::Display for Coverage {
                     write!(f, "{:>11}", "-")?;
                 }
             }
+        }
+        for (place, situation) in Situation::ALL.iter().enumerate() {
+            let count = self.met.get(situation).copied().unwrap_or(0);
+            let gap = if place % 5 == 0 { "\n" } else { "   " };
+            write!(f, "{gap}{:<26}{count:>8}", situation.to_string())?;
         }
         Ok(())
     }

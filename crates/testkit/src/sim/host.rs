@@ -3,6 +3,7 @@
 mod boot;
 mod leftovers;
 mod recovered;
+mod requests;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use raymond_core::run::input::{Outcome, StopMode};
 use raymond_core::run::{Ending, Event, Input, Phase, Refusal, Run, Settings};
-use raymond_core::time::Span;
+use raymond_core::time::{Span, Timestamp};
 use raymond_core::value::{INLINE_MAX, Value};
 use raymond_core::workflow::Definition;
 use raymond_engine::driver::{Driver, DriverError, Log};
@@ -21,10 +22,11 @@ use raymond_store::lock::{self, Claim, Takeover};
 use raymond_store::{Blobs, Journal, Lock, Root, RunPaths, journal};
 
 use super::auditor::Violation;
+use super::clients::Attempt;
 use super::coverage::Column;
 use super::history::{History, history};
 use super::plan::{Plan, Point, Trouble};
-use super::reality::{Attempt, Reality, Window};
+use super::reality::{Jump, Reality, Window};
 use super::speech::{Speech, Voice};
 
 type Verdicts = Vec<Result<(), Refusal>>;
@@ -88,6 +90,8 @@ pub enum Leftovers {
     Any,
     /// Every turn has come some way: no agent fails because of crashes alone.
     Progress,
+    /// No turn has come any way, and no client outlives its owner.
+    Nothing,
 }
 
 /// The journal, with an eye on what was being written when something went wrong.
@@ -203,10 +207,7 @@ impl Host {
 
     fn act(
         &mut self,
-        act: impl FnOnce(
-            &mut Driver<Pen, Window>,
-            raymond_core::time::Timestamp,
-        ) -> Result<Verdicts, DriverError>,
+        act: impl FnOnce(&mut Driver<Pen, Window>, Timestamp) -> Result<Verdicts, DriverError>,
     ) -> Result<Verdicts, Violation> {
         let Some(driver) = &mut self.driver else { return Ok(Vec::new()) };
         let now = self.reality.borrow().now;
@@ -274,10 +275,10 @@ impl Host {
 
     /// Lets the next thing happen: a turn ends, or a durable wait does.
     pub fn tick(&mut self) -> Ticked {
-        let next = self.reality.borrow().agenda.keys().next().copied();
+        let next = self.reality.borrow().clients.next().map(|(at, _)| at);
         let due = self.driver.as_ref().and_then(|driver| driver.run().next_due());
         match (next, due) {
-            (Some((at, _)), due) if due.is_none_or(|due| at <= due) => self.settle_next(),
+            (Some(at), due) if due.is_none_or(|due| at <= due) => self.settle_next(),
             (_, Some(due)) => {
                 let reality = &mut *self.reality.borrow_mut();
                 reality.now = reality.now.max(due);
@@ -290,8 +291,8 @@ impl Host {
     /// Whether the next turn that ends has a text that does not fit into a record.
     pub fn next_is_large(&self) -> bool {
         let reality = self.reality.borrow();
-        let next = reality.agenda.values().next().and_then(|next| reality.fates.get(next));
-        next.is_some_and(|fate| match &fate.speech {
+        let next = reality.clients.next().and_then(|(_, next)| reality.clients.get(next));
+        next.is_some_and(|client| match &client.speech {
             Speech::Says(text, _) | Speech::Denied(text, _) => text.len() > INLINE_MAX,
             Speech::Capped(_) | Speech::Fails(..) | Speech::Hangs => false,
         })
@@ -300,27 +301,30 @@ impl Host {
     fn settle_next(&mut self) -> Ticked {
         let (attempt, outcome) = {
             let reality = &mut *self.reality.borrow_mut();
-            let Some(((at, _), attempt)) = reality.agenda.pop_first() else {
-                return Ticked::Nothing;
-            };
+            let Some((at, attempt)) = reality.clients.pop() else { return Ticked::Nothing };
             reality.now = reality.now.max(at);
             let outcome = reality.outcome(&attempt, &self.blobs());
-            if outcome.is_err() {
-                reality.hit = self.plan.fired();
-                if let Some(column) = reality.hit.and_then(|(_, point)| Column::of_blob(point)) {
-                    reality.unstored.insert(attempt.0.clone(), column);
-                }
-            }
             (attempt, outcome)
         };
         match outcome {
             Ok(outcome) => Ticked::Settled(attempt, Box::new(outcome)),
-            // The text could not be stored: its owner cannot go on.
             Err(_) => {
-                self.go_down();
+                self.text_is_lost(&attempt);
                 Ticked::Down
             }
         }
+    }
+
+    /// A text could not be stored: its owner cannot go on.
+    fn text_is_lost(&mut self, attempt: &Attempt) {
+        {
+            let reality = &mut *self.reality.borrow_mut();
+            reality.hit = self.plan.fired();
+            if let Some(column) = reality.hit.and_then(|(_, point)| Column::of_blob(point)) {
+                reality.unstored.insert(attempt.0.clone(), column);
+            }
+        }
+        self.go_down();
     }
 
     /// Asks the run to end.
@@ -328,17 +332,28 @@ impl Host {
         self.handle(vec![Input::Stop { mode, key: key.to_owned() }]).map(drop)
     }
 
-    /// Lets time pass.
-    pub fn sleep(&self, span: Span) {
+    /// Time passes; clients that run go on meanwhile.
+    pub fn wait(&self, span: Span) {
         let reality = &mut *self.reality.borrow_mut();
         reality.now = reality.now + span;
         reality.story.tell(|| format!("{span} pass"));
     }
 
+    /// The machine sleeps, and everything on it.
+    pub fn sleep(&self, span: Span) {
+        let reality = &mut *self.reality.borrow_mut();
+        let to = reality.now + span;
+        reality.note_jump(Jump::Ahead);
+        reality.jump(to);
+        reality.story.tell(|| format!("the machine sleeps for {span}"));
+    }
+
     /// Somebody sets the clock back.
     pub fn set_back(&self, span: Span) {
         let reality = &mut *self.reality.borrow_mut();
-        reality.now.0 = reality.now.0.saturating_sub(span.0);
+        let to = Timestamp(reality.now.0.saturating_sub(span.0));
+        reality.note_jump(Jump::Back);
+        reality.jump(to);
         reality.story.tell(|| format!("the clock is set back by {span}"));
     }
 

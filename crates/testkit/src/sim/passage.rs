@@ -48,7 +48,7 @@ fn help(host: &mut Host) {
             host.settings.budget = Some(spent.plus(Micros(1_000_000)));
         }
         Phase::Ended(Ending::Failed) => host.settings.max_agents = 1_000,
-        Phase::Ended(Ending::NoQuota) => host.sleep(Span::minutes(30)),
+        Phase::Ended(Ending::NoQuota) => host.wait(Span::minutes(30)),
         Phase::Ended(_) | Phase::Unborn | Phase::Open | Phase::Stopping(_) => {}
     }
 }

@@ -7,14 +7,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use raymond_core::budget::Cost;
-use raymond_core::failure::{Clock, TurnFailure};
+use raymond_core::budget::{Cost, Micros};
 use raymond_core::ids::{AgentId, StateName, TurnId};
-use raymond_core::protocol::{Reading, Source};
-use raymond_core::run::input::{Finished, Interruption, Outcome};
-use raymond_core::run::{Effect, Event, Input, Phase, Record, Run};
+use raymond_core::protocol::Source;
+use raymond_core::run::effect::PromptEffect;
+use raymond_core::run::input::Outcome;
+use raymond_core::run::{Effect, Event, Input, Record, Run};
 use raymond_core::time::{Span, Timestamp};
-use raymond_core::value::{Hash, Value};
 use raymond_core::view::Ledger;
 use raymond_core::workflow::Definition;
 use raymond_engine::driver::{Head, World};
@@ -23,27 +22,16 @@ use raymond_store::Blobs;
 use crate::dice::Dice;
 
 use super::auditor::{Auditor, Violation};
-use super::author::DIRECTORIES;
-use super::coverage::{Column, Coverage};
+use super::clients::{Attempt, Client, Clients, Remains};
+use super::coverage::{Column, Coverage, Situation};
+use super::observer::Observed;
+use super::outcome::{self, IDLE};
 use super::plan::{Plan, Point, Trouble};
 use super::speech::{Place, Speech, Voice};
 use super::story::Story;
 
-/// One attempt at one turn.
-pub type Attempt = (TurnId, u32);
-
-/// What a started turn will come to.
-#[derive(Debug, Clone)]
-pub struct Fate {
-    /// What happens.
-    pub speech: Speech,
-    /// Where it works.
-    pub cwd: String,
-    /// Who speaks.
-    pub source: Source,
-    /// Whether its owner has ended it.
-    pub cancelled: bool,
-}
+/// When every world begins.
+pub const DAWN: Timestamp = Timestamp(1_700_000_000_000);
 
 /// Everything outside.
 #[derive(Debug)]
@@ -56,11 +44,12 @@ pub struct Reality {
     pub dice: Dice,
     /// Where things go wrong.
     pub plan: Plan,
-    /// What happens next, by time and order.
-    pub agenda: BTreeMap<(Timestamp, u64), Attempt>,
-    order: u64,
-    /// What started turns come to.
-    pub fates: BTreeMap<Attempt, Fate>,
+    /// What was started.
+    pub clients: Clients,
+    /// Clients of which their owner never knew: it died as it started them.
+    pub unseen: BTreeSet<Attempt>,
+    /// What recoveries found of clients that were over.
+    pub found: BTreeMap<Attempt, Outcome>,
     /// Effects that were released.
     pub released: BTreeSet<Attempt>,
     /// The books.
@@ -103,13 +92,13 @@ impl Reality {
     /// A world at peace.
     pub fn new(voice: Box<dyn Voice>, seed: u64, plan: Plan) -> Self {
         Self {
-            now: Timestamp(1_700_000_000_000),
+            now: DAWN,
             voice,
             dice: Dice::new(seed ^ 0xc10c),
             plan,
-            agenda: BTreeMap::new(),
-            order: 0,
-            fates: BTreeMap::new(),
+            clients: Clients::default(),
+            unseen: BTreeSet::new(),
+            found: BTreeMap::new(),
             released: BTreeSet::new(),
             auditor: Auditor::default(),
             acknowledged: Vec::new(),
@@ -146,9 +135,24 @@ impl Reality {
                 self.follow(event);
             }
         }
+        let Self { last, clients, coverage, .. } = self;
+        Observed { before: last, record, after: run, clients }.note(coverage);
         self.last = run.clone();
         self.records.push(record.clone());
-        audited
+        audited.and_then(|()| self.check_found(record))
+    }
+
+    /// What a recovery found of a client that was over is what is recorded of it.
+    fn check_found(&mut self, record: &Record) -> Result<(), Violation> {
+        for step in &record.steps {
+            let Input::Settled { turn, attempt, outcome } = &step.cause else { continue };
+            let Some(found) = self.found.remove(&(turn.clone(), *attempt)) else { continue };
+            if std::mem::discriminant(&found) != std::mem::discriminant(outcome) {
+                let what = format!("{turn} had come to {found:?}, and {outcome:?} is recorded");
+                return Err(Violation(what));
+            }
+        }
+        Ok(())
     }
 
     /// How many turns came to an end of their own.
@@ -180,7 +184,8 @@ impl Reality {
         }
     }
 
-    fn start(&mut self, attempt: Attempt, (state, count): (&StateName, u32), cwd: String) {
+    fn start(&mut self, started: Started<'_>) -> Result<(), Violation> {
+        let Started { attempt, state, count, cwd, prompt } = started;
         let turn = &attempt.0;
         let heard = self.heard.get(&(turn.agent.clone(), state.clone()));
         let place = Place {
@@ -190,101 +195,90 @@ impl Reality {
             turn: turn.turn,
             attempt: 1 + self.attempts.get(turn).copied().unwrap_or(0),
             heard: heard.copied().unwrap_or(0),
+            backend: prompt.map_or("", |prompt| prompt.backend.as_str()),
+            cap: prompt.and_then(|prompt| prompt.cap),
         };
         let speech = self.voice.speech(place, self.now);
         let source = if place.is_prompt() { Source::Message } else { Source::Script };
         let delay = match speech {
             // The executor's idle clock ends it.
-            Speech::Hangs => Span::minutes(30),
+            Speech::Hangs => IDLE,
             _ => Span(self.dice.below(5_000)),
         };
-        self.order += 1;
-        self.agenda.insert((self.now + delay, self.order), attempt.clone());
         self.released.insert(attempt.clone());
-        self.fates.insert(attempt, Fate { speech, cwd, source, cancelled: false });
+        let session = prompt.and_then(|prompt| prompt.plan.session()).cloned();
+        let remains = self.remains(source);
+        let client =
+            Client { speech, cwd, source, session, remains, cancelled: false, adoptions: 0 };
+        self.clients.start(attempt, client, self.now + delay)
+    }
+
+    fn remains(&mut self, source: Source) -> Remains {
+        let guess = Cost::Estimated(Micros(self.dice.below(40_000)));
+        let cost = match source {
+            Source::Script => Cost::Free,
+            Source::Message => *self.dice.pick(&[Cost::Unknown, Cost::Unknown, guess]),
+        };
+        Remains { cost, progressed: self.dice.percent(70) }
     }
 
     /// The turn is ended by its owner; it may have been faster.
     fn cancel(&mut self, attempt: &Attempt) {
-        let Some(fate) = self.fates.get_mut(attempt) else { return };
-        fate.cancelled = true;
+        let Some(client) = self.clients.get_mut(attempt) else { return };
+        client.cancelled = true;
         if !self.dice.percent(20) {
-            fate.speech = Speech::Hangs;
+            client.speech = Speech::Hangs;
         }
-        self.agenda.retain(|_, waiting| waiting != attempt);
-        self.order += 1;
-        self.agenda.insert((self.now + Span(10), self.order), attempt.clone());
+        self.clients.reschedule(attempt, self.now + Span(10));
     }
 
-    /// What the executor reports about an attempt that is over. A large text is stored first.
+    /// What the executor reports about an attempt that is over.
     pub fn outcome(&self, attempt: &Attempt, blobs: &Blobs) -> Result<Outcome, String> {
-        let Some(fate) = self.fates.get(attempt) else { return Err("no such turn".to_owned()) };
-        Ok(match &fate.speech {
-            Speech::Says(text, cost) => {
-                Outcome::Finished(Box::new(finished(text, *cost, fate, blobs)?))
-            }
-            Speech::Denied(text, cost) => {
-                let mut finished = finished(text, *cost, fate, blobs)?;
-                finished.denied.push("Bash(rm)".to_owned());
-                Outcome::Finished(Box::new(finished))
-            }
-            Speech::Capped(cost) => Outcome::Capped { cost: *cost },
-            Speech::Fails(failure, cost) => {
-                Outcome::Failed { failure: failure.clone(), cost: *cost }
-            }
-            Speech::Hangs if matches!(self.last.phase, Phase::Stopping(_)) => {
-                let (by, cost) = (Interruption::Stop, unknown(fate.source));
-                Outcome::Interrupted { by, cost, progressed: false }
-            }
-            Speech::Hangs => Outcome::Failed {
-                failure: TurnFailure::Timeout { clock: Clock::Idle, after: Span::minutes(30) },
-                cost: unknown(fate.source),
-            },
-        })
+        let client = self.clients.get(attempt).ok_or("no such turn")?;
+        outcome::outcome(client, blobs)
+    }
+
+    /// Counts what waits while the clock jumps.
+    pub fn note_jump(&mut self, jump: Jump) {
+        let (retry, hold) = match jump {
+            Jump::Ahead => (Situation::SleptInRetry, Situation::SleptInHold),
+            Jump::Back => (Situation::BackInRetry, Situation::BackInHold),
+        };
+        if !self.last.desk.retries.is_empty() {
+            self.coverage.meet(retry);
+        }
+        if !self.last.desk.holds.is_empty() {
+            self.coverage.meet(hold);
+        }
+        if jump == Jump::Ahead && self.clients.next().is_some() {
+            self.coverage.meet(Situation::SleptInTurn);
+        }
+    }
+
+    /// The clock says something else all of a sudden.
+    pub fn jump(&mut self, to: Timestamp) {
+        self.clients.shift(self.now, to);
+        self.now = to;
     }
 }
 
-fn unknown(source: Source) -> Cost {
-    match source {
-        Source::Message => Cost::Unknown,
-        Source::Script => Cost::Free,
-    }
+/// Where a clock jumps to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Jump {
+    /// The machine slept.
+    Ahead,
+    /// Somebody set the clock.
+    Back,
 }
 
-fn finished(text: &str, cost: Cost, fate: &Fate, blobs: &Blobs) -> Result<Finished, String> {
-    let mut put = |bytes: &[u8]| {
-        let stored = blobs.put(bytes).map_err(|error| error.to_string())?;
-        let hash = Hash::of(bytes);
-        if stored == hash.as_str() { Ok(hash) } else { Err("wrong hash".to_owned()) }
-    };
-    let reading = Reading::of(text, fate.source, &mut put)?;
-    let exists = |cd: &str| {
-        let found = absolute(&fate.cwd, cd);
-        DIRECTORIES.contains(&found.as_str()).then(|| (cd.to_owned(), found))
-    };
-    let directories = reading.tags.iter().filter_map(|tag| exists(tag.cd()?)).collect();
-    Ok(Finished {
-        text: Value::keep(text, &mut put)?,
-        reading,
-        directories,
-        cost,
-        session: None,
-        model: None,
-        stderr: String::new(),
-        denied: Vec::new(),
-        warnings: Vec::new(),
-    })
-}
-
-/// Where `cd` leads from a directory.
-fn absolute(cwd: &str, cd: &str) -> String {
-    if cd.starts_with('/') {
-        return cd.to_owned();
-    }
-    match cd {
-        ".." => cwd.rsplit_once('/').map_or("/", |(above, _)| above).to_owned(),
-        below => format!("{cwd}/{below}"),
-    }
+/// A turn that is about to be run.
+struct Started<'a> {
+    attempt: Attempt,
+    state: &'a StateName,
+    count: u32,
+    cwd: String,
+    /// What only a prompt has.
+    prompt: Option<&'a PromptEffect>,
 }
 
 /// The world as the driver sees it.
@@ -298,33 +292,65 @@ impl World for Window {
         reality.judge(verdict);
     }
 
-    fn release(&mut self, run: &Run, _: &Definition, effect: Effect) {
+    fn release(&mut self, run: &Run, definition: &Definition, effect: Effect) {
         let reality = &mut *self.0.borrow_mut();
         if reality.down {
             return;
         }
         if reality.plan.release() {
             reality.down = true;
-            // Half of the time the effect still happened.
+            // Half of the time the effect still happened, and nobody was told.
             if reality.dice.percent(50) {
                 return;
             }
-        }
-        let verdict = reality.auditor.effect(&effect);
-        reality.judge(verdict);
-        match effect {
-            Effect::Prompt(prompt) => {
-                let attempt = (prompt.turn, prompt.attempt);
-                reality.start(attempt, (&prompt.state, prompt.count), prompt.cwd);
+            if let Effect::Prompt(prompt) = &effect {
+                reality.unseen.insert((prompt.turn.clone(), prompt.attempt));
             }
+        }
+        let verdict = reality.auditor.effect(definition, &effect);
+        reality.judge(verdict);
+        let verdict = reality.act(run, effect);
+        reality.judge(verdict);
+    }
+}
+
+impl Reality {
+    fn act(&mut self, run: &Run, effect: Effect) -> Result<(), Violation> {
+        match effect {
+            Effect::Prompt(prompt) => self.start(Started {
+                attempt: (prompt.turn.clone(), prompt.attempt),
+                state: &prompt.state,
+                count: prompt.count,
+                cwd: prompt.cwd.clone(),
+                prompt: Some(&prompt),
+            }),
             Effect::Script(script) => {
                 let visits = run.agents.get(&script.turn.agent).map(|agent| &agent.visits);
                 let count = visits.and_then(|visits| visits.get(&script.state)).copied();
-                let attempt = (script.turn, script.attempt);
-                reality.start(attempt, (&script.state, count.unwrap_or(1)), script.cwd);
+                self.start(Started {
+                    attempt: (script.turn, script.attempt),
+                    state: &script.state,
+                    count: count.unwrap_or(1),
+                    cwd: script.cwd,
+                    prompt: None,
+                })
             }
-            Effect::Cancel { turn, attempt } => reality.cancel(&(turn, attempt)),
-            Effect::Finish => {}
+            Effect::Cancel { turn, attempt } => {
+                self.cancel(&(turn, attempt));
+                Ok(())
+            }
+            Effect::Finish => self.nobody_is_left(),
+        }
+    }
+
+    /// Whatever was started is over when the run is.
+    pub fn nobody_is_left(&self) -> Result<(), Violation> {
+        match self.clients.running().next() {
+            None => Ok(()),
+            Some(((turn, attempt), _)) => {
+                let what = format!("the run has ended, and attempt {attempt} of {turn} still runs");
+                Err(Violation(what))
+            }
         }
     }
 }

@@ -1,26 +1,29 @@
 //! One random run from its first record to its last, through whatever goes wrong on the way.
 
 mod aim;
+mod theme;
 
 use raymond_core::budget::Micros;
-use raymond_core::ids::BackendName;
 use raymond_core::run::input::StopMode;
-use raymond_core::run::settings::{InterruptedScripts, OnLostSession};
-use raymond_core::run::{Ending, Input, Phase, Refusal, Settings};
+use raymond_core::run::{Ending, Input, Phase, Refusal};
 use raymond_core::time::Span;
 
 use crate::dice::Dice;
 
 use super::auditor::Violation;
 use super::author::Workflow;
-use super::cast::{Cast, Repertoire};
 use super::coverage::Coverage;
 use super::host::{Host, Seeds, Ticked};
+use theme::Theme;
 
 /// More steps than any of these runs takes.
 const MOST_STEPS: u32 = 6_000;
 /// After so many resumes of a failed run its failures are believed.
 const MOST_RESUMES: u32 = 2;
+/// After so many requests nobody asks any more.
+const MOST_STOPS: u32 = 5;
+/// After so many jumps the clock is left alone.
+const MOST_JUMPS: u32 = 6;
 /// After so many troubles the machine is left alone.
 const MOST_TROUBLES: u32 = 16;
 
@@ -46,27 +49,27 @@ pub fn tell(seed: u64) -> (Vec<String>, Result<(), Violation>) {
 
 struct Scenario {
     dice: Dice,
+    theme: Theme,
     workflow: Workflow,
     resumes: u32,
     stops: u32,
     troubles: u32,
+    jumps: u32,
+    top_ups: u32,
 }
 
 impl Scenario {
     fn new(seed: u64) -> Result<(Self, Host), Violation> {
         let mut dice = Dice::new(seed);
+        let theme = Theme::pick(&mut dice);
         let workflow = Workflow::random(&mut dice);
-        let cast = Cast {
-            seed,
-            states: workflow.names(),
-            trouble: *dice.pick(&[0, 5, 15, 40]),
-            nonsense: *dice.pick(&[0, 10, 30]),
-            repertoire: Repertoire::Full,
-        };
-        let settings = settings(&mut dice);
+        let cast = theme.cast(seed, &workflow, &mut dice);
+        let settings = theme.settings(&mut dice);
         let seeds = Seeds { world: seed, disk: seed };
-        let host = Host::new(seeds, workflow.definition()?, Box::new(cast), settings)?;
-        Ok((Self { dice, workflow, resumes: 0, stops: 0, troubles: 0 }, host))
+        let mut host = Host::new(seeds, workflow.definition()?, Box::new(cast), settings)?;
+        host.leftovers = theme.leftovers();
+        let (resumes, stops, troubles, jumps, top_ups) = (0, 0, 0, 0, 0);
+        Ok((Self { dice, theme, workflow, resumes, stops, troubles, jumps, top_ups }, host))
     }
 
     fn run(&mut self, host: &mut Host) -> Result<(), Violation> {
@@ -80,39 +83,74 @@ impl Scenario {
 
     /// Lets something happen; whether the run is over.
     fn step(&mut self, host: &mut Host) -> Result<bool, Violation> {
-        if self.dice.percent(5) {
+        let Tension { waits, stopping, adopted } = Tension::of(host);
+        let extra = if adopted { 10 } else { 0 };
+        if self.dice.percent(self.theme.hardship() + extra) {
             self.any_trouble(host);
+        }
+        if self.theme == Theme::Doom && host.is_up() && self.dice.percent(70) && self.may_arm() {
+            host.go_down();
         }
         if !host.is_up() {
             return self.go_on(host);
         }
         match self.dice.below(100) {
-            0 | 1 if self.stops < 4 => self.stop(host)?,
-            2 => host.sleep(Span::minutes(60 * self.dice.below(9))),
-            3 => host.set_back(Span::minutes(self.dice.below(10))),
-            4 => host.intrude()?,
-            5 => {
-                // The owner looks at its clock too early.
-                host.handle(vec![Input::Due])?;
-            }
+            0 | 1 => self.ask(host)?,
+            2..=13 if stopping || adopted => self.ask(host)?,
+            14 | 15 => self.jump(host),
+            16..=21 if waits => self.jump(host),
+            22 => host.intrude()?,
+            23 | 24 => host.beat()?,
             _ => self.let_things_happen(host)?,
         }
         Ok(false)
     }
 
-    fn stop(&mut self, host: &mut Host) -> Result<(), Violation> {
+    /// The clock jumps.
+    fn jump(&mut self, host: &Host) {
+        self.jumps += 1;
+        if self.jumps > MOST_JUMPS {
+            return;
+        }
+        if self.dice.percent(50) {
+            host.sleep(Span::minutes(*self.dice.pick(&[1, 14, 60, 480])));
+        } else {
+            host.set_back(Span::seconds(*self.dice.pick(&[1, 10, 600, 5_400])));
+        }
+    }
+
+    /// Somebody asks the run to end, perhaps with a key that was used before. The owner may be slow
+    /// to notice.
+    fn ask(&mut self, host: &mut Host) -> Result<(), Violation> {
+        if self.stops >= MOST_STOPS {
+            return Ok(());
+        }
+        let (mode, key) = self.request();
+        host.post(mode, &key)?;
+        if self.dice.percent(70) {
+            let chance = if mode == StopMode::Cancel { 80 } else { 50 };
+            self.trouble_for_a_record(host, chance);
+            host.beat()?;
+        }
+        Ok(())
+    }
+
+    fn request(&mut self) -> (StopMode, String) {
         self.stops += 1;
         let modes = [StopMode::AfterTurn, StopMode::Now, StopMode::Now, StopMode::Cancel];
-        let mode = *self.dice.pick(&modes);
-        self.trouble_for_a_record(host, 50);
-        host.stop(mode, &format!("key-{}", self.stops))
+        let number = if self.dice.percent(25) { 1 } else { self.stops };
+        (*self.dice.pick(&modes), format!("key-{number}"))
     }
 
     /// Boots, or resumes; whether there is nothing to resume.
     fn go_on(&mut self, host: &mut Host) -> Result<bool, Violation> {
         match host.phase() {
             Phase::Unborn => self.trouble_for_a_boot(host, 20),
-            Phase::Open | Phase::Stopping(_) => self.trouble_for_a_recovery(host),
+            Phase::Open | Phase::Stopping(_) => {
+                let spans = [0, 0, 1_000, 3_000, 20_000, 3_600_000];
+                host.wait(Span(*self.dice.pick(&spans)));
+                self.trouble_for_a_recovery(host);
+            }
             Phase::Ended(Ending::Completed | Ending::Cancelled) => return Ok(true),
             Phase::Ended(Ending::Failed) => {
                 self.resumes += 1;
@@ -128,14 +166,43 @@ impl Scenario {
                 }
             }
             Phase::Ended(Ending::OverBudget) => {
-                let spent = host.reality.borrow().last.spent;
-                host.settings.budget = Some(spent.plus(Micros(1_000_000)));
+                self.top_up(host);
+                self.trouble_for_a_boot(host, 20);
             }
-            Phase::Ended(Ending::Stopped | Ending::NeedsPerson) => {}
-            Phase::Ended(Ending::NoQuota) => host.sleep(Span::minutes(30)),
+            Phase::Ended(Ending::Stopped) => {}
+            Phase::Ended(Ending::NeedsPerson) => {
+                host.wait(Span::minutes(self.dice.below(40)));
+                self.trouble_for_a_boot(host, 20);
+            }
+            Phase::Ended(Ending::NoQuota) => host.wait(Span::minutes(self.dice.below(60))),
+        }
+        if self.asks_nobody(host)? {
+            return Ok(false);
         }
         host.boot()?;
         Ok(false)
+    }
+
+    /// Somebody sets a new cap, which may be one that is spent already.
+    fn top_up(&mut self, host: &mut Host) {
+        self.top_ups += 1;
+        let spent = host.reality.borrow().last.spent;
+        host.settings.budget = match self.top_ups {
+            ..=4 => Some(spent.plus(Micros(*self.dice.pick(&[0, 8_000, 40_000, 150_000])))),
+            5..=7 => Some(spent.plus(Micros(1_000_000))),
+            _ => None,
+        };
+    }
+
+    /// Whether somebody ends the run while nobody drives it.
+    fn asks_nobody(&mut self, host: &mut Host) -> Result<bool, Violation> {
+        let born = host.phase() != Phase::Unborn;
+        if !born || self.stops >= MOST_STOPS || !self.dice.percent(4) {
+            return Ok(false);
+        }
+        let (mode, key) = self.request();
+        host.stop_without_owner(mode, &key)?;
+        Ok(true)
     }
 
     /// Somebody edits the workflow before a failed run is resumed.
@@ -184,24 +251,30 @@ impl Scenario {
     }
 }
 
-fn settings(dice: &mut Dice) -> Settings {
-    Settings {
-        budget: *dice.pick(&[None, Some(Micros(10_000_000)), Some(Micros(400_000))]),
-        strict_budget: dice.percent(20),
-        max_parallel: 1 + u32::try_from(dice.below(4)).unwrap_or(0),
-        max_agents: *dice.pick(&[1, 1, 2, 1_000]),
-        reminders: *dice.pick(&[0, 1, 3]),
-        retries: *dice.pick(&[0, 2, 5]),
-        backend: BackendName::new("scripted"),
-        no_wait: dice.percent(20),
-        on_lost_session: *dice.pick(&[OnLostSession::Fail, OnLostSession::Fresh]),
-        interrupted_scripts: *dice.pick(&[InterruptedScripts::Rerun, InterruptedScripts::Fail]),
-        ..Settings::default()
+/// What makes a moment worth more trouble than others.
+struct Tension {
+    /// A retry or a hold waits for its time.
+    waits: bool,
+    /// The run was asked to end.
+    stopping: bool,
+    /// A client runs that another owner started.
+    adopted: bool,
+}
+
+impl Tension {
+    fn of(host: &Host) -> Self {
+        let reality = host.reality.borrow();
+        Self {
+            waits: reality.last.next_due().is_some(),
+            stopping: matches!(reality.last.phase, Phase::Stopping(_)),
+            adopted: reality.clients.running().any(|(_, client)| client.adoptions > 0),
+        }
     }
 }
 
 /// A run that is over stays over.
 fn nothing_more(host: &mut Host) -> Result<(), Violation> {
+    host.reality.borrow().nobody_is_left()?;
     if host.phase() == Phase::Ended(Ending::Failed) {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! How a simulated turn goes, and who decides it.
 
-use raymond_core::budget::Cost;
+use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::TurnFailure;
 use raymond_core::time::Timestamp;
 
@@ -20,6 +20,10 @@ pub struct Place<'a> {
     pub attempt: u32,
     /// How many attempts of this agent at this state came to an end of their own.
     pub heard: usize,
+    /// The backend; none for scripts.
+    pub backend: &'a str,
+    /// What the turn may spend.
+    pub cap: Option<Micros>,
 }
 
 impl Place<'_> {

@@ -332,4 +332,64 @@ const CORPUS: &[Case] = &[
         patience: Patience { failures: 2, logins: 0 },
         ..Case::PLAIN
     },
+    Case {
+        name: "last-cents",
+        replies: r"
+            main START.md | <fork>W</fork><fork>W</fork><fork>S</fork><goto>A</goto>
+            main A.md | <result>parent</result>
+            main_w1 W.md | !capped
+            main_w1 W.md | <result>1</result>
+            main_w2 W.md | <goto>A</goto>
+            main_w2 A.md | <result>2</result>
+            main_s3 S.sh | <goto>W</goto>
+            main_s3 W.md | <result>3</result>",
+        settings: |settings| {
+            settings.budget = Some(Micros(130_000));
+            settings.max_parallel = 3;
+        },
+        ..Case::PLAIN
+    },
+    Case {
+        name: "limit-in-a-storm",
+        replies: r"
+            main START.md | <fork>W</fork><fork>W</fork><fork>O</fork><goto>S</goto>
+            main S.sh | <goto>W</goto>
+            main W.md | <result>parent</result>
+            main_w1 W.md | !limit
+            main_w1 W.md | !quota
+            main_w1 W.md | <result>1</result>
+            main_w2 W.md | !quota
+            main_w2 W.md | <result>2</result>
+            main_o3 O.md | <goto>O</goto>
+            main_o3 O.md | <result>3</result>",
+        fronts: &[("O.md", "backend: other")],
+        settings: |settings| settings.max_parallel = 3,
+        ..Case::PLAIN
+    },
+    Case {
+        name: "login-in-a-storm",
+        replies: r"
+            main START.md | <fork>W</fork><fork>O</fork><goto>A</goto>
+            main A.md | <result>parent</result>
+            main_w1 W.md | !auth
+            main_w1 W.md | <result>1</result>
+            main_o2 O.md | <goto>O</goto>
+            main_o2 O.md | <result>2</result>",
+        fronts: &[("O.md", "backend: other")],
+        patience: Patience { failures: 0, logins: 1 },
+        ..Case::PLAIN
+    },
+    Case {
+        name: "strict-budget",
+        replies: r"
+            main START.md | <fork>W</fork><goto>A</goto>
+            main A.md | <result>parent</result>
+            main_w1 W.md | <goto>A</goto>
+            main_w1 A.md | <result>1</result>",
+        settings: |settings| {
+            settings.budget = Some(Micros(150_000));
+            settings.strict_budget = true;
+        },
+        ..Case::PLAIN
+    },
 ];

@@ -2,7 +2,7 @@
 //!
 //! One line per reply: `AGENT STATE | TEXT`. `{large}` in a text is more than fits into a record,
 //! `{n}` a new line. A state that nobody speaks at stands alone. A text that starts with `!` is something else: `!transient`, `!timeout`,
-//! `!quota`, `!auth`, `!task`, `!lost`, `!script`, `!capped`, `!denied TEXT`.
+//! `!quota` (with a time), `!limit` (without one), `!auth`, `!task`, `!lost`, `!script`, `!capped`, `!denied TEXT`.
 
 use std::collections::BTreeMap;
 
@@ -69,6 +69,7 @@ impl Voice for Replies {
             "capped" => return Speech::Capped(cost),
             "transient" => TurnFailure::Transient { why: why() },
             "timeout" => TurnFailure::Timeout { clock: Clock::Wall, after: Span::seconds(9) },
+            "limit" => TurnFailure::Quota { until: None, why: why() },
             "quota" => TurnFailure::Quota { until: Some(now + Span::minutes(20)), why: why() },
             "auth" => TurnFailure::Auth { why: why() },
             "lost" => TurnFailure::LostSession { session: SessionId::new("gone") },

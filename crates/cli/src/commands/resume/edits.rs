@@ -39,8 +39,12 @@ pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<We
     let current = match (prepare(run.workflow.as_ref()), edits) {
         (Ok(current), _) => current,
         (Err(_), Edits::Ignore) => return as_pinned(None),
-        (Err(error), Edits::Adopt) => return Err(error.into()),
-        (Err(error), Edits::Undecided) if failed => return Err(unusable(&run.id, error)),
+        (Err(error), Edits::Adopt) => {
+            return Err(Failure::from(error).within(run.workflow.as_ref()));
+        }
+        (Err(error), Edits::Undecided) if failed => {
+            return Err(unusable(&run.id, error).within(run.workflow.as_ref()));
+        }
         (Err(_), Edits::Undecided) => {
             let line = "goes on as pinned: the workflow cannot be read any more";
             return as_pinned(Some(line.to_owned()));

@@ -10,7 +10,7 @@ use crate::machine::{Session, SessionPlan};
 use crate::run::event::{Event, StackChange};
 use crate::run::{Phase, Run, advance, apply};
 use crate::time::Timestamp;
-use crate::view::{Owner, status, way_out, why};
+use crate::view::{Ledger, Owner, status, way_out, why};
 
 fn running() -> Run {
     Play::new(prompts(&["A.md"])).started().run
@@ -134,14 +134,15 @@ proptest! {
     #[test]
     fn any_events_in_any_order_apply(events in events()) {
         let definition = prompts(&["A.md", "B.md"]);
-        let mut run = Run::default();
+        let (mut run, mut ledger) = (Run::default(), Ledger::default());
         for event in &events {
             apply(&mut run, event);
+            ledger.note(Timestamp(1), event);
             consistent(&run)?;
             for owner in [Owner::Alive, Owner::Gone] {
                 let status = status(&run, owner);
-                way_out(status);
-                prop_assert!(!why(&run, status).is_empty());
+                way_out(status).line(&run);
+                prop_assert!(!why(&run, &ledger, status).is_empty());
             }
             run.next_due();
             run.live_workers();

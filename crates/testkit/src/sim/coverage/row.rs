@@ -2,8 +2,8 @@
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::protocol::{Fault, TagName};
-use raymond_core::run::Event;
-use raymond_core::run::event::StackChange;
+use raymond_core::run::event::{Hold, StackChange, Warning};
+use raymond_core::run::{Ending, Event};
 
 /// A row that must be met.
 pub(super) struct Row {
@@ -46,6 +46,7 @@ pub(super) const ROWS: &[Row] = &[
     text("remind next_differs"),
     text("remind no_directory"),
     text("remind forbidden"),
+    text("remind denied"),
     other("fail transient"),
     other("fail timeout"),
     other("fail quota"),
@@ -65,6 +66,18 @@ pub(super) const ROWS: &[Row] = &[
     other("stop"),
     other("resume"),
     other("start"),
+    other("hold quota"),
+    other("hold auth"),
+    other("release"),
+    text("half spent"),
+    text("nearly spent"),
+    other("over budget"),
+    other("no quota"),
+    other("needs person"),
+    other("stopped"),
+    other("cancelled"),
+    other("failed"),
+    other("completed"),
 ];
 
 /// The row of an event, where it has one.
@@ -87,8 +100,26 @@ pub(super) fn row(event: &Event) -> Option<&'static str> {
         Event::TurnInterrupted { .. } => "interrupted",
         Event::RetryAt { .. } => "retry",
         Event::SessionLost { .. } => "session lost",
+        Event::BackendHeld { hold: Hold::Quota { .. }, .. } => "hold quota",
+        Event::BackendHeld { hold: Hold::Auth { .. }, .. } => "hold auth",
+        Event::BackendReleased { .. } => "release",
+        Event::Warned { warning: Warning::Spent { percent: ..80 }, .. } => "half spent",
+        Event::Warned { warning: Warning::Spent { .. }, .. } => "nearly spent",
+        Event::RunEnded { ending } => ended(*ending),
         _ => return None,
     })
+}
+
+const fn ended(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Completed => "completed",
+        Ending::Failed => "failed",
+        Ending::OverBudget => "over budget",
+        Ending::Stopped => "stopped",
+        Ending::Cancelled => "cancelled",
+        Ending::NeedsPerson => "needs person",
+        Ending::NoQuota => "no quota",
+    }
 }
 
 const fn transition(tag: TagName, stack: &StackChange) -> &'static str {

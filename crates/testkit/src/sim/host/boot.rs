@@ -10,14 +10,14 @@ use raymond_core::run::{Ending, Header, Input, Phase, Refusal, Run};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_engine::driver::{Driver, Head};
-use raymond_engine::recovery;
+use raymond_engine::recovery::{self, Attached};
 use raymond_store::disk::{Disk, Trouble as DiskTrouble};
 use raymond_store::{Journal, journal, lock};
 
 use super::super::auditor::Violation;
 use super::super::author::HOME;
 use super::super::reality::Window;
-use super::leftovers::Found;
+use super::leftovers::{Found, Survivors};
 use super::{Host, Patience, Pen, claim};
 
 impl Host {
@@ -42,7 +42,7 @@ impl Host {
     }
 
     /// Gives the lock back, which may go wrong, too.
-    fn unlock(&mut self) {
+    pub(super) fn unlock(&mut self) {
         self.lock = None;
         let hit = self.plan.fired();
         if hit.is_some() {
@@ -52,7 +52,7 @@ impl Host {
     }
 
     /// Takes the lock; whether the machine is still up.
-    fn take_lock(&mut self) -> Result<bool, Violation> {
+    pub(super) fn take_lock(&mut self) -> Result<bool, Violation> {
         let mut taken = claim(&self.disk, &self.paths);
         if let Err(error) = &taken
             && matches!(&**error, lock::Error::Disk(gone) if gone.trouble() == DiskTrouble::Missing)
@@ -117,17 +117,33 @@ impl Host {
             self.go_down();
             return Ok(());
         }
-        let reports = {
-            let reality = &mut *self.reality.borrow_mut();
-            let found = Found { leftovers: self.leftovers, power_was_cut: self.power_was_cut };
-            let reports = recovery::reports(&head.run, |turn| {
-                found.attach(reality, &(turn.id.clone(), turn.attempt), &self.blobs())
-            });
-            recovery::inputs(reports, self.settings.clone())
-        };
+        self.forget_requests();
+        let Some(reports) = self.reports(&head, Survivors::Adopted) else { return Ok(()) };
+        let inputs = recovery::inputs(reports, self.settings.clone());
         self.drive(head, opened.journal);
         self.adopt()?;
-        self.handle(reports).map(drop)
+        self.handle(inputs).map(drop)
+    }
+
+    /// What became of turns in flight; none when the machine went down over it.
+    pub(super) fn reports(&mut self, head: &Head, survivors: Survivors) -> Option<Vec<Input>> {
+        let (leftovers, power_was_cut) = (self.leftovers, self.power_was_cut);
+        let found = Found { leftovers, power_was_cut, survivors };
+        let blobs = self.blobs();
+        // What an earlier recovery found and could not record may be gone.
+        self.reality.borrow_mut().found.clear();
+        let mut lost = None;
+        let reports = recovery::reports(&head.run, |turn| {
+            let attempt = (turn.id.clone(), turn.attempt);
+            let attached = found.attach(&mut self.reality.borrow_mut(), &attempt, &blobs);
+            attached.unwrap_or_else(|_| {
+                lost = Some(attempt);
+                Attached::Running
+            })
+        });
+        let Some(attempt) = lost else { return Some(reports) };
+        self.text_is_lost(&attempt);
+        None
     }
 
     fn start(&mut self) -> Result<(), Violation> {
@@ -144,7 +160,7 @@ impl Host {
         self.handle(vec![Input::Start(Box::new(start))]).map(drop)
     }
 
-    fn drive(&mut self, head: Head, journal: Journal) {
+    pub(super) fn drive(&mut self, head: Head, journal: Journal) {
         let reality = Rc::clone(&self.reality);
         let pen = Pen { journal, reality: Rc::clone(&reality) };
         let definition = self.definition(&head.run).clone();

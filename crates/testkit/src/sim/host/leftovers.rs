@@ -2,48 +2,144 @@
 
 use raymond_core::budget::Cost;
 use raymond_core::protocol::Source;
+use raymond_core::run::input::Outcome;
+use raymond_core::time::Timestamp;
 use raymond_engine::recovery::Attached;
 use raymond_store::Blobs;
 
-use super::super::reality::{Attempt, Reality};
+use super::super::clients::{Attempt, Client, Remains};
+use super::super::coverage::Situation;
+use super::super::outcome::{IDLE, outcome};
+use super::super::reality::Reality;
 use super::super::speech::Speech;
 use super::Leftovers;
+
+/// What a new owner does with clients that still run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Survivors {
+    /// They finish their turn.
+    Adopted,
+    /// They are ended.
+    Ended,
+}
 
 /// What a new owner finds.
 pub(super) struct Found {
     pub(super) leftovers: Leftovers,
     pub(super) power_was_cut: bool,
+    pub(super) survivors: Survivors,
+}
+
+/// What a client has come to while nobody looked.
+enum State {
+    /// It still runs.
+    Running,
+    /// It has ended, and left a complete transcript.
+    Over,
+    /// It was cut off.
+    CutOff,
 }
 
 impl Found {
-    /// A client may have finished while nobody owned it, or still run.
+    /// Looks for a client. A text that cannot be stored takes the machine down.
     pub(super) fn attach(
         &self,
         reality: &mut Reality,
         attempt: &Attempt,
         blobs: &Blobs,
-    ) -> Attached {
-        let fate = reality.fates.get(attempt);
-        let script = fate.is_some_and(|f| f.source == Source::Script);
-        let said = fate.is_some_and(|f| matches!(f.speech, Speech::Says(..) | Speech::Denied(..)));
-        let waits = reality.agenda.values().any(|waiting| waiting == attempt);
-        let ended = fate.is_some_and(|f| f.cancelled) || self.power_was_cut;
-        if waits && !script && !ended && reality.dice.percent(30) {
-            return Attached::Running;
-        }
-        reality.agenda.retain(|_, waiting| waiting != attempt);
-        if said
-            && !script
-            && reality.dice.percent(40)
-            && let Ok(outcome) = reality.outcome(attempt, blobs)
-        {
-            return Attached::Finished(outcome);
-        }
-        let progressed = match self.leftovers {
-            Leftovers::Any => reality.dice.percent(70),
-            Leftovers::Progress => true,
+    ) -> Result<Attached, String> {
+        let unseen = reality.unseen.remove(attempt);
+        let Some(client) = reality.clients.get(attempt).cloned() else {
+            reality.coverage.meet(Situation::NeverSpawned);
+            return Ok(Attached::Absent {
+                cost: Cost::Unknown,
+                progressed: self.progressed(false),
+            });
         };
-        let cost = if script { Cost::Free } else { Cost::Unknown };
-        Attached::Absent { cost, progressed }
+        match self.state(reality, attempt, &client) {
+            State::Running => {
+                adopt(reality, attempt, unseen);
+                Ok(Attached::Running)
+            }
+            State::Over => {
+                reality.clients.end(attempt);
+                let outcome = outcome(&client, blobs)?;
+                note_found(reality, &outcome, unseen);
+                reality.found.insert(attempt.clone(), outcome.clone());
+                Ok(Attached::Finished(outcome))
+            }
+            State::CutOff => {
+                reality.clients.end(attempt);
+                let Remains { cost, progressed } = client.remains;
+                let progressed = self.progressed(progressed);
+                if client.source == Source::Message {
+                    note_gone(reality, cost, progressed);
+                }
+                Ok(Attached::Absent { cost, progressed })
+            }
+        }
+    }
+
+    fn progressed(&self, progressed: bool) -> bool {
+        match self.leftovers {
+            Leftovers::Any => progressed,
+            Leftovers::Progress => true,
+            Leftovers::Nothing => false,
+        }
+    }
+
+    /// Scripts end with their owner, and everything ends with the power; a transcript that was
+    /// complete may be lost then, too. Now and then a client dies by itself.
+    fn state(&self, reality: &mut Reality, attempt: &Attempt, client: &Client) -> State {
+        let ends = reality.clients.ends(attempt);
+        let late = |ends: Timestamp| ends <= reality.now;
+        let over = ends.is_none_or(late) && client.speech != Speech::Hangs;
+        let lost = if self.power_was_cut { 50 } else { 5 };
+        let luck = !reality.dice.percent(lost);
+        if client.source == Source::Script || self.leftovers == Leftovers::Nothing {
+            State::CutOff
+        } else if over {
+            if luck { State::Over } else { State::CutOff }
+        } else if self.power_was_cut || client.cancelled || self.survivors == Survivors::Ended {
+            State::CutOff
+        } else if luck {
+            State::Running
+        } else {
+            State::CutOff
+        }
+    }
+}
+
+/// The next owner follows a client, with an idle clock of its own.
+fn adopt(reality: &mut Reality, attempt: &Attempt, unseen: bool) {
+    let now = reality.now;
+    if reality.clients.ends(attempt).is_none_or(|ends| ends <= now) {
+        reality.clients.reschedule(attempt, now + IDLE);
+    }
+    let Some(client) = reality.clients.get_mut(attempt) else { return };
+    client.adoptions += 1;
+    let again = client.adoptions > 1;
+    reality.coverage.meet(if again { Situation::AdoptedAgain } else { Situation::Adopted });
+    if unseen {
+        reality.coverage.meet(Situation::AdoptedUnseen);
+    }
+}
+
+fn note_found(reality: &mut Reality, outcome: &Outcome, unseen: bool) {
+    reality.coverage.meet(match outcome {
+        Outcome::Finished(_) => Situation::Finished,
+        Outcome::Capped { .. } => Situation::FoundCapped,
+        Outcome::Failed { .. } | Outcome::Interrupted { .. } => Situation::FoundFailed,
+    });
+    if unseen {
+        reality.coverage.meet(Situation::FinishedUnseen);
+    }
+}
+
+fn note_gone(reality: &mut Reality, cost: Cost, progressed: bool) {
+    let how = if progressed { Situation::GoneWithProgress } else { Situation::GoneWithout };
+    reality.coverage.meet(how);
+    if let Cost::Estimated(_) = cost {
+        reality.coverage.meet(Situation::GoneEstimated);
     }
 }

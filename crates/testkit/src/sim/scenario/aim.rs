@@ -7,6 +7,7 @@ use raymond_store::disk::memory::Operation;
 
 use super::super::host::Host;
 use super::super::plan::{Part, Point, Trouble};
+use super::theme::Theme;
 use super::{MOST_TROUBLES, Scenario};
 
 const WRITE: Point = Point::Disk(Part::Journal, Operation::Write);
@@ -28,7 +29,9 @@ const RECORD: [(Point, Trouble); 8] = [
 impl Scenario {
     /// One of the next calls goes wrong.
     pub(super) fn any_trouble(&mut self, host: &Host) {
-        let (call, trouble) = (self.dice.below(10), *self.dice.pick(&Trouble::ALL));
+        let killed = self.theme == Theme::Orphans && self.dice.percent(60);
+        let trouble = if killed { Trouble::Kill } else { *self.dice.pick(&Trouble::ALL) };
+        let call = self.dice.below(10);
         if self.may_arm() {
             host.plan.arm(call, trouble);
         }
@@ -105,7 +108,8 @@ impl Scenario {
         }
     }
 
-    fn may_arm(&mut self) -> bool {
+    /// Whether there was not too much trouble already.
+    pub(super) fn may_arm(&mut self) -> bool {
         self.troubles += 1;
         self.troubles <= MOST_TROUBLES
     }

@@ -1,0 +1,111 @@
+//! Flags that govern a run: its limits, its clients, its permissions.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use raymond_core::budget::Micros;
+use raymond_core::time::Span;
+
+/// What governs the turns of a run; `run` and `resume` share it.
+#[derive(Debug, Args, Default)]
+pub(crate) struct Governing {
+    /// The cap in US dollars, or `none`; with `resume` the new total
+    #[arg(long, value_name = "USD|none", allow_hyphen_values = true)]
+    pub(crate) budget: Option<Budget>,
+    /// Charge the whole share of a turn that does not say what it cost
+    #[arg(long)]
+    pub(crate) strict_budget: bool,
+    /// The model of turns that nothing else decides
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// The effort of states that name none
+    #[arg(long)]
+    pub(crate) effort: Option<String>,
+    /// Who answers prompts that name no backend
+    #[arg(long)]
+    pub(crate) backend: Option<String>,
+    /// Play replies from this file; implies `--backend scripted`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replies: Option<PathBuf>,
+    /// Turns at a time [default: 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_parallel: Option<u32>,
+    /// Live workers [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_agents: Option<u32>,
+    /// Reminders per visit [default: 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) reminders: Option<u32>,
+    /// Retries per visit [default: 5]
+    #[arg(long, value_name = "N")]
+    pub(crate) retries: Option<u32>,
+    /// The longest a turn may take, such as 10m
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) timeout: Option<Span>,
+    /// The longest a turn may be silent
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) idle_timeout: Option<Span>,
+    /// End with exit code 4 instead of waiting for a usage limit
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// What a session means that its client has lost
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) on_lost_session: Option<LostSession>,
+    /// What becomes of a script that was cut off
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) interrupted_scripts: Option<InterruptedScripts>,
+    /// How clients ask for permission, of states that do not say [default: acceptEdits]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+    /// A tool that clients may use, such as 'Bash(cargo test:*)'
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) allow: Vec<String>,
+    /// A tool that clients may not use; wins over --allow
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) deny: Vec<String>,
+    /// Let clients do whatever they want
+    #[arg(long)]
+    pub(crate) dangerously_skip_permissions: bool,
+}
+
+/// A cap, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Budget(pub(crate) Option<Micros>);
+
+impl Budget {
+    /// A cap of this amount.
+    pub(crate) fn of(amount: Micros) -> Result<Self, String> {
+        if amount == Micros::ZERO {
+            return Err("a budget of zero lets nothing start; name an amount, or none".to_owned());
+        }
+        Ok(Self(Some(amount)))
+    }
+}
+
+impl FromStr for Budget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self(None)),
+            amount => Self::of(amount.parse().map_err(|error| format!("{error}, or none"))?),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum LostSession {
+    /// The agent fails
+    Fail,
+    /// The turn starts in a fresh session
+    Fresh,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum InterruptedScripts {
+    /// They run again
+    Rerun,
+    /// Their agent fails
+    Fail,
+}

@@ -1,0 +1,109 @@
+//! Who answers the prompts of a run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use raymond_backends::claude::{self, Claude, preflight};
+use raymond_backends::scripted::{Replies, Scripted};
+use raymond_core::ids::BackendName;
+use raymond_core::prices::Prices;
+use raymond_core::run::{Permissions, Settings};
+use raymond_core::workflow::{Definition, Kind};
+use raymond_engine::project::Project;
+use raymond_engine::shell::Backends;
+
+use crate::config::{self, Layer};
+use crate::failure::{Failure, print_diagnostic};
+
+/// The backends that may know what became of a turn, whether they can be used or not.
+pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
+    let mut backends = Backends::default();
+    if let Some(Ok(replies)) = settings.replies.as_ref().map(|file| Replies::load(file.as_ref())) {
+        backends.add(Arc::new(Scripted::new(replies)));
+    }
+    let config = config::load(project).unwrap_or_default();
+    backends.add(claude(&config));
+    backends
+}
+
+/// The backends that a run needs. A prompt that none of them can answer is refused here, before
+/// anything is spent.
+pub(crate) fn usable(
+    config: &Layer,
+    settings: &Settings,
+    definition: &Definition,
+) -> Result<Backends, Failure> {
+    let mut backends = Backends::default();
+    if let Some(file) = &settings.replies {
+        let replies = Replies::load(file.as_ref())
+            .map_err(|wrong| Failure::invalid("the file of replies", wrong))?;
+        for diagnostic in replies.check(definition.states.keys()) {
+            print_diagnostic(&diagnostic);
+        }
+        backends.add(Arc::new(Scripted::new(replies)));
+    }
+    for (name, wanted) in wanted(settings, definition) {
+        if name.as_str() == claude::NAME {
+            check_claude(config, settings, &wanted)?;
+            backends.add(claude(config));
+        } else if backends.get(&name).is_none() {
+            return Err(unusable(&name, &wanted.state));
+        }
+    }
+    Ok(backends)
+}
+
+/// What a run wants of a backend.
+struct Wanted {
+    /// A prompt that names it.
+    state: String,
+    permissions: Vec<Permissions>,
+}
+
+fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName, Wanted> {
+    let mut all: BTreeMap<BackendName, Wanted> = BTreeMap::new();
+    for state in definition.states.values().filter(|state| state.kind == Kind::Prompt) {
+        let name = state.front.backend.as_ref().unwrap_or(&settings.backend);
+        let first = || Wanted { state: state.name.to_string(), permissions: Vec::new() };
+        let wanted = all.entry(name.clone()).or_insert_with(first);
+        wanted.permissions.push(settings.permissions.of_state(&state.front));
+    }
+    all
+}
+
+fn check_claude(config: &Layer, settings: &Settings, wanted: &Wanted) -> Result<(), Failure> {
+    let command = command(config);
+    for permissions in &wanted.permissions {
+        let checked =
+            preflight::check(command.as_ref(), permissions, settings.environment.as_deref());
+        checked.map_err(|problem| {
+            let message = format!("{} is a prompt: {problem}", wanted.state);
+            Failure::environment(message).hint(problem.remedy())
+        })?;
+    }
+    Ok(())
+}
+
+fn claude(config: &Layer) -> Arc<Claude> {
+    let own = config.prices.iter().map(|(model, price)| (model.clone(), price.value));
+    Arc::new(Claude::new(claude::Settings {
+        command: command(config).into(),
+        prices: Prices::default().with(own),
+        ..claude::Settings::default()
+    }))
+}
+
+fn command(config: &Layer) -> String {
+    config.claude.as_ref().map_or_else(|| claude::NAME.to_owned(), |command| command.value.clone())
+}
+
+fn unusable(name: &BackendName, state: &str) -> Failure {
+    match name.as_str() {
+        "scripted" => Failure::environment(format!(
+            "{state} is a prompt, and the scripted backend has no replies"
+        ))
+        .hint("name them with --replies FILE"),
+        _ => Failure::environment(format!("{state} is a prompt, and there is no backend {name:?}"))
+            .hint("there are claude and scripted"),
+    }
+}

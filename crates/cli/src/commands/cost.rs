@@ -1,0 +1,161 @@
+//! `raymond cost`: where the money went, of one run or of all of this project.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use raymond_core::time::{Span, Timestamp};
+use raymond_core::view::costs::{By, Counter, Tally};
+use raymond_core::view::{Costs, counted};
+use raymond_engine::clock;
+use raymond_engine::look::Look;
+use raymond_engine::project::Project;
+use serde_json::json;
+
+use crate::args::{Cost, CostBy};
+use crate::failure::Failure;
+use crate::runs;
+use crate::words::plain;
+
+use super::{print_json, print_out};
+
+pub(crate) fn cost(flags: &Cost) -> Result<u8, Failure> {
+    let project = runs::project()?;
+    let asked = Asked {
+        by: match (flags.by, &flags.run) {
+            (Some(CostBy::State), _) | (None, Some(_)) => By::State,
+            (Some(CostBy::Model), _) => By::Model,
+            (Some(CostBy::Workflow), _) | (None, None) => By::Workflow,
+        },
+        since: flags.since.map_or(Timestamp(0), |span| before(clock::now(), span)),
+    };
+    let (title, costs) = match &flags.run {
+        Some(wanted) => one(&project, wanted, &asked)?,
+        None => all(&project, &asked)?,
+    };
+    if flags.json {
+        let spent = object(&costs, &asked, flags.run.is_some().then_some(title.as_str()));
+        print_json(spent)?;
+    } else {
+        let last = flags.since.map(|span| format!(" in the last {span}")).unwrap_or_default();
+        print_out(&text(&format!("{title}{last}"), &costs))?;
+    }
+    Ok(0)
+}
+
+/// The question.
+struct Asked {
+    by: By,
+    since: Timestamp,
+}
+
+fn before(now: Timestamp, span: Span) -> Timestamp {
+    Timestamp(now.0.saturating_sub(span.0))
+}
+
+fn one(project: &Project, wanted: &str, asked: &Asked) -> Result<(String, Costs), Failure> {
+    let run = runs::find(project, wanted)?;
+    let seen = runs::look(project, &run)?;
+    Ok((run.to_string(), count(project, &seen, asked)))
+}
+
+/// One run after the other: together they may be more than fits into memory.
+fn all(project: &Project, asked: &Asked) -> Result<(String, Costs), Failure> {
+    let (mut costs, mut readable) = (Costs::default(), 0_u64);
+    for run in project.runs()? {
+        if !runs::is_started(project, &run) {
+            continue;
+        }
+        match runs::look(project, &run) {
+            Ok(seen) => {
+                readable += 1;
+                costs.add(count(project, &seen, asked));
+            }
+            Err(_) => crate::say!("{run}: cannot be read; see `raymond status {run}`"),
+        }
+    }
+    Ok((counted(readable, "run"), costs))
+}
+
+fn count(project: &Project, seen: &Look, asked: &Asked) -> Costs {
+    let mut counter = Counter::new(asked.by, asked.since);
+    for record in &seen.records {
+        for event in record.steps.iter().flat_map(|step| &step.events) {
+            counter.note(record.at, event);
+        }
+    }
+    let mut costs = counter.finish();
+    if asked.by == By::Workflow {
+        let root = project.root.project();
+        let rows = costs.rows.into_iter().map(|(workflow, tally)| (below(&workflow, root), tally));
+        costs.rows = rows.collect();
+    }
+    costs
+}
+
+/// The path from the project on, where it lies there.
+fn below(workflow: &str, root: &Path) -> String {
+    match Path::new(workflow).strip_prefix(root) {
+        Ok(path) if !path.as_os_str().is_empty() => path.display().to_string(),
+        Ok(_) | Err(_) => workflow.to_owned(),
+    }
+}
+
+/// ```text
+/// 3 runs: $9.87 (list prices), $0.40 of it estimated
+/// flows/review                     12 turns     $6.02   61 %
+/// ```
+fn text(title: &str, costs: &Costs) -> String {
+    let Costs { total, .. } = costs;
+    let mut text = format!("{title}: {} (list prices){}\n", total.amount, reserves(total, ", "));
+    for (row, tally) in costs.dearest_first() {
+        let turns = counted(tally.turns, "turn");
+        let percent = tally.percent_of(total.amount);
+        let reserves = reserves(&tally, "  ");
+        let amount = tally.amount.to_string();
+        writeln!(text, "{:<32} {turns:>10} {amount:>10} {percent:>4} %{reserves}", plain(row)).ok();
+    }
+    text
+}
+
+/// What of the money is less than certain.
+fn reserves(tally: &Tally, before: &str) -> String {
+    let mut words = String::new();
+    if tally.estimated.0 > 0 {
+        write!(words, "{before}{} of it estimated", tally.estimated).ok();
+    }
+    match tally.unpriced {
+        0 => {}
+        1 => write!(words, "{before}1 turn is unpriced").unwrap_or_default(),
+        several => write!(words, "{before}{several} turns are unpriced").unwrap_or_default(),
+    }
+    words
+}
+
+fn object(costs: &Costs, asked: &Asked, run: Option<&str>) -> serde_json::Value {
+    let by = match asked.by {
+        By::State => "state",
+        By::Model => "model",
+        By::Workflow => "workflow",
+    };
+    let tally = |tally: &Tally| {
+        json!({
+            "turns": tally.turns,
+            "spent_usd": tally.amount.dollars(),
+            "estimated_usd": tally.estimated.dollars(),
+            "unpriced_turns": tally.unpriced,
+        })
+    };
+    let rows = costs.dearest_first().into_iter().map(|(name, row)| {
+        let mut row = tally(&row);
+        row["name"] = name.into();
+        row
+    });
+    let mut object = tally(&costs.total);
+    object["version"] = crate::json::VERSION.into();
+    object["run_id"] = run.into();
+    object["since"] = (asked.since > Timestamp(0)).then(|| asked.since.to_string()).into();
+    object["by"] = by.into();
+    object["prices"] = "list".into();
+    object["rows"] = rows.collect();
+    object
+}

@@ -1,0 +1,100 @@
+//! Where the money went, and what was denied.
+
+use serde_json::json;
+
+use crate::harness::Project;
+
+const REPLIES: &str = "
+START: { text: '<goto>REVIEW</goto>', cost: 0.30, denied: ['Bash(cargo test --all)', WebFetch] }
+REVIEW:
+  - { text: '<goto>REVIEW</goto>', cost: unknown }
+  - { text: '<result>x</result>', cost: 0.40, denied: ['Bash(cargo test)'] }
+";
+
+fn reviewed() -> Project {
+    let project = Project::of(&[
+        ("wf/START.md", "go"),
+        ("wf/REVIEW.md", "look"),
+        ("free/START.sh", "echo '<result>x</result>'"),
+        ("r.yaml", REPLIES),
+    ]);
+    project.raymond("run wf --run-id r --replies r.yaml").mentions(0, &[]);
+    project.raymond("run free --run-id f").mentions(0, &[]);
+    project
+}
+
+#[test]
+fn cost_says_where_the_money_of_a_run_went() {
+    let project = reviewed();
+    project.raymond("cost r").says(0, "").prints(
+        "r: $1.00 (list prices), $0.30 of it estimated
+REVIEW.md                           2 turns      $0.70   70 %  $0.30 of it estimated
+START.md                             1 turn      $0.30   30 %
+",
+    );
+    project.raymond("cost r --by model").says(0, "").prints(
+        "r: $1.00 (list prices), $0.30 of it estimated
+model not said                      3 turns      $1.00  100 %  $0.30 of it estimated
+",
+    );
+    project.raymond("cost f").says(0, "").prints("f: $0.00 (list prices)\n");
+    project.raymond("cost nobody").mentions(2, &["there is no run"]);
+}
+
+#[test]
+fn cost_of_a_project_is_that_of_all_its_runs() {
+    let project = reviewed();
+    project.raymond("run wf --run-id s --replies r.yaml").mentions(0, &[]);
+    project.write(".raymond/runs/broken/journal.jsonl", "not ours\n");
+    let broken = "broken: cannot be read; see `raymond status broken`";
+    project.raymond("cost --since 7d").says(0, broken).prints(
+        "3 runs in the last 7d: $2.00 (list prices), $0.60 of it estimated
+wf                                  6 turns      $2.00  100 %  $0.60 of it estimated
+",
+    );
+    let object = project.raymond("cost --by state --json").json();
+    assert_eq!(
+        object,
+        json!({
+            "version": 1, "run_id": null, "since": null, "by": "state", "prices": "list",
+            "turns": 6, "spent_usd": 2.0, "estimated_usd": 0.6, "unpriced_turns": 0,
+            "rows": [
+                { "name": "REVIEW.md", "turns": 4, "spent_usd": 1.4, "estimated_usd": 0.6, "unpriced_turns": 0 },
+                { "name": "START.md", "turns": 2, "spent_usd": 0.6, "estimated_usd": 0.0, "unpriced_turns": 0 },
+            ],
+        })
+    );
+    Project::of(&[]).raymond("cost").says(0, "").prints("0 runs: $0.00 (list prices)\n");
+}
+
+#[test]
+fn the_end_of_a_run_says_what_was_denied_and_how_to_allow_it() {
+    let project = reviewed();
+    project.write(
+        "bad.yaml",
+        REPLIES
+            .replace("text: '<result>x</result>'", "fail: task")
+            .replace(", denied: ['Bash(cargo test)']", ""),
+    );
+    let output = project.raymond("run wf --run-id s --replies bad.yaml");
+    output.mentions(
+        1,
+        &["2 tool calls denied (cargo test, WebFetch)\n\
+             allow them: raymond resume s --allow 'Bash(cargo test:*)' --allow 'WebFetch'\n\
+             spent $1.00 of $10.00 (list prices); REVIEW took 70 %; $0.30 of it estimated; to go on: raymond resume s\n"],
+    );
+    let output = project.raymond("run wf --run-id t --replies r.yaml");
+    output.mentions(
+        0,
+        &["3 tool calls denied (cargo test, WebFetch)\n\
+             allow them: raymond run /project/wf --allow 'Bash(cargo test:*)' --allow 'WebFetch'\n\
+             spent $1.00 of $10.00 (list prices); REVIEW took 70 %; $0.30 of it estimated\n"],
+    );
+    let denied = json!([
+        { "tool": "cargo test", "calls": 2, "allow": "Bash(cargo test:*)" },
+        { "tool": "WebFetch", "calls": 1, "allow": "WebFetch" },
+    ]);
+    for words in ["status t --json", "why t --json"] {
+        assert_eq!(project.raymond(words).json()["denied"], denied);
+    }
+}

@@ -1,0 +1,209 @@
+//! Tools that clients were denied: what people call them, and the rule that would allow them.
+//!
+//! A rule is no wider than what is seen to be needed: `cargo test --all` is allowed as `cargo test`
+//! with any arguments, because `test` is a command of `cargo`; `rm -rf build` only as it is.
+
+use std::collections::BTreeMap;
+
+use super::why::counted;
+
+/// What a run was denied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    /// How many calls.
+    pub calls: u64,
+    /// What they were, the most frequent first.
+    pub groups: Vec<Group>,
+}
+
+/// Calls that one rule would allow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// What people call it: `cargo test`.
+    pub name: String,
+    /// The rule: `Bash(cargo test:*)`.
+    pub allow: String,
+    /// How many calls it would have allowed, or helped to.
+    pub calls: u64,
+}
+
+/// More than this are only counted.
+const MOST_NAMED: usize = 5;
+
+impl Denied {
+    /// Groups the tools, each with how often it was denied; none when none was.
+    pub fn of(tools: &BTreeMap<String, u32>) -> Option<Self> {
+        let calls = tools.values().map(|calls| u64::from(*calls)).sum();
+        let mut rules: BTreeMap<String, Group> = BTreeMap::new();
+        for (tool, calls) in tools {
+            for (name, allow) in rules_for(tool) {
+                let group = Group { name, allow: allow.clone(), calls: 0 };
+                rules.entry(allow).or_insert(group).calls += u64::from(*calls);
+            }
+        }
+        let mut groups: Vec<Group> = rules.into_values().collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.calls));
+        (calls > 0).then_some(Self { calls, groups })
+    }
+
+    /// `6 tool calls denied (cargo test, git commit)`
+    pub fn sentence(&self) -> String {
+        let names: Vec<&str> =
+            self.groups.iter().take(MOST_NAMED).map(|group| group.name.as_str()).collect();
+        let more = match self.groups.len().saturating_sub(MOST_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{} denied ({}{more})", counted(self.calls, "tool call"), names.join(", "))
+    }
+
+    /// `--allow 'Bash(cargo test:*)' --allow 'Bash(git commit:*)'`
+    pub fn flags(&self) -> String {
+        let flags = self.groups.iter().take(MOST_NAMED);
+        let flags: Vec<String> =
+            flags.map(|group| format!("--allow {}", quoted(&group.allow))).collect();
+        flags.join(" ")
+    }
+}
+
+/// The name and the rule for each part of a call.
+fn rules_for(tool: &str) -> Vec<(String, String)> {
+    let call = tool.strip_suffix(')').and_then(|call| call.split_once('('));
+    let command = match call {
+        Some(("Bash", command)) => command,
+        Some((tool, subject)) => return vec![(tool.to_owned(), rule_for_tool(tool, subject))],
+        None => return vec![(tool.to_owned(), tool.to_owned())],
+    };
+    // Clients ask for each part of a line of commands; going somewhere is none that needs asking.
+    let parts = command.split(['\n', ';', '|', '&']).map(str::trim);
+    let parts: Vec<&str> =
+        parts.filter(|part| !part.is_empty() && !part.starts_with("cd ")).collect();
+    if parts.is_empty() {
+        return vec![(command.to_owned(), tool.to_owned())];
+    }
+    parts.into_iter().map(rule_for).collect()
+}
+
+/// The rule for a call of another tool: for its host or its file, where rules know those.
+fn rule_for_tool(tool: &str, subject: &str) -> String {
+    match tool {
+        "WebFetch" => match subject.split_once("://") {
+            Some((_, rest)) => {
+                let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+                format!("WebFetch(domain:{host})")
+            }
+            None => format!("WebFetch({subject})"),
+        },
+        // A rule for a file that is absolute has a second slash.
+        "Read" | "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => {
+            let tool = if tool == "Read" { tool } else { "Edit" };
+            let slash = if subject.starts_with('/') { "/" } else { "" };
+            format!("{tool}({slash}{subject})")
+        }
+        _ => tool.to_owned(),
+    }
+}
+
+/// `cargo test` and `Bash(cargo test:*)`
+fn rule_for(command: &str) -> (String, String) {
+    let mut words = command.split_whitespace();
+    match (words.next(), words.next()) {
+        (Some(program), Some(verb)) if is_name(program) && is_name(verb) => {
+            let name = format!("{program} {verb}");
+            let rule = format!("Bash({name}:*)");
+            (name, rule)
+        }
+        _ => (shortened(command), format!("Bash({command})")),
+    }
+}
+
+/// Whether a word is a name rather than a path, a flag, a pattern or an assignment.
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))
+}
+
+fn shortened(command: &str) -> String {
+    const LONGEST: usize = 40;
+    match command.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{}…", &command[..cut]),
+        None => command.to_owned(),
+    }
+}
+
+/// The word as a shell takes it.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn denied(tools: &[(&str, u32)]) -> Denied {
+        let tools = tools.iter().map(|(tool, calls)| ((*tool).to_owned(), *calls)).collect();
+        Denied::of(&tools).unwrap()
+    }
+
+    #[test]
+    fn a_rule_is_no_wider_than_what_was_needed() {
+        let check = |tool: &str, expected: &[(&str, &str)]| {
+            let found = denied(&[(tool, 1)]).groups;
+            let mut found: Vec<(&str, &str)> =
+                found.iter().map(|group| (group.name.as_str(), group.allow.as_str())).collect();
+            found.sort_unstable();
+            assert_eq!(found, expected, "{tool}");
+        };
+        check("Bash(cargo test --all)", &[("cargo test", "Bash(cargo test:*)")]);
+        check("Bash(git commit -m 'x (y)')", &[("git commit", "Bash(git commit:*)")]);
+        check("Bash(make)", &[("make", "Bash(make)")]);
+        check("Bash(rm -rf build)", &[("rm -rf build", "Bash(rm -rf build)")]);
+        check("Bash(python x.py)", &[("python x.py", "Bash(python x.py)")]);
+        check("Bash(./run it)", &[("./run it", "Bash(./run it)")]);
+        check("Bash(A=1 make all)", &[("A=1 make all", "Bash(A=1 make all)")]);
+        check(
+            "Bash(cd sub && cargo build; git add .)",
+            &[("cargo build", "Bash(cargo build:*)"), ("git add", "Bash(git add:*)")],
+        );
+        check("Bash(cd sub)", &[("cd sub", "Bash(cd sub)")]);
+        check("Bash()", &[("", "Bash()")]);
+        check("WebFetch", &[("WebFetch", "WebFetch")]);
+        let web = ("WebFetch", "WebFetch(domain:example.org)");
+        check("WebFetch(https://example.org/a?b)", &[web]);
+        check("WebFetch(domain:example.org)", &[web]);
+        check("WebSearch(some words)", &[("WebSearch", "WebSearch")]);
+        check("Read(/etc/hosts)", &[("Read", "Read(//etc/hosts)")]);
+        check("Write(../x.rs)", &[("Write", "Edit(../x.rs)")]);
+        check("mcp__x__y", &[("mcp__x__y", "mcp__x__y")]);
+        let long = format!("cat {}", "x/".repeat(30));
+        let name = format!("{}…", &long[..40]);
+        check(&format!("Bash({long})"), &[(&name, &format!("Bash({long})"))]);
+    }
+
+    #[test]
+    fn calls_that_one_rule_allows_are_one_group_and_the_most_frequent_is_first() {
+        let found = denied(&[
+            ("Bash(git commit -m x)", 1),
+            ("Bash(cargo test)", 2),
+            ("Bash(cargo test --all)", 3),
+        ]);
+        assert_eq!(found.sentence(), "6 tool calls denied (cargo test, git commit)");
+        assert_eq!(found.flags(), "--allow 'Bash(cargo test:*)' --allow 'Bash(git commit:*)'");
+    }
+
+    #[test]
+    fn many_are_only_counted() {
+        let names = ["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, 1));
+        let found = denied(&names);
+        assert_eq!(found.sentence(), "7 tool calls denied (A, B, C, D, E and 2 more)");
+        assert_eq!(found.flags().matches("--allow").count(), 5);
+        assert_eq!(denied(&[("A", 1)]).sentence(), "1 tool call denied (A)");
+        assert_eq!(Denied::of(&BTreeMap::new()), None);
+    }
+
+    #[test]
+    fn a_rule_is_one_word_for_a_shell() {
+        let found = denied(&[("Bash(echo 'a' 'b')", 1)]);
+        assert_eq!(found.flags(), r"--allow 'Bash(echo '\''a'\'' '\''b'\'')'");
+    }
+}

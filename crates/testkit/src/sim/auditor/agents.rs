@@ -1,0 +1,129 @@
+//! Books on agents: who lives, where each of them is, and what it may do next.
+
+use raymond_core::budget::Micros;
+use raymond_core::ids::AgentId;
+use raymond_core::machine::{Agent, Frame, Session};
+use raymond_core::run::Event;
+use raymond_core::run::event::StackChange;
+
+use super::{Auditor, Violation};
+
+/// Books on one agent.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Books {
+    pub(super) stack: Vec<Frame>,
+    pub(super) session: Session,
+    cwd: String,
+    pub(super) visit: u32,
+    /// What the turns of the visit were charged.
+    pub(super) spent: Micros,
+    reminders: u32,
+    retries: u32,
+    forks: u32,
+    /// Whether a settled turn, or a kept transition, pays for the next move.
+    pub(super) may_move: bool,
+}
+
+impl Books {
+    pub(super) fn compare(&self, agent: &Agent) -> Result<(), Violation> {
+        let id = &agent.id;
+        must!(agent.stack == self.stack, "the stack of {id} differs: {:?}", agent.stack);
+        must!(agent.session == self.session, "the session of {id} differs");
+        must!(agent.cwd == self.cwd, "{id} works in {} instead of {}", agent.cwd, self.cwd);
+        must!(agent.forks == self.forks, "{id} has forked {} times", agent.forks);
+        let spent = agent.visit.spent;
+        must!(spent == self.spent, "the visit of {id} cost {spent} instead of {}", self.spent);
+        Ok(())
+    }
+}
+
+impl Auditor {
+    pub(super) fn machine_event(&mut self, event: &Event) -> Result<(), Violation> {
+        match event {
+            Event::AgentSpawned { agent, cwd, .. } => self.spawned(agent, cwd)?,
+            Event::VisitEntered { agent, visit, .. } => {
+                let books = self.books(agent)?;
+                must!(*visit == books.visit + 1, "{agent} enters visit {visit}");
+                must!(books.may_move, "{agent} moves without a settled turn");
+                (books.visit, books.reminders, books.may_move) = (*visit, 0, false);
+                (books.retries, books.spent) = (0, Micros::ZERO);
+            }
+            Event::Reminded { agent, .. } => {
+                let limit = self.settings.reminders;
+                let books = self.books(agent)?;
+                books.reminders += 1;
+                books.may_move = false;
+                must!(books.reminders <= limit, "{agent} is reminded {} times", books.reminders);
+            }
+            Event::RetryAt { turn, retry, .. } => {
+                let limit = self.settings.retries;
+                let books = self.books(&turn.agent)?;
+                books.retries += 1;
+                let counted = *retry == books.retries && *retry <= limit;
+                must!(counted, "retry {retry} of {turn} instead of {}", books.retries);
+            }
+            Event::Moved { agent, stack, session, cwd, forks, .. } => {
+                let books = self.books(agent)?;
+                must!(*forks >= books.forks, "the fork counter of {agent} went down");
+                books.forks = *forks;
+                books.session = session.clone();
+                if let Some(cwd) = cwd {
+                    books.cwd.clone_from(cwd);
+                }
+                restack(agent, books, stack)?;
+            }
+            Event::AgentEnded { .. } | Event::AgentFailed { .. } | Event::AgentRevived { .. } => {
+                self.standing(event)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn spawned(&mut self, agent: &AgentId, cwd: &str) -> Result<(), Violation> {
+        must!(self.names.insert(agent.clone()), "the name {agent} is used twice");
+        let books = Books { cwd: cwd.to_owned(), may_move: true, ..Books::default() };
+        self.live.insert(agent.clone(), books);
+        let workers = self.live.len() - usize::from(self.live.contains_key(&AgentId::main()));
+        must!(
+            workers <= self.settings.max_agents as usize || *agent == AgentId::main(),
+            "{workers} live workers"
+        );
+        Ok(())
+    }
+
+    fn standing(&mut self, event: &Event) -> Result<(), Violation> {
+        match event {
+            Event::AgentEnded { agent, .. } => {
+                let books = self.books(agent)?;
+                must!(books.stack.is_empty(), "{agent} ended with pending returns");
+                must!(books.may_move, "{agent} ended without a settled turn");
+                self.live.remove(agent);
+            }
+            Event::AgentFailed { agent, .. } => {
+                let books = self.live.remove(agent);
+                let books = books.ok_or_else(|| Violation(format!("{agent} fails, not live")))?;
+                self.failed.insert(agent.clone());
+                self.parked.insert(agent.clone(), books);
+            }
+            Event::AgentRevived { agent } => {
+                must!(self.failed.remove(agent), "{agent} is revived and had not failed");
+                let mut books = self.parked.remove(agent).unwrap_or_default();
+                (books.reminders, books.retries, books.may_move) = (0, 0, true);
+                self.live.insert(agent.clone(), books);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn restack(agent: &AgentId, books: &mut Books, change: &StackChange) -> Result<(), Violation> {
+    match change {
+        StackChange::Keep => {}
+        StackChange::Push(frame) => books.stack.push(frame.clone()),
+        StackChange::Pop => must!(books.stack.pop().is_some(), "{agent} pops an empty stack"),
+        StackChange::Clear => books.stack.clear(),
+    }
+    Ok(())
+}

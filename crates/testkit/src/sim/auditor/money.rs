@@ -1,0 +1,133 @@
+//! What was spent: every turn is charged once, by a rule that is written down here a second time.
+
+use std::collections::BTreeMap;
+
+use raymond_core::budget::{Basis, Charge, Cost, Micros};
+use raymond_core::ids::TurnId;
+use raymond_core::run::event::Warning;
+use raymond_core::run::input::Outcome;
+use raymond_core::run::{Event, Input, Settings, Step};
+
+use super::Violation;
+
+/// The purse.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Money {
+    pub(super) spent: Micros,
+    /// What the dearest turn was charged.
+    dearest: Micros,
+    /// The highest threshold that was warned of, by cap.
+    warned: BTreeMap<Micros, u32>,
+}
+
+/// What the executor of a turn said about it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told<'a> {
+    pub(super) turn: &'a TurnId,
+    attempt: u32,
+    cost: Cost,
+    pub(super) outcome: &'a Outcome,
+}
+
+impl<'a> Told<'a> {
+    pub(super) fn of(cause: &'a Input) -> Option<Self> {
+        let Input::Settled { turn, attempt, outcome } = cause else { return None };
+        let cost = match outcome {
+            Outcome::Finished(finished) => finished.cost,
+            Outcome::Capped { cost }
+            | Outcome::Failed { cost, .. }
+            | Outcome::Interrupted { cost, .. } => *cost,
+        };
+        Some(Self { turn, attempt: *attempt, cost, outcome })
+    }
+}
+
+impl Money {
+    /// A turn is charged what its executor said, or what stands for it.
+    pub(super) fn charge(
+        &mut self,
+        (turn, attempt): (&TurnId, u32),
+        told: Option<Told<'_>>,
+        (share, settings): (Option<Micros>, &Settings),
+        charge: Charge,
+    ) -> Result<(), Violation> {
+        let told = told.filter(|told| told.turn == turn && told.attempt == attempt);
+        let told = told.ok_or_else(|| Violation(format!("nobody said how {turn} ended")))?;
+        let expected = self.expected(told, share, settings);
+        must!(charge == expected, "{turn} is charged {charge:?} instead of {expected:?}");
+        self.spent = self.spent.plus(charge.amount);
+        if charge.basis != Basis::Unpriced {
+            self.dearest = self.dearest.max(charge.amount);
+        }
+        Ok(())
+    }
+
+    fn expected(&self, told: Told<'_>, share: Option<Micros>, settings: &Settings) -> Charge {
+        let estimated = |amount| Charge { amount, basis: Basis::Estimated };
+        let strict = share.filter(|_| settings.strict_budget);
+        let capped = share.filter(|_| matches!(told.outcome, Outcome::Capped { .. }));
+        let charge = match told.cost {
+            Cost::Free => Charge { amount: Micros::ZERO, basis: Basis::Free },
+            Cost::Reported(amount) => Charge { amount, basis: Basis::Reported },
+            Cost::Estimated(amount) => estimated(strict.unwrap_or(amount)),
+            Cost::Unknown => match strict {
+                Some(share) => estimated(share),
+                None if self.dearest > Micros::ZERO => estimated(self.dearest),
+                None => Charge { amount: Micros::ZERO, basis: Basis::Unpriced },
+            },
+        };
+        match capped {
+            Some(share) if charge.amount == Micros::ZERO => estimated(share),
+            Some(_) | None => charge,
+        }
+    }
+
+    /// A share is handed out: together with everything else it stays within the cap.
+    pub(super) fn reserve(
+        &self,
+        turn: &TurnId,
+        (cap, share): (Micros, Option<Micros>),
+        reserved: Micros,
+    ) -> Result<(), Violation> {
+        let Some(share) = share else {
+            return Err(Violation(format!("{turn} is paid and has no share")));
+        };
+        let taken = self.spent.plus(reserved);
+        must!(taken.plus(share) <= cap, "{turn} gets {share} with {taken} of {cap} taken");
+        must!(share > Micros::ZERO, "{turn} gets nothing");
+        let scraps = cap.minus(taken) < Micros::LEAST_SHARE;
+        must!(!scraps || reserved == Micros::ZERO, "{turn} does not wait for what is in flight");
+        Ok(())
+    }
+
+    /// Half, four fifths and nearly all of a cap are said when they are passed, and once.
+    pub(super) fn thresholds(
+        &mut self,
+        step: &Step,
+        before: Micros,
+        cap: Option<Micros>,
+    ) -> Result<(), Violation> {
+        let mut said = step.events.iter().filter_map(|event| match event {
+            Event::Warned { warning: Warning::Spent { percent }, .. } => Some(*percent),
+            _ => None,
+        });
+        let found = (said.next(), said.next());
+        let Some(cap) = cap.filter(|cap| *cap > Micros::ZERO) else {
+            must!(found.0.is_none(), "a threshold is passed without a cap");
+            return Ok(());
+        };
+        let level = |spent: Micros| {
+            let passed =
+                |part: &&u32| u128::from(spent.0) * 100 >= u128::from(cap.0) * u128::from(**part);
+            [50, 80, 95].iter().filter(passed).max().copied()
+        };
+        let (earlier, now) = (level(before), level(self.spent));
+        let expected = now.filter(|_| now != earlier);
+        must!(found == (expected, None), "warned of {found:?} instead of {expected:?}");
+        if let Some(percent) = expected {
+            let last = self.warned.insert(cap, percent).unwrap_or(0);
+            must!(last < percent, "{percent} % of {cap} is warned of again");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! What has to wait, for whom and until when; and requests, which count once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use raymond_core::desk::Lane;
+use raymond_core::failure::TurnFailure;
+use raymond_core::ids::{AgentId, BackendName, TurnId};
+use raymond_core::run::event::Hold;
+use raymond_core::run::input::Outcome;
+use raymond_core::run::{Event, Input};
+use raymond_core::time::{Span, Timestamp};
+
+use super::Violation;
+use super::money::Told;
+
+/// The longest backoff, with all of its jitter.
+const LONGEST_BACKOFF: Span = Span::seconds(375);
+
+/// Everything that waits.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Waits {
+    /// Where the current turn of each agent queues.
+    lanes: BTreeMap<AgentId, Lane>,
+    holds: BTreeMap<BackendName, Hold>,
+    retries: BTreeMap<TurnId, Timestamp>,
+    keys: BTreeSet<String>,
+}
+
+impl Waits {
+    /// Checks what an event says about waiting.
+    pub(super) fn event(
+        &mut self,
+        (at, cause): (Timestamp, &Input),
+        event: &Event,
+    ) -> Result<(), Violation> {
+        match event {
+            Event::TurnQueued { turn, lane, .. } => {
+                self.retries.retain(|waiting, _| waiting.agent != turn.agent);
+                self.lanes.insert(turn.agent.clone(), lane.clone());
+            }
+            Event::TurnRequeued { turn, .. } => {
+                let until = self.retries.remove(turn);
+                must!(until.is_none_or(|until| until <= at), "{turn} is tried again too early");
+            }
+            Event::TurnStarted { turn, .. } => self.may_start(turn)?,
+            Event::RetryAt { turn, until, .. } => {
+                must!(is_worth_a_retry(cause), "{turn} is tried again after {cause:?}");
+                let soon = at < *until && *until <= at + LONGEST_BACKOFF;
+                must!(soon, "{turn} is tried again at {until:?}, and now is {at:?}");
+                self.retries.insert(turn.clone(), *until);
+            }
+            Event::BackendHeld { backend, hold } => self.held(at, backend, hold)?,
+            Event::BackendReleased { backend } => match self.holds.remove(backend) {
+                Some(Hold::Quota { until, .. }) => {
+                    must!(until <= at, "{backend} is released before its limit is lifted");
+                }
+                Some(Hold::Auth { .. }) => {
+                    let asked = matches!(cause, Input::Resume(_));
+                    must!(asked, "{backend} is released, and nobody has logged in");
+                }
+                None => return Err(Violation(format!("{backend} is released, not held"))),
+            },
+            Event::StopRequested { key, .. } => {
+                must!(self.keys.insert(key.clone()), "the request {key} counts twice");
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn may_start(&self, turn: &TurnId) -> Result<(), Violation> {
+        must!(!self.retries.contains_key(turn), "{turn} does not wait for its retry");
+        match self.lanes.get(&turn.agent) {
+            None => Err(Violation(format!("{turn} starts, and was never queued"))),
+            Some(Lane::Script) => Ok(()),
+            Some(Lane::Prompt(backend)) => {
+                let held = self.holds.get(backend);
+                must!(held.is_none(), "{turn} starts although {backend} is held: {held:?}");
+                Ok(())
+            }
+        }
+    }
+
+    fn held(&mut self, at: Timestamp, backend: &BackendName, hold: &Hold) -> Result<(), Violation> {
+        match (self.holds.insert(backend.clone(), hold.clone()), hold) {
+            (Some(Hold::Auth { .. }), Hold::Quota { .. }) => {
+                Err(Violation(format!("a limit of {backend} hides that nobody is logged in")))
+            }
+            (_, Hold::Quota { until, .. }) if *until <= at => {
+                Err(Violation(format!("{backend} is held until {until:?}, which is over")))
+            }
+            (_, Hold::Quota { .. } | Hold::Auth { .. }) => Ok(()),
+        }
+    }
+}
+
+/// A usage limit, a missing login and a lost session burn no retry.
+fn is_worth_a_retry(cause: &Input) -> bool {
+    match Told::of(cause).map(|told| told.outcome) {
+        Some(Outcome::Failed { failure, .. }) => {
+            matches!(failure, TurnFailure::Transient { .. } | TurnFailure::Timeout { .. })
+        }
+        Some(Outcome::Capped { .. }) => true,
+        Some(Outcome::Finished(_) | Outcome::Interrupted { .. }) | None => false,
+    }
+}

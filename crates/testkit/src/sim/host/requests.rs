@@ -1,0 +1,124 @@
+//! Requests to a run: through the inbox of its owner, or without one.
+
+use std::sync::Arc;
+
+use raymond_core::run::input::StopMode;
+use raymond_core::run::{Input, Phase};
+use raymond_engine::recovery;
+use raymond_store::{Inbox, Journal};
+
+use super::super::auditor::Violation;
+use super::super::coverage::Situation;
+use super::leftovers::Survivors;
+use super::{Host, Verdicts};
+
+impl Host {
+    /// Somebody posts a request; another process does it, and the machine stays up.
+    pub fn post(&self, mode: StopMode, key: &str) -> Result<(), Violation> {
+        let request = Input::Stop { mode, key: key.to_owned() };
+        let json = serde_json::to_vec(&request).map_err(|error| Violation(error.to_string()))?;
+        let poster = self.disk.process();
+        let inbox = Inbox::new(Arc::new(poster.clone()), self.paths.inbox.clone());
+        let posted = self.plan.aside(|| inbox.post(key, &json));
+        poster.kill();
+        match posted {
+            Err(error) if !self.disk.is_down() => {
+                Err(Violation(format!("a request cannot be posted: {error}")))
+            }
+            // Without power nobody posts anything.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// The owner looks into its inbox and at its clock, as it does once a second.
+    pub fn beat(&mut self) -> Result<(), Violation> {
+        if !self.is_up() {
+            return Ok(());
+        }
+        let taken = self.inbox().take_all();
+        if self.falls() {
+            return Ok(());
+        }
+        let taken = taken.map_err(|error| Violation(error.to_string()))?;
+        let mut inputs = Vec::new();
+        for message in &taken.messages {
+            let request = serde_json::from_slice(&message.bytes);
+            inputs.push(request.map_err(|error| Violation(error.to_string()))?);
+            if self.reality.borrow().last.keys.contains(&message.key) {
+                self.reality.borrow_mut().coverage.meet(Situation::AskedAgain);
+            }
+        }
+        inputs.push(Input::Due);
+        let downs = self.downs;
+        self.handle(inputs)?;
+        if self.downs == downs {
+            // Whatever was answered is taken away, unless the owner died before it could.
+            let inbox = self.inbox();
+            for message in taken.messages {
+                inbox.remove(&message.key).ok();
+            }
+            self.falls();
+        }
+        Ok(())
+    }
+
+    /// Whether something just went wrong; if so, the machine is down now.
+    fn falls(&mut self) -> bool {
+        let hit = self.plan.fired();
+        if hit.is_some() {
+            self.reality.borrow_mut().hit = hit;
+            self.go_down();
+        }
+        hit.is_some()
+    }
+
+    /// Requests to an owner that is gone are not for this one; taking them away may fail.
+    pub(super) fn forget_requests(&self) {
+        let inbox = self.inbox();
+        for message in inbox.take_all().unwrap_or_default().messages {
+            if self.reality.borrow_mut().dice.percent(80) {
+                inbox.remove(&message.key).ok();
+            }
+        }
+    }
+
+    /// Somebody ends a run that nobody drives: whoever asks owns it for as long as that takes.
+    pub fn stop_without_owner(&mut self, mode: StopMode, key: &str) -> Result<(), Violation> {
+        self.recovering = true;
+        let stopped = self.own_and_stop(mode, key);
+        self.recovering = false;
+        stopped
+    }
+
+    fn own_and_stop(&mut self, mode: StopMode, key: &str) -> Result<(), Violation> {
+        if !self.take_lock()? {
+            return Ok(());
+        }
+        let Ok(opened) = Journal::open(Arc::new(self.disk.clone()), &self.paths.journal) else {
+            self.go_down();
+            return Ok(());
+        };
+        let head = self.plan.aside(|| self.check_recovered(&opened))?;
+        let Some(reports) = self.reports(&head, Survivors::Ended) else { return Ok(()) };
+        let afresh = format!("afresh-{}", head.seq);
+        let inputs = recovery::stop_inputs(&head.run, reports, mode, (key, &afresh));
+        self.drive(head, opened.journal);
+        let verdicts: Verdicts = self.handle(inputs)?;
+        if !self.is_up() {
+            return Ok(());
+        }
+        self.reality.borrow_mut().coverage.meet(Situation::AskedNobody);
+        self.driver = None;
+        self.unlock();
+        match (self.phase(), verdicts.last()) {
+            (Phase::Ended(_), Some(_)) => self.reality.borrow().nobody_is_left(),
+            (phase, verdict) => {
+                Err(Violation(format!("a run that was stopped is {phase:?}: {verdict:?}")))
+            }
+        }
+    }
+
+    fn inbox(&self) -> Inbox {
+        Inbox::new(Arc::new(self.disk.clone()), self.paths.inbox.clone())
+    }
+}

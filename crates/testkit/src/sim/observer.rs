@@ -1,0 +1,242 @@
+//! Recognises situations in what was recorded.
+
+use raymond_core::budget::{Basis, Charge, Cost, Micros};
+use raymond_core::desk::Lane;
+use raymond_core::failure::{Failure, TurnFailure};
+use raymond_core::run::event::Hold;
+use raymond_core::run::input::{Outcome, StopMode};
+use raymond_core::run::{Ending, Event, Input, Phase, Record, Run, Step};
+
+use super::clients::Clients;
+use super::coverage::{Coverage, Situation};
+
+/// A record, and the run before and after it.
+pub struct Observed<'a> {
+    /// The run before.
+    pub before: &'a Run,
+    /// The record.
+    pub record: &'a Record,
+    /// The run after.
+    pub after: &'a Run,
+    /// Everything that was started.
+    pub clients: &'a Clients,
+}
+
+impl Observed<'_> {
+    /// Notes everything that is worth it.
+    pub fn note(&self, coverage: &mut Coverage) {
+        let mut met = |situation| coverage.meet(situation);
+        self.money(&mut met);
+        for step in &self.record.steps {
+            self.cause(step, &mut met);
+            for event in &step.events {
+                self.event(step, event, &mut met);
+            }
+        }
+    }
+
+    fn money(&self, met: &mut dyn FnMut(Situation)) {
+        let Some(free) = self.after.unreserved() else { return };
+        let desk = &self.after.desk;
+        let waits = |(lane, _): (&Lane, _)| *lane != Lane::Script && desk.hold(lane).is_none();
+        let slots = desk.in_flight.len() < self.after.settings.max_parallel as usize;
+        let short = free < Micros::LEAST_SHARE && desk.paid_in_flight > 0 && slots;
+        if short && self.after.phase == Phase::Open && desk.queues.iter().any(waits) {
+            met(Situation::WaitsForMoney);
+            if desk.paid_in_flight > 1 {
+                met(Situation::Race);
+            }
+        }
+        if self.after.settings.budget.is_some_and(|cap| self.after.spent > cap) {
+            met(Situation::Overshoot);
+        }
+    }
+
+    fn cause(&self, step: &Step, met: &mut dyn FnMut(Situation)) {
+        match &step.cause {
+            Input::Settled { turn, attempt, outcome } => {
+                let client = self.clients.get(&(turn.clone(), *attempt));
+                if client.is_some_and(|client| client.adoptions > 0) {
+                    met(adopted(outcome));
+                }
+                if let Outcome::Failed { failure: TurnFailure::Quota { until, .. }, .. } = outcome {
+                    let told = until.is_some();
+                    met(if told { Situation::LimitUntil } else { Situation::LimitProbed });
+                }
+            }
+            Input::Stop { mode, .. } => self.request(*mode, met),
+            Input::Resume(_) => self.resumed(met),
+            _ => {}
+        }
+    }
+
+    fn request(&self, mode: StopMode, met: &mut dyn FnMut(Situation)) {
+        met(match mode {
+            StopMode::AfterTurn => Situation::AskedAfterTurn,
+            StopMode::Now => Situation::AskedNow,
+            StopMode::Cancel => Situation::AskedCancel,
+        });
+        match self.before.phase {
+            Phase::Stopping(earlier) if earlier < mode => met(Situation::AskedHarder),
+            Phase::Ended(_) => met(Situation::CancelledAfterwards),
+            Phase::Unborn | Phase::Open | Phase::Stopping(_) => {}
+        }
+        if self.clients.running().any(|(_, client)| client.adoptions > 0) {
+            met(Situation::AskedAdopted);
+        }
+        if !self.before.desk.holds.is_empty() {
+            met(Situation::AskedInHold);
+        }
+    }
+
+    fn resumed(&self, met: &mut dyn FnMut(Situation)) {
+        let quota = |hold: &Hold| matches!(hold, Hold::Quota { .. });
+        if self.before.desk.holds.values().any(quota) && self.after.desk.holds.values().any(quota) {
+            met(Situation::RestartInHold);
+        }
+        if self.before.phase != Phase::Ended(Ending::OverBudget) {
+            return;
+        }
+        let mut events = self.record.steps.iter().flat_map(|step| &step.events);
+        let first = |event: &Event| matches!(event, Event::TurnStarted { attempt: 1, .. });
+        if self.after.phase == self.before.phase {
+            met(Situation::TooLittle);
+        } else if events.any(first) {
+            met(Situation::MoreMoney);
+        }
+    }
+
+    fn event(&self, step: &Step, event: &Event, met: &mut dyn FnMut(Situation)) {
+        match event {
+            Event::TurnStarted { turn, share, .. } => {
+                let lane = self.after.desk.turns.get(&turn.agent).map(|turn| &turn.lane);
+                self.started(lane, *share, met);
+            }
+            Event::TurnContinues { charge, .. } => {
+                self.charged(step, *charge, met);
+                if self.before.desk.paid_in_flight > 1 {
+                    met(Situation::CappedInRace);
+                }
+                if self.after.phase == Phase::Ended(Ending::OverBudget) {
+                    met(Situation::CappedForGood);
+                }
+            }
+            Event::TurnSettled { charge, .. }
+            | Event::TurnFailed { charge, .. }
+            | Event::TurnInterrupted { charge, .. } => self.charged(step, *charge, met),
+            Event::BackendHeld { backend, hold } => {
+                let waiting = self.after.desk.queues.get(&Lane::Prompt(backend.clone()));
+                self.held(hold, waiting.map_or(0, std::collections::BTreeMap::len), met);
+                if self.before.desk.holds.contains_key(backend) {
+                    met(Situation::LimitAgain);
+                }
+            }
+            Event::BackendReleased { .. } => met(match step.cause {
+                Input::Resume(_) => Situation::LiftedByResume,
+                _ => Situation::LiftedInTime,
+            }),
+            Event::AgentEnded { .. } if self.before.unreserved() == Some(Micros::ZERO) => {
+                met(Situation::EndsWithoutMoney);
+            }
+            Event::AgentFailed { failure: Failure::VisitBudget { .. }, .. } => {
+                met(Situation::VisitSpent);
+            }
+            Event::AgentFailed { failure: Failure::Crashes { .. }, .. } => {
+                met(Situation::Crashes);
+            }
+            Event::RunEnded { ending } => self.ended(*ending, met),
+            _ => {}
+        }
+    }
+
+    fn started(&self, lane: Option<&Lane>, share: Option<Micros>, met: &mut dyn FnMut(Situation)) {
+        let free = self.after.unreserved();
+        match lane {
+            Some(Lane::Script) => {
+                if free == Some(Micros::ZERO) && self.after.desk.reserved == Micros::ZERO {
+                    met(Situation::ScriptWithoutMoney);
+                }
+                if !self.after.desk.holds.is_empty() {
+                    met(Situation::ScriptInHold);
+                }
+            }
+            Some(Lane::Prompt(_)) => {
+                if share.is_some_and(|share| share < Micros::LEAST_SHARE)
+                    && free == Some(Micros::ZERO)
+                {
+                    met(Situation::LastCents);
+                }
+                if !self.after.desk.holds.is_empty() {
+                    met(Situation::OtherBackend);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn charged(&self, step: &Step, charge: Charge, met: &mut dyn FnMut(Situation)) {
+        let Input::Settled { outcome, .. } = &step.cause else { return };
+        let cost = match outcome {
+            Outcome::Finished(finished) => finished.cost,
+            Outcome::Capped { cost }
+            | Outcome::Failed { cost, .. }
+            | Outcome::Interrupted { cost, .. } => *cost,
+        };
+        match (cost, charge.basis) {
+            (_, Basis::Unpriced) => met(Situation::Unpriced),
+            (Cost::Unknown | Cost::Estimated(_), Basis::Estimated)
+                if self.before.settings.strict_budget && self.before.settings.budget.is_some() =>
+            {
+                met(Situation::Strict);
+            }
+            (Cost::Unknown, Basis::Estimated) => met(Situation::Guessed),
+            (_, Basis::Free | Basis::Reported | Basis::Estimated) => {}
+        }
+    }
+
+    fn held(&self, hold: &Hold, waiting: usize, met: &mut dyn FnMut(Situation)) {
+        let holds = || self.after.desk.holds.values();
+        let auth = |hold: &Hold| matches!(hold, Hold::Auth { .. });
+        match hold {
+            Hold::Quota { .. } if waiting >= 3 => met(Situation::LimitInStorm),
+            Hold::Auth { .. } if waiting >= 2 => met(Situation::LoginInStorm),
+            Hold::Quota { .. } | Hold::Auth { .. } => {}
+        }
+        if holds().any(auth) && !holds().all(auth) {
+            met(Situation::LimitAndLogin);
+        }
+    }
+
+    fn ended(&self, ending: Ending, met: &mut dyn FnMut(Situation)) {
+        match ending {
+            Ending::OverBudget => {
+                if self.after.agents.values().any(|agent| !agent.stack.is_empty()) {
+                    met(Situation::PoorInCall);
+                }
+            }
+            Ending::NoQuota => met(Situation::NoWait),
+            Ending::NeedsPerson => met(Situation::NeedsLogin),
+            Ending::Completed | Ending::Failed | Ending::Stopped | Ending::Cancelled => {}
+        }
+    }
+}
+
+/// What became of a client that was found running.
+fn adopted(outcome: &Outcome) -> Situation {
+    match outcome {
+        Outcome::Finished(_) => Situation::AdoptedSays,
+        Outcome::Capped { .. } => Situation::AdoptedCapped,
+        Outcome::Interrupted { .. } => Situation::AdoptedStopped,
+        Outcome::Failed { failure, .. } => match failure {
+            TurnFailure::Quota { .. } => Situation::AdoptedLimited,
+            TurnFailure::Timeout { .. } => Situation::AdoptedTimesOut,
+            TurnFailure::Transient { .. }
+            | TurnFailure::Auth { .. }
+            | TurnFailure::Task { .. }
+            | TurnFailure::LostSession { .. }
+            | TurnFailure::Script { .. }
+            | TurnFailure::OutputTooLarge { .. }
+            | TurnFailure::NotStarted { .. } => Situation::AdoptedFails,
+        },
+    }
+}

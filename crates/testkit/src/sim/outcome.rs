@@ -1,0 +1,76 @@
+//! What an executor reports about a client that is over.
+
+use raymond_core::budget::Cost;
+use raymond_core::failure::{Clock, TurnFailure};
+use raymond_core::protocol::Reading;
+use raymond_core::run::input::{Finished, Interruption, Outcome};
+use raymond_core::time::Span;
+use raymond_core::value::{Hash, Value};
+use raymond_store::Blobs;
+
+use super::author::DIRECTORIES;
+use super::clients::{Client, Remains};
+use super::speech::Speech;
+
+/// How long a client may be silent.
+pub const IDLE: Span = Span::minutes(30);
+
+/// What is reported. A large text is stored first.
+pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
+    Ok(match &client.speech {
+        Speech::Says(text, cost) => {
+            Outcome::Finished(Box::new(finished(text, *cost, client, blobs)?))
+        }
+        Speech::Denied(text, cost) => {
+            let mut finished = finished(text, *cost, client, blobs)?;
+            finished.denied.push("Bash(rm)".to_owned());
+            Outcome::Finished(Box::new(finished))
+        }
+        Speech::Capped(cost) => Outcome::Capped { cost: *cost },
+        Speech::Fails(failure, cost) => Outcome::Failed { failure: failure.clone(), cost: *cost },
+        Speech::Hangs if client.cancelled => {
+            let Remains { cost, progressed } = client.remains;
+            Outcome::Interrupted { by: Interruption::Stop, cost, progressed }
+        }
+        Speech::Hangs => Outcome::Failed {
+            failure: TurnFailure::Timeout { clock: Clock::Idle, after: IDLE },
+            cost: client.remains.cost,
+        },
+    })
+}
+
+fn finished(text: &str, cost: Cost, client: &Client, blobs: &Blobs) -> Result<Finished, String> {
+    let mut put = |bytes: &[u8]| {
+        let stored = blobs.put(bytes).map_err(|error| error.to_string())?;
+        let hash = Hash::of(bytes);
+        if stored == hash.as_str() { Ok(hash) } else { Err("wrong hash".to_owned()) }
+    };
+    let reading = Reading::of(text, client.source, &mut put)?;
+    let exists = |cd: &str| {
+        let found = absolute(&client.cwd, cd);
+        DIRECTORIES.contains(&found.as_str()).then(|| (cd.to_owned(), found))
+    };
+    let directories = reading.tags.iter().filter_map(|tag| exists(tag.cd()?)).collect();
+    Ok(Finished {
+        text: Value::keep(text, &mut put)?,
+        reading,
+        directories,
+        cost,
+        session: None,
+        model: None,
+        stderr: String::new(),
+        denied: Vec::new(),
+        warnings: Vec::new(),
+    })
+}
+
+/// Where `cd` leads from a directory.
+fn absolute(cwd: &str, cd: &str) -> String {
+    if cd.starts_with('/') {
+        return cd.to_owned();
+    }
+    match cd {
+        ".." => cwd.rsplit_once('/').map_or("/", |(above, _)| above).to_owned(),
+        below => format!("{cwd}/{below}"),
+    }
+}

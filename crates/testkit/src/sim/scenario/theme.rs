@@ -1,0 +1,102 @@
+//! What a random run is mostly about. Chance alone would seldom make three agents want the same
+//! five cents.
+
+use raymond_core::budget::Micros;
+use raymond_core::ids::BackendName;
+use raymond_core::run::Settings;
+use raymond_core::run::settings::{InterruptedScripts, OnLostSession};
+
+use crate::dice::Dice;
+
+use super::super::author::{BACKENDS, Workflow};
+use super::super::cast::{Cast, Repertoire};
+use super::super::host::Leftovers;
+use super::super::weather::Weather;
+
+/// The theme of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Theme {
+    /// A little of everything.
+    Anything,
+    /// Many agents, and hardly any money.
+    LastCents,
+    /// Usage limits and missing logins while many agents want a turn.
+    Limits,
+    /// Owners that die, and clients that do not.
+    Orphans,
+    /// Owners that die all the time, and nothing is left of their clients.
+    Doom,
+}
+
+impl Theme {
+    pub(super) fn pick(dice: &mut Dice) -> Self {
+        match dice.below(40) {
+            0..=22 => Self::Anything,
+            23..=28 => Self::LastCents,
+            29..=34 => Self::Limits,
+            35..=38 => Self::Orphans,
+            _ => Self::Doom,
+        }
+    }
+
+    /// What governs the run.
+    pub(super) fn settings(self, dice: &mut Dice) -> Settings {
+        let cap = |dice: &mut Dice| match self {
+            Self::LastCents => Some(Micros(40_000 + dice.below(260_000))),
+            Self::Anything | Self::Limits | Self::Orphans | Self::Doom => {
+                *dice.pick(&[None, Some(Micros(10_000_000)), Some(Micros(400_000))])
+            }
+        };
+        let crowd = self == Self::LastCents || self == Self::Limits;
+        Settings {
+            budget: cap(dice),
+            strict_budget: dice.percent(20),
+            max_parallel: u32::from(crowd) + 1 + u32::try_from(dice.below(4)).unwrap_or(0),
+            max_agents: *dice.pick(if crowd {
+                &[3, 1_000, 1_000, 1_000]
+            } else {
+                &[1, 1, 2, 1_000]
+            }),
+            reminders: *dice.pick(&[0, 1, 3]),
+            retries: *dice.pick(&[0, 2, 5]),
+            backend: BackendName::new(BACKENDS[0]),
+            no_wait: dice.percent(20),
+            on_lost_session: *dice.pick(&[OnLostSession::Fail, OnLostSession::Fresh]),
+            interrupted_scripts: *dice.pick(&[InterruptedScripts::Rerun, InterruptedScripts::Fail]),
+            ..Settings::default()
+        }
+    }
+
+    /// Who takes part.
+    pub(super) fn cast(self, seed: u64, workflow: &Workflow, dice: &mut Dice) -> Cast {
+        let storm = match self {
+            Self::LastCents | Self::Limits if dice.percent(70) => 2 + dice.index(3),
+            Self::Anything | Self::LastCents | Self::Limits | Self::Orphans | Self::Doom => 0,
+        };
+        Cast {
+            seed,
+            states: workflow.names(),
+            trouble: *dice.pick(&[0, 5, 15, 40]),
+            nonsense: *dice.pick(&[0, 10, 30]),
+            repertoire: Repertoire::Full,
+            weather: if self == Self::Limits { Weather::bad(dice) } else { Weather::default() },
+            storm,
+        }
+    }
+
+    /// What is left of turns that are cut off.
+    pub(super) const fn leftovers(self) -> Leftovers {
+        match self {
+            Self::Anything | Self::LastCents | Self::Limits | Self::Orphans => Leftovers::Any,
+            Self::Doom => Leftovers::Nothing,
+        }
+    }
+
+    /// How often something goes wrong with the machine, in percent of all steps.
+    pub(super) const fn hardship(self) -> u64 {
+        match self {
+            Self::Anything | Self::LastCents | Self::Limits | Self::Doom => 5,
+            Self::Orphans => 12,
+        }
+    }
+}
