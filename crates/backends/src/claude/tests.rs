@@ -4,7 +4,7 @@
 use std::fs::{self, Permissions as Mode};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use raymond_core::failure::Clock;
@@ -30,7 +30,11 @@ const SHORT: Duration = Duration::from_millis(50);
 const PATIENT: Clocks =
     Clocks { first_output: LONG, idle: LONG, silent: LONG, after_result: LONG, start: LONG };
 
-const GRACE: Grace = Grace { after_exit: LONG, interrupt: SHORT, terminate: SHORT, kill: LONG };
+/// Whoever is asked to go may take its time.
+const GRACE: Grace = Grace { after_exit: LONG, interrupt: LONG, terminate: LONG, kill: LONG };
+
+/// For those who do not listen.
+const IMPATIENT: Grace = Grace { interrupt: SHORT, terminate: SHORT, ..GRACE };
 
 struct Bench {
     directory: TempDir,
@@ -244,7 +248,7 @@ async fn a_client_that_stays_after_its_result_is_ended() {
     assert_eq!(bench.claude.answer(request, watch).await, replied("x", 2800));
     let left = leftovers::find(&bench.nonce());
     assert_eq!(left.len(), 1);
-    leftovers::end(&left, &GRACE).await;
+    leftovers::end(&left, &IMPATIENT).await;
 }
 
 #[tokio::test]
@@ -287,7 +291,7 @@ async fn a_cancelled_turn_says_what_it_cost_or_its_finished_answer() {
         assert_eq!(leftovers::find(&bench.nonce()), []);
     };
     let working = format!(
-        "last='{}'; trap 'say \"$last\"; exit 0' INT; {}; sleep 600 & wait",
+        "last='{}'; trap 'say \"$last\"; exit 0' INT; {}; sleep 600",
         sample::cut_off(),
         say(&[init(), bash("m", "ls")]),
     );
@@ -318,9 +322,11 @@ async fn a_silence_is_told() {
     let script = format!("{}; read < go; {}", say(&[init()]), say(&[success("x")]));
     let bench = Arc::new(Bench::new(&script, Clocks { silent: SHORT, ..PATIENT }));
     let cued = Arc::clone(&bench);
+    // A slow start is a silence of its own.
+    let once = Once::new();
     let listener = move |sign: Sign| {
         assert_eq!(sign, Sign::Silent(Span(50)));
-        cued.go();
+        once.call_once(|| cued.go());
     };
     let watch = Watch { cancel: CancellationToken::new(), listener: Arc::new(listener) };
     let answer = bench.claude.answer(bench.request("hello"), watch).await;
