@@ -3,6 +3,8 @@
 //! Several clients may have written into one transcript, each after one that did not find its
 //! session. What it would take to start another one is not known any more.
 
+use std::io;
+
 use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::prices::Prices;
@@ -46,10 +48,13 @@ pub(super) enum Left {
 /// another client was to be started.
 pub(super) fn read(started: &Started, prices: &Prices) -> Left {
     let mut turn = Turn::default();
-    // Without a transcript, no client was started.
-    let _nothing_to_read = read_transcript(&started.transcript, &mut |heard| {
+    let read = read_transcript(&started.transcript, &mut |heard| {
         turn.hear(&heard);
     });
+    // Without a transcript, no client was started; one that cannot be read may have cost anything.
+    if read.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+        return Left::Nothing { cost: Cost::Unknown, progressed: turn.progressed() };
+    }
     let conclusive = match &turn.result {
         Some(ended) => !ended.was_cut_off() || ended.lost_its_session(),
         None => turn.flooded.is_some() || turn.unread,

@@ -446,6 +446,8 @@ fn a_transcript_that_nobody_writes_any_more_is_read() {
     check(&branching, &[sample::lost(SESSION), sample::lost("from")], lost(&from));
     let nothing = planned(bench.request("never started"), fresh).started;
     assert_eq!(bench.claude.attach(&nothing), absent(free, false));
+    let unreadable = Started { transcript: bench.directory.path().to_owned(), ..nothing };
+    assert_eq!(bench.claude.attach(&unreadable), absent(Cost::Unknown, false));
 }
 
 #[tokio::test]
