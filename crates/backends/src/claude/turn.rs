@@ -93,6 +93,11 @@ const SYNTHETIC: &str = "<synthetic>";
 const LOST: &str = "No conversation found";
 
 impl Turn {
+    /// A turn for which so much was spent already.
+    pub(super) fn after(spending: Spending) -> Self {
+        Self { spending, ..Self::default() }
+    }
+
     /// Takes in what was heard, and says what is worth showing.
     pub(super) fn hear(&mut self, heard: &Heard) -> Vec<Sign> {
         match heard {
