@@ -49,7 +49,7 @@ impl Spending {
     /// A further line of a message.
     pub(super) fn streamed(&mut self, message: &Message) {
         let known = self.unreported.entry(message.id.clone()).or_default();
-        known.model.clone_from(&message.model);
+        known.model = message.model.clone().unwrap_or_default();
         known.usage = larger(known.usage, message.usage);
         let blocks = message.content.iter();
         known.written += blocks.map(|b| b.text.len() + b.thinking + b.input.length).sum::<usize>();
