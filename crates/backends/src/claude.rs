@@ -148,11 +148,15 @@ impl Claude {
     }
 
     fn start(&self, step: &Step, request: &Request, message: String) -> Result<Client, String> {
-        let program = preflight::find(&self.settings.command, env::var_os("PATH").as_deref())
-            .map_err(|problem| problem.to_string())?;
-        if let Some(home) = &request.config_home {
-            private_directory(home)
-                .map_err(|error| format!("cannot create {}: {error}", home.display()))?;
+        let program = preflight::find(&self.settings.command, env::var_os("PATH").as_deref());
+        let program = program.map_err(|problem| problem.to_string())?;
+        // States may have been edited since the start.
+        preflight::keeps_checks(&request.permissions).map_err(|problem| problem.to_string())?;
+        // The directory of the transcripts may have vanished under a living run.
+        let transcripts = request.started.transcript.parent();
+        for place in request.config_home.as_deref().into_iter().chain(transcripts) {
+            private_directory(place)
+                .map_err(|error| format!("cannot create {}: {error}", place.display()))?;
         }
         let spec = Spec {
             arguments: arguments::arguments(request, step),

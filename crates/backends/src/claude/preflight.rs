@@ -19,7 +19,13 @@ pub enum Problem {
     /// It refuses to skip its checks for root.
     #[error("the client refuses --dangerously-skip-permissions for root")]
     Root,
+    /// A mode that skips all checks, where nobody said that they may be skipped.
+    #[error("the permission mode {BYPASS} skips all checks")]
+    Bypass,
 }
+
+/// The mode that is another word for `--dangerously-skip-permissions`.
+const BYPASS: &str = "bypassPermissions";
 
 impl Problem {
     /// What to do about it.
@@ -30,6 +36,10 @@ impl Problem {
                  the configuration to its path; or play replies from a file with --replies FILE"
             }
             Self::NotExecutable(_) => "set `claude` in the configuration to the path of the client",
+            Self::Bypass => {
+                "only --dangerously-skip-permissions may say so: a file that comes with a project \
+                 may not"
+            }
             Self::Root => {
                 "run as another user, or allow tools one by one with --allow; inside a real sandbox, \
                  set IS_SANDBOX=1 (and name it in `environment`, where that is a list)"
@@ -50,7 +60,16 @@ pub fn check(
     let handed_on = environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
     let sandbox = variable(SANDBOX).filter(|_| handed_on);
     let user = if rustix::process::getuid().is_root() { User::Root } else { User::Other };
+    keeps_checks(permissions)?;
     may_skip(permissions.checks, user, sandbox.as_deref())
+}
+
+/// Checks that no mode skips what only a person may skip.
+pub(super) fn keeps_checks(permissions: &Permissions) -> Result<(), Problem> {
+    match (permissions.checks, permissions.mode.as_deref()) {
+        (Checks::Kept, Some(BYPASS)) => Err(Problem::Bypass),
+        (Checks::Kept | Checks::Skipped, _) => Ok(()),
+    }
 }
 
 const SANDBOX: &str = "IS_SANDBOX";
@@ -133,6 +152,19 @@ mod tests {
         check(Checks::Skipped, User::Root, Some("1"), Ok(()));
         check(Checks::Skipped, User::Other, None, Ok(()));
         check(Checks::Kept, User::Root, None, Ok(()));
+    }
+
+    #[test]
+    fn no_mode_skips_checks_that_nobody_allowed_to_be_skipped() {
+        let check = |checks, mode: Option<&str>, expected| {
+            let mode = mode.map(str::to_owned);
+            let permissions = Permissions { checks, mode, ..Permissions::default() };
+            assert_eq!(keeps_checks(&permissions), expected);
+        };
+        check(Checks::Kept, None, Ok(()));
+        check(Checks::Kept, Some("plan"), Ok(()));
+        check(Checks::Kept, Some("bypassPermissions"), Err(Problem::Bypass));
+        check(Checks::Skipped, Some("bypassPermissions"), Ok(()));
     }
 
     #[test]

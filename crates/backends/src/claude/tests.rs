@@ -253,6 +253,23 @@ async fn what_a_client_spent_before_it_lost_its_session_is_part_of_the_turn() {
 }
 
 #[tokio::test]
+async fn a_directory_of_transcripts_that_vanished_is_made_again() {
+    let bench = Bench::new(&say(&[init(), success("x")]), PATIENT);
+    let request = bench.request("hello");
+    let transcript = bench.path("run/transcripts/hello.jsonl");
+    let started = Started { transcript, ..request.started };
+    assert_eq!(bench.ask(Request { started, ..request }).await, replied("x", 2800));
+    assert_eq!(fs::metadata(bench.path("run/transcripts")).unwrap().mode() & 0o777, 0o700);
+    // Where that cannot be, the client is not to blame.
+    fs::write(bench.path("file"), "").unwrap();
+    let request = bench.request("hello");
+    let started = Started { transcript: bench.path("file/hello.jsonl"), ..request.started };
+    let answer = bench.ask(Request { started, ..request }).await;
+    let why = format!("cannot create {}: File exists (os error 17)", bench.path("file").display());
+    assert_eq!(answer, not_started(why));
+}
+
+#[tokio::test]
 async fn a_client_that_stays_after_its_result_is_ended() {
     let lines = say(&[init(), text("m", "x"), success("x")]);
     let clocks = Clocks { after_result: SHORT, ..PATIENT };
