@@ -24,6 +24,8 @@ const MOST_CRASHES: u32 = 5;
 const PROBE: Span = Span::minutes(15);
 /// A limit that ends earlier than this from now is not believed.
 const SHORTEST_HOLD: Span = Span::seconds(30);
+/// Neither is one that ends later: no limit lasts for longer than a month.
+const LONGEST_HOLD: Span = Span::minutes(31 * 24 * 60);
 
 /// The turn that ended, and what it is charged.
 struct Ended<'a> {
@@ -245,7 +247,7 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
     }
 }
 
-/// No turn of the backend starts until the limit is lifted; where that is unknown it is probed. A
+/// No turn of the backend starts until the limit is lifted; where that is not known it is probed. A
 /// hold for a login, and a time that is known already, stay.
 fn limited(draft: &mut Draft<'_>, backend: &BackendName, until: Option<Timestamp>, why: &str) {
     let known = match draft.run.desk.holds.get(backend) {
@@ -253,6 +255,7 @@ fn limited(draft: &mut Draft<'_>, backend: &BackendName, until: Option<Timestamp
         Some(Hold::Quota { until, .. }) => Some(*until),
         None => None,
     };
+    let until = until.filter(|until| *until <= draft.at + LONGEST_HOLD);
     let until = until.or(known).unwrap_or(draft.at + PROBE);
     let (until, why) = (until.max(draft.at + SHORTEST_HOLD), why.to_owned());
     draft.push(Event::BackendHeld { backend: backend.clone(), hold: Hold::Quota { until, why } });

@@ -140,6 +140,12 @@ fn a_usage_limit_of_unknown_length_is_probed_every_quarter_of_an_hour() {
     check(quota(Some(30)), 30 * 60);
     // A limit that is already over is not believed for half a minute.
     check(quota(Some(1)), 10 * 60 + 30);
+    // Neither is one that lasts for longer than a month.
+    let month = 31 * 24 * 60;
+    check(quota(Some(10 + month)), (10 + month) * 60);
+    check(quota(Some(11 + month)), 25 * 60);
+    let until = Some(Timestamp(u64::MAX));
+    check(TurnFailure::Quota { until, why: "limit".into() }, 25 * 60);
 }
 
 #[test]
