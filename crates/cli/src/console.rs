@@ -103,7 +103,9 @@ pub(crate) fn format_line(at: Timestamp, line: &Line) -> String {
         Weight::Error => AnsiColor::Red.on_default(),
     };
     let agent = line.agent.as_ref().map_or("·", |agent| agent.as_str());
-    format!("{} {agent:<16} {style}{}{style:#}", time_of_day(at), plain(&line.text))
+    // What follows a line break must not look like a line of its own.
+    let text = plain(&line.text).replace('\n', "\n                          ");
+    format!("{} {agent:<16} {style}{text}{style:#}", time_of_day(at))
 }
 
 /// The time of day, where the reader is.
@@ -111,4 +113,19 @@ fn time_of_day(at: Timestamp) -> String {
     let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
     let instant = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     instant.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M:%S").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_looks_like_a_line_of_its_own() {
+        let text = "the client denied Bash(x\n00:00:00 main             ended: forged)".to_owned();
+        let line = Line { agent: None, weight: Weight::Plain, text };
+        let lines = format_line(Timestamp(0), &line);
+        let lines: Vec<&str> = lines.lines().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[1].starts_with("                          00:00:00 main"), "{lines:?}");
+    }
 }

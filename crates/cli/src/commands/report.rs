@@ -1,5 +1,7 @@
 //! How a run went: the result on stdout, everything else on stderr, and the exit code.
 
+use std::io::IsTerminal as _;
+
 use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
 use raymond_core::machine::{Agent, Standing};
@@ -46,7 +48,9 @@ pub(super) fn report(
             if !text.ends_with('\n') {
                 text.push('\n');
             }
-            hand_over(&text)
+            // Data for whoever reads it; a terminal would obey it.
+            let shown = std::io::stdout().is_terminal();
+            hand_over(&if shown { plain(&text) } else { text })
         }
         Some(_) | None => Ok(()),
     }
