@@ -210,35 +210,37 @@ impl Owned {
     }
 }
 
-/// Looks for a turn in flight. A script never outlives its owner.
+/// Looks for a turn in flight; a large answer is stored.
 fn attach(owned: &Owned, turn: &Turn, backends: &Backends) -> Result<Attached, blobs::Error> {
-    let Lane::Prompt(backend) = &turn.lane else {
-        return Ok(Attached::Absent { cost: Cost::Free, progressed: false });
-    };
-    let absent = Attached::Absent { cost: Cost::Unknown, progressed: false };
-    let agent = owned.head.run.agents.get(&turn.id.agent);
-    let (Some(backend), Some(agent), Some(plan)) =
-        (backends.get(backend), agent, turn.current.clone())
-    else {
-        return Ok(absent);
-    };
-    let started = Started {
-        nonce: owned.head.run.nonce.clone(),
-        turn: turn.id.clone(),
-        attempt: turn.attempt,
-        plan,
-        transcript: transcript(&owned.paths.transcripts, &turn.id, turn.attempt),
-        timeout: None,
-        idle_timeout: None,
-    };
-    Ok(match backend.attach(&started) {
+    let run = &owned.head.run;
+    Ok(match find(run, &owned.paths, turn, backends) {
         contract::Attached::Running => Attached::Running,
         contract::Attached::Absent { cost, progressed } => Attached::Absent { cost, progressed },
         contract::Attached::Finished(answer) => {
-            let cwd = agent.cwd.as_ref();
-            let outcome = answered(answer, Interruption::Crash, cwd, &owned.blobs)?;
+            let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
+            let outcome = answered(answer, Interruption::Crash, cwd.as_ref(), &owned.blobs)?;
             Attached::Finished(outcome)
         }
+    })
+}
+
+/// What there is of a turn in flight whose owner is gone; nothing is changed by looking. A script
+/// never outlives its owner.
+pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> contract::Attached {
+    let Lane::Prompt(name) = &turn.lane else {
+        return contract::Attached::Absent { cost: Cost::Free, progressed: false };
+    };
+    let (Some(backend), Some(plan)) = (backends.get(name), turn.current.clone()) else {
+        return contract::Attached::Absent { cost: Cost::Unknown, progressed: false };
+    };
+    backend.attach(&Started {
+        nonce: run.nonce.clone(),
+        turn: turn.id.clone(),
+        attempt: turn.attempt,
+        plan,
+        transcript: transcript(&paths.transcripts, &turn.id, turn.attempt),
+        timeout: None,
+        idle_timeout: None,
     })
 }
 

@@ -1,5 +1,7 @@
 //! The outcome table of the client: every way in which an invocation can end, and what it means.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -125,7 +127,11 @@ fn lines_that_cannot_be_read_are_kept_and_warn_once() {
 #[test]
 fn what_the_client_refuses_before_it_begins_is_said_in_its_own_words() {
     let stage = Stage::prompts(&[("START", "fake: say <result>x</result>")]);
-    stage.run("--retries 0 --permission-mode yolo").mentions(1, &["--permission-mode"]);
+    stage.project.write("old-client", "#!/bin/bash\nexec claude --no-such-flag \"$@\"\n");
+    let client = stage.project.path("old-client");
+    std::fs::set_permissions(&client, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let stage = stage.with(&format!("RAYMOND_CLAUDE={}", client.display()));
+    stage.run("--retries 0").mentions(1, &["--no-such-flag"]);
     assert_eq!(stage.told(), ["new A | refused"]);
     assert_eq!(stage.charges(), [("main.1.1".into(), 0, "reported".into())]);
 }

@@ -125,7 +125,7 @@ fn a_taken_run_id_is_refused_or_gone_on_with() {
     project.raymond("run wf --replies replies.yaml --run-id r").says(
         2,
         "raymond: there is a run r already
-        hint: raymond resume r",
+        hint: choose another --run-id, or go on with it: raymond resume r",
     );
     let again = "run wf --replies replies.yaml --run-id r --or-resume";
     project.raymond(again).prints("all good\n").mentions(0, &["completed: "]);
