@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use raymond_testkit::fake_claude::Invocation;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, client};
 
 /// The value of a flag at every start of the client, by the label of its prompt.
 fn flags(stage: &Stage, flag: &str) -> Vec<String> {
@@ -56,6 +56,36 @@ fn the_effort_is_that_of_the_state_or_the_flag() {
     ]);
     stage.run("--effort low").prints("done\n");
     assert_eq!(flags(&stage, "--effort"), ["START high", "END low"]);
+}
+
+#[test]
+fn configuration_reaches_the_client_unless_a_flag_or_the_state_says_otherwise() {
+    let check = |front: &str, run: &str, expected: [&str; 3]| {
+        let lines = format!("{front}fake: say <result>done</result>");
+        let stage = Stage::prompts(&[("START", &lines)]);
+        let config = "model = 'haiku'\neffort = 'low'\npermission_mode = 'plan'\n";
+        stage.project.write("raymond.toml", config);
+        stage.run(run).prints("done\n").mentions(0, &[]);
+        let [only] = stage.invocations().try_into().unwrap();
+        let given = ["--model", "--effort", "--permission-mode"].map(|flag| only.values(flag));
+        assert_eq!(given, expected.map(|value| vec![value]), "{front} {run}");
+    };
+    let flags = "--model sonnet --effort high --permission-mode dontAsk";
+    let front = "model: opus\neffort: max\npermission_mode: acceptEdits\n---\n";
+    check("", "", ["haiku", "low", "plan"]);
+    check("", flags, ["sonnet", "high", "dontAsk"]);
+    check(front, flags, ["opus", "max", "acceptEdits"]);
+}
+
+#[test]
+fn the_client_of_the_configuration_is_used() {
+    let prompt = "fake: say <result>done</result>";
+    let stage = Stage::without_client(&[("wf/START.md", prompt)]);
+    std::fs::create_dir(stage.project.path("tools")).unwrap();
+    std::os::unix::fs::symlink(client(), stage.project.path("tools/our-claude")).unwrap();
+    stage.project.write("raymond.toml", "claude = 'tools/our-claude'\n");
+    stage.run("").prints("done\n").mentions(0, &[]);
+    assert_eq!(stage.prompts_sent(), [prompt]);
 }
 
 #[test]
