@@ -156,6 +156,46 @@ fn the_environment_can_be_narrowed_to_a_list() {
 }
 
 #[test]
+fn scripts_get_the_same_list_and_what_is_their_own() {
+    let stage = Stage::of(&[(
+        "wf/START.sh",
+        "echo \"<result>${COLOUR-none} ${SECRET_TOKEN-none} $RAYMOND_STATE</result>\"",
+    )]);
+    let stage = stage.with("COLOUR=red").with("SECRET_TOKEN=hush");
+    stage.run("").prints("red hush START.sh\n");
+    stage.project.write("raymond.toml", "environment = ['PATH', 'COLOUR']\n");
+    stage.raymond("run wf").prints("red none START.sh\n");
+}
+
+#[test]
+fn whatever_a_run_keeps_only_its_user_can_read() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <goto>NEXT</goto>"),
+        ("NEXT", "fake: pad 20000\nfake: more <result>done</result>"),
+    ]);
+    stage.project.write("raymond.toml", "config_home = 'per-agent'\n");
+    stage.raymond("run wf --run-id r -d").mentions(0, &[]);
+    stage.raymond("wait r").mentions(0, &[]);
+    let mut places = vec![stage.project.path(".raymond")];
+    let mut files = 0;
+    while let Some(place) = places.pop() {
+        let found = std::fs::metadata(&place).unwrap();
+        let mode = found.permissions().mode() & 0o777;
+        if !found.is_dir() {
+            assert_eq!(mode, 0o600, "{}", place.display());
+            files += 1;
+            continue;
+        }
+        assert_eq!(mode, 0o700, "{}", place.display());
+        // What a client keeps in its own directory is its own matter.
+        if place.parent().is_none_or(|parent| !parent.ends_with("homes")) {
+            places.extend(std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    assert!(files > 10, "{files} files");
+}
+
+#[test]
 fn agents_can_have_a_configuration_each() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='NEXT'>WORKER</fork>"),
