@@ -39,6 +39,7 @@ pub use clocks::Clocks;
 
 use clocks::Timer;
 use follow::Following;
+use found::Left;
 use gate::{Gate, Held};
 use outcome::End;
 use steps::Step;
@@ -191,14 +192,20 @@ impl Backend for Claude {
                 client.leave();
                 Attached::Running
             }
-            None => found::read(started, &self.settings.prices),
+            None => match found::read(started, &self.settings.prices) {
+                Left::Answer(answer) => Attached::Finished(answer),
+                Left::Nothing { cost, progressed } => Attached::Absent { cost, progressed },
+            },
         }
     }
 
     fn follow(&self, started: Started, watch: Watch) -> Answering<'_> {
         Box::pin(async move {
             let Some(client) = adopt(&marker(&started), &files(&started)) else {
-                return found::gone(&started, &self.settings.prices);
+                return match found::read(&started, &self.settings.prices) {
+                    Left::Answer(answer) => answer,
+                    Left::Nothing { cost, progressed } => Answer::Interrupted { cost, progressed },
+                };
             };
             let (turn, end) = self.following(client, &started, None, &watch).await;
             found::answer(turn, end, &started, &self.settings.prices)
@@ -235,5 +242,7 @@ fn not_started(why: impl Into<String>) -> Answer {
     failed(TurnFailure::NotStarted { why: why.into() })
 }
 
+#[cfg(test)]
+mod sample;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,9 @@
 //! Several clients may have written into one transcript, each after one that did not find its
 //! session. What it would take to start another one is not known any more.
 
+use std::io;
+
+use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::prices::Prices;
 
@@ -10,7 +13,7 @@ use super::not_started;
 use super::outcome::{self, End};
 use super::steps::Step;
 use super::turn::{Ended, Turn};
-use crate::contract::{Answer, Attached, Started};
+use crate::contract::{Answer, Started};
 use crate::process::read_transcript;
 
 /// The step that wrote the end of a transcript, and the one that would have come next.
@@ -28,14 +31,30 @@ impl Place {
     }
 }
 
-/// What a client left that has gone. A result is an outcome, unless it only says that another client
-/// was to be started.
-pub(super) fn read(started: &Started, prices: &Prices) -> Attached {
+/// What a client left that has gone.
+pub(super) enum Left {
+    /// Its answer.
+    Answer(Answer),
+    /// No answer.
+    Nothing {
+        /// What it cost all the same.
+        cost: Cost,
+        /// Whether it had said anything.
+        progressed: bool,
+    },
+}
+
+/// Reads the transcript of a client that has gone. A result is an outcome, unless it only says that
+/// another client was to be started.
+pub(super) fn read(started: &Started, prices: &Prices) -> Left {
     let mut turn = Turn::default();
-    // Without a transcript, no client was started.
-    let _nothing_to_read = read_transcript(&started.transcript, &mut |heard| {
+    let read = read_transcript(&started.transcript, &mut |heard| {
         turn.hear(&heard);
     });
+    // Without a transcript, no client was started; one that cannot be read may have cost anything.
+    if read.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+        return Left::Nothing { cost: Cost::Unknown, progressed: turn.progressed() };
+    }
     let conclusive = match &turn.result {
         Some(ended) => !ended.was_cut_off() || ended.lost_its_session(),
         None => turn.flooded.is_some() || turn.unread,
@@ -45,20 +64,11 @@ pub(super) fn read(started: &Started, prices: &Prices) -> Attached {
     match Place::of(&turn, started).filter(|_| conclusive) {
         Some(place) => match outcome::answer(turn, exited, &place.step, prices) {
             answer if is_lost(&answer) && place.next.is_some() => {
-                Attached::Absent { cost, progressed }
+                Left::Nothing { cost, progressed }
             }
-            answer => Attached::Finished(answer),
+            answer => Left::Answer(answer),
         },
-        None => Attached::Absent { cost, progressed },
-    }
-}
-
-/// The answer of a client that was there a moment ago.
-pub(super) fn gone(started: &Started, prices: &Prices) -> Answer {
-    match read(started, prices) {
-        Attached::Finished(answer) => answer,
-        Attached::Absent { cost, progressed } => Answer::Interrupted { cost, progressed },
-        Attached::Running => not_started("a transcript does not run"),
+        None => Left::Nothing { cost, progressed },
     }
 }
 

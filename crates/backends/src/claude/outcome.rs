@@ -100,8 +100,8 @@ fn whole(ended: &Ended) -> String {
 /// An error of the API.
 fn refused(ended: &Ended, turn: &Turn) -> TurnFailure {
     let why = said(ended.conclusion.result.as_deref(), &ended.conclusion.errors);
-    if let Some(explanation) = &ended.trouble.refusal {
-        let why = explanation.as_deref().map_or(why, shortened);
+    if let Some(refusal) = &ended.trouble.refusal {
+        let why = refusal.explanation.as_deref().map_or(why, shortened);
         return TurnFailure::Task { why: format!("the model refused: {why}") };
     }
     match Fault::of(ended.conclusion.api_error_status, ended.trouble.kind.as_deref()) {
@@ -114,8 +114,7 @@ fn refused(ended: &Ended, turn: &Turn) -> TurnFailure {
 
 fn replied(turn: Turn, text: String, step: &Step, cost: Cost) -> Answer {
     let session = turn.session.filter(|id| id != step.writes().as_str());
-    let denied =
-        turn.denied.iter().map(|call| tools::permission(&call.tool_name, &call.tool_input));
+    let denied = turn.denied.iter().map(|call| tools::permission(&call.tool, &call.input));
     Answer::Replied(Box::new(Reply {
         text,
         cost,

@@ -81,7 +81,8 @@ pub(super) fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, P
         };
     }
     let mut found = env::split_paths(search.unwrap_or_default()).map(|place| place.join(path));
-    let found = found.find(|path| is_program(path)).ok_or(Problem::NotFound(command.to_owned()))?;
+    let found =
+        found.find(|path| is_program(path)).ok_or_else(|| Problem::NotFound(command.to_owned()))?;
     // An entry of `PATH` may be relative, and the client works elsewhere.
     Ok(std::path::absolute(&found).unwrap_or(found))
 }

@@ -11,7 +11,7 @@ use raymond_core::time::Timestamp;
 
 use super::fault::Fault;
 use super::line::{self, Line};
-use super::shape::{Assistant, Conclusion, Denial, Init, RateLimitInfo, Retry, Task};
+use super::shape::{Assistant, Conclusion, Denial, Init, RateLimitInfo, Refusal, Retry, Task};
 use super::spending::Spending;
 use super::tools;
 use super::warnings::Warnings;
@@ -64,8 +64,8 @@ pub(super) struct Ended {
 pub(super) struct Trouble {
     /// The kind of an API error.
     pub(super) kind: Option<String>,
-    /// The model refused; with its explanation, if any.
-    pub(super) refusal: Option<Option<String>>,
+    /// The model refused.
+    pub(super) refusal: Option<Refusal>,
 }
 
 /// How far a client is.
@@ -139,7 +139,7 @@ impl Turn {
             Line::User => self.unread = false,
             Line::Retry(retry) => return vec![self.retried(&retry)],
             Line::Refusal(refusal) => {
-                self.error.refusal = Some(refusal.api_refusal_explanation);
+                self.error.refusal = Some(refusal);
             }
             Line::RateLimit(limit) => self.limited_until = until(&limit.info),
             Line::TaskStarted(task) if task.is_backgrounded == Some(false) => {}
@@ -168,8 +168,8 @@ impl Turn {
         self.unread = false;
         // Another client follows one that was cut off, and speaks for itself.
         self.result = self.result.take().filter(|ended| !ended.was_cut_off());
-        self.session = init.session_id.or(self.session.take());
-        self.model = init.model.or(self.model.take());
+        self.session = init.session_id.or_else(|| self.session.take());
+        self.model = init.model.or_else(|| self.model.take());
         for server in init.mcp_servers {
             if matches!(server.status.as_str(), "failed" | "needs-auth") {
                 let (name, status) = (server.name, server.status);
@@ -195,7 +195,9 @@ impl Turn {
                 self.last = Spoken { id: message.id, ..Spoken::default() };
                 self.error = Trouble::default();
             }
-            self.model = Some(message.model).filter(|m| !m.is_empty()).or(self.model.take());
+            if !message.model.is_empty() {
+                self.model = Some(message.model);
+            }
         }
         for block in message.content {
             match block.kind.as_str() {
@@ -234,22 +236,22 @@ impl Turn {
 
     fn task_runs(&mut self, task: Task) {
         if !task.ambient {
-            self.tasks.insert(task.task_id);
+            self.tasks.insert(task.id);
         }
     }
 
     fn task_is_over(&mut self, task: &Task) {
-        self.tasks.remove(&task.task_id);
+        self.tasks.remove(&task.id);
     }
 
     fn conclude(&mut self, conclusion: Conclusion) {
         self.spending.concluded(conclusion.model_usage_since_last_result.as_ref());
         self.stage = Stage::Done;
         self.unread = false;
-        self.session = conclusion.session_id.clone().or(self.session.take());
+        self.session = conclusion.session_id.clone().or_else(|| self.session.take());
         for denial in &conclusion.permission_denials {
-            let id = denial.tool_use_id.as_ref();
-            if id.is_none_or(|id| self.denied.iter().all(|d| d.tool_use_id.as_ref() != Some(id))) {
+            let id = denial.call.as_ref();
+            if id.is_none_or(|id| self.denied.iter().all(|d| d.call.as_ref() != Some(id))) {
                 self.denied.push(denial.clone());
             }
         }
