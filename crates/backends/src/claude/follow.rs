@@ -32,7 +32,9 @@ impl Following {
                 break end;
             }
         };
-        if !matches!(end, End::Exited { .. }) {
+        // One that exited in the middle may have left its work to a child, which would go on in the
+        // same conversation as whoever continues the turn.
+        if !matches!(end, End::Exited { .. }) || !self.turn.is_complete() {
             self.end(watch, grace).await;
         }
         (self.turn, end)

@@ -252,6 +252,18 @@ async fn a_client_that_stays_after_its_result_is_ended() {
 }
 
 #[tokio::test]
+async fn a_child_of_a_client_that_died_in_the_middle_does_not_go_on() {
+    let script = format!("{}; sleep 600 & exit 1", say(&[init(), text("m", "x")]));
+    let mut bench = Bench::new(&script, PATIENT);
+    // A shell makes children in the background deaf to SIGINT.
+    bench.claude.settings.grace = IMPATIENT;
+    let answer = bench.ask(bench.request("hello")).await;
+    let why = "the client died without a result, with exit status 1".to_owned();
+    let failed = |failure: &TurnFailure| *failure == TurnFailure::Transient { why };
+    assert!(matches!(&answer, Answer::Failed { failure, .. } if failed(failure)), "{answer:?}");
+}
+
+#[tokio::test]
 async fn a_task_in_the_background_is_waited_for_and_the_last_result_counts() {
     let task = |subtype: &str| sample::system(subtype, r#""task_id":"b1","is_backgrounded":true"#);
     let script = format!(

@@ -122,6 +122,11 @@ impl Turn {
         }
     }
 
+    /// Whether there is a result that counts.
+    pub(super) fn is_complete(&self) -> bool {
+        self.result.as_ref().is_some_and(|ended| !ended.was_cut_off())
+    }
+
     /// Whether the model has said anything.
     pub(super) fn progressed(&self) -> bool {
         self.spoke

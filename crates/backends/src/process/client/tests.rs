@@ -334,6 +334,18 @@ async fn a_client_is_found_with_and_without_its_identity() {
 }
 
 /// A line of the identity file, with one word changed.
+#[tokio::test]
+async fn a_client_that_was_only_just_started_is_found() {
+    let bench = Bench::new();
+    // For a moment after its start a process has no environment.
+    for _ in 0..50 {
+        let client = bench.client("exec sleep 600");
+        let adopted = adopt(&bench.marker(), &bench.files()).unwrap();
+        assert_eq!(adopted.identity(), client.identity());
+        adopted.leave();
+    }
+}
+
 fn changed(text: &str, at: usize, to: &str) -> String {
     let mut words: Vec<_> = text.trim().split(' ').collect();
     words[at] = to;

@@ -4,6 +4,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -19,7 +20,7 @@ use crate::process::marker::Marks;
 pub(in crate::process) fn snapshot(_group: Option<i32>) -> Vec<Entry> {
     let own = std::process::id().cast_signed();
     rows()
-        .filter(|row| row.state == State::Living)
+        .filter(|row| row.state != State::Dead)
         .map(|row| row.entry)
         .filter(|entry| entry.identity.pid != own)
         .collect()
@@ -40,7 +41,7 @@ pub(in crate::process) fn session() -> i32 {
 
 /// The process of this number, when it lives.
 pub(in crate::process) fn living(pid: i32) -> Option<Entry> {
-    row(pid).filter(|row| row.state == State::Living).map(|row| row.entry)
+    row(pid).filter(|row| row.state != State::Dead).map(|row| row.entry)
 }
 
 /// The process of this number, dead or alive.
@@ -64,6 +65,8 @@ struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Living,
+    /// It lives, and its program is not there yet.
+    Loading,
     Dead,
 }
 
@@ -77,6 +80,9 @@ fn row(pid: i32) -> Option<Row> {
     parse(pid, &String::from_utf8_lossy(&stat))
 }
 
+/// `PF_KTHREAD`, among the flags of a process.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
 /// Reads a line of `/proc/PID/stat`.
 fn parse(pid: i32, stat: &str) -> Option<Row> {
     // The name of the program stands in parentheses and may hold anything, parentheses too.
@@ -87,6 +93,8 @@ fn parse(pid: i32, stat: &str) -> Option<Row> {
     let state = match *fields.first()? {
         "X" | "x" => State::Dead,
         "Z" if number(17)? <= 1 => State::Dead,
+        // The address of its code is the last that is set, and threads of the kernel have none.
+        _ if number(23) == Some(0) && number(6)? & KERNEL_THREAD == 0 => State::Loading,
         _ => State::Living,
     };
     let entry = Entry {
@@ -105,14 +113,34 @@ pub(in crate::process) fn marks(identity: Identity) -> Marks {
     if !ours {
         return Marks::default();
     }
-    let Ok(environment) = fs::read(format!("{path}/environ")) else {
-        return Marks::default();
-    };
+    let environment = environment(identity.pid);
     let value = environment.split(|byte| *byte == 0).find_map(|variable| {
         let rest = variable.strip_prefix(Marker::VARIABLE.as_bytes())?;
         std::str::from_utf8(rest.strip_prefix(b"=")?).ok()
     });
     value.map_or_else(Marks::default, |value| Marks::new(value.to_owned()))
+}
+
+/// What a process was started with. One that is just being started, or that becomes another program,
+/// has nothing for a moment and is waited for: it must not be taken for one of somebody else.
+fn environment(pid: i32) -> Vec<u8> {
+    const LOOKS: u32 = 100;
+    /// It may begin or end to be loaded between two looks.
+    const SURE: u32 = 3;
+    let mut loaded = 0;
+    for _ in 0..LOOKS {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        if !environment.is_empty() || loaded == SURE {
+            return environment;
+        }
+        if row(pid).is_some_and(|row| row.state == State::Loading) {
+            std::thread::sleep(Duration::from_millis(1));
+            loaded = 0;
+        } else {
+            loaded += 1;
+        }
+    }
+    Vec::new()
 }
 
 /// Whether the stdout of a process is this file.
@@ -168,20 +196,23 @@ mod tests {
 
     #[test]
     fn a_stat_line_is_read_whatever_the_program_is_called() {
-        let check = |name: &str, state: &str, threads: u32, expected: State| {
+        let check = |name: &str, state: &str, threads: u32, (flags, code), expected: State| {
             let stat = format!(
-                "7 ({name}) {state} 3 5 4 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 {threads} 0 99 1 1"
+                "7 ({name}) {state} 3 5 4 0 -1 {flags} 1 0 0 0 0 0 0 0 20 0 {threads} 0 99 1 1 1 {code}"
             );
             let identity = Identity { pid: 7, start_time: 99 };
             let entry = Entry { identity, parent: 3, group: 5, session: 4 };
             assert_eq!(parse(7, &stat), Some(Row { entry, state: expected }), "{stat}");
         };
-        check("bash", "S", 1, State::Living);
-        check("a) R 1 1 (b", "R", 1, State::Living);
-        check("stopped", "T", 1, State::Living);
-        check("zombie", "Z", 1, State::Dead);
-        check("zombie with threads", "Z", 2, State::Living);
-        check("dead", "X", 1, State::Dead);
+        let loaded = (4_194_560, 4096);
+        check("bash", "S", 1, loaded, State::Living);
+        check("a) R 1 1 (b", "R", 1, loaded, State::Living);
+        check("stopped", "T", 1, loaded, State::Living);
+        check("zombie", "Z", 1, loaded, State::Dead);
+        check("zombie with threads", "Z", 2, loaded, State::Living);
+        check("dead", "X", 1, loaded, State::Dead);
+        check("just started", "R", 1, (4_194_560, 0), State::Loading);
+        check("kthreadd", "S", 1, (2_129_984, 0), State::Living);
         assert_eq!(parse(7, "7 (cut off) S 3"), None);
         assert_eq!(parse(7, ""), None);
     }
