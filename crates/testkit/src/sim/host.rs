@@ -229,6 +229,15 @@ impl Host {
 
     /// The machine or its process is gone; what is left of the disk is decided now.
     pub fn go_down(&mut self) {
+        self.fall(None);
+    }
+
+    /// The process is killed between two things that it does.
+    pub fn kill(&mut self) {
+        self.fall(Some(Trouble::Kill));
+    }
+
+    fn fall(&mut self, out_of_the_blue: Option<Trouble>) {
         self.driver = None;
         self.lock = None;
         self.downs += 1;
@@ -242,10 +251,10 @@ impl Host {
         reality.down = false;
         self.plan.restart();
         self.disk.set_capacity(None);
-        let cut = match hit {
-            Some((Trouble::PowerCut, _)) => true,
-            Some((Trouble::Kill, _)) => false,
-            Some((Trouble::ShortWrite | Trouble::Full | Trouble::LostSync, _)) | None => {
+        let cut = match hit.map(|(trouble, _)| trouble).or(out_of_the_blue) {
+            Some(Trouble::PowerCut) => true,
+            Some(Trouble::Kill) => false,
+            Some(Trouble::ShortWrite | Trouble::Full | Trouble::LostSync) | None => {
                 reality.dice.percent(50)
             }
         };

@@ -88,8 +88,8 @@ impl Scenario {
         if self.dice.percent(self.theme.hardship() + extra) {
             self.any_trouble(host);
         }
-        if self.theme == Theme::Doom && host.is_up() && self.dice.percent(70) && self.may_arm() {
-            host.go_down();
+        if host.is_up() && self.dice.percent(self.theme.sudden_deaths()) && self.may_arm() {
+            if self.spares_clients() { host.kill() } else { host.go_down() }
         }
         if !host.is_up() {
             return self.go_on(host);
@@ -147,8 +147,7 @@ impl Scenario {
         match host.phase() {
             Phase::Unborn => self.trouble_for_a_boot(host, 20),
             Phase::Open | Phase::Stopping(_) => {
-                let spans = [0, 0, 1_000, 3_000, 20_000, 3_600_000];
-                host.wait(Span(*self.dice.pick(&spans)));
+                host.wait(Span(*self.dice.pick(self.theme.absences())));
                 self.trouble_for_a_recovery(host);
             }
             Phase::Ended(Ending::Completed | Ending::Cancelled) => return Ok(true),
