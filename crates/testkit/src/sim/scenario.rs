@@ -138,7 +138,8 @@ impl Scenario {
     fn request(&mut self) -> (StopMode, String) {
         self.stops += 1;
         let modes = [StopMode::AfterTurn, StopMode::Now, StopMode::Now, StopMode::Cancel];
-        let number = if self.dice.percent(25) { 1 } else { self.stops };
+        let stops = u64::from(self.stops);
+        let number = if self.dice.percent(35) { 1 + self.dice.below(stops) } else { stops };
         (*self.dice.pick(&modes), format!("key-{number}"))
     }
 
