@@ -1,14 +1,16 @@
-//! Claude Code, without a terminal: one invocation for each turn.
+//! Claude Code, without a terminal: one client per prompt.
 //!
-//! The client writes its stream of typed lines into the transcript of the turn. [`turn`] folds those
-//! lines, and [`outcome`] says what they add up to: the same for a client that runs, one that an
-//! earlier owner started, and a transcript that nobody writes any more. Nothing here decides what
-//! follows from it.
+//! The client writes its stream into the transcript of the turn, which is followed line by line and
+//! folded into an answer. So it outlives its owner: the next one adopts it, or reads what it left. The
+//! id of every session is chosen before the client starts. All that is decided here comes from typed
+//! fields of the stream; nothing is tried again.
 
 mod arguments;
 mod clocks;
 mod fault;
 mod follow;
+mod found;
+mod gate;
 mod line;
 mod outcome;
 pub mod preflight;
@@ -19,193 +21,150 @@ mod tools;
 mod turn;
 mod warnings;
 
+use std::env;
 use std::ffi::OsString;
+use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::Path;
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::BackendName;
-use raymond_core::machine::SessionPlan;
 use raymond_core::prices::Prices;
-use raymond_core::time::Span;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 pub use arguments::DEFAULT_MODE;
 pub use clocks::Clocks;
 
-use crate::contract::{Answer, Answering, Attached, Backend, Capability, Request, Started, Watch};
-use crate::process::{self, Client, Files, Grace, Inherit, Input, Marker, Spec};
-use crate::script::foreign;
 use clocks::Timer;
-use outcome::{How, answer};
+use follow::Following;
+use found::Left;
+use gate::{Gate, Held};
+use outcome::End;
 use steps::Step;
-use turn::{Ended, Turn};
+use turn::Turn;
 
-/// Its name.
+use crate::contract::{Answer, Answering, Attached, Backend, Capability, Request, Started, Watch};
+use crate::process::{Client, Files, Grace, Inherit, Input, Marker, Spec, adopt, start_client};
+
+/// How workflows and flags name it.
 pub const NAME: &str = "claude";
 
-/// The variable that says how often the client itself tries again, and what it is set to: whoever
-/// waits in here cannot be resumed.
-const RETRIES: (&str, &str) = ("CLAUDE_CODE_MAX_RETRIES", "2");
+/// How the client is run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// A path, or a name that is looked up in `PATH`.
+    pub command: OsString,
+    /// For turns that end without saying what they cost.
+    pub prices: Prices,
+    /// How long a client may take.
+    pub clocks: Clocks,
+    /// How patient its end is.
+    pub grace: Grace,
+}
 
-/// The client, and what is known about it.
+/// The Claude Code client.
 #[derive(Debug, Clone)]
 pub struct Claude {
-    command: OsString,
-    prices: Prices,
-    clocks: Clocks,
-    grace: Grace,
-    /// Clients that share a configuration start one after the other.
-    door: Arc<Semaphore>,
+    settings: Settings,
+    gate: Gate,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            command: NAME.into(),
+            prices: Prices::default(),
+            clocks: Clocks::default(),
+            grace: Grace::default(),
+        }
+    }
 }
 
 impl Claude {
-    /// The client that is started as `command`.
-    pub fn new(command: impl Into<OsString>, prices: Prices) -> Self {
-        Self {
-            command: command.into(),
-            prices,
-            clocks: Clocks::default(),
-            grace: Grace::default(),
-            door: Arc::new(Semaphore::new(1)),
-        }
+    /// A client that is run like this.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, gate: Gate::new() }
     }
 
-    /// The same with other clocks.
-    #[must_use]
-    pub fn with_clocks(self, clocks: Clocks, grace: Grace) -> Self {
-        Self { clocks, grace, ..self }
-    }
-
-    async fn run(&self, request: &Request, watch: &Watch) -> Answer {
+    /// One client after the other, until one knows its session.
+    async fn carry_out(&self, request: &Request, watch: &Watch) -> Answer {
         let steps = Step::of(&request.started.plan);
-        let mut turn = Turn::default();
-        let mut timer = self.timer(&request.started);
-        for step in &steps {
-            let (client, permit) = match self.start(request, step, watch).await {
-                Ok(Some(started)) => started,
-                Ok(None) => {
-                    let (cost, progressed) = (Cost::Reported(Micros::ZERO), false);
-                    return Answer::Interrupted { cost, progressed };
-                }
-                Err(error) => return self.not_started(&error),
-            };
-            timer.starts(Instant::now());
-            let how = self.follow_to_the_end(client, (&mut turn, &mut timer), watch, permit).await;
-            if how == How::Cancelled || !may_go_on(&turn, &request.started.plan) {
-                return answer(turn, &how, step, &self.prices);
+        // A client that knows no such session has never seen an earlier attempt.
+        let messages = std::iter::once(request.message())
+            .chain(std::iter::repeat_with(|| request.prompt.clone()));
+        let mut answer = not_started("the plan of the turn has no conversation");
+        for (step, message) in steps.iter().zip(messages) {
+            answer = self.take(step, request, message, watch).await;
+            if !found::is_lost(&answer) {
+                break;
             }
         }
-        self.not_started(&io::Error::other("the plan has no session"))
+        answer
     }
 
-    async fn follow_to_the_end(
-        &self,
-        mut client: Client,
-        state: (&mut Turn, &mut Timer),
-        watch: &Watch,
-        permit: Option<OwnedSemaphorePermit>,
-    ) -> How {
-        follow::follow(&mut client, state, (watch, &self.grace), permit).await
-    }
-
-    /// Starts the client of a step; nothing when the turn was cancelled before.
-    async fn start(
-        &self,
-        request: &Request,
-        step: &Step,
-        watch: &Watch,
-    ) -> io::Result<Option<(Client, Option<OwnedSemaphorePermit>)>> {
-        let permit = if request.config_home.is_some() {
-            None
-        } else {
-            tokio::select! {
-                biased;
-                () = watch.cancel.cancelled() => return Ok(None),
-                permit = Arc::clone(&self.door).acquire_owned() => permit.ok(),
+    async fn take(&self, step: &Step, request: &Request, message: String, watch: &Watch) -> Answer {
+        if message.trim().is_empty() {
+            return not_started("the prompt is empty, and the client takes none");
+        }
+        let gate = tokio::select! {
+            biased;
+            () = watch.cancel.cancelled() => {
+                let cost = Cost::Reported(Micros::ZERO);
+                return Answer::Interrupted { cost, progressed: false };
             }
+            gate = self.turn_to_start(request) => gate,
         };
-        if watch.cancel.is_cancelled() {
-            return Ok(None);
-        }
-        if let Some(home) = &request.config_home {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
-        }
-        let client = process::start_client(self.spec(request, step), &files(&request.started))?;
-        Ok(Some((client, permit)))
+        let client = match self.start(step, request, message) {
+            Ok(client) => client,
+            Err(why) => return not_started(why),
+        };
+        let (turn, end) = self.following(client, &request.started, gate, watch).await;
+        outcome::answer(turn, end, step, &self.settings.prices)
     }
 
-    fn spec(&self, request: &Request, step: &Step) -> Spec {
-        let mut set: Vec<(OsString, OsString)> = Vec::new();
-        if std::env::var_os(RETRIES.0).is_none() {
-            set.push((RETRIES.0.into(), RETRIES.1.into()));
+    /// Waits for the clients that start with the same configuration.
+    async fn turn_to_start(&self, request: &Request) -> Option<Held> {
+        match request.config_home {
+            Some(_) => None,
+            None => self.gate.pass(self.settings.clocks.start).await,
         }
+    }
+
+    fn start(&self, step: &Step, request: &Request, message: String) -> Result<Client, String> {
+        let program = preflight::find(&self.settings.command, env::var_os("PATH").as_deref())
+            .map_err(|problem| problem.to_string())?;
         if let Some(home) = &request.config_home {
-            set.push(("CLAUDE_CONFIG_DIR".into(), home.into()));
+            private_directory(home)
+                .map_err(|error| format!("cannot create {}: {error}", home.display()))?;
         }
-        Spec {
-            program: self.command.clone(),
+        let spec = Spec {
             arguments: arguments::arguments(request, step),
             cwd: request.cwd.clone(),
             inherit: Inherit::only(request.environment.as_deref()),
-            set,
-            unset: foreign(std::env::vars_os().map(|(name, _)| name)),
+            set: arguments::environment(request, |name| env::var_os(name).is_some()),
+            unset: arguments::foreign(env::vars_os().map(|(name, _)| name)),
             marker: marker(&request.started),
-            stdin: Input::Bytes(request.message().into_bytes()),
-        }
-    }
-
-    fn timer(&self, started: &Started) -> Timer {
-        let span = |span: Option<Span>| span.map(|span| Duration::from_millis(span.0));
-        let timer = Timer::new(self.clocks, Instant::now());
-        timer.limited(span(started.timeout), span(started.idle_timeout))
-    }
-
-    fn not_started(&self, error: &io::Error) -> Answer {
-        let why = format!("{}: {error}", self.command.display());
-        let failure = TurnFailure::NotStarted { why };
-        Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO) }
-    }
-
-    /// What a transcript that nobody writes any more adds up to.
-    fn read(&self, started: &Started) -> Attached {
-        let mut turn = Turn::default();
-        let heard = hear(&mut turn, started);
-        let is_over = match &turn.result {
-            Some(ended) if ended.lost_its_session() => !may_go_on(&turn, &started.plan),
-            Some(ended) => !ended.was_cut_off(),
-            None => false,
+            stdin: Input::Bytes(message.into_bytes()),
+            program: program.into_os_string(),
         };
-        if heard.is_ok() && is_over {
-            return Attached::Finished(self.conclude(turn, &How::Settled, &started.plan));
-        }
-        let cost = turn.spending.cost(&self.prices);
-        Attached::Absent { cost, progressed: turn.progressed() }
+        let program = spec.program.clone();
+        start_client(spec, &files(&request.started)).map_err(|error| refused(&program, &error))
     }
 
-    /// The answer of a turn of which only the transcript is known.
-    fn conclude(&self, mut turn: Turn, how: &How, plan: &SessionPlan) -> Answer {
-        if may_go_on(&turn, plan) {
-            // The client that was to follow was never started: the next attempt starts it.
-            turn.result = None;
-        }
-        let steps = Step::of(plan);
-        // As many clients as lost their session came before the last one.
-        match steps.get(turn.lost).or(steps.last()) {
-            Some(step) => answer(turn, how, step, &self.prices),
-            None => self.not_started(&io::Error::other("the plan has no session")),
-        }
+    async fn following(
+        &self,
+        client: Client,
+        started: &Started,
+        gate: Option<Held>,
+        watch: &Watch,
+    ) -> (Turn, End) {
+        let limits = (started.timeout, started.idle_timeout);
+        let timer = Timer::new(self.settings.clocks, limits, Instant::now());
+        let following = Following { client, turn: Turn::default(), timer, gate };
+        following.finish(watch, &self.settings.grace).await
     }
-}
-
-/// Whether the last client lost its session, and the plan knows another way.
-fn may_go_on(turn: &Turn, plan: &SessionPlan) -> bool {
-    let is_lost = turn.result.as_ref().is_some_and(Ended::lost_its_session);
-    is_lost && turn.lost < Step::of(plan).len()
 }
 
 impl Backend for Claude {
@@ -224,42 +183,34 @@ impl Backend for Claude {
     }
 
     fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {
-        Box::pin(async move { self.run(&request, &watch).await })
+        Box::pin(async move { self.carry_out(&request, &watch).await })
     }
 
     fn attach(&self, started: &Started) -> Attached {
-        match process::adopt(&marker(started), &files(started)) {
+        match adopt(&marker(started), &files(started)) {
             Some(client) => {
-                // It is followed as soon as the run goes on.
                 client.leave();
                 Attached::Running
             }
-            None => self.read(started),
+            None => match found::read(started, &self.settings.prices) {
+                Left::Answer(answer) => Attached::Finished(answer),
+                Left::Nothing { cost, progressed } => Attached::Absent { cost, progressed },
+            },
         }
     }
 
     fn follow(&self, started: Started, watch: Watch) -> Answering<'_> {
         Box::pin(async move {
-            let (mut turn, mut timer) = (Turn::default(), self.timer(&started));
-            let how = match process::adopt(&marker(&started), &files(&started)) {
-                Some(client) => {
-                    let state = (&mut turn, &mut timer);
-                    self.follow_to_the_end(client, state, &watch, None).await
-                }
-                // It ended since it was found.
-                None => {
-                    hear(&mut turn, &started).ok();
-                    How::Settled
-                }
+            let Some(client) = adopt(&marker(&started), &files(&started)) else {
+                return match found::read(&started, &self.settings.prices) {
+                    Left::Answer(answer) => answer,
+                    Left::Nothing { cost, progressed } => Answer::Interrupted { cost, progressed },
+                };
             };
-            self.conclude(turn, &how, &started.plan)
+            let (turn, end) = self.following(client, &started, None, &watch).await;
+            found::answer(turn, end, &started, &self.settings.prices)
         })
     }
-}
-
-/// Hears all that a transcript holds.
-fn hear(turn: &mut Turn, started: &Started) -> io::Result<()> {
-    process::read_transcript(&started.transcript, &mut |heard| drop(turn.hear(&heard)))
 }
 
 fn marker(started: &Started) -> Marker {
@@ -267,11 +218,31 @@ fn marker(started: &Started) -> Marker {
 }
 
 fn files(started: &Started) -> Files {
-    Files {
-        stdout: started.transcript.clone(),
-        stderr: started.transcript.with_extension("stderr"),
-    }
+    let stdout = started.transcript.clone();
+    Files { stderr: stdout.with_extension("stderr"), stdout }
 }
 
+fn private_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+fn refused(program: &OsString, error: &io::Error) -> String {
+    let hint = match error.kind() {
+        io::ErrorKind::ArgumentListTooLong => " (its arguments or its environment are too large)",
+        _ => "",
+    };
+    format!("cannot run {}: {error}{hint}", program.display())
+}
+
+fn failed(failure: TurnFailure) -> Answer {
+    Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO) }
+}
+
+fn not_started(why: impl Into<String>) -> Answer {
+    failed(TurnFailure::NotStarted { why: why.into() })
+}
+
+#[cfg(test)]
+mod sample;
 #[cfg(test)]
 mod tests;

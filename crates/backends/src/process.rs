@@ -33,7 +33,7 @@ pub use client::{Client, Files, Heard, adopt, start_client};
 pub use detach::{Background, Detached, detach, own_session};
 pub use leftovers::Leftover;
 pub use marker::Marker;
-pub use orphans::{become_subreaper, end_orphans, escaped};
+pub use orphans::{become_subreaper, end_orphans, end_own, escaped};
 pub use running::{Ended, How, Process};
 pub use table::Identity;
 pub use transcript::{LINE_MAX, Lines, TRANSCRIPT_MAX, read_transcript};

@@ -22,7 +22,7 @@ pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
         backends.add(Arc::new(Scripted::new(replies)));
     }
     let config = config::load(project).unwrap_or_default();
-    backends.add(Arc::new(Claude::new(command(&config), prices(&config))));
+    backends.add(claude(&config));
     backends
 }
 
@@ -44,8 +44,8 @@ pub(crate) fn usable(
     }
     for (name, wanted) in wanted(settings, definition) {
         if name.as_str() == claude::NAME {
-            check_claude(config, &wanted)?;
-            backends.add(Arc::new(Claude::new(command(config), prices(config))));
+            check_claude(config, settings, &wanted)?;
+            backends.add(claude(config));
         } else if backends.get(&name).is_none() {
             return Err(unusable(&name, &wanted.state));
         }
@@ -71,31 +71,30 @@ fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName,
     all
 }
 
-fn check_claude(config: &Layer, wanted: &Wanted) -> Result<(), Failure> {
-    let problem = match preflight::check(command(config).as_ref(), &wanted.permissions) {
-        Ok(_) => return Ok(()),
-        Err(problem) => problem,
-    };
-    let failure = Failure::environment(format!("{} is a prompt: {problem}", wanted.state));
-    Err(match problem {
-        preflight::Problem::Missing(_) => failure.hint(
-            "install Claude Code (npm install -g @anthropic-ai/claude-code), or set `claude` in \
-             raymond.toml; to try a workflow without it, play replies with --replies FILE",
-        ),
-        preflight::Problem::Root => failure.hint(
-            "run as another user; or, inside a real sandbox only, set IS_SANDBOX=1; or allow what \
-             is needed with --allow",
-        ),
-    })
+fn check_claude(config: &Layer, settings: &Settings, wanted: &Wanted) -> Result<(), Failure> {
+    let command = command(config);
+    for permissions in &wanted.permissions {
+        let checked =
+            preflight::check(command.as_ref(), permissions, settings.environment.as_deref());
+        checked.map_err(|problem| {
+            let message = format!("{} is a prompt: {problem}", wanted.state);
+            Failure::environment(message).hint(problem.remedy())
+        })?;
+    }
+    Ok(())
+}
+
+fn claude(config: &Layer) -> Arc<Claude> {
+    let own = config.prices.iter().map(|(model, price)| (model.clone(), price.value));
+    Arc::new(Claude::new(claude::Settings {
+        command: command(config).into(),
+        prices: Prices::default().with(own),
+        ..claude::Settings::default()
+    }))
 }
 
 fn command(config: &Layer) -> String {
     config.claude.as_ref().map_or_else(|| claude::NAME.to_owned(), |command| command.value.clone())
-}
-
-fn prices(config: &Layer) -> Prices {
-    let own = config.prices.iter().map(|(model, price)| (model.clone(), price.value));
-    Prices::default().with(own)
 }
 
 fn unusable(name: &BackendName, state: &str) -> Failure {

@@ -1,6 +1,7 @@
 //! What `--json` prints: one value, whose shape has a version.
 
 use raymond_core::machine::{Agent, Standing};
+use raymond_core::run::Run;
 use raymond_core::value::Value;
 use raymond_core::view::Ledger;
 use raymond_core::view::denied::{Denied, Group};
@@ -34,15 +35,17 @@ pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
         "turns": ledger.settled.turns,
         "estimated_usd": ledger.estimated.dollars(),
         "unpriced_turns": run.unpriced,
-        "denied": denied(ledger),
+        "denied": denied(run, ledger),
         "agents": agents.into_iter().map(agent).collect::<Vec<_>>(),
         "ended": ledger.results.len(),
     })
 }
 
 /// The tools that clients denied, with the rule that would allow each of them.
-pub(crate) fn denied(ledger: &Ledger) -> serde_json::Value {
-    let groups = Denied::of(&ledger.denied).map(|denied| denied.groups).unwrap_or_default();
+pub(crate) fn denied(run: &Run, ledger: &Ledger) -> serde_json::Value {
+    let allowed = &run.settings.permissions.allow;
+    let groups =
+        Denied::of(&ledger.denied, allowed).map(|denied| denied.groups).unwrap_or_default();
     let group =
         |group: Group| json!({ "tool": group.name, "calls": group.calls, "allow": group.allow });
     groups.into_iter().map(group).collect()

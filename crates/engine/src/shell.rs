@@ -348,7 +348,7 @@ impl<'w> Shell<'w> {
         let nonce = self.driver.run().nonce.clone();
         match self.haste {
             Haste::AtOnce => {
-                process::end_orphans(&nonce, &AT_ONCE).await;
+                self.end_processes(&AT_ONCE).await;
                 tokio::time::timeout(LAST_WORDS, self.last_words()).await.ok();
             }
             Haste::Patient => {
@@ -359,7 +359,7 @@ impl<'w> Shell<'w> {
                 }
                 self.driver.world().cancel_all();
                 self.last_words().await;
-                process::end_orphans(&nonce, &Grace::default()).await;
+                self.end_processes(&Grace::default()).await;
             }
         }
         let put_back = self.put_back();
@@ -374,6 +374,17 @@ impl<'w> Shell<'w> {
         let status = view::status(self.driver.run(), alive);
         let (head, ..) = self.driver.into_parts();
         Ok(Driven { head, status, signal: self.signal })
+    }
+
+    /// Nothing outlives its run. A run that somebody else owns by now goes on: only what was started
+    /// here is ended.
+    async fn end_processes(&self, grace: &Grace) {
+        let nonce = &self.driver.run().nonce;
+        if self.home.lock.is_in_place().unwrap_or(false) {
+            process::end_orphans(nonce, grace).await;
+        } else {
+            process::end_own(nonce, grace).await;
+        }
     }
 
     /// Every turn has been told to end, and still says how it did. What it cost is recorded as long

@@ -1,164 +1,123 @@
-//! A request as words of the client's command line.
+//! What the client is told on its command line and in its environment.
 //!
-//! The prompt is never among them: other users can read a command line, and it is short. Flags that
-//! take a list come last among the flags, and nothing follows them that they could swallow.
+//! The prompt is not here: it goes through stdin, which has no limit that matters and which no other
+//! user can read. Flags that take lists would swallow whatever follows, so each value has a flag of
+//! its own, joined with `=`.
 
 use std::ffi::OsString;
 
 use raymond_core::budget::Micros;
-use raymond_core::run::Permissions;
-use raymond_core::run::permissions::Checks;
+use raymond_core::run::permissions::{Checks, Permissions};
+use raymond_core::workflow::environment::is_ours;
 
 use super::steps::Step;
 use crate::contract::Request;
 
-/// The mode of a client that nothing else is said about.
+/// The mode of a client of which nobody said anything.
 pub const DEFAULT_MODE: &str = "acceptEdits";
 
-/// The arguments of the client that takes this step of the request.
+/// How often the client itself tries again.
+const RETRIES: (&str, &str) = ("CLAUDE_CODE_MAX_RETRIES", "2");
+
+/// What a client sets for whatever it starts. A run inside a client is none of its tools.
+const OF_AN_OUTER_CLIENT: [&str; 3] =
+    ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID"];
+
+/// The arguments of a client that takes this step.
 pub(super) fn arguments(request: &Request, step: &Step) -> Vec<OsString> {
     let mut words = Words::default();
-    words.flags(&["-p", "--output-format", "stream-json", "--verbose"]);
+    words.add(["-p", "--output-format", "stream-json", "--verbose"]);
     session(&mut words, step);
-    words.value("--model", request.model.as_deref());
-    words.value("--effort", request.effort.as_deref());
-    words.value("--max-budget-usd", request.cap.map(dollars).as_deref());
-    let extras = &request.extras;
-    if let Some(text) = &extras.append_system_prompt {
-        words.value("--append-system-prompt", Some(text));
-        if step.needs().is_some() {
-            // Otherwise a resumed conversation keeps the system prompt that it began with.
-            words.flags(&["--system-prompt-snapshot", "off"]);
+    permissions(&mut words, &request.permissions);
+    let cap = request.cap.map(dollars);
+    for (flag, value) in
+        [("--model", &request.model), ("--effort", &request.effort), ("--max-budget-usd", &cap)]
+    {
+        if let Some(value) = value {
+            words.add([flag, value]);
         }
     }
-    permissions(&mut words, &request.permissions);
-    words.list("--mcp-config", extras.mcp_config.as_slice());
-    words.list("--add-dir", &extras.add_dirs);
+    let extras = &request.extras;
+    words.each("--add-dir", &extras.add_dirs);
+    words.each("--mcp-config", extras.mcp_config.as_slice());
+    if let Some(text) = &extras.append_system_prompt {
+        words.joined("--append-system-prompt", text);
+        // A session keeps the system prompt that it began with, and this is another state.
+        if step.needs().is_some() {
+            words.add(["--system-prompt-snapshot", "off"]);
+        }
+    }
     words.0
+}
+
+/// What the environment of a client has besides what it inherits.
+pub(super) fn environment(
+    request: &Request,
+    inherited: impl Fn(&str) -> bool,
+) -> Vec<(OsString, OsString)> {
+    let handed_on = |name: &str| {
+        let listed = request.environment.as_ref();
+        inherited(name) && listed.is_none_or(|names| names.iter().any(|listed| listed == name))
+    };
+    let (name, count) = RETRIES;
+    let retries = (!handed_on(name)).then(|| (name.into(), count.into()));
+    let home = request.config_home.as_ref();
+    let home = home.map(|home| ("CLAUDE_CONFIG_DIR".into(), home.clone().into_os_string()));
+    retries.into_iter().chain(home).collect()
+}
+
+/// What of these variables a client must not see: they tell of another turn, or of another client.
+pub(super) fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let foreign = |name: &str| is_ours(name) || OF_AN_OUTER_CLIENT.contains(&name);
+    names.filter(|name| name.to_str().is_some_and(foreign)).collect()
 }
 
 fn session(words: &mut Words, step: &Step) {
     match step {
-        Step::Open(id) => words.value("--session-id", Some(id.as_str())),
-        Step::Resume(id) => words.value("--resume", Some(id.as_str())),
+        Step::Open(id) => words.add(["--session-id", id.as_str()]),
+        Step::Resume(id) => words.add(["--resume", id.as_str()]),
         Step::Branch { from, to } => {
-            words.value("--resume", Some(from.as_str()));
-            words.flags(&["--fork-session"]);
-            words.value("--session-id", Some(to.as_str()));
+            words.add(["--resume", from.as_str(), "--fork-session", "--session-id", to.as_str()]);
         }
     }
 }
 
 fn permissions(words: &mut Words, permissions: &Permissions) {
     match permissions.checks {
-        Checks::Skipped => words.flags(&["--dangerously-skip-permissions"]),
         Checks::Kept => {
             let mode = permissions.mode.as_deref().unwrap_or(DEFAULT_MODE);
-            words.value("--permission-mode", Some(mode));
+            words.add(["--permission-mode", mode]);
         }
+        Checks::Skipped => words.add(["--dangerously-skip-permissions"]),
     }
-    words.list("--allowedTools", &permissions.allow);
-    words.list("--disallowedTools", &permissions.deny);
+    words.each("--allowedTools", &permissions.allow);
+    words.each("--disallowedTools", &permissions.deny);
 }
 
-/// `0.495000`
-fn dollars(cap: Micros) -> String {
-    format!("{}.{:06}", cap.0 / 1_000_000, cap.0 % 1_000_000)
+/// The client takes no cap of nothing.
+fn dollars(amount: Micros) -> String {
+    let Micros(micros) = amount.max(Micros(1));
+    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }
 
 #[derive(Default)]
 struct Words(Vec<OsString>);
 
 impl Words {
-    fn flags(&mut self, words: &[&str]) {
-        self.0.extend(words.iter().map(OsString::from));
+    fn add<const N: usize>(&mut self, words: [&str; N]) {
+        self.0.extend(words.map(OsString::from));
     }
 
-    fn value(&mut self, flag: &str, value: Option<&str>) {
-        if let Some(value) = value {
-            self.flags(&[flag, value]);
-        }
+    fn joined(&mut self, flag: &str, value: &str) {
+        self.0.push(format!("{flag}={value}").into());
     }
 
-    fn list(&mut self, flag: &str, values: &[String]) {
-        if !values.is_empty() {
-            self.flags(&[flag]);
-            self.0.extend(values.iter().map(OsString::from));
+    fn each(&mut self, flag: &str, values: &[String]) {
+        for value in values {
+            self.joined(flag, value);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use raymond_core::run::effect::Extras;
-
-    use super::*;
-    use crate::claude::tests::request;
-
-    fn check(change: impl FnOnce(&mut Request), step: &Step, expected: &str) {
-        let mut request = request("Do it.");
-        change(&mut request);
-        let words: Vec<_> =
-            arguments(&request, step).into_iter().map(|word| word.into_string().unwrap()).collect();
-        let always = "-p --output-format stream-json --verbose";
-        assert_eq!(words.join(" "), format!("{always} {expected}"));
-        assert!(!words.contains(&request.prompt));
-    }
-
-    #[test]
-    fn every_plan_has_its_session_arguments() {
-        let mode = "--permission-mode acceptEdits";
-        let open = Step::Open("s".into());
-        check(|_| {}, &open, &format!("--session-id s {mode}"));
-        check(|_| {}, &Step::Resume("s".into()), &format!("--resume s {mode}"));
-        let branch = Step::Branch { from: "c".into(), to: "s".into() };
-        check(|_| {}, &branch, &format!("--resume c --fork-session --session-id s {mode}"));
-    }
-
-    #[test]
-    fn every_wish_has_its_flag() {
-        let open = Step::Open("s".into());
-        let check = |change: fn(&mut Request), expected: &str| {
-            check(change, &open, &format!("--session-id s {expected}"));
-        };
-        let mode = "--permission-mode acceptEdits";
-        check(|request| request.model = Some("opus".into()), &format!("--model opus {mode}"));
-        check(|request| request.effort = Some("high".into()), &format!("--effort high {mode}"));
-        let cap = format!("--max-budget-usd 0.495000 {mode}");
-        check(|request| request.cap = Some(Micros(495_000)), &cap);
-        let cap = format!("--max-budget-usd 12.000001 {mode}");
-        check(|request| request.cap = Some(Micros(12_000_001)), &cap);
-        check(
-            |request| {
-                request.permissions.mode = Some("plan".into());
-                request.permissions.allow = vec!["Bash(cargo test:*)".into(), "Read".into()];
-                request.permissions.deny = vec!["WebFetch".into()];
-            },
-            "--permission-mode plan --allowedTools Bash(cargo test:*) Read --disallowedTools WebFetch",
-        );
-        check(
-            |request| request.permissions.checks = Checks::Skipped,
-            "--dangerously-skip-permissions",
-        );
-        check(
-            |request| {
-                request.extras = Extras {
-                    add_dirs: vec!["../a".into(), "/b".into()],
-                    mcp_config: Some("mcp.json".into()),
-                    append_system_prompt: Some("Be brief.".into()),
-                };
-            },
-            &format!(
-                "--append-system-prompt Be brief. {mode} --mcp-config mcp.json --add-dir ../a /b"
-            ),
-        );
-    }
-
-    #[test]
-    fn a_resumed_conversation_gets_the_system_prompt_of_its_state() {
-        let expected = "--resume s --append-system-prompt x --system-prompt-snapshot off \
-                        --permission-mode acceptEdits";
-        let change = |request: &mut Request| request.extras.append_system_prompt = Some("x".into());
-        check(change, &Step::Resume("s".into()), expected);
-    }
-}
+mod tests;

@@ -1,83 +1,113 @@
-//! A client that runs, followed to the end of its turn.
+//! A client is heard until it ends, or until it has to be ended.
 
-use raymond_core::time::Span;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::clocks::{Due, Timer};
-use super::outcome::How;
+use super::gate::Held;
+use super::outcome::End;
 use super::turn::Turn;
 use crate::contract::{Sign, Watch};
 use crate::process::{Client, Grace, Heard};
 
-/// Follows a client until it has ended, or has to be ended. The permit is given back as soon as its
-/// start is over.
-pub(super) async fn follow(
-    client: &mut Client,
-    (turn, timer): (&mut Turn, &mut Timer),
-    (watch, grace): (&Watch, &Grace),
-    mut permit: Option<OwnedSemaphorePermit>,
-) -> How {
-    loop {
-        let due = timer.next(turn.stage());
-        let heard = tokio::select! {
-            biased;
-            () = watch.cancel.cancelled() => {
-                end(client, turn, grace).await;
-                return How::Cancelled;
-            }
-            heard = client.next(due.map(|(at, _)| at)) => heard,
-        };
-        match &heard {
-            Heard::Line(_) | Heard::Cut { .. } | Heard::Stderr => {
-                timer.spoke(Instant::now());
-                drop(permit.take());
-            }
-            Heard::Flooded { limit } => {
-                end(client, turn, grace).await;
-                return How::Flooded(*limit);
-            }
-            Heard::Woke { gap } => timer.woke(*gap),
-            Heard::Exited(status) => {
-                return How::Exited { status: *status, stderr: client.stderr() };
-            }
-            Heard::Deadline => match due.map(|(_, due)| due) {
-                Some(Due::Clock(clock, after)) => {
-                    end(client, turn, grace).await;
-                    return How::TimedOut(clock, after);
-                }
-                Some(Due::Grace) => {
-                    end(client, turn, grace).await;
-                    return How::Settled;
-                }
-                Some(Due::Silence(after)) => {
-                    timer.told();
-                    let millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-                    (watch.listener)(Sign::Silent(Span(millis)));
-                }
-                Some(Due::Started) | None => {
-                    timer.started();
-                    drop(permit.take());
-                }
-            },
-        }
-        turn.hear(&heard).into_iter().for_each(|sign| (watch.listener)(sign));
-        if turn.login().is_some() {
-            end(client, turn, grace).await;
-            return How::LoggedOut;
-        }
-    }
+/// A client and what is known of its turn.
+#[derive(Debug)]
+pub(super) struct Following {
+    pub(super) client: Client,
+    pub(super) turn: Turn,
+    pub(super) timer: Timer,
+    /// Held while it starts.
+    pub(super) gate: Option<Held>,
 }
 
-/// Ends the client and all below it, and hears its last words.
-async fn end(client: &mut Client, turn: &mut Turn, grace: &Grace) {
-    client.end(grace).await;
-    loop {
-        // One that could not be ended is heard no further than this.
-        let heard = client.next(Some(Instant::now())).await;
-        if matches!(heard, Heard::Exited(_) | Heard::Deadline) {
-            return;
+enum Next {
+    Heard(Heard),
+    Cancelled,
+}
+
+impl Following {
+    /// Hears the client to its end.
+    pub(super) async fn finish(mut self, watch: &Watch, grace: &Grace) -> (Turn, End) {
+        let end = loop {
+            if let Some(end) = self.advance(watch).await {
+                break end;
+            }
+        };
+        if !matches!(end, End::Exited { .. }) {
+            self.end(watch, grace).await;
         }
-        turn.hear(&heard);
+        (self.turn, end)
+    }
+
+    /// Takes in what happens next; says how the client ends when this is its end.
+    async fn advance(&mut self, watch: &Watch) -> Option<End> {
+        let (at, due) = self.timer.next(self.turn.stage());
+        let deadline = self.gate.as_ref().map_or(at, |gate| gate.until.min(at));
+        let next = tokio::select! {
+            biased;
+            () = watch.cancel.cancelled() => Next::Cancelled,
+            heard = self.client.next(Some(deadline)) => Next::Heard(heard),
+        };
+        let heard = match next {
+            Next::Cancelled => return Some(End::Cancelled),
+            Next::Heard(heard) => heard,
+        };
+        match heard {
+            Heard::Line(_) | Heard::Cut { .. } => {
+                self.gate = None;
+                self.timer.heard(Instant::now());
+            }
+            Heard::Stderr => self.timer.heard(Instant::now()),
+            Heard::Woke { gap } => self.timer.woke(gap),
+            Heard::Flooded { .. } => {
+                self.take(&heard, watch);
+                return Some(End::Flooded);
+            }
+            Heard::Exited(status) => {
+                return Some(End::Exited { status, stderr: self.client.stderr() });
+            }
+            Heard::Deadline => return self.due(at, due, watch),
+        }
+        self.take(&heard, watch);
+        self.turn.login().map(|_| End::LoggedOut)
+    }
+
+    /// A deadline has passed: that of a clock, or that of the gate.
+    fn due(&mut self, at: Instant, due: Due, watch: &Watch) -> Option<End> {
+        let now = Instant::now();
+        self.gate = self.gate.take().filter(|gate| now < gate.until);
+        if now < at {
+            return None;
+        }
+        match due {
+            Due::Silent(span) => {
+                self.timer.told();
+                (watch.listener)(Sign::Silent(span));
+                None
+            }
+            Due::Settled => Some(End::Settled),
+            Due::TimedOut(clock, after) => Some(End::TimedOut { clock, after }),
+        }
+    }
+
+    fn take(&mut self, heard: &Heard, watch: &Watch) {
+        for sign in self.turn.hear(heard) {
+            (watch.listener)(sign);
+        }
+    }
+
+    /// Ends the tree, and hears its last words.
+    async fn end(&mut self, watch: &Watch, grace: &Grace) {
+        let survivors = self.client.end(grace).await;
+        for survivor in survivors {
+            let pid = survivor.pid;
+            self.turn.warnings.say(format!("process {pid} of the client could not be ended"));
+        }
+        loop {
+            let heard = self.client.next(Some(Instant::now())).await;
+            match heard {
+                Heard::Exited(_) | Heard::Deadline => return,
+                heard => self.take(&heard, watch),
+            }
+        }
     }
 }

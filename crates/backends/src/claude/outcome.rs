@@ -1,10 +1,9 @@
-//! How a turn ended, by what the client said and by how it was observed to end.
+//! How a turn ended, by typed fields alone: never by an exit code, never by prose.
 //!
-//! Typed fields decide, never an exit code and never a sentence; what is said in sentences is only
-//! passed on to the person who reads it.
+//! The one sentence that is read says that a session is not known, because the client has no typed
+//! sign of that.
 
 use std::process::ExitStatus;
-use std::time::Duration;
 
 use raymond_core::budget::Cost;
 use raymond_core::failure::{Clock, TurnFailure};
@@ -15,216 +14,174 @@ use raymond_core::time::Span;
 use super::fault::Fault;
 use super::steps::Step;
 use super::tools;
-use super::turn::{Ended, Stage, Turn};
+use super::turn::{Ended, Turn};
 use crate::contract::{Answer, Reply};
 use crate::process::LINE_MAX;
+use crate::script::describe;
 
-/// How a client was observed to end.
+/// Why a client is not heard any further.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum How {
-    /// By itself; the end of its stderr.
+pub(super) enum End {
+    /// It exited.
     Exited {
-        /// Its status, where that is known.
+        /// How, where that is known.
         status: Option<ExitStatus>,
-        /// The end of its stderr.
+        /// The end of what it wrote to stderr.
         stderr: String,
     },
-    /// It had said all, and was ended.
+    /// It had its result, and was ended because it did not go.
     Settled,
-    /// A clock ran out.
-    TimedOut(Clock, Duration),
-    /// The turn was cancelled.
+    /// It was ended, because nobody waits for it.
     Cancelled,
-    /// It is not logged in, and was ended before it tried again.
+    /// It was ended, because a clock ran out.
+    TimedOut {
+        /// Which.
+        clock: Clock,
+        /// Its length.
+        after: Span,
+    },
+    /// It was ended, because nobody is logged in.
     LoggedOut,
-    /// It wrote too much.
-    Flooded(u64),
+    /// It was ended, because it writes too much.
+    Flooded,
 }
 
-/// The answer of a turn whose last client took `step`.
-pub(super) fn answer(turn: Turn, how: &How, step: &Step, prices: &Prices) -> Answer {
+/// How the turn ended for whoever asked. The step is the one that the last client took.
+pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answer {
     let cost = turn.spending.cost(prices);
-    let failed = |failure| Answer::Failed { failure, cost };
-    let result = turn.result.as_ref();
-    let complete = result.is_some_and(Ended::is_answer);
-    match how {
-        How::Cancelled if complete && turn.stage() == Stage::Done => {}
-        How::Cancelled => {
+    let complete = turn.result.as_ref().filter(|ended| !ended.was_cut_off());
+    let failure = match (complete, end) {
+        (Some(ended), _) => match verdict(ended, &turn) {
+            Verdict::Answer(text) => return replied(turn, text, step, cost),
+            Verdict::Capped => return Answer::Capped { cost },
+            Verdict::Failed(failure) => failure,
+        },
+        (None, End::Cancelled) => {
             return Answer::Interrupted { cost, progressed: turn.progressed() };
         }
-        _ if complete => {}
-        How::Flooded(limit) => return failed(too_large(*limit)),
-        How::LoggedOut => {
-            return failed(logged_out(turn.login().unwrap_or("authentication_failed")));
-        }
-        How::TimedOut(clock, after) => {
-            return failed(TurnFailure::Timeout { clock: *clock, after: span(*after) });
-        }
-        How::Settled | How::Exited { .. } => {}
-    }
-    match &turn.result {
-        None => failed(without_result(&turn, how)),
-        Some(ended) => match ended.verdict(step) {
-            Verdict::Answer(text) => replied(turn, text, cost, step.writes()),
-            Verdict::Capped => Answer::Capped { cost },
-            Verdict::Lost(session) => failed(TurnFailure::LostSession { session }),
-            Verdict::Failed(failure) => failed(with_reset(failure, &turn)),
-        },
-    }
+        (None, End::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
+        (None, End::LoggedOut) => login(turn.login().unwrap_or_default()),
+        (None, end) => incomplete(&turn, &end, step),
+    };
+    Answer::Failed { failure, cost }
 }
 
-/// What a result means.
 enum Verdict {
     Answer(String),
     Capped,
-    Lost(SessionId),
     Failed(TurnFailure),
 }
 
-impl Ended {
-    /// Whether this is an answer, whatever happens to the client afterwards.
-    pub(super) fn is_answer(&self) -> bool {
-        let conclusion = &self.conclusion;
-        match conclusion.subtype.as_str() {
-            "success" => !conclusion.is_error,
-            "error_max_budget_usd" => self.message.is_some(),
-            _ => false,
+fn verdict(ended: &Ended, turn: &Turn) -> Verdict {
+    let conclusion = &ended.conclusion;
+    let why = || said(conclusion.result.as_deref(), &conclusion.errors);
+    Verdict::Failed(match conclusion.subtype.as_str() {
+        "success" if conclusion.is_error => refused(ended, turn),
+        "success" => return Verdict::Answer(whole(ended)),
+        "error_max_budget_usd" => {
+            // The cap is looked at after the spend: the answer may be there.
+            return ended.message.clone().map_or(Verdict::Capped, Verdict::Answer);
         }
-    }
+        "error_max_turns" => {
+            let why = "the client stopped at its own limit of turns".into();
+            TurnFailure::Transient { why }
+        }
+        _ => TurnFailure::Task { why: why() },
+    })
+}
 
-    fn verdict(&self, step: &Step) -> Verdict {
-        let conclusion = &self.conclusion;
-        if self.lost_its_session() {
-            return match step.needs() {
-                Some(session) => Verdict::Lost(session.clone()),
-                None => Verdict::Failed(transient("the client lost the session that it opened")),
-            };
-        }
-        match conclusion.subtype.as_str() {
-            "success" if !conclusion.is_error => {
-                Verdict::Answer(self.whole())
-            }
-            "success" => Verdict::Failed(self.api_error()),
-            "error_max_budget_usd" => match &self.message {
-                Some(text) => Verdict::Answer(text.clone()),
-                None => Verdict::Capped,
-            },
-            "error_max_turns" => {
-                Verdict::Failed(transient("the client stopped at its own limit of turns"))
-            }
-            "error_during_execution" => {
-                let why = format!("the client was cut off{}", self.told());
-                Verdict::Failed(TurnFailure::Transient { why })
-            }
-            other => {
-                let why = format!("{other}{}", self.told());
-                Verdict::Failed(TurnFailure::Task { why })
-            }
-        }
-    }
+/// The final message. Where that has several blocks of text, the result holds the last one only.
+fn whole(ended: &Ended) -> String {
+    let result = ended.conclusion.result.clone().unwrap_or_default();
+    let message = ended.message.as_ref().filter(|message| message.ends_with(&result));
+    message.cloned().unwrap_or(result)
+}
 
-    /// The final message. Where that has several blocks of text, the result holds the last one only.
-    fn whole(&self) -> String {
-        let result = self.conclusion.result.clone().unwrap_or_default();
-        let message = self.message.as_ref().filter(|message| message.ends_with(&result));
-        message.cloned().unwrap_or(result)
+/// An error of the API.
+fn refused(ended: &Ended, turn: &Turn) -> TurnFailure {
+    let why = said(ended.conclusion.result.as_deref(), &ended.conclusion.errors);
+    if let Some(refusal) = &ended.trouble.refusal {
+        let why = refusal.explanation.as_deref().map_or(why, shortened);
+        return TurnFailure::Task { why: format!("the model refused: {why}") };
     }
-
-    /// The API did not answer, or the model refused.
-    fn api_error(&self) -> TurnFailure {
-        if let Some(explanation) = &self.trouble.refusal {
-            let why = match explanation {
-                Some(explanation) => format!("the model refused: {}", short(explanation)),
-                None => "the model refused".to_owned(),
-            };
-            return TurnFailure::Task { why };
-        }
-        let status = self.conclusion.api_error_status;
-        let kind = self.trouble.kind.as_deref();
-        let mut why = kind.unwrap_or("no answer of the API").to_owned();
-        if let Some(status) = status {
-            why = format!("{why} ({status})");
-        }
-        let why = format!("{why}{}", self.told());
-        match Fault::of(status, kind) {
-            Fault::Auth => logged_out(&why),
-            Fault::Quota => TurnFailure::Quota { until: None, why },
-            Fault::Transient => TurnFailure::Transient { why },
-            Fault::Task => TurnFailure::Task { why },
-        }
-    }
-
-    /// `: what the client says`, for a person.
-    fn told(&self) -> String {
-        let said = self.conclusion.result.iter().chain(&self.conclusion.errors).next();
-        said.filter(|text| !text.trim().is_empty())
-            .map(|text| format!(": {}", short(text)))
-            .unwrap_or_default()
+    match Fault::of(ended.conclusion.api_error_status, ended.trouble.kind.as_deref()) {
+        Fault::Auth => login(&why),
+        Fault::Quota => TurnFailure::Quota { until: turn.limited_until, why },
+        Fault::Transient => TurnFailure::Transient { why },
+        Fault::Task => TurnFailure::Task { why },
     }
 }
 
-fn replied(turn: Turn, text: String, cost: Cost, planned: &SessionId) -> Answer {
-    let denied = turn.denied.iter();
-    let denied = denied.map(|call| tools::permission(&call.tool_name, &call.tool_input)).collect();
-    let session = turn.session.map(SessionId::new).filter(|session| session != planned);
+fn replied(turn: Turn, text: String, step: &Step, cost: Cost) -> Answer {
+    let session = turn.session.filter(|id| id != step.writes().as_str());
+    let denied = turn.denied.iter().map(|call| tools::permission(&call.tool, &call.input));
     Answer::Replied(Box::new(Reply {
         text,
         cost,
-        session,
+        session: session.map(SessionId::new),
         model: turn.model,
-        denied,
+        denied: denied.collect(),
         warnings: turn.warnings.into_vec(),
     }))
 }
 
-fn without_result(turn: &Turn, how: &How) -> TurnFailure {
+/// A client that has no result that counts.
+fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
+    if let Some(limit) = turn.flooded {
+        return too_large(limit);
+    }
+    if let Some(ended) = &turn.result {
+        return match step.needs() {
+            Some(session) if ended.lost_its_session() => {
+                TurnFailure::LostSession { session: session.clone() }
+            }
+            _ => {
+                let why = said(None, &ended.conclusion.errors);
+                TurnFailure::Transient { why: format!("the client was cut off: {why}") }
+            }
+        };
+    }
     if turn.unread {
         return too_large(LINE_MAX as u64);
     }
-    let mut why = "the client ended without a result".to_owned();
-    if let How::Exited { status, stderr } = how {
-        if let Some(status) = status {
-            why = format!("{why} ({status})");
-        }
-        if !stderr.is_empty() {
-            why = format!("{why}: {}", short(stderr));
-        }
-    }
-    TurnFailure::Transient { why }
-}
-
-/// A usage limit says elsewhere when it is lifted.
-fn with_reset(failure: TurnFailure, turn: &Turn) -> TurnFailure {
-    match failure {
-        TurnFailure::Quota { why, .. } => TurnFailure::Quota { until: turn.limited_until, why },
-        other => other,
-    }
-}
-
-fn logged_out(why: &str) -> TurnFailure {
-    let why = format!(
-        "{why}; start `claude` and use /login, or set ANTHROPIC_API_KEY; then resume the run"
-    );
-    TurnFailure::Auth { why }
+    TurnFailure::Transient { why: died(end) }
 }
 
 fn too_large(limit: u64) -> TurnFailure {
     TurnFailure::OutputTooLarge { limit, head: String::new(), tail: String::new() }
 }
 
-fn transient(why: &str) -> TurnFailure {
-    TurnFailure::Transient { why: why.to_owned() }
+fn died(end: &End) -> String {
+    let mut why = "the client died without a result".to_owned();
+    if let End::Exited { status, stderr } = end {
+        if let Some(status) = status {
+            why = format!("{why}, with {}", describe(*status));
+        }
+        if !stderr.is_empty() {
+            why = format!("{why}: {}", shortened(stderr));
+        }
+    }
+    why
 }
 
-fn span(duration: Duration) -> Span {
-    Span(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+fn login(said: &str) -> TurnFailure {
+    let said = if said.is_empty() { "it is not logged in" } else { said };
+    let why = format!("run `claude /login` or set ANTHROPIC_API_KEY; the client says: {said}");
+    TurnFailure::Auth { why }
 }
 
-/// The beginning of a text, on one line.
-fn short(text: &str) -> String {
-    const LENGTH: usize = 300;
-    let line: Vec<&str> = text.split_whitespace().collect();
-    let line = line.join(" ");
+/// What the client said of an error.
+fn said(result: Option<&str>, errors: &[String]) -> String {
+    let result = result.filter(|text| !text.trim().is_empty());
+    let text = result.map_or_else(|| errors.join("; "), str::to_owned);
+    if text.is_empty() { "it does not say why".to_owned() } else { shortened(&text) }
+}
+
+/// In one line that fits on a screen.
+fn shortened(text: &str) -> String {
+    const LENGTH: usize = 500;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines.collect::<Vec<_>>().join(" / ");
     match line.char_indices().nth(LENGTH) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,

@@ -1,96 +1,145 @@
-//! What stands in the way of a client, looked for before anything is spent.
+//! What must be there before anything is spent.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use raymond_core::run::Permissions;
-use raymond_core::run::permissions::Checks;
-use rustix::process::geteuid;
+use raymond_core::run::permissions::{Checks, Permissions};
 
-/// Why the client cannot be used.
+/// Why no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// There is no such program.
-    #[error("the client {} is not installed, or not on PATH", .0.display())]
-    Missing(OsString),
-    /// It would refuse to start.
-    #[error("the client refuses to skip permissions as root")]
+    /// It is not installed.
+    #[error("cannot find the client {} on PATH", .0.display())]
+    NotFound(OsString),
+    /// What is there is no program.
+    #[error("cannot run the client {}: it is not an executable file", .0.display())]
+    NotExecutable(PathBuf),
+    /// It refuses to skip its checks for root.
+    #[error("the client refuses --dangerously-skip-permissions for root")]
     Root,
 }
 
-/// Whether `command` can be used with these permissions.
-pub fn check(command: &OsStr, permissions: &[Permissions]) -> Result<PathBuf, Problem> {
-    let path = std::env::var_os("PATH");
-    let found = find(command, path.as_deref().unwrap_or_default());
-    let found = found.ok_or_else(|| Problem::Missing(command.to_owned()))?;
-    let sandbox = std::env::var_os("IS_SANDBOX").is_some_and(|value| value == "1");
-    let root = geteuid().is_root() && !sandbox;
-    if root && permissions.iter().any(skips) {
-        return Err(Problem::Root);
+impl Problem {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::NotFound(_) => {
+                "install Claude Code (npm install -g @anthropic-ai/claude-code), or set `claude` in \
+                 the configuration to its path; or play replies from a file with --replies FILE"
+            }
+            Self::NotExecutable(_) => "set `claude` in the configuration to the path of the client",
+            Self::Root => {
+                "run as another user, or allow tools one by one with --allow; inside a real sandbox, \
+                 set IS_SANDBOX=1 (and name it in `environment`, where that is a list)"
+            }
+        }
     }
-    Ok(found)
 }
 
-fn skips(permissions: &Permissions) -> bool {
-    permissions.checks == Checks::Skipped
-        || permissions.mode.as_deref() == Some("bypassPermissions")
+/// Checks that a client can be started with these permissions, where `environment` lists the
+/// variables that it is handed; none means all.
+pub fn check(
+    command: &OsStr,
+    permissions: &Permissions,
+    environment: Option<&[String]>,
+) -> Result<(), Problem> {
+    let variable = |name: &str| env::var_os(name);
+    find(command, variable("PATH").as_deref())?;
+    let handed_on = environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
+    let sandbox = variable(SANDBOX).filter(|_| handed_on);
+    let user = if rustix::process::getuid().is_root() { User::Root } else { User::Other };
+    may_skip(permissions.checks, user, sandbox.as_deref())
 }
 
-/// The program of this name: a path as it is, any other name on `path`.
-fn find(command: &OsStr, path: &OsStr) -> Option<PathBuf> {
-    let as_path = Path::new(command);
-    if as_path.components().count() > 1 {
-        return is_program(as_path).then(|| as_path.to_owned());
+const SANDBOX: &str = "IS_SANDBOX";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum User {
+    Root,
+    Other,
+}
+
+fn may_skip(checks: Checks, user: User, sandbox: Option<&OsStr>) -> Result<(), Problem> {
+    match (checks, user) {
+        (Checks::Skipped, User::Root) if sandbox != Some(OsStr::new("1")) => Err(Problem::Root),
+        (Checks::Skipped | Checks::Kept, User::Root | User::Other) => Ok(()),
     }
-    std::env::split_paths(path).map(|directory| directory.join(command)).find(|p| is_program(p))
+}
+
+/// The program of a command: a path, or a name that is looked up. The client may get another `PATH`
+/// than ours, so it is looked up here.
+pub(super) fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, Problem> {
+    let path = Path::new(command);
+    if path.components().count() > 1 || path.is_absolute() {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        return match (is_program(&absolute), absolute.exists()) {
+            (true, _) => Ok(absolute),
+            (false, true) => Err(Problem::NotExecutable(absolute)),
+            (false, false) => Err(Problem::NotFound(command.to_owned())),
+        };
+    }
+    let mut found = env::split_paths(search.unwrap_or_default()).map(|place| place.join(path));
+    let found =
+        found.find(|path| is_program(path)).ok_or_else(|| Problem::NotFound(command.to_owned()))?;
+    // An entry of `PATH` may be relative, and the client works elsewhere.
+    Ok(std::path::absolute(&found).unwrap_or(found))
 }
 
 fn is_program(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, Permissions as Mode};
+
     use super::*;
 
     #[test]
-    fn a_client_is_a_program_on_the_path_or_a_path_of_its_own() {
+    fn the_client_is_found_by_path_or_by_name() {
         let directory = tempfile::tempdir().unwrap();
-        let place = |name: &str, mode: u32| {
-            let path = directory.path().join(name);
-            fs::write(&path, "").unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            path
+        let place = directory.path();
+        for (name, mode) in [("claude", 0o755), ("plain", 0o644)] {
+            fs::write(place.join(name), "").unwrap();
+            fs::set_permissions(place.join(name), Mode::from_mode(mode)).unwrap();
+        }
+        let search = env::join_paths([Path::new("/nowhere"), place]).unwrap();
+        let check = |command: &OsStr, expected: Result<PathBuf, Problem>| {
+            assert_eq!(find(command, Some(&search)), expected);
         };
-        let (program, text) = (place("client", 0o755), place("text", 0o644));
-        fs::create_dir(directory.path().join("folder")).unwrap();
-        let path = std::env::join_paths([Path::new("/nowhere"), directory.path()]).unwrap();
-        let check = |command: &OsStr, expected: Option<&Path>| {
-            assert_eq!(find(command, &path).as_deref(), expected, "{}", command.display());
-        };
-        check("client".as_ref(), Some(&program));
-        check(program.as_os_str(), Some(&program));
-        check("text".as_ref(), None);
-        check(text.as_os_str(), None);
-        check("folder".as_ref(), None);
-        check("none".as_ref(), None);
+        let missing = |command: &OsStr| Err(Problem::NotFound(command.to_owned()));
+        check("claude".as_ref(), Ok(place.join("claude")));
+        check(place.join("claude").as_os_str(), Ok(place.join("claude")));
+        check("plain".as_ref(), missing("plain".as_ref()));
+        check("gone".as_ref(), missing("gone".as_ref()));
+        check("".as_ref(), missing("".as_ref()));
+        check("./claude".as_ref(), missing("./claude".as_ref()));
+        check(place.join("gone").as_os_str(), missing(place.join("gone").as_os_str()));
+        let plain = place.join("plain");
+        check(plain.as_os_str(), Err(Problem::NotExecutable(plain.clone())));
+        check(place.as_os_str(), Err(Problem::NotExecutable(place.to_owned())));
+        assert_eq!(find("claude".as_ref(), None), missing("claude".as_ref()));
     }
 
     #[test]
-    fn skipping_has_two_names() {
-        let with = |mode: Option<&str>, checks| Permissions {
-            mode: mode.map(str::to_owned),
-            checks,
-            ..Permissions::default()
+    fn root_skips_checks_only_in_a_sandbox() {
+        let check = |checks, user, sandbox: Option<&str>, expected| {
+            assert_eq!(may_skip(checks, user, sandbox.map(OsStr::new)), expected);
         };
-        let check = |permissions: &Permissions, expected: bool| {
-            assert_eq!(skips(permissions), expected, "{permissions:?}");
-        };
-        check(&with(None, Checks::Kept), false);
-        check(&with(Some("plan"), Checks::Kept), false);
-        check(&with(Some("bypassPermissions"), Checks::Kept), true);
-        check(&with(None, Checks::Skipped), true);
+        check(Checks::Skipped, User::Root, None, Err(Problem::Root));
+        check(Checks::Skipped, User::Root, Some("true"), Err(Problem::Root));
+        check(Checks::Skipped, User::Root, Some("1"), Ok(()));
+        check(Checks::Skipped, User::Other, None, Ok(()));
+        check(Checks::Kept, User::Root, None, Ok(()));
+    }
+
+    #[test]
+    fn a_client_that_is_missing_is_told_before_anything_else() {
+        let found = check("no-such-client".as_ref(), &Permissions::default(), None);
+        let problem = found.unwrap_err();
+        assert_eq!(problem.to_string(), "cannot find the client no-such-client on PATH");
+        assert!(problem.remedy().starts_with("install Claude Code"));
     }
 }

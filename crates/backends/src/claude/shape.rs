@@ -27,7 +27,7 @@ pub(super) struct Init {
     pub(super) session_id: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) model: Option<String>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "each")]
     pub(super) mcp_servers: Vec<Server>,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Message {
     pub(super) id: String,
     #[serde(deserialize_with = "lenient")]
     pub(super) model: String,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "each")]
     pub(super) content: Vec<Block>,
     #[serde(deserialize_with = "lenient")]
     pub(super) usage: Tokens,
@@ -106,14 +106,14 @@ pub(super) struct ToolInput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Tokens {
-    #[serde(deserialize_with = "lenient")]
-    pub(super) input_tokens: u64,
-    #[serde(deserialize_with = "lenient")]
-    pub(super) output_tokens: u64,
-    #[serde(deserialize_with = "lenient")]
-    pub(super) cache_creation_input_tokens: u64,
-    #[serde(deserialize_with = "lenient")]
-    pub(super) cache_read_input_tokens: u64,
+    #[serde(rename = "input_tokens", deserialize_with = "lenient")]
+    pub(super) input: u64,
+    #[serde(rename = "output_tokens", deserialize_with = "lenient")]
+    pub(super) output: u64,
+    #[serde(rename = "cache_creation_input_tokens", deserialize_with = "lenient")]
+    pub(super) cache_write: u64,
+    #[serde(rename = "cache_read_input_tokens", deserialize_with = "lenient")]
+    pub(super) cache_read: u64,
 }
 
 /// `system/api_retry`
@@ -154,8 +154,8 @@ pub(super) struct RateLimitInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Task {
-    #[serde(deserialize_with = "lenient")]
-    pub(super) task_id: String,
+    #[serde(rename = "task_id", deserialize_with = "lenient")]
+    pub(super) id: String,
     #[serde(deserialize_with = "lenient")]
     pub(super) is_backgrounded: Option<bool>,
     /// Housekeeping of the client, which nothing waits for.
@@ -179,7 +179,7 @@ pub(super) struct Patch {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Tasks {
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "each")]
     pub(super) tasks: Vec<Task>,
 }
 
@@ -187,8 +187,8 @@ pub(super) struct Tasks {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Refusal {
-    #[serde(deserialize_with = "lenient")]
-    pub(super) api_refusal_explanation: Option<String>,
+    #[serde(rename = "api_refusal_explanation", deserialize_with = "lenient")]
+    pub(super) explanation: Option<String>,
 }
 
 /// `result`
@@ -205,9 +205,9 @@ pub(super) struct Conclusion {
     pub(super) session_id: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) api_error_status: Option<u16>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "each")]
     pub(super) permission_denials: Vec<Denial>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "each")]
     pub(super) errors: Vec<String>,
     /// By model. The fields beside it count the whole session.
     #[serde(deserialize_with = "lenient")]
@@ -226,12 +226,12 @@ pub(super) struct ModelUsage {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Denial {
-    #[serde(deserialize_with = "lenient")]
-    pub(super) tool_name: String,
-    #[serde(deserialize_with = "lenient")]
-    pub(super) tool_use_id: Option<String>,
-    #[serde(deserialize_with = "input")]
-    pub(super) tool_input: ToolInput,
+    #[serde(rename = "tool_name", deserialize_with = "lenient")]
+    pub(super) tool: String,
+    #[serde(rename = "tool_use_id", deserialize_with = "lenient")]
+    pub(super) call: Option<String>,
+    #[serde(rename = "tool_input", deserialize_with = "input")]
+    pub(super) input: ToolInput,
 }
 
 /// The value, or nothing when it has another shape.
@@ -242,6 +242,17 @@ where
 {
     let raw = <&RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
+}
+
+/// The items of a list that have the shape.
+fn each<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let raw = <&RawValue>::deserialize(deserializer)?;
+    let items: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
+    Ok(items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect())
 }
 
 /// How much there is of a value that is not kept.

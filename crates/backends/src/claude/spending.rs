@@ -88,10 +88,10 @@ impl Streamed {
 
 fn larger(known: Usage, tokens: Tokens) -> Usage {
     Usage {
-        input: known.input.max(tokens.input_tokens),
-        output: known.output.max(tokens.output_tokens),
-        cache_write: known.cache_write.max(tokens.cache_creation_input_tokens),
-        cache_read: known.cache_read.max(tokens.cache_read_input_tokens),
+        input: known.input.max(tokens.input),
+        output: known.output.max(tokens.output),
+        cache_write: known.cache_write.max(tokens.cache_write),
+        cache_read: known.cache_read.max(tokens.cache_read),
     }
 }
 

@@ -11,7 +11,7 @@ use raymond_core::time::Timestamp;
 
 use super::fault::Fault;
 use super::line::{self, Line};
-use super::shape::{Assistant, Conclusion, Denial, Init, RateLimitInfo, Retry, Task};
+use super::shape::{Assistant, Conclusion, Denial, Init, RateLimitInfo, Refusal, Retry, Task};
 use super::spending::Spending;
 use super::tools;
 use super::warnings::Warnings;
@@ -42,6 +42,7 @@ pub(super) struct Turn {
     last: Spoken,
     error: Trouble,
     login: Option<String>,
+    /// Those that run in the background.
     tasks: BTreeSet<String>,
     stage: Stage,
     spoke: bool,
@@ -63,8 +64,8 @@ pub(super) struct Ended {
 pub(super) struct Trouble {
     /// The kind of an API error.
     pub(super) kind: Option<String>,
-    /// The model refused; with its explanation, if any.
-    pub(super) refusal: Option<Option<String>>,
+    /// The model refused.
+    pub(super) refusal: Option<Refusal>,
 }
 
 /// How far a client is.
@@ -138,18 +139,16 @@ impl Turn {
             Line::User => self.unread = false,
             Line::Retry(retry) => return vec![self.retried(&retry)],
             Line::Refusal(refusal) => {
-                self.error.refusal = Some(refusal.api_refusal_explanation);
+                self.error.refusal = Some(refusal);
             }
             Line::RateLimit(limit) => self.limited_until = until(&limit.info),
-            Line::TaskStarted(task) => {
-                let background = task.is_backgrounded;
-                self.task(task, background.unwrap_or(true));
-            }
-            Line::TaskUpdated(task) => self.updated(task),
-            Line::TaskEnded(task) => self.task(task, false),
+            Line::TaskStarted(task) if task.is_backgrounded == Some(false) => {}
+            Line::TaskStarted(task) => self.task_runs(task),
+            Line::TaskUpdated(task) => self.task_changed(task),
+            Line::TaskEnded(task) => self.task_is_over(&task),
             Line::Tasks(all) => {
                 self.tasks.clear();
-                all.tasks.into_iter().for_each(|task| self.task(task, true));
+                all.tasks.into_iter().for_each(|task| self.task_runs(task));
             }
             Line::Result(conclusion) => self.conclude(*conclusion),
             Line::Ignored => {}
@@ -167,10 +166,10 @@ impl Turn {
         self.spending.begun();
         self.stage = Stage::Working;
         self.unread = false;
-        // Another client tries what the last one could not.
-        self.result = self.result.take().filter(|ended| !ended.lost_its_session());
-        self.session = init.session_id.or(self.session.take());
-        self.model = init.model.or(self.model.take());
+        // Another client follows one that was cut off, and speaks for itself.
+        self.result = self.result.take().filter(|ended| !ended.was_cut_off());
+        self.session = init.session_id.or_else(|| self.session.take());
+        self.model = init.model.or_else(|| self.model.take());
         for server in init.mcp_servers {
             if matches!(server.status.as_str(), "failed" | "needs-auth") {
                 let (name, status) = (server.name, server.status);
@@ -196,7 +195,9 @@ impl Turn {
                 self.last = Spoken { id: message.id, ..Spoken::default() };
                 self.error = Trouble::default();
             }
-            self.model = Some(message.model).filter(|m| !m.is_empty()).or(self.model.take());
+            if !message.model.is_empty() {
+                self.model = Some(message.model);
+            }
         }
         for block in message.content {
             match block.kind.as_str() {
@@ -225,30 +226,32 @@ impl Turn {
         Sign::Retries { why }
     }
 
-    fn updated(&mut self, task: Task) {
-        let over = matches!(task.patch.status.as_deref(), Some("completed" | "failed" | "killed"));
-        let background = task.patch.is_backgrounded == Some(true);
-        if over || background {
-            self.task(task, !over);
+    fn task_changed(&mut self, task: Task) {
+        match task.patch.status.as_deref() {
+            Some("completed" | "failed" | "killed") => self.task_is_over(&task),
+            _ if task.patch.is_backgrounded == Some(true) => self.task_runs(task),
+            _ => {}
         }
     }
 
-    fn task(&mut self, task: Task, runs: bool) {
-        if runs && !task.ambient {
-            self.tasks.insert(task.task_id);
-        } else {
-            self.tasks.remove(&task.task_id);
+    fn task_runs(&mut self, task: Task) {
+        if !task.ambient {
+            self.tasks.insert(task.id);
         }
+    }
+
+    fn task_is_over(&mut self, task: &Task) {
+        self.tasks.remove(&task.id);
     }
 
     fn conclude(&mut self, conclusion: Conclusion) {
         self.spending.concluded(conclusion.model_usage_since_last_result.as_ref());
         self.stage = Stage::Done;
         self.unread = false;
-        self.session = conclusion.session_id.clone().or(self.session.take());
+        self.session = conclusion.session_id.clone().or_else(|| self.session.take());
         for denial in &conclusion.permission_denials {
-            let id = denial.tool_use_id.as_ref();
-            if id.is_none_or(|id| self.denied.iter().all(|d| d.tool_use_id.as_ref() != Some(id))) {
+            let id = denial.call.as_ref();
+            if id.is_none_or(|id| self.denied.iter().all(|d| d.call.as_ref() != Some(id))) {
                 self.denied.push(denial.clone());
             }
         }
@@ -258,7 +261,7 @@ impl Turn {
         let ended = Ended { conclusion, message, trouble };
         self.lost += usize::from(ended.lost_its_session());
         // A later round that was cut off takes nothing from an answer that was complete.
-        if self.result.is_none() || !ended.was_cut_off() {
+        if !ended.was_cut_off() || self.result.as_ref().is_none_or(Ended::was_cut_off) {
             self.result = Some(ended);
         }
     }

@@ -8,7 +8,7 @@ pub(super) struct Warnings(Vec<Warning>);
 
 impl Warnings {
     /// Kinds of nonsense beyond this many tell nothing new.
-    const MOST: usize = 16;
+    pub(super) const MOST: usize = 16;
 
     pub(super) fn say(&mut self, message: impl Into<String>) {
         self.add(Warning::Other { message: message.into() });

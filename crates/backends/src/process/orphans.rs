@@ -11,7 +11,7 @@ use raymond_core::ids::Nonce;
 
 use super::leftovers::{self, Leftover};
 use super::table::{self, Entry, Identity};
-use super::tree::with_descendants;
+use super::tree::{Tree, with_descendants};
 use super::{Grace, Marker, reap_orphans};
 
 /// From now on, what loses its parent below this process becomes a child of it: it can be ended with
@@ -24,11 +24,23 @@ pub fn become_subreaper() -> io::Result<()> {
 /// Ends all that a run has left when it is over: everything below this process, and everything that
 /// carries a marker of the run. Returns what was found, and those that could not be ended.
 pub async fn end_orphans(nonce: &Nonce, grace: &Grace) -> (Vec<Leftover>, Vec<Identity>) {
-    let own = std::process::id().cast_signed();
-    let found = belonging(&table::snapshot(None), own, nonce);
-    let survivors = leftovers::tree(&found).with_all_below(own, nonce).end(grace).await;
+    let found = belonging(&table::snapshot(None), own(), nonce);
+    let survivors = leftovers::tree(&found).with_all_below(own(), nonce).end(grace).await;
     reap_orphans();
     (found, survivors)
+}
+
+/// Ends everything below this process, and nothing else: the run has another owner by now, whose
+/// processes carry the same markers. Returns those that could not be ended.
+pub async fn end_own(nonce: &Nonce, grace: &Grace) -> Vec<Identity> {
+    let nobody = Tree::of_found(BTreeSet::new(), BTreeSet::new());
+    let survivors = nobody.with_all_below(own(), nonce).end(grace).await;
+    reap_orphans();
+    survivors
+}
+
+fn own() -> i32 {
+    std::process::id().cast_signed()
 }
 
 /// The processes of a living owner that no turn in flight accounts for: they carry the marker of a

@@ -98,15 +98,16 @@ fn money(head: &Head) -> Vec<String> {
 
 /// What clients were denied, and how to allow it.
 fn name_denied(head: &Head, status: Status) {
-    let Some(denied) = Denied::of(&head.ledger.denied) else { return };
+    let allowed = &head.run.settings.permissions.allow;
+    let Some(denied) = Denied::of(&head.ledger.denied, allowed) else { return };
     crate::say!("{}", plain(&denied.sentence()));
-    let Run { id, workflow, .. } = &head.run;
-    let command = if status.is_unfinished() {
-        format!("raymond resume {id}")
-    } else {
-        format!("raymond run {workflow}")
-    };
-    crate::say!("allow them: {command} {}", plain(&denied.flags()));
+    match plain(&denied.flags()).as_str() {
+        "" => {}
+        flags if status.is_unfinished() => {
+            crate::say!("allow them: raymond resume {} {flags}", head.run.id);
+        }
+        flags => crate::say!("to allow them next time: {flags}"),
+    }
 }
 
 /// `2 turns are unpriced`, when any are.

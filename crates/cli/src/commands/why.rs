@@ -17,7 +17,7 @@ pub(crate) fn why(flags: &Look) -> Result<u8, Failure> {
     if flags.json {
         print_json(json!({
             "run_id": run, "status": status.as_str(), "why": why, "way_out": way_out,
-            "left_running": left_running, "denied": shapes::denied(&seen.head.ledger),
+            "left_running": left_running, "denied": shapes::denied(&seen.head.run, &seen.head.ledger),
         }))?;
     } else {
         let left = left_running.iter().map(|command| format!("left running: {command}\n"));

@@ -45,11 +45,11 @@ fn a_retry_of_a_session_that_was_never_kept_begins_it_under_the_same_id() {
         [
             "new A | START".to_owned(),
             "resume A | refused".to_owned(),
-            "new A | again START".to_owned(),
-            format!("branch A to B | again START, {call}, SUB"),
+            "new A | START".to_owned(),
+            format!("branch A to B | START, {call}, SUB"),
             "resume B | refused".to_owned(),
-            format!("branch A to B | again START, {call}, again SUB"),
-            format!("resume A | again START, {call}, BACK"),
+            format!("branch A to B | START, {call}, SUB"),
+            format!("resume A | START, {call}, BACK"),
         ]
     );
 }

@@ -74,11 +74,7 @@ fn denied_tools_are_warnings_and_the_summary_says_how_to_allow_them() {
         stage.warnings().into_iter().map(|w| w["tool_denied"]["tool"].clone()).collect();
     assert_eq!(
         denied,
-        [
-            json!("Bash(cargo test --all)"),
-            json!("Bash(git commit -m x)"),
-            json!("WebFetch")
-        ]
+        [json!("Bash(cargo test --all)"), json!("Bash(git commit -m x)"), json!("WebFetch")]
     );
 }
 

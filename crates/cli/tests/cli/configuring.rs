@@ -84,7 +84,7 @@ fn replies_of_a_project_are_found_from_its_file() {
     let project = Project::of(&PROMPT);
     project.write("raymond.toml", "replies = 'replies.yaml'");
     project.raymond("run wf").prints("x\n").mentions(0, &["· scripted ·"]);
-    project.raymond("run wf --backend claude").mentions(7, &["\"claude\""]);
+    project.raymond("run wf --backend claude").mentions(7, &["cannot find the client"]);
 }
 
 #[test]
@@ -112,7 +112,7 @@ allow                Bash(make:*)             raymond.toml:2
 deny                 -                        default
 environment          inherit                  default
 config_home          shared                   default
-claude               claude                   default
+claude               no-such-client           RAYMOND_CLAUDE
 ",
     );
 }

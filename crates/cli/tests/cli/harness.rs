@@ -146,6 +146,8 @@ impl Project {
             .env("TZ", "UTC")
             // Nobody's own configuration.
             .env("XDG_CONFIG_HOME", self.outputs.path())
+            // Nobody's own client.
+            .env("RAYMOND_CLAUDE", "no-such-client")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(File::create(&stdout).unwrap())

@@ -1,10 +1,12 @@
 //! Tools that clients were denied: what people call them, and the rule that would allow them.
 //!
 //! A rule is no wider than what is seen to be needed: `cargo test --all` is allowed as `cargo test`
-//! with any arguments, because `test` is a command of `cargo`; `rm -rf build` only as it is.
+//! with any arguments, because `test` is a command of `cargo`. What may destroy more than it looks
+//! like is named, but never offered: whoever wants it writes the rule.
 
 use std::collections::BTreeMap;
 
+use super::quoted;
 use super::why::counted;
 
 /// What a run was denied.
@@ -21,8 +23,8 @@ pub struct Denied {
 pub struct Group {
     /// What people call it: `cargo test`.
     pub name: String,
-    /// The rule: `Bash(cargo test:*)`.
-    pub allow: String,
+    /// The rule: `Bash(cargo test:*)`; none when it is not offered.
+    pub allow: Option<String>,
     /// How many calls it would have allowed, or helped to.
     pub calls: u64,
 }
@@ -31,14 +33,20 @@ pub struct Group {
 const MOST_NAMED: usize = 5;
 
 impl Denied {
-    /// Groups the tools, each with how often it was denied; none when none was.
-    pub fn of(tools: &BTreeMap<String, u32>) -> Option<Self> {
-        let calls = tools.values().map(|calls| u64::from(*calls)).sum();
+    /// Groups the tools, each with how often it was denied, without those that are `allowed` by now;
+    /// none when none is left.
+    pub fn of(tools: &BTreeMap<String, u32>, allowed: &[String]) -> Option<Self> {
+        let mut calls = 0;
         let mut rules: BTreeMap<String, Group> = BTreeMap::new();
-        for (tool, calls) in tools {
-            for (name, allow) in rules_for(tool) {
-                let group = Group { name, allow: allow.clone(), calls: 0 };
-                rules.entry(allow).or_insert(group).calls += u64::from(*calls);
+        for (tool, count) in tools {
+            let count = u64::from(*count);
+            let mut needed = rules_for(tool);
+            needed.retain(|(_, rule)| !allowed.contains(rule));
+            calls += if needed.is_empty() { 0 } else { count };
+            for (name, rule) in needed {
+                let allow = (!is_risky(&name)).then(|| rule.clone());
+                let group = Group { name, allow, calls: 0 };
+                rules.entry(rule).or_insert(group).calls += count;
             }
         }
         let mut groups: Vec<Group> = rules.into_values().collect();
@@ -59,9 +67,8 @@ impl Denied {
 
     /// `--allow 'Bash(cargo test:*)' --allow 'Bash(git commit:*)'`
     pub fn flags(&self) -> String {
-        let flags = self.groups.iter().take(MOST_NAMED);
-        let flags: Vec<String> =
-            flags.map(|group| format!("--allow {}", quoted(&group.allow))).collect();
+        let rules = self.groups.iter().filter_map(|group| group.allow.as_ref());
+        let flags: Vec<String> = rules.map(|rule| format!("--allow {}", quoted(rule))).collect();
         flags.join(" ")
     }
 }
@@ -131,9 +138,13 @@ fn shortened(command: &str) -> String {
     }
 }
 
-/// The word as a shell takes it.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+/// Whether a command may destroy more than it looks like.
+fn is_risky(name: &str) -> bool {
+    const RISKY: [&str; 12] = [
+        "rm", "sudo", "su", "doas", "dd", "mkfs", "chmod", "chown", "kill", "pkill", "shutdown",
+        "reboot",
+    ];
+    name.split_whitespace().next().is_some_and(|program| RISKY.contains(&program))
 }
 
 #[cfg(test)]
@@ -142,22 +153,25 @@ mod tests {
 
     fn denied(tools: &[(&str, u32)]) -> Denied {
         let tools = tools.iter().map(|(tool, calls)| ((*tool).to_owned(), *calls)).collect();
-        Denied::of(&tools).unwrap()
+        Denied::of(&tools, &[]).unwrap()
     }
 
     #[test]
     fn a_rule_is_no_wider_than_what_was_needed() {
         let check = |tool: &str, expected: &[(&str, &str)]| {
             let found = denied(&[(tool, 1)]).groups;
-            let mut found: Vec<(&str, &str)> =
-                found.iter().map(|group| (group.name.as_str(), group.allow.as_str())).collect();
+            let mut found: Vec<(&str, &str)> = found
+                .iter()
+                .map(|g| (g.name.as_str(), g.allow.as_deref().unwrap_or("-")))
+                .collect();
             found.sort_unstable();
             assert_eq!(found, expected, "{tool}");
         };
         check("Bash(cargo test --all)", &[("cargo test", "Bash(cargo test:*)")]);
         check("Bash(git commit -m 'x (y)')", &[("git commit", "Bash(git commit:*)")]);
         check("Bash(make)", &[("make", "Bash(make)")]);
-        check("Bash(rm -rf build)", &[("rm -rf build", "Bash(rm -rf build)")]);
+        check("Bash(rm -rf build)", &[("rm -rf build", "-")]);
+        check("Bash(make && sudo make install)", &[("make", "Bash(make)"), ("sudo make", "-")]);
         check("Bash(python x.py)", &[("python x.py", "Bash(python x.py)")]);
         check("Bash(./run it)", &[("./run it", "Bash(./run it)")]);
         check("Bash(A=1 make all)", &[("A=1 make all", "Bash(A=1 make all)")]);
@@ -196,9 +210,19 @@ mod tests {
         let names = ["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, 1));
         let found = denied(&names);
         assert_eq!(found.sentence(), "7 tool calls denied (A, B, C, D, E and 2 more)");
-        assert_eq!(found.flags().matches("--allow").count(), 5);
+        assert_eq!(found.flags().matches("--allow").count(), 7);
         assert_eq!(denied(&[("A", 1)]).sentence(), "1 tool call denied (A)");
-        assert_eq!(Denied::of(&BTreeMap::new()), None);
+        assert_eq!(Denied::of(&BTreeMap::new(), &[]), None);
+    }
+
+    #[test]
+    fn what_is_allowed_by_now_is_not_offered_again() {
+        let tools = BTreeMap::from([("Bash(make)".to_owned(), 2), ("WebSearch".to_owned(), 1)]);
+        let found = Denied::of(&tools, &["Bash(make)".to_owned()]).unwrap();
+        assert_eq!(found.sentence(), "1 tool call denied (WebSearch)");
+        assert_eq!(found.flags(), "--allow WebSearch");
+        let all = ["Bash(make)".to_owned(), "WebSearch".to_owned()];
+        assert_eq!(Denied::of(&tools, &all), None);
     }
 
     #[test]

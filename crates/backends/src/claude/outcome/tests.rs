@@ -1,1 +1,278 @@
-//! placeholder
+use std::os::unix::process::ExitStatusExt as _;
+
+use raymond_core::budget::Micros;
+use raymond_core::run::event::Warning;
+use raymond_core::time::Timestamp;
+
+use super::super::sample::{self, SESSION, bash, init, success, text};
+use super::*;
+use crate::process::Heard;
+
+const MODEL: &str = "claude-opus-5-5";
+const REPORTED: Cost = Cost::Reported(Micros(2800));
+const FREE: Cost = Cost::Reported(Micros::ZERO);
+
+fn exited() -> End {
+    End::Exited { status: Some(ExitStatus::from_raw(1 << 8)), stderr: String::new() }
+}
+
+fn open() -> Step {
+    Step::Open(SessionId::new(SESSION))
+}
+
+fn after(lines: &[String], end: End, step: &Step) -> Answer {
+    let mut turn = Turn::default();
+    for line in lines {
+        turn.hear(&Heard::Line(line.clone().into_bytes()));
+    }
+    answer(turn, end, step, &Prices::default())
+}
+
+fn reply(text: &str) -> Reply {
+    Reply { model: Some(MODEL.into()), ..Reply::new(text, REPORTED) }
+}
+
+fn replied(text: &str) -> Answer {
+    Answer::Replied(Box::new(reply(text)))
+}
+
+fn failed(failure: TurnFailure, cost: Cost) -> Answer {
+    Answer::Failed { failure, cost }
+}
+
+fn transient(why: &str) -> TurnFailure {
+    TurnFailure::Transient { why: why.into() }
+}
+
+fn task(why: &str) -> TurnFailure {
+    TurnFailure::Task { why: why.into() }
+}
+
+fn auth(said: &str) -> TurnFailure {
+    let why = format!("run `claude /login` or set ANTHROPIC_API_KEY; the client says: {said}");
+    TurnFailure::Auth { why }
+}
+
+#[test]
+fn a_success_is_the_whole_final_message() {
+    let check = |lines: &[String], expected: &str| {
+        assert_eq!(after(lines, exited(), &open()), replied(expected), "{lines:?}");
+    };
+    check(&[init(), text("m", "done"), success("done")], "done");
+    // The result holds the last block only.
+    check(&[init(), text("m", "one "), text("m", "two"), success("two")], "one two");
+    check(&[init(), bash("m1", "ls"), text("m2", "done"), success("done")], "done");
+    // What a local command says comes from no message.
+    check(&[init(), text("m", "said"), success("other")], "other");
+    check(&[init(), bash("m1", "ls"), success("")], "");
+    let silent = sample::result("success", &format!(r#""is_error":false,{}"#, sample::USAGE));
+    check(&[init(), bash("m1", "ls"), silent], "");
+}
+
+#[test]
+fn a_reply_says_all_that_the_client_said() {
+    let result = sample::result(
+        "success",
+        &format!(
+            r#""result":"x","permission_denials":[{{"tool_name":"Bash","tool_use_id":"t","tool_input":{{"command":"cargo test --all"}}}}],{}"#,
+            sample::USAGE
+        ),
+    );
+    let lines = [init(), "oops".to_owned(), result];
+    let expected = Reply {
+        session: Some(SessionId::new(SESSION)),
+        denied: vec!["Bash(cargo test --all)".into()],
+        warnings: vec![Warning::Other {
+            message: "the client wrote a line that is not JSON; it was ignored".into(),
+        }],
+        ..reply("x")
+    };
+    let other = Step::Open(SessionId::new("another"));
+    assert_eq!(after(&lines, exited(), &other), Answer::Replied(Box::new(expected)));
+}
+
+#[test]
+fn errors_of_the_api_have_their_kinds() {
+    let check = |lines: &[String], expected: TurnFailure| {
+        assert_eq!(after(lines, exited(), &open()), failed(expected, FREE), "{lines:?}");
+    };
+    let said = "API Error: scripted";
+    let by_status = |status: &str| [init(), sample::api_error(status)];
+    let by_kind = |kind: &str| [init(), sample::error(kind), sample::api_error("null")];
+    for status in ["401", "403"] {
+        check(&by_status(status), auth(said));
+    }
+    for kind in ["authentication_failed", "billing_error"] {
+        check(&by_kind(kind), auth(said));
+    }
+    let quota = |until| TurnFailure::Quota { until, why: said.into() };
+    check(&by_status("429"), quota(None));
+    check(&by_kind("rate_limit"), quota(None));
+    let event = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1900000000}}"#;
+    let limited = [init(), event.to_owned(), sample::api_error("429")];
+    check(&limited, quota(Some(Timestamp(1_900_000_000_000))));
+    for status in ["500", "503", "529", "null"] {
+        check(&by_status(status), transient(said));
+    }
+    for kind in ["server_error", "overloaded", "unknown"] {
+        check(&by_kind(kind), transient(said));
+    }
+    for status in ["400", "404", "413"] {
+        check(&by_status(status), task(said));
+    }
+    for kind in ["model_not_found", "invalid_request"] {
+        check(&by_kind(kind), task(said));
+    }
+    // An error that the client got over is not that of the result.
+    let over =
+        [init(), sample::error("invalid_request"), text("m", "x"), sample::api_error("null")];
+    check(&over, transient(said));
+}
+
+#[test]
+fn a_refusal_is_final() {
+    let refusal = |explanation: &str| {
+        sample::system(
+            "model_refusal_no_fallback",
+            &format!(r#""api_refusal_explanation":{explanation}"#),
+        )
+    };
+    let check = |explanation: &str, why: &str| {
+        let lines = [
+            init(),
+            refusal(explanation),
+            sample::error("server_error"),
+            sample::api_error("null"),
+        ];
+        assert_eq!(after(&lines, exited(), &open()), failed(task(why), FREE));
+    };
+    check("null", "the model refused: API Error: scripted");
+    check("\"it is about\\nlocks\"", "the model refused: it is about / locks");
+}
+
+#[test]
+fn a_cap_that_is_reached_leaves_a_finished_answer() {
+    let check = |lines: &[String], expected: Answer| {
+        assert_eq!(after(lines, exited(), &open()), expected, "{lines:?}");
+    };
+    let capped = || Answer::Capped { cost: REPORTED };
+    let end = sample::capped;
+    check(
+        &[init(), text("m", "part one. "), text("m", "final"), end()],
+        replied("part one. final"),
+    );
+    check(&[init(), text("m", "let me look"), bash("m", "ls"), end()], capped());
+    check(&[init(), text("m1", "a"), bash("m1", "ls"), sample::user(), end()], capped());
+    check(&[init(), text("m", ""), end()], capped());
+    check(&[init(), end()], capped());
+}
+
+#[test]
+fn other_ends_of_the_client_have_their_kinds() {
+    let check = |subtype: &str, errors: &str, expected: TurnFailure| {
+        let more = format!(r#""is_error":true,"errors":[{errors}],{}"#, sample::USAGE);
+        let lines = [init(), sample::result(subtype, &more)];
+        assert_eq!(after(&lines, exited(), &open()), failed(expected, REPORTED));
+    };
+    let turns = "the client stopped at its own limit of turns";
+    check("error_max_turns", "\"Reached maximum number of turns (3)\"", transient(turns));
+    let cut = "the client was cut off: a; b";
+    check("error_during_execution", r#""a","b""#, transient(cut));
+    let silent = "the client was cut off: it does not say why";
+    check("error_during_execution", "", transient(silent));
+    check("error_max_structured_output_retries", r#""no""#, task("no"));
+    check("error_new", "", task("it does not say why"));
+}
+
+#[test]
+fn a_session_is_lost_only_where_one_was_needed() {
+    let (from, to) = (SessionId::new("from"), SessionId::new(SESSION));
+    let check = |step: &Step, expected: TurnFailure| {
+        let lines = [sample::lost("from")];
+        assert_eq!(after(&lines, exited(), step), failed(expected, FREE));
+    };
+    let lost = TurnFailure::LostSession { session: from.clone() };
+    check(&Step::Resume(from.clone()), lost.clone());
+    check(&Step::Branch { from, to }, lost);
+    let said = "the client was cut off: No conversation found with session ID: from";
+    check(&open(), transient(said));
+}
+
+#[test]
+fn a_client_without_a_result_died() {
+    let check = |end: End, lines: &[String], why: &str, cost: Cost| {
+        assert_eq!(after(lines, end, &open()), failed(transient(why), cost));
+    };
+    let died = "the client died without a result";
+    let stderr = "error: unknown option '--x'\n\nsee --help".to_owned();
+    let bad_flag = End::Exited { status: Some(ExitStatus::from_raw(1 << 8)), stderr };
+    let why = format!("{died}, with exit status 1: error: unknown option '--x' / see --help");
+    check(bad_flag, &[], &why, FREE);
+    let killed = || End::Exited { status: Some(ExitStatus::from_raw(9)), stderr: String::new() };
+    let why = format!("{died}, with signal 9 (SIGKILL)");
+    check(killed(), &[init()], &why, Cost::Unknown);
+    let terminated =
+        End::Exited { status: Some(ExitStatus::from_raw(143 << 8)), stderr: String::new() };
+    let lines = [init(), text("m", "x")];
+    // 100 tokens at $4 and one at $20 for a million.
+    let estimated = Cost::Estimated(Micros(420));
+    check(terminated, &lines, &format!("{died}, with exit status 143"), estimated);
+    let unseen = End::Exited { status: None, stderr: String::new() };
+    check(unseen, &lines, died, estimated);
+}
+
+#[test]
+fn what_ended_a_client_counts_unless_its_result_was_complete() {
+    let idle = || End::TimedOut { clock: Clock::Idle, after: Span::minutes(30) };
+    let timeout = TurnFailure::Timeout { clock: Clock::Idle, after: Span::minutes(30) };
+    let interrupted = |cost, progressed| Answer::Interrupted { cost, progressed };
+    let check = |lines: &[String], end: End, expected: Answer| {
+        assert_eq!(after(lines, end, &open()), expected, "{lines:?}");
+    };
+    let working = || vec![init(), bash("m", "ls")];
+    let cut = || vec![init(), bash("m", "ls"), sample::cut_off()];
+    let done = || vec![init(), text("m", "x"), success("x")];
+    let later = || [done(), cut()].concat();
+    let twice =
+        || Answer::Replied(Box::new(Reply { cost: Cost::Reported(Micros(5600)), ..reply("x") }));
+    check(&[], End::Cancelled, interrupted(FREE, false));
+    check(&[init()], End::Cancelled, interrupted(Cost::Unknown, false));
+    check(&cut(), End::Cancelled, interrupted(REPORTED, true));
+    check(&done(), End::Cancelled, replied("x"));
+    check(&later(), End::Cancelled, twice());
+    check(&cut(), idle(), failed(timeout.clone(), REPORTED));
+    check(&[], idle(), failed(timeout, FREE));
+    check(&done(), idle(), replied("x"));
+    check(&done(), End::Settled, replied("x"));
+    check(&later(), exited(), twice());
+    let retry = sample::retry("401", "authentication_failed");
+    let login = auth("authentication_failed (401)");
+    check(&[init(), retry.clone()], End::LoggedOut, failed(login, FREE));
+    check(&[done(), vec![retry]].concat(), End::LoggedOut, replied("x"));
+    assert!(matches!(
+        after(&working(), End::Cancelled, &open()),
+        Answer::Interrupted { cost: Cost::Estimated(_), progressed: true }
+    ));
+}
+
+#[test]
+fn too_much_output_is_told_as_such() {
+    let check = |heard: &[Heard], end: End, expected: Answer| {
+        let mut turn = Turn::default();
+        for heard in heard {
+            turn.hear(heard);
+        }
+        assert_eq!(answer(turn, end, &open(), &Prices::default()), expected);
+    };
+    let line = |text: String| Heard::Line(text.into_bytes());
+    let (flood, cut) = (Heard::Flooded { limit: 1000 }, Heard::Cut { length: 50_000_000 });
+    check(std::slice::from_ref(&flood), End::Flooded, failed(too_large(1000), FREE));
+    check(&[line(init()), line(success("x")), flood], End::Flooded, replied("x"));
+    let lost = [line(init()), cut.clone()];
+    check(&lost, exited(), failed(too_large(LINE_MAX as u64), Cost::Unknown));
+    check(&lost, End::Cancelled, Answer::Interrupted { cost: Cost::Unknown, progressed: false });
+    let message = "a line of 50000000 bytes was too long to be read".into();
+    let warned = Reply { warnings: vec![Warning::Other { message }], ..reply("x") };
+    let heard = [line(init()), cut, line(success("x"))];
+    check(&heard, exited(), Answer::Replied(Box::new(warned)));
+}

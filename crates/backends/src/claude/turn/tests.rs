@@ -1,1 +1,268 @@
-//! placeholder
+use proptest::prelude::*;
+use raymond_core::ids::SessionId;
+use raymond_core::prices::Prices;
+
+use super::super::outcome::{self, End};
+use super::super::sample::{self, bash, init, success, system, text, user};
+use super::super::steps::Step;
+use super::*;
+
+fn heard(line: &str) -> Heard {
+    Heard::Line(line.as_bytes().to_vec())
+}
+
+fn after(lines: &[String]) -> Turn {
+    let mut turn = Turn::default();
+    for line in lines {
+        turn.hear(&heard(line));
+    }
+    turn
+}
+
+fn warnings(lines: &[String]) -> Vec<String> {
+    after(lines).warnings.into_vec().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_is_worth_showing_is_told_line_by_line() {
+    let check = |line: &str, expected: &[Sign]| {
+        assert_eq!(Turn::default().hear(&heard(line)), expected, "{line}");
+    };
+    check(&init(), &[]);
+    check(&text("m", "hello"), &[Sign::Text]);
+    check(&bash("m", "cargo test"), &[Sign::Tool { name: "Bash(cargo test)".into() }]);
+    let two = r#"{"type":"text","text":"a"},{"type":"tool_use","name":"Read","input":{"file_path":"/x"}}"#;
+    check(&sample::block("m", two), &[Sign::Text, Sign::Tool { name: "Read(/x)".into() }]);
+    let why = "overloaded (529), retry 1 of 2".to_owned();
+    check(&sample::retry("529", "overloaded"), &[Sign::Retries { why }]);
+    check(&sample::error("server_error"), &[]);
+    check(&user(), &[]);
+    check(&success("x"), &[]);
+}
+
+#[test]
+fn the_message_of_a_round_is_the_last_one_joined_from_its_lines() {
+    let check = |lines: &[String], expected: Option<&str>| {
+        let ended = after(lines).result.expect("a result");
+        assert_eq!(ended.message.as_deref(), expected, "{lines:?}");
+    };
+    let done = || success("x");
+    check(&[init(), done()], None);
+    check(&[text("m1", "one "), text("m1", "two"), done()], Some("one two"));
+    check(&[text("m1", "one"), text("m2", "two"), done()], Some("two"));
+    check(&[text("m1", "one"), bash("m1", "ls"), done()], None);
+    check(&[text("m1", "one"), bash("m1", "ls"), user(), text("m2", "two"), done()], Some("two"));
+    // Neither a subagent nor the client itself speaks for the model.
+    let subagent =
+        text("s1", "sub").replace(r#""parent_tool_use_id":null"#, r#""parent_tool_use_id":"t""#);
+    check(&[text("m1", "one"), subagent, done()], Some("one"));
+    check(&[text("m1", "one"), sample::error("server_error"), done()], Some("one"));
+    // A message belongs to its round.
+    check(&[text("m1", "one"), done(), init(), done()], None);
+}
+
+#[test]
+fn the_last_result_counts_unless_it_was_cut_off() {
+    let check = |lines: &[String], expected: Option<&str>| {
+        let result = after(lines).result.map(|ended| ended.conclusion.subtype);
+        assert_eq!(result.as_deref(), expected, "{lines:?}");
+    };
+    let cut = "error_during_execution";
+    check(&[init()], None);
+    check(&[success("x"), sample::capped()], Some("error_max_budget_usd"));
+    check(&[success("x"), init()], Some("success"));
+    check(&[success("x"), init(), sample::cut_off()], Some("success"));
+    check(&[sample::lost("s")], Some(cut));
+    check(&[sample::lost("s"), sample::cut_off()], Some(cut));
+    // The next client is not the one that found no session.
+    check(&[sample::lost("s"), init()], None);
+    check(&[sample::lost("s"), init(), success("x")], Some("success"));
+}
+
+#[test]
+fn a_turn_is_done_when_it_has_a_result_and_nothing_runs() {
+    let check = |lines: &[String], expected: Stage| {
+        assert_eq!(after(lines).stage(), expected, "{lines:?}");
+    };
+    let done = || success("x");
+    let started = |background: &str| {
+        let more = format!(r#""task_id":"b1","description":"x"{background}"#);
+        system("task_started", &more)
+    };
+    let background = || started(r#","is_backgrounded":true"#);
+    let updated =
+        |patch: &str| system("task_updated", &format!(r#""task_id":"b1","patch":{{{patch}}}"#));
+    let changed =
+        |tasks: &str| system("background_tasks_changed", &format!(r#""tasks":[{tasks}]"#));
+    check(&[], Stage::Working);
+    check(&[init(), text("m", "x")], Stage::Working);
+    check(&[background()], Stage::Working);
+    check(&[init(), done()], Stage::Done);
+    check(&[done(), init()], Stage::Working);
+    check(&[done(), init(), done()], Stage::Done);
+    check(&[background(), done()], Stage::Background);
+    check(&[started(""), done()], Stage::Background);
+    check(&[started(r#","is_backgrounded":false"#), done()], Stage::Done);
+    check(
+        &[started(r#","is_backgrounded":false"#), updated(r#""is_backgrounded":true"#), done()],
+        Stage::Background,
+    );
+    for status in ["completed", "failed", "killed"] {
+        let status = format!(r#""status":"{status}""#);
+        check(&[background(), done(), updated(&status)], Stage::Done);
+    }
+    check(&[background(), done(), updated(r#""status":"running""#)], Stage::Background);
+    let notified = system("task_notification", r#""task_id":"b1","status":"completed""#);
+    check(&[background(), done(), notified], Stage::Done);
+    check(&[background(), done(), changed("")], Stage::Done);
+    check(&[done(), changed(r#"{"task_id":"b2"}"#)], Stage::Background);
+    check(&[done(), changed(r#"{"task_id":"b2","ambient":true}"#)], Stage::Done);
+}
+
+#[test]
+fn a_login_that_is_missing_is_known_from_the_first_sign() {
+    let check = |status: &str, error: &str, expected: Option<&str>| {
+        let turn = after(&[init(), sample::retry(status, error)]);
+        assert_eq!(turn.login(), expected, "{status} {error}");
+    };
+    check("401", "authentication_failed", Some("authentication_failed (401)"));
+    check("null", "authentication_failed", Some("authentication_failed"));
+    check("403", "unknown", Some("unknown (403)"));
+    check("529", "overloaded", None);
+    check("429", "rate_limit", None);
+    check("null", "unknown", None);
+}
+
+#[test]
+fn denied_calls_are_the_union_over_all_results() {
+    let denied = |calls: &[(&str, &str)]| {
+        let calls: Vec<String> = calls
+            .iter()
+            .map(|(id, command)| {
+                let input = format!(r#"{{"command":"{command}"}}"#);
+                format!(r#"{{"tool_name":"Bash","tool_use_id":"{id}","tool_input":{input}}}"#)
+            })
+            .collect();
+        let more = format!(r#""result":"x","permission_denials":[{}]"#, calls.join(","));
+        sample::result("success", &more)
+    };
+    let check = |lines: &[String], expected: &[&str]| {
+        let turn = after(lines);
+        let found: Vec<_> =
+            turn.denied.iter().map(|d| tools::permission(&d.tool, &d.input)).collect();
+        assert_eq!(found, expected);
+    };
+    check(&[success("x")], &[]);
+    check(&[denied(&[("t1", "a"), ("t2", "a")])], &["Bash(a)", "Bash(a)"]);
+    let twice = [denied(&[("t1", "a")]), denied(&[("t1", "a"), ("t2", "b")])];
+    check(&twice, &["Bash(a)", "Bash(b)"]);
+    let nameless =
+        || sample::result("success", r#""permission_denials":[{"tool_name":"WebFetch"}]"#);
+    check(&[nameless(), nameless()], &["WebFetch", "WebFetch"]);
+}
+
+#[test]
+fn a_usage_limit_counts_when_it_is_reached() {
+    let event = |status: &str, reset: &str| {
+        format!(r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"{status}"{reset}}}}}"#)
+    };
+    let check = |lines: &[String], expected: Option<u64>| {
+        assert_eq!(after(lines).limited_until, expected.map(Timestamp));
+    };
+    let reset = r#","resetsAt":1900000000"#;
+    check(&[event("rejected", reset)], Some(1_900_000_000_000));
+    check(&[event("rejected", "")], None);
+    check(&[event("allowed_warning", reset)], None);
+    check(&[event("rejected", reset), event("allowed", reset)], None);
+}
+
+#[test]
+fn each_kind_of_nonsense_is_told_once() {
+    let check = |lines: &[String], expected: &[&str]| assert_eq!(warnings(lines), expected);
+    let novelty = |kind: &str| format!(r#"{{"type":"{kind}"}}"#);
+    check(&[init(), text("m", "x"), success("x")], &[]);
+    check(
+        &[novelty("a"), novelty("a"), novelty("b"), "oops".into(), "again".into()],
+        &[
+            "the client wrote a line of unknown type \"a\"; it was ignored",
+            "the client wrote a line of unknown type \"b\"; it was ignored",
+            "the client wrote a line that is not JSON; it was ignored",
+        ],
+    );
+    let servers = r#""mcp_servers":[{"name":"a","status":"failed"},{"name":"b","status":"connected"},{"name":"c","status":"needs-auth"}]"#;
+    let init = system("init", servers);
+    let expected =
+        ["the MCP server a is not there: failed", "the MCP server c is not there: needs-auth"];
+    check(&[init.clone(), init], &expected);
+    let mut turn = Turn::default();
+    turn.hear(&Heard::Line(b"{\"type\":\"user\",\"x\":\"\xff\"}".to_vec()));
+    turn.hear(&Heard::Cut { length: 50_000_000 });
+    let found: Vec<_> = turn.warnings.into_vec().iter().map(ToString::to_string).collect();
+    let long = "a line of 50000000 bytes was too long to be read";
+    assert_eq!(found, ["the output was not UTF-8; bad bytes were replaced", long]);
+    let many: Vec<String> = (0..100).map(|n| novelty(&n.to_string())).collect();
+    assert_eq!(warnings(&many).len(), Warnings::MOST);
+}
+
+#[test]
+fn a_line_that_was_not_read_may_have_been_the_result_until_the_client_goes_on() {
+    let check = |lines: &[String], expected: bool| {
+        let mut turn = Turn::default();
+        turn.hear(&Heard::Cut { length: 50_000_000 });
+        for line in lines {
+            turn.hear(&heard(line));
+        }
+        assert_eq!(turn.unread, expected, "{lines:?}");
+    };
+    check(&[], true);
+    check(&[system("task_notification", r#""task_id":"b1""#)], true);
+    check(&[user()], false);
+    check(&[text("m", "x")], false);
+    check(&[init()], false);
+    check(&[success("x")], false);
+}
+
+const WORDS: &str = "assistant system result init api_retry success text tool_use x rate_limit_event \
+    task_updated error_max_budget_usd rejected €";
+const KEYS: &str = "type subtype message content id model usage input text tasks task_id patch status error \
+    errors result is_error resetsAt rate_limit_info permission_denials \
+    model_usage_since_last_result costUSD input_tokens mcp_servers name";
+
+/// JSON of any shape under the names that lines have.
+fn json() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(WORDS.split(' ').collect::<Vec<_>>());
+    let leaf = prop_oneof![
+        word.prop_map(|word| format!("{word:?}")),
+        any::<i64>().prop_map(|number| number.to_string()),
+        any::<bool>().prop_map(|truth| truth.to_string()),
+        Just("null".to_owned()),
+        Just("1e308".to_owned()),
+    ];
+    let key = prop::sample::select(KEYS.split(' ').collect::<Vec<_>>());
+    leaf.prop_recursive(5, 40, 8, move |inner| {
+        let list = prop::collection::vec(inner.clone(), 0..4);
+        let map = prop::collection::btree_map(key.clone(), inner, 0..8);
+        prop_oneof![
+            list.prop_map(|items| format!("[{}]", items.join(","))),
+            map.prop_map(|map| {
+                let fields = map.iter().map(|(key, value)| format!("{key:?}:{value}"));
+                format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_lines_can_be_heard(lines in prop::collection::vec(json(), 0..12)) {
+        let turn = after(&lines);
+        turn.stage();
+        let step = Step::Resume(SessionId::new("s"));
+        outcome::answer(turn, End::Settled, &step, &Prices::default());
+    }
+
+    #[test]
+    fn any_bytes_can_be_heard(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        Turn::default().hear(&Heard::Line(bytes));
+    }
+}

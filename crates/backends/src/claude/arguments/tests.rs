@@ -1,0 +1,160 @@
+use std::path::PathBuf;
+
+use raymond_core::ids::{Nonce, SessionId, TurnId};
+use raymond_core::machine::SessionPlan;
+use raymond_core::run::effect::Extras;
+
+use super::*;
+use crate::contract::Started;
+
+fn request() -> Request {
+    Request {
+        started: Started {
+            nonce: Nonce::new("n"),
+            turn: TurnId::try_from("main.1.1".to_owned()).unwrap(),
+            attempt: 1,
+            plan: SessionPlan::Carry,
+            transcript: PathBuf::new(),
+            timeout: None,
+            idle_timeout: None,
+        },
+        state: "START.md".into(),
+        count: 1,
+        prompt: "never an argument".into(),
+        notice: None,
+        cwd: PathBuf::new(),
+        model: None,
+        effort: None,
+        cap: None,
+        permissions: Permissions::default(),
+        extras: Extras::default(),
+        config_home: None,
+        environment: None,
+    }
+}
+
+fn open() -> Step {
+    Step::Open(SessionId::new("S"))
+}
+
+fn words(list: &[&str]) -> Vec<String> {
+    list.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// What follows the flags that are always there.
+fn check(request: &Request, step: &Step, expected: &[&str]) {
+    let found = arguments(request, step);
+    let (always, rest) = found.split_at(4);
+    assert_eq!(always, ["-p", "--output-format", "stream-json", "--verbose"]);
+    assert_eq!(rest, expected);
+}
+
+#[test]
+fn each_step_gets_its_conversation() {
+    let (from, to) = (SessionId::new("FROM"), SessionId::new("TO"));
+    let mode = ["--permission-mode", "acceptEdits"];
+    let check = |step: Step, session: &[&str]| {
+        check(&request(), &step, &[session, &mode].concat());
+    };
+    check(open(), &["--session-id", "S"]);
+    check(Step::Resume(to.clone()), &["--resume", "TO"]);
+    let branch = ["--resume", "FROM", "--fork-session", "--session-id", "TO"];
+    check(Step::Branch { from, to }, &branch);
+}
+
+#[test]
+fn permissions_are_flags_and_lists_swallow_nothing() {
+    let check = |permissions: Permissions, expected: &[&str]| {
+        let request = Request { permissions, ..request() };
+        check(&request, &open(), &[&["--session-id", "S"], expected].concat());
+    };
+    let base = Permissions::default;
+    let plan = Permissions { mode: Some("plan".into()), ..base() };
+    check(plan, &["--permission-mode", "plan"]);
+    let skipped = Permissions { checks: Checks::Skipped, mode: Some("plan".into()), ..base() };
+    check(skipped, &["--dangerously-skip-permissions"]);
+    let lists = Permissions {
+        allow: words(&["Bash(git commit -m \"a, b\":*)", "Read"]),
+        deny: words(&["WebFetch"]),
+        ..base()
+    };
+    check(
+        lists,
+        &[
+            "--permission-mode",
+            "acceptEdits",
+            "--allowedTools=Bash(git commit -m \"a, b\":*)",
+            "--allowedTools=Read",
+            "--disallowedTools=WebFetch",
+        ],
+    );
+}
+
+#[test]
+fn everything_else_that_a_state_says_is_a_flag() {
+    let all = Request {
+        model: Some("opus".into()),
+        effort: Some("high".into()),
+        cap: Some(Micros(1_250_000)),
+        extras: Extras {
+            add_dirs: words(&["../lib", "/data"]),
+            mcp_config: Some(r#"{"mcpServers":{}}"#.into()),
+            append_system_prompt: Some("- be brief".into()),
+        },
+        ..request()
+    };
+    let common = [
+        "--permission-mode",
+        "acceptEdits",
+        "--model",
+        "opus",
+        "--effort",
+        "high",
+        "--max-budget-usd",
+        "1.250000",
+        "--add-dir=../lib",
+        "--add-dir=/data",
+        r#"--mcp-config={"mcpServers":{}}"#,
+        "--append-system-prompt=- be brief",
+    ];
+    check(&all, &open(), &[&["--session-id", "S"], &common[..]].concat());
+    // A session keeps its system prompt otherwise.
+    let off = ["--system-prompt-snapshot", "off"];
+    let resume = Step::Resume(SessionId::new("S"));
+    check(&all, &resume, &[&["--resume", "S"], &common[..], &off].concat());
+}
+
+#[test]
+fn a_cap_is_an_amount_in_dollars_and_never_nothing() {
+    let check = |cap: u64, expected: &str| assert_eq!(dollars(Micros(cap)), expected);
+    check(0, "0.000001");
+    check(50_000, "0.050000");
+    check(10_000_000, "10.000000");
+    check(12_345_678, "12.345678");
+}
+
+#[test]
+fn the_environment_has_few_retries_unless_somebody_set_them() {
+    let check = |request: &Request, inherited: &[&str], expected: &[(&str, &str)]| {
+        let found = environment(request, |name| inherited.contains(&name));
+        let expected: Vec<(OsString, OsString)> =
+            expected.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        assert_eq!(found, expected);
+    };
+    let retries = ("CLAUDE_CODE_MAX_RETRIES", "2");
+    check(&request(), &[], &[retries]);
+    check(&request(), &["CLAUDE_CODE_MAX_RETRIES"], &[]);
+    let listed = Request { environment: Some(words(&["PATH"])), ..request() };
+    check(&listed, &["CLAUDE_CODE_MAX_RETRIES"], &[retries]);
+    let named = Request { environment: Some(words(&["CLAUDE_CODE_MAX_RETRIES"])), ..request() };
+    check(&named, &["CLAUDE_CODE_MAX_RETRIES"], &[]);
+    let home = Request { config_home: Some("/run/home".into()), ..request() };
+    check(&home, &[], &[retries, ("CLAUDE_CONFIG_DIR", "/run/home")]);
+}
+
+#[test]
+fn what_tells_of_another_turn_or_client_is_not_handed_on() {
+    let names = ["PATH", "RAYMOND_STATE", "RAYMOND_TURN", "CLAUDECODE", "CLAUDE_CONFIG_DIR"];
+    let found = foreign(names.into_iter().map(OsString::from));
+    assert_eq!(found, ["RAYMOND_STATE", "CLAUDECODE"]);
+}

@@ -1,0 +1,116 @@
+//! The command that leads out of a status, ready to be pasted.
+
+use crate::failure::{Failure, TurnFailure};
+use crate::machine::Standing;
+use crate::run::{Ending, Phase, Run};
+
+use super::denied::Denied;
+use super::status::{Owner, Status};
+
+/// A command that leads out of a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// Look at it, or wait for it.
+    Wait,
+    /// See what came out.
+    Show,
+    /// Go on.
+    Resume,
+    /// Go on with more money.
+    ResumeWithBudget,
+    /// Begin anew.
+    Run,
+}
+
+impl Command {
+    /// The command line for this run.
+    pub fn line(self, run: &Run) -> String {
+        let Run { id, workflow, .. } = run;
+        match self {
+            Self::Wait => format!("raymond wait {id}"),
+            Self::Show => format!("raymond show {id}"),
+            Self::Resume => format!("raymond resume {id}{}", needed(run)),
+            Self::ResumeWithBudget => format!("raymond resume {id} --budget {}", more(run)),
+            Self::Run => format!("raymond run {}", quoted(workflow)),
+        }
+    }
+}
+
+/// The flags without which a failed run would fail in the same way again.
+fn needed(run: &Run) -> String {
+    if run.phase != Phase::Ended(Ending::Failed) {
+        return String::new();
+    }
+    let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
+    let mut flags: Vec<String> = vec![String::new()];
+    for agent in failed {
+        let Standing::Failed { failure, .. } = &agent.standing else { continue };
+        let flag = match failure {
+            Failure::Turn(TurnFailure::LostSession { .. }) => "--on-lost-session fresh".to_owned(),
+            Failure::Denied { tools } => {
+                let tools = tools.iter().map(|tool| (tool.clone(), 1)).collect();
+                let denied = Denied::of(&tools, &run.settings.permissions.allow);
+                denied.map(|denied| denied.flags()).unwrap_or_default()
+            }
+            Failure::TooManyAgents { asked, .. } => format!("--max-agents {asked}"),
+            Failure::HeldForGood { limit } => {
+                format!("--max-agents {}", u64::from(*limit).saturating_mul(2))
+            }
+            Failure::Visits { .. } | Failure::VisitBudget { .. } => "--with-current".to_owned(),
+            Failure::Turn(_)
+            | Failure::Protocol { .. }
+            | Failure::TooDeep { .. }
+            | Failure::Crashes { .. }
+            | Failure::InterruptedScript
+            | Failure::Unanswered => String::new(),
+        };
+        if !flag.is_empty() && !flags.contains(&flag) {
+            flags.push(flag);
+        }
+    }
+    flags.join(" ")
+}
+
+/// A cap that leaves room to go on, in whole dollars: two and a half times what was not enough.
+fn more(run: &Run) -> u64 {
+    let short = run.settings.budget.unwrap_or_default().max(run.spent).0;
+    short.saturating_mul(5).div_ceil(2).div_ceil(1_000_000).max(1)
+}
+
+/// Every status has a way out of it.
+pub const fn way_out(status: Status) -> Command {
+    match status {
+        Status::Running | Status::Waiting(_, Owner::Alive) => Command::Wait,
+        Status::Completed => Command::Show,
+        Status::Waiting(_, Owner::Gone)
+        | Status::Failed
+        | Status::Stopped
+        | Status::Interrupted => Command::Resume,
+        Status::OverBudget => Command::ResumeWithBudget,
+        Status::Cancelled => Command::Run,
+    }
+}
+
+/// The word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_words_that_need_it_are_quoted() {
+        let check = |word: &str, expected: &str| assert_eq!(quoted(word), expected);
+        check("/a/b-c_d.zip", "/a/b-c_d.zip");
+        check("/my flow", "'/my flow'");
+        check("it's", r"'it'\''s'");
+        check("", "''");
+        check("$HOME", "'$HOME'");
+    }
+}
