@@ -131,6 +131,11 @@ impl Scenario {
             let chance = if mode == StopMode::Cancel { 80 } else { 50 };
             self.trouble_for_a_record(host, chance);
             host.beat()?;
+            // Whoever waits for the answer may ask once more.
+            if self.dice.percent(30) && host.is_up() {
+                host.post(mode, &key)?;
+                host.beat()?;
+            }
         }
         Ok(())
     }
