@@ -235,7 +235,7 @@ fn refused(program: &OsString, error: &io::Error) -> String {
 }
 
 fn failed(failure: TurnFailure) -> Answer {
-    Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO) }
+    Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO), denied: Vec::new() }
 }
 
 fn not_started(why: impl Into<String>) -> Answer {
