@@ -42,6 +42,7 @@ use follow::Following;
 use found::Left;
 use gate::{Gate, Held};
 use outcome::End;
+use spending::Spending;
 use steps::Step;
 use turn::Turn;
 
@@ -95,8 +96,9 @@ impl Claude {
         let messages = std::iter::once(request.message())
             .chain(std::iter::repeat_with(|| request.prompt.clone()));
         let mut answer = not_started("the plan of the turn has no conversation");
+        let mut spending = Spending::default();
         for (step, message) in steps.iter().zip(messages) {
-            answer = self.take(step, request, message, watch).await;
+            answer = self.take(step, request, (message, &mut spending), watch).await;
             if !found::is_lost(&answer) {
                 break;
             }
@@ -104,24 +106,37 @@ impl Claude {
         answer
     }
 
-    async fn take(&self, step: &Step, request: &Request, message: String, watch: &Watch) -> Answer {
+    /// Runs one client. What those before it spent is part of the turn.
+    async fn take(
+        &self,
+        step: &Step,
+        request: &Request,
+        (message, spending): (String, &mut Spending),
+        watch: &Watch,
+    ) -> Answer {
+        let prices = &self.settings.prices;
         if message.trim().is_empty() {
             return not_started("the prompt is empty, and the client takes none");
         }
         let gate = tokio::select! {
             biased;
             () = watch.cancel.cancelled() => {
-                let cost = Cost::Reported(Micros::ZERO);
+                let cost = spending.cost(prices);
                 return Answer::Interrupted { cost, progressed: false };
             }
             gate = self.turn_to_start(request) => gate,
         };
         let client = match self.start(step, request, message) {
             Ok(client) => client,
-            Err(why) => return not_started(why),
+            Err(why) => {
+                let (failure, cost) = (TurnFailure::NotStarted { why }, spending.cost(prices));
+                return Answer::Failed { failure, cost, denied: Vec::new() };
+            }
         };
-        let (turn, end) = self.following(client, &request.started, gate, watch).await;
-        outcome::answer(turn, end, step, &self.settings.prices)
+        let begun = Turn::after(std::mem::take(spending));
+        let (turn, end) = self.following(client, (&request.started, begun), gate, watch).await;
+        *spending = turn.spending.clone();
+        outcome::answer(turn, end, step, prices)
     }
 
     /// Waits for the clients that start with the same configuration.
@@ -133,11 +148,15 @@ impl Claude {
     }
 
     fn start(&self, step: &Step, request: &Request, message: String) -> Result<Client, String> {
-        let program = preflight::find(&self.settings.command, env::var_os("PATH").as_deref())
-            .map_err(|problem| problem.to_string())?;
-        if let Some(home) = &request.config_home {
-            private_directory(home)
-                .map_err(|error| format!("cannot create {}: {error}", home.display()))?;
+        let program = preflight::find(&self.settings.command, env::var_os("PATH").as_deref());
+        let program = program.map_err(|problem| problem.to_string())?;
+        // States may have been edited since the start.
+        preflight::keeps_checks(&request.permissions).map_err(|problem| problem.to_string())?;
+        // The directory of the transcripts may have vanished under a living run.
+        let transcripts = request.started.transcript.parent();
+        for place in request.config_home.as_deref().into_iter().chain(transcripts) {
+            private_directory(place)
+                .map_err(|error| format!("cannot create {}: {error}", place.display()))?;
         }
         let spec = Spec {
             arguments: arguments::arguments(request, step),
@@ -156,13 +175,13 @@ impl Claude {
     async fn following(
         &self,
         client: Client,
-        started: &Started,
+        (started, turn): (&Started, Turn),
         gate: Option<Held>,
         watch: &Watch,
     ) -> (Turn, End) {
         let limits = (started.timeout, started.idle_timeout);
         let timer = Timer::new(self.settings.clocks, limits, Instant::now());
-        let following = Following { client, turn: Turn::default(), timer, gate };
+        let following = Following { client, turn, timer, gate };
         following.finish(watch, &self.settings.grace).await
     }
 }
@@ -207,7 +226,8 @@ impl Backend for Claude {
                     Left::Nothing { cost, progressed } => Answer::Interrupted { cost, progressed },
                 };
             };
-            let (turn, end) = self.following(client, &started, None, &watch).await;
+            let begun = Turn::default();
+            let (turn, end) = self.following(client, (&started, begun), None, &watch).await;
             found::answer(turn, end, &started, &self.settings.prices)
         })
     }

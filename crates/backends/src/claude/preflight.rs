@@ -25,6 +25,9 @@ pub enum Problem {
     /// It has no such effort.
     #[error("the client has no effort {0:?}")]
     Effort(String),
+    /// A mode that skips all checks, where nobody said that they may be skipped.
+    #[error("the permission mode {BYPASS} skips all checks")]
+    Bypass,
     /// It would not understand a rule.
     #[error("{0:?} is no rule for a tool")]
     Rule(String),
@@ -44,6 +47,7 @@ pub struct Wish<'a> {
 /// The modes and efforts of the client, as its help lists them; `default` is an old name.
 const MODES: [&str; 7] = ["acceptEdits", "auto", BYPASS, "default", "dontAsk", "manual", "plan"];
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
+/// The mode that is another word for `--dangerously-skip-permissions`.
 const BYPASS: &str = "bypassPermissions";
 
 impl Problem {
@@ -58,6 +62,10 @@ impl Problem {
                  the configuration to its path; or play replies from a file with --replies FILE"
             }
             Self::NotExecutable(_) => "set `claude` in the configuration to the path of the client",
+            Self::Bypass => {
+                "only --dangerously-skip-permissions may say so: a file that comes with a project \
+                 may not"
+            }
             Self::Root => {
                 "run as another user, or allow tools one by one with --allow; inside a real sandbox, \
                  set IS_SANDBOX=1 (and name it in `environment`, where that is a list)"
@@ -68,7 +76,7 @@ impl Problem {
 
     /// Whether it is what was asked for that is wrong, and not the machine.
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::Mode(_) | Self::Effort(_) | Self::Rule(_))
+        matches!(self, Self::Mode(_) | Self::Effort(_) | Self::Rule(_) | Self::Bypass)
     }
 }
 
@@ -80,7 +88,7 @@ pub fn check(command: &OsStr, wish: Wish<'_>) -> Result<(), Problem> {
     let handed_on = wish.environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
     let sandbox = variable(SANDBOX).filter(|_| handed_on);
     let user = if rustix::process::getuid().is_root() { User::Root } else { User::Other };
-    may_skip(wish.checks(), user, sandbox.as_deref())
+    may_skip(wish.permissions.checks, user, sandbox.as_deref())
 }
 
 impl Wish<'_> {
@@ -92,17 +100,10 @@ impl Wish<'_> {
         if let Some(effort) = self.effort.filter(|effort| !EFFORTS.contains(effort)) {
             return Err(Problem::Effort(effort.to_owned()));
         }
+        keeps_checks(self.permissions)?;
         match allow.iter().chain(deny).find(|rule| !is_rule(rule)) {
             Some(rule) => Err(Problem::Rule(rule.clone())),
             None => Ok(()),
-        }
-    }
-
-    /// Skipping has two names.
-    fn checks(self) -> Checks {
-        match self.permissions.mode.as_deref() {
-            Some(BYPASS) => Checks::Skipped,
-            Some(_) | None => self.permissions.checks,
         }
     }
 }
@@ -113,6 +114,14 @@ fn is_rule(rule: &str) -> bool {
     match rule.split_once('(') {
         Some((name, rest)) => is_name(name) && rest.ends_with(')'),
         None => is_name(rule),
+    }
+}
+
+/// Checks that no mode skips what only a person may skip.
+pub(super) fn keeps_checks(permissions: &Permissions) -> Result<(), Problem> {
+    match (permissions.checks, permissions.mode.as_deref()) {
+        (Checks::Kept, Some(BYPASS)) => Err(Problem::Bypass),
+        (Checks::Kept | Checks::Skipped, _) => Ok(()),
     }
 }
 
@@ -221,6 +230,19 @@ mod tests {
             None,
             Err("\"cargo test\" is no rule for a tool"),
         );
+    }
+
+    #[test]
+    fn no_mode_skips_checks_that_nobody_allowed_to_be_skipped() {
+        let check = |checks, mode: Option<&str>, expected| {
+            let mode = mode.map(str::to_owned);
+            let permissions = Permissions { checks, mode, ..Permissions::default() };
+            assert_eq!(keeps_checks(&permissions), expected);
+        };
+        check(Checks::Kept, None, Ok(()));
+        check(Checks::Kept, Some("plan"), Ok(()));
+        check(Checks::Kept, Some("bypassPermissions"), Err(Problem::Bypass));
+        check(Checks::Skipped, Some("bypassPermissions"), Ok(()));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) struct Head {
 pub(super) struct Init {
     #[serde(deserialize_with = "lenient")]
     pub(super) session_id: Option<String>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "name")]
     pub(super) model: Option<String>,
     #[serde(deserialize_with = "each")]
     pub(super) mcp_servers: Vec<Server>,
@@ -61,8 +61,8 @@ pub(super) struct Assistant {
 pub(super) struct Message {
     #[serde(deserialize_with = "lenient")]
     pub(super) id: String,
-    #[serde(deserialize_with = "lenient")]
-    pub(super) model: String,
+    #[serde(deserialize_with = "name")]
+    pub(super) model: Option<String>,
     #[serde(deserialize_with = "each")]
     pub(super) content: Vec<Block>,
     #[serde(deserialize_with = "lenient")]
@@ -242,6 +242,16 @@ where
 {
     let raw = <&RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
+}
+
+/// A name, which will be recorded: no longer than names are.
+fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    const LONGEST: usize = 200;
+    let found: Option<String> = lenient(deserializer)?;
+    Ok(found.filter(|name| !name.is_empty()).map(|mut name| {
+        name.truncate(name.floor_char_boundary(LONGEST));
+        name
+    }))
 }
 
 /// The items of a list that have the shape.

@@ -12,7 +12,7 @@ use raymond_core::prices::{Prices, Usage};
 use super::shape::{Message, ModelUsage, Tokens};
 
 /// The money of one turn so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Spending {
     reported: Option<Micros>,
     /// Messages that no report covers, by id.
@@ -28,7 +28,7 @@ enum Request {
     Possible,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Streamed {
     model: String,
     usage: Usage,
@@ -49,7 +49,7 @@ impl Spending {
     /// A further line of a message.
     pub(super) fn streamed(&mut self, message: &Message) {
         let known = self.unreported.entry(message.id.clone()).or_default();
-        known.model.clone_from(&message.model);
+        known.model = message.model.clone().unwrap_or_default();
         known.usage = larger(known.usage, message.usage);
         let blocks = message.content.iter();
         known.written += blocks.map(|b| b.text.len() + b.thinking + b.input.length).sum::<usize>();
@@ -57,6 +57,8 @@ impl Spending {
 
     /// A round is over.
     pub(super) fn concluded(&mut self, usage: Option<&BTreeMap<String, ModelUsage>>) {
+        // A report that names no model covers nothing of what a model was heard to say.
+        let usage = usage.filter(|usage| !usage.is_empty() || self.unreported.is_empty());
         let Some(cost) = usage.and_then(total) else { return };
         self.reported = Some(self.reported.unwrap_or_default().plus(cost));
         self.unreported.clear();
@@ -95,10 +97,10 @@ fn larger(known: Usage, tokens: Tokens) -> Usage {
     }
 }
 
-/// The sum, when every model has an amount.
+/// The sum, when every model has an amount: none can take from what another one cost.
 fn total(usage: &BTreeMap<String, ModelUsage>) -> Option<Micros> {
-    let dollars: f64 = usage.values().map(|model| model.cost_usd).sum::<Option<f64>>()?;
-    micros(dollars)
+    let amounts = usage.values().map(|model| model.cost_usd.filter(|dollars| *dollars >= 0.0));
+    micros(amounts.sum::<Option<f64>>()?)
 }
 
 #[expect(

@@ -236,6 +236,40 @@ async fn a_turn_whose_session_was_never_opened_starts_clean_in_the_same_transcri
 }
 
 #[tokio::test]
+async fn what_a_client_spent_before_it_lost_its_session_is_part_of_the_turn() {
+    let spent = sample::lost(SESSION).replace(r#""permission_denials":[]"#, sample::USAGE);
+    let lost = format!("case \"$*\" in *--resume*) {}; exit 1;; esac", say(&[init(), spent]));
+    let check = async |script: &str, expected: Answer| {
+        let bench = Bench::new(&format!("{lost}\n{script}"), PATIENT);
+        let request = bench.request("hello");
+        let plan = request.started.plan.continued();
+        assert_eq!(bench.ask(planned(request, plan)).await, expected);
+    };
+    check(&say(&[init(), success("x")]), replied("x", 5600)).await;
+    let why = "the client died without a result, with exit status 3".into();
+    let cost = Cost::Reported(Micros(2800));
+    let died = Answer::Failed { failure: TurnFailure::Transient { why }, cost, denied: Vec::new() };
+    check("exit 3", died).await;
+}
+
+#[tokio::test]
+async fn a_directory_of_transcripts_that_vanished_is_made_again() {
+    let bench = Bench::new(&say(&[init(), success("x")]), PATIENT);
+    let request = bench.request("hello");
+    let transcript = bench.path("run/transcripts/hello.jsonl");
+    let started = Started { transcript, ..request.started };
+    assert_eq!(bench.ask(Request { started, ..request }).await, replied("x", 2800));
+    assert_eq!(fs::metadata(bench.path("run/transcripts")).unwrap().mode() & 0o777, 0o700);
+    // Where that cannot be, the client is not to blame.
+    fs::write(bench.path("file"), "").unwrap();
+    let request = bench.request("hello");
+    let started = Started { transcript: bench.path("file/hello.jsonl"), ..request.started };
+    let answer = bench.ask(Request { started, ..request }).await;
+    let why = format!("cannot create {}: File exists (os error 17)", bench.path("file").display());
+    assert_eq!(answer, not_started(why));
+}
+
+#[tokio::test]
 async fn a_client_that_stays_after_its_result_is_ended() {
     let lines = say(&[init(), text("m", "x"), success("x")]);
     let clocks = Clocks { after_result: SHORT, ..PATIENT };
@@ -490,13 +524,19 @@ async fn clients_that_share_a_configuration_start_one_after_the_other() {
         tokio::join!(before, after).1
     };
     let never = CancellationToken::new;
+    // A shell that is asked to go while it reads its prompt does not listen.
+    let bench = |clocks| {
+        let mut bench = Bench::new(&script, clocks);
+        bench.claude.settings.grace = IMPATIENT;
+        bench
+    };
     // The way is free after the first word, or after some time.
-    let bench = Bench::new(&script, PATIENT);
-    assert_eq!(ask(&bench, "begun", never()).await, replied("x", 2800));
-    let bench = Bench::new(&script, Clocks { start: SHORT, ..PATIENT });
-    assert_eq!(ask(&bench, "silent", never()).await, replied("x", 2800));
+    let begins = bench(PATIENT);
+    assert_eq!(ask(&begins, "begun", never()).await, replied("x", 2800));
+    let waits = bench(Clocks { start: SHORT, ..PATIENT });
+    assert_eq!(ask(&waits, "silent", never()).await, replied("x", 2800));
     // Whoever waits can be cancelled, and has started nothing.
-    let bench = Bench::new(&script, PATIENT);
+    let bench = bench(PATIENT);
     let cancelled = CancellationToken::new();
     let token = cancelled.clone();
     let (answer, ()) = tokio::join!(ask(&bench, "silent", cancelled), async {

@@ -16,6 +16,7 @@ pub(super) fn shown(tool: &str, input: &ToolInput) -> String {
 
 fn named(tool: &str, detail: Option<&str>) -> String {
     const LENGTH: usize = 2000;
+    let tool = &tool[..tool.floor_char_boundary(LENGTH)];
     match detail.map(str::trim) {
         None | Some("") => tool.to_owned(),
         Some(detail) if detail.len() <= LENGTH => format!("{tool}({detail})"),

@@ -28,7 +28,7 @@ pub(super) struct Turn {
     pub(super) model: Option<String>,
     /// The last result that counts.
     pub(super) result: Option<Ended>,
-    /// The calls that were denied, in order.
+    /// The calls that were denied, in order, as far as they are listed.
     pub(super) denied: Vec<Denial>,
     /// When the usage limit is lifted.
     pub(super) limited_until: Option<Timestamp>,
@@ -39,6 +39,8 @@ pub(super) struct Turn {
     /// Whether a line that could not be read may have been the result.
     pub(super) unread: bool,
     pub(super) warnings: Warnings,
+    /// The ids of calls that are listed.
+    denied_calls: BTreeSet<String>,
     last: Spoken,
     error: Trouble,
     login: Option<String>,
@@ -93,6 +95,11 @@ const SYNTHETIC: &str = "<synthetic>";
 const LOST: &str = "No conversation found";
 
 impl Turn {
+    /// A turn for which so much was spent already.
+    pub(super) fn after(spending: Spending) -> Self {
+        Self { spending, ..Self::default() }
+    }
+
     /// Takes in what was heard, and says what is worth showing.
     pub(super) fn hear(&mut self, heard: &Heard) -> Vec<Sign> {
         match heard {
@@ -173,7 +180,7 @@ impl Turn {
         self.unread = false;
         // Another client follows one that was cut off, and speaks for itself.
         self.result = self.result.take().filter(|ended| !ended.was_cut_off());
-        self.session = init.session_id.or_else(|| self.session.take());
+        self.is_in(init.session_id);
         self.model = init.model.or_else(|| self.model.take());
         for server in init.mcp_servers {
             if matches!(server.status.as_str(), "failed" | "needs-auth") {
@@ -183,10 +190,24 @@ impl Turn {
         }
     }
 
+    /// The session that the client names will be an argument of the next client.
+    fn is_in(&mut self, session: Option<String>) {
+        const LONGEST: usize = 200;
+        let is_name = |id: &String| {
+            let graphic = id.bytes().all(|byte| byte.is_ascii_graphic());
+            graphic && !id.is_empty() && !id.starts_with('-') && id.len() <= LONGEST
+        };
+        match session {
+            None => {}
+            Some(id) if is_name(&id) => self.session = Some(id),
+            Some(_) => self.warnings.say("the client names a session in a way that cannot be used"),
+        }
+    }
+
     fn listen(&mut self, line: Assistant) -> Vec<Sign> {
         let Assistant { message, parent_tool_use_id, error } = line;
         let own = parent_tool_use_id.is_none();
-        if error.is_some() || message.model == SYNTHETIC {
+        if error.is_some() || message.model.as_deref() == Some(SYNTHETIC) {
             if own {
                 self.error.kind = error;
             }
@@ -200,9 +221,7 @@ impl Turn {
                 self.last = Spoken { id: message.id, ..Spoken::default() };
                 self.error = Trouble::default();
             }
-            if !message.model.is_empty() {
-                self.model = Some(message.model);
-            }
+            self.model = message.model.or_else(|| self.model.take());
         }
         for block in message.content {
             match block.kind.as_str() {
@@ -249,16 +268,29 @@ impl Turn {
         self.tasks.remove(&task.id);
     }
 
+    /// Every result tells of all calls so far that were denied.
+    fn deny(&mut self, denial: &Denial) {
+        const MOST: usize = 1000;
+        let is_listed = denial.call.as_ref().is_some_and(|id| self.denied_calls.contains(id));
+        if denial.tool.is_empty() || is_listed {
+            return;
+        }
+        if self.denied.len() == MOST {
+            self.warnings
+                .say(format!("more than {MOST} calls were denied; the rest is not listed"));
+        } else {
+            self.denied_calls.extend(denial.call.clone());
+            self.denied.push(denial.clone());
+        }
+    }
+
     fn conclude(&mut self, conclusion: Conclusion) {
         self.spending.concluded(conclusion.model_usage_since_last_result.as_ref());
         self.stage = Stage::Done;
         self.unread = false;
-        self.session = conclusion.session_id.clone().or_else(|| self.session.take());
+        self.is_in(conclusion.session_id.clone());
         for denial in &conclusion.permission_denials {
-            let id = denial.call.as_ref();
-            if id.is_none_or(|id| self.denied.iter().all(|d| d.call.as_ref() != Some(id))) {
-                self.denied.push(denial.clone());
-            }
+            self.deny(denial);
         }
         let last = std::mem::take(&mut self.last);
         let message = Some(last.text).filter(|text| !text.is_empty() && !last.calls_tools);

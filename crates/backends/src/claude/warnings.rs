@@ -10,8 +10,15 @@ impl Warnings {
     /// Kinds of nonsense beyond this many tell nothing new.
     pub(super) const MOST: usize = 16;
 
+    /// What is quoted in it may be of any length.
     pub(super) fn say(&mut self, message: impl Into<String>) {
-        self.add(Warning::Other { message: message.into() });
+        const LONGEST: usize = 500;
+        let mut message = message.into();
+        if message.len() > LONGEST {
+            message.truncate(message.floor_char_boundary(LONGEST));
+            message.push('…');
+        }
+        self.add(Warning::Other { message });
     }
 
     pub(super) fn add(&mut self, warning: Warning) {

@@ -57,7 +57,7 @@ fn what_a_line_holds_is_read_and_the_rest_left() {
     };
     let message = Message {
         id: "m1".into(),
-        model: "claude-opus-5-5".into(),
+        model: Some("claude-opus-5-5".into()),
         content: vec![call],
         usage: Tokens { input: 100, output: 1, ..Tokens::default() },
     };

@@ -124,9 +124,9 @@ fn errors_of_the_api_have_their_kinds() {
         check(&by_kind(kind), task(said));
     }
     // An error that the client got over is not that of the result.
-    let over =
-        [init(), sample::error("invalid_request"), text("m", "x"), sample::api_error("null")];
-    check(&over, transient(said));
+    let nothing = r#""model_usage_since_last_result":{"claude-opus-5-5":{"costUSD":0}}"#;
+    let last = sample::api_error("null").replace(sample::NO_USAGE, nothing);
+    check(&[init(), sample::error("invalid_request"), text("m", "x"), last], transient(said));
 }
 
 #[test]

@@ -79,4 +79,10 @@ fn what_no_result_reports_is_estimated_from_what_was_streamed() {
     check(&[init(), sample::text("m1", "a"), partial], Cost::Estimated(Micros(102)));
     let negative = r#""model_usage_since_last_result":{"a":{"costUSD":-1.0}}"#;
     check(&[init(), sample::result("success", negative)], Cost::Unknown);
+    let mixed = r#""model_usage_since_last_result":{"a":{"costUSD":5.0},"b":{"costUSD":-4.9}}"#;
+    check(&[init(), sample::result("success", mixed)], Cost::Unknown);
+    let huge = r#""model_usage_since_last_result":{"a":{"costUSD":1e308},"b":{"costUSD":1e308}}"#;
+    check(&[init(), sample::result("success", huge)], Cost::Unknown);
+    let nothing = sample::result("success", sample::NO_USAGE);
+    check(&[init(), sample::text("m1", "a"), nothing], Cost::Estimated(Micros(102)));
 }

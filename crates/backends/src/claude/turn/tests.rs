@@ -159,6 +159,52 @@ fn denied_calls_are_the_union_over_all_results() {
     let nameless =
         || sample::result("success", r#""permission_denials":[{"tool_name":"WebFetch"}]"#);
     check(&[nameless(), nameless()], &["WebFetch", "WebFetch"]);
+    check(&[sample::result("success", r#""permission_denials":[{},[],{"tool_name":7}]"#)], &[]);
+}
+
+#[test]
+fn a_session_is_believed_when_it_can_be_named() {
+    let check = |id: &str, expected: Option<&str>| {
+        let lines = [system("init", &format!(r#""session_id":"{id}""#))];
+        let turn = after(&lines);
+        assert_eq!(turn.session.as_deref(), expected, "{id}");
+        let warned = turn.warnings.into_vec().len();
+        assert_eq!(warned, usize::from(expected.is_none()), "{id}");
+        let told = success("x").replace(sample::SESSION, id);
+        assert_eq!(after(&[init(), told]).session.as_deref(), expected.or(Some(sample::SESSION)));
+    };
+    check("another-1", Some("another-1"));
+    check("", None);
+    check("--dangerously-skip-permissions", None);
+    for odd in [r"a\u0000b", r"a\nb", r"\u001b[2J", "a b", "\u{e4}"] {
+        check(odd, None);
+    }
+    check(&"x".repeat(200), Some(&"x".repeat(200)));
+    check(&"x".repeat(201), None);
+}
+
+#[test]
+fn names_that_are_recorded_are_no_longer_than_names_are() {
+    let long = "\u{e4}".repeat(5000);
+    let line = text("m", "x").replace("claude-opus-5-5", &long);
+    assert_eq!(after(&[init(), line]).model, Some("\u{e4}".repeat(100)));
+    let server = format!(r#""mcp_servers":[{{"name":"{long}","status":"failed"}}]"#);
+    let told = warnings(&[system("init", &server)]);
+    assert!(told[0].ends_with('…') && told[0].len() <= 503, "{told:?}");
+    let denied = format!(r#""permission_denials":[{{"tool_name":"{long}"}}]"#);
+    let turn = after(&[sample::result("success", &denied)]);
+    assert_eq!(tools::permission(&turn.denied[0].tool, &turn.denied[0].input).len(), 2000);
+}
+
+#[test]
+fn no_number_of_denied_calls_is_too_large() {
+    let call = |id: usize| format!(r#"{{"tool_name":"Bash","tool_use_id":"{id}"}}"#);
+    let calls: Vec<String> = (0..100_000).map(call).collect();
+    let more = format!(r#""permission_denials":[{}]"#, calls.join(","));
+    let turn = after(&[sample::result("success", &more)]);
+    assert_eq!(turn.denied.len(), 1000);
+    let warned: Vec<_> = turn.warnings.into_vec().iter().map(ToString::to_string).collect();
+    assert_eq!(warned, ["more than 1000 calls were denied; the rest is not listed"]);
 }
 
 #[test]
