@@ -130,7 +130,7 @@ impl Claude {
             Ok(client) => client,
             Err(why) => {
                 let (failure, cost) = (TurnFailure::NotStarted { why }, spending.cost(prices));
-                return Answer::Failed { failure, cost };
+                return Answer::Failed { failure, cost, denied: Vec::new() };
             }
         };
         let begun = Turn::after(std::mem::take(spending));
@@ -255,7 +255,7 @@ fn refused(program: &OsString, error: &io::Error) -> String {
 }
 
 fn failed(failure: TurnFailure) -> Answer {
-    Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO) }
+    Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO), denied: Vec::new() }
 }
 
 fn not_started(why: impl Into<String>) -> Answer {

@@ -171,6 +171,8 @@ pub enum Answer {
     Capped {
         /// What it cost.
         cost: Cost,
+        /// The tools that the client denied, one entry per call.
+        denied: Vec<String>,
     },
     /// It failed.
     Failed {
@@ -178,6 +180,8 @@ pub enum Answer {
         failure: TurnFailure,
         /// What it cost all the same.
         cost: Cost,
+        /// The tools that the client denied, one entry per call.
+        denied: Vec<String>,
     },
     /// It was cancelled.
     Interrupted {

@@ -100,7 +100,7 @@ async fn act(play: &Play, request: &Request) -> Answer {
         Act::Say { last, denied, .. } => {
             Answer::Replied(Box::new(Reply { denied: denied.clone(), ..Reply::new(last, cost) }))
         }
-        Act::Cap => Answer::Capped { cost },
+        Act::Cap => Answer::Capped { cost, denied: Vec::new() },
         Act::Hang => pending().await,
         Act::Fail(fail) => failed(failure(fail, request), cost),
     }
@@ -135,7 +135,7 @@ fn failure(fail: &Fail, request: &Request) -> TurnFailure {
 }
 
 fn failed(failure: TurnFailure, cost: Cost) -> Answer {
-    Answer::Failed { failure, cost }
+    Answer::Failed { failure, cost, denied: Vec::new() }
 }
 
 async fn clock(clock: Clock, after: Option<Span>) -> TurnFailure {

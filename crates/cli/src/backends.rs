@@ -57,28 +57,33 @@ pub(crate) fn usable(
 struct Wanted {
     /// A prompt that names it.
     state: String,
-    permissions: Vec<Permissions>,
+    wishes: Vec<(Permissions, Option<String>)>,
 }
 
 fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName, Wanted> {
     let mut all: BTreeMap<BackendName, Wanted> = BTreeMap::new();
     for state in definition.states.values().filter(|state| state.kind == Kind::Prompt) {
         let name = state.front.backend.as_ref().unwrap_or(&settings.backend);
-        let first = || Wanted { state: state.name.to_string(), permissions: Vec::new() };
+        let first = || Wanted { state: state.name.to_string(), wishes: Vec::new() };
         let wanted = all.entry(name.clone()).or_insert_with(first);
-        wanted.permissions.push(settings.permissions.of_state(&state.front));
+        let effort = state.front.effort.clone().or_else(|| settings.effort.clone());
+        wanted.wishes.push((settings.permissions.of_state(&state.front), effort));
     }
     all
 }
 
 fn check_claude(config: &Layer, settings: &Settings, wanted: &Wanted) -> Result<(), Failure> {
     let command = command(config);
-    for permissions in &wanted.permissions {
-        let checked =
-            preflight::check(command.as_ref(), permissions, settings.environment.as_deref());
-        checked.map_err(|problem| {
-            let message = format!("{} is a prompt: {problem}", wanted.state);
-            Failure::environment(message).hint(problem.remedy())
+    for (permissions, effort) in &wanted.wishes {
+        let environment = settings.environment.as_deref();
+        let wish = preflight::Wish { permissions, effort: effort.as_deref(), environment };
+        preflight::check(command.as_ref(), wish).map_err(|problem| {
+            let failure = if problem.is_usage() {
+                Failure::usage(problem.to_string())
+            } else {
+                Failure::environment(format!("{} is a prompt: {problem}", wanted.state))
+            };
+            failure.hint(problem.remedy())
         })?;
     }
     Ok(())

@@ -84,7 +84,7 @@ fn events(record: &Record) -> impl Iterator<Item = &Event> {
 }
 
 /// What a record tells.
-pub(crate) fn lines(narrator: &mut Narrator, record: &Record) -> Vec<Line> {
+fn lines(narrator: &mut Narrator, record: &Record) -> Vec<Line> {
     events(record).filter_map(|event| narrator.line(event)).collect()
 }
 

@@ -23,7 +23,7 @@ impl Place {
     /// Where a run is that is known to the last record.
     pub(crate) fn of(head: &Head, status: Status) -> Self {
         let Head { run, ledger, .. } = head;
-        let way_out = view::way_out(status).line(run);
+        let way_out = plain(&view::way_out(status).line(run));
         let why = plain(&view::why(run, ledger, status));
         Self { status, why, way_out, left_running: Vec::new() }
     }

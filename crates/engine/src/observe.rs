@@ -69,8 +69,8 @@ pub fn answered(
                 ..finished
             }))
         }
-        Answer::Capped { cost } => Outcome::Capped { cost },
-        Answer::Failed { failure, cost } => Outcome::Failed { failure, cost },
+        Answer::Capped { cost, denied } => Outcome::Capped { cost, denied },
+        Answer::Failed { failure, cost, denied } => Outcome::Failed { failure, cost, denied },
         Answer::Interrupted { cost, progressed } => Outcome::Interrupted { by, cost, progressed },
     })
 }

@@ -4,18 +4,15 @@
 //! whatever was left running ended and seen dead, the pinned definition. Only then may anything be
 //! decided.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod inherited;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use raymond_backends::contract::{self, Started};
-use raymond_backends::process::{Grace, Identity, Leftover, Marker, leftovers};
-use raymond_core::budget::Cost;
-use raymond_core::desk::{Lane, Turn};
+use raymond_backends::process::{Identity, Leftover};
 use raymond_core::ids::RunId;
-use raymond_core::run::effect::in_flight;
-use raymond_core::run::input::Interruption;
-use raymond_core::run::{Input, Record, Refusal, Run, Settings, batch};
+use raymond_core::run::{Input, Record, Refusal, batch};
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Torn};
 use raymond_store::lock::{self, Claim, Takeover, ThisHost};
@@ -25,13 +22,13 @@ use crate::clock;
 use crate::driver::{Driver, DriverError, Head, Nobody};
 use crate::fold::{self, FoldError};
 use crate::launch::Prepared;
-use crate::observe::answered;
 use crate::pin::{PLATFORM, Pin, PinError};
 use crate::project::Project;
-use crate::recovery::{self, Attached};
 use crate::scope::Origin;
-use crate::shell::{Backends, transcript};
 use crate::snapshot;
+
+use inherited::end_strays;
+pub use inherited::find;
 
 /// A run that this process owns.
 #[derive(Debug)]
@@ -172,89 +169,6 @@ impl Owned {
         let origin = prepared.loaded.origin;
         Ok(verdict.map(|()| Self { journal, head, definition, origin, ..self }))
     }
-
-    /// What a new owner has to say first: what became of turns in flight, and that it goes on.
-    pub async fn resume_inputs(
-        &mut self,
-        settings: Settings,
-        backends: &Backends,
-    ) -> Result<Vec<Input>, OwnError> {
-        let reports = self.report_inputs(backends).await?;
-        Ok(recovery::inputs(reports, settings))
-    }
-
-    /// What became of turns in flight, and nothing more. Whatever a client left that is gone itself
-    /// is ended.
-    pub async fn report_inputs(&mut self, backends: &Backends) -> Result<Vec<Input>, OwnError> {
-        let run = &self.head.run;
-        let mut gone = BTreeSet::new();
-        let mut failed = None;
-        let inputs = recovery::reports(run, |turn| {
-            let found = attach(self, turn, backends).unwrap_or_else(|error| {
-                failed = Some(error);
-                Attached::Running
-            });
-            if !matches!(found, Attached::Running) {
-                gone.insert(Marker::new(&run.nonce, &turn.id, turn.attempt));
-            }
-            found
-        });
-        if let Some(error) = failed {
-            return Err(error.into());
-        }
-        let mut left = leftovers::find(&run.nonce);
-        left.retain(|left| left.marker.as_ref().is_some_and(|marker| gone.contains(marker)));
-        self.found.survivors.extend(leftovers::end(&left, &Grace::default()).await);
-        self.found.ended.extend(left);
-        Ok(inputs)
-    }
-}
-
-/// Looks for a turn in flight. A script never outlives its owner.
-fn attach(owned: &Owned, turn: &Turn, backends: &Backends) -> Result<Attached, blobs::Error> {
-    let Lane::Prompt(backend) = &turn.lane else {
-        return Ok(Attached::Absent { cost: Cost::Free, progressed: false });
-    };
-    let absent = Attached::Absent { cost: Cost::Unknown, progressed: false };
-    let agent = owned.head.run.agents.get(&turn.id.agent);
-    let (Some(backend), Some(agent), Some(plan)) =
-        (backends.get(backend), agent, turn.current.clone())
-    else {
-        return Ok(absent);
-    };
-    let started = Started {
-        nonce: owned.head.run.nonce.clone(),
-        turn: turn.id.clone(),
-        attempt: turn.attempt,
-        plan,
-        transcript: transcript(&owned.paths.transcripts, &turn.id, turn.attempt),
-        timeout: None,
-        idle_timeout: None,
-    };
-    Ok(match backend.attach(&started) {
-        contract::Attached::Running => Attached::Running,
-        contract::Attached::Absent { cost, progressed } => Attached::Absent { cost, progressed },
-        contract::Attached::Finished(answer) => {
-            let cwd = agent.cwd.as_ref();
-            let outcome = answered(answer, Interruption::Crash, cwd, &owned.blobs)?;
-            Attached::Finished(outcome)
-        }
-    })
-}
-
-/// Ends what was left running and cannot be adopted.
-async fn end_strays(run: &Run, clients: Clients) -> (Vec<Leftover>, Vec<Identity>) {
-    let adoptable: BTreeSet<Marker> = match clients {
-        Clients::End => BTreeSet::new(),
-        Clients::Adopt => in_flight(run)
-            .filter(|turn| turn.lane != Lane::Script)
-            .map(|turn| Marker::new(&run.nonce, &turn.id, turn.attempt))
-            .collect(),
-    };
-    let mut found = leftovers::find(&run.nonce);
-    found.retain(|left| !left.marker.as_ref().is_some_and(|marker| adoptable.contains(marker)));
-    let survivors = leftovers::end(&found, &Grace::default()).await;
-    (found, survivors)
 }
 
 /// Opens the journal of a run, cut back first when that is asked for; and where the rest went.

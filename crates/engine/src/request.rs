@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// The backends that may know what became of a turn in flight.
 pub type Known<'a> = &'a dyn Fn(&Settings) -> Backends;
 
+/// How often it is looked whether the owner of a run that has ended is gone: for half a minute.
+const LEAVING: u32 = 600;
+
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
@@ -154,11 +157,16 @@ async fn wait_with(
 ) -> Result<Option<Phase>, RequestError> {
     let mut seen = look(project, run)?;
     let path = project.paths(run).journal;
+    let mut leaving = 0;
     loop {
-        if let Phase::Ended(_) = seen.head.run.phase {
-            return Ok(Some(seen.head.run.phase));
-        }
         let gone = owner(project, run)?.is_none();
+        if let Phase::Ended(_) = seen.head.run.phase {
+            if gone || leaving >= LEAVING {
+                return Ok(Some(seen.head.run.phase));
+            }
+            // Whoever asks next may want to own it.
+            leaving += 1;
+        }
         let lines = Journal::follow(project.disk.as_ref(), &path, &mut seen.cursor)?;
         for line in lines.iter() {
             seen.head.fold(&fold::record(line.body, line.seq)?);

@@ -4,6 +4,7 @@
 //! in one batch, and mirrors the result into the state file. Whatever way it ends, it ends every
 //! process that it started.
 
+mod edits;
 mod hands;
 mod home;
 mod kit;
@@ -17,11 +18,9 @@ use std::time::Duration;
 
 use raymond_backends::contract::Sign;
 use raymond_backends::process::{self, Grace};
-use raymond_core::diagnostic::Severity;
 use raymond_core::ids::TurnId;
 use raymond_core::run::input::StopMode;
-use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Ending, Input, Phase, Record, Refusal, Run};
+use raymond_core::run::{Input, Phase, Record, Refusal, Run};
 use raymond_core::view::{self, Ledger, Status};
 use raymond_store::blobs;
 use raymond_store::journal::Presence;
@@ -33,9 +32,7 @@ pub(crate) use turn::transcript;
 
 use crate::clock;
 use crate::driver::{Driver, DriverError, Head};
-use crate::launch::{PrepareError, prepare};
 use crate::owned::{OwnError, Owned};
-use crate::pin::Pin;
 use hands::{Hands, Report, Seen};
 use home::{Home, Mirror, Pen, request_key};
 use kit::Kit;
@@ -303,37 +300,6 @@ impl<'w> Shell<'w> {
         requests.inputs
     }
 
-    /// An unpinned run uses its states as they are, unless they cannot be used.
-    fn adopt_edits(&mut self) -> Result<(), ShellError> {
-        let run = self.driver.run();
-        let is_over = matches!(
-            run.phase,
-            Phase::Unborn | Phase::Ended(Ending::Completed | Ending::Cancelled)
-        );
-        if run.settings.definition == Pinning::Pinned || is_over {
-            return Ok(());
-        }
-        let mistake = match prepare(run.workflow.as_ref()) {
-            Err(error) => Some(mistakes(&error)),
-            Ok(prepared) => {
-                let manifest = Pin::of(&prepared.loaded).store(&self.home.blobs);
-                let manifest = manifest.map_err(OwnError::Pin)?;
-                let adopted = if manifest == run.manifest {
-                    Ok(())
-                } else {
-                    self.driver.adopt(clock::now(), prepared.definition, manifest)?
-                };
-                adopted.err().map(|refusal| refusal.to_string())
-            }
-        };
-        if let Some(why) = mistake.as_ref().filter(|why| self.mistaken.as_ref() != Some(*why)) {
-            let note = format!("goes on with the states as they were: {why}");
-            self.driver.world().watch.note(&note);
-        }
-        self.mistaken = mistake;
-        Ok(())
-    }
-
     fn status(&self) -> Status {
         view::status(self.driver.run(), view::Owner::Alive)
     }
@@ -396,17 +362,6 @@ impl<'w> Shell<'w> {
             if let Ok(input) = report.into_input() {
                 self.handle(vec![input]).ok();
             }
-        }
-    }
-}
-
-/// Everything that is wrong with a workflow, in one line.
-fn mistakes(error: &PrepareError) -> String {
-    match error {
-        PrepareError::Scope(error) => error.to_string(),
-        PrepareError::Invalid(diagnostics) => {
-            let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error);
-            errors.map(ToString::to_string).collect::<Vec<_>>().join("; ")
         }
     }
 }

@@ -81,7 +81,11 @@ pub(super) fn answer(turn: Turn, end: End, started: &Started, prices: &Prices) -
     let answer = outcome::answer(turn, end, &place.step, prices);
     if is_lost(&answer) && place.next.is_some() {
         let why = "the session was never opened, and its prompt went with the earlier owner".into();
-        return Answer::Failed { failure: TurnFailure::Transient { why }, cost };
+        return Answer::Failed {
+            failure: TurnFailure::Transient { why },
+            cost,
+            denied: Vec::new(),
+        };
     }
     answer
 }

@@ -53,7 +53,7 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answ
     let failure = match (complete, end) {
         (Some(ended), _) => match verdict(ended, &turn) {
             Verdict::Answer(text) => return replied(turn, text, step, cost),
-            Verdict::Capped => return Answer::Capped { cost },
+            Verdict::Capped => return Answer::Capped { cost, denied: denied(&turn) },
             Verdict::Failed(failure) => failure,
         },
         (None, End::Cancelled) => {
@@ -63,7 +63,13 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answ
         (None, End::LoggedOut) => login(turn.login().unwrap_or_default()),
         (None, end) => incomplete(&turn, &end, step),
     };
-    Answer::Failed { failure, cost }
+    Answer::Failed { failure, cost, denied: denied(&turn) }
+}
+
+/// The calls that were denied, as permissions name them.
+fn denied(turn: &Turn) -> Vec<String> {
+    let calls = turn.denied.iter();
+    calls.map(|call| tools::permission(&call.tool, &call.input)).collect()
 }
 
 enum Verdict {
@@ -113,14 +119,14 @@ fn refused(ended: &Ended, turn: &Turn) -> TurnFailure {
 }
 
 fn replied(turn: Turn, text: String, step: &Step, cost: Cost) -> Answer {
+    let denied = denied(&turn);
     let session = turn.session.filter(|id| id != step.writes().as_str());
-    let denied = turn.denied.iter().map(|call| tools::permission(&call.tool, &call.input));
     Answer::Replied(Box::new(Reply {
         text,
         cost,
         session: session.map(SessionId::new),
         model: turn.model,
-        denied: denied.collect(),
+        denied,
         warnings: turn.warnings.into_vec(),
     }))
 }

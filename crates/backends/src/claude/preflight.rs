@@ -19,18 +19,44 @@ pub enum Problem {
     /// It refuses to skip its checks for root.
     #[error("the client refuses --dangerously-skip-permissions for root")]
     Root,
+    /// It has no such mode.
+    #[error("the client has no permission mode {0:?}")]
+    Mode(String),
+    /// It has no such effort.
+    #[error("the client has no effort {0:?}")]
+    Effort(String),
     /// A mode that skips all checks, where nobody said that they may be skipped.
     #[error("the permission mode {BYPASS} skips all checks")]
     Bypass,
+    /// It would not understand a rule.
+    #[error("{0:?} is no rule for a tool")]
+    Rule(String),
 }
 
+/// What is asked of a client.
+#[derive(Debug, Clone, Copy)]
+pub struct Wish<'a> {
+    /// What it may do without asking.
+    pub permissions: &'a Permissions,
+    /// The effort; none leaves it to the client.
+    pub effort: Option<&'a str>,
+    /// The variables that it is handed; none means all.
+    pub environment: Option<&'a [String]>,
+}
+
+/// The modes and efforts of the client, as its help lists them; `default` is an old name.
+const MODES: [&str; 7] = ["acceptEdits", "auto", BYPASS, "default", "dontAsk", "manual", "plan"];
+const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 /// The mode that is another word for `--dangerously-skip-permissions`.
 const BYPASS: &str = "bypassPermissions";
 
 impl Problem {
     /// What to do about it.
-    pub fn remedy(&self) -> &'static str {
-        match self {
+    pub fn remedy(&self) -> String {
+        let remedy = match self {
+            Self::Mode(_) => return format!("the modes are {}", MODES.join(", ")),
+            Self::Effort(_) => return format!("the efforts are {}", EFFORTS.join(", ")),
+            Self::Rule(_) => "rules look like `Edit` or `Bash(cargo test:*)`",
             Self::NotFound(_) => {
                 "install Claude Code (npm install -g @anthropic-ai/claude-code), or set `claude` in \
                  the configuration to its path; or play replies from a file with --replies FILE"
@@ -44,24 +70,51 @@ impl Problem {
                 "run as another user, or allow tools one by one with --allow; inside a real sandbox, \
                  set IS_SANDBOX=1 (and name it in `environment`, where that is a list)"
             }
+        };
+        remedy.to_owned()
+    }
+
+    /// Whether it is what was asked for that is wrong, and not the machine.
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::Mode(_) | Self::Effort(_) | Self::Rule(_) | Self::Bypass)
+    }
+}
+
+/// Checks that a client can be started, and would understand what is asked of it.
+pub fn check(command: &OsStr, wish: Wish<'_>) -> Result<(), Problem> {
+    wish.check()?;
+    let variable = |name: &str| env::var_os(name);
+    find(command, variable("PATH").as_deref())?;
+    let handed_on = wish.environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
+    let sandbox = variable(SANDBOX).filter(|_| handed_on);
+    let user = if rustix::process::getuid().is_root() { User::Root } else { User::Other };
+    may_skip(wish.permissions.checks, user, sandbox.as_deref())
+}
+
+impl Wish<'_> {
+    fn check(self) -> Result<(), Problem> {
+        let Permissions { mode, allow, deny, .. } = self.permissions;
+        if let Some(mode) = mode.as_deref().filter(|mode| !MODES.contains(mode)) {
+            return Err(Problem::Mode(mode.to_owned()));
+        }
+        if let Some(effort) = self.effort.filter(|effort| !EFFORTS.contains(effort)) {
+            return Err(Problem::Effort(effort.to_owned()));
+        }
+        keeps_checks(self.permissions)?;
+        match allow.iter().chain(deny).find(|rule| !is_rule(rule)) {
+            Some(rule) => Err(Problem::Rule(rule.clone())),
+            None => Ok(()),
         }
     }
 }
 
-/// Checks that a client can be started with these permissions, where `environment` lists the
-/// variables that it is handed; none means all.
-pub fn check(
-    command: &OsStr,
-    permissions: &Permissions,
-    environment: Option<&[String]>,
-) -> Result<(), Problem> {
-    let variable = |name: &str| env::var_os(name);
-    find(command, variable("PATH").as_deref())?;
-    let handed_on = environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
-    let sandbox = variable(SANDBOX).filter(|_| handed_on);
-    let user = if rustix::process::getuid().is_root() { User::Root } else { User::Other };
-    keeps_checks(permissions)?;
-    may_skip(permissions.checks, user, sandbox.as_deref())
+/// `Tool`, or `Tool(what it may be used for)`.
+fn is_rule(rule: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && !name.contains([' ', '(', ')']);
+    match rule.split_once('(') {
+        Some((name, rest)) => is_name(name) && rest.ends_with(')'),
+        None => is_name(rule),
+    }
 }
 
 /// Checks that no mode skips what only a person may skip.
@@ -155,6 +208,31 @@ mod tests {
     }
 
     #[test]
+    fn what_the_client_would_not_understand_is_told_before_it_starts() {
+        let check =
+            |change: fn(&mut Permissions), effort: Option<&str>, expected: Result<(), &str>| {
+                let mut permissions = Permissions::default();
+                change(&mut permissions);
+                let wish = Wish { permissions: &permissions, effort, environment: None };
+                let found = wish.check().map_err(|problem| problem.to_string());
+                assert_eq!(found, expected.map_err(str::to_owned));
+            };
+        check(|_| {}, None, Ok(()));
+        check(|p| p.mode = Some("plan".into()), Some("max"), Ok(()));
+        let mode = "the client has no permission mode \"acceptEdit\"";
+        check(|p| p.mode = Some("acceptEdit".into()), None, Err(mode));
+        check(|_| {}, Some("huge"), Err("the client has no effort \"huge\""));
+        check(|p| p.allow = vec!["Bash(a (b):*)".into(), "mcp__x__*".into()], None, Ok(()));
+        check(|p| p.allow = vec![String::new()], None, Err("\"\" is no rule for a tool"));
+        check(|p| p.deny = vec!["Bash(".into()], None, Err("\"Bash(\" is no rule for a tool"));
+        check(
+            |p| p.allow = vec!["cargo test".into()],
+            None,
+            Err("\"cargo test\" is no rule for a tool"),
+        );
+    }
+
+    #[test]
     fn no_mode_skips_checks_that_nobody_allowed_to_be_skipped() {
         let check = |checks, mode: Option<&str>, expected| {
             let mode = mode.map(str::to_owned);
@@ -169,7 +247,9 @@ mod tests {
 
     #[test]
     fn a_client_that_is_missing_is_told_before_anything_else() {
-        let found = check("no-such-client".as_ref(), &Permissions::default(), None);
+        let permissions = Permissions::default();
+        let wish = Wish { permissions: &permissions, effort: Some("high"), environment: None };
+        let found = check("no-such-client".as_ref(), wish);
         let problem = found.unwrap_err();
         assert_eq!(problem.to_string(), "cannot find the client no-such-client on PATH");
         assert!(problem.remedy().starts_with("install Claude Code"));

@@ -248,7 +248,7 @@ async fn what_a_client_spent_before_it_lost_its_session_is_part_of_the_turn() {
     check(&say(&[init(), success("x")]), replied("x", 5600)).await;
     let why = "the client died without a result, with exit status 3".into();
     let cost = Cost::Reported(Micros(2800));
-    let died = Answer::Failed { failure: TurnFailure::Transient { why }, cost };
+    let died = Answer::Failed { failure: TurnFailure::Transient { why }, cost, denied: Vec::new() };
     check("exit 3", died).await;
 }
 
@@ -325,7 +325,10 @@ async fn a_client_that_is_logged_out_is_ended_at_the_first_sign() {
     let why = "run `claude /login` or set ANTHROPIC_API_KEY; the client says: \
                authentication_failed (401)";
     let failure = TurnFailure::Auth { why: why.into() };
-    assert_eq!(answer, Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO) });
+    assert_eq!(
+        answer,
+        Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO), denied: Vec::new() }
+    );
 }
 
 #[tokio::test]
@@ -384,7 +387,10 @@ async fn a_client_that_says_nothing_on_stdout_is_known_by_its_stderr() {
     let answer = answered("echo \"error: unknown option '--x'\" >&2; exit 1", PATIENT).await;
     let why = "the client died without a result, with exit status 1: error: unknown option '--x'";
     let failure = TurnFailure::Transient { why: why.into() };
-    assert_eq!(answer, Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO) });
+    assert_eq!(
+        answer,
+        Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO), denied: Vec::new() }
+    );
 }
 
 #[tokio::test]
@@ -449,7 +455,10 @@ async fn an_adopted_client_whose_session_was_never_opened_is_tried_again() {
     let answer = bench.claude.follow(request.started, watch).await;
     let why = "the session was never opened, and its prompt went with the earlier owner";
     let failure = TurnFailure::Transient { why: why.into() };
-    assert_eq!(answer, Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO) });
+    assert_eq!(
+        answer,
+        Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO), denied: Vec::new() }
+    );
 }
 
 #[test]
@@ -467,7 +476,7 @@ fn a_transcript_that_nobody_writes_any_more_is_read() {
     let absent = |cost, progressed| Attached::Absent { cost, progressed };
     let lost = |session: &SessionId| {
         let failure = TurnFailure::LostSession { session: session.clone() };
-        Attached::Finished(Answer::Failed { failure, cost: free })
+        Attached::Finished(Answer::Failed { failure, cost: free, denied: Vec::new() })
     };
     check(&fresh, &[], absent(free, false));
     check(&fresh, &[init()], absent(Cost::Unknown, false));
@@ -475,7 +484,7 @@ fn a_transcript_that_nobody_writes_any_more_is_read() {
     let torn = success("x")[..40].to_owned();
     check(&fresh, &[init(), torn], absent(Cost::Unknown, false));
     check(&fresh, &[init(), success("x")], Attached::Finished(replied("x", 2800)));
-    let capped = Answer::Capped { cost: Cost::Reported(Micros(2800)) };
+    let capped = Answer::Capped { cost: Cost::Reported(Micros(2800)), denied: Vec::new() };
     check(&fresh, &[init(), sample::capped()], Attached::Finished(capped));
     // Whoever ended it had no use for it: that is no outcome.
     let cut = absent(Cost::Reported(Micros(2800)), true);

@@ -117,7 +117,7 @@ async fn attempts_differ_and_the_last_one_stays() {
     let transient = TurnFailure::Transient { why };
     let cost = Cost::Reported(Micros(1_000_000));
     check(1, failed(transient, Cost::Reported(Micros::ZERO))).await;
-    check(2, Answer::Capped { cost }).await;
+    check(2, Answer::Capped { cost, denied: Vec::new() }).await;
     check(3, replied("done", 0)).await;
     check(9, replied("done", 0)).await;
 }
@@ -378,7 +378,7 @@ impl Backend for Careless {
     fn answer(&self, _: Request, _: Watch) -> Answering<'_> {
         let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let cost = Cost::Reported(Micros(count.into()));
-        Box::pin(async move { Answer::Capped { cost } })
+        Box::pin(async move { Answer::Capped { cost, denied: Vec::new() } })
     }
 }
 

@@ -10,7 +10,10 @@ use raymond_core::time::Span;
 /// What governs the turns of a run; `run` and `resume` share it.
 #[derive(Debug, Args, Default)]
 pub(crate) struct Governing {
-    /// The cap in US dollars, or `none`; with `resume` the new total
+    /// The cap in US dollars, or `none`; with `resume` the new total [default: 10.00]
+    ///
+    /// Clients check after they have spent: the overshoot is at most one model request for each turn
+    /// in flight.
     #[arg(long, value_name = "USD|none", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
     /// Charge the whole share of a turn that does not say what it cost

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use raymond_core::prices::PRICES_AS_OF;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::view::costs::{By, Counter, Tally};
 use raymond_core::view::{Costs, counted};
@@ -156,6 +157,7 @@ fn object(costs: &Costs, asked: &Asked, run: Option<&str>) -> serde_json::Value 
     object["since"] = (asked.since > Timestamp(0)).then(|| asked.since.to_string()).into();
     object["by"] = by.into();
     object["prices"] = "list".into();
+    object["prices_as_of"] = PRICES_AS_OF.into();
     object["rows"] = rows.collect();
     object
 }

@@ -93,10 +93,7 @@ fn money(head: &Head) -> Vec<String> {
     if let Some((state, amount)) = ledger.dearest() {
         parts.push(format!("{} took {} %", state.stem(), percent(amount, run.spent)));
     }
-    if ledger.estimated > Micros::ZERO {
-        parts.push(format!("{} of it estimated", ledger.estimated));
-    }
-    parts.extend(unpriced(run));
+    parts.extend(uncertain(head));
     parts
 }
 
@@ -114,13 +111,17 @@ fn name_denied(head: &Head, status: Status) {
     }
 }
 
-/// `2 turns are unpriced`, when any are.
-pub(super) fn unpriced(run: &Run) -> Option<String> {
-    match run.unpriced {
+/// What of the money is less than certain: `$0.30 of it estimated`, `2 turns are unpriced`.
+pub(super) fn uncertain(head: &Head) -> Vec<String> {
+    let Head { run, ledger, .. } = head;
+    let estimated =
+        (ledger.estimated > Micros::ZERO).then(|| format!("{} of it estimated", ledger.estimated));
+    let unpriced = match run.unpriced {
         0 => None,
         1 => Some("1 turn is unpriced".to_owned()),
         several => Some(format!("{several} turns are unpriced")),
-    }
+    };
+    estimated.into_iter().chain(unpriced).collect()
 }
 
 /// The sentence above names the first one.

@@ -8,7 +8,7 @@ use raymond_core::ids::RunId;
 use raymond_core::run::{Ending, Phase, Run, Settings};
 use raymond_core::view::Status;
 use raymond_engine::look::Look;
-use raymond_engine::owned::{Clients, Found, Opening, Owned};
+use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
 use raymond_store::journal::{self, Tail};
@@ -190,7 +190,9 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
     let pinned =
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
     let weighed = weigh(&seen.head, &pinned, wish.edits)?;
-    let plan = Plan::of(&seen.head, &settings);
+    let backends = backends::known(project, &settings);
+    let plan = Plan::of(&seen.head, &settings)
+        .looking(run, |turn| owned::find(run, &paths, turn, &backends));
     if wish.talk.json {
         let mut object = plan.json();
         object["run_id"] = run.id.as_str().into();

@@ -1,11 +1,16 @@
 //! `raymond show`: the history of a run, told as it was told live.
 
+use raymond_core::run::Input;
+use raymond_core::run::input::Outcome;
 use raymond_core::view::{Narrator, Weight};
+use raymond_engine::observe;
+use raymond_store::Blobs;
 use serde_json::json;
 
 use crate::args::Show;
 use crate::failure::Failure;
 use crate::place::Place;
+use crate::words::plain;
 use crate::{console, json as shapes, runs};
 
 use super::{print_json, print_out};
@@ -25,9 +30,14 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let least = if flags.verbose { Weight::Detail } else { Weight::Plain };
     let mut narrator = Narrator::default();
     let mut text = String::new();
+    let blobs = project.blobs(&project.paths(&run));
     for record in &seen.records {
-        for line in console::lines(&mut narrator, record) {
-            if line.weight >= least {
+        for step in &record.steps {
+            if flags.verbose {
+                text.push_str(&said(&step.cause, &blobs));
+            }
+            let lines = step.events.iter().filter_map(|event| narrator.line(event));
+            for line in lines.filter(|line| line.weight >= least) {
                 text.push_str(&console::format_line(record.at, &line));
                 text.push('\n');
             }
@@ -37,4 +47,20 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
     print_out(if terminal { &text } else { &plain })?;
     Ok(0)
+}
+
+/// What an agent or a script said at the end of a turn, below a bar; a long text is cut.
+fn said(cause: &Input, blobs: &Blobs) -> String {
+    const LONGEST: usize = 4000;
+    let Input::Settled { outcome: Outcome::Finished(finished), .. } = cause else {
+        return String::new();
+    };
+    let Ok(text) = observe::load(blobs, &finished.text) else { return String::new() };
+    let cut = text.char_indices().nth(LONGEST).map_or(text.len(), |(end, _)| end);
+    let mut lines: Vec<String> =
+        plain(text[..cut].trim_end()).lines().map(|line| format!("    | {line}\n")).collect();
+    if cut < text.len() {
+        lines.push(format!("    | … {} bytes in all\n", text.len()));
+    }
+    lines.concat()
 }

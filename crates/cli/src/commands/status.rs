@@ -37,9 +37,9 @@ fn text(seen: &Seen, place: &Place) -> String {
     ];
     let cap = run.settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
     let turns = counted(seen.head.ledger.settled.turns, "turn");
-    let visits = counted(run.visits, "visit");
-    let unpriced = report::unpriced(run).map(|words| format!(" · {words}")).unwrap_or_default();
-    lines.push(format!("  spent {} {cap} · {turns} · {visits}{unpriced}", run.spent));
+    let mut money = vec![format!("spent {} {cap}", run.spent), turns, counted(run.visits, "visit")];
+    money.extend(report::uncertain(&seen.head));
+    lines.push(format!("  {}", money.join(" · ")));
     if let Some(owner) = &seen.owner {
         lines.push(format!("  driven by process {} on {}", owner.process.pid, owner.process.host));
     }

@@ -184,7 +184,7 @@ impl From<LaunchError> for Failure {
     fn from(error: LaunchError) -> Self {
         match error {
             LaunchError::Exists(run) => Self::usage(format!("there is a run {run} already"))
-                .hint(format!("raymond resume {run}")),
+                .hint(format!("choose another --run-id, or go on with it: raymond resume {run}")),
             LaunchError::Own(error) => error.into(),
             LaunchError::Blobs(error) => error.into(),
         }

@@ -36,6 +36,13 @@ fn a_client_that_takes_too_long_is_ended() {
 }
 
 #[test]
+fn the_clocks_of_a_state_win_over_those_of_the_run() {
+    times_out("timeout: 1s\n---\nfake: hang stall", "--timeout 1h", "wall");
+    let talks = "idle_timeout: 1s\n---\nfake: say thinking\nfake: hang stall";
+    times_out(talks, "--idle-timeout 1h", "idle");
+}
+
+#[test]
 fn a_client_that_ignores_every_signal_is_killed() {
     times_out(
         "fake: ignore INT
@@ -120,6 +127,21 @@ fn whatever_ends_a_run_ends_its_clients_and_their_children() {
     check(&|_, running| running.signal(rustix::process::Signal::TERM), 143);
     check(&|stage, _| drop(stage.raymond("stop r")), 130);
     check(&|stage, _| drop(stage.raymond("cancel r")), 8);
+}
+
+#[test]
+fn a_second_signal_ends_a_stubborn_client_at_once() {
+    let lines = "fake: ignore INT\nfake: ignore TERM\nfake: grandchild\nfake: wait gate";
+    let stage = Stage::prompts(&[("START", lines)]);
+    let running = stage.start_run("");
+    stage.reaches("gate");
+    let begun = Instant::now();
+    running.signal(rustix::process::Signal::INT);
+    until("the first one is recorded", || !stage.project.events("r", "stop_requested").is_empty());
+    running.signal(rustix::process::Signal::INT);
+    running.wait().mentions(130, &["raymond resume r"]);
+    assert!(begun.elapsed() < Duration::from_secs(4), "the patience for one signal is 5 s");
+    stage.leaves_nothing();
 }
 
 #[test]

@@ -215,6 +215,20 @@ fn an_unknown_model_is_not_priced_by_guessing() {
 }
 
 #[test]
+fn prices_of_the_configuration_make_an_estimate() {
+    let stage = Stage::prompts(&[(
+        "START",
+        "fake[1]: usage 1000000 1000
+        fake[1]: say thinking
+        fake[1]: kill
+        fake[2]: say <result>done</result>",
+    )]);
+    stage.project.write("raymond.toml", "[prices.mystery]\ninput = 2.00\noutput = 10.00\n");
+    stage.run("--model mystery-1").prints("done\n").mentions(0, &["$2.01 of it estimated"]);
+    assert_eq!(stage.charges()[0], charge("main.1.1", 2_010_000, "estimated"));
+}
+
+#[test]
 fn a_strict_budget_charges_the_whole_share_of_a_silent_turn() {
     let stage = Stage::prompts(&[("START", "budget: 0.5\n---\nfake: kill")]);
     stage.run("--strict-budget").mentions(1, &["budget of $0.50 is spent"]);

@@ -1,5 +1,7 @@
 //! The outcome table of the client: every way in which an invocation can end, and what it means.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -124,10 +126,26 @@ fn lines_that_cannot_be_read_are_kept_and_warn_once() {
 
 #[test]
 fn what_the_client_refuses_before_it_begins_is_said_in_its_own_words() {
-    let stage = Stage::prompts(&[("START", "fake: say <result>x</result>")]);
-    stage.run("--retries 0 --permission-mode yolo").mentions(1, &["--permission-mode"]);
-    assert_eq!(stage.told(), ["new A | refused"]);
+    let said = "error: unknown option '--verbose'";
+    let client = format!("#!/bin/sh\necho \"{said}\" >&2\nexit 1\n");
+    let stage = Stage::of(&[
+        ("wf/START.md", "go"),
+        ("old-client", &client),
+        ("raymond.toml", "claude = './old-client'\n"),
+    ]);
+    let program = stage.project.path("old-client");
+    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    stage.run("--retries 0").mentions(1, &[said]);
+    assert_eq!(stage.failures(), ["transient"]);
     assert_eq!(stage.charges(), [("main.1.1".into(), 0, "reported".into())]);
+}
+
+#[test]
+fn what_the_client_is_known_to_refuse_is_refused_before_anything_begins() {
+    let stage = Stage::prompts(&[("START", "fake: say <result>x</result>")]);
+    stage.run("--permission-mode yolo").prints("").mentions(2, &["permission mode \"yolo\""]);
+    assert_eq!(stage.invocations().len(), 0);
+    assert!(!stage.project.path(".raymond").exists());
 }
 
 #[test]

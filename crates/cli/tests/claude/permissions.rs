@@ -143,3 +143,12 @@ fn a_machine_without_the_client_is_told_before_anything_begins() {
     let stage = Stage::without_client(&[("wf/START.md", END)]);
     stage.run("").prints("").mentions(7, &["claude"]);
 }
+
+#[test]
+fn what_was_denied_in_a_turn_that_failed_is_told_too() {
+    let stage = Stage::prompts(&[("START", "fake: deny Bash make all\nfake: error 400")]);
+    stage.run("").mentions(
+        1,
+        &["1 tool call denied (make all)", "raymond resume r --allow 'Bash(make all:*)'"],
+    );
+}

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use raymond_testkit::fake_claude::Invocation;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, client};
 
 /// The value of a flag at every start of the client, by the label of its prompt.
 fn flags(stage: &Stage, flag: &str) -> Vec<String> {
@@ -56,6 +56,36 @@ fn the_effort_is_that_of_the_state_or_the_flag() {
     ]);
     stage.run("--effort low").prints("done\n");
     assert_eq!(flags(&stage, "--effort"), ["START high", "END low"]);
+}
+
+#[test]
+fn configuration_reaches_the_client_unless_a_flag_or_the_state_says_otherwise() {
+    let check = |front: &str, run: &str, expected: [&str; 3]| {
+        let lines = format!("{front}fake: say <result>done</result>");
+        let stage = Stage::prompts(&[("START", &lines)]);
+        let config = "model = 'haiku'\neffort = 'low'\npermission_mode = 'plan'\n";
+        stage.project.write("raymond.toml", config);
+        stage.run(run).prints("done\n").mentions(0, &[]);
+        let [only] = stage.invocations().try_into().unwrap();
+        let given = ["--model", "--effort", "--permission-mode"].map(|flag| only.values(flag));
+        assert_eq!(given, expected.map(|value| vec![value]), "{front} {run}");
+    };
+    let flags = "--model sonnet --effort high --permission-mode dontAsk";
+    let front = "model: opus\neffort: max\npermission_mode: acceptEdits\n---\n";
+    check("", "", ["haiku", "low", "plan"]);
+    check("", flags, ["sonnet", "high", "dontAsk"]);
+    check(front, flags, ["opus", "max", "acceptEdits"]);
+}
+
+#[test]
+fn the_client_of_the_configuration_is_used() {
+    let prompt = "fake: say <result>done</result>";
+    let stage = Stage::without_client(&[("wf/START.md", prompt)]);
+    std::fs::create_dir(stage.project.path("tools")).unwrap();
+    std::os::unix::fs::symlink(client(), stage.project.path("tools/our-claude")).unwrap();
+    stage.project.write("raymond.toml", "claude = 'tools/our-claude'\n");
+    stage.run("").prints("done\n").mentions(0, &[]);
+    assert_eq!(stage.prompts_sent(), [prompt]);
 }
 
 #[test]
@@ -123,6 +153,46 @@ fn the_environment_can_be_narrowed_to_a_list() {
     assert_eq!(only.environment["COLOUR"], "red");
     assert!(!only.environment.contains_key("SECRET_TOKEN"), "{:?}", only.environment);
     assert!(only.environment.contains_key("RAYMOND_TURN"));
+}
+
+#[test]
+fn scripts_get_the_same_list_and_what_is_their_own() {
+    let stage = Stage::of(&[(
+        "wf/START.sh",
+        "echo \"<result>${COLOUR-none} ${SECRET_TOKEN-none} $RAYMOND_STATE</result>\"",
+    )]);
+    let stage = stage.with("COLOUR=red").with("SECRET_TOKEN=hush");
+    stage.run("").prints("red hush START.sh\n");
+    stage.project.write("raymond.toml", "environment = ['PATH', 'COLOUR']\n");
+    stage.raymond("run wf").prints("red none START.sh\n");
+}
+
+#[test]
+fn whatever_a_run_keeps_only_its_user_can_read() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <goto>NEXT</goto>"),
+        ("NEXT", "fake: pad 20000\nfake: more <result>done</result>"),
+    ]);
+    stage.project.write("raymond.toml", "config_home = 'per-agent'\n");
+    stage.raymond("run wf --run-id r -d").mentions(0, &[]);
+    stage.raymond("wait r").mentions(0, &[]);
+    let mut places = vec![stage.project.path(".raymond")];
+    let mut files = 0;
+    while let Some(place) = places.pop() {
+        let found = std::fs::metadata(&place).unwrap();
+        let mode = found.permissions().mode() & 0o777;
+        if !found.is_dir() {
+            assert_eq!(mode, 0o600, "{}", place.display());
+            files += 1;
+            continue;
+        }
+        assert_eq!(mode, 0o700, "{}", place.display());
+        // What a client keeps in its own directory is its own matter.
+        if place.parent().is_none_or(|parent| !parent.ends_with("homes")) {
+            places.extend(std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    assert!(files > 10, "{files} files");
 }
 
 #[test]

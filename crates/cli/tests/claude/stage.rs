@@ -194,7 +194,7 @@ pub(crate) fn prompt(name: &str, lines: &str) -> String {
 }
 
 /// The fake client.
-fn client() -> PathBuf {
+pub(crate) fn client() -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_raymond")).with_file_name("fake-claude");
     assert!(
         path.exists(),

@@ -140,7 +140,10 @@ fn what_cannot_start_in_the_background_says_why_and_leaves_nothing() {
     project.raymond("run prompt -d --backend nobody").prints("").mentions(7, &["\"nobody\""]);
     assert!(!project.path(".raymond").exists());
     project.raymond("run wf --run-id r -d").prints("r\n");
-    project.raymond("run wf --run-id r -d").prints("").mentions(2, &["hint: raymond resume r"]);
+    project
+        .raymond("run wf --run-id r -d")
+        .prints("")
+        .mentions(2, &["hint: choose another --run-id, or go on with it: raymond resume r"]);
     // Only the one that is started finds out.
     project.raymond("resume r -d").prints("").mentions(6, &["raymond: r is driven by process "]);
     project.write("go", "");

@@ -109,6 +109,7 @@ main             ended: fine
     );
     let verbose = project.raymond("show one-good --verbose");
     assert!(verbose.stdout.contains("START.sh: turn 1\n"), "{verbose:?}");
+    assert!(verbose.stdout.contains("    | <result>"), "{verbose:?}");
     let object = project.raymond("show one-good --json").json();
     assert_eq!(object["results"], json!({ "main": "fine" }));
     assert_eq!(object["records"].as_array().unwrap().len(), project.records("one-good").len());

@@ -39,6 +39,8 @@ model not said                      3 turns      $1.00  100 %  $0.30 of it estim
     );
     project.raymond("cost f").says(0, "").prints("f: $0.00 (list prices)\n");
     project.raymond("cost nobody").mentions(2, &["there is no run"]);
+    let seen = project.raymond("status r");
+    assert!(seen.stdout.contains("3 visits · $0.30 of it estimated\n"), "{seen:?}");
 }
 
 #[test]
@@ -57,6 +59,7 @@ wf                                  6 turns      $2.00  100 %  $0.60 of it estim
         object,
         json!({
             "version": 1, "run_id": null, "since": null, "by": "state", "prices": "list",
+            "prices_as_of": raymond_core::prices::PRICES_AS_OF,
             "turns": 6, "spent_usd": 2.0, "estimated_usd": 0.6, "unpriced_turns": 0,
             "rows": [
                 { "name": "REVIEW.md", "turns": 4, "spent_usd": 1.4, "estimated_usd": 0.6, "unpriced_turns": 0 },
@@ -80,14 +83,14 @@ fn the_end_of_a_run_says_what_was_denied_and_how_to_allow_it() {
     output.mentions(
         1,
         &["2 tool calls denied (cargo test, WebFetch)\n\
-             allow them: raymond resume s --allow 'Bash(cargo test:*)' --allow 'WebFetch'\n\
+             allow them: raymond resume s --allow 'Bash(cargo test:*)' --allow WebFetch\n\
              spent $1.00 of $10.00 (list prices); REVIEW took 70 %; $0.30 of it estimated; to go on: raymond resume s\n"],
     );
     let output = project.raymond("run wf --run-id t --replies r.yaml");
     output.mentions(
         0,
         &["3 tool calls denied (cargo test, WebFetch)\n\
-             allow them: raymond run /project/wf --allow 'Bash(cargo test:*)' --allow 'WebFetch'\n\
+             to allow them next time: --allow 'Bash(cargo test:*)' --allow WebFetch\n\
              spent $1.00 of $10.00 (list prices); REVIEW took 70 %; $0.30 of it estimated\n"],
     );
     let denied = json!([

@@ -125,7 +125,7 @@ fn a_taken_run_id_is_refused_or_gone_on_with() {
     project.raymond("run wf --replies replies.yaml --run-id r").says(
         2,
         "raymond: there is a run r already
-        hint: raymond resume r",
+        hint: choose another --run-id, or go on with it: raymond resume r",
     );
     let again = "run wf --replies replies.yaml --run-id r --or-resume";
     project.raymond(again).prints("all good\n").mentions(0, &["completed: "]);
@@ -159,6 +159,34 @@ fn exit_codes_say_how_it_ended() {
     check("{ fail: quota }", "--no-wait", 4);
     check("{ text: '<goto>START</goto>', cost: 0.6 }", "--budget 1", 5);
     check("'<result>x</result>'", "--backend claude", 7);
+}
+
+#[test]
+fn of_several_ends_at_once_the_gravest_gives_the_exit_code() {
+    let check = |main: &str, worker: &str, flags: &str, code: i32| {
+        let fork = "<fork next=\"MAIN\">WORKER</fork>";
+        let replies = format!("START: '{fork}'\nMAIN: {main}\nWORKER: {worker}\n");
+        let project = Project::of(&[
+            ("wf/START.md", "go"),
+            ("wf/MAIN.md", "go"),
+            ("wf/WORKER.md", "go"),
+            ("replies.yaml", &replies),
+        ]);
+        let output = project.raymond(&format!("run wf --replies replies.yaml {flags}"));
+        assert_eq!(output.code(), code, "{main} {worker}: {output:?}");
+    };
+    let (done, fails) = ("<result>x</result>", "{ fail: task }");
+    let (login, limit) = ("{ fail: auth }", "{ fail: quota }");
+    let dear = "{ text: '<goto>START</goto>', cost: 1 }";
+    check(done, fails, "", 1);
+    check(fails, limit, "--no-wait", 4);
+    check(limit, fails, "--no-wait", 4);
+    check(fails, login, "", 3);
+    check(limit, login, "--no-wait", 3);
+    check(login, limit, "--no-wait", 3);
+    check(fails, dear, "--budget 1", 5);
+    check(login, dear, "--budget 1", 5);
+    check(limit, dear, "--budget 1", 5);
 }
 
 #[test]
@@ -256,12 +284,16 @@ fn an_unpinned_run_goes_on_with_the_last_states_that_were_right() {
 fn every_command_has_help_with_an_example() {
     let project = Project::of(&[]);
     for command in [
-        "run", "resume", "status", "show", "why", "wait", "stop", "cancel", "list", "config",
-        "demo",
+        "run", "resume", "status", "show", "why", "wait", "attach", "stop", "cancel", "list",
+        "cost", "config", "demo",
     ] {
         let output = project.raymond(&format!("{command} --help"));
         assert_eq!(output.code(), 0);
         assert!(output.stdout.contains(&format!("Example:\n  raymond {command}")), "{output:?}");
+    }
+    for command in ["run", "resume"] {
+        let help = project.raymond(&format!("{command} --help")).stdout;
+        assert!(help.contains("the overshoot is at most one model request"), "{help}");
     }
     project.raymond("").mentions(2, &["Usage: raymond <COMMAND>"]);
     assert!(project.raymond("--version").stdout.starts_with("raymond "));

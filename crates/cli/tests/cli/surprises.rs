@@ -99,6 +99,19 @@ fn nothing_that_a_terminal_obeys_comes_from_a_script() {
 }
 
 #[test]
+fn nothing_that_a_terminal_obeys_comes_from_a_denied_tool() {
+    let replies = "START: { text: <result>x</result>, denied: [\"Bash(evil\\e]0;x\\a now)\"] }\n";
+    let project =
+        Project::of(&[("wf/START.md", "---\non_denied: fail\n---\ngo"), ("replies.yaml", replies)]);
+    let run = project.raymond("run wf --run-id r --replies replies.yaml");
+    let (status, why) = (project.raymond("status r"), project.raymond("why r"));
+    for text in [run.stderr, status.stdout, why.stdout] {
+        assert!(text.contains("raymond resume r --allow 'Bash(evil"), "{text:?}");
+        assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
+    }
+}
+
+#[test]
 fn a_run_that_was_stopped_without_an_owner_says_so_in_its_state_file() {
     let script = "echo x >> log; test -e quick || sleep 300; echo '<result>done</result>'";
     let project = Project::of(&[("wf/START.sh", script)]);

@@ -115,6 +115,9 @@ pub enum Outcome {
     Capped {
         /// What it cost.
         cost: Cost,
+        /// The tools that the client denied.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        denied: Vec<String>,
     },
     /// It failed.
     Failed {
@@ -122,6 +125,9 @@ pub enum Outcome {
         failure: TurnFailure,
         /// What it cost all the same.
         cost: Cost,
+        /// The tools that the client denied.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        denied: Vec<String>,
     },
     /// It was cut off.
     Interrupted {

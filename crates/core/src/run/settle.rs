@@ -52,7 +52,7 @@ pub(super) fn settled(
     }
     let cost = match outcome {
         Outcome::Finished(finished) => finished.cost,
-        Outcome::Capped { cost }
+        Outcome::Capped { cost, .. }
         | Outcome::Failed { cost, .. }
         | Outcome::Interrupted { cost, .. } => *cost,
     };
@@ -78,6 +78,9 @@ pub(super) fn settled(
         Outcome::Interrupted { by, progressed, .. } => {
             interrupted(&mut draft, &ended, *by, *progressed);
         }
+    }
+    if let Outcome::Capped { denied, .. } | Outcome::Failed { denied, .. } = outcome {
+        warn_denied(&mut draft, agent, denied);
     }
     threshold(&mut draft, ended.charge.amount);
     Ok(draft.events)
@@ -157,9 +160,15 @@ fn warn(draft: &mut Draft<'_>, agent: &Agent, outcome: &Finished) {
             .iter()
             .map(|(tag, name)| Warning::UnknownAttribute { tag: *tag, name: name.clone() }),
     );
-    warnings.extend(outcome.denied.iter().cloned().map(|tool| Warning::ToolDenied { tool }));
     for warning in warnings {
         draft.warn(&agent.id, warning);
+    }
+    warn_denied(draft, agent, &outcome.denied);
+}
+
+fn warn_denied(draft: &mut Draft<'_>, agent: &Agent, denied: &[String]) {
+    for tool in denied {
+        draft.warn(&agent.id, Warning::ToolDenied { tool: tool.clone() });
     }
 }
 

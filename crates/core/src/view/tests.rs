@@ -7,7 +7,7 @@ use crate::failure::{Clock, Failure, TurnFailure};
 use crate::protocol::Fault;
 use crate::run::event::Ending;
 use crate::run::input::StopMode;
-use crate::run::tests::play::{Play, prompts, usd};
+use crate::run::tests::play::{Play, prompts, usd, workflow};
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::narrate::{ending_words, preview};
@@ -112,6 +112,47 @@ fn a_run_without_an_owner_has_ended_or_was_interrupted() {
 }
 
 #[test]
+fn the_way_out_of_a_failure_does_not_lead_back_into_it() {
+    let check = |play: &Play, expected: &str| {
+        let command = way_out(status(&play.run, Owner::Gone)).line(&play.run);
+        assert_eq!(command, format!("raymond resume play{expected}"));
+    };
+    let lost = || TurnFailure::LostSession { session: "main.1.1".into() };
+    let mut play = forked();
+    play.fails("main", TurnFailure::Task { why: "refused".into() });
+    play.fails("main_w1", lost());
+    check(&play, "");
+    play.fails("main_w2", lost());
+    check(&play, " --on-lost-session fresh");
+
+    let fork = r#"<fork next="A">W</fork>"#;
+    let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_agents = 1).started();
+    play.says("main", fork);
+    play.says("main_w1", &fork.repeat(3));
+    play.says("main", &fork.repeat(5));
+    check(&play, " --max-agents 5");
+    let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_agents = 1).started();
+    play.says("main", fork);
+    play.says("main_w1", fork);
+    play.says("main", "<result>x</result>");
+    check(&play, " --max-agents 2");
+
+    let front = |line: &str| {
+        let text = format!("---\n{line}\n---\ntext");
+        Play::new(workflow(&[("A.md", text.as_str())])).started()
+    };
+    let mut play = front("on_denied: fail");
+    play.says_so("main", "<goto>A</goto>", |said| said.denied.push("Bash(cargo test)".to_owned()));
+    check(&play, " --allow 'Bash(cargo test:*)'");
+    let mut play = front("max_visits: 1");
+    play.says("main", "<goto>A</goto>");
+    check(&play, " --with-current");
+    let mut play = front("budget: 0.10");
+    play.says("main", "no tag");
+    check(&play, " --with-current");
+}
+
+#[test]
 fn a_failed_run_names_every_agent_that_failed() {
     let task = || TurnFailure::Task { why: "no".into() };
     let mut play = forked();
@@ -136,7 +177,7 @@ fn a_failed_run_names_every_agent_that_failed() {
 fn what_a_run_waits_for_is_told_by_its_kind() {
     let other = "---\nbackend: another\n---\ntext";
     let files = [("A.md", "text"), ("O.md", other)];
-    let mut play = Play::new(crate::run::tests::play::workflow(&files)).started();
+    let mut play = Play::new(workflow(&files)).started();
     play.says("main", r#"<fork next="A">O</fork>"#);
     play.fails("main_o1", auth());
     play.fails("main", quota(60));
@@ -214,7 +255,7 @@ fn every_failure_of_an_agent_is_a_sentence() {
 fn a_whole_story_reads_well() {
     let plan = "---\nmax_visits: 2\nthen: DONE\n---\ntext";
     let files = [("PLAN.md", plan), ("WORK.md", "text"), ("TEST.sh", "true"), ("DONE.md", "text")];
-    let play = Play::new(crate::run::tests::play::workflow(&files));
+    let play = Play::new(workflow(&files));
     let mut play = play.with(|s| s.budget = Some(usd("1"))).started();
     play.says("main", r#"<fork next="WORK" item="1">TEST</fork>"#);
     play.says("main", "I am done.");

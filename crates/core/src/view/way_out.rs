@@ -43,6 +43,7 @@ fn needed(run: &Run) -> String {
     }
     let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
     let mut flags: Vec<String> = vec![String::new()];
+    let mut room: Option<u64> = None;
     for agent in failed {
         let Standing::Failed { failure, .. } = &agent.standing else { continue };
         let flag = match failure {
@@ -52,9 +53,13 @@ fn needed(run: &Run) -> String {
                 let denied = Denied::of(&tools, &run.settings.permissions.allow);
                 denied.map(|denied| denied.flags()).unwrap_or_default()
             }
-            Failure::TooManyAgents { asked, .. } => format!("--max-agents {asked}"),
+            Failure::TooManyAgents { asked, .. } => {
+                room = room.max(Some(*asked as u64));
+                String::new()
+            }
             Failure::HeldForGood { limit } => {
-                format!("--max-agents {}", u64::from(*limit).saturating_mul(2))
+                room = room.max(Some(u64::from(*limit).saturating_mul(2)));
+                String::new()
             }
             Failure::Visits { .. } | Failure::VisitBudget { .. } => "--with-current".to_owned(),
             Failure::Turn(_)
@@ -68,6 +73,7 @@ fn needed(run: &Run) -> String {
             flags.push(flag);
         }
     }
+    flags.extend(room.map(|room| format!("--max-agents {room}")));
     flags.join(" ")
 }
 

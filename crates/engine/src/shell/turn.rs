@@ -78,6 +78,7 @@ pub(crate) async fn prompt(
     let not_started = |why| Outcome::Failed {
         failure: TurnFailure::NotStarted { why },
         cost: Cost::Reported(raymond_core::budget::Micros::ZERO),
+        denied: Vec::new(),
     };
     let Some(backend) = kit.backends.get(&effect.backend) else {
         return Ok(not_started(format!("there is no backend {}", effect.backend)));
@@ -169,8 +170,11 @@ pub(crate) async fn script(
     subject: Subject,
     cancel: CancellationToken,
 ) -> Result<Outcome, blobs::Error> {
-    let failed =
-        |why| Outcome::Failed { failure: TurnFailure::NotStarted { why }, cost: Cost::Free };
+    let failed = |why| Outcome::Failed {
+        failure: TurnFailure::NotStarted { why },
+        cost: Cost::Free,
+        denied: Vec::new(),
+    };
     let path = match pinned::script(kit, &subject.state) {
         Ok(path) => path,
         Err(error) => return Ok(failed(format!("cannot unpack {}: {error}", effect.state))),
@@ -198,7 +202,7 @@ pub(crate) async fn script(
     };
     Ok(match script::run(script, &limits, &cancel).await {
         Told::Spoken(spoken) => told(kit, &effect.cwd, spoken)?,
-        Told::Failed(failure) => Outcome::Failed { failure, cost: Cost::Free },
+        Told::Failed(failure) => Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new() },
         Told::Interrupted { progressed } => {
             Outcome::Interrupted { by: Interruption::Stop, cost: Cost::Free, progressed }
         }

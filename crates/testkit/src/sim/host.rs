@@ -4,6 +4,7 @@ mod boot;
 mod leftovers;
 mod recovered;
 mod requests;
+mod ticking;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,23 +12,24 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use raymond_core::run::input::{Outcome, StopMode};
+use raymond_core::run::input::StopMode;
 use raymond_core::run::{Ending, Event, Input, Phase, Refusal, Run, Settings};
-use raymond_core::time::{Span, Timestamp};
-use raymond_core::value::{INLINE_MAX, Value};
+use raymond_core::time::Timestamp;
+use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_engine::driver::{Driver, DriverError, Log};
 use raymond_store::disk::Memory;
 use raymond_store::lock::{self, Claim, Takeover};
 use raymond_store::{Blobs, Journal, Lock, Root, RunPaths, journal};
 
+pub use ticking::Ticked;
+
 use super::auditor::Violation;
-use super::clients::Attempt;
 use super::coverage::Column;
 use super::history::{History, history};
 use super::plan::{Plan, Point, Trouble};
-use super::reality::{Jump, Reality, Window};
-use super::speech::{Speech, Voice};
+use super::reality::{Reality, Window};
+use super::speech::Voice;
 
 type Verdicts = Vec<Result<(), Refusal>>;
 
@@ -229,6 +231,15 @@ impl Host {
 
     /// The machine or its process is gone; what is left of the disk is decided now.
     pub fn go_down(&mut self) {
+        self.fall(None);
+    }
+
+    /// The process is killed between two things that it does.
+    pub fn kill(&mut self) {
+        self.fall(Some(Trouble::Kill));
+    }
+
+    fn fall(&mut self, out_of_the_blue: Option<Trouble>) {
         self.driver = None;
         self.lock = None;
         self.downs += 1;
@@ -242,10 +253,10 @@ impl Host {
         reality.down = false;
         self.plan.restart();
         self.disk.set_capacity(None);
-        let cut = match hit {
-            Some((Trouble::PowerCut, _)) => true,
-            Some((Trouble::Kill, _)) => false,
-            Some((Trouble::ShortWrite | Trouble::Full | Trouble::LostSync, _)) | None => {
+        let cut = match hit.map(|(trouble, _)| trouble).or(out_of_the_blue) {
+            Some(Trouble::PowerCut) => true,
+            Some(Trouble::Kill) => false,
+            Some(Trouble::ShortWrite | Trouble::Full | Trouble::LostSync) | None => {
                 reality.dice.percent(50)
             }
         };
@@ -273,106 +284,14 @@ impl Host {
         }
     }
 
-    /// Lets the next thing happen: a turn ends, or a durable wait does.
-    pub fn tick(&mut self) -> Ticked {
-        let next = self.reality.borrow().clients.next().map(|(at, _)| at);
-        let due = self.driver.as_ref().and_then(|driver| driver.run().next_due());
-        match (next, due) {
-            (Some(at), due) if due.is_none_or(|due| at <= due) => self.settle_next(),
-            (_, Some(due)) => {
-                let reality = &mut *self.reality.borrow_mut();
-                reality.now = reality.now.max(due);
-                Ticked::Due
-            }
-            (_, None) => Ticked::Nothing,
-        }
-    }
-
-    /// Whether the next turn that ends has a text that does not fit into a record.
-    pub fn next_is_large(&self) -> bool {
-        let reality = self.reality.borrow();
-        let next = reality.clients.next().and_then(|(_, next)| reality.clients.get(next));
-        next.is_some_and(|client| match &client.speech {
-            Speech::Says(text, _) | Speech::Denied(text, _) => text.len() > INLINE_MAX,
-            Speech::Capped(_) | Speech::Fails(..) | Speech::Hangs => false,
-        })
-    }
-
-    fn settle_next(&mut self) -> Ticked {
-        let (attempt, outcome) = {
-            let reality = &mut *self.reality.borrow_mut();
-            let Some((at, attempt)) = reality.clients.pop() else { return Ticked::Nothing };
-            reality.now = reality.now.max(at);
-            let outcome = reality.outcome(&attempt, &self.blobs());
-            (attempt, outcome)
-        };
-        match outcome {
-            Ok(outcome) => Ticked::Settled(attempt, Box::new(outcome)),
-            Err(_) => {
-                self.text_is_lost(&attempt);
-                Ticked::Down
-            }
-        }
-    }
-
-    /// A text could not be stored: its owner cannot go on.
-    fn text_is_lost(&mut self, attempt: &Attempt) {
-        {
-            let reality = &mut *self.reality.borrow_mut();
-            reality.hit = self.plan.fired();
-            if let Some(column) = reality.hit.and_then(|(_, point)| Column::of_blob(point)) {
-                reality.unstored.insert(attempt.0.clone(), column);
-            }
-        }
-        self.go_down();
-    }
-
     /// Asks the run to end.
     pub fn stop(&mut self, mode: StopMode, key: &str) -> Result<(), Violation> {
         self.handle(vec![Input::Stop { mode, key: key.to_owned() }]).map(drop)
     }
 
-    /// Time passes; clients that run go on meanwhile.
-    pub fn wait(&self, span: Span) {
-        let reality = &mut *self.reality.borrow_mut();
-        reality.now = reality.now + span;
-        reality.story.tell(|| format!("{span} pass"));
-    }
-
-    /// The machine sleeps, and everything on it.
-    pub fn sleep(&self, span: Span) {
-        let reality = &mut *self.reality.borrow_mut();
-        let to = reality.now + span;
-        reality.note_jump(Jump::Ahead);
-        reality.jump(to);
-        reality.story.tell(|| format!("the machine sleeps for {span}"));
-    }
-
-    /// Somebody sets the clock back.
-    pub fn set_back(&self, span: Span) {
-        let reality = &mut *self.reality.borrow_mut();
-        let to = Timestamp(reality.now.0.saturating_sub(span.0));
-        reality.note_jump(Jump::Back);
-        reality.jump(to);
-        reality.story.tell(|| format!("the clock is set back by {span}"));
-    }
-
     fn blobs(&self) -> Blobs {
         Blobs::new(Arc::new(self.disk.clone()), self.paths.blobs.clone())
     }
-}
-
-/// What happened in a tick.
-#[derive(Debug)]
-pub enum Ticked {
-    /// Nothing can happen by itself any more.
-    Nothing,
-    /// A durable wait is over.
-    Due,
-    /// A turn ended.
-    Settled(Attempt, Box<Outcome>),
-    /// The machine went down.
-    Down,
 }
 
 fn claim(disk: &Memory, paths: &RunPaths) -> Result<Lock, Box<lock::Error>> {

@@ -178,7 +178,7 @@ impl Observed<'_> {
         let Input::Settled { outcome, .. } = &step.cause else { return };
         let cost = match outcome {
             Outcome::Finished(finished) => finished.cost,
-            Outcome::Capped { cost }
+            Outcome::Capped { cost, .. }
             | Outcome::Failed { cost, .. }
             | Outcome::Interrupted { cost, .. } => *cost,
         };

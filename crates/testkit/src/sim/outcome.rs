@@ -26,8 +26,10 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
             finished.denied.push("Bash(rm)".to_owned());
             Outcome::Finished(Box::new(finished))
         }
-        Speech::Capped(cost) => Outcome::Capped { cost: *cost },
-        Speech::Fails(failure, cost) => Outcome::Failed { failure: failure.clone(), cost: *cost },
+        Speech::Capped(cost) => Outcome::Capped { cost: *cost, denied: Vec::new() },
+        Speech::Fails(failure, cost) => {
+            Outcome::Failed { failure: failure.clone(), cost: *cost, denied: Vec::new() }
+        }
         Speech::Hangs if client.cancelled => {
             let Remains { cost, progressed } = client.remains;
             Outcome::Interrupted { by: Interruption::Stop, cost, progressed }
@@ -35,6 +37,7 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
         Speech::Hangs => Outcome::Failed {
             failure: TurnFailure::Timeout { clock: Clock::Idle, after: IDLE },
             cost: client.remains.cost,
+            denied: Vec::new(),
         },
     })
 }

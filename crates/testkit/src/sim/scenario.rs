@@ -88,8 +88,8 @@ impl Scenario {
         if self.dice.percent(self.theme.hardship() + extra) {
             self.any_trouble(host);
         }
-        if self.theme == Theme::Doom && host.is_up() && self.dice.percent(70) && self.may_arm() {
-            host.go_down();
+        if host.is_up() && self.dice.percent(self.theme.sudden_deaths()) && self.may_arm() {
+            if self.spares_clients() { host.kill() } else { host.go_down() }
         }
         if !host.is_up() {
             return self.go_on(host);
@@ -131,6 +131,11 @@ impl Scenario {
             let chance = if mode == StopMode::Cancel { 80 } else { 50 };
             self.trouble_for_a_record(host, chance);
             host.beat()?;
+            // Whoever waits for the answer may ask once more.
+            if self.dice.percent(30) && host.is_up() {
+                host.post(mode, &key)?;
+                host.beat()?;
+            }
         }
         Ok(())
     }
@@ -138,7 +143,8 @@ impl Scenario {
     fn request(&mut self) -> (StopMode, String) {
         self.stops += 1;
         let modes = [StopMode::AfterTurn, StopMode::Now, StopMode::Now, StopMode::Cancel];
-        let number = if self.dice.percent(25) { 1 } else { self.stops };
+        let stops = u64::from(self.stops);
+        let number = if self.dice.percent(35) { 1 + self.dice.below(stops) } else { stops };
         (*self.dice.pick(&modes), format!("key-{number}"))
     }
 
@@ -147,8 +153,7 @@ impl Scenario {
         match host.phase() {
             Phase::Unborn => self.trouble_for_a_boot(host, 20),
             Phase::Open | Phase::Stopping(_) => {
-                let spans = [0, 0, 1_000, 3_000, 20_000, 3_600_000];
-                host.wait(Span(*self.dice.pick(&spans)));
+                host.wait(Span(*self.dice.pick(self.theme.absences())));
                 self.trouble_for_a_recovery(host);
             }
             Phase::Ended(Ending::Completed | Ending::Cancelled) => return Ok(true),

@@ -37,7 +37,7 @@ fn replied(text: &str) -> Answer {
 }
 
 fn failed(failure: TurnFailure, cost: Cost) -> Answer {
-    Answer::Failed { failure, cost }
+    Answer::Failed { failure, cost, denied: Vec::new() }
 }
 
 fn transient(why: &str) -> TurnFailure {
@@ -155,7 +155,7 @@ fn a_cap_that_is_reached_leaves_a_finished_answer() {
     let check = |lines: &[String], expected: Answer| {
         assert_eq!(after(lines, exited(), &open()), expected, "{lines:?}");
     };
-    let capped = || Answer::Capped { cost: REPORTED };
+    let capped = || Answer::Capped { cost: REPORTED, denied: Vec::new() };
     let end = sample::capped;
     check(
         &[init(), text("m", "part one. "), text("m", "final"), end()],

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use raymond_backends::contract::Attached;
 use raymond_core::budget::Micros;
 use raymond_core::desk::{Lane, Phase, Turn};
 use raymond_core::machine::Standing;
@@ -9,6 +10,7 @@ use raymond_core::run::effect::in_flight;
 use raymond_core::run::input::Outcome;
 use raymond_core::run::settings::InterruptedScripts;
 use raymond_core::run::{Input, Run, Settings};
+use raymond_core::workflow::Extension;
 use raymond_engine::driver::Head;
 use serde_json::json;
 
@@ -36,16 +38,40 @@ impl Plan {
             Cut::Off => settings.interrupted_scripts == InterruptedScripts::Rerun,
             Cut::Failed | Cut::Waiting => true,
         };
+        // An agent that failed after its turn was settled is asked again.
+        let failed = head.run.failed.iter().filter_map(|id| head.run.agents.get(id));
+        let asked_again: Vec<bool> = failed
+            .filter(|agent| matches!(agent.standing, Standing::Failed { kept: None, .. }))
+            .filter(|agent| !head.run.desk.turns.contains_key(&agent.id))
+            .map(|agent| Extension::of(agent.visit.state.as_str()) == Some(Extension::Md))
+            .collect();
+        let (prompts, scripts): (Vec<bool>, Vec<bool>) =
+            asked_again.into_iter().partition(|is_prompt| *is_prompt);
         Self {
             reused: settled.turns,
             amount: settled.amount,
             finished: 0,
             adopted: 0,
-            continuing: lanes().filter(|(lane, _)| **lane != Lane::Script).count(),
+            continuing: prompts.len() + lanes().filter(|(lane, _)| **lane != Lane::Script).count(),
             repeating: lanes()
                 .filter(|(lane, cut)| **lane == Lane::Script && repeats(*cut))
-                .count(),
+                .count()
+                + scripts.len(),
         }
+    }
+
+    /// The same, with a look at what became of the turns in flight.
+    pub(super) fn looking(self, run: &Run, mut find: impl FnMut(&Turn) -> Attached) -> Self {
+        let mut plan = self;
+        for turn in in_flight(run) {
+            match find(turn) {
+                Attached::Running => plan.adopted += 1,
+                Attached::Finished(_) => plan.finished += 1,
+                Attached::Absent { .. } => {}
+            }
+        }
+        plan.continuing = plan.continuing.saturating_sub(plan.adopted + plan.finished);
+        plan
     }
 
     /// The same, once it is known what became of the turns in flight.
@@ -64,6 +90,8 @@ impl Plan {
         json!({
             "reused_turns": self.reused,
             "reused_usd": self.amount.dollars(),
+            "finished_meanwhile": self.finished,
+            "adopting": self.adopted,
             "continuing": self.continuing,
             "repeating": self.repeating,
         })

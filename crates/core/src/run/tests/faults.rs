@@ -5,6 +5,8 @@ use insta::assert_snapshot;
 use super::play::{Play, USUAL, prompts, workflow};
 use crate::budget::Cost;
 use crate::desk::Prompt;
+use crate::failure::TurnFailure;
+use crate::run::input::Outcome;
 
 #[test]
 fn every_fault_is_named_in_a_reminder_in_the_agents_own_session() {
@@ -203,4 +205,19 @@ fn one_agents_failure_ends_that_agent_only() {
     Ended(Failed): $0.40 spent
     main_w1 at W.md: failed: no tag
     ");
+}
+
+#[test]
+fn what_was_denied_is_told_however_the_turn_ends() {
+    let denied = || vec!["Bash(make)".to_owned()];
+    let (cost, failure) = (Cost::Unknown, TurnFailure::Task { why: "no".into() });
+    for outcome in [
+        Outcome::Capped { cost, denied: denied() },
+        Outcome::Failed { failure, cost, denied: denied() },
+    ] {
+        let mut play = Play::new(prompts(&["A.md"])).started();
+        let settled = play.settled("main", outcome);
+        let told = play.feed(vec![settled]);
+        assert!(told.contains("warn main: the client denied Bash(make)"), "{told}");
+    }
 }

@@ -29,6 +29,7 @@ fn samples() -> Vec<Sample> {
     let (later_causes, later_events) = samples::added();
     let later = later_causes.into_iter().map(Sample::Cause);
     let later = later.chain(later_events.into_iter().map(Sample::Event));
+    let later = later.chain(samples::denied().map(Sample::Cause));
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

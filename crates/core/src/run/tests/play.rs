@@ -160,7 +160,7 @@ impl Play {
 
     pub(crate) fn fails(&mut self, agent: &str, failure: TurnFailure) -> String {
         let cost = self.cost_of(agent);
-        let input = self.settled(agent, Outcome::Failed { failure, cost });
+        let input = self.settled(agent, Outcome::Failed { failure, cost, denied: Vec::new() });
         self.feed(vec![input])
     }
 
@@ -172,7 +172,7 @@ impl Play {
     /// The turn has used up its share.
     pub(crate) fn is_capped(&mut self, agent: &str) -> String {
         let cost = self.cost_of(agent);
-        let input = self.settled(agent, Outcome::Capped { cost });
+        let input = self.settled(agent, Outcome::Capped { cost, denied: Vec::new() });
         self.feed(vec![input])
     }
 

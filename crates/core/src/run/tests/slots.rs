@@ -51,6 +51,16 @@ fn prompts_and_scripts_share_the_slots() {
 }
 
 #[test]
+fn a_reminder_keeps_its_slot() {
+    let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
+    play.says("main", r#"<fork next="A">W</fork>"#);
+    play.says("main", "no tag");
+    assert_eq!(started(&play), "main.2.2");
+    play.says("main", "<goto>A</goto>");
+    assert_eq!(started(&play), "main_w1.1.1");
+}
+
+#[test]
 fn several_outcomes_of_one_batch_are_weighed_together() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 2).started();
     play.says("main", r#"<fork next="A">W</fork><fork next="A">W</fork>"#);

@@ -34,7 +34,7 @@ impl<'a> Told<'a> {
         let Input::Settled { turn, attempt, outcome } = cause else { return None };
         let cost = match outcome {
             Outcome::Finished(finished) => finished.cost,
-            Outcome::Capped { cost }
+            Outcome::Capped { cost, .. }
             | Outcome::Failed { cost, .. }
             | Outcome::Interrupted { cost, .. } => *cost,
         };

@@ -76,7 +76,7 @@ impl Host {
     pub(super) fn forget_requests(&self) {
         let inbox = self.inbox();
         for message in inbox.take_all().unwrap_or_default().messages {
-            if self.reality.borrow_mut().dice.percent(80) {
+            if self.reality.borrow_mut().dice.percent(50) {
                 inbox.remove(&message.key).ok();
             }
         }

@@ -29,8 +29,8 @@ const RECORD: [(Point, Trouble); 8] = [
 impl Scenario {
     /// One of the next calls goes wrong.
     pub(super) fn any_trouble(&mut self, host: &Host) {
-        let killed = self.theme == Theme::Orphans && self.dice.percent(60);
-        let trouble = if killed { Trouble::Kill } else { *self.dice.pick(&Trouble::ALL) };
+        let trouble =
+            if self.spares_clients() { Trouble::Kill } else { *self.dice.pick(&Trouble::ALL) };
         let call = self.dice.below(10);
         if self.may_arm() {
             host.plan.arm(call, trouble);
@@ -98,8 +98,14 @@ impl Scenario {
         // Only what was being written can be torn.
         let torn = host.reality.borrow().unwritten.is_some() && self.dice.percent(50);
         let point = if torn { points[0] } else { *self.dice.pick(&points) };
-        let trouble = *self.dice.pick(&[Trouble::PowerCut, Trouble::Kill]);
+        let cut = !self.spares_clients() && self.dice.percent(50);
+        let trouble = if cut { Trouble::PowerCut } else { Trouble::Kill };
         self.arm(host, (point, 0), trouble);
+    }
+
+    /// Whether the next trouble takes the owner alone.
+    pub(super) fn spares_clients(&mut self) -> bool {
+        self.theme == Theme::Orphans && self.dice.percent(85)
     }
 
     fn arm(&mut self, host: &Host, (point, passed): (Point, u32), trouble: Trouble) {

@@ -31,10 +31,10 @@ pub(super) enum Theme {
 impl Theme {
     pub(super) fn pick(dice: &mut Dice) -> Self {
         match dice.below(40) {
-            0..=22 => Self::Anything,
-            23..=28 => Self::LastCents,
-            29..=34 => Self::Limits,
-            35..=38 => Self::Orphans,
+            0..=20 => Self::Anything,
+            21..=26 => Self::LastCents,
+            27..=32 => Self::Limits,
+            33..=38 => Self::Orphans,
             _ => Self::Doom,
         }
     }
@@ -92,11 +92,30 @@ impl Theme {
         }
     }
 
+    /// How long the run has no owner, in milliseconds.
+    pub(super) const fn absences(self) -> &'static [u64] {
+        match self {
+            Self::Orphans => &[0, 0, 300, 1_000, 2_000, 3_600_000],
+            Self::Anything | Self::LastCents | Self::Limits | Self::Doom => {
+                &[0, 0, 1_000, 3_000, 20_000, 3_600_000]
+            }
+        }
+    }
+
     /// How often something goes wrong with the machine, in percent of all steps.
     pub(super) const fn hardship(self) -> u64 {
         match self {
             Self::Anything | Self::LastCents | Self::Limits | Self::Doom => 5,
             Self::Orphans => 12,
+        }
+    }
+
+    /// How often the owner dies between two things that it does, in percent of all steps.
+    pub(super) const fn sudden_deaths(self) -> u64 {
+        match self {
+            Self::Anything | Self::LastCents | Self::Limits => 0,
+            Self::Orphans => 12,
+            Self::Doom => 70,
         }
     }
 }

@@ -195,8 +195,8 @@ fn outcomes() -> Vec<Outcome> {
     vec![
         Outcome::Finished(Box::new(plain)),
         Outcome::Finished(Box::new(full)),
-        Outcome::Capped { cost: Cost::Estimated(Micros(7)) },
-        Outcome::Failed { failure, cost: Cost::Unknown },
+        Outcome::Capped { cost: Cost::Estimated(Micros(7)), denied: Vec::new() },
+        Outcome::Failed { failure, cost: Cost::Unknown, denied: Vec::new() },
         interrupted(Interruption::Crash, Cost::Unknown, true),
         interrupted(Interruption::Stop, Cost::Free, false),
     ]
@@ -229,6 +229,17 @@ pub(super) fn added() -> (Vec<Input>, Vec<Event>) {
     };
     let resume = Input::Resume(Box::new(Resume { settings }));
     (vec![resume, Input::Settled { turn, attempt, outcome }], vec![settled])
+}
+
+/// And what was added after that.
+pub(super) fn denied() -> [Input; 2] {
+    let denied = || vec!["Bash(make)".to_owned()];
+    let failure = TurnFailure::Task { why: "no".into() };
+    let outcomes = [
+        Outcome::Capped { cost: Cost::Unknown, denied: denied() },
+        Outcome::Failed { failure, cost: Cost::Unknown, denied: denied() },
+    ];
+    outcomes.map(|outcome| Input::Settled { turn: turn("main_w1.3.2"), attempt: 2, outcome })
 }
 
 pub(super) fn events() -> Vec<Event> {

@@ -1,0 +1,107 @@
+//! What an earlier owner left: turns in flight, their clients, and processes that nobody wants.
+//!
+//! A client that still runs is adopted, and a complete answer in its transcript is its outcome.
+//! Everything else that carries a marker of the run is ended, and seen dead.
+
+use std::collections::BTreeSet;
+
+use raymond_backends::contract::{self, Started};
+use raymond_backends::process::{Grace, Identity, Leftover, Marker, leftovers};
+use raymond_core::budget::Cost;
+use raymond_core::desk::{Lane, Turn};
+use raymond_core::run::effect::in_flight;
+use raymond_core::run::input::Interruption;
+use raymond_core::run::{Input, Run, Settings};
+use raymond_store::{RunPaths, blobs};
+
+use super::{Clients, OwnError, Owned};
+use crate::observe::answered;
+use crate::recovery::{self, Attached};
+use crate::shell::{Backends, transcript};
+
+impl Owned {
+    /// What a new owner has to say first: what became of turns in flight, and that it goes on.
+    pub async fn resume_inputs(
+        &mut self,
+        settings: Settings,
+        backends: &Backends,
+    ) -> Result<Vec<Input>, OwnError> {
+        let reports = self.report_inputs(backends).await?;
+        Ok(recovery::inputs(reports, settings))
+    }
+
+    /// What became of turns in flight, and nothing more. Whatever a client left that is gone itself
+    /// is ended.
+    pub async fn report_inputs(&mut self, backends: &Backends) -> Result<Vec<Input>, OwnError> {
+        let run = &self.head.run;
+        let mut gone = BTreeSet::new();
+        let mut failed = None;
+        let inputs = recovery::reports(run, |turn| {
+            let found = attach(self, turn, backends).unwrap_or_else(|error| {
+                failed = Some(error);
+                Attached::Running
+            });
+            if !matches!(found, Attached::Running) {
+                gone.insert(Marker::new(&run.nonce, &turn.id, turn.attempt));
+            }
+            found
+        });
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        let mut left = leftovers::find(&run.nonce);
+        left.retain(|left| left.marker.as_ref().is_some_and(|marker| gone.contains(marker)));
+        self.found.survivors.extend(leftovers::end(&left, &Grace::default()).await);
+        self.found.ended.extend(left);
+        Ok(inputs)
+    }
+}
+
+/// Looks for a turn in flight; a large answer is stored.
+fn attach(owned: &Owned, turn: &Turn, backends: &Backends) -> Result<Attached, blobs::Error> {
+    let run = &owned.head.run;
+    Ok(match find(run, &owned.paths, turn, backends) {
+        contract::Attached::Running => Attached::Running,
+        contract::Attached::Absent { cost, progressed } => Attached::Absent { cost, progressed },
+        contract::Attached::Finished(answer) => {
+            let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
+            let outcome = answered(answer, Interruption::Crash, cwd.as_ref(), &owned.blobs)?;
+            Attached::Finished(outcome)
+        }
+    })
+}
+
+/// What there is of a turn in flight whose owner is gone; nothing is changed by looking. A script
+/// never outlives its owner.
+pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> contract::Attached {
+    let Lane::Prompt(name) = &turn.lane else {
+        return contract::Attached::Absent { cost: Cost::Free, progressed: false };
+    };
+    let (Some(backend), Some(plan)) = (backends.get(name), turn.current.clone()) else {
+        return contract::Attached::Absent { cost: Cost::Unknown, progressed: false };
+    };
+    backend.attach(&Started {
+        nonce: run.nonce.clone(),
+        turn: turn.id.clone(),
+        attempt: turn.attempt,
+        plan,
+        transcript: transcript(&paths.transcripts, &turn.id, turn.attempt),
+        timeout: None,
+        idle_timeout: None,
+    })
+}
+
+/// Ends what was left running and cannot be adopted.
+pub(super) async fn end_strays(run: &Run, clients: Clients) -> (Vec<Leftover>, Vec<Identity>) {
+    let adoptable: BTreeSet<Marker> = match clients {
+        Clients::End => BTreeSet::new(),
+        Clients::Adopt => in_flight(run)
+            .filter(|turn| turn.lane != Lane::Script)
+            .map(|turn| Marker::new(&run.nonce, &turn.id, turn.attempt))
+            .collect(),
+    };
+    let mut found = leftovers::find(&run.nonce);
+    found.retain(|left| !left.marker.as_ref().is_some_and(|marker| adoptable.contains(marker)));
+    let survivors = leftovers::end(&found, &Grace::default()).await;
+    (found, survivors)
+}

@@ -1,0 +1,55 @@
+//! Edits of the states of an unpinned run, taken up while it runs.
+
+use raymond_core::diagnostic::Severity;
+use raymond_core::run::settings::Pinning;
+use raymond_core::run::{Ending, Phase};
+
+use super::{Shell, ShellError};
+use crate::clock;
+use crate::launch::{PrepareError, prepare};
+use crate::owned::OwnError;
+use crate::pin::Pin;
+
+impl Shell<'_> {
+    /// An unpinned run uses its states as they are, unless they cannot be used.
+    pub(super) fn adopt_edits(&mut self) -> Result<(), ShellError> {
+        let run = self.driver.run();
+        let is_over = matches!(
+            run.phase,
+            Phase::Unborn | Phase::Ended(Ending::Completed | Ending::Cancelled)
+        );
+        if run.settings.definition == Pinning::Pinned || is_over {
+            return Ok(());
+        }
+        let mistake = match prepare(run.workflow.as_ref()) {
+            Err(error) => Some(mistakes(&error)),
+            Ok(prepared) => {
+                let manifest = Pin::of(&prepared.loaded).store(&self.home.blobs);
+                let manifest = manifest.map_err(OwnError::Pin)?;
+                let adopted = if manifest == run.manifest {
+                    Ok(())
+                } else {
+                    self.driver.adopt(clock::now(), prepared.definition, manifest)?
+                };
+                adopted.err().map(|refusal| refusal.to_string())
+            }
+        };
+        if let Some(why) = mistake.as_ref().filter(|why| self.mistaken.as_ref() != Some(*why)) {
+            let note = format!("goes on with the states as they were: {why}");
+            self.driver.world().watch.note(&note);
+        }
+        self.mistaken = mistake;
+        Ok(())
+    }
+}
+
+/// Everything that is wrong with a workflow, in one line.
+fn mistakes(error: &PrepareError) -> String {
+    match error {
+        PrepareError::Scope(error) => error.to_string(),
+        PrepareError::Invalid(diagnostics) => {
+            let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error);
+            errors.map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The world as the driver sees it: what it releases happens, unless the machine goes down over it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::ids::StateName;
+use raymond_core::protocol::Source;
+use raymond_core::run::effect::PromptEffect;
+use raymond_core::run::{Effect, Record, Run};
+use raymond_core::time::Span;
+use raymond_core::view::Ledger;
+use raymond_core::workflow::Definition;
+use raymond_engine::driver::World;
+
+use super::super::auditor::Violation;
+use super::super::clients::{Attempt, Client, Remains};
+use super::super::outcome::IDLE;
+use super::super::speech::{Place, Speech};
+use super::Reality;
+
+/// Through this the driver acts.
+#[derive(Debug, Clone)]
+pub struct Window(pub Rc<RefCell<Reality>>);
+
+impl World for Window {
+    fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
+        let reality = &mut *self.0.borrow_mut();
+        let verdict = reality.accept(run, record);
+        reality.judge(verdict);
+    }
+
+    fn release(&mut self, run: &Run, definition: &Definition, effect: Effect) {
+        let reality = &mut *self.0.borrow_mut();
+        if reality.down {
+            return;
+        }
+        if reality.plan.release() {
+            reality.down = true;
+            // Half of the time the effect still happened, and nobody was told.
+            if reality.dice.percent(50) {
+                return;
+            }
+            if let Effect::Prompt(prompt) = &effect {
+                reality.unseen.insert((prompt.turn.clone(), prompt.attempt));
+            }
+        }
+        let verdict = reality.auditor.effect(definition, &effect);
+        reality.judge(verdict);
+        let verdict = reality.act(run, effect);
+        reality.judge(verdict);
+    }
+}
+
+impl Reality {
+    fn start(&mut self, started: Started<'_>) -> Result<(), Violation> {
+        let Started { attempt, state, count, cwd, prompt } = started;
+        let turn = &attempt.0;
+        let heard = self.heard.get(&(turn.agent.clone(), state.clone()));
+        let place = Place {
+            agent: turn.agent.as_str(),
+            state: state.as_str(),
+            count,
+            turn: turn.turn,
+            attempt: 1 + self.attempts.get(turn).copied().unwrap_or(0),
+            heard: heard.copied().unwrap_or(0),
+            backend: prompt.map_or("", |prompt| prompt.backend.as_str()),
+            cap: prompt.and_then(|prompt| prompt.cap),
+        };
+        let speech = self.voice.speech(place, self.now);
+        let source = if place.is_prompt() { Source::Message } else { Source::Script };
+        let delay = match speech {
+            // The executor's idle clock ends it.
+            Speech::Hangs => IDLE,
+            _ => Span(self.dice.below(5_000)),
+        };
+        self.released.insert(attempt.clone());
+        let session = prompt.and_then(|prompt| prompt.plan.session()).cloned();
+        let remains = self.remains(source);
+        let client =
+            Client { speech, cwd, source, session, remains, cancelled: false, adoptions: 0 };
+        self.clients.start(attempt, client, self.now + delay)
+    }
+
+    fn remains(&mut self, source: Source) -> Remains {
+        let guess = Cost::Estimated(Micros(self.dice.below(40_000)));
+        let cost = match source {
+            Source::Script => Cost::Free,
+            Source::Message => *self.dice.pick(&[Cost::Unknown, Cost::Unknown, guess]),
+        };
+        Remains { cost, progressed: self.dice.percent(70) }
+    }
+
+    /// The turn is ended by its owner; it may have been faster.
+    fn cancel(&mut self, attempt: &Attempt) {
+        let Some(client) = self.clients.get_mut(attempt) else { return };
+        client.cancelled = true;
+        if !self.dice.percent(20) {
+            client.speech = Speech::Hangs;
+        }
+        self.clients.reschedule(attempt, self.now + Span(10));
+    }
+
+    fn act(&mut self, run: &Run, effect: Effect) -> Result<(), Violation> {
+        match effect {
+            Effect::Prompt(prompt) => self.start(Started {
+                attempt: (prompt.turn.clone(), prompt.attempt),
+                state: &prompt.state,
+                count: prompt.count,
+                cwd: prompt.cwd.clone(),
+                prompt: Some(&prompt),
+            }),
+            Effect::Script(script) => {
+                let visits = run.agents.get(&script.turn.agent).map(|agent| &agent.visits);
+                let count = visits.and_then(|visits| visits.get(&script.state)).copied();
+                self.start(Started {
+                    attempt: (script.turn, script.attempt),
+                    state: &script.state,
+                    count: count.unwrap_or(1),
+                    cwd: script.cwd,
+                    prompt: None,
+                })
+            }
+            Effect::Cancel { turn, attempt } => {
+                self.cancel(&(turn, attempt));
+                Ok(())
+            }
+            Effect::Finish => self.nobody_is_left(),
+        }
+    }
+
+    /// Whatever was started is over when the run is.
+    pub fn nobody_is_left(&self) -> Result<(), Violation> {
+        match self.clients.running().next() {
+            None => Ok(()),
+            Some(((turn, attempt), _)) => {
+                let what = format!("the run has ended, and attempt {attempt} of {turn} still runs");
+                Err(Violation(what))
+            }
+        }
+    }
+}
+
+/// A turn that is about to be run.
+struct Started<'a> {
+    attempt: Attempt,
+    state: &'a StateName,
+    count: u32,
+    cwd: String,
+    /// What only a prompt has.
+    prompt: Option<&'a PromptEffect>,
+}
