@@ -46,7 +46,8 @@ fn a_run_is_named_by_its_id_a_unique_beginning_or_as_the_last() {
 #[test]
 fn a_project_without_runs_says_so() {
     let project = Project::of(&[]);
-    project.raymond("list").says(0, "").prints("");
+    let none = "this project has no runs yet; raymond run WORKFLOW starts one";
+    project.raymond("list").says(0, none).prints("");
     assert_eq!(project.raymond("list --json").json(), json!([]));
     let nothing = "raymond: this project has no runs yet\nhint: raymond run WORKFLOW";
     project.raymond("status").says(2, nothing);

@@ -226,7 +226,7 @@ BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
         main             SUB.md → BACK.md (result) · $0.60
         ·                110 % of the cap is spent
         ·                over budget
-        over_budget: $1.10 of the $1.00 cap is spent; kept for later: 1 paid turn
+        over_budget: $1.10 of the $1.00 cap is spent; 1 paid turn waits for more
         spent $1.10 of $1.00 (list prices); SUB took 54 %; to go on: raymond resume r --budget 3",
     );
     project.raymond("resume r").mentions(5, &["--budget is the new total"]);

@@ -271,7 +271,7 @@ const fn interruption_words(by: Interruption) -> &'static str {
 
 fn hold_words(hold: &Hold) -> String {
     match hold {
-        Hold::Quota { why, .. } => format!("usage limit, waits: {why}"),
+        Hold::Quota { until, why } => format!("usage limit, waits until {until}: {why}"),
         Hold::Auth { why } => format!("not logged in: {why}"),
     }
 }

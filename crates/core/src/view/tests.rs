@@ -105,7 +105,7 @@ fn a_run_without_an_owner_has_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, Owner::Gone), @"waiting (4): the usage limit of claude is reached until 1970-01-01T01:00:00.000Z: resets at noon: raymond resume play");
     let mut play = started();
     play.costs(Cost::Reported(usd("12.50"))).says("main", "<goto>A</goto>");
-    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; kept for later: 1 paid turn: raymond resume play --budget 32");
+    assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; 1 paid turn waits for more: raymond resume play --budget 32");
     let mut play = started();
     play.says("main", "<result>x</result>");
     assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): 1 agent ended with a result: raymond show play");
@@ -296,7 +296,7 @@ fn a_whole_story_reads_well() {
     x main_test1 TEST.sh: failed: script: exit status 1: no file
       main       WORK.md → PLAN.md #2 (goto) · $0.50
     . main       PLAN.md: turn 1
-    ! -          claude: usage limit, waits: resets at noon
+    ! -          claude: usage limit, waits until 1970-01-01T01:00:00.000Z: resets at noon
       -          claude: tries again
     . main       PLAN.md: turn 1, attempt 2
       main       PLAN.md → DONE.md (goto) instead of PLAN.md, which has had its visits · $0.20

@@ -108,8 +108,11 @@ fn over_budget(run: &Run) -> String {
         .filter(|(lane, _)| **lane != Lane::Script)
         .map(|(_, queue)| queue.len())
         .sum();
-    let waiting = counted(queued as u64, "paid turn");
-    format!("{} of the {cap} cap is spent; kept for later: {waiting}", run.spent)
+    let waiting = match queued {
+        1 => "1 paid turn waits".to_owned(),
+        several => format!("{several} paid turns wait"),
+    };
+    format!("{} of the {cap} cap is spent; {waiting} for more", run.spent)
 }
 
 fn interrupted(run: &Run) -> String {
