@@ -124,7 +124,8 @@ pub(in crate::process) fn marks(identity: Identity) -> Marks {
 /// What a process was started with. One that is just being started, or that becomes another program,
 /// has nothing for a moment and is waited for: it must not be taken for one of somebody else.
 fn environment(pid: i32) -> Vec<u8> {
-    const LOOKS: u32 = 100;
+    /// Two seconds: on a busy machine it may not get to run for long.
+    const LOOKS: u32 = 2000;
     /// It may begin or end to be loaded between two looks.
     const SURE: u32 = 3;
     let mut loaded = 0;
