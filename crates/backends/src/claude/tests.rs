@@ -321,7 +321,7 @@ async fn a_task_in_the_background_is_waited_for_and_the_last_result_counts() {
 #[tokio::test]
 async fn a_client_that_is_logged_out_is_ended_at_the_first_sign() {
     let lines = say(&[init(), sample::retry("401", "authentication_failed")]);
-    let answer = answered(&format!("{lines}; exec sleep 600"), PATIENT).await;
+    let answer = answered(&format!("{lines}; exec sleep 20"), PATIENT).await;
     let why = "run `claude /login` or set ANTHROPIC_API_KEY; the client says: \
                authentication_failed (401)";
     let failure = TurnFailure::Auth { why: why.into() };
