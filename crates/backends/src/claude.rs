@@ -47,7 +47,9 @@ use steps::Step;
 use turn::Turn;
 
 use crate::contract::{Answer, Answering, Attached, Backend, Capability, Request, Started, Watch};
-use crate::process::{Client, Files, Grace, Inherit, Input, Marker, Spec, adopt, start_client};
+use crate::process::{
+    Client, Files, Grace, Inherit, Input, Marker, Spec, adopt, cut_long_lines, start_client,
+};
 
 /// How workflows and flags name it.
 pub const NAME: &str = "claude";
@@ -182,7 +184,12 @@ impl Claude {
         let limits = (started.timeout, started.idle_timeout);
         let timer = Timer::new(self.settings.clocks, limits, Instant::now());
         let following = Following { client, turn, timer, gate };
-        following.finish(watch, &self.settings.grace).await
+        let (turn, end) = following.finish(watch, &self.settings.grace).await;
+        if turn.long_lines > 0 {
+            // It is said in a warning, whether the file can be cut or not.
+            cut_long_lines(&started.transcript).ok();
+        }
+        (turn, end)
     }
 }
 

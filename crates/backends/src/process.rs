@@ -10,6 +10,7 @@
 
 mod child;
 mod client;
+mod cut;
 mod detach;
 pub mod leftovers;
 mod marker;
@@ -30,6 +31,7 @@ use tokio::process::Command;
 
 pub use child::reap_orphans;
 pub use client::{Client, Files, Heard, adopt, start_client};
+pub use cut::cut_long_lines;
 pub use detach::{Background, Detached, detach, own_session};
 pub use leftovers::Leftover;
 pub use marker::Marker;

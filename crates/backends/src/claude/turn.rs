@@ -36,6 +36,8 @@ pub(super) struct Turn {
     pub(super) flooded: Option<u64>,
     /// How often the client said that it knows no such session.
     pub(super) lost: usize,
+    /// How many lines were too long to be read.
+    pub(super) long_lines: usize,
     /// Whether a line that could not be read may have been the result.
     pub(super) unread: bool,
     pub(super) warnings: Warnings,
@@ -111,6 +113,7 @@ impl Turn {
                 return self.read(line::read(&text));
             }
             Heard::Cut { length } => {
+                self.long_lines += 1;
                 self.unread = true;
                 self.warnings.say(format!("a line of {length} bytes was too long to be read"));
             }

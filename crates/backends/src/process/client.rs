@@ -18,8 +18,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 pub use adopted::adopt;
-pub(super) use start::append;
 pub use start::{Files, start_client};
+pub(super) use start::{append, private};
 
 use exit::Exit;
 use followed::Followed;

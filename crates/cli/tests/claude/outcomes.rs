@@ -153,6 +153,8 @@ fn a_long_line_is_survived() {
     let stage = check("fake: line 50000000\nfake: say <result>x</result>", 0, &[]);
     let memory = stage.warnings();
     assert_eq!(memory.len(), 1, "{memory:?}");
+    let transcript = stage.project.read(".raymond/runs/r/transcripts/main.1.1.1.jsonl");
+    assert!(transcript.len() < 100_000 && transcript.contains("[cut here: the line has"));
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(in crate::process) fn append(path: &Path) -> io::Result<Stdio> {
 }
 
 /// A file that nobody else can read, created where there is none.
-pub(super) fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(in crate::process) fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     options.create(true).mode(0o600).open(path)
 }
 
