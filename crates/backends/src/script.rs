@@ -127,7 +127,7 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
 }
 
 /// The variables that told an outer script about its turn.
-pub(crate) fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
     names.filter(|name| name.to_str().is_some_and(is_ours)).collect()
 }
 

@@ -1,7 +1,6 @@
 //! A look at a run without owning it: its journal as it stands, and whether somebody drives it.
 
 use raymond_backends::process::{Leftover, Marker, escaped, leftovers};
-use raymond_core::desk::Turn;
 use raymond_core::ids::RunId;
 use raymond_core::run::{Header, Record, effect};
 use raymond_core::view::{self, Status};
@@ -92,7 +91,6 @@ pub fn strays(look: &Look) -> Vec<Leftover> {
     };
     let is_here = ThisHost.life(&owner.process) == Life::Alive;
     let pid = i32::try_from(owner.process.pid).ok().filter(|_| is_here);
-    let marker = |turn: &Turn| Marker::new(&run.nonce, &turn.id, turn.attempt);
-    let in_flight = effect::in_flight(run).map(marker).collect();
+    let in_flight = effect::in_flight(run).map(|turn| Marker::of(&run.nonce, turn)).collect();
     pid.map_or_else(Vec::new, |pid| escaped(pid, &run.nonce, &in_flight))
 }

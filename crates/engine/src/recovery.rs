@@ -27,19 +27,22 @@ pub enum Attached {
 }
 
 /// What a recovery reports about each turn in flight.
-pub fn reports(run: &Run, mut attach: impl FnMut(&Turn) -> Attached) -> Vec<Input> {
-    in_flight(run)
-        .filter_map(|turn| {
-            let outcome = match attach(turn) {
-                Attached::Running => return None,
-                Attached::Finished(outcome) => outcome,
-                Attached::Absent { cost, progressed } => {
-                    Outcome::Interrupted { by: Interruption::Crash, cost, progressed }
-                }
-            };
-            Some(Input::Settled { turn: turn.id.clone(), attempt: turn.attempt, outcome })
-        })
-        .collect()
+pub fn reports<E>(
+    run: &Run,
+    mut attach: impl FnMut(&Turn) -> Result<Attached, E>,
+) -> Result<Vec<Input>, E> {
+    let mut inputs = Vec::new();
+    for turn in in_flight(run) {
+        let outcome = match attach(turn)? {
+            Attached::Running => continue,
+            Attached::Finished(outcome) => outcome,
+            Attached::Absent { cost, progressed } => {
+                Outcome::Interrupted { by: Interruption::Crash, cost, progressed }
+            }
+        };
+        inputs.push(Input::Settled { turn: turn.id.clone(), attempt: turn.attempt, outcome });
+    }
+    Ok(inputs)
 }
 
 /// Everything that a new owner has to say first: what was reported, and that it goes on.

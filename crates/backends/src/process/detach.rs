@@ -23,8 +23,6 @@ pub struct Background {
     pub arguments: Vec<OsString>,
     /// Where it works.
     pub cwd: PathBuf,
-    /// What its environment does not take over from ours.
-    pub unset: Vec<OsString>,
     /// Where its words go; both may be one file.
     pub files: Files,
 }
@@ -35,11 +33,8 @@ pub struct Detached(Child);
 
 /// Starts a process that outlives this one. Needs a runtime with IO.
 pub fn detach(background: &Background) -> io::Result<Detached> {
-    let Background { program, arguments, cwd, unset, files } = background;
+    let Background { program, arguments, cwd, files } = background;
     let mut command = command(program, arguments, cwd);
-    for name in unset {
-        command.env_remove(name);
-    }
     // Not in a group of its own: whoever leads a group cannot make a session.
     command.env(Marker::VARIABLE, Marks::detached()).stdin(Stdio::null());
     command.stdout(append(&files.stdout)?).stderr(append(&files.stderr)?);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 
+use raymond_core::desk::Turn;
 use raymond_core::ids::{Nonce, TurnId};
 
 /// Names one attempt at one turn of one run: `<nonce>/<turn>.<attempt>`.
@@ -64,6 +65,11 @@ impl Marker {
     /// The marker of this attempt.
     pub fn new(nonce: &Nonce, turn: &TurnId, attempt: u32) -> Self {
         Self(format!("{nonce}/{turn}.{attempt}"))
+    }
+
+    /// The marker of the current attempt at a turn.
+    pub fn of(nonce: &Nonce, turn: &Turn) -> Self {
+        Self::new(nonce, &turn.id, turn.attempt)
     }
 
     /// The nonce of the run.

@@ -14,14 +14,14 @@ use super::Heard;
 pub const LINE_MAX: usize = 16 * 1024 * 1024;
 
 /// The longest transcript that is put up with: 256 MiB.
-pub const TRANSCRIPT_MAX: u64 = 256 * 1024 * 1024;
+pub(super) const TRANSCRIPT_MAX: u64 = 256 * 1024 * 1024;
 
 /// How much is read at once.
 pub(super) const CHUNK: usize = 64 * 1024;
 
 /// Cuts what arrives in pieces into lines.
 #[derive(Debug)]
-pub struct Lines {
+pub(super) struct Lines {
     limit: usize,
     /// What there is of the last line.
     partial: Vec<u8>,
@@ -41,7 +41,7 @@ impl Lines {
     }
 
     /// Adds a piece, and tells the lines that end in it.
-    pub fn push(&mut self, mut piece: &[u8], tell: &mut dyn FnMut(Heard)) {
+    pub(super) fn push(&mut self, mut piece: &[u8], tell: &mut dyn FnMut(Heard)) {
         while let Some(end) = memchr::memchr(b'\n', piece) {
             self.add(&piece[..end]);
             tell(self.take());
@@ -51,7 +51,7 @@ impl Lines {
     }
 
     /// The last line, when nothing ended it.
-    pub fn finish(&mut self) -> Option<Heard> {
+    pub(super) fn finish(&mut self) -> Option<Heard> {
         let is_empty = self.partial.is_empty() && self.cut.is_none();
         (!is_empty).then(|| self.take())
     }

@@ -101,7 +101,6 @@ fn background(run: &RunId, log: &Path) -> Result<Background, Failure> {
         program: std::env::current_exe().map_err(lost)?.into_os_string(),
         arguments: command.chain(told).chain(words).collect(),
         cwd: std::env::current_dir().map_err(lost)?,
-        unset: Vec::new(),
         files: Files { stdout: log.to_owned(), stderr: log.to_owned() },
     })
 }

@@ -35,20 +35,13 @@ impl Owned {
     pub async fn report_inputs(&mut self, backends: &Backends) -> Result<Vec<Input>, OwnError> {
         let run = &self.head.run;
         let mut gone = BTreeSet::new();
-        let mut failed = None;
         let inputs = recovery::reports(run, |turn| {
-            let found = attach(self, turn, backends).unwrap_or_else(|error| {
-                failed = Some(error);
-                Attached::Running
-            });
+            let found = attach(self, turn, backends)?;
             if !matches!(found, Attached::Running) {
-                gone.insert(Marker::new(&run.nonce, &turn.id, turn.attempt));
+                gone.insert(Marker::of(&run.nonce, turn));
             }
-            found
-        });
-        if let Some(error) = failed {
-            return Err(error.into());
-        }
+            Ok::<_, blobs::Error>(found)
+        })?;
         let mut left = leftovers::find(&run.nonce);
         left.retain(|left| left.marker.as_ref().is_some_and(|marker| gone.contains(marker)));
         self.found.survivors.extend(leftovers::end(&left, &Grace::default()).await);
@@ -97,7 +90,7 @@ pub(super) async fn end_strays(run: &Run, clients: Clients) -> (Vec<Leftover>, V
         Clients::End => BTreeSet::new(),
         Clients::Adopt => in_flight(run)
             .filter(|turn| turn.lane != Lane::Script)
-            .map(|turn| Marker::new(&run.nonce, &turn.id, turn.attempt))
+            .map(|turn| Marker::of(&run.nonce, turn))
             .collect(),
     };
     let mut found = leftovers::find(&run.nonce);

@@ -106,7 +106,6 @@ async fn what_was_detached_belongs_to_no_outer_run() {
             program: "bash".into(),
             arguments: vec!["-c".into(), "echo > fifo; read < go".into()],
             cwd: bench.directory.clone(),
-            unset: Vec::new(),
             files: bench.files(),
         };
         let mut detached = detach(&background).unwrap();

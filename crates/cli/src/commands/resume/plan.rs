@@ -40,47 +40,45 @@ impl Plan {
         };
         // An agent that failed after its turn was settled is asked again.
         let failed = head.run.failed.iter().filter_map(|id| head.run.agents.get(id));
-        let asked_again: Vec<bool> = failed
+        let asked_again: Vec<Option<Extension>> = failed
             .filter(|agent| matches!(agent.standing, Standing::Failed { kept: None, .. }))
             .filter(|agent| !head.run.desk.turns.contains_key(&agent.id))
-            .map(|agent| Extension::of(agent.visit.state.as_str()) == Some(Extension::Md))
+            .map(|agent| Extension::of(agent.visit.state.as_str()))
             .collect();
-        let (prompts, scripts): (Vec<bool>, Vec<bool>) =
-            asked_again.into_iter().partition(|is_prompt| *is_prompt);
+        let prompts = asked_again.iter().filter(|kind| **kind == Some(Extension::Md)).count();
+        let scripts = asked_again.len() - prompts;
         Self {
             reused: settled.turns,
             amount: settled.amount,
             finished: 0,
             adopted: 0,
-            continuing: prompts.len() + lanes().filter(|(lane, _)| **lane != Lane::Script).count(),
+            continuing: prompts + lanes().filter(|(lane, _)| **lane != Lane::Script).count(),
             repeating: lanes()
                 .filter(|(lane, cut)| **lane == Lane::Script && repeats(*cut))
                 .count()
-                + scripts.len(),
+                + scripts,
         }
     }
 
     /// The same, with a look at what became of the turns in flight.
-    pub(super) fn looking(self, run: &Run, mut find: impl FnMut(&Turn) -> Attached) -> Self {
-        let mut plan = self;
-        for turn in in_flight(run) {
-            match find(turn) {
-                Attached::Running => plan.adopted += 1,
-                Attached::Finished(_) => plan.finished += 1,
-                Attached::Absent { .. } => {}
-            }
-        }
-        plan.continuing = plan.continuing.saturating_sub(plan.adopted + plan.finished);
-        plan
+    pub(super) fn looking(self, run: &Run, find: impl FnMut(&Turn) -> Attached) -> Self {
+        let found: Vec<Attached> = in_flight(run).map(find).collect();
+        let finished = found.iter().filter(|a| matches!(a, Attached::Finished(_))).count();
+        let adopted = found.iter().filter(|a| matches!(a, Attached::Running)).count();
+        self.without(finished, adopted)
     }
 
-    /// The same, once it is known what became of the turns in flight.
+    /// The same, once it is recorded what became of them.
     pub(super) fn knowing(self, run: &Run, reports: &[Input]) -> Self {
         let finished =
             |input: &&Input| matches!(input, Input::Settled { outcome: Outcome::Finished(_), .. });
         let settled = |input: &&Input| matches!(input, Input::Settled { .. });
-        let finished = reports.iter().filter(finished).count();
         let adopted = in_flight(run).count().saturating_sub(reports.iter().filter(settled).count());
+        self.without(reports.iter().filter(finished).count(), adopted)
+    }
+
+    /// Whatever has finished or is adopted is not continued.
+    fn without(self, finished: usize, adopted: usize) -> Self {
         let continuing = self.continuing.saturating_sub(finished + adopted);
         Self { finished, adopted, continuing, ..self }
     }

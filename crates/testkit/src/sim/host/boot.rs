@@ -10,7 +10,7 @@ use raymond_core::run::{Ending, Header, Input, Phase, Refusal, Run};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_engine::driver::{Driver, Head};
-use raymond_engine::recovery::{self, Attached};
+use raymond_engine::recovery;
 use raymond_store::disk::{Disk, Trouble as DiskTrouble};
 use raymond_store::{Journal, journal, lock};
 
@@ -132,16 +132,15 @@ impl Host {
         let blobs = self.blobs();
         // What an earlier recovery found and could not record may be gone.
         self.reality.borrow_mut().found.clear();
-        let mut lost = None;
         let reports = recovery::reports(&head.run, |turn| {
             let attempt = (turn.id.clone(), turn.attempt);
             let attached = found.attach(&mut self.reality.borrow_mut(), &attempt, &blobs);
-            attached.unwrap_or_else(|_| {
-                lost = Some(attempt);
-                Attached::Running
-            })
+            attached.map_err(|_| attempt)
         });
-        let Some(attempt) = lost else { return Some(reports) };
+        let attempt = match reports {
+            Ok(reports) => return Some(reports),
+            Err(attempt) => attempt,
+        };
         self.text_is_lost(&attempt);
         None
     }
