@@ -1,6 +1,8 @@
 //! Flags and arguments.
 
 mod governing;
+#[cfg(test)]
+mod reference;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -239,7 +241,7 @@ pub(crate) enum CostBy {
 
 #[derive(Debug, Args)]
 pub(crate) struct Config {
-    /// Print one JSON array
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
