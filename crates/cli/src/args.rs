@@ -1,6 +1,8 @@
 //! Flags and arguments.
 
 mod governing;
+#[cfg(test)]
+mod reference;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -288,7 +290,7 @@ pub(crate) enum CostBy {
 
 #[derive(Debug, Args)]
 pub(crate) struct Config {
-    /// Print one JSON array
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

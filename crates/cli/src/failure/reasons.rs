@@ -203,7 +203,9 @@ impl From<PrepareError> for Failure {
                 let failure = Self::of(USAGE, missing);
                 match workflows::nearest(path) {
                     Some(nearest) => failure.hint(format!("did you mean {}?", nearest.display())),
-                    None => failure,
+                    None => {
+                        failure.hint("a workflow is a folder of states; `raymond init` writes one")
+                    }
                 }
             }
             PrepareError::Scope(ScopeError::NotAPrompt { ref path, what }) => {
@@ -223,9 +225,7 @@ fn instead_of_a_prompt(path: &Path, what: NotAPrompt) -> String {
             named(path)
         ),
         NotAPrompt::Workflow => format!("`raymond run {}` starts it", named(path)),
-        NotAPrompt::Other => {
-            format!("rename it: `mv {} {}`", named(path), named(&path.with_extension("md")))
-        }
+        NotAPrompt::Other => "the name of a prompt ends in .md".to_owned(),
     }
 }
 
