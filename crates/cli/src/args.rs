@@ -34,7 +34,7 @@ pub(crate) enum Command {
     /// Start a workflow; `raymond WORKFLOW` is short for it
     #[command(after_help = "Example:\n  raymond run flows/review --input 'issue 195' --budget 5")]
     Run(Box<Run>),
-    /// Repeat one prompt, each time in a fresh session, until it has a <result>
+    /// Repeat one prompt, each time in a fresh session, until it has a result
     #[command(after_help = "Example:\n  raymond ralph PROMPT.md --until 'cargo test' --budget 5")]
     Ralph(Box<Ralph>),
     /// Go on with a run that was stopped, interrupted or failed, or that ran out of money
@@ -123,6 +123,9 @@ pub(crate) struct Run {
     /// Read the states at every visit instead of keeping them as they are now
     #[arg(long)]
     pub(crate) unpinned: bool,
+    /// Only `ralph` has it.
+    #[arg(skip)]
+    pub(crate) max_iterations: Option<u32>,
     #[command(flatten)]
     pub(crate) ground: Ground,
     #[command(flatten)]
@@ -142,11 +145,10 @@ pub(crate) struct Run {
 pub(crate) struct Ralph {
     /// The prompt: a .md file, read anew for each iteration
     pub(crate) prompt: PathBuf,
-    /// The most iterations; reached without a result, the run is completed, and says so
-    #[arg(long, value_name = "N", default_value_t = raymond_core::run::Ralph::USUAL)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_iterations: u32,
-    /// Let a <result> count only if this command of bash exits 0
+    /// The most iterations; without a result, the run is then completed and says so [default: 50]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: Option<u32>,
+    /// Let a result count only if this command of bash exits 0
     ///
     /// It runs where the agent works, with the result in $RAYMOND_RESULT_FILE. When it fails, the
     /// next iteration gets the end of what it said as {{input}}.

@@ -18,7 +18,8 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
         return Err(Failure::usage("--until names no command")
             .hint("for example --until 'cargo test'; without it every result counts"));
     }
-    let program = Loop { max_iterations: flags.max_iterations, until: flags.until };
+    let max_iterations = flags.max_iterations.unwrap_or(Loop::USUAL);
+    let program = Loop { max_iterations, until: flags.until };
     let flags = Run {
         workflow: flags.prompt,
         id: flags.id,
@@ -26,6 +27,7 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
         input: None,
         vars: flags.vars,
         unpinned: !flags.pinned,
+        max_iterations: flags.max_iterations,
         ground: flags.ground,
         governing: flags.governing,
         talk: flags.talk,

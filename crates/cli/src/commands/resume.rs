@@ -58,13 +58,13 @@ impl Wish<'_> {
 
 impl<'a> Wish<'a> {
     /// `run --or-resume`
-    pub(super) fn from_run(flags: &'a crate::args::Run, program: &Program) -> Self {
+    pub(super) fn from_run(flags: &'a crate::args::Run) -> Self {
         Self {
             plan: false,
             edits: Edits::Undecided,
             how: Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::Adopt },
             governing: &flags.governing,
-            max_iterations: program.ralph().map(|ralph| ralph.max_iterations),
+            max_iterations: flags.max_iterations,
             ground: Ground::of(&flags.ground),
             talk: flags.talk,
         }

@@ -41,7 +41,7 @@ pub(super) fn start(flags: Run, program: Program) -> Result<u8, Failure> {
             return Err(LaunchError::Exists(run).into());
         }
         check_same(&project, &run, &flags, &program)?;
-        return resume::resume_run(&project, &run, &resume::Wish::from_run(&flags, &program));
+        return resume::resume_run(&project, &run, &resume::Wish::from_run(&flags));
     }
     begin(&project, run, flags, program)
 }
