@@ -15,6 +15,7 @@ mod money;
 mod outcomes;
 mod permissions;
 mod prompts;
+mod ralph;
 mod settings;
 mod stage;
 mod transitions;

@@ -17,6 +17,7 @@ mod journals;
 mod looking;
 mod money;
 mod outputs;
+mod ralph;
 mod resuming;
 mod running;
 mod scale;
