@@ -57,8 +57,7 @@ fn scaffold(flags: &Init) -> Result<(), Failure> {
     let unlisted =
         |error| Failure::environment(format!("could not list {}: {error}", here.display()));
     let found = Found::of(&listing::read(&here).map_err(unlisted)?);
-    let directory =
-        Directory::new(flags.directory.as_deref().unwrap_or(Path::new(directory::DEFAULT)))?;
+    let directory = Directory::named(flags, directory::DEFAULT)?;
     let scaffold = Scaffold::new(&found, &directory.name);
     let files = scaffold.files();
     directory.is_free(&files, flags)?;
@@ -77,27 +76,26 @@ fn scaffold(flags: &Init) -> Result<(), Failure> {
         }));
     }
     print_out(&format!("{}{}", told(&found), directory.told(&files, flags)))?;
-    next_steps(&found, &here, &scaffold);
+    if flags.dry_run {
+        crate::say!("nothing was written");
+    } else {
+        next_steps(&found, &here, &scaffold);
+    }
     Ok(())
 }
 
 fn next_steps(found: &Found, here: &Path, scaffold: &Scaffold<'_>) {
-    match (found.check(), listing::repository(here)) {
-        (Some(_), _) => {}
-        (None, Some(top)) if top != here => {
-            let top = plain(&quoted(&top.display().to_string()));
-            crate::say!(
-                "\nNothing that checks a change was found here. The repository begins in {top}."
-            );
-        }
-        (None, _) => {
-            crate::say!("\nNothing that checks a change was found here: fill it in, in CHECK.sh.");
-        }
-    }
     let runs = match found.check() {
         Some(check) => format!("but `{}` really runs", check.line),
         None => "and nothing is changed".to_owned(),
     };
+    if found.check().is_none() {
+        let script = plain(&scaffold.check_script());
+        crate::say!("\nNo command that checks a change was found: put one into {script}.");
+        if let Some(top) = listing::repository(here).filter(|top| top != here) {
+            crate::say!("The repository begins in {}.", plain(&top.display().to_string()));
+        }
+    }
     crate::say!(
         "\nTry it: a file of replies stands in for the model, so it costs nothing, {runs}."
     );
@@ -107,7 +105,7 @@ fn next_steps(found: &Found, here: &Path, scaffold: &Scaffold<'_>) {
 }
 
 fn copy(example: &Example, flags: &Init) -> Result<(), Failure> {
-    let directory = Directory::new(flags.directory.as_deref().unwrap_or(Path::new(example.name)))?;
+    let directory = Directory::named(flags, example.name)?;
     let files = example.files();
     directory.is_free(&files, flags)?;
     directory.write(&files, flags)?;
@@ -125,8 +123,14 @@ fn copy(example: &Example, flags: &Init) -> Result<(), Failure> {
         }));
     }
     print_out(&directory.told(&files, flags))?;
+    if flags.dry_run {
+        crate::say!("nothing was written");
+        return Ok(());
+    }
     crate::say!("\nTry it: a file of replies stands in for the model, so it costs nothing.");
-    commands.iter().for_each(|command| crate::say!("  {}", plain(command)));
+    for command in &commands {
+        crate::say!("  {}", plain(command));
+    }
     crate::say!("README.md says what it does, and what to change for a project of your own.");
     Ok(())
 }
@@ -140,7 +144,7 @@ fn told(found: &Found) -> String {
     let git = (found.git == Git::Repository).then(|| "git".to_owned());
     let lines: Vec<String> = found.tools.iter().map(told_tool).chain(git).collect();
     if lines.is_empty() {
-        return "found nothing that it knows: Cargo, npm, make, Python or git\n".to_owned();
+        return "found no Cargo, npm, make or Python project, and no git repository\n".to_owned();
     }
     format!("found\n  {}\n", lines.join("\n  "))
 }

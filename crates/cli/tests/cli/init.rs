@@ -139,7 +139,7 @@ fn a_tool_that_is_not_installed_ends_the_rehearsal_before_anybody_is_paid_to_men
 #[test]
 fn a_project_without_a_check_is_told_where_to_fill_it_in() {
     let project = Project::of(&[]);
-    project.raymond("init").mentions(0, &["fill it in, in CHECK.sh"]);
+    project.raymond("init").mentions(0, &["put one into workflows/change/CHECK.sh"]);
     assert!(project.read("workflows/change/CHECK.sh").contains("Put the project's own command"));
     let result = "done: this was a rehearsal; nothing was changed, and nothing was checked: CHECK.sh \
                   has no command yet\n";
@@ -148,7 +148,7 @@ fn a_project_without_a_check_is_told_where_to_fill_it_in() {
     let project = Project::of(&[(".git/HEAD", ""), ("deep/x", "")]);
     let line = format!("cd deep && {} init", env!("CARGO_BIN_EXE_raymond"));
     let output = project.spawn("bash", &["-c", &line]).wait();
-    output.mentions(0, &["was found here. The repository begins in /project."]);
+    output.mentions(0, &["The repository begins in /project."]);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn what_the_reviewer_rejects_is_mended() {
         "START: <goto input='says \"hello\" &amp; more'>CHECK</goto>
 REVIEW:
   - { text: '<result>reject: it says \"hallo\" & <b></result>', expect: 'says \"hello\" & more' }
-  - { text: \"<result>\\nAccept: it says hello\\n</result>\", expect: mended }
+  - { text: \"<result>\\n**Accept: it says hello\\n</result>\", expect: mended }
 FIX: { text: <goto input=\"mended\">CHECK</goto>, expect: 'a reviewer says: reject: it says \"hallo\" & <b>' }
 ",
     );
@@ -263,7 +263,7 @@ fn a_dry_run_says_the_same_and_writes_nothing() {
     assert!(!project.path("workflows").exists());
     let real = project.raymond("init");
     assert_eq!(dry.stdout, real.stdout.replace("\nwrote\n", "\nwould write\n"));
-    assert_eq!(dry.stderr, real.stderr);
+    dry.says(0, "nothing was written");
 }
 
 #[test]
@@ -273,8 +273,8 @@ fn what_was_found_and_written_is_one_json_object() {
     let expected = json!({
         "version": 1,
         "found": [
-            { "file": "package.json", "commands": [] },
             { "file": "Makefile", "commands": ["make test"] },
+            { "file": "package.json", "commands": [] },
         ],
         "git": true,
         "check": "make test",
@@ -327,9 +327,9 @@ fn same_files(original: &Path, copy: &Path) -> usize {
             continue;
         }
         files += 1;
-        assert_eq!(fs::read(&original).unwrap(), fs::read(&copy).unwrap(), "{copy:?}");
+        assert_eq!(fs::read(&original).unwrap(), fs::read(&copy).unwrap(), "{}", copy.display());
         let executable = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o100;
-        assert_eq!(executable(&original), executable(&copy), "{copy:?}");
+        assert_eq!(executable(&original), executable(&copy), "{}", copy.display());
     }
     files
 }

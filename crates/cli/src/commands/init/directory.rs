@@ -23,7 +23,9 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    pub(super) fn new(path: &Path) -> Result<Self, Failure> {
+    /// The one that a person named, or the one that is usual.
+    pub(super) fn named(flags: &Init, usual: &str) -> Result<Self, Failure> {
+        let path = flags.directory.as_deref().unwrap_or_else(|| Path::new(usual));
         let name = path.to_str().filter(|name| !name.chars().any(char::is_control));
         let Some(name) = name else {
             let shown = plain(&path.display().to_string());

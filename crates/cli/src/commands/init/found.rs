@@ -80,15 +80,32 @@ pub(super) struct Command {
     pub(super) line: &'static str,
     /// What an agent may run: this, with any further arguments.
     pub(super) prefix: &'static str,
+    proof: Proof,
+}
+
+/// What a command shows about a change, the most telling first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Proof {
+    Tests,
+    Lints,
+    Builds,
 }
 
 impl Command {
-    const fn new(line: &'static str) -> Self {
-        Self { line, prefix: line }
+    const fn tests(line: &'static str) -> Self {
+        Self { line, prefix: line, proof: Proof::Tests }
     }
 
-    const fn with_prefix(line: &'static str, prefix: &'static str) -> Self {
-        Self { line, prefix }
+    const fn lints(line: &'static str) -> Self {
+        Self { line, prefix: line, proof: Proof::Lints }
+    }
+
+    const fn builds(line: &'static str) -> Self {
+        Self { line, prefix: line, proof: Proof::Builds }
+    }
+
+    const fn with_prefix(self, prefix: &'static str) -> Self {
+        Self { prefix, ..self }
     }
 }
 
@@ -120,9 +137,14 @@ impl Tool {
 
 impl Found {
     pub(super) fn of(listing: &Listing) -> Self {
-        let tools =
-            [cargo::find(listing), node::find(listing), make::find(listing), python::find(listing)];
-        Self { tools: tools.into_iter().flatten().collect(), git: listing.git }
+        let finders = [cargo::find, node::find, make::find, python::find];
+        let mut tools: Vec<Tool> = finders.iter().filter_map(|find| find(listing)).collect();
+        // Tests of one tool tell more than the lints of another that comes first.
+        tools.sort_by_key(|tool| match &tool.offer {
+            Offer::Commands { check, .. } => (0, Some(check.proof)),
+            Offer::Nothing(_) => (1, None),
+        });
+        Self { tools, git: listing.git }
     }
 
     /// The command that checks a change: of the first tool that has one.

@@ -42,10 +42,18 @@ impl<'f> Scaffold<'f> {
         Self { found, directory: directory.to_owned() }
     }
 
+    /// The script in which the check is.
+    pub(super) fn check_script(&self) -> String {
+        self.path("CHECK.sh")
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.directory.trim_end_matches('/'))
+    }
+
     /// The command that tries it without a model.
     pub(super) fn try_it(&self) -> String {
-        let replies = format!("{}/replies.yaml", self.directory.trim_end_matches('/'));
-        let (directory, replies) = (quoted(&self.directory), quoted(&replies));
+        let (directory, replies) = (quoted(&self.directory), quoted(&self.path("replies.yaml")));
         format!("raymond run {directory} --replies {replies} --input {TASK}")
     }
 
@@ -77,7 +85,7 @@ impl<'f> Scaffold<'f> {
         };
         let unchecked = "nothing was checked: CHECK.sh has no command yet";
         [
-            ("@RULES@", self.rules()),
+            ("@ALLOW@", self.allow()),
             ("@LOOK@", self.look()),
             ("@WHERE@", self.look_where().to_owned()),
             ("@CHECK@", self.commands()),
@@ -91,13 +99,13 @@ impl<'f> Scaffold<'f> {
         ]
     }
 
-    fn rules(&self) -> String {
+    /// What the author of the change may run.
+    fn allow(&self) -> String {
         let rules = self.found.rules();
         if rules.is_empty() {
-            return "  [] # such as Bash(make test:*)".to_owned();
+            return "allow: [] # such as Bash(make test:*)".to_owned();
         }
-        let lines: Vec<String> = rules.iter().map(|rule| format!("  - {rule}")).collect();
-        lines.join("\n")
+        format!("allow:\n  - {}", rules.join("\n  - "))
     }
 
     /// What the reviewer may run.

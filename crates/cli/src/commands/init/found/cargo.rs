@@ -6,23 +6,23 @@ pub(super) fn find(listing: &Listing) -> Option<Tool> {
     listing.has("Cargo.toml").then(|| {
         let manifest = listing.text("Cargo.toml").and_then(|text| text.parse().ok());
         let manifest: toml::Table = manifest.unwrap_or_default();
-        let mut commands = vec![test(&manifest), Command::new("cargo build")];
+        let mut commands = vec![test(&manifest), Command::builds("cargo build")];
         if lints(listing, &manifest) {
-            commands.push(Command::new("cargo clippy"));
+            commands.push(Command::lints("cargo clippy"));
         }
         if listing.has("rustfmt.toml") || listing.has(".rustfmt.toml") {
-            commands.push(Command::new("cargo fmt"));
+            commands.push(Command::lints("cargo fmt"));
         }
-        Tool::new("Cargo.toml", Offer::of(commands, ""))
+        Tool::new("Cargo.toml", Offer::of(commands, "it could not be read"))
     })
 }
 
 /// A package that is a workspace as well tests only itself unless it is told to test all.
 fn test(manifest: &toml::Table) -> Command {
     if manifest.contains_key("workspace") {
-        Command::with_prefix("cargo test --workspace", "cargo test")
+        Command::tests("cargo test --workspace").with_prefix("cargo test")
     } else {
-        Command::new("cargo test")
+        Command::tests("cargo test")
     }
 }
 

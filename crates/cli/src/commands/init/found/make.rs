@@ -8,18 +8,18 @@ use super::{Command, Listing, Offer, Tool};
 pub(super) const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
 /// Targets of interest. The first one that a makefile has is the check.
-const TARGETS: [(&str, &str); 4] = [
-    ("test", "make test"),
-    ("check", "make check"),
-    ("lint", "make lint"),
-    ("build", "make build"),
+const TARGETS: [(&str, Command); 4] = [
+    ("test", Command::tests("make test")),
+    ("check", Command::tests("make check")),
+    ("lint", Command::lints("make lint")),
+    ("build", Command::builds("make build")),
 ];
 
 pub(super) fn find(listing: &Listing) -> Option<Tool> {
     let name = NAMES.into_iter().find(|name| listing.has(name))?;
     let targets = targets(listing.text(name).unwrap_or_default());
     let known = TARGETS.into_iter().filter(|(target, _)| targets.contains(target));
-    let commands = known.map(|(_, line)| Command::new(line)).collect();
+    let commands = known.map(|(_, command)| command).collect();
     Some(Tool::new(name, Offer::of(commands, "it has no target test, check, lint or build")))
 }
 

@@ -23,9 +23,9 @@ pub(super) fn find(listing: &Listing) -> Option<Tool> {
         let text = listing.text("package.json").unwrap_or_default();
         let offer = match serde_json::from_str::<Value>(text) {
             Ok(package) => {
-                let scripts = SCRIPTS.into_iter().zip(manager(listing, &package).lines());
+                let scripts = SCRIPTS.into_iter().zip(manager(listing, &package).commands());
                 let scripts = scripts.filter(|(script, _)| has(&package, script));
-                let commands = scripts.map(|(_, line)| Command::new(line)).collect();
+                let commands = scripts.map(|(_, command)| command).collect();
                 Offer::of(commands, "it has no script test, lint or build")
             }
             Err(_) => Offer::Nothing("it could not be read"),
@@ -62,12 +62,13 @@ fn manager(listing: &Listing, package: &Value) -> Manager {
 
 impl Manager {
     /// The commands that run [`SCRIPTS`]. `bun test` would be bun's own runner.
-    const fn lines(self) -> [&'static str; SCRIPTS.len()] {
-        match self {
+    const fn commands(self) -> [Command; SCRIPTS.len()] {
+        let [test, lint, build] = match self {
             Self::Npm => ["npm test", "npm run lint", "npm run build"],
             Self::Pnpm => ["pnpm test", "pnpm run lint", "pnpm run build"],
             Self::Yarn => ["yarn test", "yarn run lint", "yarn run build"],
             Self::Bun => ["bun run test", "bun run lint", "bun run build"],
-        }
+        };
+        [Command::tests(test), Command::lints(lint), Command::builds(build)]
     }
 }

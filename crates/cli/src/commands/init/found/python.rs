@@ -13,7 +13,7 @@ pub(super) fn wants(name: &str) -> bool {
 
 pub(super) fn find(listing: &Listing) -> Option<Tool> {
     let pytest = evidence_of_pytest(listing).map(|file| (file, pytest(listing)));
-    let tox = evidence_of_tox(listing).map(|file| (file, Command::new("tox")));
+    let tox = evidence_of_tox(listing).map(|file| (file, Command::tests("tox")));
     let declared: Vec<(&str, Command)> = pytest.into_iter().chain(tox).collect();
     let (file, commands) = match declared.first() {
         Some((file, _)) => (*file, declared.into_iter().map(|(_, command)| command).collect()),
@@ -62,11 +62,11 @@ fn has_extension(name: &str, wanted: &str) -> bool {
 /// In the environment that the project locks.
 fn pytest(listing: &Listing) -> Command {
     if listing.has("uv.lock") {
-        Command::new("uv run pytest")
+        Command::tests("uv run pytest")
     } else if listing.has("poetry.lock") {
-        Command::new("poetry run pytest")
+        Command::tests("poetry run pytest")
     } else {
-        Command::new("python3 -m pytest")
+        Command::tests("python3 -m pytest")
     }
 }
 
@@ -74,10 +74,10 @@ fn pytest(listing: &Listing) -> Command {
 fn unittest(listing: &Listing) -> Option<Command> {
     const PREFIX: &str = "python3 -m unittest";
     if listing.folders.contains("tests") {
-        Some(Command::with_prefix("python3 -m unittest discover -s tests", PREFIX))
+        Some(Command::tests("python3 -m unittest discover -s tests").with_prefix(PREFIX))
     } else if listing.folders.contains("test") {
-        Some(Command::with_prefix("python3 -m unittest discover -s test", PREFIX))
+        Some(Command::tests("python3 -m unittest discover -s test").with_prefix(PREFIX))
     } else {
-        test_file(listing).map(|_| Command::new(PREFIX))
+        test_file(listing).map(|_| Command::tests(PREFIX))
     }
 }

@@ -153,6 +153,12 @@ fn of_several_tools_the_first_that_can_check_is_used_and_all_are_allowed() {
         "Bash(git log:*)",
     ];
     assert_eq!(found.rules(), rules);
+    // One that tests comes before one that only lints or builds.
+    let lint = ("package.json", r#"{"scripts": {"lint": "eslint ."}}"#);
+    check(
+        &[lint, ("Makefile", "build:\n"), ("pytest.ini", "")],
+        &["pytest.ini: python3 -m pytest", "package.json: npm run lint", "Makefile: make build"],
+    );
     let found = Found::of(&listing(&[("Cargo.toml", "[workspace]"), ("tests/", "")]));
     assert_eq!(found.rules(), ["Bash(cargo test:*)", "Bash(cargo build:*)"]);
 }
