@@ -23,4 +23,5 @@ mod running;
 mod scale;
 mod secrets;
 mod surprises;
+mod version;
 mod workflows;
