@@ -1,6 +1,7 @@
 //! Flags and arguments.
 
 mod governing;
+mod init;
 #[cfg(test)]
 mod reference;
 
@@ -15,14 +16,21 @@ use raymond_core::time::Span;
 use raymond_core::workflow::nearest;
 
 pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
+pub(crate) use init::Init;
 
 use crate::failure::{Failure, USAGE};
 use crate::secrets::redacted;
 use crate::workflows;
 
+/// What this was built from: `0.1.0 (b0c1149 2026-11-15)`.
+const VERSION: &str = env!("BUILT_FROM");
+/// The same, and what for.
+const LONG_VERSION: &str = concat!(env!("BUILT_FROM"), "\n", env!("BUILT_FOR"));
+
 /// Runs coding agents as programs: a folder of prompts and scripts, driven by the tags they emit.
 #[derive(Debug, Parser)]
-#[command(name = "raymond", version, arg_required_else_help = true)]
+#[command(name = "raymond", version = VERSION, long_version = LONG_VERSION)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = "Example:\n  raymond run flows/review --budget 5\n  raymond resume @last")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -70,6 +78,9 @@ pub(crate) enum Command {
     /// What is configured here, and where each value was said
     #[command(after_help = "Example:\n  raymond config --json")]
     Config(Config),
+    /// Write a workflow for this project to begin with, or copy an example
+    #[command(after_help = "Example:\n  raymond init\n  raymond init --from review")]
+    Init(Init),
     /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
     #[command(after_help = "Example:\n  raymond demo --keep")]
     Demo(Demo),
@@ -304,9 +315,9 @@ pub(crate) struct Demo {
     pub(crate) keep: bool,
 }
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "run", "ralph", "resume", "status", "show", "why", "wait", "attach", "stop", "cancel", "list",
-    "cost", "config", "demo", "help",
+    "cost", "config", "init", "demo", "help",
 ];
 
 /// `raymond WORKFLOW …` is short for `raymond run WORKFLOW …`.
