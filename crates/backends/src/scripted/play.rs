@@ -5,10 +5,13 @@ use raymond_core::time::{Span, Timestamp};
 
 use super::parse::{Noted, Reader};
 use super::replies::{Act, Attempts, Fail, Play, Reset};
+use super::writes::{Write, writes};
 use super::yaml::{Node, Value};
 
-const KEYS: [&str; 10] =
-    ["text", "messages", "fail", "hang", "capped", "cost", "delay", "denied", "expect", "attempts"];
+const KEYS: [&str; 11] = [
+    "text", "messages", "fail", "hang", "capped", "cost", "delay", "denied", "expect", "write",
+    "attempts",
+];
 const FAIL_KEYS: [&str; 4] = ["kind", "message", "for", "until"];
 const KINDS: [&str; 6] = ["transient", "timeout", "quota", "auth", "task", "lost_session"];
 
@@ -46,6 +49,7 @@ fn play(reader: &mut Reader<'_>, node: Node) -> Result<Play, Noted> {
             expect: Vec::new(),
             delay: None,
             cost: reader.cost,
+            writes: Vec::new(),
             act: Act::Say { earlier: Vec::new(), last, denied: Vec::new() },
         }),
         Value::Map(entries) => Draft::read(reader, entries).finish(reader, node.span),
@@ -63,6 +67,7 @@ struct Draft {
     delay: Option<Span>,
     denied: Vec<String>,
     expect: Vec<String>,
+    writes: Vec<Write>,
     spoilt: bool,
 }
 
@@ -82,6 +87,7 @@ impl Draft {
                 "delay" => span(reader, node).map(|delay| draft.delay = Some(delay)),
                 "denied" => texts(reader, node).map(|denied| draft.denied = denied),
                 "expect" => texts(reader, node).map(|expect| draft.expect = expect),
+                "write" => writes(reader, node).map(|writes| draft.writes = writes),
                 "attempts" => {
                     let message = "`attempts` stands alone: each attempt is a reply of its own";
                     Err(reader.wrong("attempts", key.span, message.into()))
@@ -122,6 +128,7 @@ impl Draft {
             expect: self.expect,
             delay: self.delay,
             cost: self.cost.unwrap_or(reader.cost),
+            writes: self.writes,
             act,
         })
     }

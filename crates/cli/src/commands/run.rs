@@ -19,7 +19,7 @@ use crate::args::Run;
 use crate::console::Console;
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::paths::absolute;
-use crate::{backends, config, runs, settings};
+use crate::{backends, config, runs, settings, workflows};
 
 use super::background::{self, Ground};
 use super::report::{exit_code, report};
@@ -164,15 +164,7 @@ fn run_id(given: Option<&str>, workflow: &Path) -> Result<RunId, Failure> {
         return given.parse().map_err(|error| Failure::usage(format!("--run-id: {error}")));
     }
     let absolute = workflow.canonicalize().unwrap_or_else(|_| workflow.to_owned());
-    let name = match (absolute.is_dir(), absolute.extension().is_some_and(|e| e == "zip")) {
-        (true, _) => absolute.file_name(),
-        (false, true) => absolute.file_stem(),
-        (false, false) => absolute.parent().and_then(Path::file_name),
-    };
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let name: String = name.unwrap_or_default().to_string_lossy().chars().map(plain).collect();
-    let name = name.trim_matches('-');
-    let name = if name.is_empty() { "run" } else { &name[..name.len().min(40)] };
+    let name = workflows::name(&absolute);
     let date = &clock::now().to_string()[..10].replace('-', "");
     let random = &clock::nonce().to_string()[..6];
     format!("{name}-{date}-{random}").parse().map_err(|error| Failure::usage(format!("{error}")))
