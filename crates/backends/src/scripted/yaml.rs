@@ -50,7 +50,7 @@ pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
         // The place stands before the message already, and options are no advice to authors.
         let message = message.split(" at line ").next().unwrap_or_default();
         let message = message.split(", set ").next().unwrap_or_default();
-        Box::new(Diagnostic::error("yaml", message).at(text, span))
+        Box::new(Diagnostic::error("invalid-yaml", message).at(text, span))
     })
 }
 
