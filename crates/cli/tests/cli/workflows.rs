@@ -177,9 +177,7 @@ fn a_bad_file_of_replies_is_refused_before_anything_is_created() {
         "bad.yaml:1:8: error: unclosed bracket '['
         raymond: the file of replies has a mistake",
     );
-    project
-        .raymond("run wf --replies nope.yaml")
-        .says(2, "raymond: could not find nope.yaml: No such file or directory (os error 2)");
+    project.raymond("run wf --replies nope.yaml").says(2, "raymond: there is no nope.yaml");
     assert!(!project.path(".raymond").exists());
     project.write("bad.yaml", "STRAT: x\n");
     project.raymond("run wf --replies bad.yaml").mentions(
