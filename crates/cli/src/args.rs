@@ -1,6 +1,7 @@
 //! Flags and arguments.
 
 mod governing;
+mod init;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use raymond_core::time::Span;
 use raymond_core::workflow::nearest;
 
 pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
+pub(crate) use init::Init;
 
 use crate::failure::{Failure, USAGE};
 use crate::secrets::redacted;
@@ -65,6 +67,9 @@ pub(crate) enum Command {
     /// What is configured here, and where each value was said
     #[command(after_help = "Example:\n  raymond config --json")]
     Config(Config),
+    /// Write a workflow for this project to begin with, or copy an example
+    #[command(after_help = "Example:\n  raymond init\n  raymond init --from review")]
+    Init(Init),
     /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
     #[command(after_help = "Example:\n  raymond demo --keep")]
     Demo(Demo),
@@ -251,9 +256,9 @@ pub(crate) struct Demo {
     pub(crate) keep: bool,
 }
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "run", "resume", "status", "show", "why", "wait", "attach", "stop", "cancel", "list", "cost",
-    "config", "demo", "help",
+    "config", "init", "demo", "help",
 ];
 
 /// `raymond WORKFLOW …` is short for `raymond run WORKFLOW …`.

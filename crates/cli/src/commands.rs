@@ -5,6 +5,7 @@ mod background;
 pub(crate) mod config;
 pub(crate) mod cost;
 pub(crate) mod demo;
+pub(crate) mod init;
 pub(crate) mod list;
 mod report;
 pub(crate) mod resume;

@@ -63,6 +63,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::List(list) => commands::list::list(&list),
         Command::Cost(cost) => commands::cost::cost(&cost),
         Command::Config(config) => commands::config::config(&config),
+        Command::Init(init) => commands::init::init(&init),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }
 }

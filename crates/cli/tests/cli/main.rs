@@ -13,6 +13,7 @@ mod disks;
 mod ending;
 mod following;
 mod harness;
+mod init;
 mod journals;
 mod looking;
 mod money;
