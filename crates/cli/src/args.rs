@@ -2,6 +2,8 @@
 
 mod governing;
 mod init;
+#[cfg(test)]
+mod reference;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -244,7 +246,7 @@ pub(crate) enum CostBy {
 
 #[derive(Debug, Args)]
 pub(crate) struct Config {
-    /// Print one JSON array
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
