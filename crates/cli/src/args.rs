@@ -36,6 +36,9 @@ pub(crate) enum Command {
     /// Start a workflow; `raymond WORKFLOW` is short for it
     #[command(after_help = "Example:\n  raymond run flows/review --input 'issue 195' --budget 5")]
     Run(Box<Run>),
+    /// Repeat one prompt, each time in a fresh session, until it has a <result>
+    #[command(after_help = "Example:\n  raymond ralph PROMPT.md --until 'cargo test' --budget 5")]
+    Ralph(Box<Ralph>),
     /// Go on with a run that was stopped, interrupted or failed, or that ran out of money
     #[command(after_help = "Example:\n  raymond resume @last --budget 25")]
     Resume(Box<Resume>),
@@ -133,6 +136,49 @@ pub(crate) struct Run {
     pub(crate) talk: Talk,
 }
 
+/// One agent, which is never reminded, in sessions that it never goes back to.
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("max_parallel", |flag| flag.hide(true)),
+    mut_arg("max_agents", |flag| flag.hide(true)),
+    mut_arg("reminders", |flag| flag.hide(true)),
+    mut_arg("on_lost_session", |flag| flag.hide(true))
+)]
+pub(crate) struct Ralph {
+    /// The prompt: a .md file, read anew for each iteration
+    pub(crate) prompt: PathBuf,
+    /// The most iterations; reached without a result, the run is completed, and says so
+    #[arg(long, value_name = "N", default_value_t = raymond_core::run::Ralph::USUAL)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: u32,
+    /// Let a <result> count only if this command of bash exits 0
+    ///
+    /// It runs where the agent works, with the result in $RAYMOND_RESULT_FILE. When it fails, the
+    /// next iteration gets the end of what it said as {{input}}.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) until: Option<String>,
+    /// Keep the prompt as it is now instead of reading it for each iteration
+    #[arg(long)]
+    pub(crate) pinned: bool,
+    /// The id of the run: letters, digits, `-` and `_`
+    #[arg(long = "run-id", value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// Go on with the run of this id when there is one
+    #[arg(long, requires = "id")]
+    pub(crate) or_resume: bool,
+    /// A template variable
+    #[arg(long = "var", value_name = "K=V")]
+    pub(crate) vars: Vec<String>,
+    #[arg(long, hide = true)]
+    pub(crate) input: Option<String>,
+    #[command(flatten)]
+    pub(crate) ground: Ground,
+    #[command(flatten)]
+    pub(crate) governing: Governing,
+    #[command(flatten)]
+    pub(crate) talk: Talk,
+}
+
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Resume {
@@ -147,6 +193,9 @@ pub(crate) struct Resume {
     /// Use the states as they were when the run started
     #[arg(long)]
     pub(crate) pinned: bool,
+    /// The most iterations of a `ralph` loop, those so far included
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: Option<u32>,
     /// Replace an owner on another host
     #[arg(long)]
     pub(crate) takeover: bool,
@@ -258,9 +307,9 @@ pub(crate) struct Demo {
     pub(crate) keep: bool,
 }
 
-const COMMANDS: [&str; 15] = [
-    "run", "resume", "status", "show", "why", "wait", "attach", "stop", "cancel", "list", "cost",
-    "config", "init", "demo", "help",
+const COMMANDS: [&str; 16] = [
+    "run", "ralph", "resume", "status", "show", "why", "wait", "attach", "stop", "cancel", "list",
+    "cost", "config", "init", "demo", "help",
 ];
 
 /// `raymond WORKFLOW …` is short for `raymond run WORKFLOW …`.

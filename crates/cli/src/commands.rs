@@ -7,6 +7,7 @@ pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod init;
 pub(crate) mod list;
+pub(crate) mod ralph;
 mod report;
 pub(crate) mod resume;
 pub(crate) mod run;

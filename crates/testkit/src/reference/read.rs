@@ -43,7 +43,7 @@ pub struct Reading {
 /// Reads the tags of a text. A fork without `next` is still among them: see [`Reading::settled`].
 pub fn read(text: &str, source: Source) -> Reading {
     let code = match source {
-        Source::Message => code::code(text),
+        Source::Message | Source::Iteration => code::code(text),
         Source::Script => vec![false; text.len()],
     };
     let (outside, in_code) = outside_code(text, &code);

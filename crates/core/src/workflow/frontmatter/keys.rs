@@ -10,7 +10,7 @@ use crate::time::Span;
 use super::super::nearest::nearest;
 use super::reader::{Entry, Reader};
 use super::yaml::{self, Content, Node};
-use super::{Frontmatter, OnDenied, Role};
+use super::{Frontmatter, Key, OnDenied, Role};
 
 /// A longer frontmatter is refused before it is read.
 pub(super) const LARGEST: usize = 64 * 1024;
@@ -60,6 +60,7 @@ impl Reader<'_> {
         };
         let entries = self.entries("the frontmatter", &root).unwrap_or_default();
         for entry in &entries {
+            self.keys.push(Key { name: entry.key.to_owned(), span: entry.span.clone() });
             self.key(entry, &mut front);
         }
         self.whole(&entries, &front);

@@ -86,7 +86,9 @@ impl Reality {
         let guess = Cost::Estimated(Micros(self.dice.below(40_000)));
         let cost = match source {
             Source::Script => Cost::Free,
-            Source::Message => *self.dice.pick(&[Cost::Unknown, Cost::Unknown, guess]),
+            Source::Message | Source::Iteration => {
+                *self.dice.pick(&[Cost::Unknown, Cost::Unknown, guess])
+            }
         };
         Remains { cost, progressed: self.dice.percent(70) }
     }
