@@ -1,6 +1,8 @@
 //! Flags and arguments.
 
 mod governing;
+#[cfg(test)]
+mod reference;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
