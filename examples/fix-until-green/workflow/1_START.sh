@@ -6,7 +6,8 @@ work=".work/$RAYMOND_RUN_ID"
 mkdir -p "$work" && echo '*' > .work/.gitignore
 
 [ -e "$work/base" ] || {
-  [ -z "$(git status --porcelain)" ] || { echo 'commit or stash your own changes first' >&2; exit 1; }
+  changes=$(git status --porcelain)
+  [ -z "$changes" ] || { echo 'commit or stash your own changes first' >&2; exit 1; }
   git rev-parse HEAD > "$work/base.new" && mv "$work/base.new" "$work/base"
 }
 echo '<goto>TEST</goto>'

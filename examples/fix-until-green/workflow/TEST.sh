@@ -25,7 +25,8 @@ if [ -n "$green" ] && [ -z "$red" ]; then
 fi
 
 if [ "$code" -eq 0 ]; then
-  echo "<result>green, commits: $(git rev-list --count "$(cat "$work/base")..HEAD")</result>"
+  commits=$(git rev-list --count "$(cat "$work/base")..HEAD")
+  echo "<result>green, commits: $commits</result>"
   exit
 fi
 

@@ -8,12 +8,16 @@ read_issue() { gh issue view "$1" --json title,body --jq '.title + "\n\n" + .bod
 
 work=".work/$RAYMOND_RUN_ID"
 mkdir -p "$work" && echo '*' > .work/.gitignore
-[ -z "$(git status --porcelain)" ] || { echo 'commit or stash your own changes first' >&2; exit 1; }
+changes=$(git status --porcelain)
+[ -z "$changes" ] || { echo 'commit or stash your own changes first' >&2; exit 1; }
 
 # Picked once: run again after a crash, it is the same issue.
-[ -s "$work/issue" ] || echo "${RAYMOND_INPUT:-$(next_issue)}" > "$work/issue"
-issue=$(tr -dc '0-9' < "$work/issue")
+issue=${RAYMOND_INPUT:-}
+[ ! -s "$work/issue" ] || issue=$(cat "$work/issue")
+[ -n "$issue" ] || issue=$(next_issue)
 [ -n "$issue" ] || { echo '<result>nothing to do</result>'; exit; }
+[[ "$issue" =~ ^[0-9]+$ ]] || { echo "not the number of an issue: $issue" >&2; exit 1; }
+echo "$issue" > "$work/issue"
 
 read_issue "$issue" > "$work/issue.md"
 echo "$base" > "$work/base"

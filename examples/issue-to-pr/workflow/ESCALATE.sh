@@ -6,7 +6,7 @@ comments() { gh issue view "$1" --json comments --jq '.comments[].body'; }
 comment() { gh issue comment "$1" --body-file "$2"; }
 
 work=".work/$RAYMOND_RUN_ID"
-issue=$(tr -dc '0-9' < "$work/issue")
+issue=$(cat "$work/issue")
 mark="(run $RAYMOND_RUN_ID)"
 if ! comments "$issue" | grep -qF "$mark"; then
   { echo "This needs a person $mark:" && echo && cat "$RAYMOND_RESULT_FILE" && echo; } > "$work/comment.md"

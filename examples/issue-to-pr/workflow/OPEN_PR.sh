@@ -6,7 +6,7 @@ existing_pr() { gh pr list --head "$1" --state open --json url --jq '.[].url'; }
 create_pr() { gh pr create --head "$1" --base "$2" --title "$3" --body-file "$4"; }
 
 work=".work/$RAYMOND_RUN_ID"
-issue=$(tr -dc '0-9' < "$work/issue")
+issue=$(cat "$work/issue")
 branch="issue-$issue"
 git push --quiet --set-upstream origin "$branch"
 
