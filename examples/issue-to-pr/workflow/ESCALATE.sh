@@ -8,7 +8,7 @@ comment() { gh issue comment "$1" --body-file "$2"; }
 work=".work/$RAYMOND_RUN_ID"
 issue=$(cat "$work/issue")
 mark="(run $RAYMOND_RUN_ID)"
-if ! comments "$issue" | grep -qF "$mark"; then
+if ! comments "$issue" | grep -F "$mark" > /dev/null; then
   { echo "This needs a person $mark:" && echo && cat "$RAYMOND_RESULT_FILE" && echo; } > "$work/comment.md"
   comment "$issue" "$work/comment.md" > /dev/null
 fi
