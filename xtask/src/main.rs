@@ -1,8 +1,9 @@
 //! `cargo xtask`: what the project does to itself.
 //!
 //! `test` runs every lane, or those that are named; `sabotage` shows that the tests can fail;
-//! `measure` prints what a transition costs. Each lane says its name, and what it took.
+//! `measure` prints what a transition costs; `book` makes the documentation. Each lane says its name, and what it took.
 
+mod book;
 mod commands;
 mod measure;
 mod sabotage;
@@ -13,7 +14,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test [LANE…]        all tests, or some lanes of them: rules, sweep, simulate, kill
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
-cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents";
+cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents
+cargo xtask book                the documentation as pages for a browser, in target/book";
 
 #[expect(clippy::print_stderr, reason = "a command line talks on stderr")]
 fn main() -> ExitCode {
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         ["test", lanes @ ..] => test::test(lanes),
         ["sabotage", wanted @ ..] => sabotage::sabotage(wanted),
         ["measure"] => measure::measure(),
+        ["book"] => book::book(),
         _ => Err(anyhow::anyhow!("unknown task\n{USAGE}")),
     };
     match done {

@@ -241,7 +241,7 @@ pub(crate) enum CostBy {
 
 #[derive(Debug, Args)]
 pub(crate) struct Config {
-    /// Print one JSON array
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -2,13 +2,14 @@
 //!
 //! [`mod@status`] says where a run is, [`mod@way_out`] what leads out of it, [`mod@why`] says it in a sentence,
 //! [`ledger`] keeps what a run no longer holds (results, money by state), [`costs`] counts money by
-//! whatever is asked, [`denied`] says how to allow what was denied, and [`narrate`] turns events into
+//! whatever is asked, [`denied`] says how to allow what was denied, [`plan`] what a resume will do, and [`narrate`] turns events into
 //! lines, the same for a live run and for one from last week.
 
 pub mod costs;
 pub mod denied;
 pub mod ledger;
 pub mod narrate;
+pub mod plan;
 pub mod status;
 pub mod way_out;
 pub mod why;
@@ -17,6 +18,7 @@ pub use costs::Costs;
 pub use denied::Denied;
 pub use ledger::{Ledger, Stopper};
 pub use narrate::{Line, Narrator, Weight};
+pub use plan::Plan;
 pub use status::{Owner, Status, status};
 pub use way_out::{Command, quoted, way_out};
 pub use why::{counted, why};
