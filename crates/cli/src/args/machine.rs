@@ -1,0 +1,17 @@
+//! Flags of the commands about this machine and this project.
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    /// Print one JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Keep the directory of the demo
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
