@@ -16,7 +16,7 @@ use raymond_core::workflow::nearest;
 
 pub(crate) use ending::{Cancel, Stop};
 pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
-pub(crate) use looking::{Attach, Cost, CostBy, List, Look, Show};
+pub(crate) use looking::{Attach, Cost, CostBy, List, Logs, Look, Show};
 pub(crate) use machine::{Config, Demo};
 pub(crate) use starting::{Ground, Resume, Run, Talk};
 
@@ -65,6 +65,9 @@ pub(crate) enum Command {
     /// All runs of this project
     #[command(after_help = "Example:\n  raymond list --json")]
     List(List),
+    /// What was said in each turn
+    #[command(after_help = "Example:\n  raymond logs @last --state REVIEW\n  raymond logs -f")]
+    Logs(Logs),
     /// Where the money went, of one run or of all of this project
     #[command(after_help = "Example:\n  raymond cost --since 7d --by model")]
     Cost(Cost),

@@ -61,6 +61,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Stop(stop) => commands::stop::stop(&stop),
         Command::Cancel(cancel) => commands::stop::cancel(&cancel),
         Command::List(list) => commands::list::list(&list),
+        Command::Logs(logs) => commands::logs::logs(&logs),
         Command::Cost(cost) => commands::cost::cost(&cost),
         Command::Config(config) => commands::config::config(&config),
         Command::Demo(demo) => commands::demo::demo(&demo),

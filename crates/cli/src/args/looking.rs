@@ -42,6 +42,27 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Logs {
+    /// The run: its id, a unique beginning of it, or @last [default: the last one]
+    pub(crate) run: Option<String>,
+    /// Only turns of this agent
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// Only turns in this state, with or without its extension
+    #[arg(long)]
+    pub(crate) state: Option<String>,
+    /// Go on until the run has ended; Ctrl-C leaves it alone
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Print transcripts as clients wrote them: lines of JSON
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) raw: bool,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "follow")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Cost {
     /// The run: its id, a unique beginning of it, or @last [default: all runs]
     pub(crate) run: Option<String>,

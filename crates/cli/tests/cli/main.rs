@@ -14,6 +14,7 @@ mod ending;
 mod following;
 mod harness;
 mod journals;
+mod logs;
 mod looking;
 mod money;
 mod outputs;
