@@ -17,7 +17,7 @@ use raymond_core::workflow::nearest;
 pub(crate) use ending::{Cancel, Stop};
 pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
 pub(crate) use looking::{Attach, Cost, CostBy, List, Logs, Look, Show};
-pub(crate) use machine::{Config, Demo};
+pub(crate) use machine::{Completions, Config, Demo, Shell};
 pub(crate) use starting::{Ground, Resume, Run, Talk};
 
 use crate::failure::{Failure, USAGE};
@@ -74,6 +74,9 @@ pub(crate) enum Command {
     /// What is configured here, and where each value was said
     #[command(after_help = "Example:\n  raymond config --json")]
     Config(Config),
+    /// Print a script that completes commands, runs and workflows in a shell
+    #[command(after_help = "Example:\n  echo 'source <(raymond completions bash)' >> ~/.bashrc")]
+    Completions(Completions),
     /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
     #[command(after_help = "Example:\n  raymond demo --keep")]
     Demo(Demo),

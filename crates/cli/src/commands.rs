@@ -2,6 +2,7 @@
 
 pub(crate) mod attach;
 mod background;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod cost;
 pub(crate) mod demo;

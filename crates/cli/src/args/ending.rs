@@ -2,9 +2,12 @@
 
 use clap::Args;
 
+use crate::completion;
+
 #[derive(Debug, Args)]
 pub(crate) struct Stop {
     /// The run: its id, a unique beginning of it, or @last
+    #[arg(add = completion::driven_run())]
     pub(crate) run: String,
     /// Let turns in flight finish first
     #[arg(long)]
@@ -17,6 +20,7 @@ pub(crate) struct Stop {
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
     /// The run: its id, a unique beginning of it, or @last
+    #[arg(add = completion::driven_run())]
     pub(crate) run: String,
     /// Print one JSON object
     #[arg(long)]

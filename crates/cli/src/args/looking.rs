@@ -4,10 +4,12 @@ use clap::{Args, ValueEnum};
 use raymond_core::time::Span;
 
 use super::Talk;
+use crate::completion;
 
 #[derive(Debug, Args)]
 pub(crate) struct Look {
     /// The run: its id, a unique beginning of it, or @last [default: the last one]
+    #[arg(add = completion::any_run())]
     pub(crate) run: Option<String>,
     /// Print one JSON object
     #[arg(long)]
@@ -17,6 +19,7 @@ pub(crate) struct Look {
 #[derive(Debug, Args)]
 pub(crate) struct Attach {
     /// The run: its id, a unique beginning of it, or @last [default: the last one]
+    #[arg(add = completion::driven_run())]
     pub(crate) run: Option<String>,
     #[command(flatten)]
     pub(crate) talk: Talk,
@@ -25,6 +28,7 @@ pub(crate) struct Attach {
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     /// The run: its id, a unique beginning of it, or @last [default: the last one]
+    #[arg(add = completion::any_run())]
     pub(crate) run: Option<String>,
     /// Every turn
     #[arg(long, short)]
@@ -44,6 +48,7 @@ pub(crate) struct List {
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
     /// The run: its id, a unique beginning of it, or @last [default: the last one]
+    #[arg(add = completion::any_run())]
     pub(crate) run: Option<String>,
     /// Only turns of this agent
     #[arg(long)]
@@ -65,6 +70,7 @@ pub(crate) struct Logs {
 #[derive(Debug, Args)]
 pub(crate) struct Cost {
     /// The run: its id, a unique beginning of it, or @last [default: all runs]
+    #[arg(add = completion::any_run())]
     pub(crate) run: Option<String>,
     /// Only what was spent since then, such as 7d
     #[arg(long, value_name = "DURATION")]

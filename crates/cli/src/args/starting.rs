@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Governing;
+use crate::completion;
 
 /// How much is said.
 #[derive(Debug, Args, Default, Clone, Copy)]
@@ -38,6 +39,7 @@ pub(crate) struct Ground {
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// A state, a directory or a .zip
+    #[arg(add = completion::workflow())]
     pub(crate) workflow: PathBuf,
     /// The id of the run: letters, digits, `-` and `_`
     #[arg(long = "run-id", value_name = "ID")]
@@ -66,6 +68,7 @@ pub(crate) struct Run {
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Resume {
     /// The run: its id, a unique beginning of it, or @last [default: the only unfinished one]
+    #[arg(add = completion::unfinished_run())]
     pub(crate) run: Option<String>,
     /// Only say what would be done
     #[arg(long, conflicts_with = "truncate_to")]

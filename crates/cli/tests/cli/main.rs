@@ -7,6 +7,7 @@
     reason = "helpers of tests fail by panicking"
 )]
 
+mod completing;
 mod configuring;
 mod daemons;
 mod disks;
