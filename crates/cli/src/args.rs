@@ -4,6 +4,8 @@ mod ending;
 mod governing;
 mod looking;
 mod machine;
+#[cfg(test)]
+mod reference;
 mod starting;
 
 use std::borrow::Cow;

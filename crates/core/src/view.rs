@@ -2,14 +2,15 @@
 //!
 //! [`mod@status`] says where a run is, [`mod@way_out`] what leads out of it, [`mod@why`] says it in a sentence,
 //! [`ledger`] keeps what a run no longer holds (results, money by state), [`costs`] counts money by
-//! whatever is asked, [`denied`] says how to allow what was denied, [`turns`] tells one attempt from
-//! the other, and [`narrate`] turns events into lines, the same for a live run and for one from last
-//! week.
+//! whatever is asked, [`denied`] says how to allow what was denied, [`plan`] what a resume will do,
+//! [`turns`] tells one attempt from the other, and [`narrate`] turns events into lines, the same for
+//! a live run and for one from last week.
 
 pub mod costs;
 pub mod denied;
 pub mod ledger;
 pub mod narrate;
+pub mod plan;
 pub mod status;
 pub mod turns;
 pub mod way_out;
@@ -19,6 +20,7 @@ pub use costs::Costs;
 pub use denied::Denied;
 pub use ledger::{Ledger, Stopper};
 pub use narrate::{Line, Narrator, Weight};
+pub use plan::Plan;
 pub use status::{Owner, Status, status};
 pub use turns::Turns;
 pub use way_out::{Command, quoted, way_out};

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct Config {
-    /// Print one JSON array
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

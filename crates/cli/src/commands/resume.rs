@@ -1,12 +1,13 @@
 //! `raymond resume`: says what it will do, and does it.
 
 mod edits;
-mod plan;
 
+use raymond_backends::contract::Attached;
 use raymond_backends::process::Leftover;
 use raymond_core::ids::RunId;
+use raymond_core::run::effect::in_flight;
 use raymond_core::run::{Ending, Phase, Run, Settings};
-use raymond_core::view::Status;
+use raymond_core::view::{Plan, Status};
 use raymond_engine::look::Look;
 use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
@@ -17,14 +18,13 @@ use raymond_store::lock::{self, Takeover};
 use crate::args::{Governing, Resume, Talk};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::{backends, config, runs, settings};
+use crate::{backends, config, json as shapes, runs, settings};
 
 use super::background::{self, Ground};
 use super::report::report;
 use super::run::drive;
 use super::{print_json, print_out};
 use edits::{Edits, Weighed, weigh};
-use plan::Plan;
 
 /// What a person wants of a resume.
 pub(crate) struct Wish<'a> {
@@ -133,7 +133,8 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     if let Some(line) = line {
         crate::say!("raymond: {line}");
     }
-    let (plan, told) = (Plan::of(&owned.head, &settings), owned.found.ended.len());
+    let (plan, told) =
+        (Plan::of(&owned.head.run, &owned.head.ledger, &settings), owned.found.ended.len());
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
     let inputs = resumed.map_err(|error| Failure::from(error).about(run))?;
     tell_ended(&owned.found.ended[told..]);
@@ -191,13 +192,13 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
     let weighed = weigh(&seen.head, &pinned, wish.edits)?;
     let backends = backends::known(project, &settings);
-    let plan = Plan::of(&seen.head, &settings)
-        .looking(run, |turn| owned::find(run, &paths, turn, &backends));
+    let found: Vec<Attached> =
+        in_flight(run).map(|turn| owned::find(run, &paths, turn, &backends)).collect();
+    let finished = found.iter().filter(|found| matches!(found, Attached::Finished(_))).count();
+    let running = found.iter().filter(|found| matches!(found, Attached::Running)).count();
+    let plan = Plan::of(run, &seen.head.ledger, &settings).without(finished, running);
     if wish.talk.json {
-        let mut object = plan.json();
-        object["run_id"] = run.id.as_str().into();
-        object["states"] = weighed.line.into();
-        print_json(object)?;
+        print_json(shapes::plan(&run.id, &plan, weighed.line.as_deref()))?;
     } else {
         let line = weighed.line.map(|line| format!("{line}\n")).unwrap_or_default();
         print_out(&format!("{line}{}: {plan}\n", run.id))?;

@@ -202,7 +202,9 @@ impl From<PrepareError> for Failure {
                 let failure = Self::of(USAGE, missing);
                 match workflows::nearest(path) {
                     Some(nearest) => failure.hint(format!("did you mean {}?", nearest.display())),
-                    None => failure,
+                    None => {
+                        failure.hint("a workflow is a folder of states; `raymond init` writes one")
+                    }
                 }
             }
             PrepareError::Scope(error) => Self::of(USAGE, &error),

@@ -21,19 +21,19 @@ fn refused(files: &[(&str, &str)], stderr: &str) {
 fn an_entry_is_needed_and_only_one() {
     refused(
         &[("wf/OTHER.sh", GOOD), ("wf/START.txt", "")],
-        "error: there is no entry state 1_START or START: found OTHER.sh
+        "wf: error: there is no entry state 1_START or START: found OTHER.sh
         hint: add START.md, or name the state to start with
         raymond: the workflow has a mistake",
     );
     refused(
         &[("wf/notes.txt", "")],
-        "error: there is no entry state 1_START or START: there are no states at all
+        "wf: error: there is no entry state 1_START or START: there are no states at all
         hint: add START.md, or name the state to start with
         raymond: the workflow has a mistake",
     );
     refused(
         &[("wf/START.sh", GOOD), ("wf/1_START.sh", GOOD)],
-        "error: there are several entry states: 1_START.sh, START.sh
+        "wf: error: there are several entry states: 1_START.sh, START.sh
         hint: keep one of them, or name the state to start with
         raymond: the workflow has a mistake",
     );

@@ -1,8 +1,9 @@
 //! The command that leads out of a status, ready to be pasted.
 
-use crate::failure::{Failure, TurnFailure};
+use crate::failure::{Clock, Failure, TurnFailure};
 use crate::machine::Standing;
 use crate::run::{Ending, Phase, Run};
+use crate::time::Span;
 
 use super::denied::Denied;
 use super::status::{Owner, Status};
@@ -62,6 +63,7 @@ fn needed(run: &Run) -> String {
                 String::new()
             }
             Failure::Visits { .. } | Failure::VisitBudget { .. } => "--with-current".to_owned(),
+            Failure::Turn(TurnFailure::Timeout { clock, after }) => longer(run, *clock, *after),
             Failure::Turn(_)
             | Failure::Protocol { .. }
             | Failure::TooDeep { .. }
@@ -75,6 +77,18 @@ fn needed(run: &Run) -> String {
     }
     flags.extend(room.map(|room| format!("--max-agents {room}")));
     flags.join(" ")
+}
+
+/// Twice the time, where the run itself named it; otherwise a state did, or the client.
+fn longer(run: &Run, clock: Clock, after: Span) -> String {
+    let twice = Span(after.0.saturating_mul(2));
+    match clock {
+        Clock::Wall if run.settings.timeout == Some(after) => format!("--timeout {twice}"),
+        Clock::Idle if run.settings.idle_timeout == Some(after) => {
+            format!("--idle-timeout {twice}")
+        }
+        Clock::Wall | Clock::Idle | Clock::FirstOutput => String::new(),
+    }
 }
 
 /// A cap that leaves room to go on, in whole dollars: two and a half times what was not enough.

@@ -2,47 +2,48 @@
 
 use std::fmt;
 
-use raymond_backends::contract::Attached;
-use raymond_core::budget::Micros;
-use raymond_core::desk::{Lane, Phase, Turn};
-use raymond_core::machine::Standing;
-use raymond_core::run::effect::in_flight;
-use raymond_core::run::input::Outcome;
-use raymond_core::run::settings::InterruptedScripts;
-use raymond_core::run::{Input, Run, Settings};
-use raymond_core::workflow::Extension;
-use raymond_engine::driver::Head;
-use serde_json::json;
+use crate::budget::Micros;
+use crate::desk::{Lane, Phase, Turn};
+use crate::machine::Standing;
+use crate::run::effect::in_flight;
+use crate::run::input::Outcome;
+use crate::run::settings::InterruptedScripts;
+use crate::run::{Input, Run, Settings};
+use crate::workflow::Extension;
+
+use super::ledger::Ledger;
 
 /// `reused 7 turns ($2.10), 1 finished meanwhile, adopting 1, continuing 1, repeating 0`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Plan {
-    reused: u64,
-    amount: Micros,
+pub struct Plan {
+    /// Turns whose outcome is recorded.
+    pub reused: u64,
+    /// What they cost.
+    pub amount: Micros,
     /// Turns in flight whose answer was found.
-    finished: usize,
+    pub finished: usize,
     /// Turns in flight whose client still runs.
-    adopted: usize,
+    pub adopted: usize,
     /// Prompts that go on in their sessions.
-    continuing: usize,
+    pub continuing: usize,
     /// Scripts that run again.
-    repeating: usize,
+    pub repeating: usize,
 }
 
 impl Plan {
     /// The plan for a run that goes on under `settings`.
-    pub(super) fn of(head: &Head, settings: &Settings) -> Self {
-        let settled = head.ledger.settled;
-        let lanes = || head.run.desk.turns.values().filter_map(|turn| again(&head.run, turn));
+    pub fn of(run: &Run, ledger: &Ledger, settings: &Settings) -> Self {
+        let settled = ledger.settled;
+        let lanes = || run.desk.turns.values().filter_map(|turn| again(run, turn));
         let repeats = |cut: Cut| match cut {
             Cut::Off => settings.interrupted_scripts == InterruptedScripts::Rerun,
             Cut::Failed | Cut::Waiting => true,
         };
         // An agent that failed after its turn was settled is asked again.
-        let failed = head.run.failed.iter().filter_map(|id| head.run.agents.get(id));
+        let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
         let asked_again: Vec<Option<Extension>> = failed
             .filter(|agent| matches!(agent.standing, Standing::Failed { kept: None, .. }))
-            .filter(|agent| !head.run.desk.turns.contains_key(&agent.id))
+            .filter(|agent| !run.desk.turns.contains_key(&agent.id))
             .map(|agent| Extension::of(agent.visit.state.as_str()))
             .collect();
         let prompts = asked_again.iter().filter(|kind| **kind == Some(Extension::Md)).count();
@@ -60,16 +61,9 @@ impl Plan {
         }
     }
 
-    /// The same, with a look at what became of the turns in flight.
-    pub(super) fn looking(self, run: &Run, find: impl FnMut(&Turn) -> Attached) -> Self {
-        let found: Vec<Attached> = in_flight(run).map(find).collect();
-        let finished = found.iter().filter(|a| matches!(a, Attached::Finished(_))).count();
-        let adopted = found.iter().filter(|a| matches!(a, Attached::Running)).count();
-        self.without(finished, adopted)
-    }
-
     /// The same, once it is recorded what became of them.
-    pub(super) fn knowing(self, run: &Run, reports: &[Input]) -> Self {
+    #[must_use]
+    pub fn knowing(self, run: &Run, reports: &[Input]) -> Self {
         let finished =
             |input: &&Input| matches!(input, Input::Settled { outcome: Outcome::Finished(_), .. });
         let settled = |input: &&Input| matches!(input, Input::Settled { .. });
@@ -77,22 +71,11 @@ impl Plan {
         self.without(reports.iter().filter(finished).count(), adopted)
     }
 
-    /// Whatever has finished or is adopted is not continued.
-    fn without(self, finished: usize, adopted: usize) -> Self {
+    /// The same, with a look at the turns in flight: what has finished or still runs is not continued.
+    #[must_use]
+    pub fn without(self, finished: usize, adopted: usize) -> Self {
         let continuing = self.continuing.saturating_sub(finished + adopted);
         Self { finished, adopted, continuing, ..self }
-    }
-
-    /// The same for programs.
-    pub(super) fn json(self) -> serde_json::Value {
-        json!({
-            "reused_turns": self.reused,
-            "reused_usd": self.amount.dollars(),
-            "finished_meanwhile": self.finished,
-            "adopting": self.adopted,
-            "continuing": self.continuing,
-            "repeating": self.repeating,
-        })
     }
 }
 

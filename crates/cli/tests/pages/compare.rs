@@ -1,0 +1,103 @@
+//! Whether what was printed is what a page shows.
+//!
+//! `…` in a line stands for anything, a line of nothing else for any lines; a time of day stands for
+//! every other.
+
+const ANYTHING: &str = "…";
+
+/// Whether the lines of a page stand for these.
+pub(crate) fn matches(shown: &[String], printed: &[String]) -> bool {
+    match shown.split_first() {
+        None => printed.is_empty(),
+        Some((first, rest)) if first.trim() == ANYTHING => {
+            (0..=printed.len()).any(|skipped| matches(rest, &printed[skipped..]))
+        }
+        Some((first, rest)) => printed
+            .split_first()
+            .is_some_and(|(line, lines)| line_matches(first, line) && matches(rest, lines)),
+    }
+}
+
+/// What was printed, in the words of the page where those stand for it.
+pub(crate) fn in_words_of(shown: &[String], printed: &[String]) -> Vec<String> {
+    let mut shown = shown.iter().filter(|line| line.trim() != ANYTHING).peekable();
+    let mut lines = Vec::new();
+    for line in printed {
+        let kept = shown.clone().position(|pattern| line_matches(pattern, line));
+        match kept {
+            Some(at) => lines.push(shown.nth(at).unwrap().clone()),
+            None => lines.push(line.clone()),
+        }
+    }
+    lines
+}
+
+fn line_matches(pattern: &str, line: &str) -> bool {
+    let (pattern, line) = (without_times(pattern), without_times(line));
+    let mut pieces = pattern.split(ANYTHING);
+    let Some(mut rest) = line.strip_prefix(pieces.next().unwrap_or_default()) else {
+        return false;
+    };
+    let mut last = "";
+    let mut open = false;
+    for piece in pieces {
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+        (last, open) = (piece, true);
+    }
+    rest.is_empty() || (open && (last.is_empty() || line.ends_with(last)))
+}
+
+/// Every time of day becomes midnight.
+fn without_times(line: &str) -> String {
+    let mut text: Vec<char> = line.chars().collect();
+    let is_time = |window: &[char]| {
+        window.iter().enumerate().all(|(at, c)| match at {
+            2 | 5 => *c == ':',
+            _ => c.is_ascii_digit(),
+        })
+    };
+    for at in 0..text.len().saturating_sub(7) {
+        if is_time(&text[at..at + 8]) {
+            text.splice(at..at + 8, "00:00:00".chars());
+        }
+    }
+    text.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_page_stands_for_what_it_leaves_open_and_for_nothing_else() {
+        let check = |shown: &str, printed: &str, expected: bool| {
+            let found = matches(&lines(shown), &lines(printed));
+            assert_eq!(found, expected, "{shown:?} for {printed:?}");
+        };
+        check("", "", true);
+        check("a", "a", true);
+        check("a", "a\nb", false);
+        check("a…c", "abbbc", true);
+        check("a…c", "abbb", false);
+        check("run-…: ok", "run-20260101-abc: ok", true);
+        check("a…a…", "a b", false);
+        check("…\nb", "a\na\nb", true);
+        check("a\n…", "a", true);
+        check("a\n…\nc", "a\nb", false);
+        check("12:03:04 main  x", "23:59:59 main  x", true);
+        check("12:03 main", "23:59 main", false);
+    }
+
+    #[test]
+    fn an_update_keeps_what_was_left_open() {
+        let found = in_words_of(&lines("id …\nold\nend"), &lines("id 7\nnew\nend"));
+        assert_eq!(found, lines("id …\nnew\nend"));
+    }
+}

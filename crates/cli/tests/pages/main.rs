@@ -1,0 +1,104 @@
+//! Every page that shows a command is played: what it shows is what happens.
+//!
+//! A page is the README, a page of the book, the README of an example, or a screen that is pinned in
+//! `tests/screens`. It is played from top to bottom in a directory of its own:
+//!
+//! - a fence ```` ```LANG file=PATH ```` writes that file;
+//! - a `console` fence holds commands behind `$ ` (and `> `, where they go on), each with what it prints;
+//!   a command that fails is followed by `[exit N]`;
+//! - an `sh` fence is run, and must succeed; so must what stands in `<!-- setup: … -->`, unseen;
+//! - `skip=REASON` in the head of a fence leaves it alone.
+//!
+//! `UPDATE=1` writes what was printed into the pages; `PAGE=WORD` plays only those whose path holds it.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
+mod compare;
+mod page;
+mod play;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use page::Page;
+
+fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// All pages below a directory of the repository, in order.
+fn pages_in(directory: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![top().join(directory)];
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                waiting.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Plays all of them, each in a thread of its own, and tells everything that differs.
+fn check(pages: &[PathBuf]) {
+    let wanted = std::env::var("PAGE").unwrap_or_default();
+    let wanted = pages.iter().filter(|path| path.to_str().unwrap().contains(&wanted));
+    let differences: Vec<String> = std::thread::scope(|scope| {
+        let played: Vec<_> = wanted.map(|path| scope.spawn(|| check_page(path))).collect();
+        played.into_iter().filter_map(|page| page.join().unwrap()).collect()
+    });
+    assert!(
+        differences.is_empty(),
+        "{}\n\nUPDATE=1 writes what was printed into the pages: read it before you keep it",
+        differences.join("\n\n")
+    );
+}
+
+/// What differs in a page.
+fn check_page(path: &Path) -> Option<String> {
+    let name = path.strip_prefix(top()).unwrap().display().to_string();
+    let text = fs::read_to_string(path).unwrap();
+    let page = Page::parse(&text).unwrap_or_else(|fault| panic!("{name}:{fault}"));
+    let stage = play::Stage::for_page(&top(), path, &text);
+    let played = match page.play(&stage) {
+        Ok(played) => played,
+        Err(fault) => return Some(format!("{name}:{fault}")),
+    };
+    if std::env::var_os("UPDATE").is_some() {
+        let updated = page.with(&played);
+        if updated != text {
+            fs::write(path, updated).unwrap();
+        }
+        return None;
+    }
+    let differences: Vec<String> = page.differences(&played);
+    (!differences.is_empty()).then(|| {
+        differences.iter().map(|line| format!("{name}:{line}")).collect::<Vec<_>>().join("\n")
+    })
+}
+
+#[test]
+fn the_readme_shows_what_happens() {
+    check(&[top().join("README.md")]);
+}
+
+#[test]
+fn the_book_shows_what_happens() {
+    check(&pages_in("docs"));
+}
+
+#[test]
+fn the_examples_show_what_happens() {
+    let readme = |path: &PathBuf| path.file_name().unwrap() == "README.md";
+    check(&pages_in("examples").into_iter().filter(readme).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_screens_are_what_a_newcomer_sees() {
+    check(&pages_in("crates/cli/tests/screens"));
+}
