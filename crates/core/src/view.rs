@@ -2,8 +2,9 @@
 //!
 //! [`mod@status`] says where a run is, [`mod@way_out`] what leads out of it, [`mod@why`] says it in a sentence,
 //! [`ledger`] keeps what a run no longer holds (results, money by state), [`costs`] counts money by
-//! whatever is asked, [`denied`] says how to allow what was denied, [`plan`] what a resume will do, and [`narrate`] turns events into
-//! lines, the same for a live run and for one from last week.
+//! whatever is asked, [`denied`] says how to allow what was denied, [`plan`] what a resume will do,
+//! [`turns`] tells one attempt from the other, and [`narrate`] turns events into lines, the same for
+//! a live run and for one from last week.
 
 pub mod costs;
 pub mod denied;
@@ -11,6 +12,7 @@ pub mod ledger;
 pub mod narrate;
 pub mod plan;
 pub mod status;
+pub mod turns;
 pub mod way_out;
 pub mod why;
 
@@ -20,6 +22,7 @@ pub use ledger::{Ledger, Stopper};
 pub use narrate::{Line, Narrator, Weight};
 pub use plan::Plan;
 pub use status::{Owner, Status, status};
+pub use turns::Turns;
 pub use way_out::{Command, quoted, way_out};
 pub use why::{counted, why};
 
