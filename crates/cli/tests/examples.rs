@@ -86,12 +86,4 @@ fn the_readme_shows_its_example_as_it_is() {
         let content = fs::read_to_string(example.join(file)).unwrap();
         assert!(readme.contains(content.trim_end()), "README.md has another {file}");
     }
-    let project = tempfile::tempdir().unwrap();
-    let output = run(project.path(), "title", "replies.yaml");
-    for line in text(&output.stderr).lines().chain(text(&output.stdout).lines()) {
-        // Lines about agents begin with the time of day.
-        let (time, rest) = line.split_once(' ').unwrap();
-        let told = if time.len() == 8 && time.contains(':') { rest } else { line };
-        assert!(readme.contains(told), "README.md does not show {told:?}");
-    }
 }

@@ -14,7 +14,7 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
     match status {
         Status::Running => running(run),
         Status::Waiting(waiting, _) => waits(run, waiting),
-        Status::Completed => format!("{} ended with a result", counted(run.ended, "agent")),
+        Status::Completed => format!("{} ended with a result", everybody(run.ended)),
         Status::Failed => failed(run),
         Status::OverBudget => over_budget(run),
         Status::Cancelled => "`raymond cancel` ended it; it cannot be resumed".to_owned(),
@@ -23,6 +23,14 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
             format!("{by} stopped it; {} can go on", counted(run.live, "agent"))
         }
         Status::Interrupted => interrupted(run),
+    }
+}
+
+/// `main`, `main and 3 workers`
+fn everybody(agents: u64) -> String {
+    match agents.saturating_sub(1) {
+        0 => "main".to_owned(),
+        workers => format!("main and {}", counted(workers, "worker")),
     }
 }
 
