@@ -17,7 +17,7 @@ use raymond_engine::shell::{self, Backends, Driven};
 use tokio::runtime::Runtime;
 
 use crate::args::Run;
-use crate::console::Console;
+use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::paths::absolute;
 use crate::words::plain;
@@ -82,7 +82,7 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     if !flags.talk.quiet {
         crate::say!("{line}");
     }
-    drive(&runtime, owned, backends, (vec![start], Console::new(flags.talk)))
+    drive(&runtime, owned, backends, (vec![start], Console::new(flags.talk, Interrupt::Stops)))
 }
 
 /// Going on with a run of another workflow, or with another input, would be a surprise.
