@@ -28,7 +28,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 pub use kit::Backends;
 pub use signals::Signal;
-pub(crate) use turn::transcript;
+pub use turn::transcript;
 
 use crate::clock;
 use crate::driver::{Driver, DriverError, Head};

@@ -16,7 +16,7 @@ use raymond_store::journal::{self, Tail};
 use raymond_store::lock::{self, Takeover};
 
 use crate::args::{Governing, Resume, Talk};
-use crate::console::Console;
+use crate::console::{Console, Interrupt};
 use crate::failure::Failure;
 use crate::{backends, config, json as shapes, runs, settings};
 
@@ -155,7 +155,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     if !wish.talk.quiet {
         crate::say!("{run}: {}", plan.knowing(&owned.head.run, &inputs));
     }
-    let mut console = Console::new(wish.talk);
+    let mut console = Console::new(wish.talk, Interrupt::Stops);
     console.catch_up(&runs::look(project, run)?.records);
     drive(&runtime, owned, backends, (inputs, console))
 }

@@ -17,11 +17,11 @@ use raymond_engine::shell::{self, Backends, Driven};
 use tokio::runtime::Runtime;
 
 use crate::args::Run;
-use crate::console::Console;
+use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::paths::absolute;
 use crate::words::plain;
-use crate::{backends, config, runs, settings};
+use crate::{backends, config, runs, settings, workflows};
 
 use super::background::{self, Ground};
 use super::report::{exit_code, report};
@@ -82,7 +82,7 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     if !flags.talk.quiet {
         crate::say!("{line}");
     }
-    drive(&runtime, owned, backends, (vec![start], Console::new(flags.talk)))
+    drive(&runtime, owned, backends, (vec![start], Console::new(flags.talk, Interrupt::Stops)))
 }
 
 /// Going on with a run of another workflow, or with another input, would be a surprise.
@@ -209,18 +209,10 @@ fn run_id(given: Option<&str>, workflow: &Path, program: &Program) -> Result<Run
         return given.parse().map_err(|error| Failure::usage(format!("--run-id: {error}")));
     }
     let absolute = workflow.canonicalize().unwrap_or_else(|_| workflow.to_owned());
-    let is_archive = absolute.extension().is_some_and(|extension| extension == "zip");
-    let (kind, name) = match program {
-        Program::Ralph(_) => ("ralph-", workflow.file_stem()),
-        Program::States if absolute.is_dir() => ("", absolute.file_name()),
-        Program::States if is_archive => ("", absolute.file_stem()),
-        Program::States => ("", absolute.parent().and_then(Path::file_name)),
+    let name = match program {
+        Program::States => workflows::name(&absolute),
+        Program::Ralph(_) => workflows::loop_name(&absolute),
     };
-    let dashed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let name: String = name.unwrap_or_default().to_string_lossy().chars().map(dashed).collect();
-    let name = format!("{kind}{name}");
-    let name = name.trim_matches('-');
-    let name = if name.is_empty() { "run" } else { &name[..name.len().min(40)] };
     let date = &clock::now().to_string()[..10].replace('-', "");
     let random = &clock::nonce().to_string()[..6];
     format!("{name}-{date}-{random}").parse().map_err(|error| Failure::usage(format!("{error}")))

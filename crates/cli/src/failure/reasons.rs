@@ -120,6 +120,9 @@ impl From<lock::Error> for Failure {
                 };
                 Self::driven(&path, &by)
             }
+            lock::Error::Removed { path } => {
+                Self::usage(format!("{} was deleted just now", run_at(&path)))
+            }
             lock::Error::OtherHost { path, owner } => {
                 let by = format!("process {} on {}", owner.process.pid, owner.process.host);
                 let run = run_at(&path);

@@ -11,6 +11,7 @@ mod hangs;
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]
 mod harness;
+mod init;
 mod money;
 mod outcomes;
 mod permissions;

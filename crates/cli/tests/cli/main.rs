@@ -7,13 +7,16 @@
     reason = "helpers of tests fail by panicking"
 )]
 
+mod completing;
 mod configuring;
 mod daemons;
 mod disks;
 mod ending;
 mod following;
 mod harness;
+mod init;
 mod journals;
+mod logs;
 mod looking;
 mod money;
 mod outputs;
@@ -23,4 +26,5 @@ mod running;
 mod scale;
 mod secrets;
 mod surprises;
+mod version;
 mod workflows;

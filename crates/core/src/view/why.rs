@@ -31,7 +31,15 @@ fn completed(run: &Run, ledger: &Ledger) -> String {
     let until = run.settings.program.ralph().and_then(|ralph| ralph.until.as_deref());
     match ledger.exhausted {
         Some(iterations) => without_result(iterations, until),
-        None => format!("{} ended with a result", counted(run.ended, "agent")),
+        None => format!("{} ended with a result", everybody(run.ended)),
+    }
+}
+
+/// `main`, `main and 3 workers`
+fn everybody(agents: u64) -> String {
+    match agents.saturating_sub(1) {
+        0 => "main".to_owned(),
+        workers => format!("main and {}", counted(workers, "worker")),
     }
 }
 

@@ -148,7 +148,7 @@ fn started(kit: &Kit, effect: &PromptEffect) -> Started {
 }
 
 /// Where a client's words of this attempt go.
-pub(crate) fn transcript(directory: &Path, turn: &TurnId, attempt: u32) -> PathBuf {
+pub fn transcript(directory: &Path, turn: &TurnId, attempt: u32) -> PathBuf {
     directory.join(format!("{turn}.{attempt}.jsonl"))
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::budget::Micros;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, yaml_hint};
 use crate::ids::BackendName;
 use crate::time::Span;
 
@@ -50,7 +50,8 @@ impl Reader<'_> {
             Ok(root) => root,
             Err(problem) => {
                 let message = format!("the frontmatter is not YAML: {}", problem.message);
-                self.error(&problem.span, "invalid-yaml", message);
+                let hint = yaml_hint(&problem.message);
+                self.error_with_hint(&problem.span, "invalid-yaml", message, hint);
                 return front;
             }
         };
