@@ -76,7 +76,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  raymond config --json")]
     Config(Config),
     /// Write a workflow for this project to begin with, or copy an example
-    #[command(after_help = "Example:\n  raymond init\n  raymond init --from review")]
+    #[command(after_help = "Example:\n  raymond init\n  raymond init --from title")]
     Init(Init),
     /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
     #[command(after_help = "Example:\n  raymond demo --keep")]
