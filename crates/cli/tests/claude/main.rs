@@ -16,6 +16,7 @@ mod money;
 mod outcomes;
 mod permissions;
 mod prompts;
+mod ralph;
 mod settings;
 mod stage;
 mod transitions;

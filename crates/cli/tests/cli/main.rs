@@ -7,6 +7,7 @@
     reason = "helpers of tests fail by panicking"
 )]
 
+mod completing;
 mod configuring;
 mod daemons;
 mod disks;
@@ -15,9 +16,11 @@ mod following;
 mod harness;
 mod init;
 mod journals;
+mod logs;
 mod looking;
 mod money;
 mod outputs;
+mod ralph;
 mod resuming;
 mod running;
 mod scale;
