@@ -17,8 +17,17 @@ pub(crate) fn name(absolute: &Path) -> String {
         (false, true) => absolute.file_stem(),
         (false, false) => absolute.parent().and_then(telling),
     };
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let name: String = name.unwrap_or_default().to_string_lossy().chars().map(plain).collect();
+    plain(&name.unwrap_or_default().to_string_lossy())
+}
+
+/// What a loop over one prompt is called: like the prompt.
+pub(crate) fn loop_name(absolute: &Path) -> String {
+    plain(&format!("ralph-{}", absolute.file_stem().unwrap_or_default().to_string_lossy()))
+}
+
+fn plain(name: &str) -> String {
+    let dashed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let name: String = name.chars().map(dashed).collect();
     let name = name.trim_matches('-');
     let name = if name.is_empty() { "run" } else { &name[..name.len().min(40)] };
     name.to_owned()

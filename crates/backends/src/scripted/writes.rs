@@ -26,7 +26,11 @@ pub(super) fn writes(reader: &mut Reader<'_>, node: Node) -> Result<Vec<Write>, 
         return Err(reader.mistyped(&node, "a mapping from paths to texts"));
     };
     if entries.is_empty() {
-        return Err(reader.wrong("empty", node.span, "an empty mapping writes nothing".into()));
+        return Err(reader.wrong(
+            "empty-value",
+            node.span,
+            "an empty mapping writes nothing".into(),
+        ));
     }
     let found: Vec<_> = entries.into_iter().map(|(key, node)| write(reader, &key, node)).collect();
     found.into_iter().collect()

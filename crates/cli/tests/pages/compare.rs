@@ -1,7 +1,7 @@
 //! Whether what was printed is what a page shows.
 //!
 //! `…` in a line stands for anything, a line of nothing else for any lines; a time of day stands for
-//! every other.
+//! every other, and so does how long a run took.
 
 const ANYTHING: &str = "…";
 
@@ -50,7 +50,7 @@ fn line_matches(pattern: &str, line: &str) -> bool {
     rest.is_empty() || (open && (last.is_empty() || line.ends_with(last)))
 }
 
-/// Every time of day becomes midnight.
+/// Every time of day becomes midnight, and nothing takes any time.
 fn without_times(line: &str) -> String {
     let mut text: Vec<char> = line.chars().collect();
     let is_time = |window: &[char]| {
@@ -64,7 +64,19 @@ fn without_times(line: &str) -> String {
             text.splice(at..at + 8, "00:00:00".chars());
         }
     }
-    text.into_iter().collect()
+    without_span(text.into_iter().collect())
+}
+
+/// `completed in 0.4s: …` took no time.
+fn without_span(line: String) -> String {
+    for start in ["completed in ", "failed after ", "over_budget after ", "stopped after "] {
+        if let Some(at) = line.find(start).map(|at| at + start.len())
+            && let Some(end) = line[at..].find(':').map(|end| at + end)
+        {
+            return format!("{}0s{}", &line[..at], &line[end..]);
+        }
+    }
+    line
 }
 
 #[cfg(test)]
@@ -93,6 +105,9 @@ mod tests {
         check("a\n…\nc", "a\nb", false);
         check("12:03:04 main  x", "23:59:59 main  x", true);
         check("12:03 main", "23:59 main", false);
+        check("completed in 0.4s: x", "completed in 2m 03s: x", true);
+        check("completed in 0.4s: x", "completed in 0.4s: y", false);
+        check("completed in 0.4s: x", "failed after 0.4s: x", false);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
+mod codes;
 mod compare;
 mod links;
 mod page;

@@ -108,7 +108,7 @@ fn a_run_without_an_owner_has_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, Owner::Gone), @"over_budget (5): $12.50 of the $10.00 cap is spent; 1 paid turn waits for more: raymond resume play --budget 32");
     let mut play = started();
     play.says("main", "<result>x</result>");
-    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): 1 agent ended with a result: raymond show play");
+    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): main ended with a result: raymond show play");
 }
 
 #[test]
