@@ -43,7 +43,7 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    fn plain(style: Style, text: String) -> Self {
+    pub(super) fn plain(style: Style, text: String) -> Self {
         Self { pieces: vec![(style, text)] }
     }
 
@@ -232,3 +232,6 @@ fn between(earlier: Timestamp, later: Timestamp) -> Span {
 fn one_line(text: &str) -> String {
     plain(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests;
