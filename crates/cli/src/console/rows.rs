@@ -54,7 +54,8 @@ impl Drawn {
 
     /// With its colours.
     pub(super) fn styled(&self) -> String {
-        self.pieces.iter().map(|(style, text)| format!("{style}{text}{style:#}")).collect()
+        let styled = |(style, text): &(Style, String)| format!("{style}{text}{style:#}");
+        self.pieces.iter().map(styled).collect::<Vec<_>>().concat()
     }
 }
 

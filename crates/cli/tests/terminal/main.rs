@@ -1,6 +1,6 @@
 //! The real binary in a real terminal, with its screen read back.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]
