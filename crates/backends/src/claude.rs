@@ -14,6 +14,7 @@ mod gate;
 mod line;
 mod outcome;
 pub mod preflight;
+mod said;
 mod shape;
 mod spending;
 mod steps;
@@ -36,6 +37,7 @@ use tokio::time::Instant;
 
 pub use arguments::DEFAULT_MODE;
 pub use clocks::Clocks;
+pub use said::{Recount, Said, Speaker};
 
 use clocks::Timer;
 use follow::Following;

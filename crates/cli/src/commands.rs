@@ -2,10 +2,14 @@
 
 pub(crate) mod attach;
 mod background;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod cost;
 pub(crate) mod demo;
+pub(crate) mod init;
 pub(crate) mod list;
+pub(crate) mod logs;
+pub(crate) mod ralph;
 mod report;
 pub(crate) mod resume;
 pub(crate) mod run;

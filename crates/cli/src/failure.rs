@@ -113,13 +113,13 @@ pub(crate) fn located(found: Diagnostic, workflow: &Path) -> Diagnostic {
     let name = workflow.file_name().and_then(OsStr::to_str);
     let is_state = name.is_some_and(is_state) && !workflow.is_dir();
     let scope = if is_state { workflow.parent().unwrap_or(workflow) } else { workflow };
-    let file = found.file.map(|file| scope.join(file).display().to_string());
-    Diagnostic { file, ..found }
+    let file = found.file.as_ref().map_or_else(|| scope.to_owned(), |file| scope.join(file));
+    found.in_file(file.display().to_string())
 }
 
-/// `START.md:3:7: error: …`, with its hint.
+/// `START.md:3:7: error: … [wrong-type]`, with its hint. The code is what a reader looks up.
 pub(crate) fn print_diagnostic(diagnostic: &Diagnostic) {
-    crate::say!("{diagnostic}");
+    crate::say!("{diagnostic} [{}]", diagnostic.code);
     if let Some(hint) = &diagnostic.hint {
         crate::say!("  hint: {hint}");
     }

@@ -16,6 +16,7 @@ pub(crate) use say;
 mod args;
 mod backends;
 mod commands;
+mod completion;
 mod config;
 mod console;
 mod failure;
@@ -36,6 +37,11 @@ use args::{Arguments, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
+    match completion::answer() {
+        Ok(completion::Asked::Nothing) => {}
+        Ok(completion::Asked::Answered) => return ExitCode::SUCCESS,
+        Err(error) => return args::refuse(&error),
+    }
     let arguments = match Arguments::try_parse_from(args::with_run(std::env::args_os())) {
         Ok(arguments) => arguments,
         Err(error) => return args::refuse(&error),
@@ -52,6 +58,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Run(run) => commands::run::run(*run),
+        Command::Ralph(ralph) => commands::ralph::ralph(*ralph),
         Command::Resume(resume) => commands::resume::resume(&resume),
         Command::Status(look) => commands::status::status(&look),
         Command::Show(show) => commands::show::show(&show),
@@ -61,8 +68,11 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Stop(stop) => commands::stop::stop(&stop),
         Command::Cancel(cancel) => commands::stop::cancel(&cancel),
         Command::List(list) => commands::list::list(&list),
+        Command::Logs(logs) => commands::logs::logs(&logs),
         Command::Cost(cost) => commands::cost::cost(&cost),
         Command::Config(config) => commands::config::config(&config),
+        Command::Init(init) => commands::init::init(&init),
+        Command::Completions(shell) => commands::completions::completions(&shell),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! [`mod@status`] says where a run is, [`mod@way_out`] what leads out of it, [`mod@why`] says it in a sentence,
 //! [`ledger`] keeps what a run no longer holds (results, money by state, the [`path`] that was taken),
-//! [`costs`] counts money by whatever is asked, [`denied`] says how to allow what was denied, [`narrate`]
-//! turns events into lines, the same for a live run and for one from last week, and [`live`] knows what
-//! every agent is at.
+//! [`costs`] counts money by whatever is asked, [`denied`] says how to allow what was denied, [`plan`]
+//! what a resume will do, [`turns`] tells one attempt from the other, [`narrate`] turns events into
+//! lines, the same for a live run and for one from last week, and [`live`] knows what every agent is at.
 
 pub mod costs;
 pub mod denied;
@@ -12,7 +12,9 @@ pub mod ledger;
 pub mod live;
 pub mod narrate;
 pub mod path;
+pub mod plan;
 pub mod status;
+pub mod turns;
 pub mod way_out;
 pub mod why;
 
@@ -22,7 +24,9 @@ pub use ledger::{Ledger, Stopper};
 pub use live::Live;
 pub use narrate::{Line, Narrator, Weight};
 pub use path::Path;
+pub use plan::Plan;
 pub use status::{Owner, Status, status};
+pub use turns::Turns;
 pub use way_out::{Command, quoted, way_out};
 pub use why::{counted, why};
 

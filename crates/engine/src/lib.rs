@@ -3,10 +3,11 @@
 //! [`driver`] is synchronous and owns no clock, file or process; [`fold`] reads journals,
 //! [`recovery`] says what became of turns in flight, [`scope`] finds the states of a workflow and
 //! [`pin`] keeps them. [`launch`] and [`owned`] make a process the owner of a run, [`shell`] is the
-//! small asynchronous loop around the driver, [`look`] is for everybody who does not own it, and
-//! [`request`] asks whoever does.
+//! small asynchronous loop around the driver, [`look`] is for everybody who does not own it,
+//! [`request`] asks whoever does, and [`discard`] deletes a run.
 
 pub mod clock;
+pub mod discard;
 pub mod driver;
 pub mod fold;
 pub mod launch;

@@ -28,7 +28,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 pub use kit::Backends;
 pub use signals::Signal;
-pub(crate) use turn::transcript;
+pub use turn::transcript;
 
 use crate::clock;
 use crate::driver::{Driver, DriverError, Head};
@@ -144,6 +144,7 @@ impl<'w> Shell<'w> {
             run: run.id,
             nonce: run.nonce,
             scope: run.scope,
+            messages: run.settings.program.messages(),
             vars: run.settings.vars,
             origin,
             blobs: Arc::clone(&blobs),

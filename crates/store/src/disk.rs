@@ -28,7 +28,8 @@ pub trait Disk: Debug + Send + Sync {
     fn create_dir(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, directory: &Path) -> io::Result<()>;
-    /// Gives a file a new name, atomically, in place of whatever file had that name.
+    /// Gives a file a new name, atomically, in place of whatever file had that name. The real disk
+    /// does the same with a directory, whose new name is free.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file or an empty directory.
     fn remove(&self, path: &Path) -> io::Result<()>;

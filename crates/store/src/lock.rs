@@ -69,6 +69,12 @@ pub enum Error {
         /// Its owner.
         owner: Option<Box<Owner>>,
     },
+    /// The run was removed while its lock was being taken.
+    #[error("{} was removed while it was being taken", path.display())]
+    Removed {
+        /// Where the lock was.
+        path: PathBuf,
+    },
     /// Its owner was on another host and did not give it back.
     #[error("{} is held by {} on another host", path.display(), who(Some(owner)))]
     OtherHost {
@@ -111,9 +117,13 @@ impl Lock {
                 }
             }
         }
-        let owner = Owner { process: me, since: claim.since, version: claim.version.to_owned() };
-        record(file.as_mut(), &owner).during("write the lock", path)?;
         let path = path.to_owned();
+        // Whoever held it before may have set the run aside.
+        if !file.is_at(&path).during("look at", &path)? {
+            return Err(Error::Removed { path });
+        }
+        let owner = Owner { process: me, since: claim.since, version: claim.version.to_owned() };
+        record(file.as_mut(), &owner).during("write the lock", &path)?;
         Ok(Self { file, path })
     }
 

@@ -15,6 +15,9 @@ use crate::place::{self, Durability};
 /// The name of the directory.
 pub const NAME: &str = ".raymond";
 
+/// Names that start so are of runs that were set aside; no run has such a name.
+const ASIDE: &str = ".removed-";
+
 /// A `.raymond/` directory, which may not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root(PathBuf);
@@ -113,6 +116,19 @@ impl Root {
         Ok(ids.filter(|id| is_run(id) && is_directory(id)).collect())
     }
 
+    /// Removes what was set aside.
+    pub fn sweep(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
+        let directory = self.runs_directory();
+        let names = match disk.list(&directory) {
+            Err(error) if absent(&error) => return Ok(()),
+            names => names.during("list", &directory)?,
+        };
+        for name in names.iter().filter(|name| name.to_string_lossy().starts_with(ASIDE)) {
+            remove_tree(disk, &directory.join(name))?;
+        }
+        Ok(())
+    }
+
     /// Where the run `id` lies, or would lie.
     pub fn run(&self, id: &str) -> Result<RunPaths, BadRun> {
         if !is_run(id) {
@@ -154,6 +170,26 @@ impl RunPaths {
         disk::exists(disk, &self.directory)
     }
 
+    /// Takes the run out of sight, for whoever holds its lock: from here on it is none. Returns where its
+    /// directory went; [`Root::sweep`] removes it.
+    pub fn set_aside(&self, disk: &dyn Disk) -> Result<PathBuf, disk::Error> {
+        // Once its name is free, a state file of that name may be another run's.
+        remove_tree(disk, &self.state)?;
+        let runs = self.directory.parent().unwrap_or(&self.base);
+        let id = self.directory.file_name().unwrap_or_default().to_string_lossy();
+        let mut n = 0_u64;
+        let aside = loop {
+            let aside = runs.join(format!("{ASIDE}{n}-{id}"));
+            if !disk::exists(disk, &aside)? {
+                break aside;
+            }
+            n += 1;
+        };
+        disk.rename(&self.directory, &aside).during("set aside", &self.directory)?;
+        disk.sync_dir(runs).during("sync the directory", runs)?;
+        Ok(aside)
+    }
+
     /// Removes the run and its state file; the journal goes first, so that no half of a run is left.
     pub fn remove(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         for file in [&self.journal, &self.state] {
@@ -170,10 +206,17 @@ fn remove_tree(disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
     match disk.remove(path) {
         Err(error) if absent(&error) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            for name in disk.list(path).during("list", path)? {
+            let names = match disk.list(path) {
+                Err(error) if absent(&error) => return Ok(()),
+                names => names.during("list", path)?,
+            };
+            for name in names {
                 remove_tree(disk, &path.join(name))?;
             }
-            disk.remove(path).during("remove", path)
+            match disk.remove(path) {
+                Err(error) if absent(&error) => Ok(()),
+                removed => removed.during("remove", path),
+            }
         }
         removed => removed.during("remove", path),
     }
@@ -261,6 +304,30 @@ mod tests {
         for bad in ["", "..", "a/b", "a b", "ä", &"x".repeat(129)] {
             assert_eq!(root.run(bad).unwrap_err(), BadRun(bad.to_owned()));
         }
+    }
+
+    #[test]
+    fn a_run_that_was_set_aside_is_none_and_makes_room_for_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::in_directory(directory.path());
+        root.sweep(&Files).unwrap();
+        root.ensure(&Files).unwrap();
+        let run = root.run("r").unwrap();
+        for _ in 0..2 {
+            run.ensure(&Files).unwrap();
+            for file in [&run.journal, &run.state] {
+                place::place(&Files, file, b"x", Durability::Derived).unwrap();
+            }
+            let aside = run.set_aside(&Files).unwrap();
+            assert!(!run.exist(&Files).unwrap() && !run.state.exists());
+            assert!(aside.join("journal.jsonl").exists());
+            assert_eq!(root.runs(&Files).unwrap(), [""; 0]);
+        }
+        let names = || Files.list(&root.runs_directory()).unwrap();
+        assert_eq!(names(), [".removed-0-r", ".removed-1-r"]);
+        run.ensure(&Files).unwrap();
+        root.sweep(&Files).unwrap();
+        assert_eq!(names(), ["r"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use tokio::time::Instant;
 use super::clocks::{Due, Timer};
 use super::gate::Held;
 use super::outcome::End;
+use super::said::Said;
 use super::turn::Turn;
 use crate::contract::{Sign, Watch};
 use crate::process::{Client, Grace, Heard};
@@ -92,7 +93,7 @@ impl Following {
     }
 
     fn take(&mut self, heard: &Heard, watch: &Watch) {
-        for sign in self.turn.hear(heard) {
+        for sign in self.turn.hear(heard).iter().filter_map(Said::sign) {
             (watch.listener)(sign);
         }
     }

@@ -6,7 +6,9 @@
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::shape::{Assistant, Conclusion, Head, Init, RateLimit, Refusal, Retry, Task, Tasks};
+use super::shape::{
+    Assistant, Conclusion, Head, Init, RateLimit, Refusal, Retry, Task, Tasks, User,
+};
 
 /// What a line says.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +18,7 @@ pub(super) enum Line {
     /// A block of a message.
     Assistant(Assistant),
     /// What tools said, or what the client added for the model.
-    User,
+    User(User),
     /// A request failed, and is tried again.
     Retry(Retry),
     /// The model refused, and nobody else is asked.
@@ -73,7 +75,7 @@ pub(super) fn read(text: &str) -> Line {
     let kind = head.kind.as_deref().unwrap_or("none");
     let line = match (kind, head.subtype.as_deref().unwrap_or_default()) {
         ("assistant", _) => shaped(text).map(Line::Assistant),
-        ("user", _) => Some(Line::User),
+        ("user", _) => Some(Line::User(shaped(text).unwrap_or_default())),
         ("result", _) => shaped(text).map(|result| Line::Result(Box::new(result))),
         ("rate_limit_event", _) => shaped(text).map(Line::RateLimit),
         ("system", "init") => shaped(text).map(Line::Init),

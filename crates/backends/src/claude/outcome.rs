@@ -184,7 +184,7 @@ fn said(result: Option<&str>, errors: &[String]) -> String {
 }
 
 /// In one line that fits on a screen.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     const LENGTH: usize = 500;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = lines.collect::<Vec<_>>().join(" / ");

@@ -85,6 +85,58 @@ pub(super) struct Block {
     pub(super) input: ToolInput,
 }
 
+/// `user`: what tools answered.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct User {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) message: Answers,
+}
+
+/// The answers of tools.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Answers {
+    #[serde(deserialize_with = "each")]
+    pub(super) content: Vec<ToolResult>,
+}
+
+/// The answer of a tool, of which only an error is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct ToolResult {
+    pub(super) kind: String,
+    /// What went wrong, when something did.
+    pub(super) error: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for ToolResult {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Raw<'a> {
+            #[serde(rename = "type", deserialize_with = "lenient")]
+            kind: String,
+            #[serde(deserialize_with = "lenient")]
+            is_error: bool,
+            #[serde(borrow)]
+            content: Option<&'a RawValue>,
+        }
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        let Raw { kind, is_error, content } = serde_json::from_str(raw.get()).unwrap_or_default();
+        let error = is_error.then(|| content.map(|content| words(content.get())));
+        Ok(Self { kind, error: error.map(Option::unwrap_or_default) })
+    }
+}
+
+/// The text of a content: a text, or a list of blocks.
+fn words(content: &str) -> String {
+    if let Ok(text) = serde_json::from_str::<String>(content) {
+        return text;
+    }
+    let blocks: Vec<Block> = serde_json::from_str(content).unwrap_or_default();
+    blocks.into_iter().map(|block| block.text).collect::<Vec<_>>().join("\n")
+}
+
 /// What a tool is called with, as far as it names what is done.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]

@@ -11,11 +11,14 @@ use raymond_core::time::Timestamp;
 
 use super::fault::Fault;
 use super::line::{self, Line};
-use super::shape::{Assistant, Conclusion, Denial, Init, RateLimitInfo, Refusal, Retry, Task};
+use super::outcome;
+use super::said::{self, Said, Speaker};
+use super::shape::{
+    Assistant, Conclusion, Denial, Init, RateLimitInfo, Refusal, Retry, Task, User,
+};
 use super::spending::Spending;
 use super::tools;
 use super::warnings::Warnings;
-use crate::contract::Sign;
 use crate::process::Heard;
 
 /// A turn, as far as it was heard.
@@ -102,20 +105,25 @@ impl Turn {
         Self { spending, ..Self::default() }
     }
 
-    /// Takes in what was heard, and says what is worth showing.
-    pub(super) fn hear(&mut self, heard: &Heard) -> Vec<Sign> {
+    /// Takes in what was heard, and tells what was said.
+    pub(super) fn hear(&mut self, heard: &Heard) -> Vec<Said> {
         match heard {
             Heard::Line(bytes) => {
                 let text = String::from_utf8_lossy(bytes);
                 if let std::borrow::Cow::Owned(_) = &text {
                     self.warnings.add(Warning::InvalidUtf8);
                 }
-                return self.read(line::read(&text));
+                return match line::read(&text) {
+                    Line::NotJson => vec![self.nonsense(&text)],
+                    line => self.read(line),
+                };
             }
             Heard::Cut { length } => {
                 self.long_lines += 1;
                 self.unread = true;
-                self.warnings.say(format!("a line of {length} bytes was too long to be read"));
+                let what = format!("a line of {length} bytes was too long to be read");
+                self.warnings.say(what.clone());
+                return vec![Said::Unread { what }];
             }
             Heard::Flooded { limit } => self.flooded = Some(*limit),
             Heard::Stderr | Heard::Woke { .. } | Heard::Exited(_) | Heard::Deadline => {}
@@ -147,11 +155,11 @@ impl Turn {
         self.login.as_deref()
     }
 
-    fn read(&mut self, line: Line) -> Vec<Sign> {
+    fn read(&mut self, line: Line) -> Vec<Said> {
         match line {
             Line::Init(init) => self.begin(init),
             Line::Assistant(line) => return self.listen(line),
-            Line::User => self.unread = false,
+            Line::User(user) => return self.answered(user),
             Line::Retry(retry) => return vec![self.retried(&retry)],
             Line::Refusal(refusal) => {
                 self.error.refusal = Some(refusal);
@@ -165,16 +173,26 @@ impl Turn {
                 self.tasks.clear();
                 all.tasks.into_iter().for_each(|task| self.task_runs(task));
             }
-            Line::Result(conclusion) => self.conclude(*conclusion),
-            Line::Ignored => {}
-            Line::Unknown { kind } => self
-                .warnings
-                .say(format!("the client wrote a line of unknown type {kind:?}; it was ignored")),
-            Line::NotJson => {
-                self.warnings.say("the client wrote a line that is not JSON; it was ignored");
+            Line::Result(conclusion) => return self.conclude(*conclusion),
+            Line::Ignored | Line::NotJson => {}
+            Line::Unknown { kind } => {
+                let what = format!("a line of unknown type {kind:?}");
+                self.warnings.say(format!("the client wrote {what}; it was ignored"));
+                return vec![Said::Unread { what }];
             }
         }
         Vec::new()
+    }
+
+    fn nonsense(&mut self, line: &str) -> Said {
+        self.warnings.say("the client wrote a line that is not JSON; it was ignored");
+        Said::Unread { what: format!("not JSON: {}", outcome::shortened(line)) }
+    }
+
+    fn answered(&mut self, user: User) -> Vec<Said> {
+        self.unread = false;
+        let errors = user.message.content.into_iter().filter(|answer| answer.kind == "tool_result");
+        errors.filter_map(|answer| answer.error).map(|why| Said::ToolFailed { why }).collect()
     }
 
     fn begin(&mut self, init: Init) {
@@ -207,18 +225,20 @@ impl Turn {
         }
     }
 
-    fn listen(&mut self, line: Assistant) -> Vec<Sign> {
+    fn listen(&mut self, line: Assistant) -> Vec<Said> {
         let Assistant { message, parent_tool_use_id, error } = line;
         let own = parent_tool_use_id.is_none();
         if error.is_some() || message.model.as_deref() == Some(SYNTHETIC) {
             if own {
                 self.error.kind = error;
             }
-            return Vec::new();
+            let texts = message.content.into_iter().map(|block| block.text);
+            let texts = texts.filter(|text| !text.is_empty());
+            return texts.map(|text| Said::Text { by: Speaker::Client, text }).collect();
         }
         (self.spoke, self.unread) = (true, false);
         self.spending.streamed(&message);
-        let mut signs = Vec::new();
+        let mut said = Vec::new();
         if own {
             if self.last.id != message.id {
                 self.last = Spoken { id: message.id, ..Spoken::default() };
@@ -230,19 +250,22 @@ impl Turn {
             match block.kind.as_str() {
                 "tool_use" => {
                     self.last.calls_tools |= own;
-                    signs.push(Sign::Tool { name: tools::shown(&block.name, &block.input) });
+                    said.push(Said::Tool { name: tools::shown(&block.name, &block.input) });
                 }
-                "text" if own => {
-                    self.last.text.push_str(&block.text);
-                    signs.push(Sign::Text);
+                "text" => {
+                    let by = if own { Speaker::Agent } else { Speaker::Subagent };
+                    if own {
+                        self.last.text.push_str(&block.text);
+                    }
+                    said.push(Said::Text { by, text: block.text });
                 }
                 _ => {}
             }
         }
-        signs
+        said
     }
 
-    fn retried(&mut self, retry: &Retry) -> Sign {
+    fn retried(&mut self, retry: &Retry) -> Said {
         let kind = retry.error.as_deref().unwrap_or("no answer");
         let status = retry.error_status.map(|status| format!(" ({status})")).unwrap_or_default();
         let why = format!("{kind}{status}, retry {} of {}", retry.attempt, retry.max_retries);
@@ -250,7 +273,7 @@ impl Turn {
             self.spending.turned_away();
             self.login = Some(format!("{kind}{status}"));
         }
-        Sign::Retries { why }
+        Said::Retries { why }
     }
 
     fn task_changed(&mut self, task: Task) {
@@ -271,31 +294,34 @@ impl Turn {
         self.tasks.remove(&task.id);
     }
 
-    /// Every result tells of all calls so far that were denied.
-    fn deny(&mut self, denial: &Denial) {
+    /// Every result tells of all calls so far that were denied: those that are new.
+    fn deny(&mut self, denial: &Denial) -> Option<Said> {
         const MOST: usize = 1000;
         let is_listed = denial.call.as_ref().is_some_and(|id| self.denied_calls.contains(id));
         if denial.tool.is_empty() || is_listed {
-            return;
+            return None;
         }
         if self.denied.len() == MOST {
             self.warnings
                 .say(format!("more than {MOST} calls were denied; the rest is not listed"));
-        } else {
-            self.denied_calls.extend(denial.call.clone());
-            self.denied.push(denial.clone());
+            return None;
         }
+        self.denied_calls.extend(denial.call.clone());
+        self.denied.push(denial.clone());
+        Some(Said::Denied { tool: tools::permission(&denial.tool, &denial.input) })
     }
 
-    fn conclude(&mut self, conclusion: Conclusion) {
+    fn conclude(&mut self, conclusion: Conclusion) -> Vec<Said> {
         self.spending.concluded(conclusion.model_usage_since_last_result.as_ref());
         self.stage = Stage::Done;
         self.unread = false;
         self.is_in(conclusion.session_id.clone());
-        for denial in &conclusion.permission_denials {
-            self.deny(denial);
-        }
+        let denials = conclusion.permission_denials.iter();
+        let mut said: Vec<Said> = denials.filter_map(|denial| self.deny(denial)).collect();
         let last = std::mem::take(&mut self.last);
+        if self.error.kind.is_none() {
+            said.extend(said::unheard(&conclusion, &last.text));
+        }
         let message = Some(last.text).filter(|text| !text.is_empty() && !last.calls_tools);
         let trouble = std::mem::take(&mut self.error);
         let ended = Ended { conclusion, message, trouble };
@@ -304,6 +330,7 @@ impl Turn {
         if !ended.was_cut_off() || self.result.as_ref().is_none_or(Ended::was_cut_off) {
             self.result = Some(ended);
         }
+        said
     }
 }
 

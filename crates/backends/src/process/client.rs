@@ -22,7 +22,7 @@ pub use start::{Files, start_client};
 pub(super) use start::{append, private};
 
 use exit::Exit;
-use followed::Followed;
+pub(super) use followed::Followed;
 
 use super::Grace;
 use super::output::Tail;

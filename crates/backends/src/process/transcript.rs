@@ -4,11 +4,12 @@
 //! [`LINE_MAX`] is skipped whole and only its length is told. Lines are bytes; what they mean is for
 //! whoever speaks the client's language.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
 use super::Heard;
+use super::client::Followed;
 
 /// The longest line that is kept: 16 MiB.
 pub const LINE_MAX: usize = 16 * 1024 * 1024;
@@ -106,6 +107,45 @@ fn read_up_to(path: &Path, limit: u64, tell: &mut dyn FnMut(Heard)) -> io::Resul
     }
 }
 
+/// A transcript that may still be written, read from where it was left.
+#[derive(Debug)]
+pub struct Transcript {
+    file: Followed,
+    lines: Lines,
+    chunk: Vec<u8>,
+}
+
+impl Transcript {
+    /// Opens a transcript. What is no file is not waited for.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+        }
+        let file = Followed::from_start(path)?;
+        Ok(Self { file, lines: Lines::default(), chunk: vec![0; CHUNK] })
+    }
+
+    /// Tells the lines that were written since the last look. One that has not ended waits.
+    pub fn read_on(&mut self, tell: &mut dyn FnMut(Heard)) {
+        let end = self.file.length();
+        loop {
+            let piece = self.file.read(end, &mut self.chunk);
+            if piece.is_empty() {
+                return;
+            }
+            self.lines.push(piece, tell);
+        }
+    }
+
+    /// Tells what is left of a transcript that nobody writes any more.
+    pub fn finish(mut self, tell: &mut dyn FnMut(Heard)) {
+        self.read_on(tell);
+        if let Some(last) = self.lines.finish() {
+            tell(last);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,11 +183,36 @@ mod tests {
     }
 
     #[test]
+    fn a_transcript_that_grows_is_told_line_by_line() {
+        use std::io::Write as _;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("transcript");
+        assert_eq!(Transcript::open(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let is_no_file = Transcript::open(directory.path()).unwrap_err();
+        assert_eq!(is_no_file.kind(), io::ErrorKind::InvalidInput);
+        let mut file = File::create(&path).unwrap();
+        let mut transcript = Transcript::open(&path).unwrap();
+        let mut check = |text: &str, expected: &[Heard]| {
+            file.write_all(text.as_bytes()).unwrap();
+            let mut found = Vec::new();
+            transcript.read_on(&mut |heard| found.push(heard));
+            assert_eq!(found, expected);
+        };
+        check("", &[]);
+        check("one\ntw", &[line("one")]);
+        check("o", &[]);
+        check("\nhalf", &[line("two")]);
+        let mut found = Vec::new();
+        transcript.finish(&mut |heard| found.push(heard));
+        assert_eq!(found, [line("half")]);
+    }
+
+    #[test]
     fn a_finished_transcript_is_read_to_its_end_or_to_the_limit() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("transcript");
         let check = |text: &[u8], limit, expected: &[Heard]| {
-            std::fs::write(&path, text).unwrap();
+            fs::write(&path, text).unwrap();
             let mut found = Vec::new();
             read_up_to(&path, limit, &mut |heard| found.push(heard)).unwrap();
             assert_eq!(found, expected);
@@ -156,7 +221,7 @@ mod tests {
         check(b"one\ntwo", 7, &[line("one"), line("two")]);
         check(b"half \xe2\x82", 10, &[Heard::Line(b"half \xe2\x82".to_vec())]);
         check(b"one\ntwo\nthree\n", 9, &[line("one"), line("two"), Heard::Flooded { limit: 9 }]);
-        std::fs::remove_file(&path).unwrap();
+        fs::remove_file(&path).unwrap();
         let missing = read_transcript(&path, &mut |_| {}).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }

@@ -40,7 +40,8 @@ pub(super) fn report(
         return hand_over(&format!("{object:#}\n"));
     }
     match head.ledger.results.get(&AgentId::main()) {
-        Some(result) if !talk.events => {
+        // A loop that had enough has no result, not an empty one.
+        Some(result) if !talk.events && head.ledger.exhausted.is_none() => {
             let mut text = observe::load(blobs, result)?;
             if !text.ends_with('\n') {
                 text.push('\n');

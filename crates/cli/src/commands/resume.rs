@@ -1,12 +1,13 @@
 //! `raymond resume`: says what it will do, and does it.
 
 mod edits;
-mod plan;
 
+use raymond_backends::contract::Attached;
 use raymond_backends::process::Leftover;
 use raymond_core::ids::RunId;
-use raymond_core::run::{Ending, Phase, Run, Settings};
-use raymond_core::view::Status;
+use raymond_core::run::effect::in_flight;
+use raymond_core::run::{Ending, Phase, Program, Run, Settings};
+use raymond_core::view::{self, Plan, Status};
 use raymond_engine::look::Look;
 use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
@@ -17,14 +18,13 @@ use raymond_store::lock::{self, Takeover};
 use crate::args::{Governing, Resume, Talk};
 use crate::console::{Console, Interrupt};
 use crate::failure::Failure;
-use crate::{backends, config, runs, settings};
+use crate::{backends, config, json as shapes, runs, settings};
 
 use super::background::{self, Ground};
 use super::report::report;
 use super::run::drive;
 use super::{print_json, print_out};
 use edits::{Edits, Weighed, weigh};
-use plan::Plan;
 
 /// What a person wants of a resume.
 pub(crate) struct Wish<'a> {
@@ -32,6 +32,7 @@ pub(crate) struct Wish<'a> {
     edits: Edits,
     how: Opening,
     governing: &'a Governing,
+    max_iterations: Option<u32>,
     ground: Ground,
     talk: Talk,
 }
@@ -40,7 +41,18 @@ impl Wish<'_> {
     /// What the run is to be governed by from here on.
     fn settings(&self, project: &Project, run: &Run) -> Result<Settings, Failure> {
         let asked = settings::of_resume(config::load(project)?, self.governing);
-        settings::govern(run.settings.clone(), &asked)
+        let mut settings = settings::govern(run.settings.clone(), &asked)?;
+        match (&mut settings.program, self.max_iterations) {
+            (_, None) => {}
+            (Program::Ralph(ralph), Some(most)) => ralph.max_iterations = most,
+            (Program::States, Some(_)) => {
+                let message = format!("{} is no loop: --max-iterations is for ralph", run.id);
+                return Err(
+                    Failure::usage(message).hint("`max_visits` of a state bounds its visits")
+                );
+            }
+        }
+        Ok(settings)
     }
 }
 
@@ -52,6 +64,7 @@ impl<'a> Wish<'a> {
             edits: Edits::Undecided,
             how: Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::Adopt },
             governing: &flags.governing,
+            max_iterations: flags.max_iterations,
             ground: Ground::of(&flags.ground),
             talk: flags.talk,
         }
@@ -69,6 +82,7 @@ impl<'a> Wish<'a> {
             edits,
             how: Opening { takeover, truncate_to: flags.truncate_to, clients: Clients::Adopt },
             governing: &flags.governing,
+            max_iterations: flags.max_iterations,
             ground: Ground::of(&flags.ground),
             talk: flags.talk,
         }
@@ -133,7 +147,8 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     if let Some(line) = line {
         crate::say!("raymond: {line}");
     }
-    let (plan, told) = (Plan::of(&owned.head, &settings), owned.found.ended.len());
+    let (plan, told) =
+        (Plan::of(&owned.head.run, &owned.head.ledger, &settings), owned.found.ended.len());
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
     let inputs = resumed.map_err(|error| Failure::from(error).about(run))?;
     tell_ended(&owned.found.ended[told..]);
@@ -170,7 +185,7 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
         Phase::Ended(Ending::Cancelled) => {
             Err(Failure::usage(format!("{} was cancelled, which is final", run.id))
                 .code(8)
-                .hint(format!("start anew with `raymond run {}`", run.workflow)))
+                .hint(format!("start anew with `{}`", view::Command::Run.line(run))))
         }
         Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => Ok(None),
     }
@@ -191,13 +206,13 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
     let weighed = weigh(&seen.head, &pinned, wish.edits)?;
     let backends = backends::known(project, &settings);
-    let plan = Plan::of(&seen.head, &settings)
-        .looking(run, |turn| owned::find(run, &paths, turn, &backends));
+    let found: Vec<Attached> =
+        in_flight(run).map(|turn| owned::find(run, &paths, turn, &backends)).collect();
+    let finished = found.iter().filter(|found| matches!(found, Attached::Finished(_))).count();
+    let running = found.iter().filter(|found| matches!(found, Attached::Running)).count();
+    let plan = Plan::of(run, &seen.head.ledger, &settings).without(finished, running);
     if wish.talk.json {
-        let mut object = plan.json();
-        object["run_id"] = run.id.as_str().into();
-        object["states"] = weighed.line.into();
-        print_json(object)?;
+        print_json(shapes::plan(&run.id, &plan, weighed.line.as_deref()))?;
     } else {
         let line = weighed.line.map(|line| format!("{line}\n")).unwrap_or_default();
         print_out(&format!("{line}{}: {plan}\n", run.id))?;

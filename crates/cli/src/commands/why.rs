@@ -16,7 +16,7 @@ pub(crate) fn why(flags: &Look) -> Result<u8, Failure> {
     let Place { status, why, way_out, left_running } = Place::seen(&seen).with_processes(&seen);
     if flags.json {
         print_json(json!({
-            "run_id": run, "status": status.as_str(), "why": why, "way_out": way_out,
+            "version": shapes::VERSION, "run_id": run, "status": status.as_str(), "why": why, "way_out": way_out,
             "left_running": left_running, "denied": shapes::denied(&seen.head.run, &seen.head.ledger),
         }))?;
     } else {

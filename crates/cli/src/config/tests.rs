@@ -33,10 +33,7 @@ fn printed(mistakes: &[Diagnostic]) -> Vec<String> {
 /// `key = value  origin`, without what nobody said.
 fn told(layer: &Layer) -> Vec<String> {
     let rows = rows(layer).into_iter().filter(|row| row.origin != "default");
-    rows.map(|Row { key, value, origin }| {
-        format!("{key} = {}  {origin}", value.unwrap_or_default())
-    })
-    .collect()
+    rows.map(|Row { key, text, origin, .. }| format!("{key} = {text}  {origin}")).collect()
 }
 
 const EVERY_KEY: &str = r#"budget = 2.50

@@ -39,10 +39,10 @@ fn files_then_variables_then_flags_and_later_wins() {
 fn a_mistake_in_a_file_starts_nothing() {
     let project = Project::of(&[SCRIPT, ("raymond.toml", "# caps\nbudgte = 5\nretries = 'x'\n")]);
     let project = project.with("RAYMOND_BUDGET", "much");
-    let mistakes = "raymond.toml:2:1: error: there is no key \"budgte\"
+    let mistakes = "raymond.toml:2:1: error: there is no key \"budgte\" [configuration]
           hint: did you mean budget?
-        raymond.toml:3:11: error: retries: \"x\" is not a whole number of at least 0
-        RAYMOND_BUDGET: error: \"much\" is not an amount of dollars such as 10 or 2.50, or none
+        raymond.toml:3:11: error: retries: \"x\" is not a whole number of at least 0 [configuration]
+        RAYMOND_BUDGET: error: \"much\" is not an amount of dollars such as 10 or 2.50, or none [configuration]
         raymond: the configuration has 3 mistakes";
     project.raymond("run wf").says(2, mistakes);
     project.raymond("config").says(2, mistakes).prints("");
@@ -58,10 +58,10 @@ fn a_project_configures_every_directory_below_it() {
     let words = "cd sub && \"$0\" config --json";
     let output = project.spawn("bash", &["-c", words, env!("CARGO_BIN_EXE_raymond")]).wait();
     let rows = output.json();
-    let retries = rows.as_array().unwrap().iter().find(|row| row["key"] == "retries");
+    let retries = rows["settings"].as_array().unwrap().iter().find(|row| row["key"] == "retries");
     assert_eq!(
         retries,
-        Some(&json!({ "key": "retries", "value": "9", "origin": "/project/raymond.toml:1" }))
+        Some(&json!({ "key": "retries", "value": 9, "origin": "/project/raymond.toml:1" }))
     );
 }
 
@@ -103,11 +103,11 @@ max_agents           1000                     default
 reminders            3                        default
 retries              5                        default
 timeout              10m                      raymond.toml:1
-idle_timeout         -                        default
+idle_timeout         30m                      default
 no_wait              false                    default
 on_lost_session      fail                     default
 interrupted_scripts  rerun                    default
-permission_mode      -                        default
+permission_mode      acceptEdits              default
 allow                Bash(make:*)             raymond.toml:2
 deny                 -                        default
 environment          inherit                  default

@@ -210,6 +210,11 @@ impl Running {
         self.read(&self.stderr).contains(words)
     }
 
+    /// Whether it has printed this on stdout by now.
+    pub(crate) fn printed(&self, words: &str) -> bool {
+        self.read(&self.stdout).contains(words)
+    }
+
     pub(crate) fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

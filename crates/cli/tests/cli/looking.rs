@@ -93,7 +93,7 @@ fn why_is_one_sentence_and_the_command_that_changes_it() {
     assert_eq!(
         project.raymond("why one-bad --json").json(),
         json!({
-            "run_id": "one-bad", "status": "failed", "way_out": "raymond resume one-bad",
+            "version": 1, "run_id": "one-bad", "status": "failed", "way_out": "raymond resume one-bad",
             "why": "main failed at START.sh: script: exit status 1: why", "left_running": [], "denied": [],
         })
     );

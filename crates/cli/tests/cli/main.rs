@@ -7,19 +7,24 @@
     reason = "helpers of tests fail by panicking"
 )]
 
+mod completing;
 mod configuring;
 mod daemons;
 mod disks;
 mod ending;
 mod following;
 mod harness;
+mod init;
 mod journals;
+mod logs;
 mod looking;
 mod money;
 mod outputs;
+mod ralph;
 mod resuming;
 mod running;
 mod scale;
 mod secrets;
 mod surprises;
+mod version;
 mod workflows;

@@ -38,7 +38,7 @@ fn a_failed_run_goes_on_at_the_visit_that_failed() {
     assert_eq!(
         project.raymond("resume r --plan --json").json(),
         json!({
-            "run_id": "r", "reused_turns": 1, "reused_usd": 0.0, "finished_meanwhile": 0, "adopting": 0, "continuing": 0, "repeating": 1,
+            "version": 1, "run_id": "r", "reused_turns": 1, "reused_usd": 0.0, "finished_meanwhile": 0, "adopting": 0, "continuing": 0, "repeating": 1,
             "states": null,
         })
     );
@@ -120,7 +120,7 @@ fn a_failed_run_whose_workflow_cannot_be_used_any_more_does_not_guess() {
     };
     project.write("wf/1_START.sh", "");
     refused(
-        "error: there are several entry states: 1_START.sh, START.sh
+        "/project/wf: error: there are several entry states: 1_START.sh, START.sh [several-entries]
         hint: keep one of them, or name the state to start with
         raymond: the workflow has a mistake",
     );

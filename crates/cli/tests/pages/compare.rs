@@ -20,16 +20,35 @@ pub(crate) fn matches(shown: &[String], printed: &[String]) -> bool {
 
 /// What was printed, in the words of the page where those stand for it.
 pub(crate) fn in_words_of(shown: &[String], printed: &[String]) -> Vec<String> {
-    let mut shown = shown.iter().filter(|line| line.trim() != ANYTHING).peekable();
     let mut lines = Vec::new();
-    for line in printed {
-        let kept = shown.clone().position(|pattern| line_matches(pattern, line));
-        match kept {
-            Some(at) => lines.push(shown.nth(at).unwrap().clone()),
-            None => lines.push(line.clone()),
-        }
+    let (mut shown, mut printed) = (shown, printed);
+    while let Some((at, line)) = first_kept(shown, printed) {
+        fill(&mut lines, &shown[..at], &printed[..line]);
+        lines.push(shown[at].clone());
+        (shown, printed) = (&shown[at + 1..], &printed[line + 1..]);
     }
+    fill(&mut lines, shown, printed);
     lines
+}
+
+/// The first line that was printed and that the page stands for, in both.
+fn first_kept(shown: &[String], printed: &[String]) -> Option<(usize, usize)> {
+    let stands = |line: &String| {
+        let said = |pattern: &String| pattern.trim() != ANYTHING && line_matches(pattern, line);
+        shown.iter().position(said)
+    };
+    printed.iter().enumerate().find_map(|(line, text)| Some((stands(text)?, line)))
+}
+
+/// Lines that differ; where the page left lines out, they stay out.
+fn fill(lines: &mut Vec<String>, shown: &[String], printed: &[String]) {
+    match shown.iter().position(|line| line.trim() == ANYTHING) {
+        Some(before) => {
+            lines.extend(printed.iter().take(before).cloned());
+            lines.push(ANYTHING.to_owned());
+        }
+        None => lines.extend_from_slice(printed),
+    }
 }
 
 fn line_matches(pattern: &str, line: &str) -> bool {
@@ -114,5 +133,7 @@ mod tests {
     fn an_update_keeps_what_was_left_open() {
         let found = in_words_of(&lines("id …\nold\nend"), &lines("id 7\nnew\nend"));
         assert_eq!(found, lines("id …\nnew\nend"));
+        let found = in_words_of(&lines("a\nold\n…\nend"), &lines("a\nnew\nx\ny\nend"));
+        assert_eq!(found, lines("a\nnew\n…\nend"));
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Basis, Charge, Micros};
 use crate::ids::{AgentId, StateName, TurnId};
 use crate::run::Event;
+use crate::run::event::Warning;
 use crate::time::Timestamp;
 use crate::value::Value;
 
@@ -42,6 +43,9 @@ pub struct Ledger {
     /// Who asked it to end, the last time.
     #[serde(default)]
     pub stopper: Option<Stopper>,
+    /// After how many iterations a loop ended without a result.
+    #[serde(default)]
+    pub exhausted: Option<u32>,
     current: BTreeMap<AgentId, StateName>,
 }
 
@@ -107,8 +111,10 @@ impl Ledger {
         } else if let Event::StopRequested { key, .. } = event {
             self.stopper = Some(Stopper::of(key));
         } else if let Event::Warned { warning, .. } = event {
-            if let crate::run::event::Warning::ToolDenied { tool } = warning {
+            if let Warning::ToolDenied { tool } = warning {
                 *self.denied.entry(tool.clone()).or_default() += 1;
+            } else if let Warning::Exhausted { iterations, .. } = warning {
+                self.exhausted = Some(*iterations);
             }
         } else {
             self.count(event);

@@ -185,6 +185,7 @@ impl Narrator {
 
     fn entered(&mut self, agent: &AgentId, state: &StateName, count: u32) -> Line {
         let from = self.places.insert(agent.clone(), state.clone());
+        self.failures.remove(agent);
         let cost = self.bill(agent);
         let again = if count > 1 { format!(" #{count}") } else { String::new() };
         let text = match (from, self.moves.remove(agent)) {

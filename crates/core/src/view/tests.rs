@@ -144,6 +144,14 @@ fn the_way_out_of_a_failure_does_not_lead_back_into_it() {
     let mut play = front("on_denied: fail");
     play.says_so("main", "<goto>A</goto>", |said| said.denied.push("Bash(cargo test)".to_owned()));
     check(&play, " --allow 'Bash(cargo test:*)'");
+    let wall = |after| TurnFailure::Timeout { clock: Clock::Wall, after };
+    let timed = |play: Play| play.with(|s| (s.retries, s.timeout) = (0, Some(Span::minutes(10))));
+    let mut play = timed(Play::new(prompts(&["A.md"]))).started();
+    play.fails("main", wall(Span::minutes(10)));
+    check(&play, " --timeout 20m");
+    let mut play = timed(Play::new(prompts(&["A.md"]))).started();
+    play.fails("main", wall(Span::minutes(2)));
+    check(&play, "");
     let mut play = front("max_visits: 1");
     play.says("main", "<goto>A</goto>");
     check(&play, " --with-current");

@@ -1,8 +1,9 @@
 //! The command that leads out of a status, ready to be pasted.
 
-use crate::failure::{Failure, TurnFailure};
+use crate::failure::{Clock, Failure, TurnFailure};
 use crate::machine::Standing;
-use crate::run::{Ending, Phase, Run};
+use crate::run::{Ending, Phase, Program, Ralph, Run};
+use crate::time::Span;
 
 use super::denied::Denied;
 use super::status::{Owner, Status};
@@ -31,9 +32,24 @@ impl Command {
             Self::Show => format!("raymond show {id}"),
             Self::Resume => format!("raymond resume {id}{}", needed(run)),
             Self::ResumeWithBudget => format!("raymond resume {id} --budget {}", more(run)),
-            Self::Run => format!("raymond run {}", quoted(workflow)),
+            Self::Run => match &run.settings.program {
+                Program::States => format!("raymond run {}", quoted(workflow)),
+                Program::Ralph(ralph) => format!("raymond ralph {}", repeated(workflow, ralph)),
+            },
         }
     }
+}
+
+/// The words that begin such a loop anew.
+fn repeated(prompt: &str, ralph: &Ralph) -> String {
+    let mut words = quoted(prompt);
+    if ralph.max_iterations != Ralph::USUAL {
+        words = format!("{words} --max-iterations {}", ralph.max_iterations);
+    }
+    if let Some(until) = &ralph.until {
+        words = format!("{words} --until {}", quoted(until));
+    }
+    words
 }
 
 /// The flags without which a failed run would fail in the same way again.
@@ -62,6 +78,7 @@ fn needed(run: &Run) -> String {
                 String::new()
             }
             Failure::Visits { .. } | Failure::VisitBudget { .. } => "--with-current".to_owned(),
+            Failure::Turn(TurnFailure::Timeout { clock, after }) => longer(run, *clock, *after),
             Failure::Turn(_)
             | Failure::Protocol { .. }
             | Failure::TooDeep { .. }
@@ -75,6 +92,18 @@ fn needed(run: &Run) -> String {
     }
     flags.extend(room.map(|room| format!("--max-agents {room}")));
     flags.join(" ")
+}
+
+/// Twice the time, where the run itself named it; otherwise a state did, or the client.
+fn longer(run: &Run, clock: Clock, after: Span) -> String {
+    let twice = Span(after.0.saturating_mul(2));
+    match clock {
+        Clock::Wall if run.settings.timeout == Some(after) => format!("--timeout {twice}"),
+        Clock::Idle if run.settings.idle_timeout == Some(after) => {
+            format!("--idle-timeout {twice}")
+        }
+        Clock::Wall | Clock::Idle | Clock::FirstOutput => String::new(),
+    }
 }
 
 /// A cap that leaves room to go on, in whole dollars: two and a half times what was not enough.

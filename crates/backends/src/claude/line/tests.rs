@@ -1,6 +1,7 @@
 use super::super::sample;
 use super::super::shape::{
-    Block, Denial, Message, ModelUsage, Patch, RateLimitInfo, Server, Tokens, ToolInput,
+    Answers, Block, Denial, Message, ModelUsage, Patch, RateLimitInfo, Server, Tokens, ToolInput,
+    ToolResult,
 };
 use super::*;
 
@@ -22,7 +23,10 @@ fn lines_are_told_apart_by_type_wherever_it_stands() {
     let refused = Retry { error_status: None, error: Some("unknown".into()), ..Retry::default() };
     let refused = Retry { attempt: 1, max_retries: 2, ..refused };
     check(&sample::retry("null", "unknown"), &Line::Retry(refused));
-    check(&sample::user(), &Line::User);
+    let answered = ToolResult { kind: "tool_result".into(), ..ToolResult::default() };
+    let user = User { message: Answers { content: vec![answered] } };
+    check(&sample::user(), &Line::User(user));
+    check(r#"{"type":"user","message":"hello"}"#, &Line::User(User::default()));
     check("", &Line::Ignored);
     check(" \r", &Line::Ignored);
     check(r#"{"type":"stream_event","event":{}}"#, &Line::Ignored);

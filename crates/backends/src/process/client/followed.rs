@@ -6,13 +6,13 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 #[derive(Debug)]
-pub(super) struct Followed {
+pub(in super::super) struct Followed {
     file: File,
     offset: u64,
 }
 
 impl Followed {
-    pub(super) fn from_start(path: &Path) -> io::Result<Self> {
+    pub(in super::super) fn from_start(path: &Path) -> io::Result<Self> {
         Ok(Self { file: File::open(path)?, offset: 0 })
     }
 
@@ -29,14 +29,14 @@ impl Followed {
 
     /// How long the file is; one that cannot be asked has not grown. When somebody has cut it short,
     /// what is appended from now on is heard.
-    pub(super) fn length(&mut self) -> u64 {
+    pub(in super::super) fn length(&mut self) -> u64 {
         let length = self.file.metadata().map_or(self.offset, |data| data.len());
         self.offset = self.offset.min(length);
         length
     }
 
     /// Reads on, but not beyond `end`; empty when there is nothing more.
-    pub(super) fn read<'a>(&mut self, end: u64, buffer: &'a mut [u8]) -> &'a [u8] {
+    pub(in super::super) fn read<'a>(&mut self, end: u64, buffer: &'a mut [u8]) -> &'a [u8] {
         let ahead = end.saturating_sub(self.offset);
         let room = usize::try_from(ahead).unwrap_or(usize::MAX).min(buffer.len());
         let length = loop {

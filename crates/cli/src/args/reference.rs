@@ -1,0 +1,117 @@
+//! The command reference, `docs/commands.md`, made from the flags themselves.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::{Arg, Command, CommandFactory as _};
+
+use super::Arguments;
+
+const HEAD: &str = "\
+# Commands
+
+Made from the program itself; `raymond COMMAND --help` says the same. `raymond WORKFLOW` is short for
+`raymond run WORKFLOW`. A run is named by its id, a unique beginning of it, or `@last`.
+";
+
+/// The whole page.
+fn page() -> String {
+    let mut program = Arguments::command();
+    program.build();
+    let commands: Vec<&Command> = shown(&program).collect();
+    let mut text = String::from(HEAD);
+    text.push_str("\n| command | does |\n|---|---|\n");
+    for command in &commands {
+        let (name, about) = (command.get_name(), about(command));
+        writeln!(text, "| [`{name}`](#{name}) | {about} |").unwrap();
+    }
+    for command in commands {
+        section(&mut text, command);
+    }
+    text
+}
+
+fn shown(program: &Command) -> impl Iterator<Item = &Command> {
+    let commands = program.get_subcommands();
+    commands.filter(|command| !command.is_hide_set() && command.get_name() != "help")
+}
+
+fn section(text: &mut String, command: &Command) {
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ");
+    write!(text, "\n## {}\n\n{}.\n\n", command.get_name(), about(command)).unwrap();
+    write!(text, "```text\n{usage}\n```\n").unwrap();
+    let arguments: Vec<&Arg> = command.get_arguments().filter(|arg| is_told(arg)).collect();
+    if !arguments.is_empty() {
+        text.push_str("\n| argument | meaning |\n|---|---|\n");
+        for argument in arguments {
+            writeln!(text, "| {} | {} |", name(argument), meaning(argument)).unwrap();
+        }
+    }
+    if let Some(example) = command.get_after_help() {
+        let example = example.to_string();
+        let lines = example.lines().skip(1).map(str::trim_start);
+        let lines = lines.collect::<Vec<_>>().join("\n");
+        write!(text, "\n```text\n{lines}\n```\n").unwrap();
+    }
+}
+
+/// Everybody has `--help`.
+fn is_told(argument: &Arg) -> bool {
+    !argument.is_hide_set() && !matches!(argument.get_id().as_str(), "help" | "version")
+}
+
+/// `` `-d`, `--detach` ``, `` `--budget USD|none` ``, `` `RUN` ``
+fn name(argument: &Arg) -> String {
+    let takes_value = argument.get_action().takes_values();
+    let values = argument.get_value_names().unwrap_or_default();
+    let value: Vec<&str> = values.iter().map(clap::builder::Str::as_str).collect();
+    let value = if takes_value { format!(" {}", value.join(" ")) } else { String::new() };
+    let short = argument.get_short().map(|short| format!("`-{short}`, ")).unwrap_or_default();
+    match argument.get_long() {
+        Some(long) => format!("{short}`--{long}{value}`").replace('|', "\\|"),
+        None => format!("`{}`", value.trim_start()),
+    }
+}
+
+fn meaning(argument: &Arg) -> String {
+    let help = argument.get_long_help().or_else(|| argument.get_help());
+    let mut meaning = help.map(ToString::to_string).unwrap_or_default().replace("\n\n", ". ");
+    meaning = meaning.replace('\n', " ").replace('|', "\\|");
+    let possible: Vec<String> = argument
+        .get_possible_values()
+        .iter()
+        .filter(|_| argument.get_action().takes_values())
+        .map(|value| format!("`{}`", value.get_name()))
+        .collect();
+    if !possible.is_empty() {
+        write!(meaning, ": {}", possible.join(", ")).unwrap();
+    }
+    meaning
+}
+
+fn about(command: &Command) -> String {
+    command.get_about().map(ToString::to_string).unwrap_or_default()
+}
+
+#[test]
+fn the_command_reference_is_true() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, page()).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == page(), "docs/commands.md is stale: run this test with UPDATE=1");
+}
+
+#[test]
+fn every_command_shows_an_example() {
+    let mut program = Arguments::command();
+    program.build();
+    for command in shown(&program) {
+        let example = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let name = command.get_name();
+        assert!(example.starts_with("Example"), "{name} --help has no example");
+        assert!(example.contains(&format!("raymond {name}")), "{name}: {example}");
+    }
+}

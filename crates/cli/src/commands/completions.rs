@@ -1,0 +1,37 @@
+//! `raymond completions`: the script that teaches a shell to ask this program.
+
+use std::path::Path;
+
+use crate::args::{Completions, Shell};
+use crate::completion;
+use crate::failure::Failure;
+
+use super::hand_over;
+
+pub(crate) fn completions(flags: &Completions) -> Result<u8, Failure> {
+    let shell = match flags.shell {
+        Shell::Bash => "bash",
+        Shell::Zsh => "zsh",
+        Shell::Fish => "fish",
+        Shell::Elvish => "elvish",
+        Shell::Powershell => "powershell",
+    };
+    let script = completion::script(shell, &program())
+        .map_err(|error| Failure::environment(format!("could not write the script: {error}")))?;
+    hand_over(&script)?;
+    Ok(0)
+}
+
+/// What the shell calls: the name by which this was called, or the path when it was called by one.
+/// A path that a shell would have to quote is left to `PATH`.
+fn program() -> String {
+    const NAME: &str = "raymond";
+    let called = std::env::args_os().next().unwrap_or_default();
+    if Path::new(&called).components().count() < 2 {
+        return NAME.to_owned();
+    }
+    let path =
+        std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
+    let is_plain = |path: &String| raymond_core::view::quoted(path) == *path;
+    path.filter(is_plain).unwrap_or_else(|| NAME.to_owned())
+}

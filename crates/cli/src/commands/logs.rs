@@ -1,0 +1,176 @@
+//! `raymond logs`: what was said in each turn.
+//!
+//! Clients leave a transcript, which is read line by line and never kept whole; scripts and the
+//! scripted backend leave their text in the journal. A live run is followed by looking again at both.
+
+mod follow;
+mod page;
+mod words;
+
+use raymond_core::ids::RunId;
+use raymond_core::run::input::Outcome;
+use raymond_core::run::{Input, Record};
+use raymond_core::view::Turns;
+use raymond_core::view::turns::{Attempt, Change};
+use raymond_core::workflow::nearest;
+use raymond_engine::project::Project;
+use raymond_store::{Blobs, RunPaths};
+
+use crate::args::Logs;
+use crate::failure::Failure;
+use crate::runs;
+
+use page::{Page, Shape, Stop};
+
+pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
+    let project = runs::project()?;
+    let run = runs::named_or_last(&project, flags.run.as_deref())?;
+    let seen = runs::look(&project, &run)?;
+    let mut turns = Turns::default();
+    let turns_seen = tell_apart(&mut turns, &seen.records);
+    if !flags.follow || seen.owner.is_none() {
+        flags.wanted().check(&run, &turns_seen)?;
+    }
+    let shape = match (flags.json, flags.raw) {
+        (true, _) => Shape::Json,
+        (false, true) => Shape::Raw,
+        (false, false) => Shape::Text,
+    };
+    let source = Source::of(&project, &project.paths(&run));
+    let mut page = Page::new(shape);
+    let told = if flags.follow {
+        follow::follow(&project, seen, (turns, turns_seen), flags, (&source, &mut page))
+    } else {
+        page.open(&run).and_then(|()| {
+            for turn in turns_seen.iter().filter(|turn| flags.wanted().takes(&turn.attempt)) {
+                source.tell(turn, &mut page)?;
+            }
+            page.close()
+        })
+    };
+    match told {
+        Ok(()) => page.note_silence(&run),
+        // Whoever read it has read enough.
+        Err(Stop::ReaderGone) => {}
+        Err(Stop::Failed(failure)) => return Err(failure),
+    }
+    Ok(0)
+}
+
+/// An attempt, and how its executor saw it end.
+#[derive(Debug, Clone)]
+struct Turn {
+    attempt: Attempt,
+    outcome: Option<Outcome>,
+}
+
+/// The turns of these records, in the order in which they started.
+fn tell_apart(turns: &mut Turns, records: &[Record]) -> Vec<Turn> {
+    let mut all: Vec<Turn> = Vec::new();
+    for (change, outcome) in records.iter().flat_map(|record| changes(turns, record)) {
+        match change {
+            Change::Started(attempt) => all.push(Turn { attempt, outcome: None }),
+            Change::Ended(attempt) => {
+                let same = |turn: &&mut Turn| {
+                    turn.attempt.turn == attempt.turn && turn.attempt.number == attempt.number
+                };
+                if let Some(turn) = all.iter_mut().rev().find(same) {
+                    *turn = Turn { attempt, outcome };
+                }
+            }
+        }
+    }
+    all
+}
+
+/// What a record means for the turns, with the outcomes that it tells of.
+fn changes(turns: &mut Turns, record: &Record) -> Vec<(Change, Option<Outcome>)> {
+    let mut all = Vec::new();
+    for step in &record.steps {
+        let outcome = match &step.cause {
+            Input::Settled { outcome, .. } => Some(outcome),
+            _ => None,
+        };
+        for event in &step.events {
+            match turns.note(record.at, event) {
+                Some(change @ Change::Ended(_)) => all.push((change, outcome.cloned())),
+                Some(change @ Change::Started(_)) => all.push((change, None)),
+                None => {}
+            }
+        }
+    }
+    all
+}
+
+/// Which turns were asked for.
+#[derive(Debug, Clone, Copy)]
+struct Wanted<'a> {
+    agent: Option<&'a str>,
+    state: Option<&'a str>,
+}
+
+impl Logs {
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted { agent: self.agent.as_deref(), state: self.state.as_deref() }
+    }
+}
+
+impl Wanted<'_> {
+    fn takes(self, attempt: &Attempt) -> bool {
+        let is_of = |agent: &str| attempt.turn.agent.as_str() == agent;
+        let is_in = |state: &str| attempt.state.as_str() == state || attempt.state.stem() == state;
+        self.agent.is_none_or(is_of) && self.state.is_none_or(is_in)
+    }
+
+    /// Refuses a name that no turn has.
+    fn check(self, run: &RunId, turns: &[Turn]) -> Result<(), Failure> {
+        let attempts = || turns.iter().map(|turn| &turn.attempt);
+        if let Some(agent) = self.agent
+            && !attempts().any(|attempt| Self { state: None, ..self }.takes(attempt))
+        {
+            let failure = Failure::usage(format!("{run} has no turn of an agent {agent:?}"));
+            let known = attempts().map(|attempt| attempt.turn.agent.as_str());
+            return Err(failure.hint(offer(agent, known)));
+        }
+        if let Some(state) = self.state
+            && !attempts().any(|attempt| Self { agent: None, ..self }.takes(attempt))
+        {
+            let failure = Failure::usage(format!("{run} has no turn in a state {state:?}"));
+            let known = attempts().map(|attempt| attempt.state.as_str());
+            return Err(failure.hint(offer(state, known)));
+        }
+        Ok(())
+    }
+}
+
+/// What a person may have meant.
+fn offer<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
+    const MOST: usize = 10;
+    let mut known: Vec<&str> = known.collect();
+    known.sort_unstable();
+    known.dedup();
+    match nearest(wanted, known.iter().copied()) {
+        Some(nearest) => format!("did you mean {nearest}?"),
+        None if known.is_empty() => "it has had no turn yet".to_owned(),
+        None => format!("there are {}", known[..known.len().min(MOST)].join(", ")),
+    }
+}
+
+/// Where words are found.
+struct Source {
+    paths: RunPaths,
+    blobs: Blobs,
+}
+
+impl Source {
+    fn of(project: &Project, paths: &RunPaths) -> Self {
+        Self { paths: paths.clone(), blobs: project.blobs(paths) }
+    }
+
+    /// Tells a whole turn.
+    fn tell(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
+        page.begin(&turn.attempt)?;
+        self.words(turn, page)?;
+        page.end()
+    }
+}

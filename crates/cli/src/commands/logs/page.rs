@@ -1,0 +1,255 @@
+//! What `logs` writes: lines for people, transcripts as they are, or one JSON value.
+//!
+//! Everything is written as it is read. A value of JSON is opened, filled turn by turn and closed, so
+//! that no run is too long for it.
+
+use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
+
+use raymond_core::budget::Basis;
+use raymond_core::desk::Lane;
+use raymond_core::ids::{RunId, TurnId};
+use raymond_core::run::input::Interruption;
+use raymond_core::view::turns::{Attempt, End, How, Sent};
+use raymond_core::view::{Line, Weight};
+use serde_json::json;
+
+use crate::console;
+use crate::failure::Failure;
+use crate::secrets::{redacted, redacted_json};
+use crate::words::plain;
+
+use super::words::Word;
+
+/// Why nothing more is written.
+pub(super) enum Stop {
+    /// Nobody reads it.
+    ReaderGone,
+    Failed(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            _ => Self::Failed(Failure::environment(format!("could not write to stdout: {error}"))),
+        }
+    }
+}
+
+/// How it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Text,
+    Raw,
+    Json,
+}
+
+/// What is written to.
+pub(super) struct Page {
+    shape: Shape,
+    out: io::BufWriter<StdoutLock<'static>>,
+    reader: Reader,
+    /// Whose words follow.
+    speaker: Option<Attempt>,
+    /// Whose line was told last.
+    titled: Option<(TurnId, u32)>,
+    /// How many turns were told.
+    turns: usize,
+    /// How many words of this turn were told.
+    words: usize,
+    /// How many lines of transcripts were told.
+    lines: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Terminal,
+    Other,
+}
+
+impl Page {
+    pub(super) fn new(shape: Shape) -> Self {
+        let stdout = io::stdout();
+        let reader = if stdout.is_terminal() { Reader::Terminal } else { Reader::Other };
+        let out = io::BufWriter::new(stdout.lock());
+        Self { shape, out, reader, speaker: None, titled: None, turns: 0, words: 0, lines: 0 }
+    }
+
+    pub(super) const fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Begins the whole.
+    pub(super) fn open(&mut self, run: &RunId) -> Result<(), Stop> {
+        if self.shape == Shape::Json {
+            let version = crate::json::VERSION;
+            write!(self.out, r#"{{"version":{version},"run_id":{},"turns":["#, json!(run))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the whole.
+    pub(super) fn close(&mut self) -> Result<(), Stop> {
+        if self.shape == Shape::Json {
+            writeln!(self.out, "]}}")?;
+        }
+        self.flush()
+    }
+
+    pub(super) fn flush(&mut self) -> Result<(), Stop> {
+        Ok(self.out.flush()?)
+    }
+
+    /// Begins a turn.
+    pub(super) fn begin(&mut self, attempt: &Attempt) -> Result<(), Stop> {
+        match self.shape {
+            Shape::Raw => {}
+            Shape::Text => self.title(attempt)?,
+            Shape::Json => {
+                let before = if self.turns > 0 { "," } else { "" };
+                let head = redacted_json(object(attempt)).to_string();
+                // Its words follow as the last field.
+                let head = head.strip_suffix('}').unwrap_or(&head);
+                write!(self.out, r#"{before}{head},"said":["#)?;
+            }
+        }
+        self.hear(attempt);
+        self.turns += 1;
+        self.words = 0;
+        Ok(())
+    }
+
+    /// What is said from here on is said in this turn, which has begun before.
+    pub(super) fn hear(&mut self, attempt: &Attempt) {
+        self.speaker = Some(attempt.clone());
+    }
+
+    /// Ends a turn.
+    pub(super) fn end(&mut self) -> Result<(), Stop> {
+        if self.shape == Shape::Json {
+            write!(self.out, "]}}")?;
+        }
+        Ok(())
+    }
+
+    /// The line that names a turn.
+    pub(super) fn title(&mut self, attempt: &Attempt) -> Result<(), Stop> {
+        if self.shape != Shape::Text {
+            return Ok(());
+        }
+        self.titled = Some((attempt.turn.clone(), attempt.number));
+        let weight = match attempt.end.as_ref().map(|end| &end.how) {
+            None | Some(How::Finished | How::ShareUsedUp) => Weight::Plain,
+            Some(How::Interrupted(Interruption::Stop | Interruption::Crash)) => Weight::Warning,
+            Some(How::Failed(_)) => Weight::Error,
+        };
+        let agent = Some(attempt.turn.agent.clone());
+        let line = Line { agent, weight, text: attempt.title() };
+        let line = console::format_line(attempt.started, &line);
+        match self.reader {
+            Reader::Terminal => writeln!(self.out, "{line}")?,
+            Reader::Other => writeln!(self.out, "{}", anstream::adapter::strip_str(&line))?,
+        }
+        Ok(())
+    }
+
+    /// Something that was said.
+    pub(super) fn word(&mut self, word: &Word) -> Result<(), Stop> {
+        match self.shape {
+            Shape::Raw => return Ok(()),
+            Shape::Text => {
+                self.name_speaker()?;
+                self.out.write_all(word.lines().as_bytes())?;
+            }
+            Shape::Json => {
+                let before = if self.words > 0 { "," } else { "" };
+                let object = json!({ "kind": word.kind.as_str(), "text": word.text });
+                write!(self.out, "{before}{}", redacted_json(object))?;
+            }
+        }
+        self.words += 1;
+        Ok(())
+    }
+
+    /// Another one may have spoken in between.
+    fn name_speaker(&mut self) -> Result<(), Stop> {
+        let is_titled = |attempt: &Attempt| {
+            self.titled
+                .as_ref()
+                .is_some_and(|(turn, number)| *turn == attempt.turn && *number == attempt.number)
+        };
+        match self.speaker.clone() {
+            Some(attempt) if !is_titled(&attempt) => self.title(&attempt),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// A line of a transcript, as it is but for secrets, and for what a terminal would obey.
+    pub(super) fn raw(&mut self, line: &[u8]) -> Result<(), Stop> {
+        let text = without_secrets(&String::from_utf8_lossy(line));
+        match self.reader {
+            Reader::Terminal => writeln!(self.out, "{}", plain(&text))?,
+            Reader::Other => writeln!(self.out, "{text}")?,
+        }
+        self.lines += 1;
+        Ok(())
+    }
+
+    /// Says why there is nothing to read.
+    pub(super) fn note_silence(&self, run: &RunId) {
+        if self.turns == 0 {
+            crate::say!("{run} has had no such turn");
+        } else if self.shape == Shape::Raw && self.lines == 0 {
+            crate::say!("no client has left a transcript; raymond logs {run} shows what was said");
+        }
+    }
+}
+
+/// The line as it is, unless it holds a secret. What is escaped in JSON would hide one.
+fn without_secrets(line: &str) -> String {
+    match serde_json::from_str::<serde_json::Value>(line) {
+        Ok(value) => {
+            let shown = redacted_json(value.clone());
+            if shown == value { line.to_owned() } else { shown.to_string() }
+        }
+        Err(_) => redacted(line).into_owned(),
+    }
+}
+
+fn object(attempt: &Attempt) -> serde_json::Value {
+    let Attempt { turn, number, state, visit, lane, sent, started, end } = attempt;
+    let backend = match lane {
+        Lane::Script => None,
+        Lane::Prompt(backend) => Some(backend),
+    };
+    let failure = end.as_ref().and_then(|end| match &end.how {
+        How::Failed(failure) => Some(failure.to_string()),
+        How::Finished | How::ShareUsedUp | How::Interrupted(_) => None,
+    });
+    let end = end.as_ref();
+    json!({
+        "turn": turn,
+        "attempt": number,
+        "agent": turn.agent,
+        "state": state,
+        "visit": visit,
+        "backend": backend,
+        "reminder": *sent == Sent::Reminder,
+        "started_at": started.to_string(),
+        "ended_at": end.map(|end| end.at.to_string()),
+        "ended": end.map(|end| end.how.as_str()),
+        "failure": failure,
+        "model": end.and_then(|end| end.model.as_deref()),
+        "spent_usd": end.and_then(spent),
+    })
+}
+
+fn spent(end: &End) -> Option<f64> {
+    (end.charge.basis != Basis::Unpriced).then(|| end.charge.amount.dollars())
+}

@@ -1,0 +1,105 @@
+//! Completion in shells: the script that a shell loads calls this program with a variable set, and is
+//! told what may follow.
+//!
+//! Nothing is changed by asking, nothing is said on stderr, and a project that cannot be read has
+//! nothing to offer. Flags are offered where nothing else is, or once a dash is typed.
+
+mod runs;
+mod workflows;
+
+use clap::CommandFactory as _;
+use clap_complete::engine::ArgValueCompleter;
+use clap_complete::env::{CompleteEnv, Shells};
+
+use crate::args::Arguments;
+
+/// Set by the script; what it holds is the name of the shell.
+const VARIABLE: &str = "RAYMOND_COMPLETE";
+
+/// Whether a shell has asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// This is an ordinary call.
+    Nothing,
+    /// It was answered on stdout.
+    Answered,
+}
+
+/// Answers a shell, when one asks.
+pub(crate) fn answer() -> Result<Asked, clap::Error> {
+    let here = std::env::current_dir().ok();
+    let asked = CompleteEnv::with_factory(offered).var(VARIABLE);
+    let answered = asked.try_complete(std::env::args_os(), here.as_deref())?;
+    Ok(if answered { Asked::Answered } else { Asked::Nothing })
+}
+
+/// The script for a shell, which calls `program`.
+pub(crate) fn script(shell: &str, program: &str) -> std::io::Result<String> {
+    let mut script = Vec::new();
+    let shells = Shells::builtins();
+    let unknown = || std::io::Error::other(format!("there is no shell {shell:?}"));
+    let completer = shells.completer(shell).ok_or_else(unknown)?;
+    completer.write_registration(VARIABLE, "raymond", "raymond", program, &mut script)?;
+    let script = String::from_utf8_lossy(&script);
+    // Bash would take the `@` of `@last` for the beginning of the name of a host.
+    let before = if shell == "bash" { "COMP_WORDBREAKS=${COMP_WORDBREAKS/@/}\n" } else { "" };
+    Ok(format!("{before}{}\n", script.trim()))
+}
+
+/// Completes a run; whichever was last active first.
+pub(crate) fn any_run() -> ArgValueCompleter {
+    ArgValueCompleter::new(runs::any)
+}
+
+/// Completes a run that can be resumed; when none matches, any.
+pub(crate) fn unfinished_run() -> ArgValueCompleter {
+    ArgValueCompleter::new(runs::unfinished)
+}
+
+/// Completes a run that somebody drives; when none matches, any.
+pub(crate) fn driven_run() -> ArgValueCompleter {
+    ArgValueCompleter::new(runs::driven)
+}
+
+/// Completes a workflow.
+pub(crate) fn workflow() -> ArgValueCompleter {
+    ArgValueCompleter::new(workflows::all)
+}
+
+/// The commands as they are offered. `raymond WORKFLOW` takes what `raymond run WORKFLOW` takes.
+fn offered() -> clap::Command {
+    let mut known = Arguments::command();
+    known.build();
+    let mut command = shown(&known);
+    if let Some(run) = known.find_subcommand("run") {
+        let is_new =
+            |arg: &&clap::Arg| known.get_arguments().all(|own| own.get_id() != arg.get_id());
+        let args = run.get_arguments().filter(is_new).filter(|arg| !arg.is_hide_set());
+        let offered = |arg: clap::Arg| {
+            if arg.is_positional() {
+                arg.required(false).add(ArgValueCompleter::new(workflows::entries))
+            } else {
+                arg.hide(true)
+            }
+        };
+        command = command.args(args.cloned().map(offered));
+    }
+    command
+}
+
+/// The command with its flags in the second row: they are offered when nothing else is.
+fn shown(known: &clap::Command) -> clap::Command {
+    let args = known.get_arguments().filter(|arg| !arg.is_hide_set());
+    let args = args.cloned().map(|arg| if arg.is_positional() { arg } else { arg.hide(true) });
+    let subcommands = known.get_subcommands().filter(|command| command.get_name() != "help");
+    let mut command = clap::Command::new(known.get_name().to_owned())
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(args)
+        .subcommands(subcommands.map(shown));
+    if let Some(about) = known.get_about() {
+        command = command.about(about.clone());
+    }
+    command
+}

@@ -1,0 +1,105 @@
+//! Workflows by path: directories, archives and states.
+//!
+//! Every directory is offered, because it may lead to a workflow. States are offered where they
+//! belong to one (their directory has an entry state), or once their name has begun.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use clap_complete::engine::CompletionCandidate;
+use raymond_core::workflow::extension::is_state;
+
+/// A folder with more names than this is not searched.
+const MOST_NAMES: usize = 1_000;
+
+/// Everything that may be meant.
+pub(super) fn all(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Typed { folder, name } = Typed::of(current);
+    let has_entry = has_entry(&folder);
+    offers(current, |found, path| match Kind::of(found, path) {
+        Kind::Workflow | Kind::Folder | Kind::Archive => true,
+        Kind::State => has_entry || !name.is_empty(),
+        Kind::Other => false,
+    })
+}
+
+/// Those that start with an entry state, while nothing is typed; else everything that may be meant.
+pub(super) fn entries(current: &OsStr) -> Vec<CompletionCandidate> {
+    if !current.is_empty() {
+        return all(current);
+    }
+    offers(current, |found, path| Kind::of(found, path) == Kind::Workflow)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A directory with an entry state.
+    Workflow,
+    /// Another directory.
+    Folder,
+    Archive,
+    State,
+    Other,
+}
+
+impl Kind {
+    fn of(name: &str, path: &Path) -> Self {
+        if path.is_dir() {
+            return if has_entry(path) { Self::Workflow } else { Self::Folder };
+        }
+        let is_archive = path.extension().is_some_and(|extension| extension == "zip");
+        match (is_archive, is_state(name)) {
+            (true, _) => Self::Archive,
+            (false, true) => Self::State,
+            (false, false) => Self::Other,
+        }
+    }
+}
+
+/// A path that is being typed.
+struct Typed {
+    folder: PathBuf,
+    name: String,
+}
+
+impl Typed {
+    fn of(current: &OsStr) -> Self {
+        let text = current.to_string_lossy();
+        let (folder, name) = match text.rsplit_once('/') {
+            Some(("", name)) => ("/", name),
+            Some((folder, name)) => (folder, name),
+            None => ("", text.as_ref()),
+        };
+        Self { folder: Path::new(".").join(folder), name: name.to_owned() }
+    }
+}
+
+fn offers(current: &OsStr, is_offered: impl Fn(&str, &Path) -> bool) -> Vec<CompletionCandidate> {
+    let Typed { folder, name } = Typed::of(current);
+    let text = current.to_string_lossy();
+    let before = &text[..text.len() - name.len()];
+    let mut found: Vec<String> = names(&folder)
+        .filter(|found| {
+            found.starts_with(&name) && (!found.starts_with('.') || name.starts_with('.'))
+        })
+        .filter(|found| is_offered(found, &folder.join(found)))
+        .map(|found| {
+            let slash = if folder.join(&found).is_dir() { "/" } else { "" };
+            format!("{before}{found}{slash}")
+        })
+        .collect();
+    found.sort_unstable();
+    found.into_iter().map(CompletionCandidate::new).collect()
+}
+
+fn names(folder: &Path) -> impl Iterator<Item = String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().take(MOST_NAMES);
+    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+}
+
+fn has_entry(folder: &Path) -> bool {
+    names(folder).any(|name| {
+        let stem = name.rsplit_once('.').map_or("", |(stem, _)| stem);
+        is_state(&name) && matches!(stem, "START" | "1_START")
+    })
+}

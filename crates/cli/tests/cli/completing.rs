@@ -1,0 +1,137 @@
+//! `completions`: what a shell is told when somebody presses Tab.
+
+use crate::harness::Project;
+
+/// What bash offers after these words; the last one may have begun.
+#[track_caller]
+fn offered(project: &Project, words: &[&str]) -> Vec<String> {
+    let script = r#"
+        PATH="${1%/*}:$PATH"; shift
+        source <(raymond completions bash) || exit
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9
+        _clap_complete_raymond raymond "${COMP_WORDS[COMP_CWORD]}"
+        printf '%s\n' "${COMPREPLY[@]}"
+    "#;
+    let mut all = vec!["--norc", "-c", script, "bash", env!("CARGO_BIN_EXE_raymond"), "raymond"];
+    all.extend(words);
+    let output = project.spawn("bash", &all).wait();
+    output.says(0, "");
+    output.stdout.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+fn project() -> Project {
+    let project = Project::of(&[
+        ("flows/good/START.sh", "echo '<result>fine</result>'"),
+        ("flows/good/MORE.sh", "more"),
+        ("flows/good/README.md", "about it"),
+        ("flows/bad/1_START.sh", "exit 1"),
+        ("flows/old.zip", ""),
+        ("flows/.hidden/START.md", ""),
+        ("flows/notes.txt", ""),
+        ("flows/notes.md", ""),
+        ("two words/START.md", ""),
+    ]);
+    project.raymond("run flows/good --run-id good-1").mentions(0, &[]);
+    project.raymond("run flows/bad --run-id bad-1").mentions(1, &[]);
+    project.raymond("run flows/bad --run-id bad-2").mentions(1, &[]);
+    project
+}
+
+#[test]
+fn runs_are_offered_by_name_the_last_one_first() {
+    let project = project();
+    let check = |words: &[&str], expected: &[&str]| assert_eq!(offered(&project, words), expected);
+    check(&["status", ""], &["bad-2", "bad-1", "good-1", "@last"]);
+    check(&["show", "g"], &["good-1"]);
+    check(&["logs", "@"], &["@last"]);
+    check(&["logs", "@l"], &["@last"]);
+    check(&["why", "x"], &[]);
+    // Those that can be resumed, unless another one is meant.
+    check(&["resume", ""], &["bad-2", "bad-1", "@last"]);
+    check(&["resume", "--budget", "5", "bad-1"], &["bad-1"]);
+    check(&["resume", "go"], &["good-1"]);
+    check(&["stop", ""], &["bad-2", "bad-1", "good-1", "@last"]);
+    check(&["status", "good-1", "--j"], &["--json"]);
+}
+
+#[test]
+fn a_run_that_is_driven_is_what_stop_and_attach_are_about() {
+    let project =
+        Project::of(&[("wf/START.sh", "touch held; read < go"), ("x/START.sh", "exit 1")]);
+    assert_eq!(project.spawn("mkfifo", &["go"]).wait().code(), 0);
+    project.raymond("run x --run-id dead").mentions(1, &[]);
+    let running = project.start("run wf --run-id alive");
+    crate::harness::until("it runs", || project.path("held").exists());
+    for command in ["stop", "cancel", "attach"] {
+        assert_eq!(offered(&project, &[command, ""]), ["alive", "@last"], "{command}");
+    }
+    assert_eq!(offered(&project, &["resume", ""]), ["dead", "@last"]);
+    project.raymond("stop alive").mentions(0, &[]);
+    running.wait();
+}
+
+#[test]
+fn workflows_are_offered_by_path() {
+    let project = project();
+    let check = |words: &[&str], expected: &[&str]| assert_eq!(offered(&project, words), expected);
+    check(&["run", ""], &["flows/", "two words/"]);
+    check(&["run", "flows/"], &["flows/bad/", "flows/good/", "flows/old.zip"]);
+    check(&["run", "./flows/b"], &["./flows/bad/"]);
+    check(&["run", "flows/good/"], &["flows/good/MORE.sh", "flows/good/START.sh"]);
+    // One that is no part of a workflow has to be named.
+    check(&["run", "flows/n"], &["flows/notes.md"]);
+    check(&["run", "flows/.h"], &["flows/.hidden/"]);
+    check(&["run", "nowhere/"], &[]);
+    let absolute = format!("{}/flows/g", project.root().display());
+    check(&["run", &absolute], &[&format!("{}/flows/good/", "/project")]);
+    // `run` may be left out.
+    check(&["flows/go"], &["flows/good/"]);
+    check(&["flows/good", "--bud"], &["--budget"]);
+}
+
+#[test]
+fn commands_come_before_flags_and_hidden_flags_are_never_offered() {
+    let project = project();
+    let commands = offered(&project, &[""]);
+    for command in ["run", "resume", "logs", "completions", "help", "two words/"] {
+        assert!(commands.iter().any(|offer| offer == command), "{commands:?}");
+    }
+    assert!(!commands.iter().any(|offer| offer.starts_with('-')), "{commands:?}");
+    assert_eq!(offered(&project, &["comp"]), ["completions"]);
+    let shells = ["bash", "zsh", "fish", "elvish", "powershell"];
+    assert_eq!(offered(&project, &["completions", ""]), shells);
+    assert_eq!(offered(&project, &["cost", "--by", ""]), ["state", "model", "workflow"]);
+    let flags = offered(&project, &["resume", "bad-1", "--"]);
+    assert!(flags.contains(&"--with-current".to_owned()), "{flags:?}");
+    assert!(!flags.contains(&"--detached-as".to_owned()), "{flags:?}");
+    assert!(!flags.contains(&"--input".to_owned()), "{flags:?}");
+}
+
+#[test]
+fn a_place_that_cannot_be_read_has_only_flags_to_offer() {
+    let project = Project::of(&[(".raymond/runs", "a file")]);
+    let flags = offered(&project, &["resume", ""]);
+    assert!(flags.iter().all(|offer| offer.starts_with("--")), "{flags:?}");
+    let project = Project::of(&[(".raymond/runs/broken/journal.jsonl", "not ours\n")]);
+    assert_eq!(offered(&project, &["resume", ""]), ["broken", "@last"]);
+}
+
+#[test]
+fn every_shell_has_a_script_and_those_that_are_here_can_load_it() {
+    let project = Project::of(&[]);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = project.raymond(&format!("completions {shell}")).stdout;
+        assert!(script.contains("RAYMOND_COMPLETE"), "{shell}: {script}");
+        if ["bash", "zsh", "fish"].contains(&shell) && is_here(shell) {
+            project.write("script", &script);
+            let loaded = project.spawn(shell, &["-n", "script"]).wait();
+            assert_eq!(loaded.code(), 0, "{shell}: {loaded:?}");
+        }
+    }
+    project.raymond("completions tcsh").mentions(2, &["invalid value 'tcsh'"]);
+}
+
+fn is_here(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|place| place.join(program).is_file())
+}

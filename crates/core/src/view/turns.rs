@@ -1,0 +1,296 @@
+//! The turns of a run, one for each attempt: which state they belong to, what they cost, how they
+//! ended.
+//!
+//! A fold of the same events. What was said in a turn is not here: that stands in its transcript, or
+//! in the cause of its end.
+
+use std::collections::BTreeMap;
+
+use crate::budget::{Basis, Charge, Micros};
+use crate::desk::{Lane, Prompt};
+use crate::failure::TurnFailure;
+use crate::ids::{AgentId, StateName, TurnId};
+use crate::run::Event;
+use crate::run::input::Interruption;
+use crate::time::Timestamp;
+
+/// One attempt at a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// The turn.
+    pub turn: TurnId,
+    /// Which attempt at it, from 1.
+    pub number: u32,
+    /// The state it belongs to.
+    pub state: StateName,
+    /// How often the agent had entered the state, that time included.
+    pub visit: u32,
+    /// Who carried it out.
+    pub lane: Lane,
+    /// What it sent.
+    pub sent: Sent,
+    /// When it started.
+    pub started: Timestamp,
+    /// How it ended; none while it is in flight.
+    pub end: Option<End>,
+}
+
+/// What a turn sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// The body of its state.
+    Body,
+    /// A reminder.
+    Reminder,
+}
+
+/// The end of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// When.
+    pub at: Timestamp,
+    /// What it was charged.
+    pub charge: Charge,
+    /// The model that answered, where the client said so.
+    pub model: Option<String>,
+    /// How.
+    pub how: How,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    /// With a text.
+    Finished,
+    /// Its share was used up, and it went on with a new one.
+    ShareUsedUp,
+    /// It failed.
+    Failed(TurnFailure),
+    /// It was cut off.
+    Interrupted(Interruption),
+}
+
+/// What an event means for the turns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// This one is in flight.
+    Started(Attempt),
+    /// This one is over.
+    Ended(Attempt),
+}
+
+/// Follows the turns of a run, event by event.
+#[derive(Debug, Clone, Default)]
+pub struct Turns {
+    places: BTreeMap<AgentId, (StateName, u32)>,
+    queued: BTreeMap<AgentId, (Lane, Sent)>,
+    in_flight: BTreeMap<AgentId, Attempt>,
+}
+
+impl Turns {
+    /// Folds one event in, and says what it means.
+    pub fn note(&mut self, at: Timestamp, event: &Event) -> Option<Change> {
+        let (turn, charge, model, how) =
+            if let Event::VisitEntered { agent, state, count, .. } = event {
+                self.places.insert(agent.clone(), (state.clone(), *count));
+                return None;
+            } else if let Event::TurnQueued { turn, lane, prompt, .. } = event {
+                let sent = match prompt {
+                    Prompt::Body => Sent::Body,
+                    Prompt::Reminder(_) => Sent::Reminder,
+                };
+                self.queued.insert(turn.agent.clone(), (lane.clone(), sent));
+                return None;
+            } else if let Event::TurnStarted { turn, attempt, .. } = event {
+                return Some(Change::Started(self.start(at, turn, *attempt)));
+            } else if let Event::TurnSettled { turn, charge, model, .. } = event {
+                (turn, charge, model.clone(), How::Finished)
+            } else if let Event::TurnContinues { turn, charge, .. } = event {
+                (turn, charge, None, How::ShareUsedUp)
+            } else if let Event::TurnFailed { turn, charge, failure, .. } = event {
+                (turn, charge, None, How::Failed(failure.clone()))
+            } else if let Event::TurnInterrupted { turn, charge, by, .. } = event {
+                (turn, charge, None, How::Interrupted(*by))
+            } else {
+                return None;
+            };
+        let attempt = self.in_flight.remove(&turn.agent)?;
+        let end = Some(End { at, charge: *charge, model, how });
+        Some(Change::Ended(Attempt { end, ..attempt }))
+    }
+
+    /// Those in flight, by agent.
+    pub fn in_flight(&self) -> impl Iterator<Item = &Attempt> {
+        self.in_flight.values()
+    }
+
+    fn start(&mut self, at: Timestamp, turn: &TurnId, number: u32) -> Attempt {
+        let place = self.places.get(&turn.agent).cloned();
+        let (state, visit) = place.unwrap_or_else(|| ("?".into(), 1));
+        let queued = self.queued.get(&turn.agent).cloned();
+        let (lane, sent) = queued.unwrap_or((Lane::Script, Sent::Body));
+        let turn = turn.clone();
+        let attempt = Attempt { turn, number, state, visit, lane, sent, started: at, end: None };
+        self.in_flight.insert(attempt.turn.agent.clone(), attempt.clone());
+        attempt
+    }
+}
+
+impl Attempt {
+    /// `REVIEW.md #2 · turn 1 · claude-opus-5-5 · $0.12 · finished after 12s`
+    pub fn title(&self) -> String {
+        let visit = if self.visit > 1 { format!(" #{}", self.visit) } else { String::new() };
+        let sent = match self.sent {
+            Sent::Body => "",
+            Sent::Reminder => " (a reminder)",
+        };
+        let again =
+            if self.number > 1 { format!(", attempt {}", self.number) } else { String::new() };
+        let mut parts =
+            vec![format!("{}{visit}", self.state), format!("turn {}{sent}{again}", self.turn.turn)];
+        match &self.end {
+            None => parts.push("in flight".to_owned()),
+            Some(end) => {
+                parts.extend(end.model.clone());
+                parts.extend(price(end.charge));
+                let took = elapsed(self.started, end.at);
+                parts.push(end.how.words(&took));
+            }
+        }
+        parts.join(" · ")
+    }
+}
+
+impl How {
+    fn words(&self, took: &str) -> String {
+        match self {
+            Self::Finished => format!("finished after {took}"),
+            Self::ShareUsedUp => format!("share used up after {took}"),
+            Self::Failed(failure) => format!("failed after {took}: {failure}"),
+            Self::Interrupted(Interruption::Crash) => "cut off when its owner died".to_owned(),
+            Self::Interrupted(Interruption::Stop) => format!("stopped after {took}"),
+        }
+    }
+
+    /// One word for it.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::ShareUsedUp => "share_used_up",
+            Self::Failed(_) => "failed",
+            Self::Interrupted(Interruption::Crash) => "cut_off",
+            Self::Interrupted(Interruption::Stop) => "stopped",
+        }
+    }
+}
+
+fn price(charge: Charge) -> Option<String> {
+    match charge.basis {
+        Basis::Free => None,
+        Basis::Reported => Some(charge.amount.to_string()),
+        Basis::Estimated => Some(format!("{} estimated", charge.amount)),
+        Basis::Unpriced if charge.amount == Micros::ZERO => Some("unpriced".to_owned()),
+        Basis::Unpriced => Some(format!("{} unpriced", charge.amount)),
+    }
+}
+
+/// `840ms`, `12s`, `4m 12s`, `2h 5m`
+pub fn elapsed(from: Timestamp, to: Timestamp) -> String {
+    let millis = to.0.saturating_sub(from.0);
+    let seconds = millis / 1000;
+    match seconds {
+        0 => format!("{millis}ms"),
+        1..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m {}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Cost;
+    use crate::run::input::StopMode;
+    use crate::run::tests::play::{Play, prompts, workflow};
+
+    /// The turns of the story so far, an event each second; a mark for those that are over.
+    fn titles(play: &Play) -> Vec<String> {
+        let mut turns = Turns::default();
+        let changes = (0..).zip(&play.story);
+        let changes = changes.filter_map(|(n, event)| turns.note(Timestamp(n * 1000), event));
+        let told = changes.filter_map(|change| match change {
+            Change::Started(_) => None,
+            Change::Ended(attempt) => Some(format!("{}: {}", attempt.turn.agent, attempt.title())),
+        });
+        let mut told: Vec<String> = told.collect();
+        let open = turns.in_flight();
+        told.extend(open.map(|attempt| format!("{}: {}", attempt.turn.agent, attempt.title())));
+        told
+    }
+
+    #[test]
+    fn a_turn_says_where_it_belongs_what_it_cost_and_how_it_ended() {
+        let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
+        assert_eq!(titles(&play), ["main: A.md · turn 1 · in flight"]);
+        play.says("main", "no tag");
+        play.says("main", "<goto>B</goto>");
+        play.says("main", "<goto>A</goto>");
+        play.stumbles("main");
+        assert_eq!(
+            titles(&play),
+            [
+                "main: A.md · turn 1 · $0.10 · finished after 1s",
+                "main: A.md · turn 2 (a reminder) · $0.10 · finished after 1s",
+                "main: B.md · turn 1 · $0.10 · finished after 1s",
+                "main: A.md #2 · turn 1 · $0.10 · failed after 1s: transient failure: overloaded",
+            ]
+        );
+    }
+
+    #[test]
+    fn scripts_cost_nothing_and_turns_of_siblings_are_told_apart() {
+        let mut play = Play::new(workflow(&[("A.sh", ""), ("W.md", "text")])).started();
+        play.says("main", r#"<fork next="A">W</fork>"#);
+        play.costs(Cost::Unknown);
+        play.says("main_w1", "<result>x</result>");
+        play.stop(StopMode::Now);
+        assert_eq!(
+            titles(&play),
+            [
+                "main: A.sh · turn 1 · finished after 1s",
+                "main_w1: W.md · turn 1 · unpriced · finished after 1s",
+                "main: A.sh #2 · turn 1 · in flight",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_attempt_that_was_cut_off_is_followed_by_another() {
+        let mut play = Play::new(prompts(&["A.md"])).started();
+        play.is_capped("main");
+        play.crashes(true);
+        play.resume();
+        play.halt();
+        assert_eq!(
+            titles(&play),
+            [
+                "main: A.md · turn 1 · $0.10 · share used up after 1s",
+                "main: A.md · turn 1, attempt 2 · $0.10 · cut off when its owner died",
+                "main: A.md · turn 1, attempt 3 · $0.10 · stopped after 3s",
+            ]
+        );
+    }
+
+    #[test]
+    fn spans_are_told_in_their_two_largest_units() {
+        let check = |millis: u64, expected: &str| {
+            assert_eq!(elapsed(Timestamp(5), Timestamp(5 + millis)), expected);
+        };
+        check(0, "0ms");
+        check(840, "840ms");
+        check(12_900, "12s");
+        check(252_000, "4m 12s");
+        check(7_500_000, "2h 5m");
+        assert_eq!(elapsed(Timestamp(9), Timestamp(5)), "0ms");
+    }
+}
