@@ -62,3 +62,94 @@ impl Region {
         self.rows.iter().map(|row| row.width().div_ceil(columns.max(1)).max(1)).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZero;
+
+    use anstyle::Style;
+
+    use super::*;
+
+    /// What a terminal shows after these frames, and where its cursor stands.
+    fn shown(frames: &[Option<String>]) -> (Vec<String>, u16) {
+        let (rows, columns) = (8, 20);
+        let size = |n| NonZero::new(n).unwrap();
+        let mut terminal = vt100::Parser::new(size(rows), size(columns), 0);
+        for frame in frames.iter().flatten() {
+            terminal.process(frame.as_bytes());
+        }
+        let screen = terminal.screen();
+        let lines: Vec<String> =
+            screen.rows(0, columns).map(|row| row.trim_end().to_owned()).collect();
+        let end = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+        assert!(!screen.hide_cursor());
+        (lines[..end].to_vec(), screen.cursor_position().0)
+    }
+
+    fn rows(texts: &[&str]) -> Vec<Drawn> {
+        texts.iter().map(|text| Drawn::plain(Style::new(), (*text).to_owned())).collect()
+    }
+
+    fn said(lines: &[&str]) -> Vec<String> {
+        lines.iter().map(|line| (*line).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_said_stands_above_the_rows() {
+        let mut region = Region::default();
+        let mut frames = vec![region.frame(&said(&["one"]), rows(&["a", "b"]), 20)];
+        assert_eq!(shown(&frames), (said(&["one", "a", "b"]), 3));
+        frames.push(region.frame(&said(&["two", "three\nmore"]), rows(&["c"]), 20));
+        assert_eq!(shown(&frames), (said(&["one", "two", "three", "more", "c"]), 5));
+        frames.push(region.frame(&[], rows(&["longer", "d", "e"]), 20));
+        frames.push(region.frame(&[], rows(&["short"]), 20));
+        assert_eq!(shown(&frames).0[4..], ["short"]);
+        frames.push(region.frame(&said(&["end"]), Vec::new(), 20));
+        assert_eq!(shown(&frames), (said(&["one", "two", "three", "more", "end"]), 5));
+    }
+
+    #[test]
+    fn a_line_as_wide_as_the_terminal_keeps_its_last_character() {
+        let mut region = Region::default();
+        let wide = "x".repeat(20);
+        let frames = [
+            region.frame(&said(&[&wide]), rows(&["a"]), 20),
+            region.frame(&said(&[&wide]), rows(&["a"]), 20),
+        ];
+        assert_eq!(shown(&frames).0, [&wide, &wide, "a"]);
+    }
+
+    #[test]
+    fn nothing_is_written_when_nothing_changed() {
+        let mut region = Region::default();
+        assert!(region.frame(&[], rows(&["a"]), 20).is_some());
+        assert_eq!(region.frame(&[], rows(&["a"]), 20), None);
+        assert!(region.frame(&[], rows(&["a"]), 19).is_some());
+        assert!(region.frame(&said(&["x"]), rows(&["a"]), 19).is_some());
+    }
+
+    #[test]
+    fn rows_that_a_narrower_terminal_has_wrapped_are_taken_away_whole() {
+        let check = |columns: usize, up: usize| {
+            let mut region = Region::default();
+            region.frame(&[], rows(&["0123456789", "検査検査", ""]), 20);
+            let frame = region.frame(&[], rows(&["a"]), columns).unwrap();
+            assert!(frame.contains(&format!("\u{1b}[{up}A\u{1b}[J")), "{frame:?}");
+        };
+        check(10, 3);
+        check(9, 4);
+        check(5, 5);
+        check(4, 6);
+        check(100, 3);
+    }
+
+    #[test]
+    fn rows_that_somebody_else_has_written_over_are_left() {
+        let mut region = Region::default();
+        region.frame(&[], rows(&["a", "b"]), 20);
+        region.forget();
+        let frame = region.frame(&said(&["x"]), Vec::new(), 20).unwrap();
+        assert_eq!(frame, format!("{BEGIN}{CLEAR_BELOW}x\r\n{CLEAR_BELOW}{END}"));
+    }
+}

@@ -43,7 +43,7 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    fn plain(style: Style, text: String) -> Self {
+    pub(super) fn plain(style: Style, text: String) -> Self {
         Self { pieces: vec![(style, text)] }
     }
 
@@ -54,7 +54,8 @@ impl Drawn {
 
     /// With its colours.
     pub(super) fn styled(&self) -> String {
-        self.pieces.iter().map(|(style, text)| format!("{style}{text}{style:#}")).collect()
+        let styled = |(style, text): &(Style, String)| format!("{style}{text}{style:#}");
+        self.pieces.iter().map(styled).collect::<Vec<_>>().concat()
     }
 }
 
@@ -232,3 +233,6 @@ fn between(earlier: Timestamp, later: Timestamp) -> Span {
 fn one_line(text: &str) -> String {
     plain(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests;

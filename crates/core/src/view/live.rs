@@ -148,7 +148,14 @@ impl Live {
             | Event::Reminded { .. }
             | Event::Moved { cwd: None, .. }
             | Event::Warned { .. } => {}
-            turn => self.note_turn(at, turn),
+            Event::TurnQueued { .. }
+            | Event::TurnRequeued { .. }
+            | Event::TurnStarted { .. }
+            | Event::TurnSettled { .. }
+            | Event::TurnContinues { .. }
+            | Event::TurnFailed { .. }
+            | Event::TurnInterrupted { .. }
+            | Event::RetryAt { .. } => self.note_turn(at, event),
         }
     }
 
