@@ -19,7 +19,7 @@ use raymond_core::workflow::nearest;
 pub(crate) use ending::{Cancel, Stop};
 pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
 pub(crate) use looking::{Attach, Cost, CostBy, List, Logs, Look, Show};
-pub(crate) use machine::{Completions, Config, Demo, Shell};
+pub(crate) use machine::{Completions, Config, Demo, Doctor, Shell};
 pub(crate) use starting::{Ground, Resume, Run, Talk};
 
 use crate::failure::{Failure, USAGE};
@@ -76,6 +76,9 @@ pub(crate) enum Command {
     /// What is configured here, and where each value was said
     #[command(after_help = "Example:\n  raymond config --json")]
     Config(Config),
+    /// Check this machine and this project; nothing is changed without --fix
+    #[command(after_help = "Example:\n  raymond doctor\n  raymond doctor --fix")]
+    Doctor(Doctor),
     /// Print a script that completes commands, runs and workflows in a shell
     #[command(after_help = "Example:\n  echo 'source <(raymond completions bash)' >> ~/.bashrc")]
     Completions(Completions),

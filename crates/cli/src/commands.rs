@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod cost;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod list;
 pub(crate) mod logs;
 mod report;

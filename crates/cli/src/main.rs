@@ -70,6 +70,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Logs(logs) => commands::logs::logs(&logs),
         Command::Cost(cost) => commands::cost::cost(&cost),
         Command::Config(config) => commands::config::config(&config),
+        Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
         Command::Completions(shell) => commands::completions::completions(&shell),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }

@@ -17,6 +17,16 @@ pub(crate) struct Demo {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// End processes that nobody drives, and remove runs that were never started
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Completions {
     /// Which shell
     pub(crate) shell: Shell,

@@ -11,6 +11,7 @@ mod completing;
 mod configuring;
 mod daemons;
 mod disks;
+mod doctor;
 mod ending;
 mod following;
 mod harness;
