@@ -19,7 +19,7 @@ use raymond_core::workflow::nearest;
 pub(crate) use ending::{Cancel, Stop};
 pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
 pub(crate) use looking::{Attach, Cost, CostBy, List, Logs, Look, Show};
-pub(crate) use machine::{Completions, Config, Demo, Doctor, Shell};
+pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
 pub(crate) use starting::{Ground, Resume, Run, Talk};
 
 use crate::failure::{Failure, USAGE};
@@ -79,6 +79,9 @@ pub(crate) enum Command {
     /// Check this machine and this project; nothing is changed without --fix
     #[command(after_help = "Example:\n  raymond doctor\n  raymond doctor --fix")]
     Doctor(Doctor),
+    /// Delete runs that are over
+    #[command(after_help = "Example:\n  raymond prune --older-than 7d --dry-run")]
+    Prune(Prune),
     /// Print a script that completes commands, runs and workflows in a shell
     #[command(after_help = "Example:\n  echo 'source <(raymond completions bash)' >> ~/.bashrc")]
     Completions(Completions),

@@ -9,6 +9,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod list;
 pub(crate) mod logs;
+pub(crate) mod prune;
 mod report;
 pub(crate) mod resume;
 pub(crate) mod run;

@@ -71,6 +71,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Cost(cost) => commands::cost::cost(&cost),
         Command::Config(config) => commands::config::config(&config),
         Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
+        Command::Prune(prune) => commands::prune::prune(&prune),
         Command::Completions(shell) => commands::completions::completions(&shell),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }

@@ -3,8 +3,9 @@
 //! [`mod@status`] says where a run is, [`mod@way_out`] what leads out of it, [`mod@why`] says it in a sentence,
 //! [`ledger`] keeps what a run no longer holds (results, money by state), [`costs`] counts money by
 //! whatever is asked, [`denied`] says how to allow what was denied, [`plan`] what a resume will do,
-//! [`turns`] tells one attempt from the other, [`health`] judges the machine, and [`narrate`] turns
-//! events into lines, the same for a live run and for one from last week.
+//! [`turns`] tells one attempt from the other, [`health`] judges the machine, [`pruning`] says what
+//! may be deleted, and [`narrate`] turns events into lines, the same for a live run and for one from
+//! last week.
 
 mod bytes;
 pub mod costs;
@@ -13,6 +14,7 @@ pub mod health;
 pub mod ledger;
 pub mod narrate;
 pub mod plan;
+pub mod pruning;
 pub mod status;
 pub mod turns;
 pub mod way_out;

@@ -20,6 +20,7 @@ mod logs;
 mod looking;
 mod money;
 mod outputs;
+mod pruning;
 mod resuming;
 mod running;
 mod scale;
