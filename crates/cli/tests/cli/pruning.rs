@@ -226,12 +226,12 @@ fn a_resume_and_a_prune_at_once_leave_a_whole_run_or_none() {
         let pruning = project.start("prune one-bad");
         let (resumed, pruned) = (resuming.wait(), pruning.wait());
         match (resumed.code(), pruned.code()) {
-            // One after the other, whichever came first.
-            (1 | 2, 0) => assert_eq!(runs(&project), ["one-good"], "{resumed:?} {pruned:?}"),
+            // It was resumed before, found no run, or met the one who deletes it.
+            (1 | 2 | 6 | 7, 0) => {
+                assert_eq!(runs(&project), ["one-good"], "{resumed:?} {pruned:?}");
+            }
             // The run was driven, or had gone on.
             (1, 2 | 6) => assert_eq!(runs(&project), ["one-bad", "one-good"]),
-            // The lock was held for the deletion.
-            (6 | 7, 0) => assert_eq!(runs(&project), ["one-good"], "{resumed:?} {pruned:?}"),
             _ => panic!("{resumed:?} {pruned:?}"),
         }
     }
