@@ -1,9 +1,12 @@
 //! `cargo xtask`: what the project does to itself.
 //!
 //! `test` runs every lane, or those that are named; `sabotage` shows that the tests can fail;
-//! `measure` prints what a transition costs. Each lane says its name, and what it took.
+//! `measure` prints what a transition costs; `book` makes the documentation, `dist` the archive that
+//! people download. Each lane says its name, and what it took.
 
+mod book;
 mod commands;
+mod dist;
 mod measure;
 mod sabotage;
 mod test;
@@ -13,7 +16,9 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test [LANE…]        all tests, or some lanes of them: rules, sweep, simulate, kill
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
-cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents";
+cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents
+cargo xtask book                the documentation as pages for a browser, in target/book
+cargo xtask dist                a static binary in an archive, tried out, in target/dist";
 
 #[expect(clippy::print_stderr, reason = "a command line talks on stderr")]
 fn main() -> ExitCode {
@@ -22,7 +27,9 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test", lanes @ ..] => test::test(lanes),
         ["sabotage", wanted @ ..] => sabotage::sabotage(wanted),
+        ["dist"] => dist::dist(),
         ["measure"] => measure::measure(),
+        ["book"] => book::book(),
         _ => Err(anyhow::anyhow!("unknown task\n{USAGE}")),
     };
     match done {

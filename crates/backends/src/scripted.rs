@@ -9,6 +9,7 @@
 //! FIX.md:                                 # numbers and "*" say the same in any order
 //!   1: { attempts: [{ fail: transient }, "<goto>REVIEW</goto>"] }
 //!   "*": { fail: { kind: quota, message: "come back later", for: 15m } }
+//! BUILD: { text: "<goto>FIX</goto>", write: { src/lib.rs: "text", notes.txt: null } }
 //! agents:                                 # one agent's own replies come first
 //!   main_worker2: { WORKER: { hang: true } }
 //! defaults: { cost: 0.01 }                # otherwise a reply costs 0
@@ -20,6 +21,7 @@
 mod parse;
 mod play;
 mod replies;
+mod writes;
 mod yaml;
 
 use std::future::pending;
@@ -62,7 +64,10 @@ impl Scripted {
             if let Some(delay) = play.delay {
                 sleep(Duration::from_millis(delay.0)).await;
             }
-            act(play, request).await
+            match writes::apply(&play.writes, &request.cwd) {
+                Ok(()) => act(play, request).await,
+                Err(why) => failed(TurnFailure::Task { why }, play.cost),
+            }
         };
         tokio::select! {
             biased;

@@ -2,6 +2,7 @@
 
 mod ending;
 mod governing;
+mod init;
 mod looking;
 mod machine;
 #[cfg(test)]
@@ -18,17 +19,24 @@ use raymond_core::workflow::nearest;
 
 pub(crate) use ending::{Cancel, Stop};
 pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
+pub(crate) use init::Init;
 pub(crate) use looking::{Attach, Cost, CostBy, List, Logs, Look, Show};
 pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
-pub(crate) use starting::{Ground, Resume, Run, Talk};
+pub(crate) use starting::{Ground, Ralph, Resume, Run, Talk};
 
 use crate::failure::{Failure, USAGE};
 use crate::secrets::redacted;
 use crate::workflows;
 
+/// What this was built from: `0.1.0 (b0c1149 2026-11-15)`.
+const VERSION: &str = env!("BUILT_FROM");
+/// The same, and what for.
+const LONG_VERSION: &str = concat!(env!("BUILT_FROM"), "\n", env!("BUILT_FOR"));
+
 /// Runs coding agents as programs: a folder of prompts and scripts, driven by the tags they emit.
 #[derive(Debug, Parser)]
-#[command(name = "raymond", version, arg_required_else_help = true)]
+#[command(name = "raymond", version = VERSION, long_version = LONG_VERSION)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = "Example:\n  raymond run flows/review --budget 5\n  raymond resume @last")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -40,6 +48,9 @@ pub(crate) enum Command {
     /// Start a workflow; `raymond WORKFLOW` is short for it
     #[command(after_help = "Example:\n  raymond run flows/review --input 'issue 195' --budget 5")]
     Run(Box<Run>),
+    /// Repeat one prompt, each time in a fresh session, until it has a result
+    #[command(after_help = "Example:\n  raymond ralph PROMPT.md --until 'cargo test' --budget 5")]
+    Ralph(Box<Ralph>),
     /// Go on with a run that was stopped, interrupted or failed, or that ran out of money
     #[command(after_help = "Example:\n  raymond resume @last --budget 25")]
     Resume(Box<Resume>),
@@ -76,6 +87,9 @@ pub(crate) enum Command {
     /// What is configured here, and where each value was said
     #[command(after_help = "Example:\n  raymond config --json")]
     Config(Config),
+    /// Write a workflow for this project to begin with, or copy an example
+    #[command(after_help = "Example:\n  raymond init\n  raymond init --from title")]
+    Init(Init),
     /// Check this machine and this project; nothing is changed without --fix
     #[command(after_help = "Example:\n  raymond doctor\n  raymond doctor --fix")]
     Doctor(Doctor),

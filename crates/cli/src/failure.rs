@@ -128,9 +128,9 @@ pub(crate) fn located(found: Diagnostic, workflow: &Path) -> Diagnostic {
     found.in_file(file.display().to_string())
 }
 
-/// `START.md:3:7: error: …`, with its hint.
+/// `START.md:3:7: error: … [wrong-type]`, with its hint. The code is what a reader looks up.
 pub(crate) fn print_diagnostic(diagnostic: &Diagnostic) {
-    crate::say!("{diagnostic}");
+    crate::say!("{diagnostic} [{}]", diagnostic.code);
     if let Some(hint) = &diagnostic.hint {
         crate::say!("  hint: {hint}");
     }

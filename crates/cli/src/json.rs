@@ -2,7 +2,7 @@
 
 use raymond_core::ids::RunId;
 use raymond_core::machine::{Agent, Standing};
-use raymond_core::run::Run;
+use raymond_core::run::{Program, Ralph, Run};
 use raymond_core::value::Value;
 use raymond_core::view::denied::{Denied, Group};
 use raymond_core::view::{Ledger, Plan};
@@ -20,7 +20,7 @@ pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
     let Head { run, ledger, .. } = head;
     let mut agents: Vec<&Agent> = run.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
-    json!({
+    let mut object = json!({
         "version": VERSION,
         "run_id": run.id,
         "workflow": run.workflow,
@@ -39,7 +39,15 @@ pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
         "denied": denied(run, ledger),
         "agents": agents.into_iter().map(agent).collect::<Vec<_>>(),
         "ended": ledger.results.len(),
-    })
+    });
+    if let Program::Ralph(Ralph { max_iterations, until }) = &run.settings.program {
+        object["ralph"] = json!({
+            "max_iterations": max_iterations,
+            "until": until,
+            "exhausted": ledger.exhausted.is_some(),
+        });
+    }
+    object
 }
 
 /// What a resume will do: `resume --plan`.

@@ -58,6 +58,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Run(run) => commands::run::run(*run),
+        Command::Ralph(ralph) => commands::ralph::ralph(*ralph),
         Command::Resume(resume) => commands::resume::resume(&resume),
         Command::Status(look) => commands::status::status(&look),
         Command::Show(show) => commands::show::show(&show),
@@ -72,6 +73,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Config(config) => commands::config::config(&config),
         Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
         Command::Prune(prune) => commands::prune::prune(&prune),
+        Command::Init(init) => commands::init::init(&init),
         Command::Completions(shell) => commands::completions::completions(&shell),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }

@@ -1,5 +1,6 @@
 //! Paths that people name, as they are recorded.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::failure::Failure;
@@ -7,9 +8,10 @@ use crate::failure::Failure;
 /// The path without links, from the root; it has to exist.
 pub(crate) fn absolute(path: &Path) -> Result<String, Failure> {
     let named = path.display();
-    let found = path
-        .canonicalize()
-        .map_err(|error| Failure::usage(format!("could not find {named}: {error}")))?;
+    let found = path.canonicalize().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::usage(format!("there is no {named}")),
+        _ => Failure::usage(format!("could not find {named}: {error}")),
+    })?;
     found
         .into_os_string()
         .into_string()

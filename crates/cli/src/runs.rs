@@ -1,5 +1,7 @@
 //! Which run a person means.
 
+use std::path::PathBuf;
+
 use raymond_core::ids::RunId;
 use raymond_engine::look::{self, Look, LookError};
 use raymond_engine::project::Project;
@@ -9,9 +11,13 @@ use crate::failure::Failure;
 
 /// The project of the current directory.
 pub(crate) fn project() -> Result<Project, Failure> {
-    let here = std::env::current_dir()
-        .map_err(|error| Failure::environment(format!("there is no current directory: {error}")))?;
-    Ok(Project::locate(&here)?)
+    Ok(Project::locate(&current_directory()?)?)
+}
+
+/// Where this process was called.
+pub(crate) fn current_directory() -> Result<PathBuf, Failure> {
+    std::env::current_dir()
+        .map_err(|error| Failure::environment(format!("there is no current directory: {error}")))
 }
 
 /// The run of this id, of a unique beginning of it, or `@last`.

@@ -1,11 +1,43 @@
-//! Which workflow a person may have meant.
+//! What workflows are called, and which one a person may have meant.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use raymond_core::workflow::extension::is_state;
 
 /// A folder with more names than this is not searched.
 const MOST_NAMES: usize = 1_000;
+
+/// What a workflow is called, in letters that an id may have: like its folder, or its archive. A
+/// folder called `workflow` says nothing, so its parent speaks for it.
+pub(crate) fn name(absolute: &Path) -> String {
+    let archive = absolute.extension().is_some_and(|extension| extension == "zip");
+    let name = match (absolute.is_dir(), archive) {
+        (true, _) => telling(absolute),
+        (false, true) => absolute.file_stem(),
+        (false, false) => absolute.parent().and_then(telling),
+    };
+    plain(&name.unwrap_or_default().to_string_lossy())
+}
+
+/// What a loop over one prompt is called: like the prompt.
+pub(crate) fn loop_name(absolute: &Path) -> String {
+    plain(&format!("ralph-{}", absolute.file_stem().unwrap_or_default().to_string_lossy()))
+}
+
+fn plain(name: &str) -> String {
+    let dashed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let name: String = name.chars().map(dashed).collect();
+    let name = name.trim_matches('-');
+    let name = if name.is_empty() { "run" } else { &name[..name.len().min(40)] };
+    name.to_owned()
+}
+
+fn telling(folder: &Path) -> Option<&OsStr> {
+    let parent = || folder.parent().and_then(Path::file_name);
+    let own = folder.file_name();
+    if own.is_some_and(|own| own == "workflow") { parent().or(own) } else { own }
+}
 
 /// The workflow beside `path` whose name is nearest to it.
 pub(crate) fn nearest(path: &Path) -> Option<PathBuf> {
@@ -25,4 +57,30 @@ pub(crate) fn nearest(path: &Path) -> Option<PathBuf> {
 fn may_be_one(name: &str, path: &Path) -> bool {
     let archive = path.extension().is_some_and(|extension| extension == "zip");
     !name.starts_with('.') && (path.is_dir() || archive || is_state(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workflow_is_called_by_what_says_most() {
+        let top = tempfile::tempdir().unwrap();
+        let check = |path: &str, expected: &str| {
+            let path = top.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, "").unwrap();
+            assert_eq!(name(&path), expected, "{}", path.display());
+            let folder = path.parent().unwrap();
+            if path.extension().is_some_and(|extension| extension == "md") {
+                assert_eq!(name(folder), expected, "{}", folder.display());
+            }
+        };
+        check("flows/Fix It!/START.md", "fix-it");
+        check("examples/title/workflow/START.md", "title");
+        check("workflow/workflow/START.md", "workflow");
+        check("flows/my-workflow/START.md", "my-workflow");
+        check("flows/review.zip", "review");
+        check("---/START.md", "run");
+    }
 }

@@ -89,6 +89,12 @@ impl Place {
     }
 }
 
+/// Advice for the mistake that YAML makes easiest: a text such as `done: yes` without quotes.
+pub fn yaml_hint(problem: &str) -> Option<String> {
+    let colon = problem.contains("mapping values are not allowed");
+    colon.then(|| "a text that holds `: ` needs quotes".to_owned())
+}
+
 /// `START.md:3:7: message`, as compilers write it.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

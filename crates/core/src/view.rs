@@ -1,18 +1,20 @@
 //! Read models that every door draws: folds of the same events, for eyes instead of decisions.
 //!
 //! [`mod@status`] says where a run is, [`mod@way_out`] what leads out of it, [`mod@why`] says it in a sentence,
-//! [`ledger`] keeps what a run no longer holds (results, money by state), [`costs`] counts money by
-//! whatever is asked, [`denied`] says how to allow what was denied, [`plan`] what a resume will do,
-//! [`turns`] tells one attempt from the other, [`health`] judges the machine, [`pruning`] says what
-//! may be deleted, and [`narrate`] turns events into lines, the same for a live run and for one from
-//! last week.
+//! [`ledger`] keeps what a run no longer holds (results, money by state, the [`path`] that was taken),
+//! [`costs`] counts money by whatever is asked, [`denied`] says how to allow what was denied, [`plan`]
+//! what a resume will do, [`turns`] tells one attempt from the other, [`narrate`] turns events into
+//! lines, the same for a live run and for one from last week, [`live`] knows what every agent is at,
+//! [`health`] judges the machine, and [`pruning`] says what may be deleted.
 
 mod bytes;
 pub mod costs;
 pub mod denied;
 pub mod health;
 pub mod ledger;
+pub mod live;
 pub mod narrate;
+pub mod path;
 pub mod plan;
 pub mod pruning;
 pub mod status;
@@ -24,7 +26,9 @@ pub use bytes::bytes;
 pub use costs::Costs;
 pub use denied::Denied;
 pub use ledger::{Ledger, Stopper};
+pub use live::Live;
 pub use narrate::{Line, Narrator, Weight};
+pub use path::Path;
 pub use plan::Plan;
 pub use status::{Owner, Status, status};
 pub use turns::Turns;

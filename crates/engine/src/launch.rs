@@ -7,7 +7,7 @@ use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::{Nonce, RunId};
 use raymond_core::run::input::Start;
 use raymond_core::run::record::FORMAT;
-use raymond_core::run::{Header, Input, Settings};
+use raymond_core::run::{Header, Input, Program, Settings};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_store::disk::Disk;
@@ -45,9 +45,12 @@ pub enum PrepareError {
     Invalid(Vec<Diagnostic>),
 }
 
-/// Loads and checks the workflow at `path`.
-pub fn prepare(path: &Path) -> Result<Prepared, PrepareError> {
-    let loaded = scope::load(path)?;
+/// Loads and checks the workflow at `path`, or the prompt that is to be repeated.
+pub fn prepare(path: &Path, program: &Program) -> Result<Prepared, PrepareError> {
+    let loaded = match program {
+        Program::States => scope::load(path)?,
+        Program::Ralph(ralph) => scope::load_prompt(path, ralph)?,
+    };
     let mut warnings = loaded.warnings.clone();
     match Definition::parse(loaded.files.clone(), &loaded.start, PLATFORM) {
         Ok(parsed) => {

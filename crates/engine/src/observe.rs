@@ -50,16 +50,17 @@ pub fn finished(
     })
 }
 
-/// Reads what a client answered. One that was cut off was cut off by `by`.
+/// Reads what a client answered, as a text from `source`. One that was cut off was cut off by `by`.
 pub fn answered(
     answer: Answer,
+    source: Source,
     by: Interruption,
     cwd: &Path,
     blobs: &Blobs,
 ) -> Result<Outcome, blobs::Error> {
     Ok(match answer {
         Answer::Replied(reply) => {
-            let finished = finished(&reply.text, Source::Message, cwd, blobs)?;
+            let finished = finished(&reply.text, source, cwd, blobs)?;
             Outcome::Finished(Box::new(Finished {
                 cost: reply.cost,
                 session: reply.session,

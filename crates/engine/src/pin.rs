@@ -21,6 +21,9 @@ pub struct Pin {
     /// The state that was named as the start; none for the entry of the scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     start: Option<String>,
+    /// Whether that is a prompt which is repeated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ralph: bool,
     /// Whether scripts have to be unpacked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     archive: bool,
@@ -61,12 +64,13 @@ pub enum PinError {
 impl Pin {
     /// Pins what was loaded.
     pub fn of(loaded: &Loaded) -> Self {
-        let start = match &loaded.start {
-            Start::Entry => None,
-            Start::State(name) => Some(name.clone()),
+        let (start, ralph) = match &loaded.start {
+            Start::Entry => (None, false),
+            Start::State(name) => (Some(name.clone()), false),
+            Start::Ralph(name) => (Some(name.clone()), true),
         };
         let files = loaded.files.iter().map(File::of).collect();
-        Self { start, archive: loaded.origin == Origin::Archive, files }
+        Self { start, ralph, archive: loaded.origin == Origin::Archive, files }
     }
 
     /// The value that the first record carries.
@@ -91,11 +95,11 @@ impl Pin {
         blobs: &Blobs,
     ) -> Result<(), PinError> {
         let Value::Blob(_) = value else { return Ok(()) };
-        let named = Some(definition.entry.to_string());
+        let named = || Some(definition.entry.to_string());
         // Which way it was started is not part of a definition: the right one gives the same value.
-        for start in [None, named] {
+        for (start, ralph) in [(None, false), (named(), false), (named(), true)] {
             let files = definition.states.values().map(|state| File::of(&state.source)).collect();
-            let pin = Self { start, archive: origin == Origin::Archive, files };
+            let pin = Self { start, ralph, archive: origin == Origin::Archive, files };
             if pin.store(blobs)? == *value {
                 return Ok(());
             }
@@ -110,7 +114,8 @@ impl Pin {
 
     /// The definition that it holds.
     pub fn definition(&self) -> Result<Definition, PinError> {
-        let start = self.start.clone().map_or(Start::Entry, Start::State);
+        let named = if self.ralph { Start::Ralph } else { Start::State };
+        let start = self.start.clone().map_or(Start::Entry, named);
         let files: Result<Vec<SourceFile>, PinError> =
             self.files.iter().map(File::source).collect();
         let parsed = Definition::parse(files?, &start, PLATFORM).map_err(PinError::Invalid)?;

@@ -1,4 +1,5 @@
-//! Finding the files of a workflow: a directory, one state in a directory, or an archive.
+//! Finding the files of a workflow: a directory, one state in a directory, or an archive; and the one
+//! prompt that `ralph` repeats.
 //!
 //! Everything is read into memory once, within limits that hold whatever a header claims; nothing
 //! is unpacked to disk. What the files mean is decided by `core::workflow`. Files that are no
@@ -13,9 +14,11 @@ use raymond_core::workflow::{SourceFile, Start};
 
 mod archive;
 mod directory;
+mod prompt;
 mod reading;
 
 pub use archive::ArchiveError;
+pub use prompt::load_prompt;
 
 /// The most files of a scope.
 pub const MOST_ENTRIES: usize = 10_000;
@@ -73,6 +76,14 @@ pub enum ScopeError {
     /// A JSON document is a Crayfish workflow.
     #[error("{} is a Crayfish workflow, which this build does not support yet", .0.display())]
     Crayfish(PathBuf),
+    /// It cannot be repeated.
+    #[error("{}", what.describe(path))]
+    NotAPrompt {
+        /// What was named.
+        path: PathBuf,
+        /// What it is instead.
+        what: NotAPrompt,
+    },
     /// The state to start with is a link out of its directory.
     #[error("{} leads to {}, outside of its directory", path.display(), target.display())]
     StartLeaves {
@@ -95,6 +106,29 @@ pub enum ScopeError {
         /// What is wrong with it.
         source: ArchiveError,
     },
+}
+
+/// What was named instead of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotAPrompt {
+    /// A directory.
+    Directory,
+    /// A script, an archive or a document: `run` knows what to do with it.
+    Workflow,
+    /// A file that is no state at all.
+    Other,
+}
+
+impl NotAPrompt {
+    fn describe(self, path: &Path) -> String {
+        let path = path.display();
+        match self {
+            Self::Directory => format!("{path} is a directory, and ralph repeats one prompt"),
+            Self::Workflow | Self::Other => {
+                format!("{path} is no prompt: ralph repeats a .md file")
+            }
+        }
+    }
 }
 
 /// Loads the scope that a run started with `path` has.

@@ -144,6 +144,7 @@ impl<'w> Shell<'w> {
             run: run.id,
             nonce: run.nonce,
             scope: run.scope,
+            messages: run.settings.program.messages(),
             vars: run.settings.vars,
             origin,
             blobs: Arc::clone(&blobs),

@@ -190,7 +190,7 @@ impl Reader<'_> {
         match node.value {
             Value::List(items) if items.is_empty() => {
                 let message = format!("an empty list has no {what}");
-                Err(self.wrong("empty", node.span, message))
+                Err(self.wrong("empty-value", node.span, message))
             }
             Value::List(items) => {
                 let mut numbers = BTreeMap::new();
@@ -228,7 +228,7 @@ impl Reader<'_> {
                 }
                 _ => {
                     let message = format!("expected the number of a {what} from 1, or \"{ANY}\"");
-                    self.wrong("wrong-number", key.span, message);
+                    self.wrong("bad-number", key.span, message);
                 }
             }
         }

@@ -5,10 +5,13 @@ use raymond_core::time::{Span, Timestamp};
 
 use super::parse::{Noted, Reader};
 use super::replies::{Act, Attempts, Fail, Play, Reset};
+use super::writes::{Write, writes};
 use super::yaml::{Node, Value};
 
-const KEYS: [&str; 10] =
-    ["text", "messages", "fail", "hang", "capped", "cost", "delay", "denied", "expect", "attempts"];
+const KEYS: [&str; 11] = [
+    "text", "messages", "fail", "hang", "capped", "cost", "delay", "denied", "expect", "write",
+    "attempts",
+];
 const FAIL_KEYS: [&str; 4] = ["kind", "message", "for", "until"];
 const KINDS: [&str; 6] = ["transient", "timeout", "quota", "auth", "task", "lost_session"];
 
@@ -36,7 +39,7 @@ fn several(reader: &mut Reader<'_>, list: Node) -> Result<Attempts, Noted> {
     let mut plays = plays.into_iter().collect::<Result<Vec<_>, _>>()?;
     match plays.pop() {
         Some(last) => Ok(Attempts { earlier: plays, last }),
-        None => Err(reader.wrong("empty", list.span, "an empty list has no attempt".into())),
+        None => Err(reader.wrong("empty-value", list.span, "an empty list has no attempt".into())),
     }
 }
 
@@ -46,6 +49,7 @@ fn play(reader: &mut Reader<'_>, node: Node) -> Result<Play, Noted> {
             expect: Vec::new(),
             delay: None,
             cost: reader.cost,
+            writes: Vec::new(),
             act: Act::Say { earlier: Vec::new(), last, denied: Vec::new() },
         }),
         Value::Map(entries) => Draft::read(reader, entries).finish(reader, node.span),
@@ -63,6 +67,7 @@ struct Draft {
     delay: Option<Span>,
     denied: Vec<String>,
     expect: Vec<String>,
+    writes: Vec<Write>,
     spoilt: bool,
 }
 
@@ -82,9 +87,10 @@ impl Draft {
                 "delay" => span(reader, node).map(|delay| draft.delay = Some(delay)),
                 "denied" => texts(reader, node).map(|denied| draft.denied = denied),
                 "expect" => texts(reader, node).map(|expect| draft.expect = expect),
+                "write" => writes(reader, node).map(|writes| draft.writes = writes),
                 "attempts" => {
                     let message = "`attempts` stands alone: each attempt is a reply of its own";
-                    Err(reader.wrong("attempts", key.span, message.into()))
+                    Err(reader.wrong("misplaced-key", key.span, message.into()))
                 }
                 other => Err(reader.unknown("key", (other, key.span), &KEYS)),
             });
@@ -115,13 +121,14 @@ impl Draft {
             Act::Cap | Act::Hang | Act::Fail(_) if self.denied.is_empty() => {}
             Act::Cap | Act::Hang | Act::Fail(_) => {
                 let message = "`denied` goes with text or messages only";
-                return Err(reader.wrong("one-of", span, message.into()));
+                return Err(reader.wrong("misplaced-key", span, message.into()));
             }
         }
         Ok(Play {
             expect: self.expect,
             delay: self.delay,
             cost: self.cost.unwrap_or(reader.cost),
+            writes: self.writes,
             act,
         })
     }
@@ -155,7 +162,7 @@ fn messages(reader: &mut Reader<'_>, node: Node) -> Result<(Vec<String>, String)
     let mut messages = texts(reader, node)?;
     match messages.pop() {
         Some(last) => Ok((messages, last)),
-        None => Err(reader.wrong("empty", span, "an empty list has no message".into())),
+        None => Err(reader.wrong("empty-value", span, "an empty list has no message".into())),
     }
 }
 
@@ -215,7 +222,7 @@ fn fail(reader: &mut Reader<'_>, node: Node) -> Result<Fail, Noted> {
     }
     let Some((kind, place)) = kind else {
         let message = format!("a failure needs a kind: {}", KINDS.join(", "));
-        return Err(reader.wrong("no-kind", node.span, message));
+        return Err(reader.wrong("missing-key", node.span, message));
     };
     let said = message.is_some();
     let why = message.unwrap_or_else(|| format!("scripted {kind} failure"));
@@ -229,7 +236,7 @@ fn fail(reader: &mut Reader<'_>, node: Node) -> Result<Fail, Noted> {
         (kind, _) if KINDS.contains(&kind) => {
             let keys =
                 "only quota has `for` or `until`; timeout and lost_session have no `message`";
-            return Err(reader.wrong("one-of", place, keys.into()));
+            return Err(reader.wrong("misplaced-key", place, keys.into()));
         }
         (other, _) => return Err(reader.unknown("kind", (other, place), &KINDS)),
     };

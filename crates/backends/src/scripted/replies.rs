@@ -13,6 +13,7 @@ use raymond_core::time::{Span, Timestamp};
 use raymond_core::workflow::nearest;
 
 use super::parse;
+use super::writes::Write;
 use crate::contract::Request;
 
 /// The key of any state that has no entry of its own, and of any further visit or turn.
@@ -58,6 +59,8 @@ pub(super) struct Play {
     pub(super) expect: Vec<String>,
     pub(super) delay: Option<Span>,
     pub(super) cost: Cost,
+    /// What it does to the working directory, before it acts.
+    pub(super) writes: Vec<Write>,
     pub(super) act: Act,
 }
 

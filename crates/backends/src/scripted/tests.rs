@@ -1,5 +1,7 @@
 //! The file format by examples, and the backend on the bench of every backend.
 
+mod writes;
+
 use std::io::Write as _;
 
 use raymond_core::ids::{StateName, TurnId};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use raymond_core::diagnostic::Diagnostic;
+use raymond_core::diagnostic::{Diagnostic, yaml_hint};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Options, Spanned};
 
@@ -50,7 +50,8 @@ pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
         // The place stands before the message already, and options are no advice to authors.
         let message = message.split(" at line ").next().unwrap_or_default();
         let message = message.split(", set ").next().unwrap_or_default();
-        Box::new(Diagnostic::error("yaml", message).at(text, span))
+        let mistake = Diagnostic::error("invalid-yaml", message).at(text, span);
+        Box::new(Diagnostic { hint: yaml_hint(message), ..mistake })
     })
 }
 

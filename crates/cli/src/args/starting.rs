@@ -56,6 +56,51 @@ pub(crate) struct Run {
     /// Read the states at every visit instead of keeping them as they are now
     #[arg(long)]
     pub(crate) unpinned: bool,
+    /// Only `ralph` has it.
+    #[arg(skip)]
+    pub(crate) max_iterations: Option<u32>,
+    #[command(flatten)]
+    pub(crate) ground: Ground,
+    #[command(flatten)]
+    pub(crate) governing: Governing,
+    #[command(flatten)]
+    pub(crate) talk: Talk,
+}
+
+/// One agent, which is never reminded, in sessions that it never goes back to.
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("max_parallel", |flag| flag.hide(true)),
+    mut_arg("max_agents", |flag| flag.hide(true)),
+    mut_arg("reminders", |flag| flag.hide(true)),
+    mut_arg("on_lost_session", |flag| flag.hide(true))
+)]
+pub(crate) struct Ralph {
+    /// The prompt: a .md file, read anew for each iteration
+    pub(crate) prompt: PathBuf,
+    /// The most iterations; without a result, the run is then completed and says so [default: 50]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: Option<u32>,
+    /// Let a result count only if this command of bash exits 0
+    ///
+    /// It runs where the agent works, with the result in `$RAYMOND_RESULT_FILE`. When it fails, the
+    /// next iteration gets the end of what it said as {{input}}.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) until: Option<String>,
+    /// Keep the prompt as it is now instead of reading it for each iteration
+    #[arg(long)]
+    pub(crate) pinned: bool,
+    /// The id of the run: letters, digits, `-` and `_`
+    #[arg(long = "run-id", value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// Go on with the run of this id when there is one
+    #[arg(long, requires = "id")]
+    pub(crate) or_resume: bool,
+    /// A template variable
+    #[arg(long = "var", value_name = "K=V")]
+    pub(crate) vars: Vec<String>,
+    #[arg(long, hide = true)]
+    pub(crate) input: Option<String>,
     #[command(flatten)]
     pub(crate) ground: Ground,
     #[command(flatten)]
@@ -79,6 +124,9 @@ pub(crate) struct Resume {
     /// Use the states as they were when the run started
     #[arg(long)]
     pub(crate) pinned: bool,
+    /// The most iterations of a `ralph` loop, those so far included
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: Option<u32>,
     /// Replace an owner on another host
     #[arg(long)]
     pub(crate) takeover: bool,

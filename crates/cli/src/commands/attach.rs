@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::Attach;
-use crate::console::Console;
+use crate::console::{Console, Interrupt};
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::runs;
@@ -30,11 +30,12 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     let runtime = crate::runtime()?;
     let mut interrupt = interrupt(&runtime)?;
-    if !flags.talk.quiet {
+    // The summary of a run that is over says it all.
+    if !flags.talk.quiet && !matches!(seen.head.run.phase, Phase::Ended(_)) {
         let Place { status, why, .. } = Place::seen(&seen);
         crate::say!("{run}: {status}: {why}");
     }
-    let mut console = Console::new(flags.talk);
+    let mut console = Console::new(flags.talk, Interrupt::Leaves);
     console.catch_up(&seen.records);
     let followed = runtime.block_on(async {
         tokio::select! {

@@ -58,7 +58,7 @@ async fn play(stage: &Stage, binary: &Binary) -> Result<(), Failure> {
     fork(stage, binary).await?;
     kill_and_resume(stage, binary, &undisturbed).await?;
     stage::say(
-        "\nAll of this was checked against the journals. To read on: README.md, docs/workflows.md\n\
+        "\nAll of this was checked against the journals. To read on: README.md, docs/language.md\n\
          (the tags), docs/replies.md (testing a workflow without a model), examples/.",
     );
     Ok(())

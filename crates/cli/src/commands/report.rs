@@ -1,13 +1,12 @@
 //! How a run went: the result on stdout, everything else on stderr, and the exit code.
 
+mod summary;
+
 use std::io::IsTerminal as _;
 
 use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
-use raymond_core::machine::{Agent, Standing};
-use raymond_core::run::Run;
-use raymond_core::view::costs::percent;
-use raymond_core::view::{Denied, Status};
+use raymond_core::view::Status;
 use raymond_engine::driver::Head;
 use raymond_engine::observe;
 use raymond_engine::shell::Signal;
@@ -15,15 +14,13 @@ use raymond_store::Blobs;
 
 use crate::args::Talk;
 use crate::failure::Failure;
-use crate::json;
 use crate::place::Place;
 use crate::secrets::redacted_json;
 use crate::words::plain;
+use crate::{console, json};
 
 use super::hand_over;
-
-/// More failed agents are only counted.
-const MOST_FAILED: usize = 20;
+use summary::Summary;
 
 /// Prints the result of a run, or the object that `--json` asks for.
 pub(super) fn report(
@@ -33,9 +30,9 @@ pub(super) fn report(
     talk: Talk,
 ) -> Result<(), Failure> {
     let place = Place::of(head, status);
-    // What failed has been told already.
-    if !talk.quiet || !matches!(status, Status::Completed | Status::Failed) {
-        summary(head, &place);
+    let summary = Summary { head, place: &place, columns: console::width() };
+    for line in summary.lines(talk) {
+        crate::say!("{line}");
     }
     if talk.json {
         let mut object = redacted_json(json::run(head, &place));
@@ -43,7 +40,8 @@ pub(super) fn report(
         return hand_over(&format!("{object:#}\n"));
     }
     match head.ledger.results.get(&AgentId::main()) {
-        Some(result) if !talk.events => {
+        // A loop that had enough has no result, not an empty one.
+        Some(result) if !talk.events && head.ledger.exhausted.is_none() => {
             let mut text = observe::load(blobs, result)?;
             if !text.ends_with('\n') {
                 text.push('\n');
@@ -65,52 +63,6 @@ pub(super) const fn exit_code(status: Status, signal: Option<Signal>) -> u8 {
     }
 }
 
-fn summary(head: &Head, place: &Place) {
-    let Place { status, why, way_out, .. } = place;
-    crate::say!("{status}: {why}");
-    name_failed(&head.run);
-    name_denied(head, *status);
-    let next = match status {
-        Status::Completed => None,
-        Status::Cancelled => Some(format!("to start anew: {way_out}")),
-        Status::Running
-        | Status::Waiting(..)
-        | Status::Failed
-        | Status::OverBudget
-        | Status::Stopped
-        | Status::Interrupted => Some(format!("to go on: {way_out}")),
-    };
-    let parts: Vec<String> = money(head).into_iter().chain(next).collect();
-    crate::say!("{}", parts.join("; "));
-}
-
-/// `spent $9.87 of $10.00 (list prices); REVIEW took 61 %`
-fn money(head: &Head) -> Vec<String> {
-    let Head { run, ledger, .. } = head;
-    let cap = run.settings.budget.map(|cap| format!(" of {cap}")).unwrap_or_default();
-    let list = if run.spent > Micros::ZERO { " (list prices)" } else { "" };
-    let mut parts = vec![format!("spent {}{cap}{list}", run.spent)];
-    if let Some((state, amount)) = ledger.dearest() {
-        parts.push(format!("{} took {} %", state.stem(), percent(amount, run.spent)));
-    }
-    parts.extend(uncertain(head));
-    parts
-}
-
-/// What clients were denied, and how to allow it.
-fn name_denied(head: &Head, status: Status) {
-    let allowed = &head.run.settings.permissions.allow;
-    let Some(denied) = Denied::of(&head.ledger.denied, allowed) else { return };
-    crate::say!("{}", plain(&denied.sentence()));
-    match plain(&denied.flags()).as_str() {
-        "" => {}
-        flags if status.is_unfinished() => {
-            crate::say!("allow them: raymond resume {} {flags}", head.run.id);
-        }
-        flags => crate::say!("to allow them next time: {flags}"),
-    }
-}
-
 /// What of the money is less than certain: `$0.30 of it estimated`, `2 turns are unpriced`.
 pub(super) fn uncertain(head: &Head) -> Vec<String> {
     let Head { run, ledger, .. } = head;
@@ -122,18 +74,4 @@ pub(super) fn uncertain(head: &Head) -> Vec<String> {
         several => Some(format!("{several} turns are unpriced")),
     };
     estimated.into_iter().chain(unpriced).collect()
-}
-
-/// The sentence above names the first one.
-fn name_failed(run: &Run) {
-    for id in run.failed.iter().skip(1).take(MOST_FAILED) {
-        if let Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) =
-            run.agents.get(id)
-        {
-            crate::say!("  {id} failed at {}: {}", visit.state, plain(&failure.to_string()));
-        }
-    }
-    if let Some(more @ 1..) = run.failed.len().checked_sub(1 + MOST_FAILED) {
-        crate::say!("  … and {more} more");
-    }
 }

@@ -6,8 +6,8 @@ use raymond_backends::contract::Attached;
 use raymond_backends::process::Leftover;
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::{Ending, Phase, Run, Settings};
-use raymond_core::view::{Plan, Status};
+use raymond_core::run::{Ending, Phase, Program, Run, Settings};
+use raymond_core::view::{self, Plan, Status};
 use raymond_engine::look::Look;
 use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
@@ -16,7 +16,7 @@ use raymond_store::journal::{self, Tail};
 use raymond_store::lock::{self, Takeover};
 
 use crate::args::{Governing, Resume, Talk};
-use crate::console::Console;
+use crate::console::{Console, Interrupt};
 use crate::failure::Failure;
 use crate::{backends, config, json as shapes, runs, settings};
 
@@ -32,6 +32,7 @@ pub(crate) struct Wish<'a> {
     edits: Edits,
     how: Opening,
     governing: &'a Governing,
+    max_iterations: Option<u32>,
     ground: Ground,
     talk: Talk,
 }
@@ -40,7 +41,18 @@ impl Wish<'_> {
     /// What the run is to be governed by from here on.
     fn settings(&self, project: &Project, run: &Run) -> Result<Settings, Failure> {
         let asked = settings::of_resume(config::load(project)?, self.governing);
-        settings::govern(run.settings.clone(), &asked)
+        let mut settings = settings::govern(run.settings.clone(), &asked)?;
+        match (&mut settings.program, self.max_iterations) {
+            (_, None) => {}
+            (Program::Ralph(ralph), Some(most)) => ralph.max_iterations = most,
+            (Program::States, Some(_)) => {
+                let message = format!("{} is no loop: --max-iterations is for ralph", run.id);
+                return Err(
+                    Failure::usage(message).hint("`max_visits` of a state bounds its visits")
+                );
+            }
+        }
+        Ok(settings)
     }
 }
 
@@ -52,6 +64,7 @@ impl<'a> Wish<'a> {
             edits: Edits::Undecided,
             how: Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::Adopt },
             governing: &flags.governing,
+            max_iterations: flags.max_iterations,
             ground: Ground::of(&flags.ground),
             talk: flags.talk,
         }
@@ -69,6 +82,7 @@ impl<'a> Wish<'a> {
             edits,
             how: Opening { takeover, truncate_to: flags.truncate_to, clients: Clients::Adopt },
             governing: &flags.governing,
+            max_iterations: flags.max_iterations,
             ground: Ground::of(&flags.ground),
             talk: flags.talk,
         }
@@ -141,7 +155,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     if !wish.talk.quiet {
         crate::say!("{run}: {}", plan.knowing(&owned.head.run, &inputs));
     }
-    let mut console = Console::new(wish.talk);
+    let mut console = Console::new(wish.talk, Interrupt::Stops);
     console.catch_up(&runs::look(project, run)?.records);
     drive(&runtime, owned, backends, (inputs, console))
 }
@@ -171,7 +185,7 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
         Phase::Ended(Ending::Cancelled) => {
             Err(Failure::usage(format!("{} was cancelled, which is final", run.id))
                 .code(8)
-                .hint(format!("start anew with `raymond run {}`", run.workflow)))
+                .hint(format!("start anew with `{}`", view::Command::Run.line(run))))
         }
         Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => Ok(None),
     }

@@ -5,8 +5,9 @@ use std::path::Path;
 use raymond_core::ids::RunId;
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Input, Permissions, Settings};
-use raymond_core::workflow::Kind;
+use raymond_core::run::{Input, Permissions, Program, Ralph, Settings};
+use raymond_core::view::quoted;
+use raymond_core::workflow::{Definition, Kind};
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError, Prepared, prepare};
 use raymond_engine::owned::Owned;
@@ -16,37 +17,44 @@ use raymond_engine::shell::{self, Backends, Driven};
 use tokio::runtime::Runtime;
 
 use crate::args::Run;
-use crate::console::Console;
+use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::paths::absolute;
-use crate::{backends, config, runs, settings};
+use crate::words::plain;
+use crate::{backends, config, runs, settings, workflows};
 
 use super::background::{self, Ground};
 use super::report::{exit_code, report};
 use super::resume;
 
 pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
+    start(flags, Program::States)
+}
+
+/// Starts a run of a program.
+pub(super) fn start(flags: Run, program: Program) -> Result<u8, Failure> {
     let project = runs::project()?;
     let given = flags.ground.detached_as.as_ref().or(flags.id.as_ref());
-    let run = run_id(given.map(String::as_str), &flags.workflow)?;
+    let run = run_id(given.map(String::as_str), &flags.workflow, &program)?;
     if flags.id.is_some() && has_begun(&project, &run)? {
         if !flags.or_resume {
             return Err(LaunchError::Exists(run).into());
         }
-        check_same(&project, &run, &flags)?;
+        check_same(&project, &run, &flags, &program)?;
         return resume::resume_run(&project, &run, &resume::Wish::from_run(&flags));
     }
-    begin(&project, run, flags)
+    begin(&project, run, flags, program)
 }
 
 /// Checks everything, and only then creates the run.
-fn begin(project: &Project, run: RunId, flags: Run) -> Result<u8, Failure> {
+fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<u8, Failure> {
     let asked = settings::of_run(config::load(project)?, &flags.governing);
     let named = |error| Failure::from(error).within(&flags.workflow);
-    let prepared = prepare(&flags.workflow).map_err(named)?;
+    let prepared = prepare(&flags.workflow, &program).map_err(named)?;
     let settings = Settings {
         vars: settings::vars(&flags.vars)?,
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
+        program,
         ..settings::govern(Settings::default(), &asked)?
     };
     let backends = backends::usable(&asked, &settings, &prepared.definition)?;
@@ -74,11 +82,16 @@ fn begin(project: &Project, run: RunId, flags: Run) -> Result<u8, Failure> {
     if !flags.talk.quiet {
         crate::say!("{line}");
     }
-    drive(&runtime, owned, backends, (vec![start], Console::new(flags.talk)))
+    drive(&runtime, owned, backends, (vec![start], Console::new(flags.talk, Interrupt::Stops)))
 }
 
 /// Going on with a run of another workflow, or with another input, would be a surprise.
-fn check_same(project: &Project, run: &RunId, flags: &Run) -> Result<(), Failure> {
+fn check_same(
+    project: &Project,
+    run: &RunId,
+    flags: &Run,
+    program: &Program,
+) -> Result<(), Failure> {
     let Ok(seen) = runs::look(project, run) else { return Ok(()) };
     let begun = &seen.head.run;
     // A workflow that is gone is a matter for the resume.
@@ -86,11 +99,29 @@ fn check_same(project: &Project, run: &RunId, flags: &Run) -> Result<(), Failure
         return Err(Failure::usage(format!("{run} is a run of {}", begun.workflow))
             .hint("name that workflow, or another --run-id"));
     }
+    check_program(run, &begun.settings.program, program)?;
     let vars = settings::vars(&flags.vars)?;
     if flags.input.is_some() || (!vars.is_empty() && vars != begun.settings.vars) {
         crate::say!("raymond: {run} goes on with the input and the variables it began with");
     }
     Ok(())
+}
+
+/// A loop does not become a workflow, nor another loop; only the number of its iterations may change.
+fn check_program(run: &RunId, begun: &Program, asked: &Program) -> Result<(), Failure> {
+    let until = |program: &Program| program.ralph().map(|ralph| ralph.until.clone());
+    if until(begun) == until(asked) {
+        return Ok(());
+    }
+    let what = match begun {
+        Program::States => "was started by `raymond run`".to_owned(),
+        Program::Ralph(Ralph { until: None, .. }) => "is a loop without --until".to_owned(),
+        Program::Ralph(Ralph { until: Some(command), .. }) => {
+            format!("is a loop with --until {}", plain(&quoted(command)))
+        }
+    };
+    Err(Failure::usage(format!("{run} {what}"))
+        .hint(format!("go on with it as it is: raymond resume {run}; or name another --run-id")))
 }
 
 /// Whether anything was ever recorded of a run. Whatever is wrong with it, a resume says so.
@@ -122,8 +153,13 @@ fn cut_short(failure: Failure, directory: &Path) -> Failure {
 /// The first line says what governs the run.
 fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
     let cap = settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("cap {cap}"));
+    let Prepared { definition, .. } = prepared;
+    if let Some(ralph) = settings.program.ralph() {
+        let parts = [vec![cap], clients(settings), vec![looped(ralph, settings, definition)]];
+        return plain(&format!("{run}: {}", parts.concat().join(" · ")));
+    }
     let mut parts = vec![cap, format!("{} at a time", settings.max_parallel)];
-    let states = &prepared.definition.states;
+    let states = &definition.states;
     if states.values().any(|state| state.kind == Kind::Prompt) {
         parts.extend(clients(settings));
     }
@@ -134,6 +170,15 @@ fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
     };
     parts.push(format!("{} {s} {pinned}", states.len()));
     format!("{run}: {}", parts.join(" · "))
+}
+
+/// `PROMPT.md up to 50 times, until `cargo test` passes`
+fn looped(ralph: &Ralph, settings: &Settings, definition: &Definition) -> String {
+    let pinned = match settings.definition {
+        Pinning::Pinned => ", pinned",
+        Pinning::Unpinned => "",
+    };
+    format!("{}{pinned}", ralph.describe(&definition.entry))
 }
 
 /// Who answers, unless it goes without saying, and what it may do: `acceptEdits + 3 allowed`.
@@ -158,21 +203,16 @@ fn clients(settings: &Settings) -> Vec<String> {
     }
 }
 
-/// `<workflow name>-<date>-<short random>`, unless it is given.
-fn run_id(given: Option<&str>, workflow: &Path) -> Result<RunId, Failure> {
+/// `<workflow name>-<date>-<short random>`, unless it is given; a loop is named after its prompt.
+fn run_id(given: Option<&str>, workflow: &Path, program: &Program) -> Result<RunId, Failure> {
     if let Some(given) = given {
         return given.parse().map_err(|error| Failure::usage(format!("--run-id: {error}")));
     }
     let absolute = workflow.canonicalize().unwrap_or_else(|_| workflow.to_owned());
-    let name = match (absolute.is_dir(), absolute.extension().is_some_and(|e| e == "zip")) {
-        (true, _) => absolute.file_name(),
-        (false, true) => absolute.file_stem(),
-        (false, false) => absolute.parent().and_then(Path::file_name),
+    let name = match program {
+        Program::States => workflows::name(&absolute),
+        Program::Ralph(_) => workflows::loop_name(&absolute),
     };
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let name: String = name.unwrap_or_default().to_string_lossy().chars().map(plain).collect();
-    let name = name.trim_matches('-');
-    let name = if name.is_empty() { "run" } else { &name[..name.len().min(40)] };
     let date = &clock::now().to_string()[..10].replace('-', "");
     let random = &clock::nonce().to_string()[..6];
     format!("{name}-{date}-{random}").parse().map_err(|error| Failure::usage(format!("{error}")))

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use raymond_core::ids::RunId;
+use raymond_core::view::quoted;
 use raymond_engine::driver::DriverError;
 use raymond_engine::fold::FoldError;
 use raymond_engine::launch::{LaunchError, PrepareError};
@@ -11,7 +12,7 @@ use raymond_engine::owned::OwnError;
 use raymond_engine::pin::PinError;
 use raymond_engine::project::FindError;
 use raymond_engine::request::RequestError;
-use raymond_engine::scope::ScopeError;
+use raymond_engine::scope::{NotAPrompt, ScopeError};
 use raymond_engine::shell::ShellError;
 use raymond_store::{blobs, disk, inbox, journal, lock};
 
@@ -210,8 +211,24 @@ impl From<PrepareError> for Failure {
                     }
                 }
             }
+            PrepareError::Scope(ScopeError::NotAPrompt { ref path, what }) => {
+                Self::of(USAGE, &error).hint(instead_of_a_prompt(path, what))
+            }
             PrepareError::Scope(error) => Self::of(USAGE, &error),
         }
+    }
+}
+
+fn instead_of_a_prompt(path: &Path, what: NotAPrompt) -> String {
+    let named = |path: &Path| quoted(&path.display().to_string());
+    match what {
+        NotAPrompt::Directory => format!(
+            "name the prompt in it: `raymond ralph {}`; a workflow is started by `raymond run {}`",
+            named(&path.join("PROMPT.md")),
+            named(path)
+        ),
+        NotAPrompt::Workflow => format!("`raymond run {}` starts it", named(path)),
+        NotAPrompt::Other => "the name of a prompt ends in .md".to_owned(),
     }
 }
 

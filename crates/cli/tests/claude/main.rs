@@ -11,10 +11,12 @@ mod hangs;
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]
 mod harness;
+mod init;
 mod money;
 mod outcomes;
 mod permissions;
 mod prompts;
+mod ralph;
 mod settings;
 mod stage;
 mod transitions;

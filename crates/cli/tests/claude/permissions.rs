@@ -66,10 +66,10 @@ fn denied_tools_are_warnings_and_the_summary_says_how_to_allow_them() {
             "fake: tool Bash cargo test --all\nfake: tool Bash git commit -m x\nfake: tool WebFetch https://example.org\n{END}"
         ),
     )]);
-    stage.run("").prints("done\n").mentions(
-        0,
-        &["the client denied Bash(cargo test --all)", "3 tool calls denied", "--allow"],
-    );
+    stage
+        .run("")
+        .prints("done\n")
+        .mentions(0, &["the client denied Bash(cargo test --all)", "3 tool calls (", "--allow"]);
     let denied: Vec<_> =
         stage.warnings().into_iter().map(|w| w["tool_denied"]["tool"].clone()).collect();
     assert_eq!(
@@ -147,8 +147,7 @@ fn a_machine_without_the_client_is_told_before_anything_begins() {
 #[test]
 fn what_was_denied_in_a_turn_that_failed_is_told_too() {
     let stage = Stage::prompts(&[("START", "fake: deny Bash make all\nfake: error 400")]);
-    stage.run("").mentions(
-        1,
-        &["1 tool call denied (make all)", "raymond resume r --allow 'Bash(make all:*)'"],
-    );
+    stage
+        .run("")
+        .mentions(1, &["1 tool call (make all)", "raymond resume r --allow 'Bash(make all:*)'"]);
 }

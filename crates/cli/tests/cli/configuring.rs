@@ -39,10 +39,10 @@ fn files_then_variables_then_flags_and_later_wins() {
 fn a_mistake_in_a_file_starts_nothing() {
     let project = Project::of(&[SCRIPT, ("raymond.toml", "# caps\nbudgte = 5\nretries = 'x'\n")]);
     let project = project.with("RAYMOND_BUDGET", "much");
-    let mistakes = "raymond.toml:2:1: error: there is no key \"budgte\"
+    let mistakes = "raymond.toml:2:1: error: there is no key \"budgte\" [configuration]
           hint: did you mean budget?
-        raymond.toml:3:11: error: retries: \"x\" is not a whole number of at least 0
-        RAYMOND_BUDGET: error: \"much\" is not an amount of dollars such as 10 or 2.50, or none
+        raymond.toml:3:11: error: retries: \"x\" is not a whole number of at least 0 [configuration]
+        RAYMOND_BUDGET: error: \"much\" is not an amount of dollars such as 10 or 2.50, or none [configuration]
         raymond: the configuration has 3 mistakes";
     project.raymond("run wf").says(2, mistakes);
     project.raymond("config").says(2, mistakes).prints("");

@@ -46,8 +46,8 @@ fn one_signal_stops_a_run_so_that_it_can_go_on() {
             main             starts at START.sh
             ·                stopping, because of a signal
             main             START.sh: stopped
-            ·                stopped
             stopped: a signal to its process stopped it; 1 agent can go on
+            look     raymond show r · raymond logs r
             spent $0.00 of $10.00; to go on: raymond resume r",
         );
         assert_eq!(project.state("r")["status"], "stopped");
@@ -81,7 +81,7 @@ fn stop_and_cancel_reach_a_living_owner() {
         let running = begun(&project, "run wf --run-id r");
         project.raymond(&format!("{verb} r")).says(0, &format!("r: {status}"));
         let output = running.wait();
-        output.mentions(code, &[&format!("·                {status}\n")]);
+        output.mentions(code, &[&format!("\n{status}: ")]);
         assert_eq!(project.state("r")["status"], status);
         assert_eq!(project.processes("r"), [0; 0]);
         assert_eq!(
@@ -287,7 +287,7 @@ fn wait_ends_with_the_run_and_with_its_code() {
     waiting.wait().says(130, "r: stopped: a signal to its process stopped it; 1 agent can go on");
     running.wait().mentions(130, &[]);
     goes_on(&project, "r");
-    project.raymond("wait").says(0, "r: completed: 1 agent ended with a result");
+    project.raymond("wait").says(0, "r: completed: main ended with a result");
     assert_eq!(project.raymond("wait r --json").json()["status"], "completed");
 }
 

@@ -44,17 +44,19 @@ fn attach_tells_what_happens_from_now_on_and_ends_with_the_run() {
     attached.wait().prints("done\n").says(
         0,
         "r: running: main is in turn 1 of WAIT.sh
-        main             ended: done
-        ·                completed
-        completed: 1 agent ended with a result
+        main             ended
+        completed: main ended with a result
+        path     START → WAIT
+        look     raymond show r · raymond logs r
         spent $0.00 of $10.00",
     );
     running.wait().prints("done\n");
     // Afterwards there is nothing left to follow.
     project.raymond("attach r").prints("done\n").says(
         0,
-        "r: completed: 1 agent ended with a result
-        completed: 1 agent ended with a result
+        "completed: main ended with a result
+        path     START → WAIT
+        look     raymond show r · raymond logs r
         spent $0.00 of $10.00",
     );
     let object = project.raymond("attach r --json -q").json();
@@ -93,7 +95,7 @@ fn attach_exits_with_the_code_of_the_run() {
     attached.wait().mentions(130, &["interrupted: its process is gone", "raymond resume r"]);
     project.write("bad/START.sh", "exit 1");
     project.raymond("run bad --run-id b");
-    project.raymond("attach b").mentions(1, &["b: failed: main failed at START.sh"]);
+    project.raymond("attach b").mentions(1, &["failed: main failed at START.sh"]);
     project.raymond("attach nobody").mentions(2, &["there is no run \"nobody\""]);
     project.raymond("cancel r").mentions(0, &[]);
 }

@@ -240,7 +240,7 @@ impl Running {
     fn read(&self, path: &Path) -> String {
         let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
         let text = text.replace(self.project.to_str().unwrap(), "/project");
-        text.split_inclusive('\n').map(without_time).collect()
+        text.split_inclusive('\n').map(without_time).map(without_span).collect()
     }
 }
 
@@ -256,6 +256,16 @@ fn without_time(line: &str) -> &str {
     let shape: String =
         line.chars().take(9).map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     if shape == "00:00:00 " { &line[9..] } else { line }
+}
+
+/// `completed in 0.4s: …` without how long it took.
+fn without_span(line: &str) -> String {
+    let spans = ["completed in ", "failed after ", "over_budget after ", "stopped after "];
+    let told = spans.iter().find_map(|start| {
+        let (_, rest) = line.strip_prefix(start)?.split_once(':')?;
+        Some(format!("{}:{rest}", start.split(' ').next()?))
+    });
+    told.unwrap_or_else(|| line.to_owned())
 }
 
 /// Waits until something is so.

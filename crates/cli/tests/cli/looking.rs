@@ -89,7 +89,7 @@ fn why_is_one_sentence_and_the_command_that_changes_it() {
     let project = two_runs();
     project
         .raymond("why one-good")
-        .prints("completed: 1 agent ended with a result\n→ raymond show one-good\n");
+        .prints("completed: main ended with a result\n→ raymond show one-good\n");
     assert_eq!(
         project.raymond("why one-bad --json").json(),
         json!({

@@ -82,16 +82,18 @@ fn the_end_of_a_run_says_what_was_denied_and_how_to_allow_it() {
     let output = project.raymond("run wf --run-id s --replies bad.yaml");
     output.mentions(
         1,
-        &["2 tool calls denied (cargo test, WebFetch)\n\
-             allow them: raymond resume s --allow 'Bash(cargo test:*)' --allow WebFetch\n\
-             spent $1.00 of $10.00 (list prices); REVIEW took 70 %; $0.30 of it estimated; to go on: raymond resume s\n"],
+        &["  denied   2 tool calls (cargo test, WebFetch); allow them: \
+             raymond resume s --allow 'Bash(cargo test:*)' --allow WebFetch\n",
+             "\nspent $1.00 of $10.00 (list prices); REVIEW took 70 %; $0.30 of it estimated; to go on: raymond resume s\n"],
     );
     let output = project.raymond("run wf --run-id t --replies r.yaml");
     output.mentions(
         0,
-        &["3 tool calls denied (cargo test, WebFetch)\n\
-             to allow them next time: --allow 'Bash(cargo test:*)' --allow WebFetch\n\
-             spent $1.00 of $10.00 (list prices); REVIEW took 70 %; $0.30 of it estimated\n"],
+        &[
+            "  denied   3 tool calls (cargo test, WebFetch); \
+             to allow them next time: --allow 'Bash(cargo test:*)' --allow WebFetch\n",
+            "\nspent $1.00 of $10.00 (list prices); REVIEW took 70 %; $0.30 of it estimated\n",
+        ],
     );
     let denied = json!([
         { "tool": "cargo test", "calls": 2, "allow": "Bash(cargo test:*)" },

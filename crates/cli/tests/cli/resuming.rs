@@ -45,11 +45,11 @@ fn a_failed_run_goes_on_at_the_visit_that_failed() {
     project.raymond("resume r").prints("done\n").says(
         0,
         "r: reused 1 turn ($0.00), continuing 0, repeating 1
-        ·                resumed
         main             CHECK.sh: goes on after its failure
-        main             ended: done
-        ·                completed
-        completed: 1 agent ended with a result
+        main             ended
+        completed: main ended with a result
+        path     START → CHECK
+        look     raymond show r · raymond logs r
         spent $0.00 of $10.00",
     );
     assert_eq!(project.events("r", "turn_settled").len(), 2);
@@ -120,7 +120,7 @@ fn a_failed_run_whose_workflow_cannot_be_used_any_more_does_not_guess() {
     };
     project.write("wf/1_START.sh", "");
     refused(
-        "/project/wf: error: there are several entry states: 1_START.sh, START.sh
+        "/project/wf: error: there are several entry states: 1_START.sh, START.sh [several-entries]
         hint: keep one of them, or name the state to start with
         raymond: the workflow has a mistake",
     );
@@ -225,8 +225,9 @@ BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
         ·                50 % of the cap is spent
         main             SUB.md → BACK.md (result) · $0.60
         ·                110 % of the cap is spent
-        ·                over budget
         over_budget: $1.10 of the $1.00 cap is spent; 1 paid turn waits for more
+        path     START → SUB → BACK
+        look     raymond show r · raymond logs r
         spent $1.10 of $1.00 (list prices); SUB took 54 %; to go on: raymond resume r --budget 3",
     );
     project.raymond("resume r").mentions(5, &["--budget is the new total"]);

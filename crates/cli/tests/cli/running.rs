@@ -25,9 +25,10 @@ fn a_run_tells_its_story_on_stderr_and_its_result_on_stdout() {
         main             starts at START.md
         main             START.md → WORK.sh (goto) · $0.02
         main             WORK.sh → DONE.md (goto)
-        main             ended: all good
-        ·                completed
-        completed: 1 agent ended with a result
+        main             ended
+        completed: main ended with a result
+        path     START → WORK → DONE
+        look     raymond show r · raymond logs r
         spent $0.02 of $10.00 (list prices); START took 100 %",
     );
 }
@@ -66,7 +67,7 @@ fn json_is_one_value_on_stdout() {
         object,
         json!({
             "version": 1, "run_id": "r", "workflow": "/project/wf", "status": "completed",
-            "why": "1 agent ended with a result", "way_out": "raymond show r", "left_running": [],
+            "why": "main ended with a result", "way_out": "raymond show r", "left_running": [],
             "spent_usd": 0.02, "budget_usd": 10.0, "started_at": "", "updated_at": "",
             "visits": 3, "turns": 3, "unpriced_turns": 0, "estimated_usd": 0.0, "denied": [], "agents": [], "ended": 1,
             "results": { "main": "all good" },

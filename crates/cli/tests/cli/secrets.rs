@@ -40,7 +40,9 @@ fn a_result_is_handed_over_as_it_is() {
     let project = Project::of(&[("wf/START.sh", "echo \"<result>$DEPLOY_TOKEN</result>\"")]);
     let project = project.with("DEPLOY_TOKEN", VALUE);
     let run = project.raymond("run wf --run-id r");
-    run.prints(&format!("{VALUE}\n")).mentions(0, &["ended: [redacted]"]);
+    run.prints(&format!("{VALUE}\n")).mentions(0, &[]);
+    let told = project.raymond("show r").stdout;
+    assert!(told.contains("ended: [redacted]"), "{told}");
     let object = project.raymond("run wf --json").json();
     assert_eq!(object["results"], json!({ "main": VALUE }));
     project.raymond("resume r").prints(&format!("{VALUE}\n"));

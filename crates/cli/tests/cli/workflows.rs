@@ -21,19 +21,19 @@ fn refused(files: &[(&str, &str)], stderr: &str) {
 fn an_entry_is_needed_and_only_one() {
     refused(
         &[("wf/OTHER.sh", GOOD), ("wf/START.txt", "")],
-        "wf: error: there is no entry state 1_START or START: found OTHER.sh
+        "wf: error: there is no entry state 1_START or START: found OTHER.sh [no-entry]
         hint: add START.md, or name the state to start with
         raymond: the workflow has a mistake",
     );
     refused(
         &[("wf/notes.txt", "")],
-        "wf: error: there is no entry state 1_START or START: there are no states at all
+        "wf: error: there is no entry state 1_START or START: there are no states at all [no-entry]
         hint: add START.md, or name the state to start with
         raymond: the workflow has a mistake",
     );
     refused(
         &[("wf/START.sh", GOOD), ("wf/1_START.sh", GOOD)],
-        "wf: error: there are several entry states: 1_START.sh, START.sh
+        "wf: error: there are several entry states: 1_START.sh, START.sh [several-entries]
         hint: keep one of them, or name the state to start with
         raymond: the workflow has a mistake",
     );
@@ -57,15 +57,15 @@ go",
             ),
             ("wf/OTHER.md", "---\nkey: [\n---\ngo"),
         ],
-        "wf/OTHER.md:2:6: error: the frontmatter is not YAML: unclosed bracket '['
-        wf/START.md:2:1: warning: unknown key `modell` is ignored
+        "wf/OTHER.md:2:6: error: the frontmatter is not YAML: unclosed bracket '[' [invalid-yaml]
+        wf/START.md:2:1: warning: unknown key `modell` is ignored [unknown-key]
         hint: did you mean `model`?
-        wf/START.md:3:9: error: `budget`: \"-3\" is negative; an amount of dollars is zero or more
-        wf/START.md:4:13: error: `max_visits` must be a whole number, found a text
-        wf/START.md:5:16: error: an entry of `allowed_tags` must be a tag, and \"gotoo\" is none
+        wf/START.md:3:9: error: `budget`: \"-3\" is negative; an amount of dollars is zero or more [bad-amount]
+        wf/START.md:4:13: error: `max_visits` must be a whole number, found a text [wrong-type]
+        wf/START.md:5:16: error: an entry of `allowed_tags` must be a tag, and \"gotoo\" is none [unknown-tag]
         hint: did you mean `goto`?
-        wf/START.md:7:10: error: there is no state \"NOPE\"
-        wf/START.md:7:16: error: a target in `allowed_targets.goto` is a file name, and \"../OTHER\" is not one: it holds a slash
+        wf/START.md:7:10: error: there is no state \"NOPE\" [unknown-state]
+        wf/START.md:7:16: error: a target in `allowed_targets.goto` is a file name, and \"../OTHER\" is not one: it holds a slash [bad-name]
         raymond: the workflow has 6 mistakes",
     );
 }
@@ -76,9 +76,9 @@ fn prompts_are_text_and_not_empty() {
     project.write("wf/START.md", b"caf\xe9");
     project.raymond("run wf").says(
         2,
-        "wf/EMPTY.md: error: the prompt is empty: there is nothing to send
-        wf/FRONT.md: error: the prompt is empty: there is nothing to send
-        wf/START.md:1:4: error: the prompt is not UTF-8: byte 3 cannot be read
+        "wf/EMPTY.md: error: the prompt is empty: there is nothing to send [empty-prompt]
+        wf/FRONT.md: error: the prompt is empty: there is nothing to send [empty-prompt]
+        wf/START.md:1:4: error: the prompt is not UTF-8: byte 3 cannot be read [not-utf8]
         raymond: the workflow has 3 mistakes",
     );
 }
@@ -92,12 +92,12 @@ fn links_out_of_the_scope_are_no_states() {
     std::os::unix::fs::symlink("../outside.sh", project.path("wf/EVIL.sh")).unwrap();
     project.raymond("run wf --run-id r").prints("").says(
         1,
-        "wf/EVIL.sh: warning: the link leads out of the scope, to /project/outside.sh; it is no state
+        "wf/EVIL.sh: warning: the link leads out of the scope, to /project/outside.sh; it is no state [link-leaves-scope]
         r: cap $10.00 · 4 at a time · 1 state pinned
         main             starts at START.sh
         main             START.sh: failed: <goto>: there is no state \"EVIL\" (the states are START.sh)
-        ·                failed
         failed: main failed at START.sh: <goto>: there is no state \"EVIL\" (the states are START.sh)
+        look     raymond show r · raymond logs r
         spent $0.00 of $10.00; to go on: raymond resume r",
     );
     project.raymond("run wf/EVIL.sh").says(
@@ -130,8 +130,8 @@ fn a_bad_transition_of_a_script_fails_its_agent_with_a_clear_reason() {
                 "r: cap $10.00 · 4 at a time · 2 states pinned
                 main             starts at START.sh
                 main             START.sh: failed: {reason}
-                ·                failed
                 failed: main failed at START.sh: {reason}
+                look     raymond show r · raymond logs r
                 spent $0.00 of $10.00; to go on: raymond resume r"
             ),
         );
@@ -174,18 +174,16 @@ fn a_bad_file_of_replies_is_refused_before_anything_is_created() {
     let project = Project::of(&[("wf/START.md", "go"), ("bad.yaml", "START: [\n")]);
     project.raymond("run wf --replies bad.yaml").says(
         2,
-        "bad.yaml:1:8: error: unclosed bracket '['
+        "bad.yaml:1:8: error: unclosed bracket '[' [invalid-yaml]
         raymond: the file of replies has a mistake",
     );
-    project
-        .raymond("run wf --replies nope.yaml")
-        .says(2, "raymond: could not find nope.yaml: No such file or directory (os error 2)");
+    project.raymond("run wf --replies nope.yaml").says(2, "raymond: there is no nope.yaml");
     assert!(!project.path(".raymond").exists());
     project.write("bad.yaml", "STRAT: x\n");
     project.raymond("run wf --replies bad.yaml").mentions(
         1,
         &[
-            "bad.yaml:1:1: warning: no state is called \"STRAT\"\n  hint: did you mean \"START\"?\n",
+            "bad.yaml:1:1: warning: no state is called \"STRAT\" [unknown-state]\n  hint: did you mean \"START\"?\n",
             "no reply for main / START.md / visit 1 / turn 1 in bad.yaml",
         ],
     );

@@ -1,7 +1,7 @@
 //! Whether what was printed is what a page shows.
 //!
 //! `…` in a line stands for anything, a line of nothing else for any lines; a time of day stands for
-//! every other.
+//! every other, and so does how long a run took.
 
 const ANYTHING: &str = "…";
 
@@ -20,16 +20,35 @@ pub(crate) fn matches(shown: &[String], printed: &[String]) -> bool {
 
 /// What was printed, in the words of the page where those stand for it.
 pub(crate) fn in_words_of(shown: &[String], printed: &[String]) -> Vec<String> {
-    let mut shown = shown.iter().filter(|line| line.trim() != ANYTHING).peekable();
     let mut lines = Vec::new();
-    for line in printed {
-        let kept = shown.clone().position(|pattern| line_matches(pattern, line));
-        match kept {
-            Some(at) => lines.push(shown.nth(at).unwrap().clone()),
-            None => lines.push(line.clone()),
-        }
+    let (mut shown, mut printed) = (shown, printed);
+    while let Some((at, line)) = first_kept(shown, printed) {
+        fill(&mut lines, &shown[..at], &printed[..line]);
+        lines.push(shown[at].clone());
+        (shown, printed) = (&shown[at + 1..], &printed[line + 1..]);
     }
+    fill(&mut lines, shown, printed);
     lines
+}
+
+/// The first line that was printed and that the page stands for, in both.
+fn first_kept(shown: &[String], printed: &[String]) -> Option<(usize, usize)> {
+    let stands = |line: &String| {
+        let said = |pattern: &String| pattern.trim() != ANYTHING && line_matches(pattern, line);
+        shown.iter().position(said)
+    };
+    printed.iter().enumerate().find_map(|(line, text)| Some((stands(text)?, line)))
+}
+
+/// Lines that differ; where the page left lines out, they stay out.
+fn fill(lines: &mut Vec<String>, shown: &[String], printed: &[String]) {
+    match shown.iter().position(|line| line.trim() == ANYTHING) {
+        Some(before) => {
+            lines.extend(printed.iter().take(before).cloned());
+            lines.push(ANYTHING.to_owned());
+        }
+        None => lines.extend_from_slice(printed),
+    }
 }
 
 fn line_matches(pattern: &str, line: &str) -> bool {
@@ -50,7 +69,7 @@ fn line_matches(pattern: &str, line: &str) -> bool {
     rest.is_empty() || (open && (last.is_empty() || line.ends_with(last)))
 }
 
-/// Every time of day becomes midnight.
+/// Every time of day becomes midnight, and nothing takes any time.
 fn without_times(line: &str) -> String {
     let mut text: Vec<char> = line.chars().collect();
     let is_time = |window: &[char]| {
@@ -64,7 +83,36 @@ fn without_times(line: &str) -> String {
             text.splice(at..at + 8, "00:00:00".chars());
         }
     }
-    text.into_iter().collect()
+    without_id(without_span(text.into_iter().collect()))
+}
+
+/// `review-20260131-0af3c9` is as good as any other.
+fn without_id(line: String) -> String {
+    let ends = |at: usize| {
+        let (day, rest) = line.get(at..)?.split_at_checked(8)?;
+        let dice = rest.strip_prefix('-')?.get(..6)?;
+        let named = day.bytes().all(|c| c.is_ascii_digit())
+            && dice.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
+        named.then_some(at + 15)
+    };
+    match line.match_indices('-').find_map(|(at, _)| Some((at + 1, ends(at + 1)?))) {
+        Some((start, end)) => {
+            format!("{}ID{}", &line[..start], without_id(line[end..].to_owned()))
+        }
+        None => line,
+    }
+}
+
+/// `completed in 0.4s: …` took no time.
+fn without_span(line: String) -> String {
+    for start in ["completed in ", "failed after ", "over_budget after ", "stopped after "] {
+        if let Some(at) = line.find(start).map(|at| at + start.len())
+            && let Some(end) = line[at..].find(':').map(|end| at + end)
+        {
+            return format!("{}0s{}", &line[..at], &line[end..]);
+        }
+    }
+    line
 }
 
 #[cfg(test)]
@@ -93,11 +141,22 @@ mod tests {
         check("a\n…\nc", "a\nb", false);
         check("12:03:04 main  x", "23:59:59 main  x", true);
         check("12:03 main", "23:59 main", false);
+        check(
+            "a-20260131-0af3c9: see b-20260131-0af3c9",
+            "a-20261231-ffffff: see b-20261231-ffffff",
+            true,
+        );
+        check("a-20260131-0af3c9", "b-20260131-0af3c9", false);
+        check("completed in 0.4s: x", "completed in 2m 03s: x", true);
+        check("completed in 0.4s: x", "completed in 0.4s: y", false);
+        check("completed in 0.4s: x", "failed after 0.4s: x", false);
     }
 
     #[test]
     fn an_update_keeps_what_was_left_open() {
         let found = in_words_of(&lines("id …\nold\nend"), &lines("id 7\nnew\nend"));
         assert_eq!(found, lines("id …\nnew\nend"));
+        let found = in_words_of(&lines("a\nold\n…\nend"), &lines("a\nnew\nx\ny\nend"));
+        assert_eq!(found, lines("a\nnew\n…\nend"));
     }
 }

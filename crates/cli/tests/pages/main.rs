@@ -13,7 +13,9 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
+mod codes;
 mod compare;
+mod links;
 mod page;
 mod play;
 
@@ -101,4 +103,21 @@ fn the_examples_show_what_happens() {
 #[test]
 fn the_screens_are_what_a_newcomer_sees() {
     check(&pages_in("crates/cli/tests/screens"));
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut pages = pages_in("docs");
+    pages.extend(pages_in("examples"));
+    let others = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"];
+    pages.extend(others.map(|name| top().join(name)));
+    let broken: Vec<_> =
+        pages.iter().flat_map(|page| links::broken(page, &top().join("docs"))).collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn the_summary_of_the_book_names_every_page() {
+    let (named, pages) = links::summary(&top().join("docs"), &pages_in("docs"));
+    assert_eq!(named, pages);
 }

@@ -13,13 +13,25 @@ use super::scan::{Draft, Flaw, Found, Kind, scan};
 use super::tag::{Tag, TagName};
 use crate::value::Hash;
 
-/// Where a text came from; only an agent's message can hold code.
+/// Where a text came from; only what an agent says can hold code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The final message of an agent.
     Message,
     /// The standard output of a script.
     Script,
+    /// The final message of an iteration of `ralph`: every tag but `result` is text.
+    Iteration,
+}
+
+impl Source {
+    /// Whether such a tag is more than text there.
+    pub const fn knows(self, tag: TagName) -> bool {
+        match self {
+            Self::Message | Self::Script => true,
+            Self::Iteration => matches!(tag, TagName::Result),
+        }
+    }
 }
 
 /// The tags of one text.

@@ -29,16 +29,17 @@ pub use flaw::Flaw;
 
 /// Reads the tags of `text`, in order.
 pub fn scan(text: &str, source: Source) -> Scan<'_> {
-    let first = opening::next(text.as_bytes(), 0);
+    let first = opening::next(text.as_bytes(), 0, source);
     // Most of a text's cost is finding its code: it is not looked for when no tag could be in it.
     let code = match (source, first) {
-        (Source::Message, Some(_)) => Code::of(text),
-        (Source::Message, None) | (Source::Script, _) => Code::default(),
+        (Source::Message | Source::Iteration, Some(_)) => Code::of(text),
+        (Source::Message | Source::Iteration, None) | (Source::Script, _) => Code::default(),
     };
     Scan {
         text,
+        source,
         code,
-        payloads: Payloads::new(text.as_bytes()),
+        payloads: Payloads::new(text.as_bytes(), source),
         at: first.map_or(text.len(), |(start, _)| start),
         counting: Counting::OutsideCode,
         found_any: false,
@@ -74,6 +75,7 @@ impl Found<'_> {
 #[derive(Debug)]
 pub struct Scan<'a> {
     text: &'a str,
+    source: Source,
     code: Code,
     payloads: Payloads<'a>,
     at: usize,
@@ -89,7 +91,8 @@ impl<'a> Iterator for Scan<'a> {
 
     fn next(&mut self) -> Option<Found<'a>> {
         loop {
-            let Some((start, name)) = opening::next(self.text.as_bytes(), self.at) else {
+            let next = opening::next(self.text.as_bytes(), self.at, self.source);
+            let Some((start, name)) = next else {
                 self.at = self.text.len();
                 if self.found_any || !self.in_code || self.counting == Counting::Everywhere {
                     return None;
@@ -124,7 +127,7 @@ impl<'a> Scan<'a> {
         self.counting = Counting::Everywhere;
         self.at = 0;
         self.in_code = false;
-        self.payloads = Payloads::new(self.text.as_bytes());
+        self.payloads = Payloads::new(self.text.as_bytes(), self.source);
     }
 
     /// Whether an opening at `start` may count, by what stands before it.

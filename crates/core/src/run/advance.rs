@@ -15,6 +15,7 @@ use super::decide::visit_left;
 use super::draft::Draft;
 use super::event::{Ending, Event, Hold};
 use super::input::StopMode;
+use super::settle;
 use super::state::{Phase, Run};
 
 /// The next thing that follows by itself; nothing when the run has to wait for the world.
@@ -93,7 +94,9 @@ fn start_next(run: &Run, definition: &Definition, at: Timestamp) -> Option<Vec<E
     Some(match readiness {
         Readiness::Go(share) => vec![start(turn, share)],
         Readiness::VisitSpent(budget) => {
-            fail(run.agents.get(agent)?, Failure::VisitBudget { budget })
+            let mut draft = Draft::new(run, definition, at);
+            settle::fail(&mut draft, run.agents.get(agent)?, Failure::VisitBudget { budget });
+            draft.events
         }
         Readiness::Blocked => return None,
     })

@@ -19,6 +19,7 @@ use crate::value::Value;
 use crate::view::counted;
 
 use super::input::{Interruption, Start, StopMode};
+use super::program::without_result;
 use super::settings::Settings;
 
 /// Something that is so.
@@ -395,6 +396,28 @@ pub enum Warning {
         /// 50, 80 or 95.
         percent: u32,
     },
+    /// An iteration failed, and the loop goes on.
+    IterationFailed {
+        /// Which, from 1.
+        iteration: u32,
+        /// Why.
+        failure: Failure,
+    },
+    /// The result of an iteration does not count, because the command did not pass.
+    ResultRefused {
+        /// Which, from 1.
+        iteration: u32,
+        /// `exit status 1`
+        why: String,
+    },
+    /// The loop ended without a result.
+    Exhausted {
+        /// After how many iterations.
+        iterations: u32,
+        /// The command that no result passed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<String>,
+    },
     /// Something else.
     Other {
         /// What.
@@ -416,6 +439,15 @@ impl fmt::Display for Warning {
             }
             Self::ToolDenied { tool } => write!(f, "the client denied {tool}"),
             Self::Spent { percent } => write!(f, "{percent} % of the cap is spent"),
+            Self::IterationFailed { iteration, failure } => {
+                write!(f, "iteration {iteration} failed: {failure}")
+            }
+            Self::ResultRefused { iteration, why } => {
+                write!(f, "the result of iteration {iteration} does not count: {why}")
+            }
+            Self::Exhausted { iterations, until } => {
+                f.write_str(&without_result(*iterations, until.as_deref()))
+            }
             Self::Other { message } => f.write_str(message),
         }
     }

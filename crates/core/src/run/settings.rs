@@ -9,6 +9,7 @@ use crate::ids::BackendName;
 use crate::time::Span;
 
 use super::permissions::Permissions;
+use super::program::Program;
 
 /// The settings of a run, fixed when it starts and whenever it is resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +67,9 @@ pub struct Settings {
     /// `--var`: template variables of every agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub vars: BTreeMap<String, String>,
+    /// What it executes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub program: Program,
 }
 
 /// What a lost session means.
@@ -139,6 +143,7 @@ impl Default for Settings {
             interrupted_scripts: InterruptedScripts::Rerun,
             definition: Pinning::Pinned,
             vars: BTreeMap::new(),
+            program: Program::States,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff::backo
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{BackendName, SessionId, StateName, TurnId};
 use crate::machine::moves::{self, Blocked, Mover};
-use crate::machine::{Agent, Session, SessionPlan};
+use crate::machine::{Agent, Session, SessionPlan, ralph};
 use crate::protocol::{Fault, Tag};
 use crate::time::{Span, Timestamp};
 use crate::workflow::{Definition, OnDenied};
@@ -97,6 +97,9 @@ fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
         model: outcome.model.clone(),
     });
     warn(draft, agent, outcome);
+    if let Some(ralph) = draft.run.settings.program.ralph() {
+        return ralph::finished(draft, ralph, agent, outcome);
+    }
     let mover = Mover { agent, session: &session, directories: &outcome.directories };
     let read = read(draft, agent, outcome);
     let tags = match read {
@@ -342,8 +345,14 @@ fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progr
     }
 }
 
-fn fail(draft: &mut Draft<'_>, agent: &Agent, failure: Failure) {
-    draft.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
+/// The agent fails, unless it goes on with another iteration.
+pub(super) fn fail(draft: &mut Draft<'_>, agent: &Agent, failure: Failure) {
+    match draft.run.settings.program.ralph() {
+        Some(ralph) if ralph::survives(&failure) => ralph::failed(draft, ralph, agent, failure),
+        Some(_) | None => {
+            draft.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
+        }
+    }
 }
 
 /// The budget of the visit, when nothing is left of it.

@@ -15,6 +15,7 @@ mod limits;
 mod money;
 mod moves;
 pub(crate) mod play;
+mod ralph;
 mod resuming;
 pub(crate) mod show;
 mod slots;

@@ -54,15 +54,15 @@ impl Denied {
         (calls > 0).then_some(Self { calls, groups })
     }
 
-    /// `6 tool calls denied (cargo test, git commit)`
-    pub fn sentence(&self) -> String {
+    /// `6 tool calls (cargo test, git commit)`
+    pub fn named(&self) -> String {
         let names: Vec<&str> =
             self.groups.iter().take(MOST_NAMED).map(|group| group.name.as_str()).collect();
         let more = match self.groups.len().saturating_sub(MOST_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!("{} denied ({}{more})", counted(self.calls, "tool call"), names.join(", "))
+        format!("{} ({}{more})", counted(self.calls, "tool call"), names.join(", "))
     }
 
     /// `--allow 'Bash(cargo test:*)' --allow 'Bash(git commit:*)'`
@@ -201,7 +201,7 @@ mod tests {
             ("Bash(cargo test)", 2),
             ("Bash(cargo test --all)", 3),
         ]);
-        assert_eq!(found.sentence(), "6 tool calls denied (cargo test, git commit)");
+        assert_eq!(found.named(), "6 tool calls (cargo test, git commit)");
         assert_eq!(found.flags(), "--allow 'Bash(cargo test:*)' --allow 'Bash(git commit:*)'");
     }
 
@@ -209,9 +209,9 @@ mod tests {
     fn many_are_only_counted() {
         let names = ["A", "B", "C", "D", "E", "F", "G"].map(|name| (name, 1));
         let found = denied(&names);
-        assert_eq!(found.sentence(), "7 tool calls denied (A, B, C, D, E and 2 more)");
+        assert_eq!(found.named(), "7 tool calls (A, B, C, D, E and 2 more)");
         assert_eq!(found.flags().matches("--allow").count(), 7);
-        assert_eq!(denied(&[("A", 1)]).sentence(), "1 tool call denied (A)");
+        assert_eq!(denied(&[("A", 1)]).named(), "1 tool call (A)");
         assert_eq!(Denied::of(&BTreeMap::new(), &[]), None);
     }
 
@@ -219,7 +219,7 @@ mod tests {
     fn what_is_allowed_by_now_is_not_offered_again() {
         let tools = BTreeMap::from([("Bash(make)".to_owned(), 2), ("WebSearch".to_owned(), 1)]);
         let found = Denied::of(&tools, &["Bash(make)".to_owned()]).unwrap();
-        assert_eq!(found.sentence(), "1 tool call denied (WebSearch)");
+        assert_eq!(found.named(), "1 tool call (WebSearch)");
         assert_eq!(found.flags(), "--allow WebSearch");
         let all = ["Bash(make)".to_owned(), "WebSearch".to_owned()];
         assert_eq!(Denied::of(&tools, &all), None);

@@ -1,4 +1,5 @@
-//! What a run no longer holds, for those who ask: results, and where the money went.
+//! What a run no longer holds, for those who ask: results, the way that was taken, and where the
+//! money went.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Basis, Charge, Micros};
 use crate::ids::{AgentId, StateName, TurnId};
 use crate::run::Event;
+use crate::run::event::Warning;
 use crate::time::Timestamp;
 use crate::value::Value;
+
+use super::path::Path;
 
 /// A fold of everything that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -17,6 +21,12 @@ pub struct Ledger {
     pub started_at: Timestamp,
     /// When something last happened.
     pub updated_at: Timestamp,
+    /// When it was started or resumed, the last time.
+    #[serde(default)]
+    pub driven_since: Timestamp,
+    /// The way that `main` took.
+    #[serde(default)]
+    pub path: Path,
     /// The result of every agent that ended.
     pub results: BTreeMap<AgentId, Value>,
     /// How many workers every agent has forked, those that ended included.
@@ -33,6 +43,9 @@ pub struct Ledger {
     /// Who asked it to end, the last time.
     #[serde(default)]
     pub stopper: Option<Stopper>,
+    /// After how many iterations a loop ended without a result.
+    #[serde(default)]
+    pub exhausted: Option<u32>,
     current: BTreeMap<AgentId, StateName>,
 }
 
@@ -80,9 +93,14 @@ impl Ledger {
     pub fn note(&mut self, at: Timestamp, event: &Event) {
         self.updated_at = at;
         if let Event::RunStarted(_) = event {
-            self.started_at = at;
+            (self.started_at, self.driven_since) = (at, at);
+        } else if let Event::RunResumed { .. } = event {
+            self.driven_since = at;
         } else if let Event::VisitEntered { agent, state, .. } = event {
             self.current.insert(agent.clone(), state.clone());
+            if *agent == AgentId::main() {
+                self.path.enter(state);
+            }
         } else if let Event::Moved { agent, forks, .. } = event
             && *forks > 0
         {
@@ -93,8 +111,10 @@ impl Ledger {
         } else if let Event::StopRequested { key, .. } = event {
             self.stopper = Some(Stopper::of(key));
         } else if let Event::Warned { warning, .. } = event {
-            if let crate::run::event::Warning::ToolDenied { tool } = warning {
+            if let Warning::ToolDenied { tool } = warning {
                 *self.denied.entry(tool.clone()).or_default() += 1;
+            } else if let Warning::Exhausted { iterations, .. } = warning {
+                self.exhausted = Some(*iterations);
             }
         } else {
             self.count(event);

@@ -40,6 +40,7 @@ pub enum Weight {
 /// Tells a run, event by event. It remembers where each agent is.
 #[derive(Debug, Clone, Default)]
 pub struct Narrator {
+    telling: Telling,
     places: BTreeMap<AgentId, StateName>,
     moves: BTreeMap<AgentId, (TagName, Option<StateName>)>,
     spent: BTreeMap<AgentId, Spent>,
@@ -48,6 +49,16 @@ pub struct Narrator {
     limits: Limits,
     /// What all turns cost so far.
     total: Micros,
+}
+
+/// To whom a run is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Telling {
+    /// To those who were not there.
+    #[default]
+    History,
+    /// To those who watch: how it began and ended, and what `main` returned, they are told anyway.
+    Live,
 }
 
 /// What of the settings is told.
@@ -64,6 +75,11 @@ impl Limits {
 }
 
 impl Narrator {
+    /// One for those who watch: they are told anyway how it began and ended, and what `main` returned.
+    pub fn live() -> Self {
+        Self { telling: Telling::Live, ..Self::default() }
+    }
+
     /// The line for an event, when it is worth one.
     #[expect(clippy::too_many_lines, reason = "one flat table of all events reads best")]
     pub fn line(&mut self, event: &Event) -> Option<Line> {
@@ -74,7 +90,7 @@ impl Narrator {
             }
             Event::RunResumed { settings } => {
                 self.limits = Limits::of(settings);
-                of_run(Weight::Plain, "resumed")
+                return self.in_history("resumed");
             }
             Event::DefinitionAdopted { .. } => {
                 of_run(Weight::Plain, "uses the edited states from here on")
@@ -85,7 +101,7 @@ impl Narrator {
             Event::StopRequested { mode, key } => {
                 of_run(Weight::Plain, stop_words(*mode, Stopper::of(key)))
             }
-            Event::RunEnded { ending } => of_run(Weight::Plain, ending_words(*ending)),
+            Event::RunEnded { ending } => return self.in_history(ending_words(*ending)),
             Event::BackendHeld { backend, hold } => {
                 of_run(Weight::Warning, format!("{backend}: {}", hold_words(hold)))
             }
@@ -169,6 +185,7 @@ impl Narrator {
 
     fn entered(&mut self, agent: &AgentId, state: &StateName, count: u32) -> Line {
         let from = self.places.insert(agent.clone(), state.clone());
+        self.failures.remove(agent);
         let cost = self.bill(agent);
         let again = if count > 1 { format!(" #{count}") } else { String::new() };
         let text = match (from, self.moves.remove(agent)) {
@@ -187,8 +204,16 @@ impl Narrator {
         let cost = self.bill(agent);
         self.places.remove(agent);
         self.moves.remove(agent);
-        let text = format!("ended: {}{cost}", preview(result));
+        let text = match self.telling {
+            Telling::Live if *agent == AgentId::main() => format!("ended{cost}"),
+            Telling::Live | Telling::History => format!("ended: {}{cost}", preview(result)),
+        };
         Line { agent: Some(agent.clone()), weight: Weight::Plain, text }
+    }
+
+    /// A line about the run that those who watch do not need.
+    fn in_history(&self, text: &str) -> Option<Line> {
+        (self.telling == Telling::History).then(|| of_run(Weight::Plain, text))
     }
 
     /// A line about an agent, which says where it is.

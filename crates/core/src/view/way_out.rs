@@ -2,7 +2,7 @@
 
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::machine::Standing;
-use crate::run::{Ending, Phase, Run};
+use crate::run::{Ending, Phase, Program, Ralph, Run};
 use crate::time::Span;
 
 use super::denied::Denied;
@@ -32,9 +32,24 @@ impl Command {
             Self::Show => format!("raymond show {id}"),
             Self::Resume => format!("raymond resume {id}{}", needed(run)),
             Self::ResumeWithBudget => format!("raymond resume {id} --budget {}", more(run)),
-            Self::Run => format!("raymond run {}", quoted(workflow)),
+            Self::Run => match &run.settings.program {
+                Program::States => format!("raymond run {}", quoted(workflow)),
+                Program::Ralph(ralph) => format!("raymond ralph {}", repeated(workflow, ralph)),
+            },
         }
     }
+}
+
+/// The words that begin such a loop anew.
+fn repeated(prompt: &str, ralph: &Ralph) -> String {
+    let mut words = quoted(prompt);
+    if ralph.max_iterations != Ralph::USUAL {
+        words = format!("{words} --max-iterations {}", ralph.max_iterations);
+    }
+    if let Some(until) = &ralph.until {
+        words = format!("{words} --until {}", quoted(until));
+    }
+    words
 }
 
 /// The flags without which a failed run would fail in the same way again.

@@ -4,7 +4,8 @@ use crate::desk::Lane;
 use crate::ids::AgentId;
 use crate::machine::{Agent, Standing};
 use crate::run::event::Hold;
-use crate::run::{Phase, Run};
+use crate::run::program::without_result;
+use crate::run::{Phase, Ralph, Run};
 
 use super::ledger::{Ledger, Stopper};
 use super::status::{Status, Waiting};
@@ -14,7 +15,7 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
     match status {
         Status::Running => running(run),
         Status::Waiting(waiting, _) => waits(run, waiting),
-        Status::Completed => format!("{} ended with a result", counted(run.ended, "agent")),
+        Status::Completed => completed(run, ledger),
         Status::Failed => failed(run),
         Status::OverBudget => over_budget(run),
         Status::Cancelled => "`raymond cancel` ended it; it cannot be resumed".to_owned(),
@@ -23,6 +24,22 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
             format!("{by} stopped it; {} can go on", counted(run.live, "agent"))
         }
         Status::Interrupted => interrupted(run),
+    }
+}
+
+fn completed(run: &Run, ledger: &Ledger) -> String {
+    let until = run.settings.program.ralph().and_then(|ralph| ralph.until.as_deref());
+    match ledger.exhausted {
+        Some(iterations) => without_result(iterations, until),
+        None => format!("{} ended with a result", everybody(run.ended)),
+    }
+}
+
+/// `main`, `main and 3 workers`
+fn everybody(agents: u64) -> String {
+    match agents.saturating_sub(1) {
+        0 => "main".to_owned(),
+        workers => format!("main and {}", counted(workers, "worker")),
     }
 }
 
@@ -46,7 +63,12 @@ fn running(run: &Run) -> String {
         Phase::Stopping(_) => ", and it was asked to end",
         Phase::Unborn | Phase::Open | Phase::Ended(_) => "",
     };
-    format!("{} is in turn {} of {}{more}{stopping}", first.id, first.visit.turn, first.visit.state)
+    let iteration = run.settings.program.ralph().map(|ralph| {
+        format!(", iteration {} of {}", Ralph::iterations(first), ralph.max_iterations)
+    });
+    let iteration = iteration.unwrap_or_default();
+    let Agent { id, visit, .. } = first;
+    format!("{id} is in turn {} of {}{iteration}{more}{stopping}", visit.turn, visit.state)
 }
 
 fn waits(run: &Run, waiting: Waiting) -> String {

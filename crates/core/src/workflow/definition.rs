@@ -14,6 +14,7 @@ use super::frontmatter::Frontmatter;
 
 mod entry;
 mod parse;
+mod ralph;
 mod reach;
 
 /// A file of the scope as it was found.
@@ -80,6 +81,8 @@ pub enum Start {
     Entry,
     /// At this file, which was named by its path.
     State(String),
+    /// At this prompt, which `ralph` repeats: what it says about transitions means nothing.
+    Ralph(String),
 }
 
 /// A definition without errors.

@@ -79,8 +79,19 @@ pub struct Prompt<'t> {
     pub body: &'t str,
     /// The names of states in it, in order.
     pub mentions: Vec<Mention>,
+    /// The keys of its frontmatter, in order.
+    pub keys: Vec<Key>,
     /// Its mistakes, in no particular order; they name no file.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A key of a frontmatter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// As written.
+    pub name: String,
+    /// Its bytes in the file.
+    pub span: Range<usize>,
 }
 
 /// The name of a state in a frontmatter.
@@ -118,7 +129,8 @@ pub fn parse(text: &str) -> Prompt<'_> {
             (Frontmatter::default(), &text[span.start..])
         }
     };
-    Prompt { front, body, mentions: reader.mentions, diagnostics: reader.diagnostics }
+    let reader::Reader { mentions, keys, diagnostics, .. } = reader;
+    Prompt { front, body, mentions, keys, diagnostics }
 }
 
 #[cfg(test)]

@@ -62,7 +62,8 @@ fn attach(owned: &Owned, turn: &Turn, backends: &Backends) -> Result<Attached, b
         contract::Attached::Absent { cost, progressed } => Attached::Absent { cost, progressed },
         contract::Attached::Finished(answer) => {
             let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
-            let outcome = answered(answer, Interruption::Crash, cwd.as_ref(), &owned.blobs)?;
+            let (source, by) = (run.settings.program.messages(), Interruption::Crash);
+            let outcome = answered(answer, source, by, cwd.as_ref(), &owned.blobs)?;
             Attached::Finished(outcome)
         }
     })

@@ -41,6 +41,21 @@ pub(super) fn load(directory: &Path, start: Start) -> Result<Loaded, ScopeError>
     Ok(Loaded { scope, start, files, origin: Origin::Directory, warnings })
 }
 
+/// The directory without links, and the file of this name in it.
+pub(super) fn one(directory: &Path, name: &str) -> Result<(PathBuf, SourceFile), ScopeError> {
+    let scope = fs::canonicalize(directory).map_err(|error| unreadable(directory, error))?;
+    let path = scope.join(name);
+    match locate(&scope, name)? {
+        Found::File(found) => {
+            let file = read(&scope, &found, name.to_owned(), &mut Allowance::new())?;
+            Ok((scope, file))
+        }
+        Found::Leaves(target) => Err(ScopeError::StartLeaves { path, target }),
+        Found::Broken => Err(ScopeError::Missing(path)),
+        Found::Directory | Found::Special => Err(ScopeError::NotAWorkflow(path)),
+    }
+}
+
 /// What a name in the directory stands for.
 enum Found {
     /// A file of the scope, at this path without links.

@@ -21,7 +21,7 @@ impl Shell<'_> {
         if run.settings.definition == Pinning::Pinned || is_over {
             return Ok(());
         }
-        let mistake = match prepare(run.workflow.as_ref()) {
+        let mistake = match prepare(run.workflow.as_ref(), &run.settings.program) {
             Err(error) => Some(mistakes(&error)),
             Ok(prepared) => {
                 let manifest = Pin::of(&prepared.loaded).store(&self.home.blobs);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use raymond_backends::contract::Backend;
 use raymond_backends::process::Grace;
 use raymond_core::ids::{BackendName, Nonce, RunId, StateName};
+use raymond_core::protocol::Source;
 use raymond_core::run::event::Warning;
 use raymond_core::value::{BlobRef, Value};
 use raymond_store::{Blobs, blobs};
@@ -43,6 +44,8 @@ pub(crate) struct Kit {
     pub(crate) nonce: Nonce,
     pub(crate) scope: String,
     pub(crate) vars: BTreeMap<String, String>,
+    /// What final messages are read as.
+    pub(crate) messages: Source,
     pub(crate) origin: Origin,
     pub(crate) blobs: Arc<Blobs>,
     pub(crate) backends: Backends,

@@ -112,7 +112,8 @@ pub(crate) async fn prompt(
         environment: effect.environment,
     };
     let answer = backend.answer(request, watch).await;
-    let mut outcome = observe::answered(answer, Interruption::Stop, &cwd, &kit.blobs)?;
+    let (source, by) = (kit.messages, Interruption::Stop);
+    let mut outcome = observe::answered(answer, source, by, &cwd, &kit.blobs)?;
     if let Outcome::Finished(finished) = &mut outcome {
         finished.warnings.splice(0..0, kit.unknown(&effect.state, unknown));
     }
@@ -130,7 +131,8 @@ pub(crate) async fn follow(
         return Ok(Outcome::Interrupted { by, cost, progressed: false });
     };
     let answer = backend.follow(started(kit, &effect), watch).await;
-    observe::answered(answer, Interruption::Stop, effect.cwd.as_ref(), &kit.blobs)
+    let (source, by) = (kit.messages, Interruption::Stop);
+    observe::answered(answer, source, by, effect.cwd.as_ref(), &kit.blobs)
 }
 
 fn started(kit: &Kit, effect: &PromptEffect) -> Started {

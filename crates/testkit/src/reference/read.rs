@@ -43,14 +43,14 @@ pub struct Reading {
 /// Reads the tags of a text. A fork without `next` is still among them: see [`Reading::settled`].
 pub fn read(text: &str, source: Source) -> Reading {
     let code = match source {
-        Source::Message => code::code(text),
+        Source::Message | Source::Iteration => code::code(text),
         Source::Script => vec![false; text.len()],
     };
-    let (outside, in_code) = outside_code(text, &code);
+    let (outside, in_code) = outside_code(text, source, &code);
     if !outside.is_empty() || !in_code {
         return Reading::of(outside, in_code);
     }
-    let (alone, others) = standing_alone(text);
+    let (alone, others) = standing_alone(text, source);
     Reading::of(alone, others)
 }
 

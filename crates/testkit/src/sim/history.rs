@@ -9,6 +9,7 @@ use raymond_core::failure::{self, TurnFailure};
 use raymond_core::ids::{AgentId, SessionId, StateName, TurnId};
 use raymond_core::machine::SessionPlan;
 use raymond_core::protocol::{self, TagName};
+use raymond_core::run::event::Warning;
 use raymond_core::run::{Event, Record, Run, apply};
 use raymond_core::value::Value;
 use raymond_core::workflow::{Definition, Kind};
@@ -115,6 +116,13 @@ impl Teller<'_> {
                 };
                 self.say(agent, line);
             }
+            Event::Warned {
+                agent: Some(agent),
+                warning:
+                    warning @ (Warning::IterationFailed { .. }
+                    | Warning::ResultRefused { .. }
+                    | Warning::Exhausted { .. }),
+            } => self.say(agent, warning.to_string()),
             Event::AgentRevived { agent } => self.say(agent, format!("revive {agent}")),
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 use raymond_core::budget::Micros;
 use raymond_core::run::settings::OnLostSession;
+use raymond_core::run::{Program, Ralph};
 
 use crate::sim::host::Patience;
 
@@ -392,4 +393,47 @@ const CORPUS: &[Case] = &[
         },
         ..Case::PLAIN
     },
+    Case {
+        name: "ralph",
+        replies: r"
+            main START.md | not yet <goto>NOWHERE</goto>
+            main START.md | !task
+            main START.md | !transient
+            main START.md | <result>one</result> or <result>two</result>
+            main START.md | !capped
+            main START.md | <result>{large}</result>",
+        settings: |settings| {
+            settings.budget = Some(Micros(1_000_000));
+            settings.program = repeated(9, None);
+        },
+        ..Case::PLAIN
+    },
+    Case {
+        name: "ralph-until",
+        replies: r"
+            main START.md | <result>one</result>
+            main UNTIL.sh | !script
+            main START.md | not yet
+            main START.md | <result>{large}</result>
+            main UNTIL.sh | !timeout
+            main START.md | <result>three</result>
+            main UNTIL.sh | <goto>NOWHERE</goto>",
+        settings: |settings| settings.program = repeated(9, Some("make check")),
+        ..Case::PLAIN
+    },
+    Case {
+        name: "ralph-exhausted",
+        replies: r"
+            main START.md | !auth
+            main START.md | not yet
+            main START.md | <result>{large}</result>
+            main UNTIL.sh | !script",
+        settings: |settings| settings.program = repeated(2, Some("make check")),
+        patience: Patience { failures: 0, logins: 1 },
+        ..Case::PLAIN
+    },
 ];
+
+fn repeated(max_iterations: u32, until: Option<&str>) -> Program {
+    Program::Ralph(Ralph { max_iterations, until: until.map(str::to_owned) })
+}

@@ -36,7 +36,7 @@ pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<We
         return as_pinned(None);
     }
     let failed = run.phase == Phase::Ended(Ending::Failed);
-    let current = match (prepare(run.workflow.as_ref()), edits) {
+    let current = match (prepare(run.workflow.as_ref(), &run.settings.program), edits) {
         (Ok(current), _) => current,
         (Err(_), Edits::Ignore) => return as_pinned(None),
         (Err(error), Edits::Adopt) => {

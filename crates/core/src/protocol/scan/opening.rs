@@ -9,6 +9,7 @@
 use memchr::memchr;
 
 use super::flaw::Flaw;
+use crate::protocol::reading::Source;
 use crate::protocol::tag::TagName;
 
 /// An opening that ends with `>`.
@@ -27,8 +28,17 @@ const BLOCK: usize = 64;
 /// How many blocks after a `<` are taken for markup, where a search for each `<` would be slow.
 const DENSE: usize = 16;
 
-/// The first opening at or after `from`: where it starts, and which tag it is.
-pub(super) fn next(bytes: &[u8], from: usize) -> Option<(usize, TagName)> {
+/// The first opening at or after `from` of a tag that `source` knows: where it starts, and which tag
+/// it is.
+pub(super) fn next(bytes: &[u8], from: usize, source: Source) -> Option<(usize, TagName)> {
+    let mut found = next_of_any(bytes, from)?;
+    while !source.knows(found.1) {
+        found = next_of_any(bytes, found.0 + 1)?;
+    }
+    Some(found)
+}
+
+fn next_of_any(bytes: &[u8], from: usize) -> Option<(usize, TagName)> {
     let mut at = from;
     loop {
         at += memchr(b'<', bytes.get(at..)?)?;
@@ -238,10 +248,15 @@ mod tests {
                 for after in ["", "x", &"<".repeat(BLOCK)] {
                     let text = format!("{before} <fork>{after}");
                     let expected = Some((length + 1, TagName::Fork));
-                    let found = next(text.as_bytes(), 0).filter(|(at, _)| *at > length);
-                    let found = found.or_else(|| next(text.as_bytes(), length));
+                    let found =
+                        next(text.as_bytes(), 0, Source::Message).filter(|(at, _)| *at > length);
+                    let found = found.or_else(|| next(text.as_bytes(), length, Source::Message));
                     assert_eq!(found, expected, "{text:?}");
-                    assert_eq!(next(text.as_bytes(), length + 2), None, "{text:?}");
+                    assert_eq!(
+                        next(text.as_bytes(), length + 2, Source::Message),
+                        None,
+                        "{text:?}"
+                    );
                 }
             }
         }

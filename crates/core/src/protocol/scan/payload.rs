@@ -12,6 +12,7 @@ use memchr::memmem::Finder;
 
 use super::code::Code;
 use super::opening;
+use crate::protocol::reading::Source;
 
 /// Which tags count: those outside code, or (when there are none) all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,7 @@ pub(super) enum Counting {
 #[derive(Debug)]
 pub(super) struct Payloads<'a> {
     bytes: &'a [u8],
+    source: Source,
     /// Built once: a search is far cheaper than its preparation.
     closes: Finder<'static>,
     openings: Finder<'static>,
@@ -43,9 +45,10 @@ enum Ahead<T> {
 }
 
 impl<'a> Payloads<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(super) fn new(bytes: &'a [u8], source: Source) -> Self {
         Self {
             bytes,
+            source,
             closes: Finder::new("</result"),
             openings: Finder::new("<result"),
             close: Ahead::Unknown,
@@ -111,7 +114,7 @@ impl<'a> Payloads<'a> {
         }
         let between = &self.bytes[..further.start];
         let mut at = close.end;
-        while let Some((opening, _)) = opening::next(between, at) {
+        while let Some((opening, _)) = opening::next(between, at, self.source) {
             if !code.holds(opening) {
                 return None;
             }

@@ -503,6 +503,24 @@ fn a_script_has_no_code() {
 }
 
 #[test]
+fn in_an_iteration_every_tag_but_result_is_text() {
+    let check = |text: &str, expected: &str| {
+        assert_eq!(summary(text, Source::Iteration), expected, "{text:?}");
+    };
+    check("<goto>A</goto> <call>B</call> <fork>C</fork> <reset/> <function", "");
+    check("<goto>A</goto><result>x</result><goto>B</goto>", "result \"x\"");
+    check("<result>a<goto>A</goto></result>", "result \"a<goto>A</goto>\"");
+    check("<result>a</result><result>b</result>", "result \"a\"\nresult \"b\"");
+    check("<result>a", "!result: it has no `</result>`");
+    // Tags that are text do not keep a result in code from counting, nor a further close from
+    // casting doubt.
+    check("<goto>A</goto>\n```\n<result>x</result>\n```", "result \"x\"");
+    let doubt = summary("<result>a</result> </result>", Source::Message);
+    check("<result>a</result> <goto>A</goto> </result>", &doubt);
+    check("so I write `<result>x</result>` later", "(code)");
+}
+
+#[test]
 fn a_span_covers_the_whole_tag() {
     let spans = |text: &str| -> Vec<Range<usize>> {
         scan(text, Source::Message).map(|found| found.span).collect()

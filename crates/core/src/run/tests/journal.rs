@@ -30,6 +30,9 @@ fn samples() -> Vec<Sample> {
     let later = later_causes.into_iter().map(Sample::Cause);
     let later = later.chain(later_events.into_iter().map(Sample::Event));
     let later = later.chain(samples::denied().map(Sample::Cause));
+    let (ralph_cause, ralph_events) = samples::ralph();
+    let later = later.chain([Sample::Cause(ralph_cause)]);
+    let later = later.chain(ralph_events.into_iter().map(Sample::Event));
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

@@ -137,7 +137,7 @@ impl Play {
     ) -> Input {
         let source = match self.run.desk.turns[&AgentId::from(agent)].lane {
             Lane::Script => Source::Script,
-            Lane::Prompt(_) => Source::Message,
+            Lane::Prompt(_) => self.run.settings.program.messages(),
         };
         let store = &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
         let mut finished = Finished {

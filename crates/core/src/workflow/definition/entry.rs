@@ -15,7 +15,7 @@ impl Definition {
     /// The state at which a run starts.
     pub(super) fn entry(&self, start: &Start) -> Result<StateName, Box<Diagnostic>> {
         match start {
-            Start::State(name) => self
+            Start::State(name) | Start::Ralph(name) => self
                 .resolve(name)
                 .map(|state| state.name.clone())
                 .map_err(|why| Diagnostic::error("no-entry", why.to_string()).into()),

@@ -8,14 +8,15 @@ use crate::ids::StateName;
 use crate::value::Hash;
 
 use super::super::extension::{Extension, is_state};
-use super::super::frontmatter::{self, Frontmatter, Mention, Role};
+use super::super::frontmatter::{self, Frontmatter, Key, Mention, Role};
 use super::super::name::{Unresolved, check_name};
-use super::{Definition, Kind, Parsed, Platform, SourceFile, Start, State};
+use super::{Definition, Kind, Parsed, Platform, SourceFile, Start, State, ralph};
 
 /// What is known of a state beside the state itself.
 #[derive(Default)]
 struct Notes {
     mentions: Vec<Mention>,
+    keys: Vec<Key>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -34,7 +35,10 @@ impl Definition {
                 diagnostics.push(warning);
                 continue;
             }
-            let (state, note) = read(file);
+            let (mut state, mut note) = read(file);
+            if let Start::Ralph(_) = start {
+                repeat(&mut state, &mut note);
+            }
             notes.insert(state.name.clone(), note);
             states.insert(state.name.clone(), state);
         }
@@ -117,6 +121,13 @@ fn read(file: SourceFile) -> (State, Notes) {
     (state, notes)
 }
 
+/// There are no transitions: names of other states in it lead nowhere.
+fn repeat(state: &mut State, note: &mut Notes) {
+    let text = String::from_utf8_lossy(&state.source.bytes);
+    note.diagnostics.extend(ralph::repeat(&mut state.front, &note.keys, &text));
+    note.mentions.clear();
+}
+
 fn prompt(bytes: &[u8]) -> (Frontmatter, Arc<str>, Notes) {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -125,10 +136,10 @@ fn prompt(bytes: &[u8]) -> (Frontmatter, Arc<str>, Notes) {
             let message = format!("the prompt is not UTF-8: byte {offset} cannot be read");
             let valid = String::from_utf8_lossy(&bytes[..offset]);
             let notes = Notes {
-                mentions: Vec::new(),
                 diagnostics: vec![
                     Diagnostic::error("not-utf8", message).at(&valid, offset..offset),
                 ],
+                ..Notes::default()
             };
             return (Frontmatter::default(), "".into(), notes);
         }
@@ -139,7 +150,7 @@ fn prompt(bytes: &[u8]) -> (Frontmatter, Arc<str>, Notes) {
         let message = "the prompt is empty: there is nothing to send";
         diagnostics.push(Diagnostic::error("empty-prompt", message));
     }
-    let notes = Notes { mentions: read.mentions, diagnostics };
+    let notes = Notes { mentions: read.mentions, keys: read.keys, diagnostics };
     (read.front, read.body.into(), notes)
 }
 

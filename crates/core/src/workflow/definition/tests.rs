@@ -1,3 +1,4 @@
+use super::super::frontmatter::OnDenied;
 use super::fixture::{file, files};
 use super::*;
 
@@ -261,4 +262,52 @@ fn a_large_scope_is_parsed_quickly() {
         "---\nallowed_targets: {goto: [S0]}\nallowed_tags: [goto]\n---\ngo",
     ));
     assert_eq!(parse(scope).unwrap().warnings, []);
+}
+
+#[test]
+fn what_a_repeated_prompt_says_about_transitions_is_left_out() {
+    let text = "---
+allowed_tags: [goto]
+allowed_targets: {goto: [ELSEWHERE]}
+allowed_transitions: [{tag: goto, target: ELSEWHERE}]
+max_visits: 3
+then: GONE
+on_denied: remind
+model: opus
+budget: 0.50
+---
+text";
+    let start = Start::Ralph("PROMPT.md".into());
+    let parse = |text: &str| {
+        let files = vec![file("PROMPT.md", text), file("UNTIL.sh", "true")];
+        Definition::parse(files, &start, Platform::Unix)
+    };
+    let parsed = parse(text).unwrap();
+    insta::assert_snapshot!(shown(&parsed.warnings), @"
+    PROMPT.md:2:1: warning: `allowed_tags` means nothing to ralph: only <result> counts [not-for-ralph]
+      hint: a workflow of several states is run by `raymond run`
+    PROMPT.md:3:1: warning: `allowed_targets` means nothing to ralph: only <result> counts [not-for-ralph]
+      hint: a workflow of several states is run by `raymond run`
+    PROMPT.md:4:1: warning: `allowed_transitions` means nothing to ralph: only <result> counts [not-for-ralph]
+      hint: a workflow of several states is run by `raymond run`
+    PROMPT.md:5:1: warning: `max_visits` means nothing to ralph [not-for-ralph]
+      hint: use --max-iterations
+    PROMPT.md:6:1: warning: `then` means nothing to ralph: only <result> counts [not-for-ralph]
+      hint: a workflow of several states is run by `raymond run`
+    PROMPT.md:7:1: warning: `on_denied: remind` means nothing to ralph, which reminds nobody [not-for-ralph]
+      hint: it is read as `warn`; `fail` ends the iteration
+    ");
+    let front = &parsed.definition.states[&"PROMPT.md".into()].front;
+    let expected = Frontmatter {
+        model: Some("opus".into()),
+        budget: Some("0.50".parse().unwrap()),
+        ..Frontmatter::default()
+    };
+    assert_eq!((parsed.definition.entry.as_str(), front), ("PROMPT.md", &expected));
+    // A reminder is the one thing that a denied tool cannot mean.
+    let strict = parse("---\non_denied: fail\n---\ntext").unwrap();
+    assert_eq!(shown(&strict.warnings), "");
+    assert_eq!(strict.definition.states[&"PROMPT.md".into()].front.on_denied, OnDenied::Fail);
+    // Mistakes stay mistakes.
+    insta::assert_snapshot!(shown(&parse("---\nbudget: much\n---\ntext").unwrap_err()), @r#"PROMPT.md:2:9: error: `budget`: "much" is not an amount of dollars such as 10 or 2.50 [bad-amount]"#);
 }

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use crate::budget::Micros;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, yaml_hint};
 use crate::ids::BackendName;
 use crate::time::Span;
 
 use super::super::nearest::nearest;
 use super::reader::{Entry, Reader};
 use super::yaml::{self, Content, Node};
-use super::{Frontmatter, OnDenied, Role};
+use super::{Frontmatter, Key, OnDenied, Role};
 
 /// A longer frontmatter is refused before it is read.
 pub(super) const LARGEST: usize = 64 * 1024;
@@ -50,7 +50,8 @@ impl Reader<'_> {
             Ok(root) => root,
             Err(problem) => {
                 let message = format!("the frontmatter is not YAML: {}", problem.message);
-                self.error(&problem.span, "invalid-yaml", message);
+                let hint = yaml_hint(&problem.message);
+                self.error_with_hint(&problem.span, "invalid-yaml", message, hint);
                 return front;
             }
         };
@@ -59,6 +60,7 @@ impl Reader<'_> {
         };
         let entries = self.entries("the frontmatter", &root).unwrap_or_default();
         for entry in &entries {
+            self.keys.push(Key { name: entry.key.to_owned(), span: entry.span.clone() });
             self.key(entry, &mut front);
         }
         self.whole(&entries, &front);

@@ -9,12 +9,13 @@ use crate::diagnostic::{Diagnostic, Place};
 use super::super::name::{Unresolved, check_name};
 use super::super::nearest::nearest;
 use super::yaml::{Content, Node};
-use super::{Mention, Role};
+use super::{Key, Mention, Role};
 
 /// Where mistakes and names are collected while a frontmatter is read.
 pub(super) struct Reader<'t> {
     text: &'t str,
     pub(super) mentions: Vec<Mention>,
+    pub(super) keys: Vec<Key>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
@@ -27,7 +28,7 @@ pub(super) struct Entry<'n> {
 
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self { text, mentions: Vec::new(), diagnostics: Vec::new() }
+        Self { text, mentions: Vec::new(), keys: Vec::new(), diagnostics: Vec::new() }
     }
 
     /// The text of the whole file.

@@ -478,6 +478,7 @@ fn what_is_not_yaml_is_refused_with_its_place() {
     insta::assert_snapshot!(mistakes("model: a: b"), @r#"
     X:2:9: error: the frontmatter is not YAML: mapping values are not allowed in this context
         2:9 ":" [invalid-yaml]
+        hint: a text that holds `: ` needs quotes
     "#);
     insta::assert_snapshot!(mistakes("- a\n- b"), @r#"
     X:2:1: error: the frontmatter must be a map, found a list

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use raymond_core::protocol::TagName;
+use raymond_core::protocol::{Source, TagName};
 
 /// The longest target, `return`, `next`, `cd` or `model`, in bytes.
 pub(super) const LONGEST_NAME: usize = 4096;
@@ -21,10 +21,15 @@ const RESERVED: [&str; 10] = [
     "name",
 ];
 
-/// The tag that opens at this byte: `<`, a whole name, and ASCII whitespace, `>` or `/`.
-pub(super) fn name_at(text: &str, at: usize) -> Option<TagName> {
+/// The tag that opens at this byte: `<`, a whole name, and ASCII whitespace, `>` or `/`. An iteration
+/// has but one.
+pub(super) fn name_at(text: &str, at: usize, source: Source) -> Option<TagName> {
     let rest = text.as_bytes().get(at..)?.strip_prefix(b"<")?;
-    TagName::ALL.into_iter().find(|name| {
+    let names = match source {
+        Source::Message | Source::Script => TagName::ALL.to_vec(),
+        Source::Iteration => vec![TagName::Result],
+    };
+    names.into_iter().find(|name| {
         rest.strip_prefix(name.as_str().as_bytes())
             .and_then(|rest| rest.first())
             .is_some_and(|next| next.is_ascii_whitespace() || *next == b'>' || *next == b'/')

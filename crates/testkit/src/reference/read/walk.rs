@@ -1,6 +1,6 @@
 //! Walking over a text from tag to tag.
 
-use raymond_core::protocol::TagName;
+use raymond_core::protocol::{Source, TagName};
 
 use super::Tag;
 use super::opening::{self, Broken, LONGEST_NAME, Meaning};
@@ -38,12 +38,12 @@ fn is_margin(rest: &str) -> bool {
 }
 
 /// All tags whose opening is not in code, and whether an opening in code was passed.
-pub(super) fn outside_code(text: &str, code: &[bool]) -> (Vec<Found>, bool) {
+pub(super) fn outside_code(text: &str, source: Source, code: &[bool]) -> (Vec<Found>, bool) {
     let mut found = Vec::new();
     let mut in_code = false;
     let mut at = 0;
     while at < text.len() {
-        let Some(name) = opening::name_at(text, at) else {
+        let Some(name) = opening::name_at(text, at, source) else {
             at += 1;
             continue;
         };
@@ -52,7 +52,7 @@ pub(super) fn outside_code(text: &str, code: &[bool]) -> (Vec<Found>, bool) {
             at += 1;
             continue;
         }
-        let tag = tag_at(text, at, name, code);
+        let tag = tag_at(text, at, name, (source, code));
         at = tag.go_on;
         found.push(tag);
     }
@@ -61,18 +61,18 @@ pub(super) fn outside_code(text: &str, code: &[bool]) -> (Vec<Found>, bool) {
 
 /// All tags whose first and last line hold nothing else but backticks, and whether there are
 /// others. Those are text: reading goes on right after what makes them so.
-pub(super) fn standing_alone(text: &str) -> (Vec<Found>, bool) {
+pub(super) fn standing_alone(text: &str, source: Source) -> (Vec<Found>, bool) {
     let code = vec![false; text.len()];
     let mut found = Vec::new();
     let mut others = false;
     let mut at = 0;
     while at < text.len() {
-        let Some(name) = opening::name_at(text, at) else {
+        let Some(name) = opening::name_at(text, at, source) else {
             at += 1;
             continue;
         };
         let begins_its_line = text[..at].rsplit('\n').next().is_none_or(is_margin);
-        let tag = tag_at(text, at, name, &code);
+        let tag = tag_at(text, at, name, (source, &code));
         if begins_its_line && tag.ends_its_line(text) {
             at = tag.go_on;
             found.push(tag);
@@ -84,9 +84,9 @@ pub(super) fn standing_alone(text: &str) -> (Vec<Found>, bool) {
     (found, others)
 }
 
-fn tag_at(text: &str, start: usize, name: TagName, code: &[bool]) -> Found {
+fn tag_at(text: &str, start: usize, name: TagName, around: (Source, &[bool])) -> Found {
     match name {
-        TagName::Result => result_at(text, start, code),
+        TagName::Result => result_at(text, start, around),
         TagName::Goto | TagName::Reset | TagName::Call | TagName::Function | TagName::Fork => {
             targeted_at(text, start, name)
         }
@@ -123,7 +123,7 @@ fn targeted_at(text: &str, start: usize, name: TagName) -> Found {
 /// A result. Its payload is raw; a second opening in it, or a second close after it, makes
 /// everything up to that close malformed. After a close outside code, whatever stands in code is
 /// text; a close in code may have been quoted, so that any further one casts doubt on it.
-fn result_at(text: &str, start: usize, code: &[bool]) -> Found {
+fn result_at(text: &str, start: usize, (source, code): (Source, &[bool])) -> Found {
     let name = TagName::Result;
     let after_name = start + 1 + name.as_str().len();
     let opening = opening::attributes(text, after_name);
@@ -134,7 +134,7 @@ fn result_at(text: &str, start: usize, code: &[bool]) -> Found {
     let Some((close, end)) = closing_after(text, open, name) else {
         return Found::malformed(open, open);
     };
-    if (open..close).any(|at| opening::name_at(text, at) == Some(name)) {
+    if (open..close).any(|at| opening::name_at(text, at, source) == Some(name)) {
         return Found::uncertain(open, end);
     }
     let mut further = closing_after(text, end, name);
@@ -142,7 +142,7 @@ fn result_at(text: &str, start: usize, code: &[bool]) -> Found {
         further = closing_after(text, after, name);
     }
     if let Some((further, further_end)) = further
-        && !(end..further).any(|at| !code[at] && opening::name_at(text, at).is_some())
+        && !(end..further).any(|at| !code[at] && opening::name_at(text, at, source).is_some())
     {
         return Found::uncertain(open, further_end);
     }

@@ -110,7 +110,7 @@ proptest! {
 
     #[test]
     fn both_read_the_same_tags(text in nasty()) {
-        for source in [Source::Message, Source::Script] {
+        for source in [Source::Message, Source::Script, Source::Iteration] {
             prop_assert_eq!(core(&text, source), naive(&text, source), "{:?}", source);
         }
     }

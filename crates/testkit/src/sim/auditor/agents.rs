@@ -4,7 +4,7 @@ use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
 use raymond_core::machine::{Agent, Frame, Session};
 use raymond_core::run::Event;
-use raymond_core::run::event::StackChange;
+use raymond_core::run::event::{StackChange, Warning};
 
 use super::{Auditor, Violation};
 
@@ -20,7 +20,7 @@ pub(super) struct Books {
     reminders: u32,
     retries: u32,
     forks: u32,
-    /// Whether a settled turn, or a kept transition, pays for the next move.
+    /// Whether a settled turn, a kept transition or a failed iteration pays for the next move.
     pub(super) may_move: bool,
 }
 
@@ -54,6 +54,11 @@ impl Auditor {
                 books.reminders += 1;
                 books.may_move = false;
                 must!(books.reminders <= limit, "{agent} is reminded {} times", books.reminders);
+            }
+            Event::Warned { agent: Some(agent), warning } if ends_an_iteration(warning) => {
+                let looped = self.settings.program.ralph().is_some();
+                must!(looped, "{agent} goes on after a failure, and is no loop");
+                self.books(agent)?.may_move = true;
             }
             Event::RetryAt { turn, retry, .. } => {
                 let limit = self.settings.retries;
@@ -116,6 +121,11 @@ impl Auditor {
         }
         Ok(())
     }
+}
+
+/// Whether the loop goes on without a settled turn.
+fn ends_an_iteration(warning: &Warning) -> bool {
+    matches!(warning, Warning::IterationFailed { .. } | Warning::ResultRefused { .. })
 }
 
 fn restack(agent: &AgentId, books: &mut Books, change: &StackChange) -> Result<(), Violation> {

@@ -72,7 +72,7 @@ impl Found {
                 reality.clients.end(attempt);
                 let Remains { cost, progressed } = client.remains;
                 let progressed = self.progressed(progressed);
-                if client.source == Source::Message {
+                if client.source != Source::Script {
                     note_gone(reality, cost, progressed);
                 }
                 Ok(Attached::Absent { cost, progressed })

@@ -54,7 +54,7 @@ impl World for Window {
 
 impl Reality {
     fn start(&mut self, started: Started<'_>) -> Result<(), Violation> {
-        let Started { attempt, state, count, cwd, prompt } = started;
+        let Started { attempt, state, count, cwd, source, prompt } = started;
         let turn = &attempt.0;
         let heard = self.heard.get(&(turn.agent.clone(), state.clone()));
         let place = Place {
@@ -68,7 +68,6 @@ impl Reality {
             cap: prompt.and_then(|prompt| prompt.cap),
         };
         let speech = self.voice.speech(place, self.now);
-        let source = if place.is_prompt() { Source::Message } else { Source::Script };
         let delay = match speech {
             // The executor's idle clock ends it.
             Speech::Hangs => IDLE,
@@ -86,7 +85,9 @@ impl Reality {
         let guess = Cost::Estimated(Micros(self.dice.below(40_000)));
         let cost = match source {
             Source::Script => Cost::Free,
-            Source::Message => *self.dice.pick(&[Cost::Unknown, Cost::Unknown, guess]),
+            Source::Message | Source::Iteration => {
+                *self.dice.pick(&[Cost::Unknown, Cost::Unknown, guess])
+            }
         };
         Remains { cost, progressed: self.dice.percent(70) }
     }
@@ -108,6 +109,7 @@ impl Reality {
                 state: &prompt.state,
                 count: prompt.count,
                 cwd: prompt.cwd.clone(),
+                source: run.settings.program.messages(),
                 prompt: Some(&prompt),
             }),
             Effect::Script(script) => {
@@ -118,6 +120,7 @@ impl Reality {
                     state: &script.state,
                     count: count.unwrap_or(1),
                     cwd: script.cwd,
+                    source: Source::Script,
                     prompt: None,
                 })
             }
@@ -147,6 +150,8 @@ struct Started<'a> {
     state: &'a StateName,
     count: u32,
     cwd: String,
+    /// What its text is read as.
+    source: Source,
     /// What only a prompt has.
     prompt: Option<&'a PromptEffect>,
 }

@@ -11,6 +11,7 @@ use crate::protocol::{Fault, Malformed, Reading, Stack, Tag, TagName};
 use crate::run::event::{Ending, Event, Hold, StackChange, Warning};
 use crate::run::input::{Finished, Input, Interruption, Outcome, Resume, Start, StopMode};
 use crate::run::permissions::{Checks, Permissions};
+use crate::run::program::{Program, Ralph};
 use crate::run::settings::{ConfigHome, InterruptedScripts, OnLostSession, Pinning, Settings};
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
@@ -240,6 +241,23 @@ pub(super) fn denied() -> [Input; 2] {
         Outcome::Failed { failure, cost: Cost::Unknown, denied: denied() },
     ];
     outcomes.map(|outcome| Input::Settled { turn: turn("main_w1.3.2"), attempt: 2, outcome })
+}
+
+/// And what came with `ralph`.
+pub(super) fn ralph() -> (Input, Vec<Event>) {
+    let until = || Some("make check".to_owned());
+    let program = |until| Program::Ralph(Ralph { max_iterations: 50, until });
+    let settings = |until| Settings { program: program(until), ..Settings::default() };
+    let warned = |warning| Event::Warned { agent: Some("main".into()), warning };
+    let failure = Failure::Turn(TurnFailure::Task { why: "no".into() });
+    let events = vec![
+        Event::RunResumed { settings: Box::new(settings(None)) },
+        warned(Warning::IterationFailed { iteration: 2, failure }),
+        warned(Warning::ResultRefused { iteration: 2, why: "exit status 1".into() }),
+        warned(Warning::Exhausted { iterations: 50, until: None }),
+        warned(Warning::Exhausted { iterations: 50, until: until() }),
+    ];
+    (Input::Start(start(None, settings(until()))), events)
 }
 
 pub(super) fn events() -> Vec<Event> {

@@ -1,0 +1,107 @@
+//! What a reply does to the working directory: the stand-in for an agent's own edits.
+//!
+//! Files are written whole, so playing a reply a second time changes nothing. Paths stay below the
+//! working directory: their words are checked when the file of replies is read, links when a reply is
+//! played. Nothing is run: what an agent would do with a command is left to the workflow's scripts.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::parse::{Noted, Reader};
+use super::yaml::{Node, Value};
+
+/// One file of the working directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Write {
+    /// Relative, of plain names only.
+    path: String,
+    /// What it then holds; none removes it.
+    text: Option<String>,
+}
+
+/// A mapping from paths to texts, or to nothing.
+pub(super) fn writes(reader: &mut Reader<'_>, node: Node) -> Result<Vec<Write>, Noted> {
+    let Value::Map(entries) = node.value else {
+        return Err(reader.mistyped(&node, "a mapping from paths to texts"));
+    };
+    if entries.is_empty() {
+        return Err(reader.wrong(
+            "empty-value",
+            node.span,
+            "an empty mapping writes nothing".into(),
+        ));
+    }
+    let found: Vec<_> = entries.into_iter().map(|(key, node)| write(reader, &key, node)).collect();
+    found.into_iter().collect()
+}
+
+fn write(reader: &mut Reader<'_>, key: &Node, node: Node) -> Result<Write, Noted> {
+    let path = reader.name(key).and_then(|path| match fault(&path) {
+        None => Ok(path),
+        Some(fault) => Err(reader.wrong("bad-path", key.span.clone(), format!("{path:?} {fault}"))),
+    });
+    let text = match node.value {
+        Value::Text(text) => Ok(Some(text)),
+        Value::Null => Ok(None),
+        Value::Bool(_) | Value::Whole(_) | Value::Number(_) | Value::List(_) | Value::Map(_) => {
+            Err(reader.mistyped(&node, "text, or null to remove the file"))
+        }
+    };
+    Ok(Write { path: path?, text: text? })
+}
+
+/// Why these words cannot name a file below the working directory.
+fn fault(path: &str) -> Option<&'static str> {
+    let mut names = path.split('/');
+    if path.starts_with('/') {
+        Some("is absolute: paths are relative to the agent's working directory")
+    } else if names.clone().any(|name| name == "..") {
+        Some("leaves the agent's working directory")
+    } else if path.contains('\0') || names.any(|name| matches!(name, "" | ".")) {
+        Some("is not the path of a file, such as src/main.rs")
+    } else {
+        None
+    }
+}
+
+/// Writes and removes, in the order of the file of replies.
+pub(super) fn apply(writes: &[Write], directory: &Path) -> Result<(), String> {
+    writes.iter().try_for_each(|write| {
+        write.apply(directory).map_err(|error| {
+            let verb = if write.text.is_some() { "write" } else { "remove" };
+            format!("the reply cannot {verb} {:?} in {}: {error}", write.path, directory.display())
+        })
+    })
+}
+
+impl Write {
+    fn apply(&self, directory: &Path) -> io::Result<()> {
+        let path = contained(directory, &self.path)?;
+        match &self.text {
+            Some(text) => {
+                if let Some(parent) = path.parent() {
+                    fs::create_dir_all(parent)?;
+                }
+                fs::write(path, text)
+            }
+            None => match fs::remove_file(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                done => done,
+            },
+        }
+    }
+}
+
+/// The path below the directory, unless a link on the way leads out of it.
+fn contained(directory: &Path, path: &str) -> io::Result<PathBuf> {
+    let top = directory.canonicalize()?;
+    let whole = top.join(path);
+    let on_the_way = whole.ancestors().find(|part| part.symlink_metadata().is_ok());
+    // A link to nowhere has no canonical form either: it is refused.
+    let real = on_the_way.unwrap_or(&top).canonicalize()?;
+    if real.starts_with(&top) {
+        return Ok(whole);
+    }
+    Err(io::Error::other("a link leads out of the agent's working directory"))
+}

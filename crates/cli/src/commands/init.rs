@@ -1,0 +1,165 @@
+//! `raymond init`: a workflow to begin with.
+//!
+//! It looks at the project, and writes a small workflow that checks with the project's own command
+//! and may run nothing else, with replies to try it at once. Or it copies an example. Nothing is ever
+//! overwritten: it writes all its files, or none.
+
+mod directory;
+mod files;
+mod found;
+mod listing;
+mod scaffold;
+mod shipped;
+
+use std::path::Path;
+
+use raymond_core::view::quoted;
+use serde_json::json;
+
+use crate::args::Init;
+use crate::failure::Failure;
+use crate::runs;
+use crate::words::plain;
+
+use super::{print_json, print_out};
+use directory::Directory;
+use found::{Found, Git, Offer, Tool};
+use scaffold::Scaffold;
+use shipped::{EXAMPLES, Example};
+
+pub(crate) fn init(flags: &Init) -> Result<u8, Failure> {
+    match &flags.from {
+        _ if flags.list => list(flags)?,
+        Some(name) => copy(shipped::find(name)?, flags)?,
+        None => scaffold(flags)?,
+    }
+    Ok(0)
+}
+
+fn list(flags: &Init) -> Result<(), Failure> {
+    if flags.json {
+        let example = |example: &Example| {
+            let files: Vec<String> = example.files().into_iter().map(|file| file.name).collect();
+            json!({ "name": example.name, "about": example.about(), "files": files })
+        };
+        let examples: Vec<_> = EXAMPLES.iter().map(example).collect();
+        return print_json(json!({ "version": crate::json::VERSION, "examples": examples }));
+    }
+    let width = EXAMPLES.iter().map(|example| example.name.len()).max().unwrap_or_default();
+    let line = |example: &Example| format!("{:<width$}  {}\n", example.name, example.about());
+    print_out(&EXAMPLES.iter().map(line).collect::<String>())?;
+    crate::say!("to copy one: raymond init --from NAME");
+    Ok(())
+}
+
+fn scaffold(flags: &Init) -> Result<(), Failure> {
+    let here = runs::current_directory()?;
+    let unlisted =
+        |error| Failure::environment(format!("could not list {}: {error}", here.display()));
+    let found = Found::of(&listing::read(&here).map_err(unlisted)?);
+    let directory = Directory::named(flags, directory::DEFAULT)?;
+    let scaffold = Scaffold::new(&found, &directory.name);
+    let files = scaffold.files();
+    directory.is_free(&files, flags)?;
+    directory.write(&files, flags)?;
+    if flags.json {
+        return print_json(json!({
+            "version": crate::json::VERSION,
+            "found": found.tools.iter().map(tool).collect::<Vec<_>>(),
+            "git": found.git == Git::Repository,
+            "check": found.check().map(|check| check.line),
+            "directory": directory.name,
+            "written": directory.paths(&files),
+            "dry_run": flags.dry_run,
+            "try": [scaffold.try_it()],
+            "run": [scaffold.run_it()],
+        }));
+    }
+    print_out(&format!("{}{}", told(&found), directory.told(&files, flags)))?;
+    if flags.dry_run {
+        crate::say!("nothing was written");
+    } else {
+        next_steps(&found, &here, &scaffold);
+    }
+    Ok(())
+}
+
+fn next_steps(found: &Found, here: &Path, scaffold: &Scaffold<'_>) {
+    let runs = match found.check() {
+        Some(check) => format!("but `{}` really runs", check.line),
+        None => "and nothing is changed".to_owned(),
+    };
+    if found.check().is_none() {
+        let script = plain(&scaffold.check_script());
+        crate::say!("\nNo command that checks a change was found: put one into {script}.");
+        if let Some(top) = listing::repository(here).filter(|top| top != here) {
+            crate::say!("The repository begins in {}.", plain(&top.display().to_string()));
+        }
+    }
+    crate::say!(
+        "\nTry it: a file of replies stands in for the model, so it costs nothing, {runs}."
+    );
+    crate::say!("  {}", plain(&scaffold.try_it()));
+    crate::say!("Then for real, with Claude Code and a cap of $5.00:");
+    crate::say!("  {}", plain(&scaffold.run_it()));
+}
+
+fn copy(example: &Example, flags: &Init) -> Result<(), Failure> {
+    let directory = Directory::named(flags, example.name)?;
+    let files = example.files();
+    directory.is_free(&files, flags)?;
+    directory.write(&files, flags)?;
+    let commands = example.try_it();
+    let enter = (directory.name != ".").then(|| format!("cd {}", quoted(&directory.name)));
+    let commands: Vec<String> = enter.into_iter().chain(commands).collect();
+    if flags.json {
+        return print_json(json!({
+            "version": crate::json::VERSION,
+            "example": example.name,
+            "directory": directory.name,
+            "written": directory.paths(&files),
+            "dry_run": flags.dry_run,
+            "try": commands,
+        }));
+    }
+    print_out(&directory.told(&files, flags))?;
+    if flags.dry_run {
+        crate::say!("nothing was written");
+        return Ok(());
+    }
+    crate::say!("\nTry it: a file of replies stands in for the model, so it costs nothing.");
+    for command in &commands {
+        crate::say!("  {}", plain(command));
+    }
+    crate::say!("README.md says what it does, and what to change for a project of your own.");
+    Ok(())
+}
+
+/// ```text
+/// found
+///   Cargo.toml: cargo test, cargo build
+///   git
+/// ```
+fn told(found: &Found) -> String {
+    let git = (found.git == Git::Repository).then(|| "git".to_owned());
+    let lines: Vec<String> = found.tools.iter().map(told_tool).chain(git).collect();
+    if lines.is_empty() {
+        return "found no Cargo, npm, make or Python project, and no git repository\n".to_owned();
+    }
+    format!("found\n  {}\n", lines.join("\n  "))
+}
+
+fn told_tool(tool: &Tool) -> String {
+    let offer = match &tool.offer {
+        Offer::Commands { .. } => {
+            tool.commands().map(|command| command.line).collect::<Vec<_>>().join(", ")
+        }
+        Offer::Nothing(why) => (*why).to_owned(),
+    };
+    format!("{}: {offer}", plain(&tool.file))
+}
+
+fn tool(tool: &Tool) -> serde_json::Value {
+    let commands: Vec<&str> = tool.commands().map(|command| command.line).collect();
+    json!({ "file": tool.file, "commands": commands })
+}

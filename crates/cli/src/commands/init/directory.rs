@@ -1,0 +1,110 @@
+//! Where `init` writes: a folder that is the user's, in which nothing is in the way.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use raymond_core::view::quoted;
+use raymond_core::workflow::extension::is_state;
+
+use crate::args::Init;
+use crate::failure::Failure;
+use crate::words::plain;
+
+use super::files::{self, File};
+
+/// Where the workflow goes when nobody says where.
+pub(super) const DEFAULT: &str = "workflows/change";
+
+/// Where files are written.
+pub(super) struct Directory {
+    /// As a person names it.
+    pub(super) name: String,
+    path: PathBuf,
+}
+
+impl Directory {
+    /// The one that a person named, or the one that is usual.
+    pub(super) fn named(flags: &Init, usual: &str) -> Result<Self, Failure> {
+        let path = flags.directory.as_deref().unwrap_or_else(|| Path::new(usual));
+        let name = path.to_str().filter(|name| !name.chars().any(char::is_control));
+        let Some(name) = name else {
+            let shown = plain(&path.display().to_string());
+            return Err(Failure::usage(format!("{shown:?} is no name for a folder")));
+        };
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        for taken in [".raymond", ".git"] {
+            if absolute.components().any(|part| part.as_os_str() == taken) {
+                let failure = Failure::usage(format!("{name} is no place for a workflow"));
+                return Err(failure.hint("name a folder of the project, such as workflows/change"));
+            }
+        }
+        Ok(Self { name: name.to_owned(), path: path.to_owned() })
+    }
+
+    /// Refuses when something is in the way.
+    pub(super) fn is_free(&self, files: &[File], flags: &Init) -> Result<(), Failure> {
+        let there = self.in_the_way(files, flags)?;
+        let are = match there.len() {
+            0 => return Ok(()),
+            1 => "is",
+            _ => "are",
+        };
+        let (there, here) = (plain(&there.join(", ")), plain(&self.name));
+        let failure =
+            Failure::usage(format!("nothing was written: {there} {are} in {here} already"));
+        Err(failure.hint(format!("name another folder: {}", self.elsewhere(flags))))
+    }
+
+    /// Files that would be overwritten. Around a workflow of its own also states: a second entry, or
+    /// a state that nobody expects, would spoil both.
+    fn in_the_way(&self, files: &[File], flags: &Init) -> Result<Vec<String>, Failure> {
+        let mut there = files::existing(&self.path, files)?;
+        if flags.from.is_none() {
+            let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
+            let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+            there.extend(names.filter(|name| is_state(name)));
+        }
+        there.sort();
+        there.dedup();
+        Ok(there)
+    }
+
+    /// The same command with a folder that is free.
+    fn elsewhere(&self, flags: &Init) -> String {
+        let from = flags.from.as_ref().map(|name| format!("--from {name} ")).unwrap_or_default();
+        let name = self.name.trim_end_matches('/');
+        let name = if matches!(name, "" | "." | "..") { DEFAULT } else { name };
+        let mut names = (2..).map(|number| format!("{name}-{number}"));
+        let free = names.find(|name| !Path::new(name).exists()).unwrap_or_default();
+        format!("raymond init {from}{}", plain(&quoted(&free)))
+    }
+
+    pub(super) fn write(&self, files: &[File], flags: &Init) -> Result<(), Failure> {
+        if flags.dry_run { Ok(()) } else { files::write(&self.path, files) }
+    }
+
+    pub(super) fn paths(&self, files: &[File]) -> Vec<String> {
+        files.iter().map(|file| self.path_of(file)).collect()
+    }
+
+    fn path_of(&self, file: &File) -> String {
+        plain(&self.path.join(&file.name).display().to_string())
+    }
+
+    /// ```text
+    /// wrote
+    ///   workflows/change/START.md  makes the change
+    /// ```
+    pub(super) fn told(&self, files: &[File], flags: &Init) -> String {
+        let paths = self.paths(files);
+        let width = paths.iter().map(|path| path.chars().count()).max().unwrap_or_default();
+        let mut text = String::from(if flags.dry_run { "would write\n" } else { "wrote\n" });
+        for (path, file) in paths.iter().zip(files) {
+            match &file.purpose {
+                Some(purpose) => writeln!(text, "  {path:<width$}  {purpose}").ok(),
+                None => writeln!(text, "  {path}").ok(),
+            };
+        }
+        text
+    }
+}

@@ -1,0 +1,146 @@
+//! Files that are written all together, or not at all; none is ever overwritten.
+
+use std::borrow::Cow;
+use std::fs;
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::words::plain;
+
+/// A file that is to be written.
+#[derive(Debug, Clone)]
+pub(super) struct File {
+    /// Its path below the directory, with `/`.
+    pub(super) name: String,
+    pub(super) content: Cow<'static, [u8]>,
+    pub(super) executable: bool,
+    /// What it is for.
+    pub(super) purpose: Option<String>,
+}
+
+/// Those of the files that exist, links that lead nowhere included.
+pub(super) fn existing(directory: &Path, files: &[File]) -> Result<Vec<String>, Failure> {
+    let mut found = Vec::new();
+    for File { name, .. } in files {
+        let path = directory.join(name);
+        match fs::symlink_metadata(&path) {
+            Ok(_) => found.push(name.clone()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                return Err(no_folder(&path));
+            }
+            Err(error) => return Err(refused(&path, &error)),
+        }
+    }
+    Ok(found)
+}
+
+/// Writes all of them. When one cannot be written, those before it are removed again.
+pub(super) fn write(directory: &Path, files: &[File]) -> Result<(), Failure> {
+    let mut made = Made::default();
+    for file in files {
+        let path = directory.join(&file.name);
+        if let Err(error) = made.write(&path, file) {
+            made.undo();
+            return Err(refused(&path, &error));
+        }
+    }
+    Ok(())
+}
+
+/// What exists because of us, in the order in which it was made.
+#[derive(Default)]
+struct Made {
+    folders: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+}
+
+impl Made {
+    fn write(&mut self, path: &Path, file: &File) -> io::Result<()> {
+        if let Some(folder) = path.parent() {
+            self.folder(folder)?;
+        }
+        let mode = if file.executable { 0o777 } else { 0o666 };
+        let mut written =
+            fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+        self.files.push(path.to_owned());
+        written.write_all(&file.content)
+    }
+
+    fn folder(&mut self, folder: &Path) -> io::Result<()> {
+        if folder.as_os_str().is_empty() || folder.is_dir() {
+            return Ok(());
+        }
+        if let Some(parent) = folder.parent() {
+            self.folder(parent)?;
+        }
+        fs::create_dir(folder)?;
+        self.folders.push(folder.to_owned());
+        Ok(())
+    }
+
+    /// Whatever cannot be removed stays; the error that led here is the one to report.
+    fn undo(self) {
+        for file in self.files.iter().rev() {
+            fs::remove_file(file).ok();
+        }
+        for folder in self.folders.iter().rev() {
+            fs::remove_dir(folder).ok();
+        }
+    }
+}
+
+fn refused(path: &Path, error: &io::Error) -> Failure {
+    Failure::environment(format!("could not write {}: {error}", shown(path)))
+}
+
+/// Something lies where a folder has to be.
+fn no_folder(path: &Path) -> Failure {
+    let mut ancestors: Vec<&Path> = path.ancestors().collect();
+    ancestors.reverse();
+    let found = ancestors.into_iter().find(|path| path.exists() && !path.is_dir());
+    let failure = Failure::usage(format!("{} is no folder", shown(found.unwrap_or(path))));
+    failure.hint("name a folder that does not exist yet")
+}
+
+fn shown(path: &Path) -> String {
+    plain(&path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(name: &str) -> File {
+        File {
+            name: name.to_owned(),
+            content: Cow::Borrowed(b"x"),
+            executable: false,
+            purpose: None,
+        }
+    }
+
+    #[test]
+    fn what_was_written_before_a_failure_is_removed_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let top = place.path().join("a/b");
+        fs::create_dir(place.path().join("a")).unwrap();
+        // The second needs a folder where the first is a file.
+        let files = [file("c/x"), file("c/x/y")];
+        assert_eq!(existing(&top, &files).unwrap(), [""; 0]);
+        write(&top, &files).unwrap_err();
+        let left: Vec<_> = fs::read_dir(place.path().join("a")).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+
+    #[test]
+    fn nothing_is_overwritten_even_when_it_appears_at_the_last_moment() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("y"), "mine").unwrap();
+        write(place.path(), &[file("x"), file("y")]).unwrap_err();
+        assert_eq!(fs::read_to_string(place.path().join("y")).unwrap(), "mine");
+        assert!(!place.path().join("x").exists());
+    }
+}

@@ -1,0 +1,38 @@
+//! Make: the targets that a makefile names itself. What it includes is not followed.
+
+use std::collections::BTreeSet;
+
+use super::{Command, Listing, Offer, Tool};
+
+/// In the order in which make looks for them.
+pub(super) const NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+
+/// Targets of interest. The first one that a makefile has is the check.
+const TARGETS: [(&str, Command); 4] = [
+    ("test", Command::tests("make test")),
+    ("check", Command::tests("make check")),
+    ("lint", Command::lints("make lint")),
+    ("build", Command::builds("make build")),
+];
+
+pub(super) fn find(listing: &Listing) -> Option<Tool> {
+    let name = NAMES.into_iter().find(|name| listing.has(name))?;
+    let targets = targets(listing.text(name).unwrap_or_default());
+    let known = TARGETS.into_iter().filter(|(target, _)| targets.contains(target));
+    let commands = known.map(|(_, command)| command).collect();
+    Some(Tool::new(name, Offer::of(commands, "it has no target test, check, lint or build")))
+}
+
+/// The names before the colon of each rule. Recipes are indented, and `:=` assigns.
+fn targets(text: &str) -> BTreeSet<&str> {
+    let mut targets = BTreeSet::new();
+    for line in text.lines().filter(|line| !line.starts_with(['\t', ' ', '#', '.'])) {
+        if let Some((names, rest)) = line.split_once(':')
+            && !names.contains(['=', '$'])
+            && !rest.trim_start_matches(':').starts_with('=')
+        {
+            targets.extend(names.split_whitespace());
+        }
+    }
+    targets
+}

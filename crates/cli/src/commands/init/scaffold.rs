@@ -1,0 +1,148 @@
+//! The workflow that `init` writes: a change that is made, checked, mended and reviewed.
+//!
+//! The files lie beside this one as they are read, with `@NAME@` where a project differs. Whatever
+//! is filled in comes from a closed list of commands, or is quoted for the shell.
+
+use std::fmt::Write as _;
+
+use raymond_core::view::quoted;
+
+use super::files::File;
+use super::found::{Found, Git};
+
+/// What the commands of the screen and of the README ask for.
+const TASK: &str = "'say hello when the program starts'";
+
+/// The files of the workflow, with what each is for.
+macro_rules! files {
+    ($($name:literal: $what:literal,)*) => {
+        [$(($name, include_str!(concat!("scaffold/", $name)), $what)),*]
+    };
+}
+
+const FILES: [(&str, &str, &str); 8] = files![
+    "START.md": "makes the change",
+    "CHECK.sh": "checks it with @RUNS@",
+    "FIX.md": "mends what was found, five times at most",
+    "REVIEW.md": "looks at it with fresh eyes",
+    "DECIDE.sh": "ends, or has it mended",
+    "GIVE_UP.sh": "ends, and says what is left",
+    "replies.yaml": "stands in for the model",
+    "README.md": "says all this",
+];
+
+/// A workflow for a project, in a directory as a person names it.
+pub(super) struct Scaffold<'f> {
+    found: &'f Found,
+    directory: String,
+}
+
+impl<'f> Scaffold<'f> {
+    pub(super) fn new(found: &'f Found, directory: &str) -> Self {
+        Self { found, directory: directory.to_owned() }
+    }
+
+    /// The script in which the check is.
+    pub(super) fn check_script(&self) -> String {
+        self.path("CHECK.sh")
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.directory.trim_end_matches('/'))
+    }
+
+    /// The command that tries it without a model.
+    pub(super) fn try_it(&self) -> String {
+        let (directory, replies) = (quoted(&self.directory), quoted(&self.path("replies.yaml")));
+        format!("raymond run {directory} --replies {replies} --input {TASK}")
+    }
+
+    /// The command that runs it for real.
+    pub(super) fn run_it(&self) -> String {
+        format!("raymond run {} --budget 5 --input {TASK}", quoted(&self.directory))
+    }
+
+    /// What is to be written, in the order in which it is read.
+    pub(super) fn files(&self) -> Vec<File> {
+        let values = self.values();
+        let fill = |text: &str| {
+            values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
+        };
+        let file = |(name, text, what): (&str, &str, &str)| File {
+            name: name.to_owned(),
+            content: fill(text).into_bytes().into(),
+            executable: false,
+            purpose: Some(fill(what)),
+        };
+        FILES.map(file).into()
+    }
+
+    /// What stands for each `@NAME@`.
+    fn values(&self) -> [(&'static str, String); 11] {
+        let check = self.found.check().map(|check| check.line);
+        let or = |with: &dyn Fn(&str) -> String, without: &str| {
+            check.map_or_else(|| without.to_owned(), with)
+        };
+        let unchecked = "nothing was checked: CHECK.sh has no command yet";
+        [
+            ("@ALLOW@", self.allow()),
+            ("@LOOK@", self.look()),
+            ("@WHERE@", self.look_where().to_owned()),
+            ("@CHECK@", self.commands()),
+            ("@RUNS@", or(&|check| format!("`{check}`"), "a command that you fill in")),
+            ("@SELF@", or(&|check| format!("Then `{check}` has to pass: run it."), "Try it out.")),
+            ("@AGAIN@", or(&|check| format!(" Run `{check}` yourself."), "")),
+            ("@PASSED@", or(&|check| format!("{check} passes"), unchecked)),
+            ("@FAILED@", or(&|check| format!("{check} fails as it is"), "CHECK.sh fails")),
+            ("@TRY@", self.try_it()),
+            ("@RUN@", self.run_it()),
+        ]
+    }
+
+    /// What the author of the change may run.
+    fn allow(&self) -> String {
+        let rules = self.found.rules();
+        if rules.is_empty() {
+            return "allow: [] # such as Bash(make test:*)".to_owned();
+        }
+        format!("allow:\n  - {}", rules.join("\n  - "))
+    }
+
+    /// What the reviewer may run.
+    fn look(&self) -> String {
+        match self.found.git {
+            Git::Repository => {
+                "allow:\n  - Bash(git status:*)\n  - Bash(git diff:*)\n  - Bash(git log:*)\n"
+                    .to_owned()
+            }
+            Git::None => String::new(),
+        }
+    }
+
+    const fn look_where(&self) -> &'static str {
+        match self.found.git {
+            Git::Repository => "Look at it: `git status` and `git diff` show it.",
+            Git::None => "Look at the files that it is about.",
+        }
+    }
+
+    /// The body of `check`.
+    fn commands(&self) -> String {
+        let mut checks = self.found.checks();
+        let Some((_, check)) = checks.next() else {
+            return "  # Nothing that checks a change was found here. Put the project's own command in \
+                    place of\n  # this line; until then every change passes.\n  true"
+                .to_owned();
+        };
+        let mut body = format!("  {}", check.line);
+        for (index, (file, other)) in checks.enumerate() {
+            if index == 0 {
+                body.push_str(
+                    "\n  # Found here as well. Several lines end at the first that fails:",
+                );
+            }
+            write!(body, "\n  # {} # {file}", other.line).ok();
+        }
+        body
+    }
+}

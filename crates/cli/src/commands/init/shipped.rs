@@ -1,0 +1,155 @@
+//! The examples that are part of this binary.
+//!
+//! The build script puts every folder of `examples/` here. What is told about one is read from its
+//! README: the first sentence says what it is, the first commands say how to try it.
+
+use raymond_core::workflow::nearest;
+
+use crate::failure::Failure;
+
+use super::files::File;
+
+/// An example.
+pub(super) struct Example {
+    pub(super) name: &'static str,
+    /// The path of each file, its content, and whether it is executable.
+    files: &'static [(&'static str, &'static [u8], bool)],
+}
+
+/// All of them, by name.
+pub(super) const EXAMPLES: &[Example] = include!(concat!(env!("OUT_DIR"), "/examples.rs"));
+
+/// The example of this name.
+pub(super) fn find(name: &str) -> Result<&'static Example, Failure> {
+    EXAMPLES.iter().find(|example| example.name == name).ok_or_else(|| {
+        let failure = Failure::usage(format!("there is no example {name:?}"));
+        match nearest(name, EXAMPLES.iter().map(|example| example.name)) {
+            Some(meant) => failure.hint(format!("did you mean `raymond init --from {meant}`?")),
+            None => failure.hint("`raymond init --list` names them"),
+        }
+    })
+}
+
+impl Example {
+    pub(super) fn files(&self) -> Vec<File> {
+        let file = |(name, content, executable): &(&str, &'static [u8], bool)| File {
+            name: (*name).to_owned(),
+            content: (*content).into(),
+            executable: *executable,
+            purpose: None,
+        };
+        self.files.iter().map(file).collect()
+    }
+
+    /// What it is, in a sentence.
+    pub(super) fn about(&self) -> String {
+        first_sentence(self.readme())
+    }
+
+    /// The commands that try it, in its directory.
+    pub(super) fn try_it(&self) -> Vec<String> {
+        first_commands(self.readme())
+    }
+
+    fn readme(&self) -> &'static str {
+        let readme = self.files.iter().find(|(name, ..)| *name == "README.md");
+        readme.and_then(|(_, content, _)| str::from_utf8(content).ok()).unwrap_or_default()
+    }
+}
+
+/// The first sentence below the title, without emphasis.
+fn first_sentence(readme: &str) -> String {
+    let prose = |line: &&str| !line.starts_with(['#', '<', '`']) && !line.trim().is_empty();
+    let lines = readme.lines().skip_while(|line| !prose(line)).take_while(prose);
+    let paragraph = lines.map(str::trim).collect::<Vec<_>>().join(" ").replace("**", "");
+    match paragraph.split_once(". ") {
+        Some((sentence, _)) => format!("{sentence}."),
+        None => paragraph,
+    }
+}
+
+/// The commands of the first block that runs something with `raymond`, up to that line.
+fn first_commands(readme: &str) -> Vec<String> {
+    let mut commands: Vec<String> = Vec::new();
+    let mut block = Block::None;
+    for line in readme.lines() {
+        let command = match (block, line.trim_end()) {
+            (Block::None, "```sh") => {
+                block = Block::Shell;
+                continue;
+            }
+            (Block::None, "```console") => {
+                block = Block::Console;
+                continue;
+            }
+            (Block::None, _) => continue,
+            (Block::Shell | Block::Console, "```") => {
+                block = Block::None;
+                commands.clear();
+                continue;
+            }
+            (Block::Shell, line) => Some(line),
+            (Block::Console, line) => line.strip_prefix("$ "),
+        };
+        // The directory is where the reader is already.
+        if let Some(command) = command.filter(|command| !command.starts_with("cd examples/")) {
+            commands.push(command.to_owned());
+            if command.contains("raymond ") {
+                return commands;
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Which kind of block a line lies in.
+#[derive(Clone, Copy)]
+enum Block {
+    None,
+    /// Every line is a command.
+    Shell,
+    /// Lines that begin with a prompt are commands.
+    Console,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_sentence_of_a_readme_tells_what_it_is() {
+        let check = |readme: &str, expected: &str| assert_eq!(first_sentence(readme), expected);
+        check("# a\n\nOne thing. Then another.\n", "One thing.");
+        check(
+            "# a\n\nA **long** sentence\nover lines.\n\nMore. Text.\n",
+            "A long sentence over lines.",
+        );
+        check("# a\n<!-- setup: x -->\n\nRuns v1.2 of it. Yes.\n", "Runs v1.2 of it.");
+        check("# a\n\n```sh\n", "");
+        check("", "");
+    }
+
+    #[test]
+    fn the_first_block_with_raymond_tells_how_to_try_it() {
+        let check = |readme: &str, expected: &[&str]| assert_eq!(first_commands(readme), expected);
+        check("```sh\nraymond run w\nraymond why\n```\n", &["raymond run w"]);
+        check("```yaml\nraymond run w\n```\n```sh\nraymond list\n```\n", &["raymond list"]);
+        check(
+            "```sh\nmake\n```\n```sh\n./setup.sh\nraymond w\n```\n",
+            &["./setup.sh", "raymond w"],
+        );
+        check(
+            "```console\n$ cd examples/x\n$ ./setup.sh\nmade it\n$ raymond run w\nok\n```\n",
+            &["./setup.sh", "raymond run w"],
+        );
+        check("raymond run w\n", &[]);
+    }
+
+    #[test]
+    fn every_example_says_what_it_is_and_how_to_try_it() {
+        for example in EXAMPLES {
+            assert!(example.about().ends_with('.'), "{}: {:?}", example.name, example.about());
+            assert!(!example.try_it().is_empty(), "{} has no command", example.name);
+        }
+    }
+}

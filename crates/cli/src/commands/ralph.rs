@@ -1,0 +1,36 @@
+//! `raymond ralph`: one prompt again and again, each time in a fresh session, until it has a result.
+//!
+//! It is a run like any other, of another program; everything but its words is that of `run`.
+
+use raymond_core::run::{Program, Ralph as Loop};
+
+use crate::args::{Ralph, Run};
+use crate::failure::Failure;
+
+use super::run;
+
+pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
+    if flags.input.is_some() {
+        return Err(Failure::usage("--input would reach the first iteration only")
+            .hint("--var K=V reaches all of them, as {{K}}"));
+    }
+    if flags.until.as_ref().is_some_and(|command| command.trim().is_empty()) {
+        return Err(Failure::usage("--until names no command")
+            .hint("for example --until 'cargo test'; without it every result counts"));
+    }
+    let max_iterations = flags.max_iterations.unwrap_or(Loop::USUAL);
+    let program = Loop { max_iterations, until: flags.until };
+    let flags = Run {
+        workflow: flags.prompt,
+        id: flags.id,
+        or_resume: flags.or_resume,
+        input: None,
+        vars: flags.vars,
+        unpinned: !flags.pinned,
+        max_iterations: flags.max_iterations,
+        ground: flags.ground,
+        governing: flags.governing,
+        talk: flags.talk,
+    };
+    run::start(flags, Program::Ralph(program))
+}

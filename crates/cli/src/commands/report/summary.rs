@@ -1,0 +1,212 @@
+//! The last lines of a run: how it ended, the way it took, what came out, what was denied, what it
+//! cost, where to look and what to do next. A line that has nothing to say is not there.
+
+use anstyle::AnsiColor;
+use raymond_core::budget::Micros;
+use raymond_core::ids::AgentId;
+use raymond_core::machine::{Agent, Standing};
+use raymond_core::time::Span;
+use raymond_core::value::Value;
+use raymond_core::view::costs::percent;
+use raymond_core::view::narrate::preview;
+use raymond_core::view::{Denied, Status};
+use raymond_engine::driver::Head;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::uncertain;
+use crate::args::Talk;
+use crate::place::Place;
+use crate::words::{cut, elapsed, padded, plain};
+
+/// More failed agents are only counted.
+const MOST_FAILED: usize = 20;
+/// More results are only counted.
+const MOST_RESULTS: usize = 10;
+
+/// What is summed up.
+pub(super) struct Summary<'a> {
+    pub(super) head: &'a Head,
+    pub(super) place: &'a Place,
+    /// The room for what may be cut; commands never are.
+    pub(super) columns: usize,
+}
+
+impl Summary<'_> {
+    /// The lines, as many as were asked for.
+    pub(super) fn lines(&self, talk: Talk) -> Vec<String> {
+        let (first, last) = (self.first(), self.last());
+        if talk.quiet {
+            return match self.place.status {
+                // What failed has been told already.
+                Status::Completed | Status::Failed => Vec::new(),
+                Status::Running
+                | Status::Waiting(..)
+                | Status::OverBudget
+                | Status::Cancelled
+                | Status::Stopped
+                | Status::Interrupted => vec![first, last],
+            };
+        }
+        let run = &self.head.run.id;
+        let look = format!("raymond show {run} · raymond logs {run}");
+        let mut lines = vec![first];
+        lines.extend(self.failed());
+        lines.extend(self.path().map(|path| row("path", &path)));
+        let results = self.results();
+        lines.extend(results.iter().zip(TITLES).map(|(result, title)| row(title, result)));
+        lines.extend(self.denied().map(|denied| row("denied", &denied)));
+        lines.push(row("look", &look));
+        lines.push(last);
+        lines
+    }
+
+    /// `completed in 4m 12s: main and 3 workers ended with a result`
+    fn first(&self) -> String {
+        let Place { status, why, .. } = self.place;
+        let ledger = &self.head.ledger;
+        let took = Span(ledger.updated_at.0.saturating_sub(ledger.driven_since.0));
+        let took = match status {
+            Status::Completed => format!(" in {}", elapsed(took)),
+            Status::Failed | Status::OverBudget | Status::Stopped => {
+                format!(" after {}", elapsed(took))
+            }
+            Status::Running | Status::Waiting(..) | Status::Cancelled | Status::Interrupted => {
+                String::new()
+            }
+        };
+        let style = match status {
+            Status::Completed => AnsiColor::Green,
+            Status::Failed | Status::Cancelled => AnsiColor::Red,
+            Status::Running
+            | Status::Waiting(..)
+            | Status::OverBudget
+            | Status::Stopped
+            | Status::Interrupted => AnsiColor::Yellow,
+        };
+        let style = style.on_default().bold();
+        format!("{style}{status}{style:#}{took}: {why}")
+    }
+
+    /// Those that failed; the sentence above names the first one.
+    fn failed(&self) -> Vec<String> {
+        let run = &self.head.run;
+        let told = |id: &AgentId| match run.agents.get(id) {
+            Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
+                Some(format!("  {id} failed at {}: {}", visit.state, plain(&failure.to_string())))
+            }
+            Some(_) | None => None,
+        };
+        let mut lines: Vec<String> =
+            run.failed.iter().skip(1).take(MOST_FAILED).filter_map(told).collect();
+        if let Some(more @ 1..) = run.failed.len().checked_sub(1 + MOST_FAILED) {
+            lines.push(format!("  … and {more} more"));
+        }
+        lines
+    }
+
+    /// The way of `main`, where it has more than one stop.
+    fn path(&self) -> Option<String> {
+        let path = &self.head.ledger.path;
+        let told = || plain(&path.told(|text| text.width() <= self.room()));
+        (path.visits() > 1).then(told)
+    }
+
+    /// `main_check1  parser: 2 mistakes`, for workers; what `main` returned is on stdout.
+    fn results(&self) -> Vec<String> {
+        let results = self.head.ledger.results.iter().filter(|(agent, _)| !is_main(agent));
+        let mut results: Vec<(&AgentId, String)> =
+            results.filter_map(|(agent, result)| Some((agent, first_line(result)?))).collect();
+        results.sort_by_key(|(agent, _)| counters(agent));
+        let more = results.len().saturating_sub(MOST_RESULTS);
+        results.truncate(MOST_RESULTS);
+        let widest = results.iter().map(|(agent, _)| agent.as_str().width()).max().unwrap_or(0);
+        let told = |(agent, result): &(&AgentId, String)| {
+            let line = format!("{}  {}", padded(agent.as_str(), widest), plain(result));
+            cut(&line, self.room()).into_owned()
+        };
+        let mut lines: Vec<String> = results.iter().map(told).collect();
+        if more > 0 {
+            lines.push(format!("… and {more} more"));
+        }
+        lines
+    }
+
+    /// `6 tool calls (cargo test, git commit); allow them: raymond resume R --allow …`
+    fn denied(&self) -> Option<String> {
+        let run = &self.head.run;
+        let denied = Denied::of(&self.head.ledger.denied, &run.settings.permissions.allow)?;
+        let (named, flags) = (plain(&denied.named()), plain(&denied.flags()));
+        // Where the way out allows them already, once is enough.
+        let offered = flags.is_empty() || self.place.way_out.contains(&flags);
+        let them = if denied.calls == 1 { "it" } else { "them" };
+        Some(match (offered, self.place.status.is_unfinished()) {
+            (true, _) => named,
+            (false, true) => format!("{named}; allow {them}: raymond resume {} {flags}", run.id),
+            (false, false) => format!("{named}; to allow {them} next time: {flags}"),
+        })
+    }
+
+    /// `spent $9.87 of $10.00 (list prices); REVIEW took 61 %; to go on: raymond resume R --budget 25`
+    fn last(&self) -> String {
+        let way_out = &self.place.way_out;
+        let next = match self.place.status {
+            Status::Completed => None,
+            Status::Cancelled => Some(format!("to start anew: {way_out}")),
+            Status::Running
+            | Status::Waiting(..)
+            | Status::Failed
+            | Status::OverBudget
+            | Status::Stopped
+            | Status::Interrupted => Some(format!("to go on: {way_out}")),
+        };
+        self.money().into_iter().chain(next).collect::<Vec<_>>().join("; ")
+    }
+
+    fn money(&self) -> Vec<String> {
+        let Head { run, ledger, .. } = self.head;
+        let cap = run.settings.budget.map(|cap| format!(" of {cap}")).unwrap_or_default();
+        let list = if run.spent > Micros::ZERO { " (list prices)" } else { "" };
+        let mut parts = vec![format!("spent {}{cap}{list}", run.spent)];
+        if let Some((state, amount)) = ledger.dearest() {
+            parts.push(format!("{} took {} %", state.stem(), percent(amount, run.spent)));
+        }
+        parts.extend(uncertain(self.head));
+        parts
+    }
+
+    /// The columns behind a title.
+    fn room(&self) -> usize {
+        self.columns.saturating_sub(INDENT)
+    }
+}
+
+const INDENT: usize = 11;
+
+/// Only the first of several results stands behind the title.
+const TITLES: [&str; MOST_RESULTS + 1] = ["results", "", "", "", "", "", "", "", "", "", ""];
+
+fn row(title: &str, text: &str) -> String {
+    format!("  {title:<9}{text}")
+}
+
+fn is_main(agent: &AgentId) -> bool {
+    *agent == AgentId::main()
+}
+
+/// What a name counts: workers in the order in which each parent forked them.
+fn counters(agent: &AgentId) -> Vec<u32> {
+    let numbers = agent.as_str().split(|c: char| !c.is_ascii_digit());
+    numbers.filter_map(|number| number.parse().ok()).collect()
+}
+
+/// The first line of a result, where it has any.
+fn first_line(result: &Value) -> Option<String> {
+    match result {
+        Value::Blob(_) => Some(preview(result)),
+        Value::Inline(text) => {
+            let mut lines = text.trim().lines();
+            let first = lines.next().filter(|line| !line.is_empty())?.trim_end();
+            Some(if lines.next().is_some() { format!("{first} …") } else { first.to_owned() })
+        }
+    }
+}

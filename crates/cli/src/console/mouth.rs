@@ -1,0 +1,164 @@
+//! Says lines on stderr, and draws the live rows below them, from a thread of its own.
+//!
+//! A terminal that does not take them holds up nobody: lines that nobody takes are dropped, and what is
+//! known of the run is locked only while rows are worked out, never while they are written.
+
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::tz::TimeZone;
+use raymond_core::view::Live;
+use raymond_engine::clock;
+
+use super::region::Region;
+use super::rows::{Scene, rows};
+use super::{Interrupt, terminal};
+
+/// More lines than this wait for nobody.
+const MOST_WAITING: usize = 10_000;
+/// More lines than this are not said at once.
+const MOST_AT_ONCE: usize = 1_000;
+/// How long a run that is over waits for its last lines to be read.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The least time between two frames.
+const PACE: Duration = Duration::from_millis(125);
+/// How often ages are drawn anew when nothing happens.
+const AGES: Duration = Duration::from_secs(1);
+
+/// Whoever says something.
+pub(super) struct Mouth {
+    words: SyncSender<Word>,
+    silence: Receiver<()>,
+    screen: Option<Arc<Screen>>,
+}
+
+enum Word {
+    /// A line.
+    Line(String),
+    /// The rows have changed.
+    Look,
+}
+
+/// What the rows are drawn from.
+#[derive(Default)]
+struct Screen {
+    live: Mutex<Live>,
+    /// Whether that was said since the last frame.
+    changed: AtomicBool,
+}
+
+impl Mouth {
+    /// One that only says lines.
+    pub(super) fn with_lines() -> Self {
+        Self::open(None, say_lines)
+    }
+
+    /// One that also draws rows.
+    pub(super) fn with_rows(interrupt: Interrupt) -> Self {
+        let screen = Arc::new(Screen::default());
+        let drawn = Arc::clone(&screen);
+        Self::open(Some(screen), move |words| draw(words, &drawn, interrupt))
+    }
+
+    fn open(
+        screen: Option<Arc<Screen>>,
+        speak: impl FnOnce(&Receiver<Word>) + Send + 'static,
+    ) -> Self {
+        let (words, waiting) = sync_channel(MOST_WAITING);
+        let (over, silence) = sync_channel(1);
+        std::thread::spawn(move || {
+            speak(&waiting);
+            over.send(()).ok();
+        });
+        Self { words, silence, screen }
+    }
+
+    pub(super) fn say(&self, line: String) {
+        self.words.try_send(Word::Line(line)).ok();
+    }
+
+    /// Changes what the rows are drawn from, where there are any.
+    pub(super) fn change(&self, change: impl FnOnce(&mut Live)) {
+        let Some(screen) = &self.screen else { return };
+        change(&mut screen.live.lock().unwrap_or_else(PoisonError::into_inner));
+        if !screen.changed.swap(true, Ordering::AcqRel) {
+            self.words.try_send(Word::Look).ok();
+        }
+    }
+
+    /// Waits until everything is said and the rows are gone, but not for ever.
+    pub(super) fn close(self) {
+        drop(self.words);
+        match self.silence.recv_timeout(PATIENCE) {
+            Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+    }
+}
+
+fn say_lines(words: &Receiver<Word>) {
+    for word in words {
+        match word {
+            Word::Line(line) => drop(writeln!(anstream::stderr(), "{line}")),
+            Word::Look => {}
+        }
+    }
+}
+
+/// Whether anything may follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum More {
+    Maybe,
+    Never,
+}
+
+fn draw(words: &Receiver<Word>, screen: &Screen, interrupt: Interrupt) {
+    let mut region = Region::default();
+    let mut last = None;
+    loop {
+        let (said, more) = gather(words, last);
+        last = Some(Instant::now());
+        let room = terminal::room();
+        if room.is_none() {
+            region.forget();
+        }
+        let size = room.unwrap_or_else(terminal::size);
+        screen.changed.store(false, Ordering::Release);
+        let rows = match (room, more) {
+            (Some(size), More::Maybe) => {
+                let scene = Scene { now: clock::now(), zone: TimeZone::system(), size, interrupt };
+                rows(&screen.live.lock().unwrap_or_else(PoisonError::into_inner), &scene)
+            }
+            (None, _) | (_, More::Never) => Vec::new(),
+        };
+        if let Some(frame) = region.frame(&said, rows, size.columns) {
+            let mut stderr = io::stderr().lock();
+            stderr.write_all(frame.as_bytes()).and_then(|()| stderr.flush()).ok();
+        }
+        if more == More::Never {
+            return;
+        }
+    }
+}
+
+/// Waits for something to say, or until ages have changed; then for as long as the pace demands.
+fn gather(words: &Receiver<Word>, last: Option<Instant>) -> (Vec<String>, More) {
+    let now = Instant::now();
+    let mut said = Vec::new();
+    let mut until = last.map_or(now, |last| last + AGES);
+    while said.len() < MOST_AT_ONCE {
+        match words.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(word) => {
+                if let Word::Line(line) = word {
+                    said.push(line);
+                }
+                until = last.map_or(now, |last| last + PACE);
+            }
+            Err(RecvTimeoutError::Timeout) => break,
+            Err(RecvTimeoutError::Disconnected) => return (said, More::Never),
+        }
+    }
+    (said, More::Maybe)
+}

@@ -1,0 +1,238 @@
+//! The live rows: one for each agent that works or waits, and one for the run.
+//!
+//! A pure function of what is known, the time and the room. No row is as wide as the terminal, so that
+//! none is ever wrapped.
+
+use anstyle::{AnsiColor, Style};
+use jiff::tz::TimeZone;
+use raymond_core::budget::Micros;
+use raymond_core::ids::AgentId;
+use raymond_core::time::{Span, Timestamp};
+use raymond_core::view::live::{Course, Doing, Live, Row, Tally, Wait, Work};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{Interrupt, agent_style, time_at};
+use crate::words::{cut, cut_front, elapsed, padded, plain};
+
+/// Terminals that are narrower are not told what each agent has spent.
+const ROOM_FOR_MONEY: usize = 60;
+/// What an agent is at has at least this much room.
+const LEAST_ROOM: usize = 8;
+const GAP: &str = "  ";
+
+/// How large a terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+}
+
+/// When and where rows are drawn.
+#[derive(Debug, Clone)]
+pub(super) struct Scene {
+    pub(super) now: Timestamp,
+    pub(super) zone: TimeZone,
+    pub(super) size: Size,
+    pub(super) interrupt: Interrupt,
+}
+
+/// A row, and how it looks: in pieces, each with its style.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Drawn {
+    pieces: Vec<(Style, String)>,
+}
+
+impl Drawn {
+    pub(super) fn plain(style: Style, text: String) -> Self {
+        Self { pieces: vec![(style, text)] }
+    }
+
+    /// How many columns it takes.
+    pub(super) fn width(&self) -> usize {
+        self.pieces.iter().map(|(_, text)| text.width()).sum()
+    }
+
+    /// With its colours.
+    pub(super) fn styled(&self) -> String {
+        let styled = |(style, text): &(Style, String)| format!("{style}{text}{style:#}");
+        self.pieces.iter().map(styled).collect::<Vec<_>>().concat()
+    }
+}
+
+/// What is to be seen.
+pub(super) fn rows(live: &Live, scene: &Scene) -> Vec<Drawn> {
+    let busy = live.busy();
+    let most = (scene.size.rows / 3).max(1);
+    let shown = if busy.len() <= most { busy.len() } else { (most - 1).max(1) };
+    let cells: Vec<Cells> = busy[..shown].iter().map(|agent| Cells::of(agent, scene)).collect();
+    let columns = Columns::of(&cells, scene.size.columns.saturating_sub(1));
+    let mut rows: Vec<Drawn> = cells.iter().map(|cells| columns.row(cells)).collect();
+    if let more @ 1.. = busy.len() - shown {
+        let noun = if more == 1 { "agent" } else { "agents" };
+        let text = format!("{GAP}… and {more} more {noun}");
+        rows.push(Drawn::plain(Style::new(), cut(&text, columns.all).into_owned()));
+    }
+    rows.push(Drawn::plain(Style::new().dimmed(), footer(live, scene, columns.all)));
+    rows
+}
+
+/// The parts of a row.
+struct Cells {
+    mark: &'static str,
+    style: Style,
+    agent: String,
+    state: String,
+    activity: String,
+    age: String,
+    spent: String,
+}
+
+impl Cells {
+    fn of((agent, row, doing): &(&AgentId, &Row, Doing), scene: &Scene) -> Self {
+        let state = match &row.place {
+            None => String::new(),
+            Some((state, 1)) => state.stem().to_owned(),
+            Some((state, visit)) => format!("{} #{visit}", state.stem()),
+        };
+        let (mark, style) = match doing {
+            Doing::Waiting(_) => ("·", AnsiColor::Yellow.on_default()),
+            Doing::Working(_) | Doing::Queued | Doing::Nothing => ("▸", Style::new()),
+        };
+        Self {
+            mark,
+            style,
+            agent: agent.to_string(),
+            state: one_line(&state),
+            activity: one_line(&activity(row, doing, scene)),
+            age: age(between(row.since, scene.now)),
+            spent: if row.spent > Micros::ZERO { row.spent.to_string() } else { String::new() },
+        }
+    }
+}
+
+/// What an agent is at, in words.
+fn activity(row: &Row, doing: &Doing, scene: &Scene) -> String {
+    match doing {
+        Doing::Working(Work::Script) => "runs".to_owned(),
+        Doing::Working(Work::Prompt) => "works".to_owned(),
+        Doing::Working(Work::Reminder) => "was reminded".to_owned(),
+        // What lies where the agent works needs no more than its name.
+        Doing::Working(Work::Seen(what)) => what.replace(&format!("({}/", row.cwd), "("),
+        Doing::Waiting(Wait::Retry(until)) => {
+            format!("tries again in {}", age(between(scene.now, *until)))
+        }
+        Doing::Waiting(Wait::Workers) => "waits until workers end".to_owned(),
+        Doing::Waiting(Wait::Answer) => "waits for an answer".to_owned(),
+        Doing::Waiting(Wait::Quota(backend, until)) => {
+            format!("usage limit of {backend} until {}", time_at(*until, scene.now, &scene.zone))
+        }
+        Doing::Waiting(Wait::Login(backend)) => format!("waits for a login to {backend}"),
+        Doing::Queued | Doing::Nothing => String::new(),
+    }
+}
+
+/// How wide the parts of all rows are.
+struct Columns {
+    all: usize,
+    agent: usize,
+    state: usize,
+    age: usize,
+    spent: usize,
+}
+
+impl Columns {
+    fn of(cells: &[Cells], all: usize) -> Self {
+        let widest = |part: fn(&Cells) -> &str| {
+            cells.iter().map(|cells| part(cells).width()).max().unwrap_or(0)
+        };
+        let quarter = all / 4;
+        Self {
+            all,
+            agent: widest(|cells| &cells.agent).min(quarter.max(8)),
+            state: widest(|cells| &cells.state).min(quarter.max(6)),
+            age: widest(|cells| &cells.age),
+            spent: if all < ROOM_FOR_MONEY { 0 } else { widest(|cells| &cells.spent) },
+        }
+    }
+
+    fn row(&self, cells: &Cells) -> Drawn {
+        let agent = padded(&cut_front(&cells.agent, self.agent), self.agent);
+        let state = padded(&cut(&cells.state, self.state), self.state);
+        let spent = match self.spent {
+            0 => String::new(),
+            spent => format!("{GAP}{:>spent$}", cells.spent),
+        };
+        let end = format!("{GAP}{:>1$}{spent}", cells.age, self.age);
+        let taken = 2 + self.agent + GAP.len() + self.state + GAP.len() + end.width();
+        let mut pieces = vec![(cells.style, format!("{} ", cells.mark))];
+        let room = self.all.saturating_sub(taken);
+        if room < LEAST_ROOM {
+            let start = format!("{agent}{GAP}{state}");
+            pieces.push((Style::new(), cut(&start, self.all.saturating_sub(2)).into_owned()));
+            return Drawn { pieces };
+        }
+        let activity = padded(&cut(&cells.activity, room), room);
+        pieces.push((agent_style(&cells.agent), agent));
+        pieces.push((Style::new(), format!("{GAP}{state}{GAP}")));
+        pieces.push((cells.style, activity));
+        pieces.push((Style::new(), end));
+        Drawn { pieces }
+    }
+}
+
+/// `$0.16 of $10.00 · 2 running · 1 waiting · 41s · Ctrl-C stops`; where there is no room, less.
+fn footer(live: &Live, scene: &Scene, columns: usize) -> String {
+    let Tally { running, queued, waiting } = live.tally();
+    let money = match live.cap {
+        Some(cap) => format!("{} of {cap}", live.spent),
+        None => format!("{} spent", live.spent),
+    };
+    let number = |count: usize, word: &str| (count > 0).then(|| format!("{count} {word}"));
+    let interrupt = match (live.course, scene.interrupt) {
+        (Course::Stopping, _) => "stopping",
+        (Course::Ahead, Interrupt::Stops) => "Ctrl-C stops",
+        (Course::Ahead, Interrupt::Leaves) => "Ctrl-C leaves it running",
+    };
+    let parts = [
+        Some(money),
+        number(running, "running"),
+        number(queued, "queued"),
+        number(waiting, "waiting"),
+        Some(in_seconds(between(live.since, scene.now))),
+        Some(interrupt.to_owned()),
+    ];
+    let mut text = GAP.to_owned();
+    for (place, part) in parts.into_iter().flatten().enumerate() {
+        let longer = format!("{text}{}{part}", if place > 0 { " · " } else { "" });
+        if longer.width() > columns {
+            break;
+        }
+        text = longer;
+    }
+    text
+}
+
+/// `12s`, `4m 12s`, `2h 03m`: what changes once a second is not told in tenths.
+fn in_seconds(Span(milliseconds): Span) -> String {
+    match milliseconds / 1000 {
+        seconds @ 0..60 => format!("{seconds}s"),
+        _ => elapsed(Span(milliseconds)),
+    }
+}
+
+/// `12s`, `4m12s`, `2h03m`
+fn age(span: Span) -> String {
+    in_seconds(span).replace(' ', "")
+}
+
+fn between(earlier: Timestamp, later: Timestamp) -> Span {
+    Span(later.0.saturating_sub(earlier.0))
+}
+
+/// The text on one line, and safe to show.
+fn one_line(text: &str) -> String {
+    plain(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;

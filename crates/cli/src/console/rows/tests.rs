@@ -1,0 +1,234 @@
+//! What a live screen shows, row by row.
+
+use raymond_core::budget::{Basis, Charge};
+use raymond_core::desk::{Lane, Prompt};
+use raymond_core::ids::TurnId;
+use raymond_core::machine::{Session, SessionPlan};
+use raymond_core::run::Event;
+use raymond_core::run::event::Hold;
+use raymond_core::run::input::StopMode;
+
+use super::*;
+
+/// A minute after everything began.
+const NOW: u64 = 60_000;
+
+fn turn(agent: &str) -> TurnId {
+    TurnId { agent: agent.into(), visit: 1, turn: 1 }
+}
+
+/// Agents that have just begun, each at a state, with a turn in flight.
+fn working(agents: &[(&str, &str, u32)]) -> Live {
+    let mut live = Live::default();
+    live.cap = Some(Micros(10_000_000));
+    for (agent, state, count) in agents {
+        spawn(&mut live, agent, (state, *count));
+        start(&mut live, agent);
+    }
+    live
+}
+
+fn spawn(live: &mut Live, agent: &str, (state, count): (&str, u32)) {
+    let cwd = "/home/me".to_owned();
+    let (parent, attributes) = (None, std::collections::BTreeMap::new());
+    let spawned = Event::AgentSpawned { agent: agent.into(), parent, cwd, attributes };
+    live.note(Timestamp(0), &spawned);
+    let (agent, state, input) = (agent.into(), state.into(), None);
+    live.note(Timestamp(0), &Event::VisitEntered { agent, state, visit: 1, count, input });
+}
+
+fn queue(live: &mut Live, agent: &str) {
+    let (lane, prompt, plan) = (Lane::Prompt("claude".into()), Prompt::Body, SessionPlan::Carry);
+    let queued =
+        Event::TurnQueued { turn: turn(agent), lane, prompt, plan, order: 0, notice: None };
+    live.note(Timestamp(0), &queued);
+}
+
+fn start(live: &mut Live, agent: &str) {
+    queue(live, agent);
+    let (share, plan) = (None, SessionPlan::Carry);
+    live.note(Timestamp(0), &Event::TurnStarted { turn: turn(agent), attempt: 1, share, plan });
+}
+
+fn spend(live: &mut Live, agent: &str, micros: u64) {
+    let charge = Charge { amount: Micros(micros), basis: Basis::Reported };
+    let (attempt, session, model) = (1, Session::Fresh, None);
+    live.note(
+        Timestamp(0),
+        &Event::TurnSettled { turn: turn(agent), attempt, charge, session, model },
+    );
+    start(live, agent);
+}
+
+fn drawn(live: &Live, columns: usize, rows: usize) -> Vec<String> {
+    let scene = Scene {
+        now: Timestamp(NOW),
+        zone: TimeZone::UTC,
+        size: Size { columns, rows },
+        interrupt: Interrupt::Stops,
+    };
+    let drawn = super::rows(live, &scene);
+    let text = |row: &Drawn| row.pieces.iter().map(|(_, text)| text.as_str()).collect::<String>();
+    for row in &drawn {
+        assert!(row.width() < columns, "{:?} is too wide", text(row));
+    }
+    drawn.iter().map(|row| text(row).trim_end().to_owned()).collect()
+}
+
+/// Three workers: one uses a tool, one has written, one has not been heard of.
+fn three() -> Live {
+    let mut live = working(&[
+        ("main_check1", "CHECK.md", 1),
+        ("main_check2", "CHECK.md", 12),
+        ("main_transl3", "TRANSLATE.md", 1),
+    ]);
+    spend(&mut live, "main_check1", 120_000);
+    spend(&mut live, "main_check2", 40_000);
+    live.see(Timestamp(NOW - 12_500), &"main_check1".into(), "Bash(cargo test --all)");
+    live.see(Timestamp(NOW - 3_000), &"main_check2".into(), "writes");
+    live
+}
+
+#[test]
+fn a_row_says_agent_state_visit_activity_age_and_spend() {
+    assert_eq!(
+        drawn(&three(), 80, 24),
+        [
+            "▸ main_check1   CHECK      Bash(cargo test --all)                    12s  $0.12",
+            "▸ main_check2   CHECK #12  writes                                     3s  $0.04",
+            "▸ main_transl3  TRANSLATE  works                                   1m00s",
+            "  $0.16 of $10.00 · 3 running · 1m 00s · Ctrl-C stops",
+        ]
+    );
+}
+
+#[test]
+fn a_narrow_terminal_keeps_what_tells_agents_apart() {
+    assert_eq!(
+        drawn(&three(), 40, 24),
+        [
+            "▸ …n_check1  CHECK      Bash(ca…    12s",
+            "▸ …n_check2  CHECK #12  writes       3s",
+            "▸ …_transl3  TRANSLATE  works     1m00s",
+            "  $0.16 of $10.00 · 3 running · 1m 00s",
+        ]
+    );
+    assert_eq!(
+        drawn(&three(), 24, 24),
+        ["▸ …_check1  CHECK", "▸ …_check2  CHECK…", "▸ …transl3  TRANS…", "  $0.16 of $10.00",]
+    );
+}
+
+#[test]
+fn wide_characters_take_two_columns() {
+    let mut live = working(&[("main", "検査する.md", 1), ("main_w1", "W.md", 1)]);
+    live.see(Timestamp(NOW), &"main".into(), "Bash(echo 検査 && echo e\u{301})");
+    assert_eq!(
+        drawn(&live, 40, 24),
+        [
+            "▸ main     検査する  Bash(echo …     0s",
+            "▸ main_w1  W         works        1m00s",
+            "  $0.00 of $10.00 · 2 running · 1m 00s",
+        ]
+    );
+}
+
+#[test]
+fn agents_that_have_no_row_are_counted() {
+    let names: Vec<String> = (1..=30).map(|n| format!("main_w{n}")).collect();
+    let agents: Vec<(&str, &str, u32)> =
+        names.iter().map(|name| (name.as_str(), "W.md", 1)).collect();
+    let live = working(&agents);
+    let most = drawn(&live, 80, 24);
+    let start: Vec<&str> = most.iter().filter_map(|row| row.split("  W  ").next()).collect();
+    assert_eq!(
+        start,
+        [
+            "▸ main_w1",
+            "▸ main_w2",
+            "▸ main_w3",
+            "▸ main_w4",
+            "▸ main_w5",
+            "▸ main_w6",
+            "▸ main_w7",
+            "  … and 23 more agents",
+            "  $0.00 of $10.00 · 30 running · 1m 00s · Ctrl-C stops",
+        ]
+    );
+    assert_eq!(drawn(&live, 80, 4).len(), 3);
+    let two = working(&agents[..2]);
+    assert_eq!(drawn(&two, 80, 4)[1], "  … and 1 more agent");
+}
+
+#[test]
+fn whoever_waits_says_for_what() {
+    let check = |change: &dyn Fn(&mut Live), expected: &str, footer: &str| {
+        let mut live = working(&[]);
+        spawn(&mut live, "main", ("A.md", 1));
+        queue(&mut live, "main");
+        change(&mut live);
+        let footer = format!("  $0.00 of $10.00 · {footer}1m 00s · Ctrl-C stops");
+        let row = drawn(&live, 70, 24);
+        let squeezed: Vec<String> =
+            row.iter().map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let mut wanted = vec![footer.trim().to_owned()];
+        if !expected.is_empty() {
+            wanted.insert(0, format!("· main A {expected} 1m00s"));
+        }
+        assert_eq!(squeezed, wanted);
+    };
+    let held = |live: &mut Live, hold: Hold| {
+        live.note(Timestamp(0), &Event::BackendHeld { backend: "claude".into(), hold });
+    };
+    check(&|_| {}, "", "1 queued · ");
+    let quota = |until| move |live: &mut Live| held(live, Hold::Quota { until, why: "x".into() });
+    check(&quota(Timestamp(5 * 3_600_000)), "usage limit of claude until 05:00", "1 waiting · ");
+    check(
+        &quota(Timestamp(30 * 86_400_000)),
+        "usage limit of claude until Jan 31 00:00",
+        "1 waiting · ",
+    );
+    check(
+        &|live| held(live, Hold::Auth { why: "x".into() }),
+        "waits for a login to claude",
+        "1 waiting · ",
+    );
+    check(
+        &|live| {
+            let (turn, until) = (turn("main"), Timestamp(NOW + 4_000));
+            live.note(Timestamp(0), &Event::RetryAt { turn, until, retry: 1 });
+        },
+        "tries again in 4s",
+        "1 waiting · ",
+    );
+}
+
+#[test]
+fn what_is_seen_is_one_line_and_safe_to_show() {
+    let check = |seen: &str, expected: &str| {
+        let mut live = working(&[("main", "A.md", 1)]);
+        live.see(Timestamp(NOW), &"main".into(), seen);
+        let row = drawn(&live, 80, 24).remove(0);
+        let shown = row.strip_prefix("▸ main  A  ").and_then(|row| row.strip_suffix("0s"));
+        assert_eq!(shown.map(str::trim_end), Some(expected));
+    };
+    check("Bash(a\n\tb\u{1b}[2J)", "Bash(a b\u{fffd}[2J)");
+    check("Edit(/home/me/src/lib.rs)", "Edit(src/lib.rs)");
+    check("Edit(/home/other/lib.rs)", "Edit(/home/other/lib.rs)");
+    check("Bash(curl -H 'x: sk-ant-api03-0123456789abcdef')", "Bash(curl -H 'x: [redacted]')");
+}
+
+#[test]
+fn the_last_row_says_what_ctrl_c_does() {
+    let check = |live: &Live, interrupt: Interrupt, expected: &str| {
+        let (now, zone) = (Timestamp(NOW), TimeZone::UTC);
+        let scene = Scene { now, zone, size: Size { columns: 80, rows: 24 }, interrupt };
+        assert_eq!(footer(live, &scene, 79), expected);
+    };
+    let mut live = working(&[]);
+    check(&live, Interrupt::Leaves, "  $0.00 of $10.00 · 1m 00s · Ctrl-C leaves it running");
+    live.cap = None;
+    check(&live, Interrupt::Stops, "  $0.00 spent · 1m 00s · Ctrl-C stops");
+    live.note(Timestamp(0), &Event::StopRequested { mode: StopMode::Now, key: "k".into() });
+    check(&live, Interrupt::Stops, "  $0.00 spent · 1m 00s · stopping");
+}

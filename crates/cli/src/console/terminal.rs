@@ -1,0 +1,56 @@
+//! The terminal on stderr: whether it takes live rows, how large it is, and whose it is right now.
+
+use std::io::{IsTerminal as _, stderr, stdout};
+
+use anstream::{AutoStream, ColorChoice};
+use rustix::process::getpgrp;
+use rustix::termios::{tcgetpgrp, tcgetwinsize};
+
+use super::rows::Size;
+use crate::args::Talk;
+
+/// What a terminal has that does not say how large it is.
+const USUAL: Size = Size { columns: 80, rows: 24 };
+/// A smaller one has no room for rows.
+const LEAST: Size = Size { columns: 20, rows: 4 };
+
+/// Whether live rows are drawn: on a terminal that obeys, for somebody who wants to see them, and not
+/// into the lines that stdout prints on the same one.
+pub(super) fn takes_rows(talk: Talk) -> bool {
+    let obeys = !matches!(AutoStream::choice(&stderr()), ColorChoice::Never);
+    let mixed = talk.events && stdout().is_terminal();
+    is_there() && obeys && !talk.quiet && !mixed
+}
+
+/// Whether somebody looks at stderr.
+pub(super) fn is_there() -> bool {
+    stderr().is_terminal()
+}
+
+/// How large it is now; none when it has no room for rows, or another process has it.
+pub(super) fn room() -> Option<Size> {
+    let size = size();
+    let has_room = size.columns >= LEAST.columns && size.rows >= LEAST.rows;
+    (has_room && is_ours()).then_some(size)
+}
+
+/// How many columns there are for what is said; off a terminal, as many as are read with ease.
+pub(crate) fn width() -> usize {
+    const READ_WITH_EASE: usize = 100;
+    if is_there() { size().columns.saturating_sub(1).max(LEAST.columns) } else { READ_WITH_EASE }
+}
+
+/// How large it is now.
+pub(super) fn size() -> Size {
+    match tcgetwinsize(stderr()) {
+        Ok(found) if found.ws_col > 0 && found.ws_row > 0 => {
+            Size { columns: found.ws_col.into(), rows: found.ws_row.into() }
+        }
+        Ok(_) | Err(_) => USUAL,
+    }
+}
+
+/// A run that a shell has put into the background only adds lines.
+fn is_ours() -> bool {
+    tcgetpgrp(stderr()).map_or(true, |foreground| foreground == getpgrp())
+}

@@ -1,0 +1,23 @@
+//! `ralph`: every iteration is a conversation of its own.
+
+use crate::stage::Stage;
+
+#[test]
+fn every_iteration_begins_a_fresh_session_and_a_cut_off_one_goes_on_in_its_own() {
+    let stage = Stage::of(&[(
+        "PROMPT.md",
+        "PROMPT
+fake[1]: say <goto>PROMPT</goto>
+fake[2]: wait gate
+fake[2-]: say <result>done</result>
+",
+    )]);
+    let running = stage.start("ralph PROMPT.md --run-id r --until true");
+    stage.reaches("gate");
+    running.signal(rustix::process::Signal::INT);
+    running.wait().mentions(130, &["to go on: raymond resume r"]);
+    stage.raymond("resume r").prints("done\n").mentions(0, &["PROMPT.md → UNTIL.sh (result)"]);
+    let told = ["new A | PROMPT", "new B | PROMPT", "resume B | PROMPT, again PROMPT"];
+    assert_eq!(stage.told(), told);
+    stage.leaves_nothing();
+}

@@ -1,0 +1,389 @@
+//! `raymond init`: what it writes runs at once, in every kind of project.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::harness::{Output, Project};
+
+const STATES: [&str; 8] = [
+    "workflows/change/START.md",
+    "workflows/change/CHECK.sh",
+    "workflows/change/FIX.md",
+    "workflows/change/REVIEW.md",
+    "workflows/change/DECIDE.sh",
+    "workflows/change/GIVE_UP.sh",
+    "workflows/change/replies.yaml",
+    "workflows/change/README.md",
+];
+
+/// Tries what `init` wrote, as it says to.
+#[track_caller]
+fn rehearse(project: &Project) -> Output {
+    let words = "run workflows/change --replies workflows/change/replies.yaml --run-id r --input x";
+    let output = project.raymond(words);
+    assert!(!output.stderr.contains("warning"), "{output:?}");
+    output
+}
+
+/// A project with these files is checked with this command, and the rehearsal ends like this.
+#[track_caller]
+fn check(files: &[(&str, &str)], command: &str, result: &str) -> Project {
+    let target = tempfile::tempdir().unwrap();
+    let project = Project::of(files).with("CARGO_TARGET_DIR", target.path().to_str().unwrap());
+    let output = project.raymond("init --json");
+    output.says(0, "");
+    assert_eq!(output.json()["check"], json!(command));
+    assert_eq!(output.json()["written"], json!(STATES));
+    rehearse(&project).prints(&format!("{result}\n")).mentions(0, &["spent $0."]);
+    project
+}
+
+/// Whether a program is installed here; says so where it is not.
+fn installed(program: &str) -> bool {
+    let found = Project::of(&[]).spawn("bash", &["-c", &format!("command -v {program}")]).wait();
+    if found.code() != 0 {
+        println!("skipped: {program} is not installed");
+    }
+    found.code() == 0
+}
+
+fn passes(command: &str) -> String {
+    format!("done: this was a rehearsal; nothing was changed, and {command} passes")
+}
+
+fn fails(command: &str) -> String {
+    format!("not done: this was a rehearsal; nothing was changed, and {command} fails as it is")
+}
+
+#[test]
+fn a_project_of_make_is_rehearsed_whether_its_tests_pass_or_not() {
+    let makefile = |recipe: &str| format!("check:\n\t{recipe}\ntest:\n\t{recipe}\n");
+    check(&[("Makefile", &makefile("true"))], "make test", &passes("make test"));
+    let project =
+        check(&[("Makefile", &makefile("@echo 5 < 6; false"))], "make test", &fails("make test"));
+    let moved = project.events("r", "moved");
+    assert_eq!(moved.len(), 3, "START, CHECK, FIX: {moved:?}");
+}
+
+#[test]
+fn a_project_of_cargo_is_rehearsed_whether_its_tests_pass_or_not() {
+    let manifest = "[package]\nname = \"play\"\nedition = \"2021\"\n[workspace]\n";
+    let project = |body: &str| {
+        [("Cargo.toml", manifest), ("src/lib.rs", body)].map(|(name, text)| (name, text.to_owned()))
+    };
+    let command = "cargo test --workspace";
+    for (body, result) in [
+        ("#[test]\nfn holds() {}\n", passes(command)),
+        ("#[test]\nfn breaks() { panic!(\"<result>no</result>\") }\n", fails(command)),
+        ("this is no Rust", fails(command)),
+    ] {
+        let files = project(body);
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        check(&files, command, &result);
+    }
+}
+
+#[test]
+fn a_project_of_npm_is_rehearsed_without_its_modules() {
+    if !installed("npm") {
+        return;
+    }
+    let package = |test: &str| format!("{{\"scripts\": {{\"test\": \"{test}\"}}}}");
+    check(&[("package.json", &package("node -e 0"))], "npm test", &passes("npm test"));
+    check(&[("package.json", &package("node -e x"))], "npm test", &fails("npm test"));
+    let project = Project::of(&[("package.json", &package("no-such-runner"))]);
+    project.raymond("init").mentions(0, &["`npm test` really runs"]);
+    let output = rehearse(&project);
+    assert!(
+        output.stdout.starts_with("not done: a program that the check needs is missing:"),
+        "{output:?}"
+    );
+    assert!(output.stdout.contains("no-such-runner"), "{output:?}");
+}
+
+#[test]
+fn a_project_of_python_is_rehearsed() {
+    if !installed("python3") {
+        return;
+    }
+    let test = |body: &str| {
+        format!("import unittest\nclass T(unittest.TestCase):\n  def test_it(self): {body}\n")
+    };
+    let command = "python3 -m unittest discover -s tests";
+    for (body, result) in [("pass", passes(command)), ("self.fail('<no>')", fails(command))] {
+        let test = test(body);
+        let files = [("pyproject.toml", "[project]\n"), ("tests/test_it.py", test.as_str())];
+        check(&files, command, &result);
+    }
+    // Whether it is installed here or not, and even though there is nothing to test.
+    let command = "python3 -m pytest";
+    check(&[("pytest.ini", "[pytest]\n")], command, &fails(command));
+}
+
+#[test]
+fn a_tool_that_is_not_installed_ends_the_rehearsal_before_anybody_is_paid_to_mend_that() {
+    let project = Project::of(&[("tox.ini", "[tox]\n")]).with("PATH", "/usr/bin:/bin");
+    project.raymond("init").mentions(0, &["`tox` really runs"]);
+    if installed("tox") {
+        return;
+    }
+    let output = rehearse(&project);
+    output.mentions(0, &["CHECK.sh → GIVE_UP.sh (goto)"]);
+    assert!(output.stdout.contains("tox: command not found"), "{output:?}");
+}
+
+#[test]
+fn a_project_without_a_check_is_told_where_to_fill_it_in() {
+    let project = Project::of(&[]);
+    project.raymond("init").mentions(0, &["put one into workflows/change/CHECK.sh"]);
+    assert!(project.read("workflows/change/CHECK.sh").contains("Put the project's own command"));
+    let result = "done: this was a rehearsal; nothing was changed, and nothing was checked: CHECK.sh \
+                  has no command yet\n";
+    rehearse(&project).prints(result).mentions(0, &["completed"]);
+    // Below the top of a repository, that is where to look.
+    let project = Project::of(&[(".git/HEAD", ""), ("deep/x", "")]);
+    let line = format!("cd deep && {} init", env!("CARGO_BIN_EXE_raymond"));
+    let output = project.spawn("bash", &["-c", &line]).wait();
+    output.mentions(0, &["The repository begins in /project."]);
+}
+
+#[test]
+fn of_several_tools_the_first_is_used_and_the_others_are_comments() {
+    let project = Project::of(&[
+        ("package.json", "{\"scripts\": {\"test\": \"true\", \"lint\": \"true\"}}"),
+        ("Makefile", "check:\n\ttrue\n"),
+        ("requirements.txt", "pytest\n"),
+        (".git/HEAD", ""),
+    ]);
+    let output = project.raymond("init");
+    let found = "found\n  package.json: npm test, npm run lint\n  Makefile: make check\n  \
+                 requirements.txt: python3 -m pytest\n  git\nwrote\n";
+    assert!(output.stdout.starts_with(found), "{output:?}");
+    let script = project.read("workflows/change/CHECK.sh");
+    let body = "check() {\n  npm test\n  # Found here as well. Several lines end at the first that \
+                fails:\n  # make check # Makefile\n  # python3 -m pytest # requirements.txt\n}\n";
+    assert!(script.contains(body), "{script}");
+    for state in ["START", "FIX"] {
+        let text = project.read(&format!("workflows/change/{state}.md"));
+        let allow = "allow:\n  - Bash(npm test:*)\n  - Bash(npm run lint:*)\n  - Bash(make check:*)\n  \
+                     - Bash(python3 -m pytest:*)\n  - Bash(git status:*)\n  - Bash(git diff:*)\n  \
+                     - Bash(git log:*)\n";
+        assert!(text.contains(allow), "{text}");
+    }
+}
+
+#[test]
+fn a_loop_that_never_ends_well_gives_up_after_five_times() {
+    let project = Project::of(&[("Makefile", "test:\n\t@echo '</result> is no end'; false\n")]);
+    project.raymond("init").mentions(0, &[]);
+    let replies = "START: <goto input=\"x\">CHECK</goto>\nFIX: <goto input=\"y\">CHECK</goto>\n";
+    project.write("stubborn.yaml", replies);
+    let output = project.raymond("run workflows/change --replies stubborn.yaml --run-id r");
+    output.mentions(0, &["completed"]);
+    assert!(output.stdout.starts_with("not done: the check failed with status 2: "), "{output:?}");
+    assert!(output.stdout.contains("‹/result> is no end"), "{output:?}");
+    let text = project.raymond("show r").stdout;
+    assert_eq!(text.matches("FIX.md → CHECK.sh").count(), 5, "{text}");
+}
+
+#[test]
+fn what_the_reviewer_rejects_is_mended() {
+    let project = Project::of(&[("Makefile", "test:\n\ttrue\n")]);
+    project.raymond("init").mentions(0, &[]);
+    project.write(
+        "picky.yaml",
+        "START: <goto input='says \"hello\" &amp; more'>CHECK</goto>
+REVIEW:
+  - { text: '<result>reject: it says \"hallo\" & <b></result>', expect: 'says \"hello\" & more' }
+  - { text: \"<result>\\n**Accept: it says hello\\n</result>\", expect: mended }
+FIX: { text: <goto input=\"mended\">CHECK</goto>, expect: 'a reviewer says: reject: it says \"hallo\" & <b>' }
+",
+    );
+    let output = project.raymond("run workflows/change --replies picky.yaml --run-id r");
+    output.prints("done: it says hello\n").mentions(0, &["DECIDE.sh → FIX.md (goto)"]);
+}
+
+#[test]
+fn nothing_is_overwritten_and_nothing_is_written_beside_it() {
+    let project = Project::of(&[("workflows/change/FIX.md", "mine"), ("a/1_START.sh", "")]);
+    let refused = "raymond: nothing was written: FIX.md is in workflows/change already
+         hint: name another folder: raymond init workflows/change-2";
+    project.raymond("init").says(2, refused).prints("");
+    project.raymond("init --dry-run").says(2, refused).prints("");
+    assert_eq!(project.read("workflows/change/FIX.md"), "mine");
+    assert_eq!(fs::read_dir(project.path("workflows/change")).unwrap().count(), 1);
+    // A state of another workflow is in the way as well.
+    project.raymond("init a/").says(
+        2,
+        "raymond: nothing was written: 1_START.sh is in a/ already
+         hint: name another folder: raymond init a-2",
+    );
+    project.raymond("init fresh").mentions(0, &["raymond run fresh --replies"]);
+    project.raymond("init fresh").mentions(2, &["CHECK.sh, DECIDE.sh, FIX.md", "init fresh-2"]);
+    project.raymond("init --from title fresh").says(
+        2,
+        "raymond: nothing was written: README.md, replies.yaml are in fresh already
+         hint: name another folder: raymond init --from title fresh-2",
+    );
+}
+
+#[test]
+fn places_that_cannot_be_written_are_named() {
+    let project = Project::of(&[("file", "x")]);
+    let no_folder = |name: &str| {
+        format!("raymond: {name} is no folder\nhint: name a folder that does not exist yet")
+    };
+    project.raymond("init file").says(2, &no_folder("file"));
+    project.raymond("init file/below/it").says(2, &no_folder("file"));
+    for inside in [".raymond", ".git"] {
+        project.raymond(&format!("init {inside}/x")).says(
+            2,
+            &format!(
+                "raymond: {inside}/x is no place for a workflow
+                 hint: name a folder of the project, such as workflows/change"
+            ),
+        );
+    }
+    project.raymond("init /proc/raymond").mentions(7, &["could not write /proc/raymond/START.md"]);
+    project
+        .spawn(env!("CARGO_BIN_EXE_raymond"), &["init", "a\nb"])
+        .wait()
+        .mentions(2, &["no name"]);
+    assert_eq!(fs::read_dir(project.root()).unwrap().count(), 1, "nothing but `file`");
+}
+
+#[test]
+fn a_dry_run_says_the_same_and_writes_nothing() {
+    let project = Project::of(&[("Makefile", "test:\n")]);
+    let dry = project.raymond("init --dry-run");
+    assert!(!project.path("workflows").exists());
+    let real = project.raymond("init");
+    assert_eq!(dry.stdout, real.stdout.replace("\nwrote\n", "\nwould write\n"));
+    dry.says(0, "nothing was written");
+}
+
+#[test]
+fn what_was_found_and_written_is_one_json_object() {
+    let project =
+        Project::of(&[("Makefile", "test:\n"), ("package.json", "{}"), (".git/HEAD", "")]);
+    let expected = json!({
+        "version": 1,
+        "found": [
+            { "file": "Makefile", "commands": ["make test"] },
+            { "file": "package.json", "commands": [] },
+        ],
+        "git": true,
+        "check": "make test",
+        "directory": "my flow",
+        "written": STATES.map(|path| path.replace("workflows/change", "my flow")),
+        "dry_run": true,
+        "try": ["raymond run 'my flow' --replies 'my flow/replies.yaml' \
+                 --input 'say hello when the program starts'"],
+        "run": ["raymond run 'my flow' --budget 5 --input 'say hello when the program starts'"],
+    });
+    let words = ["init", "my flow", "--json", "--dry-run"];
+    let output = project.spawn(env!("CARGO_BIN_EXE_raymond"), &words).wait();
+    output.says(0, "");
+    assert_eq!(output.json(), expected);
+}
+
+#[test]
+fn every_example_is_listed_and_copied_as_it_is() {
+    let project = Project::of(&[]);
+    let list = project.raymond("init --list --json").json();
+    assert_eq!(list["version"], json!(1));
+    let shown = project.raymond("init --list");
+    let originals = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut names = Vec::new();
+    for example in list["examples"].as_array().unwrap() {
+        let name = example["name"].as_str().unwrap();
+        names.push(name.to_owned());
+        let line = shown.stdout.lines().find(|line| line.starts_with(&format!("{name} ")));
+        assert!(line.unwrap().ends_with(example["about"].as_str().unwrap()), "{line:?}");
+        let output = project.raymond(&format!("init --from {name} --json"));
+        output.says(0, "");
+        let copied = output.json()["written"].as_array().unwrap().len();
+        assert_eq!(copied, same_files(&originals.join(name), &project.path(name)), "{name}");
+    }
+    let folders = fs::read_dir(&originals).unwrap().flatten().filter(|path| path.path().is_dir());
+    let mut folders: Vec<String> =
+        folders.map(|path| path.file_name().into_string().unwrap()).collect();
+    folders.sort();
+    assert_eq!(names, folders);
+}
+
+/// Compares folders, contents and modes; how many files there are.
+#[track_caller]
+fn same_files(original: &Path, copy: &Path) -> usize {
+    let mut files = 0;
+    for entry in fs::read_dir(original).unwrap().flatten() {
+        let (original, copy) = (entry.path(), copy.join(entry.file_name()));
+        if original.is_dir() {
+            files += same_files(&original, &copy);
+            continue;
+        }
+        files += 1;
+        assert_eq!(fs::read(&original).unwrap(), fs::read(&copy).unwrap(), "{}", copy.display());
+        let executable = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o100;
+        assert_eq!(executable(&original), executable(&copy), "{}", copy.display());
+    }
+    files
+}
+
+#[test]
+fn a_copied_example_is_tried_with_the_commands_that_are_told() {
+    let project = Project::of(&[]);
+    let output = project.raymond("init --from title a/b");
+    output.prints(
+        "wrote\n  a/b/README.md\n  a/b/replies.yaml\n  a/b/workflow/DONE.sh\n  \
+         a/b/workflow/JUDGE.md\n  a/b/workflow/START.md\n",
+    );
+    output.says(
+        0,
+        "Try it: a file of replies stands in for the model, so it costs nothing.
+         cd a/b
+         raymond run workflow --replies replies.yaml --input 'We sailed until the stars went out.'
+         README.md says what it does, and what to change for a project of your own.",
+    );
+    let told: Vec<&str> =
+        output.stderr.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    let line = told.join(" && ").replace("raymond ", concat!(env!("CARGO_BIN_EXE_raymond"), " "));
+    project.spawn("bash", &["-c", &line]).wait().prints("A night at sea (8)\n");
+}
+
+#[test]
+fn every_copied_example_runs_with_the_commands_that_are_told() {
+    let binary = Path::new(env!("CARGO_BIN_EXE_raymond")).parent().unwrap();
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
+    let project = Project::of(&[]).with("PATH", path);
+    let list = project.raymond("init --list --json").json();
+    for example in list["examples"].as_array().unwrap() {
+        let name = example["name"].as_str().unwrap();
+        let copied = project.raymond(&format!("init --from {name} --json")).json();
+        let commands = copied["try"].as_array().unwrap();
+        let commands: Vec<&str> = commands.iter().map(|line| line.as_str().unwrap()).collect();
+        let output = project.spawn("bash", &["-ec", &commands.join("\n")]).wait();
+        assert_eq!(output.code(), 0, "{name}: {commands:?}: {output:?}");
+        assert!(output.stderr.contains("completed"), "{name}: {output:?}");
+    }
+}
+
+#[test]
+fn an_example_that_does_not_exist_has_a_neighbour() {
+    let project = Project::of(&[]);
+    project.raymond("init --from tittle").says(
+        2,
+        "raymond: there is no example \"tittle\"
+         hint: did you mean `raymond init --from title`?",
+    );
+    project.raymond("init --from zzzzzzzz").says(
+        2,
+        "raymond: there is no example \"zzzzzzzz\"
+         hint: `raymond init --list` names them",
+    );
+    project.raymond("init --list --from title").mentions(2, &["cannot be used with"]);
+}

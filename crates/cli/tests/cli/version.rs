@@ -1,0 +1,24 @@
+//! What `--version` tells.
+
+use crate::harness::Project;
+
+#[test]
+fn the_version_names_the_commit_that_it_was_built_from() {
+    let project = Project::of(&[]);
+    let short = project.raymond("-V").stdout;
+    let words: Vec<&str> = short.split_whitespace().collect();
+    match words.as_slice() {
+        // Built without git.
+        ["raymond", env!("CARGO_PKG_VERSION")] => {}
+        ["raymond", env!("CARGO_PKG_VERSION"), commit, date] => {
+            let hash = commit.trim_start_matches('(').trim_end_matches("-dirty");
+            assert!(hash.len() >= 7 && hash.chars().all(|c| c.is_ascii_hexdigit()), "{short}");
+            let date = date.trim_end_matches(')').split('-').map(str::len);
+            assert_eq!(date.collect::<Vec<_>>(), [4, 2, 2], "{short}");
+        }
+        _ => panic!("{short}"),
+    }
+    let long = project.raymond("--version").stdout;
+    let built_for = long.strip_prefix(&short).unwrap();
+    assert!(built_for.starts_with(std::env::consts::ARCH), "{long}");
+}

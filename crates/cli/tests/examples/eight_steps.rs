@@ -1,0 +1,89 @@
+//! What `eight-steps` does, and that the page of patterns tells its conversations as they are.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::stage::{Way, top};
+
+#[test]
+fn an_issue_is_planned_built_and_closed_in_one_commit() {
+    let stage = Way::of("eight-steps", "replies.yaml").go();
+    let expected = ["start", "stats.sh counts words, too (closes #195)"];
+    assert_eq!(stage.commits("main"), expected);
+    let changed = stage.prints("git show --format= --name-status");
+    let expected = "R100\tissues/195.md\tissues/closed/195.md
+A\tplans/195.md
+M\tstats.sh
+A\ttests/words.sh
+";
+    assert_eq!(changed, expected);
+    assert_eq!(stage.prints("git status --porcelain"), "");
+}
+
+#[test]
+fn calls_that_run_out_of_rounds_return_all_the_same() {
+    let stage = Way::of("eight-steps", "hopeless.yaml").go();
+    assert_eq!(stage.commits("main"), ["start"]);
+    let moves = stage.events();
+    let moves = moves.iter().filter_map(|event| event.get("moved"));
+    let stack: Vec<&Value> = moves.map(|moved| &moved["stack"]).collect();
+    let pushed = stack.iter().filter(|change| change.get("push").is_some()).count();
+    let popped = stack.iter().filter(|change| **change == "pop").count();
+    assert_eq!((pushed, popped), (3, 3));
+}
+
+/// One letter for each conversation, in the order in which they begin.
+#[derive(Default)]
+struct Conversations(BTreeMap<String, char>);
+
+impl Conversations {
+    fn letter(&mut self, session: &Value) -> char {
+        let next = (b'A'..=b'Z').map(char::from).nth(self.0.len()).unwrap();
+        *self.0.entry(session.as_str().unwrap().to_owned()).or_insert(next)
+    }
+
+    fn told(&mut self, plan: &Value) -> String {
+        if let Some(session) = plan.get("fresh") {
+            return format!("{}, fresh", self.letter(session));
+        }
+        if let Some(branch) = plan.get("branch") {
+            let from = self.letter(&branch["from"]);
+            return format!("{}, a branch of {from}", self.letter(&branch["to"]));
+        }
+        plan.get("resume").map(|session| self.letter(session).to_string()).unwrap_or_default()
+    }
+}
+
+/// The table of a run: each visit with its conversation and the return stack.
+fn table(events: &[Value]) -> String {
+    let (mut conversations, mut stack) = (Conversations::default(), Vec::new());
+    let mut state = String::new();
+    let mut table = String::new();
+    for event in events {
+        if let Some(entered) = event.get("visit_entered") {
+            entered["state"].as_str().unwrap().clone_into(&mut state);
+        } else if let Some(started) = event.get("turn_started") {
+            let conversation = conversations.told(&started["plan"]);
+            let line = format!("{state:<14} {conversation:<18} {}", stack.join(" "));
+            writeln!(table, "{}", line.trim_end()).unwrap();
+        } else if let Some(moved) = event.get("moved") {
+            if let Some(frame) = moved["stack"].get("push") {
+                stack.push(frame["state"].as_str().unwrap().to_owned());
+            } else if moved["stack"] == "pop" {
+                stack.pop();
+            }
+        }
+    }
+    table
+}
+
+#[test]
+fn the_page_of_patterns_tells_the_conversations_as_they_are() {
+    let stage = Way::of("eight-steps", "replies.yaml").go();
+    let table = table(&stage.events());
+    let page = fs::read_to_string(top().join("docs/patterns.md")).unwrap();
+    assert!(page.contains(&table), "docs/patterns.md does not hold\n{table}");
+}

@@ -1,0 +1,78 @@
+//! What `fix-until-green` does to its repository.
+
+use crate::stage::{Stage, Way};
+
+const CODE: &str = r#"shout() { printf '%s\n' "${1^^}"; }
+slug() { local text=${1,,}; printf '%s\n' "${text// /-}"; }
+shorten() { if ((${#1} <= $2)); then echo "$1"; else echo "${1:0:$2 - 1}…"; fi; }
+"#;
+
+fn go(replies: &str) -> Stage {
+    Way::of("fix-until-green", replies).go()
+}
+
+/// Nothing but commits and stashes is left behind.
+#[track_caller]
+fn is_clean(stage: &Stage) {
+    assert_eq!(stage.prints("git status --porcelain"), "");
+}
+
+/// What is in the stash, the last first. The same edits within a second are one entry.
+#[track_caller]
+fn stashes(stage: &Stage) -> Vec<String> {
+    let list = stage.prints("git stash list --format=%s");
+    let mut stashes: Vec<String> = list.lines().map(str::to_owned).collect();
+    stashes.dedup();
+    stashes
+}
+
+#[test]
+fn each_test_that_turns_green_is_a_commit() {
+    let stage = go("replies.yaml");
+    assert_eq!(stage.commits("main"), ["start", "fix: slug", "fix: shorten"]);
+    assert_eq!(stage.read("try/text.sh"), CODE);
+    is_clean(&stage);
+    assert!(stage.run("./test.sh").code() == 0);
+    assert!(stage.prints("git checkout -q HEAD~ && ! ./test.sh").contains("ok slug\n"));
+}
+
+#[test]
+fn edits_to_the_tests_are_undone_and_never_committed() {
+    let stage = go("cheating.yaml");
+    assert_eq!(stage.commits("main"), ["start", "fix: shorten, slug"]);
+    assert_eq!(stage.prints("git diff --name-only HEAD~"), "text.sh\n");
+    assert_eq!(stage.prints("ls tests"), "shorten\nshout\nslug\n");
+    is_clean(&stage);
+}
+
+#[test]
+fn the_same_failure_three_times_begins_a_fresh_conversation_at_the_last_commit() {
+    let stage = go("stuck.yaml");
+    assert_eq!(stage.commits("main"), ["start", "fix: shorten, slug"]);
+    assert_eq!(stashes(&stage), ["On main: dead end of demo"]);
+    assert_eq!(stage.prints("git show stash@{0}^3:guess.sh"), "second\n");
+    assert!(!stage.has("try/guess.sh"));
+    is_clean(&stage);
+    let events = stage.events();
+    let plans = events.iter().filter_map(|event| event.get("turn_started")?["plan"].as_object());
+    let kinds: Vec<_> = plans.flat_map(|plan| plan.keys()).collect();
+    assert_eq!(kinds, ["fresh", "resume", "fresh"]);
+}
+
+#[test]
+fn whoever_never_gets_there_stops_and_keeps_the_green_steps() {
+    let stage = go("hopeless.yaml");
+    assert_eq!(stage.commits("main"), ["start", "fix: slug"]);
+    let expected = ["On main: unfinished in demo", "On main: dead end of demo"];
+    assert_eq!(stashes(&stage), expected);
+    is_clean(&stage);
+}
+
+#[test]
+fn a_tree_with_changes_of_ones_own_is_left_alone() {
+    let stage = Stage::of("fix-until-green");
+    stage.write("try/text.sh", "mine");
+    let output = stage.start(Way::of("fix-until-green", "replies.yaml")).wait();
+    output.mentions(1, &["commit or stash your own changes first"]);
+    assert_eq!((stage.commits("main").len(), stage.read("try/text.sh").as_str()), (1, "mine"));
+}

@@ -1,0 +1,77 @@
+//! What `issue-to-pr` does to its repository and its tracker.
+
+use crate::stage::{Stage, Way};
+
+fn go(replies: &str) -> Stage {
+    Way::of("issue-to-pr", replies).go()
+}
+
+const PULL: &str = "Greet people by name
+
+`greet.sh` takes a name. Without one it prints what it printed before.
+
+Closes #12.
+";
+
+#[test]
+fn a_change_that_passes_and_is_accepted_becomes_one_commit_and_one_pull_request() {
+    let stage = go("replies.yaml");
+    assert_eq!(stage.commits("issue-12"), ["start", "Greet people by name"]);
+    assert_eq!(stage.commits("origin/issue-12"), ["start", "Greet people by name"]);
+    assert_eq!(stage.commits("main"), ["start"]);
+    assert_eq!(stage.read("try/tracker/pulls/issue-12/text"), PULL);
+    assert_eq!(stage.prints("git diff --name-only main issue-12"), "greet.sh\ntests/name.sh\n");
+    assert_eq!(stage.prints("ls ../tracker/comments"), "");
+}
+
+#[test]
+fn a_pull_request_that_is_there_is_not_opened_again() {
+    let stage = go("replies.yaml");
+    let again = "raymond run ../../workflow --replies ../../replies.yaml --run-id again --quiet";
+    // The change is there already, so this time the tests pass at once.
+    stage.write(
+        "replies.yaml",
+        "PLAN: <reset>IMPLEMENT</reset>\nIMPLEMENT: <goto>VERIFY</goto>\nREVIEW: <result>accept</result>\n",
+    );
+    assert_eq!(stage.prints(again), "updated https://example.org/pull/1\n");
+    assert_eq!(stage.commits("issue-12"), ["start", "Greet people by name"]);
+    assert_eq!(stage.read("try/tracker/pulls/issue-12/text"), PULL);
+}
+
+#[test]
+fn a_rejected_change_goes_round_again() {
+    let stage = go("rejected.yaml");
+    let expected = ["start", "Greet people by name", "Greet people by name"];
+    assert_eq!(stage.commits("origin/issue-12"), expected);
+    assert_eq!(stage.prints("ls ../tracker/pulls"), "issue-12\n");
+}
+
+#[test]
+fn tests_that_never_pass_are_a_matter_for_a_person() {
+    let stage = go("hopeless.yaml");
+    let comment = "This needs a person (run demo):\n\nThe tests fail:\nnot ok tests/nobody.sh\n";
+    assert_eq!(stage.read("try/tracker/comments/12"), comment);
+    assert_eq!(stage.commits("issue-12"), ["start"]);
+    assert_eq!(stage.prints("git status --porcelain"), "");
+    assert_eq!(stage.prints("git stash list --format=%s"), "On issue-12: unfinished in demo\n");
+    assert_eq!(stage.prints("ls ../tracker/pulls"), "");
+}
+
+#[test]
+fn an_issue_that_cannot_be_planned_is_asked_about() {
+    let stage = go("unclear.yaml");
+    let comment = "This needs a person (run demo):\n\nShould a name be shouted?\n";
+    assert_eq!(stage.read("try/tracker/comments/12"), comment);
+}
+
+#[test]
+fn no_issue_is_nothing_to_do_and_no_tracker_is_a_failure() {
+    let way = Way::of("issue-to-pr", "replies.yaml");
+    let stage = Stage::of("issue-to-pr");
+    assert_eq!(stage.prints("rm ../tracker/issues/12"), "");
+    let output = stage.start(way).wait();
+    assert_eq!((output.code(), output.stdout.as_str()), (0, "nothing to do\n"));
+    let stage = Stage::of("issue-to-pr");
+    stage.write("try/bin/gh", "echo 'no network' >&2; exit 4\n");
+    stage.start(way).wait().mentions(1, &["main failed at 1_START.sh", "no network"]);
+}

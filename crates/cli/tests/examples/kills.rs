@@ -1,0 +1,79 @@
+//! kill -9 at the worst moment of an example, right after an effect and before it is recorded: the
+//! effect is not made twice, and nothing is lost.
+//!
+//! The moment is held open by a hook of git, or by the stand-in for `gh`.
+
+use rustix::process::Signal;
+
+use crate::harness::{Output, until};
+use crate::stage::{Stage, Way};
+
+/// A program that runs `before`, and then waits for ever, the first time.
+fn holding(stage: &Stage, before: &str) -> String {
+    let held = stage.path("held");
+    let held = held.display();
+    format!(
+        "#!/usr/bin/env bash\n{before}\nif mkdir {held} 2> /dev/null; then while true; do sleep 0.01; done; fi\n"
+    )
+}
+
+/// Goes a way, is killed where it is held, and goes on.
+#[track_caller]
+fn killed_and_resumed(stage: &Stage, example: &str) -> Output {
+    let running = stage.start(Way::of(example, "replies.yaml"));
+    until("the moment has come", || stage.has("held"));
+    running.signal(Signal::KILL);
+    running.wait();
+    let output = stage.run("raymond resume demo");
+    output.mentions(0, &["repeating 1"]);
+    output
+}
+
+#[test]
+fn a_step_is_committed_once() {
+    let stage = Stage::of("fix-until-green");
+    stage.program("try/.git/hooks/post-commit", &holding(&stage, ""));
+    let output = killed_and_resumed(&stage, "fix-until-green");
+    assert_eq!(output.stdout, "green, commits: 2\n");
+    assert_eq!(stage.commits("main"), ["start", "fix: slug", "fix: shorten"]);
+}
+
+#[test]
+fn a_pull_request_is_opened_once() {
+    let stage = Stage::of("issue-to-pr");
+    stage.prints("mv ../bin/gh ../bin/real");
+    let before = "\"${0%gh}real\" \"$@\"; [ \"$1 $2\" = 'pr create' ] || exit 0";
+    stage.program("try/bin/gh", &holding(&stage, before));
+    let output = killed_and_resumed(&stage, "issue-to-pr");
+    assert_eq!(output.stdout, "updated https://example.org/pull/1\n");
+    assert_eq!(stage.commits("origin/issue-12"), ["start", "Greet people by name"]);
+    let pull = stage.read("try/tracker/pulls/issue-12/text");
+    assert!(pull.ends_with("Closes #12.\n"), "{pull}");
+}
+
+#[test]
+fn an_issue_whose_worker_was_not_forked_yet_is_not_lost() {
+    let stage = Stage::of("nightly-dispatcher");
+    stage.program("try/project/.git/hooks/post-checkout", &holding(&stage, ""));
+    let output = killed_and_resumed(&stage, "nightly-dispatcher");
+    assert_eq!(output.stdout, "looks: 3, issues: 12 15\n");
+    assert_eq!(stage.commits("night-12"), ["start", "Say goodbye (#12)"]);
+    let results = stage.results();
+    let agents: Vec<&String> = results.as_object().unwrap().keys().collect();
+    assert_eq!(agents, ["main", "main_work1", "main_work2"]);
+}
+
+#[test]
+fn a_package_is_committed_once_whoever_else_was_at_work() {
+    let stage = Stage::of("migrate-batch");
+    stage.program("try/.git/hooks/post-commit", &holding(&stage, ""));
+    let running = stage.start(Way::of("migrate-batch", "replies.yaml"));
+    until("the moment has come", || stage.has("held"));
+    running.signal(Signal::KILL);
+    running.wait();
+    assert_eq!(stage.run("raymond resume demo").code(), 0);
+    let mut commits = stage.commits("main");
+    commits.sort();
+    assert_eq!(commits, ["migrate packages/billing", "migrate packages/mail", "start"]);
+    assert!(stage.read("try/.work/demo/report").starts_with("2 of 3 migrated\n"));
+}

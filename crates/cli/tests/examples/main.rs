@@ -1,0 +1,19 @@
+//! Every example, run with its replies: examples cannot rot, and what they do to a repository is
+//! what their READMEs say. What the READMEs print is played by the test of pages.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
+mod eight_steps;
+mod fix_until_green;
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../cli/harness.rs"]
+mod harness;
+mod issue_to_pr;
+mod kills;
+mod manners;
+mod migrate_batch;
+mod nightly_dispatcher;
+mod patterns;
+mod review_pr;
+mod small;
+mod stage;

@@ -1,0 +1,116 @@
+//! What every example owes to whoever copies it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::stage::{WAYS, examples, files};
+
+fn all() -> Vec<(PathBuf, String)> {
+    let all = files(&examples()).into_iter();
+    all.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
+}
+
+fn ends_with(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+#[test]
+fn every_file_of_replies_is_played() {
+    let found: BTreeSet<PathBuf> =
+        files(&examples()).into_iter().filter(|path| ends_with(path, "yaml")).collect();
+    let played = WAYS.iter().map(|way| examples().join(way.example).join(way.replies));
+    assert_eq!(found, played.collect());
+}
+
+#[test]
+fn a_readme_fits_on_a_screen() {
+    for (path, text) in all() {
+        if path.ends_with("README.md") {
+            assert!(text.lines().count() <= 45, "{} is too long", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_script_that_does_something_stops_at_the_first_mistake() {
+    for (path, text) in all() {
+        if ends_with(&path, "sh") && text.lines().count() > 8 {
+            assert!(text.contains("\nset -euo pipefail\n"), "{}", path.display());
+            assert!(text.starts_with("#!/usr/bin/env bash\n"), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_prompt_says_what_it_is_and_where_it_may_lead() {
+    for (path, text) in all() {
+        if ends_with(&path, "md") && path.parent().unwrap().ends_with("workflow") {
+            let name = path.display();
+            let front = text.split("---\n").nth(1).unwrap_or_default();
+            let is_policy = |line: &str| line.starts_with("allowed_t");
+            assert!(front.lines().any(is_policy), "{name} has no policy");
+            // The example of the README is as short as can be.
+            let described = front.lines().any(|line| line.starts_with("description: "));
+            assert!(described || name.to_string().contains("/title/"), "{name} has no description");
+        }
+    }
+}
+
+/// The states that a text may lead to: what its tags hold and name.
+fn targets(text: &str) -> BTreeSet<String> {
+    let tags = ["goto", "reset", "call", "function", "fork"];
+    let mut found = BTreeSet::new();
+    for tag in tags {
+        let close = format!("</{tag}>");
+        let held = text.match_indices(&close).filter_map(|(at, _)| text[..at].rsplit('>').next());
+        found.extend(held.map(str::to_owned));
+    }
+    for name in ["return=", "next="] {
+        let named = text.split(name).skip(1);
+        let named = named.filter_map(|rest| rest.split(['"', '\\']).find(|part| !part.is_empty()));
+        found.extend(named.map(str::to_owned));
+    }
+    found
+}
+
+/// The states of a workflow by stem: whether each is a prompt, and its text.
+fn states(workflow: &Path) -> BTreeMap<String, (bool, String)> {
+    // The loop of `raymond ralph` has its own end.
+    if !workflow.exists() {
+        return BTreeMap::new();
+    }
+    let states = files(workflow).into_iter().map(|path| {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        (name, (ends_with(&path, "md"), fs::read_to_string(path).unwrap()))
+    });
+    states.collect()
+}
+
+#[test]
+fn every_loop_through_a_prompt_has_an_exit() {
+    for example in fs::read_dir(examples()).unwrap() {
+        let states = states(&example.unwrap().path().join("workflow"));
+        let is_bounded = |name: &str| states[name].1.contains("\nmax_visits: ");
+        let prompts = states.iter().filter(|(_, (is_prompt, _))| *is_prompt);
+        for (name, (_, text)) in prompts.filter(|(name, _)| !is_bounded(name)) {
+            let mut seen = BTreeSet::new();
+            let mut waiting = targets(text);
+            while let Some(next) = waiting.pop_first() {
+                assert_ne!(&next, name, "it may go round for ever");
+                if !is_bounded(&next) && seen.insert(next.clone()) {
+                    waiting.extend(targets(&states[&next].1));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_knows_where_it_was_written() {
+    for (path, text) in all() {
+        let absolute = ["/home/", "/root/", "/tmp/", "/Users/"];
+        let found = absolute.iter().find(|place| text.contains(**place));
+        assert_eq!(found, None, "{}", path.display());
+    }
+}

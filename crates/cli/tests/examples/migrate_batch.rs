@@ -1,0 +1,64 @@
+//! What `migrate-batch` does to its repository.
+
+use serde_json::json;
+
+use crate::stage::Way;
+
+#[test]
+fn what_passes_is_committed_and_what_does_not_is_put_back_and_reported() {
+    let stage = Way::of("migrate-batch", "replies.yaml").go();
+    let mut commits = stage.commits("main");
+    commits.sort();
+    assert_eq!(commits, ["migrate packages/billing", "migrate packages/mail", "start"]);
+    let report = "2 of 3 migrated
+packages/billing: migrated
+packages/mail: migrated
+packages/search: check failed
+";
+    assert_eq!(stage.read("try/.work/demo/report"), report);
+    assert_eq!(stage.prints("git status --porcelain"), "");
+    let changed = stage.prints("git diff --name-only main~2");
+    assert_eq!(changed, "packages/billing/run.sh\npackages/mail/run.sh\n");
+    let expected = json!({
+        "main": "items: 3, report: .work/demo/report",
+        "main_migrat1": "packages/billing: migrated",
+        "main_migrat2": "packages/mail: migrated",
+        "main_migrat3": "packages/search: check failed",
+    });
+    assert_eq!(stage.results(), expected);
+}
+
+#[test]
+fn each_commit_holds_its_own_package_only() {
+    let stage = Way::of("migrate-batch", "replies.yaml").go();
+    for package in ["billing", "mail"] {
+        let log = format!("git log --format= --name-only --grep packages/{package}");
+        assert_eq!(stage.prints(&log), format!("packages/{package}/run.sh\n"));
+    }
+}
+
+#[test]
+fn a_second_run_takes_what_the_first_one_left() {
+    let stage = Way::of("migrate-batch", "replies.yaml").go();
+    stage.write("replies.yaml", "MIGRATE: { text: <goto>CHECK</goto>, expect: packages/search }\n");
+    let run = "raymond run ../workflow --replies ../replies.yaml --run-id again --quiet";
+    assert_eq!(stage.prints(run), "items: 1, report: .work/again/report\n");
+    let report = "0 of 1 migrated\npackages/search: check failed\n";
+    assert_eq!(stage.read("try/.work/again/report"), report);
+    assert_eq!(stage.commits("main").len(), 3);
+}
+
+#[test]
+fn a_worker_that_fails_is_taken_up_again_by_a_resume_and_then_there_is_a_report() {
+    let way = Way::of("migrate-batch", "replies.yaml");
+    let stage = crate::stage::Stage::of("migrate-batch");
+    let replies = stage.read("replies.yaml");
+    let broken =
+        replies.replace("expect: Migrate the package packages/billing", "expect: nonsense");
+    stage.write("replies.yaml", &broken);
+    stage.start(way).wait().mentions(1, &["main_migrat1 failed at MIGRATE.md"]);
+    assert!(!stage.has("try/.work/demo/report"));
+    stage.write("replies.yaml", &replies);
+    assert_eq!(stage.run("raymond resume demo --quiet").code(), 0);
+    assert!(stage.read("try/.work/demo/report").starts_with("2 of 3 migrated\n"));
+}

@@ -1,0 +1,30 @@
+//! What `nightly-dispatcher` leaves in the morning.
+
+use serde_json::Value;
+
+use crate::stage::Way;
+
+#[test]
+fn every_issue_gets_one_worker_in_a_worktree_of_its_own() {
+    let stage = Way::of("nightly-dispatcher", "replies.yaml").go();
+    assert_eq!(stage.commits("night-12"), ["start", "Say goodbye (#12)"]);
+    assert_eq!(stage.commits("night-15"), ["start"]);
+    assert_eq!(stage.commits("main"), ["start"]);
+    let left = stage.prints("git -C .work/demo/trees/15 status --porcelain");
+    assert_eq!(left, "?? tests/night.sh\n");
+    let results = stage.results();
+    let agents: Vec<&String> = results.as_object().unwrap().keys().collect();
+    assert_eq!(agents, ["main", "main_work1", "main_work2"]);
+    assert_eq!(results["main_work1"], "night-12 is ready");
+    let second = results["main_work2"].as_str().unwrap();
+    assert!(second.starts_with("night-15 is not ready: look at "), "{second}");
+}
+
+#[test]
+fn the_next_night_leaves_issues_alone_that_have_a_branch() {
+    let stage = Way::of("nightly-dispatcher", "replies.yaml").go();
+    let run = "raymond run ../../workflow --replies ../../replies.yaml --run-id next --var looks=1";
+    assert_eq!(stage.prints(&format!("{run} --quiet")), "looks: 1, issues: none\n");
+    let next: Value = stage.run("raymond status next --json").json();
+    assert_eq!(next["ended"], 1);
+}

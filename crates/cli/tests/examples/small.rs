@@ -1,0 +1,45 @@
+//! The examples that fit on a page.
+
+use std::fs;
+
+use crate::stage::{Way, examples, top};
+
+#[test]
+fn the_title_is_judged() {
+    Way::of("title", "replies.yaml").go();
+}
+
+#[test]
+fn every_worker_of_the_research_writes_its_answer() {
+    let stage = Way::of("research", "replies.yaml").go();
+    let answers = stage.read("answers-demo.tsv");
+    let mut answers: Vec<&str> = answers.lines().collect();
+    answers.sort_unstable();
+    let expected = [
+        "main_answer1\tWhy is the build slow?\tone crate is built twice",
+        "main_answer2\tWhich tests are flaky?\ttwo, both wait for a port",
+        "main_answer3\tWhat does nobody use?\tthe export to CSV",
+    ];
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn the_list_is_worked_off_in_three_rounds_that_know_nothing_of_each_other() {
+    let stage = Way::of("ralph", "replies.yaml").go();
+    assert!(!stage.read("try/TODO.md").contains("- [ ]"));
+    assert_eq!(stage.run("./test.sh && ls tests").stdout, "bye.sh\nhello.sh\nnight.sh\n");
+    let events = stage.events();
+    let plans = events.iter().filter_map(|event| event.get("turn_started")?["plan"].as_object());
+    let kinds: Vec<_> = plans.flat_map(|plan| plan.keys()).collect();
+    assert_eq!(kinds, ["fresh", "fresh", "fresh"]);
+}
+
+#[test]
+fn the_readme_shows_its_example_as_it_is() {
+    let readme = fs::read_to_string(top().join("README.md")).unwrap();
+    let example = examples().join("title");
+    for file in ["workflow/START.md", "workflow/JUDGE.md", "workflow/DONE.sh", "replies.yaml"] {
+        let content = fs::read_to_string(example.join(file)).unwrap();
+        assert!(readme.contains(content.trim_end()), "README.md has another {file}");
+    }
+}

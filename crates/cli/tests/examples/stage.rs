@@ -1,0 +1,208 @@
+//! A copy of an example, set up as its README says, and the commands that are run in it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::harness::{Output, Project, Running};
+
+/// One way through an example.
+pub(crate) struct Way {
+    pub(crate) example: &'static str,
+    pub(crate) replies: &'static str,
+    flags: &'static str,
+    /// What it prints on stdout.
+    prints: &'static str,
+}
+
+const fn way(
+    example: &'static str,
+    replies: &'static str,
+    flags: &'static str,
+    prints: &'static str,
+) -> Way {
+    Way { example, replies, flags, prints }
+}
+
+/// Every file of replies, and what comes of it.
+pub(crate) const WAYS: [Way; 17] = [
+    way("title", "replies.yaml", "--input text", "A night at sea (8)"),
+    way("research", "replies.yaml", "", "the answers are in answers-demo.tsv"),
+    way("ralph", "replies.yaml", "", "say.sh says goodbye and good night"),
+    way("fix-until-green", "replies.yaml", "", "green, commits: 2"),
+    way("fix-until-green", "cheating.yaml", "", "green, commits: 1"),
+    way("fix-until-green", "stuck.yaml", "", "green, commits: 1"),
+    way("fix-until-green", "hopeless.yaml", "", "gave up, commits: 1, still failing: shorten"),
+    way("issue-to-pr", "replies.yaml", "", "opened https://example.org/pull/1"),
+    way("issue-to-pr", "rejected.yaml", "--input 12", "opened https://example.org/pull/1"),
+    way("issue-to-pr", "hopeless.yaml", "", "issue 12 needs a person"),
+    way("issue-to-pr", "unclear.yaml", "", "issue 12 needs a person"),
+    way("migrate-batch", "replies.yaml", "", "items: 3, report: .work/demo/report"),
+    way("review-pr", "replies.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
+    way("review-pr", "clean.yaml", "--input 7", "the review will be in .work/demo/comment.md"),
+    way(
+        "nightly-dispatcher",
+        "replies.yaml",
+        "--var looks=3 --var every=0.01",
+        "looks: 3, issues: 12 15",
+    ),
+    way("eight-steps", "replies.yaml", "", "closed 195: stats.sh counts words, too (closes #195)"),
+    way("eight-steps", "hopeless.yaml", "", "not done: no test passes"),
+];
+
+impl Way {
+    pub(crate) fn of(example: &str, replies: &str) -> &'static Self {
+        let is_it = |way: &&Self| way.example == example && way.replies == replies;
+        WAYS.iter().find(is_it).unwrap()
+    }
+
+    /// Goes it to its end.
+    #[track_caller]
+    pub(crate) fn go(&self) -> Stage {
+        let stage = Stage::of(self.example);
+        let output = stage.start(self).wait();
+        let found = (output.code(), output.stdout.as_str());
+        assert_eq!(found, (0, format!("{}\n", self.prints).as_str()), "{}", output.stderr);
+        stage
+    }
+}
+
+/// An example in a directory of its own.
+pub(crate) struct Stage {
+    project: Project,
+}
+
+impl Stage {
+    /// As its README begins.
+    pub(crate) fn of(example: &str) -> Self {
+        let binary = Path::new(env!("CARGO_BIN_EXE_raymond")).parent().unwrap();
+        let path = std::env::var("PATH").unwrap();
+        let project = Project::of(&[])
+            .with("GIT_CONFIG_GLOBAL", "/dev/null")
+            .with("GIT_CONFIG_NOSYSTEM", "1")
+            .with("LC_ALL", "C.UTF-8");
+        let bin = project.path("try/bin");
+        let path = format!("{}:{}:{path}", bin.display(), binary.display());
+        let stage = Self { project: project.with("PATH", path) };
+        copy(&examples().join(example), &stage.project.root());
+        if stage.project.path("setup.sh").exists() {
+            let output = stage.project.spawn("bash", &["setup.sh"]).wait();
+            assert_eq!(output.code(), 0, "{output:?}");
+        }
+        stage
+    }
+
+    /// Where its commands are run, from the top of the example.
+    fn place(&self) -> &'static str {
+        let places = ["try/project", "try"];
+        places.into_iter().find(|place| self.project.path(place).exists()).unwrap_or(".")
+    }
+
+    /// Starts on a way through it, as the run `demo`.
+    pub(crate) fn start(&self, way: &Way) -> Running {
+        let top = self.project.root();
+        let (top, replies, flags) = (top.display(), way.replies, way.flags);
+        let command = match way.example {
+            "ralph" => format!("ralph {top}/PROMPT.md --until 'bash {top}/done.sh'"),
+            _ => format!("run {top}/workflow"),
+        };
+        self.bash(&format!(
+            "exec raymond {command} --replies {top}/{replies} --run-id demo {flags}"
+        ))
+    }
+
+    /// Runs a command to its end.
+    pub(crate) fn run(&self, command: &str) -> Output {
+        self.bash(command).wait()
+    }
+
+    fn bash(&self, command: &str) -> Running {
+        let script = format!("cd {} && {command}", self.place());
+        self.project.spawn("bash", &["-c", &script])
+    }
+
+    /// What a command prints; it must succeed.
+    #[track_caller]
+    pub(crate) fn prints(&self, command: &str) -> String {
+        let output = self.run(command);
+        assert_eq!((output.code(), output.stderr.as_str()), (0, ""), "{command}");
+        output.stdout
+    }
+
+    /// The subjects of the commits of a branch, the oldest first.
+    #[track_caller]
+    pub(crate) fn commits(&self, branch: &str) -> Vec<String> {
+        let log = self.prints(&format!("git log --reverse --format=%s {branch} --"));
+        log.lines().map(str::to_owned).collect()
+    }
+
+    /// A file, from the top of the example.
+    pub(crate) fn read(&self, name: &str) -> String {
+        self.project.read(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        self.project.write(name, text);
+    }
+
+    /// Writes a file that can be run.
+    pub(crate) fn program(&self, name: &str, text: &str) {
+        self.write(name, text);
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.project.path(name)
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.project.path(name).exists()
+    }
+
+    /// The events of the run.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let journal = self.read(&format!("{}/.raymond/runs/demo/journal.jsonl", self.place()));
+        let records = journal.lines().skip(1).map(|line| serde_json::from_str(line).unwrap());
+        let steps = records.flat_map(|record: Value| record["steps"].as_array().unwrap().clone());
+        steps.flat_map(|step| step["events"].as_array().unwrap().clone()).collect()
+    }
+
+    /// What each agent returned.
+    pub(crate) fn results(&self) -> Value {
+        let output = self.run("raymond show demo --json");
+        output.json()["results"].clone()
+    }
+}
+
+pub(crate) fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+pub(crate) fn examples() -> PathBuf {
+    top().join("examples")
+}
+
+/// Every file below a directory that is part of the project: not what trying an example left there.
+pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if matches!(name, "try" | ".raymond") {
+            continue;
+        }
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found.sort();
+    found
+}
+
+fn copy(from: &Path, to: &Path) {
+    for file in files(from) {
+        let target = to.join(file.strip_prefix(from).unwrap());
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::copy(&file, &target).unwrap();
+    }
+}

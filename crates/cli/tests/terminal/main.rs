@@ -1,0 +1,263 @@
+//! The real binary in a real terminal, with its screen read back.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../cli/harness.rs"]
+mod harness;
+mod screen;
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use harness::{Project, until};
+use screen::{Gate, Terminal};
+
+const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
+/// A script that waits until it is let go.
+const WAIT: &str =
+    "until test -e go; do sleep 0.01; done; echo \"<result>$RAYMOND_AGENT_ID</result>\"";
+
+/// A run whose first state forks so many workers; all of them wait until they are let go.
+fn forking(workers: usize) -> Project {
+    let forks = "<fork next=\"DONE\">W</fork>".repeat(workers);
+    Project::of(&[
+        ("wf/START.sh", &format!("echo '{forks}'")),
+        ("wf/W.sh", WAIT),
+        ("wf/DONE.sh", WAIT),
+    ])
+}
+
+fn start(project: &Project, words: &str, variables: &[(&str, &str)]) -> Terminal {
+    let words: Vec<&str> = [RAYMOND].into_iter().chain(words.split(' ')).collect();
+    Terminal::start(&project.root(), &words, variables)
+}
+
+fn rows(lines: &[String]) -> usize {
+    lines.iter().filter(|line| line.starts_with('▸')).count()
+}
+
+#[test]
+fn every_agent_has_a_row_below_the_log_and_the_summary_replaces_them() {
+    let project = forking(3);
+    let terminal = start(&project, "run wf --run-id r", &[]);
+    let log = [
+        "r: cap $10.00 · 4 at a time · 3 states pinned",
+        "00:00:00 main starts at START.sh",
+        "00:00:00 main START.sh → DONE.sh (fork)",
+        "00:00:00 main_w1 starts at W.sh",
+        "00:00:00 main_w2 starts at W.sh",
+        "00:00:00 main_w3 starts at W.sh",
+    ];
+    let live = [
+        "▸ main DONE runs 0s",
+        "▸ main_w1 W runs 0s",
+        "▸ main_w2 W runs 0s",
+        "▸ main_w3 W runs 0s",
+        "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops",
+    ];
+    assert_eq!(terminal.until_shown("4 running"), [&log[..], &live[..]].concat());
+    project.write("go", "");
+    let (code, lines, _) = terminal.end();
+    let (start, end) = lines.split_at(log.len() + 4);
+    assert_eq!((code, &start[..log.len()]), (0, &log.map(str::to_owned)[..]));
+    assert!(start[log.len()..].iter().all(|line| line.contains(" ended")), "{lines:?}");
+    assert_eq!(
+        end,
+        [
+            "completed in 0s: main and 3 workers ended with a result",
+            "path START → DONE",
+            "results main_w1 main_w1",
+            "main_w2 main_w2",
+            "main_w3 main_w3",
+            "look raymond show r · raymond logs r",
+            "spent $0.00 of $10.00",
+            "main",
+        ]
+    );
+}
+
+#[test]
+fn another_size_leaves_no_debris() {
+    let project = forking(3);
+    let terminal = start(&project, "run wf --run-id r", &[]);
+    terminal.until_shown("4 running · 0s · Ctrl-C stops");
+    let check = |columns, height, footer: &str| {
+        terminal.resize(columns, height);
+        let is_last = |lines: &[String]| lines.last().is_some_and(|line| line == footer);
+        let lines = terminal.until(footer, is_last);
+        assert_eq!(rows(&lines), 4, "{lines:#?}");
+        let footers = lines.iter().filter(|line| line.contains("of $10.00")).count();
+        assert_eq!(footers, 1, "{lines:#?}");
+    };
+    check(40, 24, "$0.00 of $10.00 · 4 running · 0s");
+    check(25, 24, "$0.00 of $10.00");
+    check(100, 24, "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops");
+    check(60, 13, "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops");
+    project.write("go", "");
+    let (code, lines, _) = terminal.end();
+    assert_eq!((code, rows(&lines)), (0, 0), "{lines:#?}");
+}
+
+#[test]
+fn ctrl_c_stops_the_run_and_says_how_to_go_on() {
+    let project = forking(1);
+    let mut terminal = start(&project, "run wf --run-id r", &[]);
+    terminal.until_shown("2 running");
+    terminal.press(b"\x03");
+    let (code, lines, _) = terminal.end();
+    let at = lines.iter().position(|line| line.contains("stopping")).unwrap();
+    assert_eq!(lines[at], "00:00:00 · stopping; Ctrl-C again ends everything at once");
+    let mut stopped = lines[at + 1..at + 3].to_vec();
+    stopped.sort();
+    assert_eq!(stopped, ["00:00:00 main DONE.sh: stopped", "00:00:00 main_w1 W.sh: stopped"]);
+    assert_eq!(
+        lines[at + 3..],
+        [
+            "stopped after 0s: a signal to its process stopped it; 2 agents can go on",
+            "path START → DONE",
+            "look raymond show r · raymond logs r",
+            "spent $0.00 of $10.00; to go on: raymond resume r",
+        ]
+    );
+    assert_eq!((code, project.processes("r")), (130, vec![]));
+}
+
+#[test]
+fn a_second_ctrl_c_ends_everything_at_once() {
+    let project =
+        Project::of(&[("wf/START.sh", "trap '' INT TERM; touch deaf; while :; do sleep 1; done")]);
+    let mut terminal = start(&project, "run wf --run-id r", &[]);
+    until("it is deaf", || project.path("deaf").exists());
+    terminal.press(b"\x03");
+    let stopping = terminal.until_shown("· stopping");
+    assert_eq!(stopping.last().unwrap(), "$0.00 of $10.00 · 1 running · 0s · stopping");
+    terminal.press(b"\x03");
+    let (code, lines, _) = terminal.end();
+    assert_eq!((code, project.processes("r")), (130, vec![]), "{lines:#?}");
+    assert!(lines.last().unwrap().ends_with("to go on: raymond resume r"), "{lines:#?}");
+}
+
+#[test]
+fn thirty_agents_have_a_third_of_the_screen() {
+    let project = forking(30);
+    let terminal = start(&project, "run wf --run-id r --max-parallel 40", &[]);
+    let lines = terminal.until_shown("31 running");
+    assert_eq!((lines.len(), rows(&lines)), (23, 7), "{lines:#?}");
+    assert_eq!(
+        lines[21..],
+        ["… and 24 more agents", "$0.00 of $10.00 · 31 running · 0s · Ctrl-C stops"]
+    );
+    project.write("go", "");
+    let (code, lines, _) = terminal.end();
+    assert_eq!((code, rows(&lines)), (0, 0), "{lines:#?}");
+    assert!(lines.contains(&"… and 20 more".to_owned()), "{lines:#?}");
+}
+
+#[test]
+fn wide_characters_stay_in_their_columns() {
+    let project = Project::of(&[
+        ("wf/START.sh", "echo '<fork next=\"検査する\">W</fork>'"),
+        ("wf/W.sh", WAIT),
+        ("wf/検査する.sh", WAIT),
+    ]);
+    let terminal = start(&project, "run wf --run-id r", &[]);
+    let lines = terminal.until_shown("2 running");
+    assert!(lines.contains(&"▸ main 検査する runs 0s".to_owned()), "{lines:#?}");
+    project.write("go", "");
+    let (code, lines, _) = terminal.end();
+    assert_eq!((code, rows(&lines)), (0, 0), "{lines:#?}");
+    assert!(lines.contains(&"path START → 検査する".to_owned()), "{lines:#?}");
+}
+
+#[test]
+fn a_terminal_that_cannot_or_should_not_gets_no_escape() {
+    let check = |words: &str, variables: &[(&str, &str)], least: usize| {
+        let project = forking(1);
+        project.write("go", "");
+        let (code, lines, bytes) = start(&project, words, variables).end();
+        assert_eq!((code, bytes.contains('\u{1b}')), (0, false), "{words} {bytes}");
+        assert!(lines.len() >= least, "{lines:#?}");
+    };
+    check("run wf --run-id r", &[("NO_COLOR", "1")], 10);
+    check("run wf --run-id r", &[("TERM", "dumb")], 10);
+    check("run wf --run-id r --quiet", &[], 1);
+    check("run wf --run-id r --quiet --json", &[], 1);
+}
+
+#[test]
+fn events_on_the_same_terminal_have_it_for_themselves() {
+    let project = forking(1);
+    project.write("go", "");
+    let (code, _, bytes) = start(&project, "run wf --run-id r --events", &[]).end();
+    assert_eq!((code, bytes.contains("\u{1b}[J"), bytes.contains('▸')), (0, false, false));
+}
+
+#[test]
+fn a_row_says_which_tool_is_used() {
+    let project = Project::of(&[(
+        "wf/START.md",
+        "START\nfake: tool Bash cargo test --all\nfake: wait gate\nfake: say <result>done</result>\n",
+    )]);
+    let programs = project.path("programs");
+    std::fs::create_dir(&programs).unwrap();
+    symlink(Path::new(RAYMOND).with_file_name("fake-claude"), programs.join("claude")).unwrap();
+    let path = format!("{}:/usr/bin:/bin", programs.display());
+    let config = programs.to_str().unwrap();
+    let variables = [("PATH", path.as_str()), ("HOME", config), ("CLAUDE_CONFIG_DIR", config)];
+    let check = |terminal: &Terminal, footer: &str| {
+        let lines = terminal.until_shown("Bash(cargo");
+        let row = lines.iter().find(|line| line.starts_with('▸')).unwrap();
+        assert_eq!(row, "▸ main START Bash(cargo test --all) 0s");
+        assert!(lines.last().unwrap().ends_with(footer), "{lines:#?}");
+    };
+    let words = "run wf --run-id r --allow Bash(cargo:*)";
+    let terminal = start(&project, words, &variables);
+    check(&terminal, "Ctrl-C stops");
+    project.write("programs/gate", "");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn whoever_attaches_sees_the_same_rows() {
+    let project = forking(1);
+    let running = project.start("run wf --run-id r");
+    until("it waits", || project.events("r", "turn_started").len() == 3);
+    let mut terminal = start(&project, "attach r", &[]);
+    let lines = terminal.until_shown("2 running");
+    assert_eq!(
+        lines,
+        [
+            "r: running: main is in turn 1 of DONE.sh and 1 more",
+            "▸ main DONE runs 0s",
+            "▸ main_w1 W runs 0s",
+            "$0.00 of $10.00 · 2 running · 0s · Ctrl-C leaves it running",
+        ]
+    );
+    terminal.press(b"\x03");
+    let (code, lines, _) = terminal.end();
+    let left = "r goes on without being watched; to stop it: raymond stop r";
+    assert_eq!((code, lines.last().unwrap().as_str(), rows(&lines)), (130, left, 0));
+    project.write("go", "");
+    running.wait().mentions(0, &[]);
+}
+
+#[test]
+fn a_terminal_that_is_stuck_holds_up_nobody() {
+    let long = "L".repeat(150);
+    let count = format!(
+        "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n\n\
+         if test $n -lt 500; then echo '<goto>{long}</goto>'; else echo '<result>done</result>'; fi"
+    );
+    let project = Project::of(&[
+        ("wf/START.sh", &format!("echo '<goto>{long}</goto>'")),
+        (&format!("wf/{long}.sh"), &count),
+    ]);
+    let terminal = start(&project, "run wf --run-id r", &[]);
+    terminal.until_shown("1 running");
+    terminal.set(Gate::Shut);
+    until("it has ended", || project.events("r", "run_ended").len() == 1);
+    terminal.set(Gate::Open);
+    let (code, lines, _) = terminal.end();
+    assert_eq!((code, lines.last().map(String::as_str)), (0, Some("done")), "{lines:#?}");
+}

@@ -1,0 +1,189 @@
+//! A terminal of 80 columns and 24 rows with a program in it, and what is to be seen there.
+//!
+//! The kernel's side is a real pseudo-terminal, which is also the controlling one; the screen is kept
+//! by `vt100`. Waiting is for a screen, never for a time.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::num::NonZero;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// The longest that anything may take.
+const LIMIT: Duration = Duration::from_mins(1);
+
+pub(crate) struct Terminal {
+    child: Child,
+    keyboard: File,
+    watcher: Option<JoinHandle<()>>,
+    seen: Arc<Seen>,
+}
+
+struct Seen {
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+struct State {
+    screen: vt100::Parser,
+    bytes: Vec<u8>,
+    gate: Gate,
+}
+
+/// Whether what the program writes is taken from it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    Open,
+    Shut,
+}
+
+impl Terminal {
+    /// Starts a program here, with these variables beside the usual ones.
+    pub(crate) fn start(directory: &Path, words: &[&str], variables: &[(&str, &str)]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        tcsetwinsize(&slave, window(80, 24)).unwrap();
+        // A session of its own, for which this is the controlling terminal.
+        #[expect(clippy::disallowed_methods, reason = "the binary under test is a process")]
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").args(words).current_dir(directory).env_clear();
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", path).env("TERM", "xterm-256color").env("TZ", "UTC");
+        command.env("XDG_CONFIG_HOME", directory).envs(variables.iter().copied());
+        let stream = || slave.try_clone().unwrap();
+        let child = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap();
+        let keyboard = File::from(master);
+        let screen = vt100::Parser::new(size(24), size(80), 1000);
+        let state = State { screen, bytes: Vec::new(), gate: Gate::Open };
+        let seen = Arc::new(Seen { state: Mutex::new(state), news: Condvar::new() });
+        let (eyes, output) = (Arc::clone(&seen), keyboard.try_clone().unwrap());
+        let watcher = Some(std::thread::spawn(move || eyes.watch(output)));
+        Self { child, keyboard, watcher, seen }
+    }
+
+    /// Waits until the screen is so, and gives its lines.
+    #[track_caller]
+    pub(crate) fn until(&self, what: &str, is_so: impl Fn(&[String]) -> bool) -> Vec<String> {
+        let deadline = Instant::now() + LIMIT;
+        let mut state = self.seen.lock();
+        loop {
+            let lines = state.lines();
+            if is_so(&lines) {
+                return lines;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "waited too long until {what}:\n{}", lines.join("\n"));
+            state = self.seen.news.wait_timeout(state, left).unwrap().0;
+        }
+    }
+
+    /// Waits until a line of the screen holds this.
+    #[track_caller]
+    pub(crate) fn until_shown(&self, words: &str) -> Vec<String> {
+        self.until(words, |lines| lines.iter().any(|line| line.contains(words)))
+    }
+
+    pub(crate) fn press(&mut self, keys: &[u8]) {
+        self.keyboard.write_all(keys).unwrap();
+    }
+
+    /// Another size; the kernel tells the program.
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        let mut state = self.seen.lock();
+        state.screen.screen_mut().set_size(size(rows), size(columns));
+        tcsetwinsize(&self.keyboard, window(columns, rows)).unwrap();
+    }
+
+    /// Lets the terminal get stuck, or go on.
+    pub(crate) fn set(&self, gate: Gate) {
+        self.seen.lock().gate = gate;
+        self.seen.news.notify_all();
+    }
+
+    /// Waits for the end: the exit code, the last screen, and every byte that was written.
+    #[track_caller]
+    pub(crate) fn end(mut self) -> (i32, Vec<String>, String) {
+        let deadline = Instant::now() + LIMIT;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            let state = self.seen.lock();
+            assert!(Instant::now() < deadline, "it took too long:\n{}", state.lines().join("\n"));
+            drop(self.seen.news.wait_timeout(state, Duration::from_millis(5)).unwrap());
+        };
+        // The leader of the session is gone, and with it the terminal.
+        self.watcher.take().unwrap().join().unwrap();
+        let state = self.seen.lock();
+        let bytes = String::from_utf8(state.bytes.clone()).unwrap();
+        (status.code().unwrap_or(-1), state.lines(), bytes)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Seen {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// Takes what is written, until nobody can write any more.
+    fn watch(&self, mut output: File) {
+        let mut buffer = [0; 4096];
+        loop {
+            drop(self.news.wait_while(self.lock(), |state| state.gate == Gate::Shut).unwrap());
+            let Ok(length @ 1..) = output.read(&mut buffer) else { return };
+            let mut state = self.lock();
+            state.screen.process(&buffer[..length]);
+            state.bytes.extend_from_slice(&buffer[..length]);
+            self.news.notify_all();
+        }
+    }
+}
+
+impl State {
+    /// The lines of the screen: times are midnight, ages nothing, and blanks one.
+    fn lines(&self) -> Vec<String> {
+        let screen = self.screen.screen();
+        let mut lines: Vec<String> =
+            screen.rows(0, screen.size().1.get()).map(|line| without_times(&line)).collect();
+        while lines.pop_if(|line| line.is_empty()).is_some() {}
+        lines
+    }
+}
+
+fn without_times(line: &str) -> String {
+    let words = line.split_whitespace().map(|word| {
+        let zeros: String =
+            word.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        match zeros.trim_end_matches([':', ';']) {
+            "00:00:00" => zeros,
+            "0s" | "00s" | "0.0s" => word.replace(|c: char| c.is_ascii_digit(), "0"),
+            _ => word.to_owned(),
+        }
+    });
+    let words: Vec<String> = words.collect();
+    words.join(" ").replace("0.0s", "0s").replace("00s", "0s")
+}
+
+fn size(n: u16) -> NonZero<u16> {
+    NonZero::new(n).unwrap()
+}
+
+fn window(columns: u16, rows: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}

@@ -1,0 +1,376 @@
+//! What every agent is at, now: the rows of a live screen.
+//!
+//! A fold of the same events, with what was seen of a turn meanwhile added. It holds live and failed
+//! agents only, and a step costs nothing that grows with their number. It knows no clock: a row says
+//! since when, and whoever draws it how long that is.
+
+use std::collections::BTreeMap;
+
+use crate::budget::{Charge, Micros};
+use crate::desk::{Lane, Prompt};
+use crate::ids::{AgentId, BackendName, StateName, TurnId};
+use crate::run::Event;
+use crate::run::event::Hold;
+use crate::time::Timestamp;
+
+/// All agents of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Live {
+    /// What has been spent.
+    pub spent: Micros,
+    /// Of how much; none is no cap.
+    pub cap: Option<Micros>,
+    /// When it was started or resumed, the last time.
+    pub since: Timestamp,
+    /// Where it goes.
+    pub course: Course,
+    agents: BTreeMap<AgentId, Row>,
+    holds: BTreeMap<BackendName, Hold>,
+    born: u64,
+}
+
+/// Where a run goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Course {
+    /// On.
+    #[default]
+    Ahead,
+    /// To its end, as somebody asked.
+    Stopping,
+}
+
+/// One agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Its place in the order of creation.
+    pub born: u64,
+    /// Where it works.
+    pub cwd: String,
+    /// Where it is, and how often it has been there.
+    pub place: Option<(StateName, u32)>,
+    /// What it is at.
+    pub doing: Doing,
+    /// Since when.
+    pub since: Timestamp,
+    /// What its turns cost so far.
+    pub spent: Micros,
+    lane: Lane,
+    prompt: Prompt,
+}
+
+/// What an agent is at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doing {
+    /// Its turn is in flight.
+    Working(Work),
+    /// It waits.
+    Waiting(Wait),
+    /// Its turn waits for a slot or for money.
+    Queued,
+    /// Something is about to follow, or it failed.
+    Nothing,
+}
+
+/// What is known of a turn in flight.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// A script runs.
+    Script,
+    /// A client was sent a prompt.
+    Prompt,
+    /// A client was sent a reminder.
+    Reminder,
+    /// What was seen last.
+    Seen(String),
+}
+
+/// What an agent waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wait {
+    /// The next attempt at its turn.
+    Retry(Timestamp),
+    /// Other workers, before it may fork.
+    Workers,
+    /// A person's answer.
+    Answer,
+    /// A usage limit of this backend.
+    Quota(BackendName, Timestamp),
+    /// Somebody to log in to this backend.
+    Login(BackendName),
+}
+
+/// How many agents are at what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// With a turn in flight.
+    pub running: usize,
+    /// Queued for a slot or for money.
+    pub queued: usize,
+    /// Waiting for something else.
+    pub waiting: usize,
+}
+
+impl Live {
+    /// Folds one event in.
+    pub fn note(&mut self, at: Timestamp, event: &Event) {
+        match event {
+            Event::RunStarted(start) => (self.cap, self.since) = (start.settings.budget, at),
+            Event::RunResumed { settings } => {
+                (self.cap, self.since) = (settings.budget, at);
+                self.course = Course::Ahead;
+            }
+            Event::StopRequested { .. } => self.course = Course::Stopping,
+            Event::BackendHeld { backend, hold } => {
+                self.holds.insert(backend.clone(), hold.clone());
+            }
+            Event::BackendReleased { backend } => drop(self.holds.remove(backend)),
+            Event::CostAdjusted { spent, .. } => self.spent = *spent,
+            Event::AgentSpawned { agent, cwd, .. } => self.spawn(at, agent, cwd),
+            Event::AgentEnded { agent, .. } => drop(self.agents.remove(agent)),
+            Event::VisitEntered { agent, state, count, .. } => {
+                self.change(agent, |row| row.place = Some((state.clone(), *count)));
+            }
+            Event::Moved { agent, cwd: Some(cwd), .. } => {
+                self.change(agent, |row| row.cwd.clone_from(cwd));
+            }
+            Event::AgentHeld { agent, .. } => self.at(at, agent, Doing::Waiting(Wait::Workers)),
+            Event::AgentFailed { agent, .. } | Event::AgentRevived { agent } => {
+                self.at(at, agent, Doing::Nothing);
+            }
+            Event::Asked { ask, .. } => self.at(at, &ask.agent, Doing::Waiting(Wait::Answer)),
+            Event::AskAnswered { ask, .. } | Event::AskExpired { ask } => {
+                self.at(at, &ask.agent, Doing::Nothing);
+            }
+            Event::DefinitionAdopted { .. }
+            | Event::RunRewound { .. }
+            | Event::RunEnded { .. }
+            | Event::SessionLost { .. }
+            | Event::Reminded { .. }
+            | Event::Moved { cwd: None, .. }
+            | Event::Warned { .. } => {}
+            Event::TurnQueued { .. }
+            | Event::TurnRequeued { .. }
+            | Event::TurnStarted { .. }
+            | Event::TurnSettled { .. }
+            | Event::TurnContinues { .. }
+            | Event::TurnFailed { .. }
+            | Event::TurnInterrupted { .. }
+            | Event::RetryAt { .. } => self.note_turn(at, event),
+        }
+    }
+
+    fn note_turn(&mut self, at: Timestamp, event: &Event) {
+        if let Event::TurnQueued { turn, lane, prompt, .. } = event {
+            self.change(&turn.agent, |row| {
+                (row.lane, row.prompt) = (lane.clone(), prompt.clone());
+            });
+            self.at(at, &turn.agent, Doing::Queued);
+        } else if let Event::TurnRequeued { turn, .. } = event {
+            self.at(at, &turn.agent, Doing::Queued);
+        } else if let Event::TurnStarted { turn, .. } = event {
+            let work = self.agents.get(&turn.agent).map_or(Work::Prompt, Row::work);
+            self.at(at, &turn.agent, Doing::Working(work));
+        } else if let Event::RetryAt { turn, until, .. } = event {
+            self.at(at, &turn.agent, Doing::Waiting(Wait::Retry(*until)));
+        } else if let Event::TurnSettled { turn, charge, .. }
+        | Event::TurnContinues { turn, charge, .. }
+        | Event::TurnFailed { turn, charge, .. }
+        | Event::TurnInterrupted { turn, charge, .. } = event
+        {
+            self.charge(turn, *charge);
+            self.at(at, &turn.agent, Doing::Nothing);
+        }
+    }
+
+    /// This was seen of a turn in flight.
+    pub fn see(&mut self, at: Timestamp, agent: &AgentId, what: &str) {
+        self.change(agent, |row| {
+            if matches!(row.doing, Doing::Working(_)) {
+                (row.doing, row.since) = (Doing::Working(Work::Seen(what.to_owned())), at);
+            }
+        });
+    }
+
+    /// Those who work or wait, in this order and then by age, each with what it is at.
+    pub fn busy(&self) -> Vec<(&AgentId, &Row, Doing)> {
+        let agents = self.agents.iter().map(|(agent, row)| (agent, row, self.doing(row)));
+        let is_busy = |doing: &Doing| matches!(doing, Doing::Working(_) | Doing::Waiting(_));
+        let mut busy: Vec<_> = agents.filter(|(_, _, doing)| is_busy(doing)).collect();
+        busy.sort_by_key(|(_, row, doing)| (matches!(doing, Doing::Waiting(_)), row.born));
+        busy
+    }
+
+    /// How many are at what.
+    pub fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for row in self.agents.values() {
+            match self.doing(row) {
+                Doing::Working(_) => tally.running += 1,
+                Doing::Waiting(_) => tally.waiting += 1,
+                Doing::Queued => tally.queued += 1,
+                Doing::Nothing => {}
+            }
+        }
+        tally
+    }
+
+    /// Whoever queues for a backend that is held waits for more than a slot.
+    fn doing(&self, row: &Row) -> Doing {
+        match (&row.doing, &row.lane) {
+            (Doing::Queued, Lane::Prompt(backend)) => match self.holds.get(backend) {
+                None => Doing::Queued,
+                Some(Hold::Quota { until, .. }) => {
+                    Doing::Waiting(Wait::Quota(backend.clone(), *until))
+                }
+                Some(Hold::Auth { .. }) => Doing::Waiting(Wait::Login(backend.clone())),
+            },
+            (doing, _) => doing.clone(),
+        }
+    }
+
+    fn spawn(&mut self, at: Timestamp, agent: &AgentId, cwd: &str) {
+        self.born += 1;
+        let row = Row {
+            born: self.born,
+            cwd: cwd.to_owned(),
+            place: None,
+            doing: Doing::Nothing,
+            since: at,
+            spent: Micros::ZERO,
+            lane: Lane::Script,
+            prompt: Prompt::Body,
+        };
+        self.agents.insert(agent.clone(), row);
+    }
+
+    fn change(&mut self, agent: &AgentId, change: impl FnOnce(&mut Row)) {
+        if let Some(row) = self.agents.get_mut(agent) {
+            change(row);
+        }
+    }
+
+    fn at(&mut self, at: Timestamp, agent: &AgentId, doing: Doing) {
+        self.change(agent, |row| (row.doing, row.since) = (doing, at));
+    }
+
+    fn charge(&mut self, turn: &TurnId, charge: Charge) {
+        self.spent = self.spent.plus(charge.amount);
+        self.change(&turn.agent, |row| row.spent = row.spent.plus(charge.amount));
+    }
+}
+
+impl Row {
+    fn work(&self) -> Work {
+        match (&self.lane, &self.prompt) {
+            (Lane::Script, _) => Work::Script,
+            (Lane::Prompt(_), Prompt::Body) => Work::Prompt,
+            (Lane::Prompt(_), Prompt::Reminder(_)) => Work::Reminder,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::budget::Cost;
+    use crate::failure::TurnFailure;
+    use crate::run::input::StopMode;
+    use crate::run::tests::play::{Play, usd, workflow};
+    use crate::time::Span;
+
+    use super::*;
+
+    fn play() -> Play {
+        let files = [("A.md", "text"), ("W.md", "text"), ("S.sh", "true")];
+        Play::new(workflow(&files)).with(|settings| settings.max_parallel = 3).started()
+    }
+
+    /// The story so far, with a second between two events.
+    fn live(play: &Play) -> Live {
+        let mut live = Live::default();
+        for (at, event) in (0..).zip(&play.story) {
+            live.note(Timestamp(0) + Span::seconds(at), event);
+        }
+        live
+    }
+
+    /// `main A.md #1 Working(Prompt) $0.00`
+    fn shown(live: &Live) -> Vec<String> {
+        let row = |(agent, row, doing): (&AgentId, &Row, Doing)| {
+            let (state, visit) = row.place.clone().unwrap_or_else(|| ("?".into(), 0));
+            format!("{agent} {state} #{visit} {doing:?} {}", row.spent)
+        };
+        live.busy().into_iter().map(row).collect()
+    }
+
+    fn tally(live: &Live) -> (usize, usize, usize) {
+        let Tally { running, queued, waiting } = live.tally();
+        (running, queued, waiting)
+    }
+
+    #[test]
+    fn every_agent_is_shown_with_what_it_is_at() {
+        let mut play = play();
+        assert_eq!(shown(&live(&play)), ["main A.md #1 Working(Prompt) $0.00"]);
+        play.says("main", "no tag");
+        assert_eq!(shown(&live(&play)), ["main A.md #1 Working(Reminder) $0.10"]);
+        play.says(
+            "main",
+            r#"<fork next="A">W</fork><fork next="A">S</fork><fork next="A">W</fork>"#,
+        );
+        let seen = live(&play);
+        assert_eq!(
+            shown(&seen),
+            [
+                "main A.md #2 Working(Prompt) $0.20",
+                "main_w1 W.md #1 Working(Prompt) $0.00",
+                "main_s2 S.sh #1 Working(Script) $0.00",
+            ]
+        );
+        assert_eq!((tally(&seen), seen.spent, seen.cap), ((3, 1, 0), usd("0.20"), Some(usd("10"))));
+        play.costs(Cost::Free).says("main_s2", "<result>x</result>");
+        play.stumbles("main_w1");
+        let seen = live(&play);
+        let retry = "main_w1 W.md #1 Waiting(Retry(Timestamp(";
+        assert!(shown(&seen).last().is_some_and(|row| row.starts_with(retry)), "{seen:?}");
+        assert_eq!(tally(&seen), (2, 0, 1));
+    }
+
+    #[test]
+    fn what_is_seen_belongs_to_a_turn_in_flight() {
+        let mut play = play();
+        let mut seen = live(&play);
+        seen.see(Timestamp(77), &AgentId::main(), "Bash(make)");
+        assert_eq!(shown(&seen), [r#"main A.md #1 Working(Seen("Bash(make)")) $0.00"#]);
+        assert_eq!(seen.busy()[0].1.since, Timestamp(77));
+        play.stumbles("main");
+        let mut late = live(&play);
+        let before = shown(&late);
+        late.see(Timestamp(78), &AgentId::main(), "Bash(make)");
+        late.see(Timestamp(78), &"nobody".into(), "Bash(make)");
+        assert_eq!(shown(&late), before);
+    }
+
+    #[test]
+    fn whoever_queues_for_a_backend_that_is_held_waits_for_it() {
+        let mut play = play();
+        let until = Some(Timestamp(0) + Span::minutes(60));
+        play.fails("main", TurnFailure::Quota { until, why: "noon".into() });
+        let seen = live(&play);
+        let quota = r#"Waiting(Quota("claude", Timestamp(3600000)))"#;
+        assert_eq!(shown(&seen), [format!("main A.md #1 {quota} $0.10")]);
+        assert_eq!(tally(&seen), (0, 0, 1));
+    }
+
+    #[test]
+    fn whoever_ended_or_failed_is_gone() {
+        let mut play = play();
+        play.says("main", r#"<fork next="A">W</fork>"#);
+        play.fails("main_w1", TurnFailure::Task { why: "no".into() });
+        assert_eq!(shown(&live(&play)), ["main A.md #2 Working(Prompt) $0.10"]);
+        play.stop(StopMode::AfterTurn);
+        assert_eq!(live(&play).course, Course::Stopping);
+        play.says("main", "<result>x</result>");
+        let seen = live(&play);
+        assert_eq!((shown(&seen), tally(&seen)), (vec![], (0, 0, 0)));
+    }
+}

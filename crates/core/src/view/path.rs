@@ -1,0 +1,236 @@
+//! The way an agent took through its states, short enough to be read.
+//!
+//! It is folded visit by visit: a state that follows itself is counted, a cycle that repeats becomes
+//! one part with a count, and so does a cycle of cycles. Folding loses nothing. What is bounded is
+//! memory: of a way that does not repeat itself the beginning and the end are kept, and what lies
+//! between is counted.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::StateName;
+
+/// Parts that are kept at the beginning of a way that is too long.
+const BEGINNING: usize = 8;
+/// Parts that are kept in all.
+const MOST_PARTS: usize = 48;
+/// The longest cycle that is recognised, in parts.
+const LONGEST_CYCLE: usize = 8;
+/// Cycles of cycles are recognised this deep.
+const DEEPEST: usize = 2;
+
+/// The states that an agent visited, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Path {
+    parts: Vec<Part>,
+    /// Visits that are missing behind the beginning.
+    left_out: u64,
+}
+
+/// Something that was done a number of times.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Part {
+    what: What,
+    times: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum What {
+    State(StateName),
+    Cycle(Vec<Part>),
+}
+
+impl Path {
+    /// The next visit.
+    pub fn enter(&mut self, state: &StateName) {
+        self.parts.push(Part { what: What::State(state.clone()), times: 1 });
+        while self.fold() {}
+        if self.parts.len() > MOST_PARTS {
+            self.left_out += self.parts.remove(BEGINNING).visits();
+        }
+    }
+
+    /// How many visits there were.
+    pub fn visits(&self) -> u64 {
+        self.left_out + self.parts.iter().map(Part::visits).sum::<u64>()
+    }
+
+    /// Its parts as people read them; those at the ends stay when `fits` says that it is too long.
+    /// Where nothing else helps, the last part is all that is told.
+    pub fn told(&self, fits: impl Fn(&str) -> bool) -> String {
+        let parts: Vec<String> = self.parts.iter().map(ToString::to_string).collect();
+        let whole = match self.left_out {
+            0 => parts.join(ARROW),
+            _ => with_gap(&parts, BEGINNING, parts.len()),
+        };
+        if fits(&whole) {
+            return whole;
+        }
+        let mut shortest = whole;
+        for kept in (1..parts.len()).rev() {
+            shortest = with_gap(&parts, 2.min(kept - 1), kept);
+            if fits(&shortest) {
+                break;
+            }
+        }
+        shortest
+    }
+
+    /// Folds the last parts into what stands before them, or into a new cycle; whether it could.
+    fn fold(&mut self) -> bool {
+        let first = if self.left_out > 0 { BEGINNING } else { 0 };
+        let count = self.parts.len() - first;
+        let parts = &mut self.parts[first..];
+        if let [.., before, last] = parts
+            && before.what == last.what
+        {
+            before.times += last.times;
+            self.parts.pop();
+            return true;
+        }
+        for length in 2..=LONGEST_CYCLE.min(count) {
+            let (before, last) = parts.split_at_mut(count - length);
+            if let Some(Part { what: What::Cycle(cycle), times }) = before.last_mut()
+                && cycle == last
+            {
+                *times += 1;
+                self.parts.truncate(first + count - length);
+                return true;
+            }
+            if before.ends_with(last) && last.iter().all(|part| part.depth() < DEEPEST) {
+                let cycle = What::Cycle(last.to_vec());
+                self.parts.truncate(first + count - 2 * length);
+                self.parts.push(Part { what: cycle, times: 2 });
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Part {
+    fn visits(&self) -> u64 {
+        match &self.what {
+            What::State(_) => self.times,
+            What::Cycle(parts) => self.times * parts.iter().map(Self::visits).sum::<u64>(),
+        }
+    }
+
+    fn depth(&self) -> usize {
+        match &self.what {
+            What::State(_) => 0,
+            What::Cycle(parts) => 1 + parts.iter().map(Self::depth).max().unwrap_or(0),
+        }
+    }
+}
+
+const ARROW: &str = " → ";
+
+/// So many of the parts, of which the first ones stand before the gap.
+fn with_gap(parts: &[String], beginning: usize, kept: usize) -> String {
+    let end = parts.len() - (kept - beginning);
+    let gap = ["…".to_owned()];
+    [&parts[..beginning], &gap, &parts[end..]].concat().join(ARROW)
+}
+
+/// `FIX`, `FIX ×3`, `(FIX → TEST) ×5`
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            What::State(state) => f.write_str(state.stem())?,
+            What::Cycle(parts) => {
+                let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
+                write!(f, "({})", parts.join(ARROW))?;
+            }
+        }
+        if self.times > 1 { write!(f, " ×{}", self.times) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn path<'s>(states: impl IntoIterator<Item = &'s str>) -> Path {
+        let mut path = Path::default();
+        for state in states {
+            path.enter(&StateName::new(state));
+        }
+        path
+    }
+
+    #[test]
+    fn repeats_and_cycles_are_counted() {
+        let check = |visits: &str, expected: &str| {
+            assert_eq!(path(visits.split(' ')).told(|_| true), expected, "{visits}");
+        };
+        check("START.md", "START");
+        check("START.md PLAN.md DONE.sh", "START → PLAN → DONE");
+        check("A B B B C", "A → B ×3 → C");
+        check("A F T F T F T D", "A → (F → T) ×3 → D");
+        check("A F T F T F D", "A → (F → T) ×2 → F → D");
+        check("F F T F F T F F T", "(F ×2 → T) ×3");
+        check("A B A B C A B A B C D", "((A → B) ×2 → C) ×2 → D");
+        check("A B C A B C A B C", "(A → B → C) ×3");
+        check("A B A", "A → B → A");
+    }
+
+    #[test]
+    fn a_way_that_is_too_long_keeps_its_ends() {
+        let check = |visits: &str, width: usize, expected: &str| {
+            let told = path(visits.split(' ')).told(|text| text.chars().count() <= width);
+            assert_eq!(told, expected);
+        };
+        check("A B C D E F", 25, "A → B → C → D → E → F");
+        check("A B C D E F", 20, "A → B → … → E → F");
+        check("A B C D E F", 16, "A → B → … → F");
+        check("A B C D E F", 9, "A → … → F");
+        check("A B C D E F", 5, "… → F");
+        check("A B C D E F", 1, "… → F");
+        check("ABC", 1, "ABC");
+    }
+
+    #[test]
+    fn a_way_of_many_visits_takes_no_more_room() {
+        let names: Vec<String> = (0..200).map(|n| format!("S{n}")).collect();
+        let mut path = Path::default();
+        for n in 0..100_000_u64 {
+            // Squares modulo a prime do not come in short cycles.
+            let at = usize::try_from(n * n % 199).unwrap_or(0);
+            path.enter(&StateName::new(names[at].as_str()));
+        }
+        assert_eq!(path.parts.len(), MOST_PARTS);
+        assert_eq!(path.visits(), 100_000);
+        let told = path.told(|text| text.chars().count() <= 80);
+        assert!(told.starts_with("S0 → ") && told.contains(" → … → "), "{told}");
+    }
+
+    fn unfolded(parts: &[Part]) -> Vec<StateName> {
+        let mut states = Vec::new();
+        for Part { what, times } in parts {
+            for _ in 0..*times {
+                match what {
+                    What::State(state) => states.push(state.clone()),
+                    What::Cycle(parts) => states.extend(unfolded(parts)),
+                }
+            }
+        }
+        states
+    }
+
+    proptest! {
+        #[test]
+        fn folding_loses_nothing(visits in prop::collection::vec(0..3_usize, 0..60)) {
+            let names = ["A", "B", "C"];
+            let visits: Vec<StateName> =
+                visits.into_iter().map(|at| StateName::new(names[at])).collect();
+            let path = path(visits.iter().map(StateName::as_str));
+            prop_assume!(path.left_out == 0);
+            prop_assert_eq!(unfolded(&path.parts), visits);
+        }
+    }
+}

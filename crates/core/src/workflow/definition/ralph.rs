@@ -1,0 +1,42 @@
+//! A prompt that `ralph` repeats: it has no transitions, so what it says about them is left out.
+
+use crate::diagnostic::Diagnostic;
+
+use super::super::frontmatter::{Frontmatter, Key, OnDenied};
+use super::super::policy::Policy;
+
+/// Leaves out what means nothing, with a word about each key.
+pub(super) fn repeat(front: &mut Frontmatter, keys: &[Key], text: &str) -> Vec<Diagnostic> {
+    let reminds = front.on_denied == OnDenied::Remind;
+    let idle = keys.iter().filter(|key| match key.name.as_str() {
+        "allowed_tags" | "allowed_targets" | "allowed_transitions" | "max_visits" | "then" => true,
+        "on_denied" => reminds,
+        _ => false,
+    });
+    let warnings = idle.map(|key| warning(key).at(text, key.span.clone())).collect();
+    front.policy = Policy::default();
+    front.max_visits = None;
+    front.then = None;
+    if reminds {
+        front.on_denied = OnDenied::Warn;
+    }
+    warnings
+}
+
+fn warning(key: &Key) -> Diagnostic {
+    let name = &key.name;
+    let (message, hint) = match name.as_str() {
+        "max_visits" => {
+            (format!("`{name}` means nothing to ralph"), "use --max-iterations".to_owned())
+        }
+        "on_denied" => {
+            let message = format!("`{name}: remind` means nothing to ralph, which reminds nobody");
+            (message, "it is read as `warn`; `fail` ends the iteration".to_owned())
+        }
+        _ => {
+            let message = format!("`{name}` means nothing to ralph: only <result> counts");
+            (message, "a workflow of several states is run by `raymond run`".to_owned())
+        }
+    };
+    Diagnostic::warning("not-for-ralph", message).hint(hint)
+}

@@ -1,0 +1,47 @@
+//! The scope of `ralph`: one prompt, and the command that its results have to pass.
+//!
+//! What else lies beside the prompt is not looked at: the loop leads nowhere else, and the prompt
+//! often lies at the root of a project, among files that are no states.
+
+use std::path::Path;
+
+use raymond_core::run::Ralph;
+use raymond_core::run::program::UNTIL;
+use raymond_core::workflow::{Extension, SourceFile, Start};
+
+use super::{Loaded, NotAPrompt, Origin, ScopeError, directory, state_name, unreadable};
+
+/// Loads the prompt at `path`, to be repeated.
+pub fn load_prompt(path: &Path, ralph: &Ralph) -> Result<Loaded, ScopeError> {
+    let found = std::fs::metadata(path).map_err(|error| unreadable(path, error))?;
+    let refused = |what| Err(ScopeError::NotAPrompt { path: path.to_owned(), what });
+    if found.is_dir() {
+        return refused(NotAPrompt::Directory);
+    }
+    let name = match state_name(path) {
+        Ok(name) => name,
+        Err(readme @ ScopeError::Readme(_)) => return Err(readme),
+        Err(_) => return refused(what(path)),
+    };
+    if Extension::of(&name) != Some(Extension::Md) {
+        return refused(NotAPrompt::Workflow);
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let (scope, prompt) = directory::one(parent.unwrap_or_else(|| Path::new(".")), &name)?;
+    let until = ralph.script().map(|text| SourceFile {
+        name: UNTIL.to_owned(),
+        bytes: text.into_bytes().into(),
+        executable: false,
+    });
+    let files = [prompt].into_iter().chain(until).collect();
+    let (start, origin) = (Start::Ralph(name), Origin::Directory);
+    Ok(Loaded { scope, start, files, origin, warnings: Vec::new() })
+}
+
+fn what(path: &Path) -> NotAPrompt {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    match extension {
+        Some("zip" | "json") => NotAPrompt::Workflow,
+        Some(_) | None => NotAPrompt::Other,
+    }
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Every step becomes a commit of everything that changed, so the run starts from a clean tree.
+set -euo pipefail
+
+work=".work/$RAYMOND_RUN_ID"
+mkdir -p "$work" && echo '*' > .work/.gitignore
+
+if [ ! -e "$work/base" ]; then
+  changes=$(git status --porcelain)
+  [ -z "$changes" ] || { echo 'commit or stash your own changes first' >&2; exit 1; }
+  git rev-parse HEAD > "$work/base.new" && mv "$work/base.new" "$work/base"
+fi
+echo '<goto>TEST</goto>'

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Nothing passes that edits the tests: such edits are undone, and the agent is told.
+set -euo pipefail
+
+protected=(test.sh tests)                           # your tests
+
+work=".work/$RAYMOND_RUN_ID"
+base=$(cat "$work/base")
+# Under the key of this visit: a guard that was cut off still knows what it undid.
+touched="$work/touched.$RAYMOND_VISIT"
+{
+  git diff --name-only "$base" -- "${protected[@]}"
+  git ls-files --others --exclude-standard -- "${protected[@]}"
+} >> "$touched"
+
+if [ -s "$touched" ]; then
+  git restore --source "$base" --staged --worktree -- "${protected[@]}"
+  git clean --quiet --force -d -- "${protected[@]}"
+  names=$(sort -u "$touched" | paste -sd' ' | sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g')
+  echo "<goto input=\"Your edits to $names were undone. The tests are right: fix the code.\">FIX</goto>"
+else
+  echo '<goto>TEST</goto>'
+fi

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Runs the tests. A step that turns tests green, and none red, becomes a commit.
+set -euo pipefail
+
+run_tests() { ./test.sh; }                          # your test command
+failing() { sed -n 's/^not ok //p' "$1"; }          # how it names a test that fails
+
+work=".work/$RAYMOND_RUN_ID"
+quoted() { sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g'; }
+
+code=0
+run_tests > "$work/output" 2>&1 || code=$?
+failing "$work/output" | sort > "$work/now"
+[ "$code" -eq 0 ] || [ -s "$work/now" ] || echo 'the build' > "$work/now"
+[ "$code" -ne 0 ] || : > "$work/now"
+
+# Compared with the last commit. Run again after a crash, there is nothing left to commit.
+[ -e "$work/before" ] || cp "$work/now" "$work/before"
+green=$(comm -23 "$work/before" "$work/now" | paste -sd, | sed 's/,/, /g')
+red=$(comm -13 "$work/before" "$work/now")
+if [ -n "$green" ] && [ -z "$red" ]; then
+  git add --all
+  git diff --cached --quiet || git commit --quiet --message "fix: $green"
+  cp "$work/now" "$work/before"
+fi
+
+if [ "$code" -eq 0 ]; then
+  commits=$(git rev-list --count "$(cat "$work/base")..HEAD")
+  echo "<result>green, commits: $commits</result>"
+  exit
+fi
+
+# How often in a row the same tests failed. The key of the visit counts a repeated visit once.
+grep -qsF "$RAYMOND_VISIT " "$work/seen" || echo "$RAYMOND_VISIT $(cksum < "$work/now")" >> "$work/seen"
+times=$(awk '{ times = $2 == last ? times + 1 : 1; last = $2 } END { print times }' "$work/seen")
+report=$({ echo "failing: $(paste -sd' ' "$work/now")"; echo; tail -n 40 "$work/output"; } | quoted)
+
+if [ $((times % 3)) -eq 0 ]; then
+  # A dead end: its edits go into the stash, and a fresh conversation begins at the last commit.
+  git stash push --quiet --include-untracked --message "dead end of $RAYMOND_RUN_ID"
+  echo "<reset input=\"$report
+
+The same tests failed three times in a row, and those edits are gone. Look for another cause.\">FIX</reset>"
+else
+  echo "<goto input=\"$report\">FIX</goto>"
+fi

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Makes try/: a git repository with its origin, a tracker with one issue, and a `gh` that knows both.
+set -euo pipefail
+cd "$(dirname "$0")"
+mkdir -p try/bin try/tracker/{issues,comments,pulls}
+install -m 755 gh.sh try/bin/gh
+cat > try/tracker/issues/12 <<'ISSUE'
+Greet people by name
+
+`./greet.sh Ada` should print `Hello, Ada!`. Without a name it stays as it is.
+ISSUE
+git init --quiet --bare --initial-branch main try/origin.git
+git clone --quiet try/origin.git try/project 2> /dev/null && cd try/project
+git config user.name You && git config user.email you@example.org && git config commit.gpgsign false
+mkdir tests
+
+echo 'echo "Hello!"' > greet.sh
+cat > test.sh <<'CODE'
+#!/usr/bin/env bash
+# Every file in tests/ is a test.
+code=0
+for test in tests/*.sh; do bash "$test" || { echo "not ok $test"; code=1; }; done
+exit $code
+CODE
+chmod +x test.sh
+echo '[ "$(bash greet.sh)" = "Hello!" ]' > tests/nobody.sh
+git switch --quiet --create main 2> /dev/null || true
+git add --all && git commit --quiet --message 'start' && git push --quiet origin main

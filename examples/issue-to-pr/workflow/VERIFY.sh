@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Believes the tests, not the agent. What passes is committed and reviewed.
+set -euo pipefail
+
+verify() { ./test.sh; }                             # your test command
+
+work=".work/$RAYMOND_RUN_ID"
+if ! verify > "$work/output" 2>&1; then
+  tail=$(tail -n 40 "$work/output" | sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g')
+  echo "<goto input=\"The tests fail:
+$tail\">IMPLEMENT</goto>"
+  exit
+fi
+
+git add --all
+git diff --cached --quiet || git commit --quiet --message "$(head -n 1 "$work/issue.md")"
+git diff "$(cat "$work/base")...HEAD" > "$work/diff"
+echo '<function return="DECIDE">REVIEW</function>'

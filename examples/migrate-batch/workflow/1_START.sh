@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# One worker for each item, in the item's own directory.
+set -euo pipefail
+
+list() { git grep -lF old_log -- 'packages/*/run.sh' | xargs -rn 1 dirname; } # your items: directories
+
+desk="$PWD/.work/$RAYMOND_RUN_ID"
+mkdir -p "$desk/outcome" "$desk/output" && echo '*' > .work/.gitignore
+
+# Listed once: run again after a crash, these are the same items in the same order.
+if [ ! -e "$desk/items" ]; then
+  changes=$(git status --porcelain)
+  [ -z "$changes" ] || { echo 'commit or stash your own changes first' >&2; exit 1; }
+  { list || true; } | sort -u > "$desk/items.new" && mv "$desk/items.new" "$desk/items"
+fi
+[ -s "$desk/items" ] || { echo '<result>nothing to migrate</result>'; exit; }
+
+quoted() { sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g' <<< "$1"; }
+while read -r item; do
+  item=$(quoted "$item")
+  echo "<fork next=\"STARTED\" cd=\"$item\" item=\"$item\" desk=\"$(quoted "$desk")\">MIGRATE</fork>"
+done < "$desk/items"

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Runs in the item's directory. What passes is committed, and nothing beside it.
+set -euo pipefail
+
+check() { ./check.sh; }                             # your check of one item
+
+desk=$RAYMOND_ATTR_DESK item=$RAYMOND_ATTR_ITEM
+output="$desk/output/$RAYMOND_AGENT_ID"
+if ! check > "$output" 2>&1; then
+  tail=$(tail -n 30 "$output" | sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g')
+  echo "<goto input=\"The check failed:
+$tail\">MIGRATE</goto>"
+  exit
+fi
+
+# The workers share one repository: one of them commits at a time.
+exec 9> "$desk/lock" && flock 9
+git add --all .
+git diff --cached --quiet -- . || git commit --quiet --message "migrate $item" -- .
+echo '<goto input="migrated">END</goto>'

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# One comment, once for each run.
+set -euo pipefail
+
+comments() { gh pr view "$1" --json comments --jq '.comments[].body'; }
+comment() { gh pr comment "$1" --body-file "$2"; }
+
+desk=".work/$RAYMOND_RUN_ID"
+pr=$(cat "$desk/pr")
+mark="(run $RAYMOND_RUN_ID)"
+with() { # verdict: the findings that have it
+  for proof in $(find "$desk/proofs" -type f -regex '.*/[0-9]+' -printf '%f\n' | sort); do
+    if [ "$(cat "$desk/proofs/$proof")" = "$1" ]; then echo "$proof"; fi
+  done
+}
+field() { sed -n "s/^$1: //p" "$desk/findings/$2"; }
+
+{
+  echo "## Review $mark"
+  for finding in $(with proven); do
+    printf '\n**%s**\n\n> %s\n\n' "$(field bug "$finding")" "$(field file "$finding"): $(field line "$finding")"
+    printf 'This test fails:\n\n```sh\n%s\n```\n' "$(cat "$desk/proofs/$finding.test")"
+  done
+  [ -n "$(with proven)" ] || printf '\nNo bug was proven.\n'
+  for finding in $(with 'not proven'); do
+    printf '\nNot proven: %s (%s)\n' "$(field bug "$finding")" "$(field file "$finding")"
+  done
+  printf '\nDropped because the quoted line does not exist: %s\n' "$(cat "$desk"/dropped/* | wc -l)"
+} > "$desk/comment.md"
+
+if ! comments "$pr" | grep -F "$mark" > /dev/null; then
+  comment "$pr" "$desk/comment.md" > /dev/null
+fi
+echo "<result>commented on pull request $pr</result>"

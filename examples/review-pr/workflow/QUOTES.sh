@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# A finding counts only if the line that it quotes exists. The same line counts once.
+set -euo pipefail
+
+desk=".work/$RAYMOND_RUN_ID"
+trimmed() { sed -e 's/^[[:space:]]*//' -e 's/[[:space:]]*$//'; }
+
+consider() { # file, line, bug
+  local line
+  line=$(trimmed <<< "$2")
+  if [ -n "$line" ] && git ls-files --error-unmatch -- ":(literal)$1" > /dev/null 2>&1 &&
+    trimmed < "$1" | grep -xF -- "$line" > /dev/null; then
+    local key
+    key=$(printf '%s\n%s\n' "$1" "$line" | cksum | cut -d' ' -f1)
+    printf 'file: %s\nline: %s\nbug: %s\n' "$1" "$line" "$3" > "$desk/findings/$key"
+  else
+    printf '%s: %s\n' "$1" "$line" >> "$desk/dropped/$RAYMOND_AGENT_ID"
+  fi
+}
+
+: > "$desk/dropped/$RAYMOND_AGENT_ID"
+file='' line=''
+while IFS= read -r text || [ -n "$text" ]; do
+  case "$text" in
+    'file: '*) file=${text#file: } line='' ;;
+    'line: '*) line=${text#line: } ;;
+    'bug: '*) consider "$file" "$line" "${text#bug: }" ;;
+  esac
+done < "$RAYMOND_RESULT_FILE"
+
+# Whoever sees three reviews first goes on, and only that one. The name in the link lets it go on
+# again when it was cut off here.
+: > "$desk/reviewed/$RAYMOND_AGENT_ID"
+if [ "$(find "$desk/reviewed" -type f | wc -l)" -eq 3 ] &&
+  { ln -s "$RAYMOND_AGENT_ID" "$desk/last" 2> /dev/null || [ "$(readlink "$desk/last")" = "$RAYMOND_AGENT_ID" ]; }; then
+  echo '<goto>NEXT</goto>'
+else
+  echo "<result>reviewed: $RAYMOND_ATTR_FOCUS</result>"
+fi

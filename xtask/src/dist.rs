@@ -1,0 +1,138 @@
+//! `cargo xtask dist`: the archive that people download.
+//!
+//! A static binary with the licence, the README, the changelog and, where the binary can write them,
+//! completions. What was packed is unpacked again and has to run in an empty environment before
+//! `SHA256SUMS` names it.
+
+mod elf;
+mod platform;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::commands::{cargo, program, root, run, succeeds};
+use platform::Platform;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// With a target that is named, this spares build scripts and macros.
+const STATIC: &str = "-C target-feature=+crt-static";
+const PAGES: [&str; 3] = ["LICENSE", "README.md", "CHANGELOG.md"];
+const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
+
+#[expect(clippy::print_stderr, reason = "a task runner says what it does")]
+pub(crate) fn dist() -> Result<()> {
+    let platform = Platform::of_this_machine()?;
+    let name = format!("raymond-{VERSION}-{}", platform.label());
+    let output = target_folder().join("dist");
+    let binary = build(platform)?;
+    let folder = fill(&output.join(&name), &binary)?;
+    let archive = pack(&folder)?;
+    fs::remove_dir_all(&folder)?;
+    verify(&archive, &name)?;
+    sign(&output, &archive)?;
+    let bytes = fs::metadata(&archive)?.len();
+    eprintln!("==> {} ({} KiB)", archive.display(), bytes / 1024);
+    Ok(())
+}
+
+/// Where cargo builds.
+fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// The binary, of which nothing is linked at run time.
+fn build(platform: Platform) -> Result<PathBuf> {
+    // Apart from other builds, whose flags differ, and from the archives.
+    let folder = target_folder().join("dist-build");
+    let triple = platform.triple();
+    let words = ["build", "--locked", "--profile", "dist", "-p", "raymond", "--target", &triple];
+    let mut build = cargo(&words);
+    build.arg("--target-dir").arg(&folder);
+    let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+    run(build.env("RUSTFLAGS", format!("{flags} {STATIC}").trim()))?;
+    let binary = folder.join(triple).join("dist/raymond");
+    match elf::loader(&fs::read(&binary)?)? {
+        None => Ok(binary),
+        Some(loader) => bail!("{} is not static: it needs {loader}", binary.display()),
+    }
+}
+
+/// A new folder with everything that is packed.
+fn fill(folder: &Path, binary: &Path) -> Result<PathBuf> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::create_dir_all(folder)?;
+    fs::copy(binary, folder.join("raymond"))?;
+    for page in PAGES {
+        fs::copy(root().join(page), folder.join(page))
+            .with_context(|| format!("copying {page}"))?;
+    }
+    let path = binary.to_str().context("the path of the binary is not UTF-8")?;
+    for shell in SHELLS {
+        let written = program(path).args(["completions", shell]).output()?;
+        if written.status.success() {
+            let completions = folder.join("completions");
+            fs::create_dir_all(&completions)?;
+            fs::write(completions.join(format!("raymond.{shell}")), written.stdout)?;
+        }
+    }
+    Ok(folder.to_owned())
+}
+
+/// The same files make the same archive: names are sorted, and times are that of the commit.
+fn pack(folder: &Path) -> Result<PathBuf> {
+    let dated = program("git").args(["log", "-1", "--format=%ct"]).output()?;
+    let time = String::from_utf8_lossy(&dated.stdout).trim().to_owned();
+    let time = if time.is_empty() { "0".to_owned() } else { time };
+    let archive = folder.with_file_name(format!("{}.tar.gz", name(folder)));
+    let mut tar = program("tar");
+    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"]);
+    tar.arg(format!("--mtime=@{time}")).args(["-I", "gzip -n -9", "-cf"]).arg(&archive);
+    run(tar.arg("-C").arg(folder.parent().unwrap_or(folder)).arg(name(folder)))?;
+    Ok(archive)
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Unpacks the archive and takes the binary for a tour, with nothing in its environment but `PATH`.
+fn verify(archive: &Path, name: &str) -> Result<()> {
+    let folder = archive.with_file_name("verify");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    run(program("tar").arg("-xzf").arg(archive).arg("-C").arg(&folder))?;
+    let binary = folder.join(name).join("raymond");
+    let binary = binary.to_str().context("the path of the binary is not UTF-8")?;
+    let clean = || {
+        let mut command = program(binary);
+        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").current_dir(&folder);
+        command
+    };
+    run(clean().arg("--version"))?;
+    if !succeeds(clean().arg("demo")) {
+        bail!("{binary} demo fails");
+    }
+    Ok(fs::remove_dir_all(&folder)?)
+}
+
+/// Names the archive in `SHA256SUMS`, beside those that were made before it.
+fn sign(output: &Path, archive: &Path) -> Result<()> {
+    let sums = output.join("SHA256SUMS");
+    let summed = program("sha256sum").current_dir(output).arg(name(archive)).output()?;
+    let line = String::from_utf8(summed.stdout)?;
+    if !summed.status.success() {
+        bail!("sha256sum {} failed", archive.display());
+    }
+    let before = fs::read_to_string(&sums).unwrap_or_default();
+    let others = before.lines().filter(|line| !line.ends_with(&name(archive)));
+    let mut lines: Vec<&str> = others.chain(line.lines()).collect();
+    lines.sort_by_key(|line| line.split_whitespace().last());
+    fs::write(&sums, format!("{}\n", lines.join("\n")))?;
+    run(program("sha256sum").current_dir(output).args(["--check", "--quiet", "SHA256SUMS"]))
+}
