@@ -44,7 +44,8 @@ fn target_folder() -> PathBuf {
 
 /// The binary, of which nothing is linked at run time.
 fn build(platform: Platform) -> Result<PathBuf> {
-    let folder = target_folder();
+    // Apart from other builds, whose flags differ, and from the archives.
+    let folder = target_folder().join("dist-build");
     let triple = platform.triple();
     let words = ["build", "--locked", "--profile", "dist", "-p", "raymond", "--target", &triple];
     let mut build = cargo(&words);

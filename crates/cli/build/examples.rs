@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// What running an example leaves behind is no part of it.
-const LEFT_OUT: [&str; 2] = [".raymond", ".git"];
+const LEFT_OUT: [&str; 3] = [".raymond", ".git", "try"];
 
 /// The source of a slice of `Example`.
 pub(crate) fn source(examples: &Path) -> io::Result<String> {

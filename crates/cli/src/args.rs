@@ -28,9 +28,15 @@ use crate::failure::{Failure, USAGE};
 use crate::secrets::redacted;
 use crate::workflows;
 
+/// What this was built from: `0.1.0 (b0c1149 2026-11-15)`.
+const VERSION: &str = env!("BUILT_FROM");
+/// The same, and what for.
+const LONG_VERSION: &str = concat!(env!("BUILT_FROM"), "\n", env!("BUILT_FOR"));
+
 /// Runs coding agents as programs: a folder of prompts and scripts, driven by the tags they emit.
 #[derive(Debug, Parser)]
-#[command(name = "raymond", version, arg_required_else_help = true)]
+#[command(name = "raymond", version = VERSION, long_version = LONG_VERSION)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = "Example:\n  raymond run flows/review --budget 5\n  raymond resume @last")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -82,7 +88,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  raymond config --json")]
     Config(Config),
     /// Write a workflow for this project to begin with, or copy an example
-    #[command(after_help = "Example:\n  raymond init\n  raymond init --from review")]
+    #[command(after_help = "Example:\n  raymond init\n  raymond init --from title")]
     Init(Init),
     /// Print a script that completes commands, runs and workflows in a shell
     #[command(after_help = "Example:\n  echo 'source <(raymond completions bash)' >> ~/.bashrc")]

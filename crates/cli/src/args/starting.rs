@@ -83,7 +83,7 @@ pub(crate) struct Ralph {
     pub(crate) max_iterations: Option<u32>,
     /// Let a result count only if this command of bash exits 0
     ///
-    /// It runs where the agent works, with the result in $RAYMOND_RESULT_FILE. When it fails, the
+    /// It runs where the agent works, with the result in `$RAYMOND_RESULT_FILE`. When it fails, the
     /// next iteration gets the end of what it said as {{input}}.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) until: Option<String>,

@@ -356,6 +356,23 @@ fn a_copied_example_is_tried_with_the_commands_that_are_told() {
 }
 
 #[test]
+fn every_copied_example_runs_with_the_commands_that_are_told() {
+    let binary = Path::new(env!("CARGO_BIN_EXE_raymond")).parent().unwrap();
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
+    let project = Project::of(&[]).with("PATH", path);
+    let list = project.raymond("init --list --json").json();
+    for example in list["examples"].as_array().unwrap() {
+        let name = example["name"].as_str().unwrap();
+        let copied = project.raymond(&format!("init --from {name} --json")).json();
+        let commands = copied["try"].as_array().unwrap();
+        let commands: Vec<&str> = commands.iter().map(|line| line.as_str().unwrap()).collect();
+        let output = project.spawn("bash", &["-ec", &commands.join("\n")]).wait();
+        assert_eq!(output.code(), 0, "{name}: {commands:?}: {output:?}");
+        assert!(output.stderr.contains("completed"), "{name}: {output:?}");
+    }
+}
+
+#[test]
 fn an_example_that_does_not_exist_has_a_neighbour() {
     let project = Project::of(&[]);
     project.raymond("init --from tittle").says(

@@ -76,6 +76,10 @@ fn targets(text: &str) -> BTreeSet<String> {
 
 /// The states of a workflow by stem: whether each is a prompt, and its text.
 fn states(workflow: &Path) -> BTreeMap<String, (bool, String)> {
+    // The loop of `raymond ralph` has its own end.
+    if !workflow.exists() {
+        return BTreeMap::new();
+    }
     let states = files(workflow).into_iter().map(|path| {
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         (name, (ends_with(&path, "md"), fs::read_to_string(path).unwrap()))

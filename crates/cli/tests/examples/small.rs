@@ -24,6 +24,17 @@ fn every_worker_of_the_research_writes_its_answer() {
 }
 
 #[test]
+fn the_list_is_worked_off_in_three_rounds_that_know_nothing_of_each_other() {
+    let stage = Way::of("ralph", "replies.yaml").go();
+    assert!(!stage.read("try/TODO.md").contains("- [ ]"));
+    assert_eq!(stage.run("./test.sh && ls tests").stdout, "bye.sh\nhello.sh\nnight.sh\n");
+    let events = stage.events();
+    let plans = events.iter().filter_map(|event| event.get("turn_started")?["plan"].as_object());
+    let kinds: Vec<_> = plans.flat_map(|plan| plan.keys()).collect();
+    assert_eq!(kinds, ["fresh", "fresh", "fresh"]);
+}
+
+#[test]
 fn the_readme_shows_its_example_as_it_is() {
     let readme = fs::read_to_string(top().join("README.md")).unwrap();
     let example = examples().join("title");

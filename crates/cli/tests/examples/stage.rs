@@ -27,9 +27,10 @@ const fn way(
 }
 
 /// Every file of replies, and what comes of it.
-pub(crate) const WAYS: [Way; 16] = [
+pub(crate) const WAYS: [Way; 17] = [
     way("title", "replies.yaml", "--input text", "A night at sea (8)"),
     way("research", "replies.yaml", "", "the answers are in answers-demo.tsv"),
+    way("ralph", "replies.yaml", "", "say.sh says goodbye and good night"),
     way("fix-until-green", "replies.yaml", "", "green, commits: 2"),
     way("fix-until-green", "cheating.yaml", "", "green, commits: 1"),
     way("fix-until-green", "stuck.yaml", "", "green, commits: 1"),
@@ -103,8 +104,12 @@ impl Stage {
     pub(crate) fn start(&self, way: &Way) -> Running {
         let top = self.project.root();
         let (top, replies, flags) = (top.display(), way.replies, way.flags);
+        let command = match way.example {
+            "ralph" => format!("ralph {top}/PROMPT.md --until 'bash {top}/done.sh'"),
+            _ => format!("run {top}/workflow"),
+        };
         self.bash(&format!(
-            "exec raymond run {top}/workflow --replies {top}/{replies} --run-id demo {flags}"
+            "exec raymond {command} --replies {top}/{replies} --run-id demo {flags}"
         ))
     }
 

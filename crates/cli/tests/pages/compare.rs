@@ -83,7 +83,24 @@ fn without_times(line: &str) -> String {
             text.splice(at..at + 8, "00:00:00".chars());
         }
     }
-    without_span(text.into_iter().collect())
+    without_id(without_span(text.into_iter().collect()))
+}
+
+/// `review-20260131-0af3c9` is as good as any other.
+fn without_id(line: String) -> String {
+    let ends = |at: usize| {
+        let (day, rest) = line.get(at..)?.split_at_checked(8)?;
+        let dice = rest.strip_prefix('-')?.get(..6)?;
+        let named = day.bytes().all(|c| c.is_ascii_digit())
+            && dice.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
+        named.then_some(at + 15)
+    };
+    match line.match_indices('-').find_map(|(at, _)| Some((at + 1, ends(at + 1)?))) {
+        Some((start, end)) => {
+            format!("{}ID{}", &line[..start], without_id(line[end..].to_owned()))
+        }
+        None => line,
+    }
 }
 
 /// `completed in 0.4s: …` took no time.
@@ -124,6 +141,12 @@ mod tests {
         check("a\n…\nc", "a\nb", false);
         check("12:03:04 main  x", "23:59:59 main  x", true);
         check("12:03 main", "23:59 main", false);
+        check(
+            "a-20260131-0af3c9: see b-20260131-0af3c9",
+            "a-20261231-ffffff: see b-20261231-ffffff",
+            true,
+        );
+        check("a-20260131-0af3c9", "b-20260131-0af3c9", false);
         check("completed in 0.4s: x", "completed in 2m 03s: x", true);
         check("completed in 0.4s: x", "completed in 0.4s: y", false);
         check("completed in 0.4s: x", "failed after 0.4s: x", false);

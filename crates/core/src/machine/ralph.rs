@@ -108,10 +108,10 @@ pub(crate) fn failed(draft: &mut Draft<'_>, ralph: &Ralph, agent: &Agent, failur
 
 /// Why the command did not pass, and the end of what it said.
 fn explained(failure: &Failure) -> (String, &str) {
-    match failure {
-        Failure::Turn(TurnFailure::Script { status, stderr }) => (status.clone(), stderr),
-        Failure::Turn(TurnFailure::OutputTooLarge { tail, .. }) => (failure.to_string(), tail),
-        other => (other.to_string(), ""),
+    if let Failure::Turn(TurnFailure::Script { status, stderr }) = failure {
+        (status.clone(), stderr)
+    } else {
+        (failure.to_string(), "")
     }
 }
 

@@ -8,6 +8,7 @@ use crate::protocol::Fault;
 use crate::run::event::Ending;
 use crate::run::input::StopMode;
 use crate::run::tests::play::{Play, prompts, usd, workflow};
+use crate::run::{Program, Ralph};
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::narrate::{ending_words, preview};
@@ -404,4 +405,44 @@ fn every_ending_has_words() {
         Ending::NoQuota,
     ];
     assert_snapshot!(endings.map(ending_words).join("; "), @"completed; failed; over budget; stopped; cancelled; waits for a person; usage limit reached, and told not to wait");
+}
+
+#[test]
+fn a_loop_says_which_iteration_it_is_in_and_how_it_is_begun_anew() {
+    let play = |max_iterations, until: Option<&str>| {
+        let ralph = Ralph { max_iterations, until: until.map(str::to_owned) };
+        let files = workflow(&[("P.md", "text"), ("UNTIL.sh", "make check")]);
+        Play::new(files).with(|s| s.program = Program::Ralph(ralph)).started()
+    };
+    let mut looped = play(2, Some("make check"));
+    assert_snapshot!(shown(&looped, Owner::Alive), @"running (0): main is in turn 1 of P.md, iteration 1 of 2: raymond wait play");
+    looped.says("main", "not yet");
+    looped.says("main", "<result>x</result>");
+    assert_snapshot!(shown(&looped, Owner::Alive), @"running (0): main is in turn 1 of UNTIL.sh, iteration 2 of 2: raymond wait play");
+    let script = TurnFailure::Script { status: "exit status 1".into(), stderr: "oh".into() };
+    looped.fails("main", script);
+    assert_snapshot!(shown(&looped, Owner::Gone), @"completed (0): 2 iterations without a result that passed `make check`: raymond show play");
+    assert_snapshot!(told(&looped), @"
+      main       starts at P.md
+    . main       P.md: turn 1
+      main       P.md → P.md #2 (reset) · $0.10
+    . main       P.md: turn 1
+      main       P.md → UNTIL.sh (result) · $0.10
+    . main       UNTIL.sh: turn 1
+    ! main       the result of iteration 2 does not count: exit status 1
+    ! main       2 iterations without a result that passed `make check`
+      main       ended: (empty)
+      -          completed
+    ");
+    let mut usual = play(50, None);
+    usual.says("main", "<result></result>");
+    assert_snapshot!(shown(&usual, Owner::Gone), @"completed (0): 1 agent ended with a result: raymond show play");
+    let mut cancelled = play(50, None);
+    cancelled.halt();
+    cancelled.stop(StopMode::Cancel);
+    assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond ralph /flow");
+    let mut cancelled = play(2, Some("make check"));
+    cancelled.halt();
+    cancelled.stop(StopMode::Cancel);
+    assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond ralph /flow --max-iterations 2 --until 'make check'");
 }

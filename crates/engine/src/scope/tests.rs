@@ -207,3 +207,41 @@ mod directories {
 }
 
 mod archives;
+
+mod prompts {
+    use raymond_core::run::Ralph;
+
+    use super::*;
+
+    fn ralph(until: Option<&str>) -> Ralph {
+        Ralph { max_iterations: 1, until: until.map(str::to_owned) }
+    }
+
+    #[test]
+    fn nothing_is_loaded_beside_the_prompt_but_the_command() {
+        let directory = directory(&[("P.md", "go"), ("Q.md", "other"), ("UNTIL.sh", "theirs")]);
+        let path = directory.path().join("P.md");
+        let loaded = load_prompt(&path, &ralph(None)).unwrap();
+        assert_eq!(names(&loaded), ["P.md"]);
+        assert_eq!(loaded.start, Start::Ralph("P.md".into()));
+        let loaded = load_prompt(&path, &ralph(Some("make"))).unwrap();
+        assert_eq!(names(&loaded), ["P.md", "UNTIL.sh"]);
+        assert_eq!(&*loaded.files[1].bytes, b"exec >&2; make\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_prompt_lies_where_it_is_named() {
+        let (here, elsewhere) = (directory(&[("P.md", "go")]), directory(&[("P.md", "go")]));
+        let link = |to: &Path, name: &str| {
+            let path = here.path().join(name);
+            std::os::unix::fs::symlink(to, &path).unwrap();
+            load_prompt(&path, &ralph(None))
+        };
+        assert_eq!(names(&link(Path::new("P.md"), "SAME.md").unwrap()), ["SAME.md"]);
+        let out = link(&elsewhere.path().join("P.md"), "OUT.md");
+        assert!(matches!(out, Err(ScopeError::StartLeaves { .. })), "{out:?}");
+        let gone = link(Path::new("NOTHING.md"), "GONE.md");
+        assert!(matches!(gone, Err(ScopeError::Missing(_))), "{gone:?}");
+    }
+}
