@@ -48,9 +48,10 @@ fn the_prompt_is_repeated_until_it_has_a_result() {
         main             PROMPT.md → PROMPT.md #3 (reset) · $0.10
         main             ignored malformed <result>: it has no `</result>`
         main             PROMPT.md → PROMPT.md #4 (reset)
-        main             ended: mended · $0.05
-        ·                completed
-        completed: 1 agent ended with a result
+        main             ended · $0.05
+        completed: main ended with a result
+        path     PROMPT ×4
+        look     raymond show r · raymond logs r
         spent $0.15 of $10.00 (list prices); PROMPT took 100 %",
     );
     assert_eq!(project.events("r", "reminded"), [json!(null); 0]);
@@ -69,9 +70,10 @@ fn enough_iterations_without_a_result_complete_the_run_and_say_so() {
         main             starts at PROMPT.md
         main             PROMPT.md → PROMPT.md #2 (reset)
         main             2 iterations without a result
-        main             ended: (empty)
-        ·                completed
+        main             ended
         completed: 2 iterations without a result
+        path     PROMPT ×2
+        look     raymond show r · raymond logs r
         spent $0.00 of $10.00",
     );
     project.raymond("why r").prints("completed: 2 iterations without a result\n→ raymond show r\n");
@@ -107,9 +109,10 @@ fn a_result_counts_once_the_command_passes() {
             main             the result of iteration 2 does not count: exit status 3
             main             UNTIL.sh → PROMPT.md #3 (reset)
             main             PROMPT.md → UNTIL.sh #3 (result)
-            main             ended: three
-            ·                completed
-            completed: 1 agent ended with a result
+            main             ended
+            completed: main ended with a result
+            path     (PROMPT → UNTIL) ×3
+            look     raymond show r · raymond logs r
             spent $0.00 of $10.00"
         ),
     );
@@ -163,7 +166,7 @@ fn a_failed_iteration_counts_and_the_loop_goes_on() {
         &[
             "main             iteration 1 failed: the client reports failure: scripted task failure\n",
             "main             iteration 2 failed: transient failure: scripted transient failure\n",
-            "completed: 1 agent ended with a result\n",
+            "completed: main ended with a result\n",
         ],
     );
     assert_eq!(visits(&project), ["PROMPT.md 1", "PROMPT.md 2", "PROMPT.md 3"]);
@@ -325,7 +328,7 @@ fn only_a_prompt_can_be_repeated() {
     check("PROMT.md", "raymond: there is no PROMT.md\nhint: did you mean PROMPT.md?");
     check(
         "BAD.md",
-        "BAD.md:2:9: error: `budget`: \"much\" is not an amount of dollars such as 10 or 2.50
+        "BAD.md:2:9: error: `budget`: \"much\" is not an amount of dollars such as 10 or 2.50 [bad-amount]
         raymond: the workflow has a mistake",
     );
     check(
@@ -354,9 +357,9 @@ fn what_lies_beside_the_prompt_and_what_it_says_of_transitions_means_nothing() {
     ]);
     ralph(&project, "", None).mentions(
         0,
-        &["PROMPT.md:2:1: warning: `allowed_targets` means nothing to ralph: only <result> counts
+        &["PROMPT.md:2:1: warning: `allowed_targets` means nothing to ralph: only <result> counts [not-for-ralph]
   hint: a workflow of several states is run by `raymond run`
-PROMPT.md:3:1: warning: `max_visits` means nothing to ralph
+PROMPT.md:3:1: warning: `max_visits` means nothing to ralph [not-for-ralph]
   hint: use --max-iterations
 r: cap"],
     );

@@ -436,7 +436,7 @@ fn a_loop_says_which_iteration_it_is_in_and_how_it_is_begun_anew() {
     ");
     let mut usual = play(50, None);
     usual.says("main", "<result></result>");
-    assert_snapshot!(shown(&usual, Owner::Gone), @"completed (0): 1 agent ended with a result: raymond show play");
+    assert_snapshot!(shown(&usual, Owner::Gone), @"completed (0): main ended with a result: raymond show play");
     let mut cancelled = play(50, None);
     cancelled.halt();
     cancelled.stop(StopMode::Cancel);
