@@ -200,7 +200,7 @@ fn ends(text: &str) -> (String, String) {
 }
 
 /// `exit status 3`, `signal 9 (SIGKILL)`.
-pub(crate) fn describe(status: ExitStatus) -> String {
+pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => match name_of(signal) {

@@ -21,7 +21,7 @@ pub(crate) use ending::{Cancel, Stop};
 pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
 pub(crate) use init::Init;
 pub(crate) use looking::{Attach, Cost, CostBy, List, Logs, Look, Show};
-pub(crate) use machine::{Completions, Config, Demo, Shell};
+pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
 pub(crate) use starting::{Ground, Ralph, Resume, Run, Talk};
 
 use crate::failure::{Failure, USAGE};
@@ -90,6 +90,12 @@ pub(crate) enum Command {
     /// Write a workflow for this project to begin with, or copy an example
     #[command(after_help = "Example:\n  raymond init\n  raymond init --from title")]
     Init(Init),
+    /// Check this machine and this project; nothing is changed without --fix
+    #[command(after_help = "Example:\n  raymond doctor\n  raymond doctor --fix")]
+    Doctor(Doctor),
+    /// Delete runs that are over
+    #[command(after_help = "Example:\n  raymond prune --older-than 7d --dry-run")]
+    Prune(Prune),
     /// Print a script that completes commands, runs and workflows in a shell
     #[command(after_help = "Example:\n  echo 'source <(raymond completions bash)' >> ~/.bashrc")]
     Completions(Completions),

@@ -98,7 +98,8 @@ fn claude(config: &Layer) -> Arc<Claude> {
     }))
 }
 
-fn command(config: &Layer) -> String {
+/// The command of Claude Code.
+pub(crate) fn command(config: &Layer) -> String {
     config.claude.as_ref().map_or_else(|| claude::NAME.to_owned(), |command| command.value.clone())
 }
 

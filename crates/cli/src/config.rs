@@ -34,7 +34,7 @@ pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {
 }
 
 /// The files, whether they exist or not; later ones win.
-fn files(project: &Project) -> impl Iterator<Item = PathBuf> {
+pub(crate) fn files(project: &Project) -> impl Iterator<Item = PathBuf> {
     let person = person().map(|home| home.join("raymond").join("config.toml"));
     person.into_iter().chain([project.root.project().join("raymond.toml")])
 }
@@ -50,7 +50,7 @@ fn person() -> Option<PathBuf> {
 }
 
 /// The path as it is shown: from here, where it lies below.
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).display().to_string()
 }

@@ -92,6 +92,17 @@ impl Failure {
         Self::new(code, message)
     }
 
+    /// What happened, and what to do about it, for those who say it themselves.
+    pub(crate) fn told(&self) -> (String, Option<String>) {
+        let mistakes = self.diagnostics.iter().map(|found| match &found.hint {
+            Some(hint) => format!("{found} ({hint})"),
+            None => found.to_string(),
+        });
+        let lines: Vec<String> = mistakes.collect();
+        let text = if lines.is_empty() { self.message.clone() } else { lines.join("\n") };
+        (text, self.hint.clone())
+    }
+
     pub(crate) fn print(&self) {
         for diagnostic in &self.diagnostics {
             print_diagnostic(diagnostic);

@@ -71,6 +71,8 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Logs(logs) => commands::logs::logs(&logs),
         Command::Cost(cost) => commands::cost::cost(&cost),
         Command::Config(config) => commands::config::config(&config),
+        Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
+        Command::Prune(prune) => commands::prune::prune(&prune),
         Command::Init(init) => commands::init::init(&init),
         Command::Completions(shell) => commands::completions::completions(&shell),
         Command::Demo(demo) => commands::demo::demo(&demo),

@@ -59,7 +59,7 @@ pub(crate) fn never_started(run: &RunId) -> Failure {
 }
 
 /// What there is of a run.
-enum Examined {
+pub(crate) enum Examined {
     Readable(Box<Look>),
     /// Not even its first record is good.
     Damaged(Box<Look>),
@@ -67,7 +67,8 @@ enum Examined {
     Unreadable(LookError),
 }
 
-fn examine(project: &Project, run: &RunId) -> Examined {
+/// Looks whether a run can be read.
+pub(crate) fn examine(project: &Project, run: &RunId) -> Examined {
     match look::look(project, run) {
         Ok(look) if look.head.seq > 0 => Examined::Readable(Box::new(look)),
         Ok(look) => match (&look.tail, &look.owner) {

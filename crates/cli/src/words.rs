@@ -17,12 +17,12 @@ pub(crate) fn plain(text: &str) -> String {
     redacted(text).chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// How long something took: `0.4s`, `42s`, `4m 12s`, `2h 03m`, `3d 4h`.
+/// How long something took: `0.4s`, `42s`, `4m 12s`, `2h 03m`, `3d 4h`. Nothing takes no time.
 pub(crate) fn elapsed(Span(milliseconds): Span) -> String {
     let seconds = milliseconds / 1000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match seconds {
-        0..10 => format!("{seconds}.{}s", milliseconds % 1000 / 100),
+        0..10 => format!("{seconds}.{}s", milliseconds.max(100) % 1000 / 100),
         10..60 => format!("{seconds}s"),
         60..3600 => format!("{minutes}m {:02}s", seconds % 60),
         3600..86_400 => format!("{hours}h {:02}m", minutes % 60),
@@ -83,7 +83,7 @@ mod tests {
     fn a_span_is_told_in_its_two_largest_units() {
         let check =
             |milliseconds, expected: &str| assert_eq!(elapsed(Span(milliseconds)), expected);
-        check(0, "0.0s");
+        check(0, "0.1s");
         check(449, "0.4s");
         check(9_999, "9.9s");
         check(42_000, "42s");

@@ -4,20 +4,25 @@
 //! [`ledger`] keeps what a run no longer holds (results, money by state, the [`path`] that was taken),
 //! [`costs`] counts money by whatever is asked, [`denied`] says how to allow what was denied, [`plan`]
 //! what a resume will do, [`turns`] tells one attempt from the other, [`narrate`] turns events into
-//! lines, the same for a live run and for one from last week, and [`live`] knows what every agent is at.
+//! lines, the same for a live run and for one from last week, [`live`] knows what every agent is at,
+//! [`health`] judges the machine, and [`pruning`] says what may be deleted.
 
+mod bytes;
 pub mod costs;
 pub mod denied;
+pub mod health;
 pub mod ledger;
 pub mod live;
 pub mod narrate;
 pub mod path;
 pub mod plan;
+pub mod pruning;
 pub mod status;
 pub mod turns;
 pub mod way_out;
 pub mod why;
 
+pub use bytes::bytes;
 pub use costs::Costs;
 pub use denied::Denied;
 pub use ledger::{Ledger, Stopper};

@@ -22,7 +22,7 @@ use crate::project::Project;
 #[derive(Debug, thiserror::Error)]
 pub enum DiscardError {
     /// Its directory is a link, or no directory at all.
-    #[error("{} is not a directory", .0.display())]
+    #[error("{} is a link, or no directory", .0.display())]
     NotADirectory(PathBuf),
     /// Its directory belongs to somebody else.
     #[error("{} belongs to user {owner}", path.display())]
@@ -57,7 +57,7 @@ pub enum DiscardError {
 /// Deletes a run whose last record is `seq`; 0 when nothing was ever recorded.
 pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardError> {
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
-    check_own(&paths.directory)?;
+    check_own(project, run)?;
     let lock = take(project, &paths, Takeover::Never)?;
     let now = match look(project, run) {
         Ok(seen) => {
@@ -94,18 +94,16 @@ pub fn size_of(path: &Path) -> u64 {
     entries.map(|entry| size_of(&entry.path())).sum()
 }
 
-/// Checks that the directory is one, and this user's.
-fn check_own(path: &Path) -> Result<(), DiscardError> {
-    let not_a_directory = || DiscardError::NotADirectory(path.to_owned());
-    let found = fs::symlink_metadata(path).map_err(|source| {
-        let (attempt, path) = ("look at", path.to_owned());
+/// Checks that a run is this user's to delete: its directory is one, and no link to another.
+pub fn check_own(project: &Project, run: &RunId) -> Result<(), DiscardError> {
+    let path = project.paths(run).directory;
+    let found = fs::symlink_metadata(&path).map_err(|source| {
+        let (attempt, path) = ("look at", path.clone());
         DiscardError::Disk(disk::Error { attempt, path, source })
     })?;
     match found.uid() {
-        _ if !found.is_dir() => Err(not_a_directory()),
-        owner if owner != geteuid().as_raw() => {
-            Err(DiscardError::Foreign { path: path.to_owned(), owner })
-        }
+        _ if !found.is_dir() => Err(DiscardError::NotADirectory(path)),
+        owner if owner != geteuid().as_raw() => Err(DiscardError::Foreign { path, owner }),
         _ => Ok(()),
     }
 }

@@ -28,7 +28,7 @@ use crate::scope::Origin;
 use crate::snapshot;
 
 use inherited::end_strays;
-pub use inherited::find;
+pub use inherited::{end_left, find};
 
 /// A run that this process owns.
 #[derive(Debug)]

@@ -178,3 +178,35 @@ fn who(owner: Option<&Owner>) -> String {
         |Owner { process, .. }| format!("process {} on {}", process.pid, process.host),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Memory;
+
+    /// Sets the run aside while its lock is being taken.
+    struct Pruner(Memory);
+
+    impl Host for Pruner {
+        fn me(&self) -> Process {
+            self.0.remove(Path::new("/lock")).unwrap();
+            Process { host: "here".into(), boot: "b".into(), pid: 1, started: 1 }
+        }
+
+        fn life(&self, _: &Process) -> Life {
+            Life::Gone
+        }
+    }
+
+    #[test]
+    fn a_lock_that_was_removed_meanwhile_is_not_taken() {
+        let memory = Memory::new(0);
+        let claim = Claim { since: 0, version: "1", takeover: Takeover::Never };
+        let taken = Lock::take(&memory, &Pruner(memory.clone()), Path::new("/lock"), claim);
+        assert!(matches!(taken, Err(Error::Removed { .. })), "{taken:?}");
+        assert_eq!(
+            memory.metadata(Path::new("/lock")).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+    }
+}

@@ -142,7 +142,7 @@ fn may_skip(checks: Checks, user: User, sandbox: Option<&OsStr>) -> Result<(), P
 
 /// The program of a command: a path, or a name that is looked up. The client may get another `PATH`
 /// than ours, so it is looked up here.
-pub(super) fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, Problem> {
+pub fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, Problem> {
     let path = Path::new(command);
     if path.components().count() > 1 || path.is_absolute() {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

@@ -65,7 +65,7 @@ pub enum Speaker {
 
 impl Said {
     /// What of it somebody is told who watches.
-    pub(super) fn sign(&self) -> Option<Sign> {
+    pub fn sign(&self) -> Option<Sign> {
         match self {
             Self::Text { by: Speaker::Agent, .. } => Some(Sign::Text),
             Self::Tool { name } => Some(Sign::Tool { name: name.clone() }),

@@ -34,6 +34,25 @@ pub fn find(nonce: &Nonce) -> Vec<Leftover> {
     found.filter(|leftover| leftover.marker.is_some()).collect()
 }
 
+/// A process that some run started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marked {
+    /// The runs: more than one when they are nested.
+    pub runs: BTreeSet<Nonce>,
+    /// Its command line.
+    pub command: String,
+}
+
+/// The processes of this user that carry a marker of any run: one look for many runs.
+pub fn marked() -> Vec<Marked> {
+    let marked = table::snapshot(None).into_iter().map(|entry| {
+        let marks = table::marks(entry.identity);
+        let runs = marks.list().map(|marker| Nonce::from(marker.nonce())).collect();
+        Marked { runs, command: table::command(entry.identity) }
+    });
+    marked.filter(|marked: &Marked| !marked.runs.is_empty()).collect()
+}
+
 /// Ends these, their descendants and all that carries their markers, and sees them dead. Returns
 /// those that are not.
 pub async fn end(found: &[Leftover], grace: &Grace) -> Vec<Identity> {

@@ -1,6 +1,9 @@
 //! Flags of the commands about this machine and this project.
 
 use clap::{Args, ValueEnum};
+use raymond_core::time::Span;
+
+use crate::completion;
 
 #[derive(Debug, Args)]
 pub(crate) struct Config {
@@ -14,6 +17,35 @@ pub(crate) struct Demo {
     /// Keep the directory of the demo
     #[arg(long)]
     pub(crate) keep: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// End processes that nobody drives, and remove runs that were never started
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Prune {
+    /// These runs, whatever their age [default: finished ones that are old enough]
+    #[arg(value_name = "RUN", add = completion::any_run())]
+    pub(crate) runs: Vec<String>,
+    /// How long ago they have to have ended [default: 30d]
+    #[arg(long, value_name = "DURATION", conflicts_with = "runs")]
+    pub(crate) older_than: Option<Span>,
+    /// Also failed, stopped and interrupted ones, and those over budget
+    #[arg(long, conflicts_with = "runs")]
+    pub(crate) unfinished: bool,
+    /// Only say what would be deleted
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

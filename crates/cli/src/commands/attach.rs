@@ -1,5 +1,7 @@
 //! `raymond attach`: follows a run as if it had been started here, and leaves it alone otherwise.
 
+mod ear;
+
 use std::time::Duration;
 
 use raymond_core::ids::RunId;
@@ -20,6 +22,7 @@ use crate::place::Place;
 use crate::runs;
 
 use super::report::report;
+use ear::Ear;
 
 /// How often the journal is looked at.
 const BEAT: Duration = Duration::from_millis(50);
@@ -67,11 +70,12 @@ async fn follow(
     mut seen: Look,
     console: &mut Console,
 ) -> Result<(Look, Status), Failure> {
-    let path = project.paths(run).journal;
+    let paths = project.paths(run);
+    let mut ear = Ear::new(paths.transcripts);
     while !matches!(seen.head.run.phase, Phase::Ended(_)) {
         // The owner first: one that ends in between has written all it will ever write.
         let owner = look::owner(project, run)?;
-        let lines = Journal::follow(project.disk.as_ref(), &path, &mut seen.cursor)?;
+        let lines = Journal::follow(project.disk.as_ref(), &paths.journal, &mut seen.cursor)?;
         for line in lines.iter() {
             let record = fold::record(line.body, line.seq)?;
             seen.head.fold(&record);
@@ -80,6 +84,7 @@ async fn follow(
         if owner.is_none() && lines.is_empty() {
             break;
         }
+        ear.listen(&seen.head.run, |turn, sign| console.seen(turn, sign));
         tokio::time::sleep(BEAT).await;
     }
     let status = view::status(&seen.head.run, Owner::Gone);

@@ -137,7 +137,12 @@ impl Wanted<'_> {
         {
             let failure = Failure::usage(format!("{run} has no turn in a state {state:?}"));
             let known = attempts().map(|attempt| attempt.state.as_str());
-            return Err(failure.hint(offer(state, known)));
+            let stems = attempts().map(|attempt| attempt.state.stem());
+            let hint = match nearest(state, stems) {
+                Some(stem) => format!("did you mean {stem}?"),
+                None => offer(state, known),
+            };
+            return Err(failure.hint(hint));
         }
         Ok(())
     }
@@ -152,7 +157,7 @@ fn offer<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
     match nearest(wanted, known.iter().copied()) {
         Some(nearest) => format!("did you mean {nearest}?"),
         None if known.is_empty() => "it has had no turn yet".to_owned(),
-        None => format!("there are {}", known[..known.len().min(MOST)].join(", ")),
+        None => format!("it has {}", known[..known.len().min(MOST)].join(", ")),
     }
 }
 

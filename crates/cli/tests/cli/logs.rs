@@ -135,8 +135,10 @@ fn names_that_no_turn_has_are_refused_with_the_nearest_one() {
     let agent = "raymond: r has no turn of an agent \"main_wrok1\"\nhint: did you mean main_work1?";
     check("logs --agent main_wrok1", agent);
     let state = "raymond: r has no turn in a state \"REVIEW\"
-        hint: there are ASK.md, START.sh, WORK.sh";
+        hint: it has ASK.md, START.sh, WORK.sh";
     check("logs --state REVIEW", state);
+    let stem = "raymond: r has no turn in a state \"WROK\"\nhint: did you mean WORK?";
+    check("logs --state WROK", stem);
     check("logs zebra", "raymond: there is no run \"zebra\"\nhint: see `raymond list`");
     for both in ["logs --json --raw", "logs --json --follow"] {
         project.raymond(both).mentions(2, &["cannot be used with"]);

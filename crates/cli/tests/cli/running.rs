@@ -211,8 +211,7 @@ fn a_failed_sibling_is_named_and_stops_nobody() {
     project.raymond("run wf").prints("mine\n").mentions(
         1,
         &[
-            "failed: main_bad1 failed at BAD.sh: script: exit status 1; main_bad2 failed, too",
-            "  main_bad2 failed at BAD.sh: script: exit status 1\n",
+            "failed: 2 agents failed\n  main_bad1 failed at BAD.sh: script: exit status 1\n  main_bad2 failed at BAD.sh: script: exit status 1\n",
         ],
     );
 }

@@ -214,8 +214,10 @@ fn a_row_says_which_tool_is_used() {
     let words = "run wf --run-id r --allow Bash(cargo:*)";
     let terminal = start(&project, words, &variables);
     check(&terminal, "Ctrl-C stops");
+    let attached = start(&project, "attach r", &variables);
+    check(&attached, "Ctrl-C leaves it running");
     project.write("programs/gate", "");
-    assert_eq!(terminal.end().0, 0);
+    assert_eq!((terminal.end().0, attached.end().0), (0, 0));
 }
 
 #[test]

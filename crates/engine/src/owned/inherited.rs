@@ -9,13 +9,17 @@ use raymond_backends::contract::{self, Started};
 use raymond_backends::process::{Grace, Identity, Leftover, Marker, leftovers};
 use raymond_core::budget::Cost;
 use raymond_core::desk::{Lane, Turn};
+use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::input::Interruption;
 use raymond_core::run::{Input, Run, Settings};
+use raymond_store::lock::Takeover;
 use raymond_store::{RunPaths, blobs};
 
-use super::{Clients, OwnError, Owned};
+use super::{Clients, OwnError, Owned, take};
+use crate::look::{LookError, look};
 use crate::observe::answered;
+use crate::project::Project;
 use crate::recovery::{self, Attached};
 use crate::shell::{Backends, transcript};
 
@@ -83,6 +87,20 @@ pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> co
         timeout: None,
         idle_timeout: None,
     })
+}
+
+/// Ends what was left of a run that nobody drives, and sees it dead; nothing is recorded. Returns what
+/// was left, and what of it did not end.
+pub async fn end_left(
+    project: &Project,
+    run: &RunId,
+) -> Result<(Vec<Leftover>, Vec<Identity>), LookError> {
+    // Whoever resumes the run would adopt some of it.
+    let lock = take(project, &project.paths(run), Takeover::Never)?;
+    let seen = look(project, run)?;
+    let ended = end_strays(&seen.head.run, Clients::End).await;
+    drop(lock);
+    Ok(ended)
 }
 
 /// Ends what was left running and cannot be adopted.

@@ -84,12 +84,18 @@ impl Summary<'_> {
             | Status::Interrupted => AnsiColor::Yellow,
         };
         let style = style.on_default().bold();
+        let why = match (status, self.head.run.failed.len()) {
+            // Each has a line of its own.
+            (Status::Failed, several @ 2..) => format!("{several} agents failed"),
+            _ => why.clone(),
+        };
         format!("{style}{status}{style:#}{took}: {why}")
     }
 
-    /// Those that failed; the sentence above names the first one.
+    /// Those that failed, unless the sentence above has said it all.
     fn failed(&self) -> Vec<String> {
         let run = &self.head.run;
+        let said = usize::from(self.place.status == Status::Failed && run.failed.len() == 1);
         let told = |id: &AgentId| match run.agents.get(id) {
             Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
                 Some(format!("  {id} failed at {}: {}", visit.state, plain(&failure.to_string())))
@@ -97,8 +103,8 @@ impl Summary<'_> {
             Some(_) | None => None,
         };
         let mut lines: Vec<String> =
-            run.failed.iter().skip(1).take(MOST_FAILED).filter_map(told).collect();
-        if let Some(more @ 1..) = run.failed.len().checked_sub(1 + MOST_FAILED) {
+            run.failed.iter().skip(said).take(MOST_FAILED).filter_map(told).collect();
+        if let Some(more @ 1..) = run.failed.len().checked_sub(said + MOST_FAILED) {
             lines.push(format!("  … and {more} more"));
         }
         lines

@@ -1,0 +1,83 @@
+//! `raymond doctor`: whether this machine and this project are fit for runs.
+//!
+//! It only looks: programs are asked for their version, no request is ever sent to a model, and nothing
+//! is ended or removed without `--fix`. Facts are gathered here and judged in `core::view::health`.
+
+mod ask;
+mod fix;
+mod machine;
+mod repository;
+mod runs;
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use raymond_core::view::health::{Finding, Mark, worst};
+use raymond_engine::project::Project;
+use serde_json::json;
+
+use crate::args::Doctor;
+use crate::failure::{ENVIRONMENT, Failure};
+use crate::words::plain;
+
+use super::{print_json, print_out};
+
+pub(crate) fn doctor(flags: &Doctor) -> Result<u8, Failure> {
+    let project = crate::runs::project()?;
+    let runtime = crate::runtime()?;
+    let fixed = if flags.fix { runtime.block_on(fix::fix(&project)) } else { Vec::new() };
+    let findings = runtime.block_on(examine(&project));
+    if flags.json {
+        let checks: Vec<_> = findings.iter().map(object).collect();
+        let version = crate::json::VERSION;
+        print_json(json!({ "version": version, "checks": checks, "fixed": fixed }))?;
+    } else {
+        for deed in &fixed {
+            crate::say!("{}", plain(deed));
+        }
+        print_out(&findings.iter().map(lines).collect::<String>())?;
+    }
+    Ok(match worst(&findings) {
+        Mark::Ok | Mark::Warn => 0,
+        Mark::Fail => ENVIRONMENT,
+    })
+}
+
+async fn examine(project: &Project) -> Vec<Finding> {
+    let mut findings = machine::programs(project).await;
+    findings.extend(machine::storage(project));
+    findings.extend(runs::runs(project));
+    findings.push(repository::repository(project).await);
+    findings
+}
+
+fn object(finding: &Finding) -> serde_json::Value {
+    let Finding { check, mark, text, remedy } = finding;
+    json!({ "check": check, "verdict": mark.as_str(), "text": text, "remedy": remedy })
+}
+
+/// ```text
+/// warn  disk       812 MiB free
+///                  → free some space
+/// ```
+fn lines(finding: &Finding) -> String {
+    const INDENT: &str = "\n                 ";
+    let Finding { check, mark, text, remedy } = finding;
+    let style = match mark {
+        Mark::Ok => AnsiColor::Green.on_default(),
+        Mark::Warn => AnsiColor::Yellow.on_default(),
+        Mark::Fail => AnsiColor::Red.on_default().bold(),
+    };
+    let style = if is_coloured() { style } else { Style::new() };
+    let text = plain(text).replace('\n', INDENT);
+    let mut lines = format!("{style}{mark:<5}{style:#} {check:<10} {text}");
+    if let Some(remedy) = remedy {
+        write!(lines, "{INDENT}→ {}", plain(remedy).replace('\n', INDENT)).ok();
+    }
+    lines.push('\n');
+    lines
+}
+
+fn is_coloured() -> bool {
+    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+}

@@ -1,0 +1,41 @@
+//! What `--fix` does: ends processes that nobody drives, and removes runs that never were any.
+
+use raymond_core::ids::RunId;
+use raymond_engine::discard::discard;
+use raymond_engine::owned::end_left;
+use raymond_engine::project::Project;
+
+use crate::failure::Failure;
+
+use super::runs::{Fixable, fixable};
+
+/// Mends what can be mended, and says what was done.
+pub(super) async fn fix(project: &Project) -> Vec<String> {
+    let Fixable { left, never_started } = fixable(project);
+    let mut deeds = Vec::new();
+    for run in left {
+        deeds.push(end(project, &run).await);
+    }
+    for run in never_started {
+        deeds.push(match discard(project, &run, 0) {
+            Ok(()) => format!("removed {run}, which was never started"),
+            Err(error) => format!("{run} was not removed: {error}"),
+        });
+    }
+    deeds
+}
+
+/// They are found by their marker, and seen dead.
+async fn end(project: &Project, run: &RunId) -> String {
+    match end_left(project, run).await {
+        Ok((ended, survivors)) if survivors.is_empty() => {
+            let processes = if ended.len() == 1 { "process" } else { "processes" };
+            format!("ended {} {processes} of {run}", ended.len())
+        }
+        Ok((_, survivors)) => {
+            let pids: Vec<String> = survivors.iter().map(|left| left.pid.to_string()).collect();
+            format!("of {run} these did not end: {}", pids.join(", "))
+        }
+        Err(error) => format!("nothing of {run} was ended: {}", Failure::from(error).told().0),
+    }
+}

@@ -1,0 +1,112 @@
+//! The machine: programs, configuration, directories, room.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use raymond_backends::claude::{self, preflight::Problem};
+use raymond_core::view::health::{self, Finding, Folder, Need};
+use raymond_engine::discard::size_of;
+use raymond_engine::project::Project;
+use raymond_store::ballast;
+use rustix::fs::{Access, access, statvfs};
+use rustix::process::geteuid;
+
+use crate::config::{self, Layer, shown};
+use crate::{backends, failure::Failure};
+
+use super::ask;
+
+/// Programs that runs need, and what is configured about them.
+pub(super) async fn programs(project: &Project) -> Vec<Finding> {
+    let loaded = config::load(project);
+    let configuration = configuration(project, loaded.as_ref().err());
+    let config = loaded.unwrap_or_default();
+    let mut findings = Vec::new();
+    let found = ask::version(&backends::command(&config)).await;
+    let install = Problem::NotFound(claude::NAME.into()).remedy();
+    findings.extend(health::client(claude::NAME, &found, need(&config), &install));
+    let codex = ask::version("codex").await;
+    findings.extend(health::client("codex", &codex, Need::Unused, ""));
+    findings.extend(root());
+    findings.push(match ask::find("bash") {
+        Some(path) => Finding::ok("bash", path.display().to_string()),
+        None => {
+            let text = "there is no bash on PATH: scripts cannot run";
+            Finding::fail("bash", text, "install it".to_owned())
+        }
+    });
+    findings.push(configuration);
+    findings
+}
+
+/// Whether prompts go to Claude Code when nobody says otherwise.
+fn need(config: &Layer) -> Need {
+    match &config.backend {
+        Some(backend) if backend.value != claude::NAME => Need::Named,
+        Some(_) | None => Need::Default,
+    }
+}
+
+/// Clients refuse to skip their checks for root.
+fn root() -> Option<Finding> {
+    let sandbox = std::env::var_os("IS_SANDBOX").is_some_and(|value| value == "1");
+    let is_root = geteuid().is_root();
+    let text = "this is root: clients refuse --dangerously-skip-permissions";
+    (is_root && !sandbox).then(|| Finding::warn("root", text, Problem::Root.remedy()))
+}
+
+fn configuration(project: &Project, wrong: Option<&Failure>) -> Finding {
+    if let Some(failure) = wrong {
+        let (text, remedy) = failure.told();
+        return Finding::fail("config", text, remedy);
+    }
+    let files = config::files(project).filter(|path| path.exists());
+    let files: Vec<String> = files.map(|path| shown(&path)).collect();
+    let text = if files.is_empty() { "no file: defaults".to_owned() } else { files.join(", ") };
+    Finding::ok("config", text)
+}
+
+/// Where runs are kept, and how much room there is.
+pub(super) fn storage(project: &Project) -> Vec<Finding> {
+    let root = project.root.path();
+    let (place, name) = if root.exists() {
+        (root, ".raymond/".to_owned())
+    } else {
+        (project.root.project(), project.root.project().display().to_string())
+    };
+    let mut findings = vec![health::folder("storage", &folder(place, name, place == root))];
+    let temporary = std::env::temp_dir();
+    let name = temporary.display().to_string();
+    findings.push(health::folder("temporary", &folder(&temporary, name, false)));
+    if let Ok(found) = statvfs(place) {
+        findings.push(health::room(found.f_bavail.saturating_mul(found.f_frsize)));
+    }
+    let runs = project.runs().unwrap_or_default();
+    if !runs.is_empty() {
+        findings.extend(ballast(root));
+        let sizes = runs.iter().map(|run| size_of(&project.paths(run).transcripts));
+        findings.push(health::transcripts(sizes.sum()));
+    }
+    findings
+}
+
+fn folder(path: &Path, name: String, is_private: bool) -> Folder {
+    let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_dir);
+    let private = found.as_ref().filter(|_| is_private);
+    let owner = private.map(std::os::unix::fs::MetadataExt::uid);
+    Folder {
+        name,
+        writable: found.is_some() && access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok(),
+        foreign: owner.filter(|owner| *owner != geteuid().as_raw()),
+        mode: private.map(|found| found.mode() & 0o777),
+    }
+}
+
+/// The space that is set aside for outcomes that were paid for.
+fn ballast(root: &Path) -> Option<Finding> {
+    let is_there =
+        std::fs::metadata(root.join("ballast")).is_ok_and(|found| found.len() == ballast::SIZE);
+    let text = "the ballast is gone: on a full disk an outcome could be lost";
+    let remedy = "the next run sets it aside again, when there is room";
+    (!is_there).then(|| Finding::warn("disk", text, remedy.to_owned()))
+}

@@ -1,0 +1,30 @@
+//! What git says of the project.
+
+use std::path::Path;
+
+use raymond_core::view::health::{self, Finding, Repository};
+use raymond_engine::project::Project;
+
+use super::ask;
+
+pub(super) async fn repository(project: &Project) -> Finding {
+    let Some(git) = ask::find("git") else {
+        let text = "there is no git on PATH: what agents edit cannot be told from what was there";
+        return Finding::warn("git", text, "install it".to_owned());
+    };
+    health::repository(look(&git, project).await)
+}
+
+async fn look(git: &Path, project: &Project) -> Repository {
+    let place = project.root.project();
+    let inside = ask::ask(git, &["rev-parse", "--is-inside-work-tree"], place).await;
+    if inside.is_err() {
+        return Repository::None;
+    }
+    // A look must not keep anybody else from the index.
+    let status = ["--no-optional-locks", "status", "--porcelain"];
+    let Ok(changed) = ask::ask(git, &status, place).await else { return Repository::Unknown };
+    let is_ignored = || ask::ask(git, &["check-ignore", "-q", ".raymond/x"], place);
+    let runs_are_committed = project.root.path().exists() && is_ignored().await.is_err();
+    Repository::Some { changed: changed.lines().count(), runs_are_committed }
+}

@@ -1,0 +1,120 @@
+//! The runs of this project, one after the other: together they may be more than fits into memory.
+
+use std::collections::BTreeMap;
+
+use raymond_backends::process::leftovers::{Marked, marked};
+use raymond_core::ids::RunId;
+use raymond_core::view::health::{self, Finding};
+use raymond_core::view::{Status, counted};
+use raymond_engine::look::Look;
+use raymond_engine::project::Project;
+use raymond_store::journal::Tail;
+use raymond_store::lock::{Host as _, Life, ThisHost};
+
+use crate::failure::Failure;
+use crate::place::Place;
+use crate::runs::{Examined, examine};
+use crate::words::plain;
+
+pub(super) fn runs(project: &Project) -> Vec<Finding> {
+    let all = match project.runs() {
+        Ok(all) => all,
+        Err(error) => {
+            let (text, remedy) = Failure::from(error).told();
+            return vec![Finding::fail("runs", text, remedy)];
+        }
+    };
+    let processes = marked();
+    let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let (mut findings, mut never_started) = (Vec::new(), Vec::new());
+    for run in &all {
+        match examine(project, run) {
+            Examined::Readable(seen) => {
+                *counts.entry(seen.status.as_str()).or_default() += 1;
+                findings.extend(of_run(&seen));
+                findings.extend(left(&seen, &processes));
+            }
+            Examined::Damaged(seen) => {
+                findings.extend(of_run(&seen));
+                findings.extend(left(&seen, &processes));
+            }
+            Examined::NeverStarted => never_started.push(run.as_str()),
+            Examined::Unreadable(error) => {
+                let (text, remedy) = Failure::from(error).about(run).told();
+                findings.push(Finding::fail("journal", format!("{run}: {text}"), remedy));
+            }
+        }
+    }
+    findings.insert(0, summary(all.len(), &counts));
+    if !never_started.is_empty() {
+        let text = format!("never started: {}", never_started.join(", "));
+        let remedy = "raymond doctor --fix removes what holds no record";
+        findings.push(Finding::warn("runs", text, remedy.to_owned()));
+    }
+    findings
+}
+
+fn summary(all: usize, counts: &BTreeMap<&'static str, u64>) -> Finding {
+    let parts: Vec<String> = counts.iter().map(|(status, n)| format!("{n} {status}")).collect();
+    let colon = if parts.is_empty() { "" } else { ": " };
+    let text = format!("{}{colon}{}", counted(all as u64, "run"), parts.join(", "));
+    Finding::ok("runs", text)
+}
+
+/// What is wrong with a run.
+fn of_run(seen: &Look) -> Option<Finding> {
+    let run = &seen.header.run;
+    let Place { why, way_out, .. } = Place::seen(seen);
+    if let Tail::Damaged(_) = seen.tail {
+        return Some(Finding::fail("journal", format!("{run}: {why}"), way_out));
+    }
+    if let Some(owner) = &seen.owner
+        && ThisHost.life(&owner.process) == Life::Elsewhere
+    {
+        let (pid, host) = (owner.process.pid, &owner.process.host);
+        let text =
+            format!("{run}: driven by process {pid} on {host}, which cannot be seen from here");
+        let remedy = format!("when that machine is gone for good: raymond resume {run} --takeover");
+        return Some(Finding::warn("runs", text, remedy));
+    }
+    (seen.status == Status::Interrupted)
+        .then(|| Finding::warn("runs", format!("{run}: interrupted: {why}"), way_out))
+}
+
+/// What runs of it although nobody drives it.
+fn left(seen: &Look, processes: &[Marked]) -> Option<Finding> {
+    let commands = commands(seen, processes);
+    (!commands.is_empty()).then(|| health::left_running(seen.header.run.as_str(), &commands))
+}
+
+fn commands(seen: &Look, processes: &[Marked]) -> Vec<String> {
+    if seen.owner.is_some() {
+        return Vec::new();
+    }
+    let of_run = processes.iter().filter(|process| process.runs.contains(&seen.head.run.nonce));
+    of_run.map(|process| plain(&process.command)).collect()
+}
+
+/// The runs that have something to be fixed.
+pub(super) struct Fixable {
+    /// Those with processes that nobody drives.
+    pub(super) left: Vec<RunId>,
+    pub(super) never_started: Vec<RunId>,
+}
+
+pub(super) fn fixable(project: &Project) -> Fixable {
+    let processes = marked();
+    let mut fixable = Fixable { left: Vec::new(), never_started: Vec::new() };
+    for run in project.runs().unwrap_or_default() {
+        match examine(project, &run) {
+            Examined::Readable(seen) | Examined::Damaged(seen) => {
+                if !commands(&seen, &processes).is_empty() {
+                    fixable.left.push(run);
+                }
+            }
+            Examined::NeverStarted => fixable.never_started.push(run),
+            Examined::Unreadable(_) => {}
+        }
+    }
+    fixable
+}

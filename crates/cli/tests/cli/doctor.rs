@@ -1,0 +1,295 @@
+//! `doctor`: what it finds, what it mends, and that it changes nothing unless it is told to.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+
+use rustix::process::{Signal, geteuid};
+use serde_json::{Value, json};
+
+use crate::harness::{Project, until};
+
+/// What was found about one thing: the verdict, the text and the remedy.
+#[track_caller]
+fn found(project: &Project, check: &str) -> Vec<(String, String, Option<String>)> {
+    let output = project.raymond("doctor --json");
+    let object = output.json();
+    let checks = object["checks"].as_array().unwrap();
+    let fails = checks.iter().any(|found| found["verdict"] == "fail");
+    assert_eq!(output.code(), if fails { 7 } else { 0 }, "{output:?}");
+    assert_eq!((&object["version"], &object["fixed"]), (&json!(1), &json!([])));
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let about = checks.iter().filter(|found| found["check"] == check);
+    let parts = |found: &Value| {
+        (text(&found["verdict"]).unwrap(), text(&found["text"]).unwrap(), text(&found["remedy"]))
+    };
+    about.map(parts).collect()
+}
+
+/// The verdict and the text.
+#[track_caller]
+fn check(project: &Project, check: &str, expected: &[(&str, &str)]) {
+    let found: Vec<(String, String)> =
+        found(project, check).into_iter().map(|(verdict, text, _)| (verdict, text)).collect();
+    let found: Vec<(&str, &str)> =
+        found.iter().map(|(verdict, text)| (verdict.as_str(), text.as_str())).collect();
+    assert_eq!(found, expected);
+}
+
+fn program(project: &Project, name: &str, script: &str) -> String {
+    project.write(name, format!("#!/bin/sh\n{script}\n"));
+    fs::set_permissions(project.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    project.path(name).to_str().unwrap().to_owned()
+}
+
+/// A project whose client is this script.
+fn with_client(script: &str) -> Project {
+    let project = Project::of(&[]);
+    let path = program(&project, "client", script);
+    project.with("RAYMOND_CLAUDE", path)
+}
+
+#[test]
+fn a_client_is_asked_for_its_version_and_for_nothing_else() {
+    let project = with_client("echo \"$@\" >> \"$0.asked\"; echo '2.1.325 (Claude Code)'");
+    check(&project, "client", &[("ok", "claude 2.1.325 (/project/client)")]);
+    assert_eq!(project.read("client.asked"), "--version\n");
+}
+
+#[test]
+fn a_client_that_does_not_answer_is_a_failure() {
+    let project = Project::of(&[]);
+    check(&project, "client", &[("fail", "there is no claude")]);
+    assert!(found(&project, "client")[0].2.as_ref().unwrap().starts_with("install Claude Code"));
+    let project = project.with("RAYMOND_BACKEND", "scripted");
+    check(&project, "client", &[("warn", "there is no claude")]);
+    let project = with_client("echo no node >&2; exit 3");
+    let silent = "claude (/project/client) does not answer: exit status 3: no node";
+    check(&project, "client", &[("fail", silent)]);
+    let project = with_client("trap '' INT TERM; sleep 300");
+    let slow = "claude (/project/client) does not answer: it took more than 5 s";
+    check(&project, "client", &[("fail", slow)]);
+    let project = with_client("yes");
+    let endless = "claude (/project/client) does not answer: it does not stop talking";
+    check(&project, "client", &[("fail", endless)]);
+}
+
+#[test]
+fn a_client_of_another_kind_is_named_when_it_is_found() {
+    let project = with_client("echo 2.1.325");
+    program(&project, "bin/codex", "echo codex-cli 0.55.0");
+    let path = format!("{}:{}", project.path("bin").display(), std::env::var("PATH").unwrap());
+    let project = project.with("PATH", path);
+    let codex = "codex 0.55.0 (/project/bin/codex): found, not used by this version";
+    check(&project, "client", &[("ok", "claude 2.1.325 (/project/client)"), ("ok", codex)]);
+}
+
+#[test]
+fn what_a_client_says_is_not_obeyed() {
+    let project = with_client("printf '\\033[2J9\\033[1m\\n'");
+    let output = project.raymond("doctor");
+    assert!(output.stdout.contains("claude \u{fffd}[2J9\u{fffd}[1m (/project"), "{output:?}");
+}
+
+#[test]
+fn a_machine_without_bash_or_git_says_so() {
+    let project = with_client("echo 1").with("PATH", "/nowhere");
+    let bash = "there is no bash on PATH: scripts cannot run";
+    check(&project, "bash", &[("fail", bash)]);
+    let git = "there is no git on PATH: what agents edit cannot be told from what was there";
+    check(&project, "git", &[("warn", git)]);
+}
+
+#[test]
+fn mistakes_of_the_configuration_are_all_named() {
+    let project = with_client("echo 1");
+    check(&project, "config", &[("ok", "no file: defaults")]);
+    project.write("raymond.toml", "budget = 5\n");
+    check(&project, "config", &[("ok", "raymond.toml")]);
+    project.write("raymond.toml", "bugdet = 5\nmodel = 3\n");
+    let mistakes = "raymond.toml:1:1: error: there is no key \"bugdet\" (did you mean budget?)\n\
+                    raymond.toml:2:9: error: model: 3 is not a text in quotes";
+    check(&project, "config", &[("fail", mistakes)]);
+    let output = project.raymond("doctor");
+    assert_eq!(output.code(), 7);
+    let lines = "FAIL  config     raymond.toml:1:1: error: there is no key \"bugdet\" (did you mean budget?)\n                 raymond.toml:2:9";
+    assert!(output.stdout.contains(lines), "{output:?}");
+}
+
+#[test]
+fn the_directory_of_runs_has_to_be_ours_and_private() {
+    let project = with_client("echo 1");
+    check(&project, "storage", &[("ok", "/project can be written")]);
+    assert!(!project.path(".raymond").exists(), "looking creates nothing");
+    fs::create_dir(project.path(".raymond")).unwrap();
+    let mode =
+        |mode| fs::set_permissions(project.path(".raymond"), fs::Permissions::from_mode(mode));
+    mode(0o700).unwrap();
+    check(&project, "storage", &[("ok", ".raymond/ can be written")]);
+    mode(0o755).unwrap();
+    check(&project, "storage", &[("warn", ".raymond/ can be read by others (mode 755)")]);
+    mode(0o500).unwrap();
+    if geteuid().is_root() {
+        chown(project.path(".raymond"), Some(12345), None).unwrap();
+        check(&project, "storage", &[("fail", ".raymond/ belongs to user 12345")]);
+    } else {
+        check(&project, "storage", &[("fail", ".raymond/ cannot be written")]);
+    }
+}
+
+#[test]
+fn a_place_for_temporary_files_that_is_not_there_is_a_failure() {
+    let project = with_client("echo 1").with("TMPDIR", "/nowhere");
+    check(&project, "temporary", &[("fail", "/nowhere cannot be written")]);
+}
+
+#[test]
+fn root_is_told_what_clients_refuse() {
+    let project = with_client("echo 1").with("IS_SANDBOX", "0");
+    let text = "this is root: clients refuse --dangerously-skip-permissions";
+    let expected: &[_] = &[("warn", text)];
+    check(&project, "root", if geteuid().is_root() { expected } else { &[] });
+    check(&project.with("IS_SANDBOX", "1"), "root", &[]);
+}
+
+fn git(project: &Project, words: &str) {
+    let set = ["-c", "user.name=x", "-c", "user.email=x@y", "-c", "init.defaultBranch=main"];
+    let words: Vec<&str> = set.into_iter().chain(words.split_whitespace()).collect();
+    assert_eq!(project.spawn("git", &words).wait().code(), 0, "{words:?}");
+}
+
+#[test]
+fn edits_that_are_not_committed_are_told() {
+    let project = with_client("echo 1");
+    let none = "this is no repository: what agents edit cannot be told from what was there";
+    check(&project, "git", &[("warn", none)]);
+    project.write("wf/START.sh", "echo '<result>x</result>'");
+    git(&project, "init -q");
+    git(&project, "add .");
+    git(&project, "commit -qm x");
+    check(&project, "git", &[("ok", "clean")]);
+    project.raymond("run wf --run-id r").prints("x\n");
+    check(&project, "git", &[("ok", "clean")]);
+    project.write("client", "changed");
+    project.write("new", "");
+    let dirty = "2 files not committed: what agents edit cannot be told from it";
+    check(&project, "git", &[("warn", dirty)]);
+    fs::remove_file(project.path(".raymond/.gitignore")).unwrap();
+    check(&project, "git", &[("warn", ".raymond/ is not ignored: runs would be committed")]);
+}
+
+/// A run whose owner was killed, and whose script goes on.
+fn orphaned() -> Project {
+    let script = "touch held; sleep 301";
+    let project = with_client("echo 1");
+    project.write("wf/START.sh", script);
+    let running = project.start("run wf --run-id r");
+    until("the script runs", || project.path("held").exists());
+    running.signal(Signal::KILL);
+    running.wait();
+    project
+}
+
+#[test]
+fn what_nobody_drives_is_ended_only_when_that_is_asked_for() {
+    let project = orphaned();
+    let [(verdict, text, remedy)] = &found(&project, "processes")[..] else {
+        panic!("nothing left")
+    };
+    assert_eq!(verdict, "warn");
+    assert!(text.starts_with("2 processes of r, which nobody drives: bash "), "{text}");
+    let way = "raymond resume r goes on; raymond doctor --fix ends them";
+    assert_eq!(remedy.as_deref(), Some(way));
+    let (_, text, remedy) = &found(&project, "runs")[1];
+    let way = (text.as_str(), remedy.as_deref());
+    let interrupted = "r: interrupted: its process is gone with 1 turn in flight";
+    assert_eq!(way, (interrupted, Some("raymond resume r")));
+    assert_eq!(project.processes("r").len(), 2, "looking ends nothing");
+    let records = project.records("r").len();
+    project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);
+    assert_eq!(project.processes("r"), [0; 0]);
+    assert_eq!(project.records("r").len(), records, "nothing is recorded");
+    check(&project, "processes", &[]);
+    project
+        .raymond("resume r --plan")
+        .mentions(0, &[])
+        .prints("r: reused 0 turns ($0.00), continuing 0, repeating 1\n");
+}
+
+#[test]
+fn what_somebody_drives_is_left_alone() {
+    let project = with_client("echo 1");
+    project.write("wf/START.sh", "touch held; sleep 301");
+    let running = project.start("run wf --run-id r");
+    until("the script runs", || project.path("held").exists());
+    project.raymond("doctor --fix").says(0, "");
+    check(&project, "processes", &[]);
+    check(&project, "runs", &[("ok", "1 run: 1 running")]);
+    assert_eq!(project.processes("r").len(), 2);
+    project.raymond("stop r").mentions(0, &["stopped"]);
+    running.wait();
+}
+
+#[test]
+fn runs_that_cannot_be_read_or_never_started_are_named() {
+    let project = with_client("echo 1");
+    project.write("wf/START.sh", "echo '<result>x</result>'");
+    for run in ["good", "damaged", "header"] {
+        project.raymond(&format!("run wf --run-id {run}")).prints("x\n");
+    }
+    let journal = project.read(".raymond/runs/damaged/journal.jsonl");
+    project.write(".raymond/runs/damaged/journal.jsonl", format!("{journal}junk\n"));
+    let journal = project.read(".raymond/runs/header/journal.jsonl");
+    let header = journal.split_inclusive('\n').next().unwrap();
+    project.write(".raymond/runs/header/journal.jsonl", header);
+    fs::create_dir(project.path(".raymond/runs/empty")).unwrap();
+    project.write(".raymond/runs/foreign/journal.jsonl", "not ours\n");
+    let runs = [("ok", "5 runs: 2 completed"), ("warn", "never started: empty, header")];
+    check(&project, "runs", &runs);
+    let journals = found(&project, "journal");
+    let about = |place: usize| (journals[place].0.as_str(), journals[place].2.as_deref());
+    assert_eq!(journals.len(), 2);
+    assert!(journals[0].1.starts_with("damaged: its journal is damaged: record "), "{journals:?}");
+    assert_eq!(about(0).0, "fail");
+    assert!(about(0).1.unwrap().starts_with("raymond resume damaged --truncate-to "));
+    assert!(journals[1].1.starts_with("foreign: this is not a journal"), "{journals:?}");
+    let fixed = project.raymond("doctor --fix --json");
+    let deeds =
+        ["removed empty, which was never started", "removed header, which was never started"];
+    assert_eq!(fixed.json()["fixed"], json!(deeds));
+    check(&project, "runs", &[("ok", "3 runs: 2 completed")]);
+    assert!(
+        project.path(".raymond/runs/foreign").exists()
+            && !project.path(".raymond/runs/empty").exists()
+    );
+}
+
+#[test]
+fn an_owner_on_another_host_is_named_with_the_way_out() {
+    let project = orphaned();
+    let lock = ".raymond/runs/r/lock";
+    let mut owner: Value = serde_json::from_str(&project.read(lock)).unwrap();
+    owner["host"] = "elsewhere".into();
+    owner["boot"] = "another".into();
+    project.write(lock, format!("{owner}\n"));
+    let (verdict, text, remedy) = &found(&project, "runs")[1];
+    assert_eq!(verdict, "warn");
+    assert!(text.ends_with("on elsewhere, which cannot be seen from here"), "{text}");
+    assert!(remedy.as_ref().unwrap().ends_with("raymond resume r --takeover"), "{remedy:?}");
+    project.raymond("doctor --fix").says(0, "");
+    assert_eq!(project.processes("r").len(), 2, "they are not known to be nobody's");
+    fs::remove_file(project.path(lock)).unwrap();
+    project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);
+}
+
+#[test]
+fn a_ballast_that_was_given_up_is_told() {
+    let project = with_client("echo 1");
+    project.write("wf/START.sh", "echo '<result>x</result>'");
+    project.raymond("run wf").prints("x\n");
+    let disk = || found(&project, "disk").into_iter().map(|(_, text, _)| text).collect::<Vec<_>>();
+    assert!(disk().contains(&"transcripts take 0 bytes".to_owned()), "{:?}", disk());
+    assert_eq!(disk().len(), 2);
+    fs::remove_file(project.path(".raymond/ballast")).unwrap();
+    let gone = "the ballast is gone: on a full disk an outcome could be lost".to_owned();
+    assert!(disk().contains(&gone), "{:?}", disk());
+}

@@ -1,0 +1,355 @@
+//! What a check of the machine found, and what to do about it.
+//!
+//! Facts come from outside; here they are judged and put into words. A failure is what stops a run
+//! from working; a warning is what a person would want to know before that.
+
+use std::fmt;
+
+use super::{bytes, counted};
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// Fine.
+    Ok,
+    /// Worth a look.
+    Warn,
+    /// Runs do not work like this.
+    Fail,
+}
+
+/// The verdict on one thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at, in a word.
+    pub check: &'static str,
+    /// How it is.
+    pub mark: Mark,
+    /// What was found.
+    pub text: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
+}
+
+impl Mark {
+    /// The word for it in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// On a screen a failure is written so that it is seen without colours.
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "FAIL",
+        })
+    }
+}
+
+impl Finding {
+    /// Nothing to do.
+    pub fn ok(check: &'static str, text: impl Into<String>) -> Self {
+        Self { check, mark: Mark::Ok, text: text.into(), remedy: None }
+    }
+
+    /// Worth a look.
+    pub fn warn(
+        check: &'static str,
+        text: impl Into<String>,
+        remedy: impl Into<Option<String>>,
+    ) -> Self {
+        Self { mark: Mark::Warn, remedy: remedy.into(), ..Self::ok(check, text) }
+    }
+
+    /// Something does not work.
+    pub fn fail(
+        check: &'static str,
+        text: impl Into<String>,
+        remedy: impl Into<Option<String>>,
+    ) -> Self {
+        Self { mark: Mark::Fail, remedy: remedy.into(), ..Self::ok(check, text) }
+    }
+}
+
+/// The worst of them.
+pub fn worst(findings: &[Finding]) -> Mark {
+    findings.iter().map(|finding| finding.mark).max().unwrap_or(Mark::Ok)
+}
+
+/// What a program says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    /// It is not there.
+    Missing,
+    /// It is there, and says its version.
+    Answers {
+        /// Where.
+        path: String,
+        /// What it says.
+        version: String,
+    },
+    /// It is there, and does not say it.
+    Silent {
+        /// Where.
+        path: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Whether prompts are sent to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Unless a state or a flag names another one.
+    Default,
+    /// Only where a state or a flag names it.
+    Named,
+    /// This version cannot use it.
+    Unused,
+}
+
+/// The client `name`. One that nobody needs is told only where it is found.
+pub fn client(name: &str, found: &Program, need: Need, install: &str) -> Option<Finding> {
+    let bad = |text: String, remedy: String| match need {
+        Need::Default => Some(Finding::fail("client", text, remedy)),
+        Need::Named => Some(Finding::warn("client", text, remedy)),
+        Need::Unused => None,
+    };
+    match (found, need) {
+        (Program::Answers { path, version }, Need::Unused) => {
+            let text = format!("{name} {version} ({path}): found, not used by this version");
+            Some(Finding::ok("client", text))
+        }
+        (Program::Answers { path, version }, Need::Default | Need::Named) => {
+            Some(Finding::ok("client", format!("{name} {version} ({path})")))
+        }
+        (Program::Silent { path, why }, _) => bad(
+            format!("{name} ({path}) does not answer: {why}"),
+            format!("see what `{path} --version` says"),
+        ),
+        (Program::Missing, _) => bad(format!("there is no {name}"), install.to_owned()),
+    }
+}
+
+/// The least room that nothing is said about: 1 GiB.
+const PLENTY: u64 = 1 << 30;
+/// The least room that runs can be trusted to: 100 MiB.
+const LITTLE: u64 = 100 << 20;
+
+/// Room on the disk that runs are kept on.
+pub fn room(free: u64) -> Finding {
+    let text = format!("{} free", bytes(free));
+    let remedy = "free some space: `raymond prune` deletes runs that are over".to_owned();
+    match free {
+        PLENTY.. => Finding::ok("disk", text),
+        LITTLE..PLENTY => Finding::warn("disk", text, remedy),
+        0..LITTLE => Finding::fail("disk", text, remedy),
+    }
+}
+
+/// A directory that this program writes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder {
+    /// As it is named.
+    pub name: String,
+    /// Whether something can be written there.
+    pub writable: bool,
+    /// The user that it belongs to, when that is another one.
+    pub foreign: Option<u32>,
+    /// Its mode, where it is to be private.
+    pub mode: Option<u32>,
+}
+
+/// A directory that this program writes to.
+pub fn folder(check: &'static str, folder: &Folder) -> Finding {
+    let Folder { name, writable, foreign, mode } = folder;
+    let open = mode.filter(|mode| mode & 0o077 != 0);
+    match (foreign, writable, open) {
+        (Some(user), _, _) => Finding::fail(
+            check,
+            format!("{name} belongs to user {user}"),
+            format!("chown it, or work as that user: only the owner of {name} can use it"),
+        ),
+        (None, false, _) => Finding::fail(
+            check,
+            format!("{name} cannot be written"),
+            format!("make {name} writable, or work elsewhere"),
+        ),
+        (None, true, Some(mode)) => Finding::warn(
+            check,
+            format!("{name} can be read by others (mode {mode:03o})"),
+            format!("chmod 700 {name}"),
+        ),
+        (None, true, None) => Finding::ok(check, format!("{name} can be written")),
+    }
+}
+
+/// What git says of the project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repository {
+    /// There is none.
+    None,
+    /// There is one.
+    Some {
+        /// Files that differ from the last commit.
+        changed: usize,
+        /// Whether the directory of the runs would be committed.
+        runs_are_committed: bool,
+    },
+    /// It cannot be asked.
+    Unknown,
+}
+
+/// Whether edits of agents can be told from those of people.
+pub fn repository(found: Repository) -> Finding {
+    match found {
+        Repository::None => Finding::warn(
+            "git",
+            "this is no repository: what agents edit cannot be told from what was there",
+            "git init".to_owned(),
+        ),
+        Repository::Unknown => Finding::warn("git", "git does not answer", None),
+        Repository::Some { runs_are_committed: true, .. } => Finding::warn(
+            "git",
+            ".raymond/ is not ignored: runs would be committed",
+            "echo '*' > .raymond/.gitignore".to_owned(),
+        ),
+        Repository::Some { changed: 0, .. } => Finding::ok("git", "clean"),
+        Repository::Some { changed, .. } => Finding::warn(
+            "git",
+            format!(
+                "{} not committed: what agents edit cannot be told from it",
+                counted(changed as u64, "file")
+            ),
+            "commit or stash before a run".to_owned(),
+        ),
+    }
+}
+
+/// Processes of a run that nobody drives.
+pub fn left_running(run: &str, commands: &[String]) -> Finding {
+    const SHOWN: usize = 3;
+    let shown = commands.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
+    let more = if commands.len() > SHOWN { "; …" } else { "" };
+    let many = commands.len() as u64;
+    let processes = if many == 1 { "process" } else { "processes" };
+    Finding::warn(
+        "processes",
+        format!("{many} {processes} of {run}, which nobody drives: {shown}{more}"),
+        format!("raymond resume {run} goes on; raymond doctor --fix ends them"),
+    )
+}
+
+/// What transcripts take before something is said about it: 1 GiB.
+const MUCH: u64 = 1 << 30;
+
+/// What the transcripts of all runs take.
+pub fn transcripts(size: u64) -> Finding {
+    let text = format!("transcripts take {}", bytes(size));
+    if size >= MUCH {
+        return Finding::warn("disk", text, "raymond prune".to_owned());
+    }
+    Finding::ok("disk", text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(finding: &Finding) -> String {
+        let Finding { check, mark, text, remedy } = finding;
+        let remedy = remedy.as_deref().map(|remedy| format!(" → {remedy}")).unwrap_or_default();
+        format!("{mark} {check}: {text}{remedy}")
+    }
+
+    #[test]
+    fn a_client_that_prompts_need_is_a_failure_when_it_does_not_answer() {
+        let check = |found: &Program, need, expected: Option<&str>| {
+            let finding = client("claude", found, need, "install it");
+            assert_eq!(finding.as_ref().map(told).as_deref(), expected);
+        };
+        let path = || "/bin/claude".to_owned();
+        let answers = Program::Answers { path: path(), version: "2.1".into() };
+        let silent = Program::Silent { path: path(), why: "exit status 1".into() };
+        check(&answers, Need::Default, Some("ok client: claude 2.1 (/bin/claude)"));
+        let unused = "ok client: claude 2.1 (/bin/claude): found, not used by this version";
+        check(&answers, Need::Unused, Some(unused));
+        let bad = "FAIL client: claude (/bin/claude) does not answer: exit status 1 → see what \
+                   `/bin/claude --version` says";
+        check(&silent, Need::Default, Some(bad));
+        check(&silent, Need::Unused, None);
+        check(
+            &Program::Missing,
+            Need::Default,
+            Some("FAIL client: there is no claude → install it"),
+        );
+        check(&Program::Missing, Need::Named, Some("warn client: there is no claude → install it"));
+        check(&Program::Missing, Need::Unused, None);
+    }
+
+    #[test]
+    fn room_is_judged_by_how_much_a_run_may_need() {
+        let check = |free, mark| assert_eq!(room(free).mark, mark, "{free}");
+        check(u64::MAX, Mark::Ok);
+        check(1 << 30, Mark::Ok);
+        check((1 << 30) - 1, Mark::Warn);
+        check(100 << 20, Mark::Warn);
+        check((100 << 20) - 1, Mark::Fail);
+        check(0, Mark::Fail);
+        assert_eq!(transcripts(1 << 30).mark, Mark::Warn);
+        assert_eq!(told(&transcripts(2048)), "ok disk: transcripts take 2 KiB");
+    }
+
+    #[test]
+    fn a_folder_has_to_be_ours_writable_and_private() {
+        let check = |writable, foreign, mode, expected: &str| {
+            let facts = Folder { name: ".raymond/".into(), writable, foreign, mode };
+            assert!(told(&folder("storage", &facts)).starts_with(expected), "{facts:?}");
+        };
+        check(true, None, Some(0o700), "ok storage: .raymond/ can be written");
+        check(true, None, None, "ok storage: .raymond/ can be written");
+        check(true, None, Some(0o755), "warn storage: .raymond/ can be read by others (mode 755)");
+        check(false, None, Some(0o700), "FAIL storage: .raymond/ cannot be written");
+        check(true, Some(7), Some(0o700), "FAIL storage: .raymond/ belongs to user 7");
+    }
+
+    #[test]
+    fn edits_of_agents_should_be_told_from_those_of_people() {
+        let check = |found, expected: &str| {
+            assert!(told(&repository(found)).starts_with(expected), "{found:?}");
+        };
+        let some = |changed, runs_are_committed| Repository::Some { changed, runs_are_committed };
+        check(some(0, false), "ok git: clean");
+        check(some(2, false), "warn git: 2 files not committed");
+        check(some(0, true), "warn git: .raymond/ is not ignored");
+        check(Repository::None, "warn git: this is no repository");
+        check(Repository::Unknown, "warn git: git does not answer");
+    }
+
+    #[test]
+    fn what_is_left_running_is_named_up_to_a_few() {
+        let check = |commands: &[&str], expected: &str| {
+            let commands: Vec<String> = commands.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(left_running("r", &commands).text, expected);
+        };
+        check(&["a"], "1 process of r, which nobody drives: a");
+        let many = "4 processes of r, which nobody drives: a; b; c; …";
+        check(&["a", "b", "c", "d"], many);
+    }
+
+    #[test]
+    fn the_worst_finding_counts() {
+        let (ok, warn) = (Finding::ok("a", "x"), Finding::warn("b", "x", None));
+        let fail = Finding::fail("c", "x", None);
+        assert_eq!(worst(&[]), Mark::Ok);
+        assert_eq!(worst(&[warn.clone(), ok.clone()]), Mark::Warn);
+        assert_eq!(worst(&[ok, fail, warn]), Mark::Fail);
+    }
+}
