@@ -8,6 +8,7 @@ mod elf;
 mod platform;
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -70,16 +71,26 @@ fn fill(folder: &Path, binary: &Path) -> Result<PathBuf> {
         fs::copy(root().join(page), folder.join(page))
             .with_context(|| format!("copying {page}"))?;
     }
-    let path = binary.to_str().context("the path of the binary is not UTF-8")?;
     for shell in SHELLS {
-        let written = program(path).args(["completions", shell]).output()?;
-        if written.status.success() {
+        if let Some(script) = completions(binary, shell)? {
             let completions = folder.join("completions");
             fs::create_dir_all(&completions)?;
-            fs::write(completions.join(format!("raymond.{shell}")), written.stdout)?;
+            fs::write(completions.join(format!("raymond.{shell}")), script)?;
         }
     }
     Ok(folder.to_owned())
+}
+
+/// The script for a shell, where the binary can write one.
+fn completions(binary: &Path, shell: &str) -> Result<Option<Vec<u8>>> {
+    let path = binary.to_str().context("the path of the binary is not UTF-8")?;
+    let mut command = program(path);
+    // Called by a path, it would write a script that calls that path.
+    let written = command.arg0("raymond").args(["completions", shell]).output()?;
+    if String::from_utf8_lossy(&written.stdout).contains(path) {
+        bail!("the completions for {shell} call {path}");
+    }
+    Ok(written.status.success().then_some(written.stdout))
 }
 
 /// The same files make the same archive: names are sorted, and times are that of the commit.
