@@ -37,7 +37,9 @@ const LONG_VERSION: &str = concat!(env!("BUILT_FROM"), "\n", env!("BUILT_FOR"));
 #[derive(Debug, Parser)]
 #[command(name = "raymond", version = VERSION, long_version = LONG_VERSION)]
 #[command(arg_required_else_help = true)]
-#[command(after_help = "Example:\n  raymond run flows/review --budget 5\n  raymond resume @last")]
+#[command(
+    after_help = "New here:\n  raymond demo    a tour in a few seconds, without a model\n  raymond init    a workflow for the project you are in"
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
