@@ -46,7 +46,9 @@ impl Ear {
                 signs.drain(..signs.len() - 1);
                 reading.past = Past::Read;
             }
-            signs.iter().for_each(|sign| tell(&turn.id, sign));
+            for sign in &signs {
+                tell(&turn.id, sign);
+            }
         }
     }
 
