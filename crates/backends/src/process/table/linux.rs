@@ -122,24 +122,28 @@ pub(in crate::process) fn marks(identity: Identity) -> Marks {
 }
 
 /// What a process was started with. One that is just being started, or that becomes another program,
-/// has nothing for a moment and is waited for: it must not be taken for one of somebody else.
+/// has nothing for a moment, or shows only the beginning of what it had, and is waited for: it must not
+/// be taken for one of somebody else.
 fn environment(pid: i32) -> Vec<u8> {
     /// Two seconds: on a busy machine it may not get to run for long.
     const LOOKS: u32 = 2000;
     /// It may begin or end to be loaded between two looks.
     const SURE: u32 = 3;
-    let mut loaded = 0;
+    let (mut before, mut loaded) = (Vec::new(), 0);
     for _ in 0..LOOKS {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        if !environment.is_empty() || loaded == SURE {
-            return environment;
+        match environment.is_empty() {
+            // A read that a new program cut short is not the same twice.
+            false if environment == before => return environment,
+            true if loaded == SURE => return environment,
+            true if row(pid).is_some_and(|row| row.state == State::Loading) => {
+                std::thread::sleep(Duration::from_millis(1));
+                loaded = 0;
+            }
+            true => loaded += 1,
+            false => {}
         }
-        if row(pid).is_some_and(|row| row.state == State::Loading) {
-            std::thread::sleep(Duration::from_millis(1));
-            loaded = 0;
-        } else {
-            loaded += 1;
-        }
+        before = environment;
     }
     Vec::new()
 }
