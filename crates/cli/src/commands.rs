@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod edits;
 pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod logs;

@@ -1,10 +1,12 @@
 //! Where a run is, in the words that every command uses.
 
-use raymond_core::view::{self, Status};
+use raymond_core::view::{self, States, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::look::{Look, strays};
+use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 
+use crate::commands::edits;
 use crate::words::plain;
 
 /// Where a run is.
@@ -22,17 +24,23 @@ pub(crate) struct Place {
 impl Place {
     /// Where a run is that is known to the last record.
     pub(crate) fn of(head: &Head, status: Status) -> Self {
+        Self::with_states(head, status, States::AsPinned)
+    }
+
+    fn with_states(head: &Head, status: Status, states: States) -> Self {
         let Head { run, ledger, .. } = head;
-        let way_out = plain(&view::way_out(status).line(run));
+        let way_out = plain(&view::way_out(status).line(run, ledger, states));
         let why = plain(&view::why(run, ledger, status));
         Self { status, why, way_out, left_running: Vec::new() }
     }
 
-    /// Where a run is that was looked at: its journal may be damaged.
-    pub(crate) fn seen(seen: &Look) -> Self {
+    /// Where a run is that was looked at: its journal may be damaged, its states may be edited.
+    pub(crate) fn seen(project: &Project, seen: &Look) -> Self {
         let run = &seen.head.run;
         match &seen.tail {
-            Tail::Clean | Tail::Torn(_) => Self::of(&seen.head, seen.status),
+            Tail::Clean | Tail::Torn(_) => {
+                Self::with_states(&seen.head, seen.status, edits::states(project, run))
+            }
             Tail::Damaged(damaged) => Self {
                 status: seen.status,
                 why: format!("its journal is damaged: {damaged}"),

@@ -32,7 +32,7 @@ pub use path::Path;
 pub use plan::Plan;
 pub use status::{Owner, Status, status};
 pub use turns::Turns;
-pub use way_out::{Command, quoted, way_out};
+pub use way_out::{Command, States, quoted, way_out};
 pub use why::{counted, why};
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
     let mut interrupt = interrupt(&runtime)?;
     // The summary of a run that is over says it all.
     if !flags.talk.quiet && !matches!(seen.head.run.phase, Phase::Ended(_)) {
-        let Place { status, why, .. } = Place::seen(&seen);
+        let Place { status, why, .. } = Place::seen(&project, &seen);
         crate::say!("{run}: {status}: {why}");
     }
     let mut console = Console::new(flags.talk, Interrupt::Leaves);

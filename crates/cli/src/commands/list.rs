@@ -1,9 +1,8 @@
 //! `raymond list`: all runs of this project, the last one first.
 
-use std::fmt::Write as _;
-
 use raymond_core::view::Status;
 use raymond_engine::look::Look;
+use raymond_engine::project::Project;
 
 use crate::args::List;
 use crate::failure::Failure;
@@ -14,12 +13,13 @@ use crate::{json, runs};
 use super::{print_json, print_out};
 
 pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
-    let Survey { looks, never_started, unreadable } = runs::survey(&runs::project()?)?;
+    let project = runs::project()?;
+    let Survey { looks, never_started, unreadable } = runs::survey(&project)?;
     if flags.json {
-        let runs = looks.iter().map(|look| json::run(&look.head, &place(look)));
+        let runs = looks.iter().map(|look| json::run(&look.head, &place(&project, look)));
         print_json(serde_json::Value::Array(runs.collect()))?;
     } else {
-        print_out(&looks.iter().fold(String::new(), line))?;
+        print_out(&looks.iter().map(|look| line(&project, look)).collect::<String>())?;
     }
     if looks.is_empty() && unreadable.is_empty() && never_started.is_empty() {
         crate::say!("this project has no runs yet; raymond run WORKFLOW starts one");
@@ -34,18 +34,17 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
 }
 
 /// Processes are looked for only where some must be expected.
-fn place(look: &Look) -> Place {
-    let place = Place::seen(look);
+fn place(project: &Project, look: &Look) -> Place {
+    let place = Place::seen(project, look);
     if look.status == Status::Interrupted { place.with_processes(look) } else { place }
 }
 
-fn line(mut text: String, look: &Look) -> String {
+fn line(project: &Project, look: &Look) -> String {
     let run = &look.head.run;
     let started = &look.head.ledger.started_at.to_string()[..16];
-    write!(text, "{:<40} {:<12} {started}  {}", run.id, look.status, run.spent).ok();
-    if let left @ 1.. = place(look).left_running.len() {
-        write!(text, "  {left} left running").ok();
-    }
-    text.push('\n');
-    text
+    let left = match place(project, look).left_running.len() {
+        0 => String::new(),
+        left => format!("  {left} left running"),
+    };
+    format!("{:<40} {:<12} {started}  {}{left}\n", run.id, look.status, run.spent)
 }

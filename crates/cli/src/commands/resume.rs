@@ -1,13 +1,11 @@
 //! `raymond resume`: says what it will do, and does it.
 
-mod edits;
-
 use raymond_backends::contract::Attached;
 use raymond_backends::process::Leftover;
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::{Ending, Phase, Program, Run, Settings};
-use raymond_core::view::{self, Plan, Status};
+use raymond_core::view::{Plan, Status};
 use raymond_engine::look::Look;
 use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
@@ -18,13 +16,14 @@ use raymond_store::lock::{self, Takeover};
 use crate::args::{Governing, Resume, Talk};
 use crate::console::{Console, Interrupt};
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::{backends, config, json as shapes, runs, settings};
 
 use super::background::{self, Ground};
+use super::edits::{Edits, Weighed, weigh};
 use super::report::report;
 use super::run::drive;
 use super::{print_json, print_out};
-use edits::{Edits, Weighed, weigh};
 
 /// What a person wants of a resume.
 pub(crate) struct Wish<'a> {
@@ -183,9 +182,9 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
             Ok(Some(0))
         }
         Phase::Ended(Ending::Cancelled) => {
-            Err(Failure::usage(format!("{} was cancelled, which is final", run.id))
-                .code(8)
-                .hint(format!("start anew with `{}`", view::Command::Run.line(run))))
+            Err(Failure::usage(format!("{} was cancelled, which is final", run.id)).code(8).hint(
+                format!("start anew with `{}`", Place::of(&seen.head, Status::Cancelled).way_out),
+            ))
         }
         Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => Ok(None),
     }

@@ -21,7 +21,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     if flags.json {
         let blobs = project.blobs(&project.paths(&run));
-        let mut object = shapes::run(&seen.head, &Place::seen(&seen));
+        let mut object = shapes::run(&seen.head, &Place::seen(&project, &seen));
         object["results"] = shapes::results(&seen.head, &blobs);
         object["records"] = json!(seen.records);
         print_json(object)?;

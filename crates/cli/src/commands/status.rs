@@ -19,7 +19,7 @@ pub(crate) fn status(flags: &Look) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
-    let place = Place::seen(&seen).with_processes(&seen);
+    let place = Place::seen(&project, &seen).with_processes(&seen);
     if flags.json {
         print_json(json::run(&seen.head, &place))?;
     } else {

@@ -312,8 +312,8 @@ fn what_was_stopped_or_interrupted_goes_on_as_pinned_and_says_so() {
         running.wait();
         project.write("wf/START.sh", "echo '<result>edited</result>'");
         project.write("quick", "");
-        let line =
-            "raymond: goes on as pinned; changed since: START.sh (edited, already visited)\n";
+        let line = "raymond: goes on as pinned; changed since: START.sh (edited, already visited); \
+                    --with-current would adopt that\n";
         project.raymond("resume r").prints("done\n").mentions(0, &[line]);
     }
 }

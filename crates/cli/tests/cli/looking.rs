@@ -233,3 +233,41 @@ fn a_mistyped_command_is_told_the_nearest_command_and_workflow() {
         hint: did you mean good/START.sh?",
     );
 }
+
+#[test]
+fn the_command_that_is_named_after_an_edit_is_not_refused() {
+    let project = Project::of(&[("wf/START.sh", "exit 1")]);
+    assert_eq!(project.raymond("run wf --run-id r").code(), 1);
+    let way_out = || project.raymond("why r --json").json()["way_out"].as_str().unwrap().to_owned();
+    assert_eq!(way_out(), "raymond resume r");
+    project.write("wf/START.sh", "echo '<result>mended</result>'");
+    for command in ["why r", "status r"] {
+        let said = project.raymond(command).stdout;
+        assert!(said.contains("→ raymond resume r --with-current\n"), "{said}");
+    }
+    let way_out = way_out();
+    project.raymond(way_out.strip_prefix("raymond ").unwrap()).prints("mended\n").mentions(0, &[]);
+}
+
+#[test]
+fn a_limit_of_a_state_says_what_to_edit_and_the_command_then_helps() {
+    let prompt = |visits: u32| format!("---\nmax_visits: {visits}\n---\ngo on");
+    let project = Project::of(&[("r.yaml", "START: [<goto>START</goto>, <result>x</result>]")]);
+    project.write("wf/START.md", prompt(1));
+    assert_eq!(project.raymond("run wf --run-id r --replies r.yaml").code(), 1);
+    let why = project.raymond("why r").stdout;
+    assert!(why.contains("(first raise `max_visits` in START.md, or add `then`)"), "{why}");
+    project.write("wf/START.md", prompt(2));
+    project.raymond("resume r --with-current").prints("x\n").mentions(0, &[]);
+}
+
+#[test]
+fn a_cancelled_run_is_begun_anew_with_what_it_was_given() {
+    let project = Project::of(&[("wf/START.md", "{{input}}"), ("r.yaml", "START: { hang: true }")]);
+    let start = ["run", "wf", "--run-id", "r", "--replies", "r.yaml", "--input", "it's new", "-d"];
+    assert_eq!(project.spawn(env!("CARGO_BIN_EXE_raymond"), &start).wait().code(), 0);
+    assert_eq!(project.raymond("cancel r").code(), 0);
+    let way_out = project.raymond("why r --json").json()["way_out"].as_str().unwrap().to_owned();
+    let expected = r"raymond run /project/wf --replies /project/r.yaml --input 'it'\''s new'";
+    assert_eq!(way_out, expected);
+}

@@ -266,7 +266,7 @@ fn a_cancelled_loop_names_the_command_that_begins_it_anew() {
     until("it hangs", || project.events("r", "turn_started").len() == 1);
     project.raymond("cancel r").mentions(0, &[]);
     running.wait();
-    let anew = "raymond ralph /project/PROMPT.md --max-iterations 7 --until 'cargo test'";
+    let anew = "raymond ralph /project/PROMPT.md --max-iterations 7 --until 'cargo test' --replies /project/r.yaml";
     project.raymond("resume r").says(
         8,
         &format!(

@@ -24,6 +24,9 @@ pub struct Ledger {
     /// When it was started or resumed, the last time.
     #[serde(default)]
     pub driven_since: Timestamp,
+    /// `--input`
+    #[serde(default)]
+    pub input: Option<Value>,
     /// The way that `main` took.
     #[serde(default)]
     pub path: Path,
@@ -92,8 +95,9 @@ impl Ledger {
     /// Folds one event in.
     pub fn note(&mut self, at: Timestamp, event: &Event) {
         self.updated_at = at;
-        if let Event::RunStarted(_) = event {
+        if let Event::RunStarted(start) = event {
             (self.started_at, self.driven_since) = (at, at);
+            self.input.clone_from(&start.input);
         } else if let Event::RunResumed { .. } = event {
             self.driven_since = at;
         } else if let Event::VisitEntered { agent, state, .. } = event {

@@ -12,12 +12,12 @@ use crate::run::{Program, Ralph};
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::narrate::{ending_words, preview};
-use crate::view::{Ledger, Narrator, Owner, Weight, status, way_out, why};
+use crate::view::{Ledger, Narrator, Owner, States, Weight, status, way_out, why};
 
 /// Status, exit code, why, and the command that leads out.
 fn shown(play: &Play, owner: Owner) -> String {
     let status = status(&play.run, owner);
-    let command = way_out(status).line(&play.run);
+    let command = way_out(status).line(&play.run, &ledger(play), States::AsPinned);
     let why = why(&play.run, &ledger(play), status);
     format!("{status} ({}): {why}: {command}", status.exit_code())
 }
@@ -115,7 +115,8 @@ fn a_run_without_an_owner_has_ended_or_was_interrupted() {
 #[test]
 fn the_way_out_of_a_failure_does_not_lead_back_into_it() {
     let check = |play: &Play, expected: &str| {
-        let command = way_out(status(&play.run, Owner::Gone)).line(&play.run);
+        let way_out = way_out(status(&play.run, Owner::Gone));
+        let command = way_out.line(&play.run, &ledger(play), States::AsPinned);
         assert_eq!(command, format!("raymond resume play{expected}"));
     };
     let lost = || TurnFailure::LostSession { session: "main.1.1".into() };
@@ -159,6 +160,21 @@ fn the_way_out_of_a_failure_does_not_lead_back_into_it() {
     let mut play = front("budget: 0.10");
     play.says("main", "no tag");
     check(&play, " --with-current");
+}
+
+#[test]
+fn a_failed_run_whose_states_were_edited_is_told_which_to_use() {
+    let check = |play: &Play, states: States, expected: &str| {
+        let way_out = way_out(status(&play.run, Owner::Gone));
+        assert_eq!(way_out.line(&play.run, &ledger(play), states), expected);
+    };
+    let mut play = started();
+    play.fails("main", TurnFailure::Task { why: "refused".into() });
+    check(&play, States::AsPinned, "raymond resume play");
+    check(&play, States::Edited, "raymond resume play --with-current");
+    let mut play = Play::new(workflow(&[("A.md", "---\nmax_visits: 1\n---\nx")])).started();
+    play.says("main", "<goto>A</goto>");
+    check(&play, States::Edited, "raymond resume play --with-current");
 }
 
 #[test]

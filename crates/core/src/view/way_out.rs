@@ -4,9 +4,14 @@ use crate::failure::{Clock, Failure, TurnFailure};
 use crate::machine::Standing;
 use crate::run::{Ending, Phase, Program, Ralph, Run};
 use crate::time::Span;
+use crate::value::Value;
 
 use super::denied::Denied;
+use super::ledger::Ledger;
 use super::status::{Owner, Status};
+
+/// A longer input is not repeated.
+const LONGEST_INPUT: usize = 200;
 
 /// A command that leads out of a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,21 +28,51 @@ pub enum Command {
     Run,
 }
 
+/// What became of the states since the run started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum States {
+    /// They are what the run has pinned, as far as anybody looked.
+    AsPinned,
+    /// They are others now: a failed run wants to be told which to use.
+    Edited,
+}
+
 impl Command {
     /// The command line for this run.
-    pub fn line(self, run: &Run) -> String {
-        let Run { id, workflow, .. } = run;
+    pub fn line(self, run: &Run, ledger: &Ledger, states: States) -> String {
+        let id = &run.id;
         match self {
             Self::Wait => format!("raymond wait {id}"),
             Self::Show => format!("raymond show {id}"),
-            Self::Resume => format!("raymond resume {id}{}", needed(run)),
+            Self::Resume => format!("raymond resume {id}{}", needed(run, states)),
             Self::ResumeWithBudget => format!("raymond resume {id} --budget {}", more(run)),
-            Self::Run => match &run.settings.program {
-                Program::States => format!("raymond run {}", quoted(workflow)),
-                Program::Ralph(ralph) => format!("raymond ralph {}", repeated(workflow, ralph)),
-            },
+            Self::Run => anew(run, ledger),
         }
     }
+}
+
+/// The words that begin such a run anew.
+fn anew(run: &Run, ledger: &Ledger) -> String {
+    let Run { workflow, settings, .. } = run;
+    let mut words = match &settings.program {
+        Program::States => format!("raymond run {}", quoted(workflow)),
+        Program::Ralph(ralph) => format!("raymond ralph {}", repeated(workflow, ralph)),
+    };
+    let mut flag = |name: &str, value: &str| {
+        words = format!("{words} --{name} {}", quoted(value));
+    };
+    if let Some(replies) = &settings.replies {
+        flag("replies", replies);
+    }
+    for (name, value) in &settings.vars {
+        flag("var", &format!("{name}={value}"));
+    }
+    match &ledger.input {
+        Some(Value::Inline(text)) if text.len() <= LONGEST_INPUT => flag("input", text),
+        Some(_) => flag("input", "…"),
+        None => {}
+    }
+    words
 }
 
 /// The words that begin such a loop anew.
@@ -52,8 +87,8 @@ fn repeated(prompt: &str, ralph: &Ralph) -> String {
     words
 }
 
-/// The flags without which a failed run would fail in the same way again.
-fn needed(run: &Run) -> String {
+/// The flags without which a failed run would be refused, or fail in the same way again.
+fn needed(run: &Run, states: States) -> String {
     if run.phase != Phase::Ended(Ending::Failed) {
         return String::new();
     }
@@ -91,6 +126,10 @@ fn needed(run: &Run) -> String {
         }
     }
     flags.extend(room.map(|room| format!("--max-agents {room}")));
+    let current = "--with-current".to_owned();
+    if states == States::Edited && !flags.contains(&current) {
+        flags.push(current);
+    }
     flags.join(" ")
 }
 

@@ -1,6 +1,7 @@
 //! One sentence: why a run is where it is.
 
 use crate::desk::Lane;
+use crate::failure::Failure;
 use crate::ids::AgentId;
 use crate::machine::{Agent, Standing};
 use crate::run::event::Hold;
@@ -96,7 +97,7 @@ fn waits(run: &Run, waiting: Waiting) -> String {
 fn failed(run: &Run) -> String {
     let reason = |id: &AgentId| match run.agents.get(id) {
         Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
-            format!("{id} failed at {}: {failure}", visit.state)
+            format!("{id} failed at {}: {failure}{}", visit.state, first(failure))
         }
         _ => format!("{id} failed"),
     };
@@ -104,6 +105,25 @@ fn failed(run: &Run) -> String {
     match failed.next() {
         None => "an agent failed".to_owned(),
         Some(first) => format!("{}{}", reason(first), others(failed)),
+    }
+}
+
+/// What has to be edited before a resume helps.
+fn first(failure: &Failure) -> String {
+    match failure {
+        Failure::Visits { state, .. } => {
+            format!(" (first raise `max_visits` in {state}, or add `then`)")
+        }
+        Failure::VisitBudget { .. } => " (first raise the `budget` of that state)".to_owned(),
+        Failure::Turn(_)
+        | Failure::Denied { .. }
+        | Failure::TooManyAgents { .. }
+        | Failure::HeldForGood { .. }
+        | Failure::Protocol { .. }
+        | Failure::TooDeep { .. }
+        | Failure::Crashes { .. }
+        | Failure::InterruptedScript
+        | Failure::Unanswered => String::new(),
     }
 }
 

@@ -31,11 +31,11 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
         match examine(project, run) {
             Examined::Readable(seen) => {
                 *counts.entry(seen.status.as_str()).or_default() += 1;
-                findings.extend(of_run(&seen));
+                findings.extend(of_run(project, &seen));
                 findings.extend(left(&seen, &processes));
             }
             Examined::Damaged(seen) => {
-                findings.extend(of_run(&seen));
+                findings.extend(of_run(project, &seen));
                 findings.extend(left(&seen, &processes));
             }
             Examined::NeverStarted => never_started.push(run.as_str()),
@@ -62,9 +62,9 @@ fn summary(all: usize, counts: &BTreeMap<&'static str, u64>) -> Finding {
 }
 
 /// What is wrong with a run.
-fn of_run(seen: &Look) -> Option<Finding> {
+fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
     let run = &seen.header.run;
-    let Place { why, way_out, .. } = Place::seen(seen);
+    let Place { why, way_out, .. } = Place::seen(project, seen);
     if let Tail::Damaged(_) = seen.tail {
         return Some(Finding::fail("journal", format!("{run}: {why}"), way_out));
     }

@@ -10,7 +10,7 @@ use crate::machine::{Session, SessionPlan};
 use crate::run::event::{Event, StackChange};
 use crate::run::{Phase, Run, advance, apply};
 use crate::time::Timestamp;
-use crate::view::{Ledger, Owner, status, way_out, why};
+use crate::view::{Ledger, Owner, States, status, way_out, why};
 
 fn running() -> Run {
     Play::new(prompts(&["A.md"])).started().run
@@ -141,7 +141,7 @@ proptest! {
             consistent(&run)?;
             for owner in [Owner::Alive, Owner::Gone] {
                 let status = status(&run, owner);
-                way_out(status).line(&run);
+                way_out(status).line(&run, &ledger, States::AsPinned);
                 prop_assert!(!why(&run, &ledger, status).is_empty());
             }
             run.next_due();

@@ -2,11 +2,14 @@
 
 use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Ending, Phase};
+use raymond_core::run::{Ending, Phase, Run};
+use raymond_core::view::States;
 use raymond_core::workflow::Definition;
 use raymond_core::workflow::manifest::Changes;
 use raymond_engine::driver::Head;
 use raymond_engine::launch::{PrepareError, Prepared, prepare};
+use raymond_engine::pin::Pin;
+use raymond_engine::project::Project;
 
 use crate::failure::{Failure, USAGE};
 
@@ -26,6 +29,22 @@ pub(super) struct Weighed {
     pub(super) adopt: Option<Prepared>,
     /// What has to be said about it, in one line.
     pub(super) line: Option<String>,
+}
+
+/// What became of the states of a run, where it matters: a failed run does not guess.
+pub(crate) fn states(project: &Project, run: &Run) -> States {
+    if run.settings.definition == Pinning::Unpinned || run.phase != Phase::Ended(Ending::Failed) {
+        return States::AsPinned;
+    }
+    let Ok(current) = prepare(run.workflow.as_ref(), &run.settings.program) else {
+        return States::Edited;
+    };
+    let blobs = project.blobs(&project.paths(&run.id));
+    let pinned = Pin::load(&run.manifest, &blobs).and_then(|pin| pin.definition());
+    match pinned {
+        Ok(pinned) if current.definition.manifest() != pinned.manifest() => States::Edited,
+        Ok(_) | Err(_) => States::AsPinned,
+    }
 }
 
 /// Weighs what became of the workflow since `pinned`. A failed run does not guess.
@@ -61,9 +80,10 @@ pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<We
             Ok(Weighed { adopt: Some(current), line: Some(line) })
         }
         Edits::Undecided if failed => Err(choice(&run.id, &changed)),
-        Edits::Undecided | Edits::Ignore => {
-            as_pinned(Some(format!("goes on as pinned; changed since: {changed}")))
-        }
+        Edits::Undecided => as_pinned(Some(format!(
+            "goes on as pinned; changed since: {changed}; --with-current would adopt that"
+        ))),
+        Edits::Ignore => as_pinned(Some(format!("goes on as pinned; changed since: {changed}"))),
     }
 }
 
