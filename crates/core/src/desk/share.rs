@@ -27,8 +27,8 @@ pub fn share(run: &Run, visit_left: Option<Micros>) -> Share {
     if free == Micros::ZERO {
         return Share::Nothing;
     }
-    let in_flight = u32::try_from(run.desk.in_flight.len()).unwrap_or(u32::MAX);
-    let slots = run.settings.max_parallel.max(1).saturating_sub(in_flight);
+    // A slot that a script holds is soon a paid turn's: it must find something left.
+    let slots = run.settings.max_parallel.max(1).saturating_sub(run.desk.paid_in_flight);
     let takers = run.live.saturating_sub(run.desk.paid_in_flight);
     let parts = u64::from(slots.min(takers).max(1));
     let fair = Micros(free.0 / parts).max(Micros::LEAST_SHARE);

@@ -48,13 +48,14 @@ fn a_share_is_a_fair_part_of_what_is_left() {
     let of = |amount| Share::Of(usd(amount));
     // One agent may spend it all.
     check(&PLENTY, of("10"));
-    // Divided by the agents without a model turn, or by the free slots, whichever are fewer.
+    // Divided by the agents without a model turn, or by the slots without one, whichever are fewer.
     check(&Money { live: 3, ..PLENTY }, of("3.333333"));
     check(&Money { live: 9, ..PLENTY }, of("2.50"));
     check(&Money { live: 9, flying: 3, paid: 3, reserved: "7.50", ..PLENTY }, of("2.50"));
     check(&Money { live: 4, flying: 2, paid: 2, reserved: "5", ..PLENTY }, of("2.50"));
-    // Scripts in flight take slots, and their agents may want a model turn later.
-    check(&Money { live: 4, flying: 2, paid: 0, ..PLENTY }, of("5"));
+    // Scripts in flight will leave their slots, and their agents may want a model turn later.
+    check(&Money { live: 4, flying: 2, paid: 0, ..PLENTY }, of("2.50"));
+    check(&Money { live: 5, flying: 3, paid: 2, reserved: "5", ..PLENTY }, of("2.50"));
     check(
         &Money { spent: "9", reserved: "0.50", live: 2, flying: 1, paid: 1, ..PLENTY },
         of("0.50"),
