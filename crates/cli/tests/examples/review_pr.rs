@@ -1,5 +1,7 @@
 //! What `review-pr` says about its pull request.
 
+use std::fmt::Write as _;
+
 use crate::stage::{Stage, Way};
 
 pub(crate) const COMMENT: &str = r#"## Review (run demo)
@@ -88,7 +90,7 @@ fn what_was_not_tried_is_told_and_the_worst_come_first() {
     for reviewer in 0..3 {
         let findings: String = (0..4).map(|at| finding(reviewer * 4 + at)).collect();
         let agent = format!("  main_review{}:\n", reviewer + 1);
-        replies += &format!("{agent}    REVIEW: \"<result>\\n{findings}</result>\"\n");
+        writeln!(replies, "{agent}    REVIEW: \"<result>\\n{findings}</result>\"").unwrap();
     }
     stage.write("replies.yaml", &replies);
     assert_eq!(stage.start(Way::of("review-pr", "replies.yaml")).wait().code(), 0);
