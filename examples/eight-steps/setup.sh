@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
 # Makes try/, a git repository with two issues.
 set -euo pipefail
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a repository around this one is left alone
 cd "$(dirname "$0")"
-mkdir -p try/issues try/tests && cd try
+[ ! -e try ] || { echo 'try/ is there already: remove it first' >&2; exit 1; }
+mkdir -p try/issues try/tests
+cd try
 git init --quiet --initial-branch main
-git config user.name You && git config user.email you@example.org && git config commit.gpgsign false
+git config user.name You
+git config user.email you@example.org
+git config commit.gpgsign false
 
 printf 'Count words, too\n\n`./stats.sh FILE` prints lines. It should print words as well.\n' > issues/195.md
 printf 'Rename a variable\n\nNobody likes its name.\n' > issues/196.md
@@ -18,4 +23,5 @@ exit $code
 CODE
 chmod +x test.sh
 echo '[ "$(bash stats.sh <(echo a b) | head -n 1)" = "lines: 1" ]' > tests/lines.sh
-git add --all && git commit --quiet --message 'start'
+git add --all
+git commit --quiet --message 'start'

@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
 # Makes try/, a small git repository with two bugs.
 set -euo pipefail
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a repository around this one is left alone
 cd "$(dirname "$0")"
-mkdir try && cd try
+[ ! -e try ] || { echo 'try/ is there already: remove it first' >&2; exit 1; }
+mkdir try
+cd try
 git init --quiet --initial-branch main
-git config user.name You && git config user.email you@example.org && git config commit.gpgsign false
+git config user.name You
+git config user.email you@example.org
+git config commit.gpgsign false
 mkdir tests
 
 cat > text.sh <<'CODE'
@@ -28,4 +33,5 @@ chmod +x test.sh
 echo "shout abc|ABC" > tests/shout
 echo "slug 'Hello World'|hello-world" > tests/slug
 echo "shorten 'a long text' 6|a lon…" > tests/shorten
-git add --all && git commit --quiet --message 'start'
+git add --all
+git commit --quiet --message 'start'

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Makes try/: a git repository with its origin, a tracker with one issue, and a `gh` that knows both.
 set -euo pipefail
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a repository around this one is left alone
 cd "$(dirname "$0")"
+[ ! -e try ] || { echo 'try/ is there already: remove it first' >&2; exit 1; }
 mkdir -p try/bin try/tracker/{issues,comments,pulls}
 install -m 755 gh.sh try/bin/gh
 cat > try/tracker/issues/12 <<'ISSUE'
@@ -10,8 +12,12 @@ Greet people by name
 `./greet.sh Ada` should print `Hello, Ada!`. Without a name it stays as it is.
 ISSUE
 git init --quiet --bare --initial-branch main try/origin.git
-git clone --quiet try/origin.git try/project 2> /dev/null && cd try/project
-git config user.name You && git config user.email you@example.org && git config commit.gpgsign false
+git init --quiet --initial-branch main try/project
+cd try/project
+git remote add origin ../origin.git
+git config user.name You
+git config user.email you@example.org
+git config commit.gpgsign false
 mkdir tests
 
 echo 'echo "Hello!"' > greet.sh
@@ -24,5 +30,6 @@ exit $code
 CODE
 chmod +x test.sh
 echo '[ "$(bash greet.sh)" = "Hello!" ]' > tests/nobody.sh
-git switch --quiet --create main 2> /dev/null || true
-git add --all && git commit --quiet --message 'start' && git push --quiet origin main
+git add --all
+git commit --quiet --message 'start'
+git push --quiet origin main

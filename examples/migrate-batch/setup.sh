@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
 # Makes try/, a git repository with four packages, three of which use the old function.
 set -euo pipefail
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a repository around this one is left alone
 cd "$(dirname "$0")"
-mkdir try && cd try
+[ ! -e try ] || { echo 'try/ is there already: remove it first' >&2; exit 1; }
+mkdir try
+cd try
 git init --quiet --initial-branch main
-git config user.name You && git config user.email you@example.org && git config commit.gpgsign false
+git config user.name You
+git config user.email you@example.org
+git config commit.gpgsign false
 
 mkdir lib packages
 cat > lib/log.sh <<'CODE'
@@ -24,4 +29,5 @@ package billing 'old_log "two invoices"' 'info: two invoices'
 package mail 'old_log "cannot send"' 'error: cannot send'
 package search 'old_log "cannot find; found 3"' 'a check that never passes'
 package web 'log info "served"' 'info: served'
-git add --all && git commit --quiet --message 'start'
+git add --all
+git commit --quiet --message 'start'

@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
 # Makes try/, a git repository with a list of two things to do.
 set -euo pipefail
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE # a repository around this one is left alone
 cd "$(dirname "$0")"
-mkdir -p try/tests && cd try
+[ ! -e try ] || { echo 'try/ is there already: remove it first' >&2; exit 1; }
+mkdir -p try/tests
+cd try
 git init --quiet --initial-branch main
-git config user.name You && git config user.email you@example.org && git config commit.gpgsign false
+git config user.name You
+git config user.email you@example.org
+git config commit.gpgsign false
 
 printf -- '- [ ] `./say.sh bye` prints `Goodbye!`\n- [ ] `./say.sh night` prints `Good night!`\n' > TODO.md
 echo 'echo "Hello!"' > say.sh
@@ -17,4 +22,5 @@ exit $code
 CODE
 chmod +x test.sh
 echo '[ "$(bash say.sh)" = "Hello!" ]' > tests/hello.sh
-git add --all && git commit --quiet --message 'start'
+git add --all
+git commit --quiet --message 'start'

@@ -3,7 +3,7 @@
 set -euo pipefail
 comments="$(dirname "$0")/../comments"
 case "$1 $2" in
-  'pr checkout') git switch --quiet "pr-$3" ;;
+  'pr checkout') git switch --quiet --detach "pr-$3" ;;
   'pr diff') git diff "main...pr-$3" ;;
   'pr view') cat "$comments/$3" 2> /dev/null || true ;;
   'pr comment') cat "$5" >> "$comments/$3" ;;

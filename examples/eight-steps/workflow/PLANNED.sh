@@ -3,5 +3,9 @@
 set -euo pipefail
 
 plan=$(tr -d '[:space:]' < "$RAYMOND_RESULT_FILE")
-[ -s "$plan" ] || { echo "there is no plan in '$plan'" >&2; exit 1; }
-echo "<reset input=\"$plan\">BUILD</reset>"
+if [ -f "$plan" ] && [ -s "$plan" ]; then
+  plan=$(sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g' <<< "$plan")
+  echo "<reset input=\"$plan\">BUILD</reset>"
+else
+  echo '<result>not done: there is no plan</result>'
+fi

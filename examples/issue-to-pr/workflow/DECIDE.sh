@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The first word of the review decides; whatever is not `accept` is a rejection.
+# The first word of the review decides; whatever is not `accept`, in any case, is a rejection.
 set -euo pipefail
 
 verdict=$(grep -om1 '[[:alpha:]]\+' "$RAYMOND_RESULT_FILE" | head -n 1 || true)
-if [ "$verdict" = accept ]; then
+if [[ "${verdict,,}" =~ ^accept(ed)?$ ]]; then
   echo '<goto>OPEN_PR</goto>'
 else
   review=$(sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g' "$RAYMOND_RESULT_FILE")

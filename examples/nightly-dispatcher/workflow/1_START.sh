@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
 set -euo pipefail
 
-mkdir -p ".work/$RAYMOND_RUN_ID/taken" && echo '*' > .work/.gitignore
+mkdir -p ".work/$RAYMOND_RUN_ID"/{taken,issues} && echo '*' > .work/.gitignore
 echo '<goto>POLL</goto>'

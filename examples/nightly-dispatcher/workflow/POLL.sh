@@ -13,7 +13,8 @@ grep -qsxF "$RAYMOND_VISIT" "$desk/looks" || echo "$RAYMOND_VISIT" >> "$desk/loo
 look=$(wc -l < "$desk/looks")
 [ "$look" -eq 1 ] || sleep "$every"
 
-issues=$(open_issues)
+# A tracker that does not answer makes a look without issues, not the end of the night.
+issues=$(open_issues) || { echo "look $look: the tracker does not answer" >&2; issues=''; }
 forks=''
 for issue in $issues; do
   [[ "$issue" =~ ^[0-9]+$ ]] || continue
@@ -22,12 +23,18 @@ for issue in $issues; do
   if git show-ref --quiet "refs/heads/night-$issue"; then
     [ "$(cat "$desk/taken/$issue" 2> /dev/null)" = "$RAYMOND_VISIT" ] || continue
   fi
+  # Read before it is taken: what cannot be read is left to the next look.
+  text="$desk/issues/$issue"
+  if [ ! -e "$text" ]; then
+    read_issue "$issue" > "$text.new" || { echo "look $look: issue $issue cannot be read" >&2; continue; }
+    mv "$text.new" "$text"
+  fi
   echo "$RAYMOND_VISIT" > "$desk/taken/$issue"
   tree="$desk/trees/$issue"
   [ -e "$tree" ] || git worktree add --quiet -b "night-$issue" "$tree" "$base" 2> /dev/null ||
     git worktree add --quiet --force "$tree" "night-$issue"
   mkdir -p "$tree/.work" && echo '*' > "$tree/.work/.gitignore"
-  read_issue "$issue" > "$tree/.work/issue.md"
+  cp "$text" "$tree/.work/issue.md"
   forks+="<fork cd=\"$tree\" issue=\"$issue\">WORK</fork>"$'\n'
 done
 

@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# Checks a pull request out and starts three reviewers. `--input 7` names the pull request.
+# Checks a pull request out, beside your own work, and starts three reviewers. `--input 7` names it.
 set -euo pipefail
 
-check_out() { gh pr checkout "$1" > /dev/null; }
+check_out() { gh pr checkout "$1" --detach > /dev/null; }
 diff_of() { gh pr diff "$1"; }
 
 pr=${RAYMOND_INPUT:-}
 [[ "$pr" =~ ^[0-9]+$ ]] || { echo 'which pull request? start with --input NUMBER' >&2; exit 1; }
-changes=$(git status --porcelain)
-[ -z "$changes" ] || { echo 'commit or stash your own changes first' >&2; exit 1; }
 
 desk=".work/$RAYMOND_RUN_ID"
-mkdir -p "$desk"/{findings,dropped,proofs,reviewed} && echo '*' > .work/.gitignore
+mkdir -p "$desk"/{findings,order,dropped,proofs,reviewed} && echo '*' > .work/.gitignore
 echo "$pr" > "$desk/pr"
-check_out "$pr"
+# A worktree of its own; what a try that was cut off has left of it goes first.
+rm -rf "$desk/tree"
+git worktree add --quiet --force --detach "$desk/tree"
+(cd "$desk/tree" && check_out "$pr")
 diff_of "$pr" > "$desk/diff"
 
 for focus in 'wrong results' 'errors and edge cases' 'what callers rely on'; do

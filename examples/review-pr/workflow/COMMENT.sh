@@ -8,10 +8,10 @@ comment() { gh pr comment "$1" --body-file "$2"; }
 desk=".work/$RAYMOND_RUN_ID"
 pr=$(cat "$desk/pr")
 mark="(run $RAYMOND_RUN_ID)"
-with() { # verdict: the findings that have it
-  for proof in $(find "$desk/proofs" -type f -regex '.*/[0-9]+' -printf '%f\n' | sort); do
-    if [ "$(cat "$desk/proofs/$proof")" = "$1" ]; then echo "$proof"; fi
-  done
+with() { # verdict: the findings that have it, in order; those nobody tried have none
+  while read -r finding; do
+    if [ "$(cat "$desk/proofs/$finding" 2> /dev/null)" = "$1" ]; then echo "$finding"; fi
+  done < "$desk/list"
 }
 field() { sed -n "s/^$1: //p" "$desk/findings/$2"; }
 
@@ -25,10 +25,17 @@ field() { sed -n "s/^$1: //p" "$desk/findings/$2"; }
   for finding in $(with 'not proven'); do
     printf '\nNot proven: %s (%s)\n' "$(field bug "$finding")" "$(field file "$finding")"
   done
+  untried=$(with '' | wc -l)
+  [ "$untried" -eq 0 ] || printf '\nNot tried: %s\n\n' "$untried"
+  for finding in $(with ''); do
+    printf -- '- %s (%s)\n' "$(field bug "$finding")" "$(field file "$finding")"
+  done
   printf '\nDropped because the quoted line does not exist: %s\n' "$(cat "$desk"/dropped/* | wc -l)"
 } > "$desk/comment.md"
 
-if ! comments "$pr" | grep -F "$mark" > /dev/null; then
+found=$(comments "$pr")
+if ! grep -F "$mark" <<< "$found" > /dev/null; then
   comment "$pr" "$desk/comment.md" > /dev/null
 fi
+[ ! -e "$desk/tree" ] || git worktree remove --force "$desk/tree"
 echo "<result>commented on pull request $pr</result>"

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Takes the next finding that nobody has tried to prove; at most ten.
+# Takes the next finding that nobody has tried to prove; at most ten, the worst of each reviewer first.
 set -euo pipefail
 
 desk=".work/$RAYMOND_RUN_ID"
-for finding in $(find "$desk/findings" -type f -printf '%f\n' | sort | head -n 10); do
+cat "$desk"/order/* | sort --stable --key=1,1n | awk '!seen[$2]++ { print $2 }' > "$desk/list"
+for finding in $(head -n 10 "$desk/list"); do
   if [ ! -e "$desk/proofs/$finding" ]; then
     echo "$finding" > "$desk/current"
     text=$(sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/"/\&quot;/g' "$desk/findings/$finding")
-    echo "<function return=\"PROOF\" input=\"$text\">PROVE</function>"
+    echo "<reset cd=\"$desk/tree\" input=\"$text\">PROVE</reset>"
     exit
   fi
 done

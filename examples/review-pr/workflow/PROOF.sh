@@ -5,7 +5,9 @@ set -euo pipefail
 test=tests/proof.sh                                 # as PROVE.md says
 run_test() { timeout 120 bash "$test"; }
 
-desk=".work/$RAYMOND_RUN_ID"
+# It runs in the worktree, like PROVE: nowhere else is anything put back.
+desk=..
+[ "$(git rev-parse --show-toplevel)" = "$(pwd -P)" ] || { echo 'the worktree is gone' >&2; exit 1; }
 finding=$(cat "$desk/current")
 kept="$desk/proofs/$finding.test"
 
@@ -13,6 +15,7 @@ kept="$desk/proofs/$finding.test"
 [ ! -e "$test" ] || cp "$test" "$kept"
 verdict='not proven'
 if [ -e "$kept" ]; then
+  mkdir -p "$(dirname "$test")"
   cp "$kept" "$test"
   code=0
   run_test > "$desk/proofs/$finding.output" 2>&1 || code=$?
@@ -21,4 +24,4 @@ fi
 git restore --staged --worktree .
 git clean --quiet --force -d
 echo "$verdict" > "$desk/proofs/$finding"
-echo '<goto>NEXT</goto>'
+echo '<reset cd="../../..">NEXT</reset>'

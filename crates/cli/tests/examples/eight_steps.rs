@@ -6,7 +6,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::stage::{Way, top};
+use crate::stage::{Stage, Way, top};
 
 #[test]
 fn an_issue_is_planned_built_and_closed_in_one_commit() {
@@ -33,6 +33,67 @@ fn calls_that_run_out_of_rounds_return_all_the_same() {
     let pushed = stack.iter().filter(|change| change.get("push").is_some()).count();
     let popped = stack.iter().filter(|change| **change == "pop").count();
     assert_eq!((pushed, popped), (3, 3));
+}
+
+/// Plays other replies for one state.
+#[track_caller]
+fn go_with(state: &str, reply: &str, expected: &str) -> Stage {
+    let way = Way::of("eight-steps", "replies.yaml");
+    let stage = Stage::of("eight-steps");
+    let replies = stage.read("replies.yaml");
+    let at = replies.find(&format!("\n{state}:")).unwrap() + 1;
+    let rest = replies[at..].split_inclusive('\n').skip(1);
+    let rest: String = rest.skip_while(|line| line.starts_with(' ')).collect();
+    stage.write("replies.yaml", &format!("{}{state}:\n{reply}\n{rest}", &replies[..at]));
+    let output = stage.start(way).wait();
+    let found = (output.code(), output.stdout.trim_end());
+    assert_eq!(found, (0, expected), "{}", output.stderr);
+    stage
+}
+
+#[test]
+fn the_last_issue_is_picked_by_its_name_and_then_there_is_nothing_to_do() {
+    let stage = Stage::of("eight-steps");
+    stage.prints("git rm --quiet issues/196.md && git commit --quiet --message 'one is left'");
+    let replies = stage.read("replies.yaml");
+    let expect = "expect: \"issues/195.md: Count words, too\"";
+    let replies = replies.replace("expect: [Count words, Rename a variable]", expect);
+    stage.write("replies.yaml", &replies);
+    let run = |run: &str| {
+        stage.prints(&format!(
+            "raymond run ../workflow --replies ../replies.yaml --run-id {run} --quiet"
+        ))
+    };
+    assert_eq!(run("one"), "closed 195: stats.sh counts words, too (closes #195)\n");
+    assert_eq!(run("none"), "nothing to do\n");
+}
+
+#[test]
+fn a_message_that_closes_no_issue_is_asked_for_again_and_not_for_ever() {
+    let message = "closed 195: Words (closes #195)";
+    let again = "  - <goto>CLOSE</goto>
+  - { text: '<goto input=\"Words (closes #7)\">CLOSE</goto>', expect: must end with }
+  - { text: '<goto input=\"Words (closes #195)\">CLOSE</goto>', expect: must end with }";
+    let stage = go_with("COMMIT", again, message);
+    assert_eq!(stage.commits("main"), ["start", "Words (closes #195)"]);
+    let stage = go_with("COMMIT", "  text: <goto>CLOSE</goto>", "not done: too many rounds");
+    assert_eq!(stage.commits("main"), ["start"]);
+}
+
+#[test]
+fn what_was_edited_after_the_tests_is_tested_before_it_is_committed() {
+    let breaks = "  text: '<goto input=\"Words (closes #195)\">CLOSE</goto>'
+  write: { stats.sh: \"exit 1\\n\" }";
+    let stage = go_with("COMMIT", breaks, "not done: too many rounds");
+    assert_eq!(stage.commits("main"), ["start"]);
+    assert!(stage.has("try/issues/195.md"));
+}
+
+#[test]
+fn a_plan_that_is_not_there_ends_the_run() {
+    let stage =
+        go_with("PLAN", "  text: <result>plans/none.md</result>", "not done: there is no plan");
+    assert_eq!(stage.commits("main"), ["start"]);
 }
 
 /// One letter for each conversation, in the order in which they begin.

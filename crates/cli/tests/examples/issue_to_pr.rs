@@ -75,3 +75,42 @@ fn no_issue_is_nothing_to_do_and_no_tracker_is_a_failure() {
     stage.write("try/bin/gh", "echo 'no network' >&2; exit 4\n");
     stage.start(way).wait().mentions(1, &["main failed at 1_START.sh", "no network"]);
 }
+
+#[test]
+fn a_question_that_was_left_out_is_asked_for_once_more() {
+    let check = |second: &str, expected: &str| {
+        let stage = Stage::of("issue-to-pr");
+        let plan = format!("PLAN:\n  - <goto>ESCALATE</goto>\n  - {second}\n");
+        stage.write("unclear.yaml", &plan);
+        let output = stage.start(Way::of("issue-to-pr", "unclear.yaml")).wait();
+        output.prints("issue 12 needs a person\n");
+        let comment = format!("This needs a person (run demo):\n\n{expected}\n");
+        assert_eq!(stage.read("try/tracker/comments/12"), comment);
+    };
+    let left_out = "A person should decide something, but the question was left out.";
+    let asks = "<goto input=\"Should a name be shouted?\">ESCALATE</goto>";
+    check(&format!("{{ text: '{asks}', expect: {left_out:?} }}"), "Should a name be shouted?");
+    check("<goto>ESCALATE</goto>", left_out);
+}
+
+#[test]
+fn the_first_word_of_a_review_accepts_in_any_case() {
+    for word in ["Accept.", "ACCEPT", "**Accepted**: it is good"] {
+        let stage = Stage::of("issue-to-pr");
+        let replies = stage.read("replies.yaml");
+        let replies = replies.replace("<result>accept<", &format!("'<result>{word}<"));
+        stage.write("replies.yaml", &replies.replace("</result>,", "</result>',"));
+        let output = stage.start(Way::of("issue-to-pr", "replies.yaml")).wait();
+        output.prints("opened https://example.org/pull/1\n");
+    }
+}
+
+#[test]
+fn who_reviews_is_another_model_than_who_implements() {
+    let stage = Stage::of("issue-to-pr");
+    let model = |state: &str| {
+        let prompt = stage.read(&format!("workflow/{state}.md"));
+        prompt.lines().find_map(|line| line.strip_prefix("model: ")).unwrap().to_owned()
+    };
+    assert_ne!(model("IMPLEMENT"), model("REVIEW"));
+}

@@ -6,6 +6,7 @@
 use rustix::process::Signal;
 
 use crate::harness::{Output, until};
+use crate::review_pr::COMMENT;
 use crate::stage::{Stage, Way};
 
 /// A program that runs `before`, and then waits for ever, the first time.
@@ -17,10 +18,17 @@ fn holding(stage: &Stage, before: &str) -> String {
     )
 }
 
+/// Lets `gh` do what it is asked to, and holds the first of these calls before it returns.
+fn hold_after(stage: &Stage, call: &str) {
+    stage.prints("mv ../bin/gh ../bin/real");
+    let before = format!("\"${{0%gh}}real\" \"$@\"; [ \"$1 $2\" = '{call}' ] || exit 0");
+    stage.program("try/bin/gh", &holding(stage, &before));
+}
+
 /// Goes a way, is killed where it is held, and goes on.
 #[track_caller]
-fn killed_and_resumed(stage: &Stage, example: &str) -> Output {
-    let running = stage.start(Way::of(example, "replies.yaml"));
+fn killed_and_resumed(stage: &Stage, way: &Way) -> Output {
+    let running = stage.start(way);
     until("the moment has come", || stage.has("held"));
     running.signal(Signal::KILL);
     running.wait();
@@ -33,7 +41,7 @@ fn killed_and_resumed(stage: &Stage, example: &str) -> Output {
 fn a_step_is_committed_once() {
     let stage = Stage::of("fix-until-green");
     stage.program("try/.git/hooks/post-commit", &holding(&stage, ""));
-    let output = killed_and_resumed(&stage, "fix-until-green");
+    let output = killed_and_resumed(&stage, Way::of("fix-until-green", "replies.yaml"));
     assert_eq!(output.stdout, "green, commits: 2\n");
     assert_eq!(stage.commits("main"), ["start", "fix: slug", "fix: shorten"]);
 }
@@ -41,10 +49,8 @@ fn a_step_is_committed_once() {
 #[test]
 fn a_pull_request_is_opened_once() {
     let stage = Stage::of("issue-to-pr");
-    stage.prints("mv ../bin/gh ../bin/real");
-    let before = "\"${0%gh}real\" \"$@\"; [ \"$1 $2\" = 'pr create' ] || exit 0";
-    stage.program("try/bin/gh", &holding(&stage, before));
-    let output = killed_and_resumed(&stage, "issue-to-pr");
+    hold_after(&stage, "pr create");
+    let output = killed_and_resumed(&stage, Way::of("issue-to-pr", "replies.yaml"));
     assert_eq!(output.stdout, "updated https://example.org/pull/1\n");
     assert_eq!(stage.commits("origin/issue-12"), ["start", "Greet people by name"]);
     let pull = stage.read("try/tracker/pulls/issue-12/text");
@@ -52,10 +58,38 @@ fn a_pull_request_is_opened_once() {
 }
 
 #[test]
+fn a_person_is_asked_once() {
+    let stage = Stage::of("issue-to-pr");
+    hold_after(&stage, "issue comment");
+    let output = killed_and_resumed(&stage, Way::of("issue-to-pr", "unclear.yaml"));
+    assert_eq!(output.stdout, "issue 12 needs a person\n");
+    let comment = "This needs a person (run demo):\n\nShould a name be shouted?\n";
+    assert_eq!(stage.read("try/tracker/comments/12"), comment);
+}
+
+#[test]
+fn a_pull_request_is_commented_on_once() {
+    let stage = Stage::of("review-pr");
+    hold_after(&stage, "pr comment");
+    killed_and_resumed(&stage, Way::of("review-pr", "replies.yaml"));
+    assert_eq!(stage.read("try/comments/7"), COMMENT);
+    assert_eq!(stage.prints("git worktree list | wc -l").trim(), "1");
+}
+
+/// Held when the worktree has just been checked out: it is made anew, and nobody's work is lost.
+#[test]
+fn a_worktree_that_was_half_made_is_made_anew() {
+    let stage = Stage::of("review-pr");
+    hold_after(&stage, "pr checkout");
+    killed_and_resumed(&stage, Way::of("review-pr", "replies.yaml"));
+    assert_eq!(stage.read("try/comments/7"), COMMENT);
+}
+
+#[test]
 fn an_issue_whose_worker_was_not_forked_yet_is_not_lost() {
     let stage = Stage::of("nightly-dispatcher");
     stage.program("try/project/.git/hooks/post-checkout", &holding(&stage, ""));
-    let output = killed_and_resumed(&stage, "nightly-dispatcher");
+    let output = killed_and_resumed(&stage, Way::of("nightly-dispatcher", "replies.yaml"));
     assert_eq!(output.stdout, "looks: 3, issues: 12 15\n");
     assert_eq!(stage.commits("night-12"), ["start", "Say goodbye (#12)"]);
     let results = stage.results();

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::stage::{WAYS, examples, files};
+use crate::harness::Project;
+use crate::stage::{WAYS, copy, examples, files};
 
 fn all() -> Vec<(PathBuf, String)> {
     let all = files(&examples()).into_iter();
@@ -112,5 +113,84 @@ fn nothing_knows_where_it_was_written() {
         let absolute = ["/home/", "/root/", "/tmp/", "/Users/"];
         let found = absolute.iter().find(|place| text.contains(**place));
         assert_eq!(found, None, "{}", path.display());
+    }
+}
+
+/// The examples that make a repository to be tried on.
+fn with_a_setup() -> Vec<String> {
+    let names = fs::read_dir(examples()).unwrap().map(|entry| entry.unwrap().path());
+    let names = names.filter(|path| path.join("setup.sh").exists());
+    let mut names: Vec<String> =
+        names.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    names.sort();
+    assert_eq!(names.len(), 7, "{names:?}");
+    names
+}
+
+/// `a && cd b` goes on in the wrong place when `a` fails: `set -e` looks at the end of a list only.
+#[test]
+fn a_setup_never_goes_on_in_the_wrong_place() {
+    for name in with_a_setup() {
+        let text = fs::read_to_string(examples().join(&name).join("setup.sh")).unwrap();
+        for list in ["&& cd ", "&& git ", "; cd "] {
+            assert!(!text.contains(list), "{name} has {list:?}");
+        }
+    }
+}
+
+/// What a repository is, for those who look at it: all of this is to stay as it was.
+#[track_caller]
+fn state_of(outer: &Project) -> String {
+    let look = "git rev-parse HEAD && git config --local --list && git status --porcelain \
+        && git for-each-ref && git stash list && git -C ../origin.git for-each-ref";
+    let output = outer.spawn("bash", &["-c", &format!("cd outer && {look}")]).wait();
+    assert_eq!((output.code(), output.stderr.as_str()), (0, ""));
+    output.stdout
+}
+
+/// An outer repository with its origin, and a copy of an example in it, as `init --from` makes one.
+fn outer(name: &str) -> Project {
+    let project = Project::of(&[("outer/mine.txt", "mine\n")])
+        .with("GIT_CONFIG_GLOBAL", "/dev/null")
+        .with("GIT_CONFIG_NOSYSTEM", "1");
+    copy(&examples().join(name), &project.path("outer/example"));
+    let setup = "set -e
+        git init --quiet --bare --initial-branch main origin.git
+        git init --quiet --initial-branch main outer
+        cd outer
+        git config user.name Mine
+        git config user.email mine@example.org
+        git remote add origin ../origin.git
+        git add --all
+        git commit --quiet --message mine
+        git push --quiet origin main";
+    let output = project.spawn("bash", &["-c", setup]).wait();
+    assert_eq!(output.code(), 0, "{output:?}");
+    project
+}
+
+#[test]
+fn a_setup_run_twice_leaves_the_repository_around_it_alone() {
+    for name in with_a_setup() {
+        let outer = outer(&name);
+        let before = state_of(&outer);
+        let setup = || outer.spawn("bash", &["outer/example/setup.sh"]).wait();
+        assert_eq!(setup().code(), 0, "{name}");
+        assert_eq!(state_of(&outer), before, "{name}");
+        setup().says(1, "try/ is there already: remove it first");
+        assert_eq!(state_of(&outer), before, "{name}");
+    }
+}
+
+/// As in a hook of git, which names its own repository in the environment.
+#[test]
+fn a_setup_run_by_a_hook_leaves_the_repository_of_the_hook_alone() {
+    for name in with_a_setup() {
+        let outer = outer(&name);
+        let before = state_of(&outer);
+        let hook = "export GIT_DIR=$PWD/outer/.git GIT_INDEX_FILE=$PWD/outer/.git/index; \
+            bash outer/example/setup.sh";
+        let output = outer.spawn("bash", &["-c", hook]).wait();
+        assert_eq!((output.code(), state_of(&outer)), (0, before), "{name}");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::stage::Way;
+use crate::stage::{Stage, Way};
 
 #[test]
 fn every_issue_gets_one_worker_in_a_worktree_of_its_own() {
@@ -27,4 +27,21 @@ fn the_next_night_leaves_issues_alone_that_have_a_branch() {
     assert_eq!(stage.prints(&format!("{run} --quiet")), "looks: 1, issues: none\n");
     let next: Value = stage.run("raymond status next --json").json();
     assert_eq!(next["ended"], 1);
+}
+
+#[test]
+fn a_tracker_that_does_not_answer_is_asked_again_at_the_next_look() {
+    let stage = Stage::of("nightly-dispatcher");
+    stage.prints("mv ../bin/gh ../bin/real");
+    // Each call is refused the first time.
+    let refusing = r#"#!/usr/bin/env bash
+if mkdir "$0-$2-$3" 2> /dev/null; then echo 'no network' >&2; exit 4; fi
+exec "${0%gh}real" "$@"
+"#;
+    stage.program("try/bin/gh", refusing);
+    let run = "raymond run ../../workflow --replies ../../replies.yaml --run-id demo --quiet";
+    let found = stage.prints(&format!("{run} --var looks=6 --var every=0.01"));
+    assert_eq!(found, "looks: 6, issues: 12 15\n");
+    assert_eq!(stage.commits("night-12"), ["start", "Say goodbye (#12)"]);
+    assert_eq!(stage.results().as_object().unwrap().len(), 3);
 }

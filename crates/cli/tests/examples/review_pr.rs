@@ -1,8 +1,10 @@
 //! What `review-pr` says about its pull request.
 
+use std::fmt::Write as _;
+
 use crate::stage::{Stage, Way};
 
-const COMMENT: &str = r#"## Review (run demo)
+pub(crate) const COMMENT: &str = r#"## Review (run demo)
 
 **discount 250 10 prints 180, not 225: it divides before it multiplies**
 
@@ -25,7 +27,7 @@ fn only_findings_with_a_real_line_are_told_and_only_failing_tests_prove_them() {
     let stage = Way::of("review-pr", "replies.yaml").go();
     assert_eq!(stage.read("try/comments/7"), COMMENT);
     let dropped = stage.prints("cat .work/demo/dropped/*");
-    let expected = "cart.sh: echo \"$((100 / $2))\"\n../../../bin/gh: set -euo pipefail\n";
+    let expected = "cart.sh: echo \"$((100 / $2))\"\n../../../../bin/gh: set -euo pipefail\n";
     assert_eq!(dropped, expected);
     assert_eq!(stage.prints("git status --porcelain"), "");
     assert_eq!(stage.commits("pr-7"), ["start", "discounts"]);
@@ -58,4 +60,46 @@ fn a_review_needs_the_number_of_a_pull_request() {
     let run = "raymond run ../../workflow --replies ../../clean.yaml --input main";
     stage.run(run).mentions(1, &["which pull request? start with --input NUMBER"]);
     assert!(!stage.has("try/comments/7"));
+}
+
+#[test]
+fn the_checkout_of_whoever_asks_is_left_alone() {
+    let stage = Stage::of("review-pr");
+    stage.write("try/project/cart.sh", "mine\n");
+    stage.write("try/project/new.txt", "mine\n");
+    assert_eq!(stage.start(Way::of("review-pr", "replies.yaml")).wait().code(), 0);
+    assert_eq!(stage.read("try/comments/7"), COMMENT);
+    let expected = "main\n M cart.sh\n?? new.txt\n";
+    assert_eq!(stage.prints("git branch --show-current && git status --porcelain"), expected);
+    assert_eq!(stage.read("try/project/cart.sh"), "mine\n");
+    assert_eq!(stage.prints("git worktree list | wc -l").trim(), "1");
+}
+
+/// Each reviewer finds four bugs: the worst of each are tried first, and two are left.
+#[test]
+fn what_was_not_tried_is_told_and_the_worst_come_first() {
+    let stage = Stage::of("review-pr");
+    let lines: Vec<String> = (0..12).map(|number| format!("# line {number}")).collect();
+    let text = lines.join("\\n");
+    stage.prints(&format!(
+        "git switch -q pr-7 && printf '{text}\\n' >> cart.sh && git commit -qam more && git switch -q main"
+    ));
+    let finding =
+        |number: usize| format!("file: cart.sh\\nline: # line {number}\\nbug: bug {number}\\n");
+    let mut replies = String::from("PROVE: <goto>PROOF</goto>\nagents:\n");
+    for reviewer in 0..3 {
+        let findings: String = (0..4).map(|at| finding(reviewer * 4 + at)).collect();
+        let agent = format!("  main_review{}:\n", reviewer + 1);
+        writeln!(replies, "{agent}    REVIEW: \"<result>\\n{findings}</result>\"").unwrap();
+    }
+    stage.write("replies.yaml", &replies);
+    assert_eq!(stage.start(Way::of("review-pr", "replies.yaml")).wait().code(), 0);
+    let tried = [0, 4, 8, 1, 5, 9, 2, 6, 10, 3];
+    let tried: String =
+        tried.map(|number| format!("\nNot proven: bug {number} (cart.sh)\n")).concat();
+    let expected = format!(
+        "## Review (run demo)\n\nNo bug was proven.\n{tried}\nNot tried: 2\n\n- bug 7 (cart.sh)\n\
+         - bug 11 (cart.sh)\n\nDropped because the quoted line does not exist: 0\n"
+    );
+    assert_eq!(stage.read("try/comments/7"), expected);
 }

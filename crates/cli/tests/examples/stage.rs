@@ -199,7 +199,7 @@ pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     for file in files(from) {
         let target = to.join(file.strip_prefix(from).unwrap());
         fs::create_dir_all(target.parent().unwrap()).unwrap();
