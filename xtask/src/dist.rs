@@ -72,6 +72,9 @@ fn fill(folder: &Path, binary: &Path) -> Result<PathBuf> {
     fs::copy(binary, folder.join("raymond"))?;
     let listed = program("git").args(["ls-files", "-z"]).args(FOLDERS).output()?;
     let listed = String::from_utf8(listed.stdout)?;
+    if listed.is_empty() {
+        bail!("git does not know what lies in {}", FOLDERS.join(" and "));
+    }
     for file in PAGES.into_iter().chain(listed.split_terminator('\0')) {
         let to = folder.join(file);
         fs::create_dir_all(to.parent().unwrap_or(folder))?;

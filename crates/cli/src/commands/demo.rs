@@ -60,7 +60,7 @@ async fn play(stage: &Stage, binary: &Binary) -> Result<(), Failure> {
     stage::say(
         "\nAll of this was checked against the journals. Now you, in a project of yours:\n\
          \n  raymond init           writes a workflow for it, which can be tried without a model\
-         \n  raymond init --list    names the examples, and copies one",
+         \n  raymond init --list    names examples to copy",
     );
     Ok(())
 }
