@@ -1,7 +1,7 @@
 //! `cargo xtask dist`: the archive that people download.
 //!
-//! A static binary with the licence, the README, the changelog and, where the binary can write them,
-//! completions. What was packed is unpacked again and has to run in an empty environment before
+//! A static binary with the licence, the README, the changelog, what these link to, and, where the binary
+//! can write them, completions. What was packed is unpacked again and has to run in an empty environment before
 //! `SHA256SUMS` names it.
 
 mod elf;
@@ -19,7 +19,10 @@ use platform::Platform;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// With a target that is named, this spares build scripts and macros.
 const STATIC: &str = "-C target-feature=+crt-static";
-const PAGES: [&str; 3] = ["LICENSE", "README.md", "CHANGELOG.md"];
+const PAGES: [&str; 5] =
+    ["LICENSE", "README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
+/// What the pages link to. Only what git knows of it is packed.
+const FOLDERS: [&str; 2] = ["docs", "examples"];
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
@@ -67,9 +70,15 @@ fn fill(folder: &Path, binary: &Path) -> Result<PathBuf> {
     }
     fs::create_dir_all(folder)?;
     fs::copy(binary, folder.join("raymond"))?;
-    for page in PAGES {
-        fs::copy(root().join(page), folder.join(page))
-            .with_context(|| format!("copying {page}"))?;
+    let listed = program("git").args(["ls-files", "-z"]).args(FOLDERS).output()?;
+    let listed = String::from_utf8(listed.stdout)?;
+    if listed.is_empty() {
+        bail!("git does not know what lies in {}", FOLDERS.join(" and "));
+    }
+    for file in PAGES.into_iter().chain(listed.split_terminator('\0')) {
+        let to = folder.join(file);
+        fs::create_dir_all(to.parent().unwrap_or(folder))?;
+        fs::copy(root().join(file), to).with_context(|| format!("copying {file}"))?;
     }
     for shell in SHELLS {
         if let Some(script) = completions(binary, shell)? {

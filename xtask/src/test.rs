@@ -40,10 +40,15 @@ pub(crate) fn test(wanted: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The tests need nothing but the toolchain and the shell that runs script states.
+/// Script states need bash. The examples and pages that are played need the others, and `setsid`
+/// makes daemons that have to be found again.
+const PROGRAMS: [&str; 5] = ["bash", "git", "make", "jq", "setsid"];
+
 fn check_machine() -> Result<()> {
-    if !succeeds(program("bash").args(["-c", "true"])) {
-        bail!("script states need bash, and it is not installed");
+    let there = |name: &&str| succeeds(program(name).arg("--version"));
+    let missing: Vec<&str> = PROGRAMS.into_iter().filter(|name| !there(name)).collect();
+    if !missing.is_empty() {
+        bail!("the tests need programs that are not installed: {}", missing.join(", "));
     }
     Ok(())
 }

@@ -7,6 +7,8 @@ mod looking;
 mod machine;
 #[cfg(test)]
 mod reference;
+#[cfg(test)]
+mod spoken;
 mod starting;
 
 use std::borrow::Cow;
@@ -33,6 +35,23 @@ const VERSION: &str = env!("BUILT_FROM");
 /// The same, and what for.
 const LONG_VERSION: &str = concat!(env!("BUILT_FROM"), "\n", env!("BUILT_FOR"));
 
+/// What `raymond run --help` ends with: whoever has only the binary finds the exit codes here.
+const RUN_HELP: &str = "\
+Example:
+  raymond run flows/review --input 'issue 195' --budget 5
+
+Exit codes:
+  0  completed
+  1  failed
+  2  usage, or an invalid workflow; an unknown run
+  3  waits for a person
+  4  a usage limit, with --no-wait
+  5  over budget
+  6  another process drives the run
+  7  the machine: disk, permissions, no usable backend, a damaged journal
+  8  cancelled
+  129, 130, 143  ended by SIGHUP; by Ctrl-C or stop; by SIGTERM";
+
 /// Runs coding agents as programs: a folder of prompts and scripts, driven by the tags they emit.
 #[derive(Debug, Parser)]
 #[command(name = "raymond", version = VERSION, long_version = LONG_VERSION)]
@@ -48,7 +67,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start a workflow; `raymond WORKFLOW` is short for it
-    #[command(after_help = "Example:\n  raymond run flows/review --input 'issue 195' --budget 5")]
+    #[command(after_help = RUN_HELP)]
     Run(Box<Run>),
     /// Repeat one prompt, each time in a fresh session, until it has a result
     #[command(after_help = "Example:\n  raymond ralph PROMPT.md --until 'cargo test' --budget 5")]

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
+use clap::builder::{Resettable, StyledStr};
+use clap::{Arg, Args, ValueEnum};
 use raymond_core::budget::Micros;
 use raymond_core::time::Span;
 
@@ -25,7 +26,7 @@ pub(crate) struct Governing {
     /// The effort of states that name none
     #[arg(long)]
     pub(crate) effort: Option<String>,
-    /// Who answers prompts that name no backend
+    /// Who answers prompts that name no backend [default: claude]
     #[arg(long)]
     pub(crate) backend: Option<String>,
     /// Play replies from this file; implies `--backend scripted`
@@ -46,16 +47,16 @@ pub(crate) struct Governing {
     /// The longest a turn may take, such as 10m
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<Span>,
-    /// The longest a turn may be silent
+    /// The longest a turn may be silent [default: 30m]
     #[arg(long, value_name = "DURATION")]
     pub(crate) idle_timeout: Option<Span>,
     /// End with exit code 4 instead of waiting for a usage limit
     #[arg(long)]
     pub(crate) no_wait: bool,
-    /// What a session means that its client has lost
+    /// What a session means that its client has lost [default: fail]
     #[arg(long, value_name = "WHAT")]
     pub(crate) on_lost_session: Option<LostSession>,
-    /// What becomes of a script that was cut off
+    /// What becomes of a script that was cut off [default: rerun]
     #[arg(long, value_name = "WHAT")]
     pub(crate) interrupted_scripts: Option<InterruptedScripts>,
     /// How clients ask for permission, of states that do not say [default: acceptEdits]
@@ -70,6 +71,26 @@ pub(crate) struct Governing {
     /// Let clients do whatever they want
     #[arg(long)]
     pub(crate) dangerously_skip_permissions: bool,
+}
+
+/// The flag as `resume` has it: where nothing is said, what the run has still holds.
+pub(crate) fn kept(flag: Arg) -> Arg {
+    let kept = |help: &StyledStr| {
+        let help = help.to_string();
+        match help.split_once(" [default: ") {
+            Some((before, default)) => {
+                let behind = default.split_once(']').map_or("", |(_, behind)| behind);
+                format!("{before} [default: as the run has it]{behind}").into()
+            }
+            None => StyledStr::from(help),
+        }
+    };
+    if flag.is_positional() {
+        return flag;
+    }
+    let short = Resettable::from(flag.get_help().map(kept));
+    let long = Resettable::from(flag.get_long_help().map(kept));
+    flag.help(short).long_help(long)
 }
 
 /// A cap, or none.

@@ -50,9 +50,13 @@ fn section(text: &mut String, command: &Command) {
     }
     if let Some(example) = command.get_after_help() {
         let example = example.to_string();
+        let (example, behind) = example.split_once("\n\n").unwrap_or((&example, ""));
         let lines = example.lines().skip(1).map(str::trim_start);
         let lines = lines.collect::<Vec<_>>().join("\n");
         write!(text, "\n```text\n{lines}\n```\n").unwrap();
+        if !behind.is_empty() {
+            write!(text, "\n```text\n{behind}\n```\n").unwrap();
+        }
     }
 }
 
@@ -102,6 +106,32 @@ fn the_command_reference_is_true() {
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(found == page(), "docs/commands.md is stale: run this test with UPDATE=1");
+}
+
+#[test]
+fn the_help_of_run_tells_the_exit_codes_that_the_book_tells() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/running.md");
+    let page = std::fs::read_to_string(path).unwrap().replace('`', "");
+    let (_, table) = page.split_once("\n### Exit codes\n").unwrap();
+    let rows = table.split("\n## ").next().unwrap().lines();
+    let rows = rows.filter_map(|row| row.strip_prefix("| ")?.strip_suffix(" |"));
+    let rows: Vec<String> =
+        rows.skip(1).map(|row| format!("  {}", row.replacen(" | ", "  ", 1))).collect();
+    let (_, told) = super::RUN_HELP.split_once("Exit codes:\n").unwrap();
+    assert_eq!(told.lines().collect::<Vec<_>>(), rows);
+}
+
+#[test]
+fn a_resume_keeps_what_the_run_has() {
+    let mut program = Arguments::command();
+    program.build();
+    let resume = program.find_subcommand("resume").unwrap();
+    let help = resume.clone().render_long_help().to_string();
+    let defaults: Vec<&str> =
+        help.lines().filter_map(|line| Some(line.split_once("[default: ")?.1)).collect();
+    let (run, flags) = defaults.split_first().unwrap();
+    assert_eq!(*run, "the only unfinished one]");
+    assert!(flags.len() > 5 && flags.iter().all(|flag| *flag == "as the run has it]"), "{flags:?}");
 }
 
 #[test]

@@ -110,6 +110,7 @@ pub(crate) struct Ralph {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_args(super::governing::kept))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Resume {
     /// The run: its id, a unique beginning of it, or @last [default: the only unfinished one]

@@ -58,8 +58,9 @@ async fn play(stage: &Stage, binary: &Binary) -> Result<(), Failure> {
     fork(stage, binary).await?;
     kill_and_resume(stage, binary, &undisturbed).await?;
     stage::say(
-        "\nAll of this was checked against the journals. To read on: README.md, docs/language.md\n\
-         (the tags), docs/replies.md (testing a workflow without a model), examples/.",
+        "\nAll of this was checked against the journals. Now you, in a project of yours:\n\
+         \n  raymond init           writes a workflow for it, which can be tried without a model\
+         \n  raymond init --list    names examples to copy",
     );
     Ok(())
 }

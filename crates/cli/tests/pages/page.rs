@@ -153,7 +153,12 @@ impl<'a> Fence<'a> {
             (false, Some(path), _) => Deed::File { path: path.to_owned(), text: text() },
             (false, None, "sh" | "bash") => Deed::Script(text()),
             (false, None, "console") => return commands(lines, start, end),
-            (true, ..) | (false, None, _) => return Ok(Vec::new()),
+            (true, ..) | (false, None, "" | "text") => return Ok(Vec::new()),
+            (false, None, language) => {
+                let fault =
+                    format!("a fence of {language:?} is neither a file=PATH nor a skip=REASON");
+                return Err(format!("{}: {fault}", start + 1));
+            }
         };
         Ok(vec![Step { line: start, deed }])
     }
