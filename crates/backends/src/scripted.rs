@@ -36,6 +36,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::contract::{Answer, Answering, Backend, Capability, Reply, Request, Watch};
+pub use play::KEYS;
 pub use replies::Replies;
 use replies::{Act, Fail, Play, Reset, key};
 

@@ -8,13 +8,15 @@ mod mouth;
 mod region;
 mod rows;
 mod terminal;
+mod wrap;
 
-use std::io::Write as _;
+use std::collections::BTreeSet;
+use std::io::{Write as _, stderr};
 
 use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
 use raymond_backends::contract::Sign;
-use raymond_core::ids::TurnId;
+use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
@@ -27,14 +29,30 @@ use crate::secrets::redacted_json;
 use crate::words::plain;
 use mouth::Mouth;
 
-pub(crate) use terminal::width;
+pub(crate) use terminal::{edge, width};
+pub(crate) use wrap::{Room, whole, wrapped};
 
 /// Prints what happens.
 pub(crate) struct Console {
     narrator: Narrator,
     least: Weight,
-    talk: Talk,
+    said: Said,
     mouth: Mouth,
+}
+
+/// What whoever watched knows.
+pub(crate) struct Said {
+    /// How much was to be said.
+    pub(crate) talk: Talk,
+    /// The agents of which it was said why they failed.
+    pub(crate) failed: BTreeSet<AgentId>,
+}
+
+impl Said {
+    /// Nobody has watched.
+    pub(crate) const fn nothing(talk: Talk) -> Self {
+        Self { talk, failed: BTreeSet::new() }
+    }
 }
 
 /// What Ctrl-C does here.
@@ -60,13 +78,13 @@ impl Console {
         } else {
             Mouth::with_lines()
         };
-        Self { narrator: Narrator::live(), least, talk, mouth }
+        Self { narrator: Narrator::live(), least, said: Said::nothing(talk), mouth }
     }
 
-    /// Waits until everything is said and the rows are gone; how much was to be said.
-    pub(crate) fn end(self) -> Talk {
+    /// Waits until everything is said and the rows are gone.
+    pub(crate) fn end(self) -> Said {
         self.mouth.close();
-        self.talk
+        self.said
     }
 
     /// Learns what happened before, without a word.
@@ -96,13 +114,16 @@ impl Console {
 
 impl Watch for Console {
     fn committed(&mut self, _: &Run, _: &Ledger, record: &Record) {
-        if self.talk.events {
+        if self.said.talk.events {
             events(record).for_each(|event| print_event(record, event));
         }
         self.mouth.change(|live| events(record).for_each(|event| live.note(record.at, event)));
         for event in events(record) {
             if let Some(line) = self.line(event) {
-                self.mouth.say(format_line(record.at, &line));
+                self.mouth.say(fitted_line(record.at, &line, edge(&stderr())));
+            }
+            if let Event::AgentFailed { agent, .. } = event {
+                self.said.failed.insert(agent.clone());
             }
         }
     }
@@ -123,12 +144,14 @@ impl Watch for Console {
         }
         if let Some(weight) = weight.filter(|weight| *weight >= self.least) {
             let line = Line { agent: Some(turn.agent.clone()), weight, text };
-            self.mouth.say(format_line(now, &line));
+            self.mouth.say(fitted_line(now, &line, edge(&stderr())));
         }
     }
 
     fn note(&mut self, text: &str) {
-        self.mouth.say(format!("raymond: {}", plain(text)));
+        const WHO: &str = "raymond: ";
+        let room = Room { edge: edge(&stderr()), taken: WHO.len(), indent: WHO.len() };
+        self.mouth.say(format!("{WHO}{}", wrapped(&plain(text), room)));
     }
 }
 
@@ -144,6 +167,12 @@ fn print_event(record: &Record, event: &Event) {
 
 /// `12:03:04 main            START.md → REVIEW.md (goto)`
 pub(crate) fn format_line(at: Timestamp, line: &Line) -> String {
+    fitted_line(at, line, usize::MAX)
+}
+
+/// The same, where lines end at an edge: what goes on stands below the text.
+pub(crate) fn fitted_line(at: Timestamp, line: &Line, edge: usize) -> String {
+    const TEXT: usize = 26;
     let style = match line.weight {
         Weight::Detail => Style::new().dimmed(),
         Weight::Plain => Style::new(),
@@ -154,7 +183,8 @@ pub(crate) fn format_line(at: Timestamp, line: &Line) -> String {
     let (dimmed, named) = (Style::new().dimmed(), agent_style(agent));
     let time = time_of_day(at, &TimeZone::system());
     // What follows a line break must not look like a line of its own.
-    let text = plain(&line.text).replace('\n', "\n                          ");
+    let taken = TEXT + agent.len().saturating_sub(16);
+    let text = wrapped(&plain(&line.text), Room { edge, taken, indent: TEXT });
     format!("{dimmed}{time}{dimmed:#} {named}{agent:<16}{named:#} {style}{text}{style:#}")
 }
 

@@ -8,7 +8,8 @@ use super::replies::{Act, Attempts, Fail, Play, Reset};
 use super::writes::{Write, writes};
 use super::yaml::{Node, Value};
 
-const KEYS: [&str; 11] = [
+/// What a reply may say.
+pub const KEYS: [&str; 11] = [
     "text", "messages", "fail", "hang", "capped", "cost", "delay", "denied", "expect", "write",
     "attempts",
 ];

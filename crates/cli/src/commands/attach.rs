@@ -46,12 +46,12 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
             _ = interrupt.recv() => Ok(None),
         }
     });
-    let talk = console.end();
+    let said = console.end();
     let Some((seen, status)) = followed? else {
         crate::say!("{run} goes on without being watched; to stop it: raymond stop {run}");
         return Ok(Status::Stopped.exit_code());
     };
-    report(&seen.head, status, &project.blobs(&project.paths(&run)), talk)?;
+    report(&seen.head, status, &project.blobs(&project.paths(&run)), &said)?;
     Ok(status.exit_code())
 }
 

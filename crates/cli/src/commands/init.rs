@@ -11,12 +11,14 @@ mod listing;
 mod scaffold;
 mod shipped;
 
+use std::io::stdout;
 use std::path::Path;
 
 use raymond_core::view::quoted;
 use serde_json::json;
 
 use crate::args::Init;
+use crate::console::{self, Room, wrapped};
 use crate::failure::Failure;
 use crate::runs;
 use crate::words::plain;
@@ -46,7 +48,11 @@ fn list(flags: &Init) -> Result<(), Failure> {
         return print_json(json!({ "version": crate::json::VERSION, "examples": examples }));
     }
     let width = EXAMPLES.iter().map(|example| example.name.len()).max().unwrap_or_default();
-    let line = |example: &Example| format!("{:<width$}  {}\n", example.name, example.about());
+    let room = Room { edge: console::edge(&stdout()), taken: 0, indent: width + 2 };
+    let line = |example: &Example| {
+        let line = format!("{:<width$}  {}", example.name, example.about());
+        format!("{}\n", wrapped(&line, room))
+    };
     print_out(&EXAMPLES.iter().map(line).collect::<String>())?;
     crate::say!("to copy one: raymond init --from NAME");
     Ok(())

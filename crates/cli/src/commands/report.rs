@@ -2,7 +2,7 @@
 
 mod summary;
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, stderr};
 
 use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
@@ -12,12 +12,12 @@ use raymond_engine::observe;
 use raymond_engine::shell::Signal;
 use raymond_store::Blobs;
 
-use crate::args::Talk;
+use crate::console::{self, Said};
 use crate::failure::Failure;
+use crate::json;
 use crate::place::Place;
 use crate::secrets::redacted_json;
 use crate::words::plain;
-use crate::{console, json};
 
 use super::hand_over;
 use summary::Summary;
@@ -27,11 +27,12 @@ pub(super) fn report(
     head: &Head,
     status: Status,
     blobs: &Blobs,
-    talk: Talk,
+    said: &Said,
 ) -> Result<(), Failure> {
     let place = Place::of(head, status);
-    let summary = Summary { head, place: &place, columns: console::width() };
-    for line in summary.lines(talk) {
+    let (columns, edge) = (console::width(), console::edge(&stderr()));
+    let talk = said.talk;
+    for line in (Summary { head, place: &place, said, columns, edge }).lines() {
         crate::say!("{line}");
     }
     if talk.json {

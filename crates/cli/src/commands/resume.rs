@@ -14,7 +14,7 @@ use raymond_store::journal::{self, Tail};
 use raymond_store::lock::{self, Takeover};
 
 use crate::args::{Governing, Resume, Talk};
-use crate::console::{Console, Interrupt};
+use crate::console::{Console, Interrupt, Said};
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::{backends, config, json as shapes, runs, settings};
@@ -178,7 +178,7 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
     match run.phase {
         Phase::Ended(Ending::Completed) => {
             let blobs = project.blobs(&project.paths(&run.id));
-            report(&seen.head, Status::Completed, &blobs, wish.talk)?;
+            report(&seen.head, Status::Completed, &blobs, &Said::nothing(wish.talk))?;
             Ok(Some(0))
         }
         Phase::Ended(Ending::Cancelled) => {

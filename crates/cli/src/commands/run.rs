@@ -7,7 +7,7 @@ use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Input, Permissions, Program, Ralph, Settings};
 use raymond_core::view::quoted;
-use raymond_core::workflow::{Definition, Kind};
+use raymond_core::workflow::{Definition, Kind, template};
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError, Prepared, prepare};
 use raymond_engine::owned::Owned;
@@ -62,6 +62,12 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
         for warning in &prepared.warnings {
             print_diagnostic(&located(warning.clone(), &flags.workflow));
         }
+        if flags.input.is_none()
+            && settings.program == Program::States
+            && let Some(line) = missing_input(&prepared.definition)
+        {
+            crate::say!("warning: {line}");
+        }
     }
     match Ground::of(&flags.ground) {
         Ground::Fore => {}
@@ -83,6 +89,15 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
         crate::say!("{line}");
     }
     drive(&runtime, owned, backends, (vec![start], Console::new(flags.talk, Interrupt::Stops)))
+}
+
+/// What the first prompt asks for, where nothing can be bound to it.
+fn missing_input(definition: &Definition) -> Option<String> {
+    let entry = definition.states.get(&definition.entry)?;
+    let names = template::render(&entry.body, &mut |_| None).unknown;
+    let name = names.iter().find(|name| matches!(name.as_str(), "input" | "result"))?;
+    let state = plain(entry.name.as_str());
+    Some(format!("{state} has {{{{{name}}}}}, and no --input was given: it will be empty"))
 }
 
 /// Going on with a run of another workflow, or with another input, would be a surprise.
@@ -138,9 +153,9 @@ pub(super) fn drive(
 ) -> Result<u8, Failure> {
     let (run, blobs) = (owned.paths.directory.clone(), std::sync::Arc::clone(&owned.blobs));
     let driven = runtime.block_on(shell::drive(owned, backends, inputs, &mut console));
-    let talk = console.end();
+    let said = console.end();
     let Driven { head, status, signal } = driven.map_err(|error| cut_short(error.into(), &run))?;
-    report(&head, status, &blobs, talk)?;
+    report(&head, status, &blobs, &said)?;
     Ok(exit_code(status, signal))
 }
 

@@ -30,6 +30,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let least = if flags.verbose { Weight::Detail } else { Weight::Plain };
     let mut narrator = Narrator::default();
     let mut text = String::new();
+    let edge = console::edge(&std::io::stdout());
     let blobs = project.blobs(&project.paths(&run));
     for record in &seen.records {
         for step in &record.steps {
@@ -38,7 +39,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
             }
             let lines = step.events.iter().filter_map(|event| narrator.line(event));
             for line in lines.filter(|line| line.weight >= least) {
-                text.push_str(&console::format_line(record.at, &line));
+                text.push_str(&console::fitted_line(record.at, &line, edge));
                 text.push('\n');
             }
         }

@@ -9,12 +9,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anstream::adapter::strip_str;
 use jiff::tz::TimeZone;
 use raymond_core::view::Live;
 use raymond_engine::clock;
 
 use super::region::Region;
-use super::rows::{Scene, rows};
+use super::rows::{Drawn, Scene, rows};
 use super::{Interrupt, terminal};
 
 /// More lines than this wait for nobody.
@@ -114,9 +115,34 @@ enum More {
     Never,
 }
 
+/// Whether there are colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Paint {
+    Colours,
+    None,
+}
+
+impl Paint {
+    fn here() -> Self {
+        if terminal::takes_colours() { Self::Colours } else { Self::None }
+    }
+
+    /// What is said and drawn, as it is to look.
+    fn over(self, said: Vec<String>, rows: Vec<Drawn>) -> (Vec<String>, Vec<Drawn>) {
+        match self {
+            Self::Colours => (said, rows),
+            Self::None => (
+                said.iter().map(|line| strip_str(line).to_string()).collect(),
+                rows.into_iter().map(Drawn::unstyled).collect(),
+            ),
+        }
+    }
+}
+
 fn draw(words: &Receiver<Word>, screen: &Screen, interrupt: Interrupt) {
     let mut region = Region::default();
     let mut last = None;
+    let paint = Paint::here();
     loop {
         let (said, more) = gather(words, last);
         last = Some(Instant::now());
@@ -133,6 +159,7 @@ fn draw(words: &Receiver<Word>, screen: &Screen, interrupt: Interrupt) {
             }
             (None, _) | (_, More::Never) => Vec::new(),
         };
+        let (said, rows) = paint.over(said, rows);
         if let Some(frame) = region.frame(&said, rows, size.columns) {
             let mut stderr = io::stderr().lock();
             stderr.write_all(frame.as_bytes()).and_then(|()| stderr.flush()).ok();

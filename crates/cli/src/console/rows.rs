@@ -52,6 +52,12 @@ impl Drawn {
         self.pieces.iter().map(|(_, text)| text.width()).sum()
     }
 
+    /// Without its colours.
+    pub(super) fn unstyled(self) -> Self {
+        let pieces = self.pieces.into_iter().map(|(_, text)| (Style::new(), text)).collect();
+        Self { pieces }
+    }
+
     /// With its colours.
     pub(super) fn styled(&self) -> String {
         let styled = |(style, text): &(Style, String)| format!("{style}{text}{style:#}");

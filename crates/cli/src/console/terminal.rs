@@ -1,6 +1,7 @@
 //! The terminal on stderr: whether it takes live rows, how large it is, and whose it is right now.
 
-use std::io::{IsTerminal as _, stderr, stdout};
+use std::io::{IsTerminal, stderr, stdout};
+use std::os::fd::AsFd;
 
 use anstream::{AutoStream, ColorChoice};
 use rustix::process::getpgrp;
@@ -17,7 +18,7 @@ const LEAST: Size = Size { columns: 20, rows: 4 };
 /// Whether live rows are drawn: on a terminal that obeys, for somebody who wants to see them, and not
 /// into the lines that stdout prints on the same one.
 pub(super) fn takes_rows(talk: Talk) -> bool {
-    let obeys = !matches!(AutoStream::choice(&stderr()), ColorChoice::Never);
+    let obeys = std::env::var_os("TERM").is_some_and(|kind| kind != "dumb");
     let mixed = talk.events && stdout().is_terminal();
     is_there() && obeys && !talk.quiet && !mixed
 }
@@ -40,9 +41,24 @@ pub(crate) fn width() -> usize {
     if is_there() { size().columns.saturating_sub(1).max(LEAST.columns) } else { READ_WITH_EASE }
 }
 
+/// Where lines have to end; off a terminal, nowhere.
+pub(crate) fn edge(stream: &(impl AsFd + IsTerminal)) -> usize {
+    let columns = || size_of(stream).columns.saturating_sub(1).max(LEAST.columns);
+    if stream.is_terminal() { columns() } else { usize::MAX }
+}
+
+/// Whether it is to have colours: `NO_COLOR` takes them, and nothing else.
+pub(super) fn takes_colours() -> bool {
+    !matches!(AutoStream::choice(&stderr()), ColorChoice::Never)
+}
+
 /// How large it is now.
 pub(super) fn size() -> Size {
-    match tcgetwinsize(stderr()) {
+    size_of(&stderr())
+}
+
+fn size_of(stream: &impl AsFd) -> Size {
+    match tcgetwinsize(stream) {
         Ok(found) if found.ws_col > 0 && found.ws_row > 0 => {
             Size { columns: found.ws_col.into(), rows: found.ws_row.into() }
         }

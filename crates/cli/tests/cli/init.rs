@@ -33,6 +33,11 @@ fn rehearse(project: &Project) -> Output {
 fn check(files: &[(&str, &str)], command: &str, result: &str) -> Project {
     let target = tempfile::tempdir().unwrap();
     let project = Project::of(files).with("CARGO_TARGET_DIR", target.path().to_str().unwrap());
+    rehearsed(project, command, result)
+}
+
+#[track_caller]
+fn rehearsed(project: Project, command: &str, result: &str) -> Project {
     let output = project.raymond("init --json");
     output.says(0, "");
     assert_eq!(output.json()["check"], json!(command));
@@ -41,13 +46,15 @@ fn check(files: &[(&str, &str)], command: &str, result: &str) -> Project {
     project
 }
 
-/// Whether a program is installed here; says so where it is not.
-fn installed(program: &str) -> bool {
-    let found = Project::of(&[]).spawn("bash", &["-c", &format!("command -v {program}")]).wait();
-    if found.code() != 0 {
-        println!("skipped: {program} is not installed");
-    }
-    found.code() == 0
+/// A project in which one program is this script, whatever is installed here.
+fn with_stand_in(files: &[(&str, &str)], program: &str, script: &str) -> Project {
+    let project = Project::of(files);
+    let path = format!(".programs/{program}");
+    project.write(&path, format!("#!/bin/sh\n{script}\n"));
+    fs::set_permissions(project.path(&path), fs::Permissions::from_mode(0o755)).unwrap();
+    let usual = std::env::var("PATH").unwrap();
+    let programs = project.path(".programs").display().to_string();
+    project.with("PATH", format!("{programs}:{usual}"))
 }
 
 fn passes(command: &str) -> String {
@@ -89,13 +96,16 @@ fn a_project_of_cargo_is_rehearsed_whether_its_tests_pass_or_not() {
 
 #[test]
 fn a_project_of_npm_is_rehearsed_without_its_modules() {
-    if !installed("npm") {
-        return;
-    }
-    let package = |test: &str| format!("{{\"scripts\": {{\"test\": \"{test}\"}}}}");
-    check(&[("package.json", &package("node -e 0"))], "npm test", &passes("npm test"));
-    check(&[("package.json", &package("node -e x"))], "npm test", &fails("npm test"));
-    let project = Project::of(&[("package.json", &package("no-such-runner"))]);
+    /// Runs the script `test` of `package.json`, as npm does.
+    const NPM: &str =
+        r#"test "$1" = test && exec sh -c "$(sed 's/.*"test": "\([^"]*\)".*/\1/' package.json)""#;
+    let project = |test: &str| {
+        let package = format!("{{\"scripts\": {{\"test\": \"{test}\"}}}}");
+        with_stand_in(&[("package.json", &package)], "npm", NPM)
+    };
+    rehearsed(project("exit 0"), "npm test", &passes("npm test"));
+    rehearsed(project("exit 1"), "npm test", &fails("npm test"));
+    let project = project("no-such-runner");
     project.raymond("init").mentions(0, &["`npm test` really runs"]);
     let output = rehearse(&project);
     assert!(
@@ -107,30 +117,33 @@ fn a_project_of_npm_is_rehearsed_without_its_modules() {
 
 #[test]
 fn a_project_of_python_is_rehearsed() {
-    if !installed("python3") {
-        return;
-    }
+    /// Has no pytest, and finds tests where they are looked for.
+    const PYTHON: &str = r#"case "$*" in
+  '-m unittest discover -s tests') ! grep -q 'self.fail' tests/test_*.py ;;
+  *) echo "No module named $2" >&2; exit 1 ;;
+esac"#;
     let test = |body: &str| {
         format!("import unittest\nclass T(unittest.TestCase):\n  def test_it(self): {body}\n")
     };
     let command = "python3 -m unittest discover -s tests";
     for (body, result) in [("pass", passes(command)), ("self.fail('<no>')", fails(command))] {
-        let test = test(body);
-        let files = [("pyproject.toml", "[project]\n"), ("tests/test_it.py", test.as_str())];
-        check(&files, command, &result);
+        let (declared, test) = (("pyproject.toml", "[project]\n"), test(body));
+        let files = [("tests/test_it.py", test.as_str()), declared];
+        rehearsed(with_stand_in(&files, "python3", PYTHON), command, &result);
+        // Nothing but tests says as much.
+        rehearsed(with_stand_in(&files[..1], "python3", PYTHON), command, &result);
     }
-    // Whether it is installed here or not, and even though there is nothing to test.
     let command = "python3 -m pytest";
-    check(&[("pytest.ini", "[pytest]\n")], command, &fails(command));
+    let project = with_stand_in(&[("pytest.ini", "[pytest]\n")], "python3", PYTHON);
+    rehearsed(project, command, &fails(command));
 }
 
 #[test]
 fn a_tool_that_is_not_installed_ends_the_rehearsal_before_anybody_is_paid_to_mend_that() {
-    let project = Project::of(&[("tox.ini", "[tox]\n")]).with("PATH", "/usr/bin:/bin");
+    // As a shell answers for it, even where there is one.
+    let absent = "echo 'tox: command not found' >&2; exit 127";
+    let project = with_stand_in(&[("tox.ini", "[tox]\n")], "tox", absent);
     project.raymond("init").mentions(0, &["`tox` really runs"]);
-    if installed("tox") {
-        return;
-    }
     let output = rehearse(&project);
     output.mentions(0, &["CHECK.sh → GIVE_UP.sh (goto)"]);
     assert!(output.stdout.contains("tox: command not found"), "{output:?}");

@@ -27,6 +27,7 @@ mod resuming;
 mod running;
 mod scale;
 mod secrets;
+mod summing_up;
 mod surprises;
 mod version;
 mod workflows;

@@ -18,7 +18,7 @@ const FLOW: [(&str, &str); 4] = [
 #[test]
 fn a_run_tells_its_story_on_stderr_and_its_result_on_stdout() {
     let project = Project::of(&FLOW);
-    let output = project.raymond("run wf --replies replies.yaml --run-id r");
+    let output = project.raymond("run wf --replies replies.yaml --run-id r --input it");
     output.prints("all good\n").says(
         0,
         "r: cap $10.00 · 4 at a time · scripted · 3 states pinned
@@ -211,7 +211,9 @@ fn a_failed_sibling_is_named_and_stops_nobody() {
     project.raymond("run wf").prints("mine\n").mentions(
         1,
         &[
-            "failed: 2 agents failed\n  main_bad1 failed at BAD.sh: script: exit status 1\n  main_bad2 failed at BAD.sh: script: exit status 1\n",
+            "main_bad1        BAD.sh: failed: script: exit status 1\n",
+            "main_bad2        BAD.sh: failed: script: exit status 1\n",
+            "failed: 2 agents failed: main_bad1 at BAD.sh, main_bad2 at BAD.sh\n",
         ],
     );
 }

@@ -96,8 +96,8 @@ fn links_out_of_the_scope_are_no_states() {
         r: cap $10.00 · 4 at a time · 1 state pinned
         main             starts at START.sh
         main             START.sh: failed: <goto>: there is no state \"EVIL\" (the states are START.sh)
-        failed: main failed at START.sh: <goto>: there is no state \"EVIL\" (the states are START.sh)
-        look     raymond show r · raymond logs r
+        failed: main failed at START.sh
+        look     raymond why r · raymond show r · raymond logs r
         spent $0.00 of $10.00; to go on: raymond resume r",
     );
     project.raymond("run wf/EVIL.sh").says(
@@ -130,8 +130,8 @@ fn a_bad_transition_of_a_script_fails_its_agent_with_a_clear_reason() {
                 "r: cap $10.00 · 4 at a time · 2 states pinned
                 main             starts at START.sh
                 main             START.sh: failed: {reason}
-                failed: main failed at START.sh: {reason}
-                look     raymond show r · raymond logs r
+                failed: main failed at START.sh
+                look     raymond why r · raymond show r · raymond logs r
                 spent $0.00 of $10.00; to go on: raymond resume r"
             ),
         );

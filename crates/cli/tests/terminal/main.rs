@@ -10,8 +10,10 @@ mod screen;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use anstream::adapter::strip_str;
 use harness::{Project, until};
 use screen::{Gate, Terminal};
+use unicode_width::UnicodeWidthStr as _;
 
 const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
 /// A script that waits until it is let go.
@@ -162,8 +164,15 @@ fn wide_characters_stay_in_their_columns() {
         ("wf/検査する.sh", WAIT),
     ]);
     let terminal = start(&project, "run wf --run-id r", &[]);
-    let lines = terminal.until_shown("2 running");
-    assert!(lines.contains(&"▸ main 検査する runs 0s".to_owned()), "{lines:#?}");
+    terminal.until_shown("2 running");
+    let lines = terminal.raw();
+    let check = |beginning: &str| {
+        let row = lines.iter().find(|line| line.starts_with(beginning));
+        // Ages end where the rows do.
+        assert_eq!(row.map(|row| row.width()), Some(79), "{beginning}: {lines:#?}");
+    };
+    check("▸ main     検査する  runs   ");
+    check("▸ main_w1  W         runs   ");
     project.write("go", "");
     let (code, lines, _) = terminal.end();
     assert_eq!((code, rows(&lines)), (0, 0), "{lines:#?}");
@@ -179,10 +188,86 @@ fn a_terminal_that_cannot_or_should_not_gets_no_escape() {
         assert_eq!((code, bytes.contains('\u{1b}')), (0, false), "{words} {bytes}");
         assert!(lines.len() >= least, "{lines:#?}");
     };
-    check("run wf --run-id r", &[("NO_COLOR", "1")], 10);
     check("run wf --run-id r", &[("TERM", "dumb")], 10);
     check("run wf --run-id r --quiet", &[], 1);
     check("run wf --run-id r --quiet --json", &[], 1);
+}
+
+/// Whether there is an escape code that changes how text looks.
+fn has_colours(bytes: &str) -> bool {
+    let is_look = |code: &str| {
+        code.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m')
+    };
+    bytes.split("\u{1b}[").skip(1).any(is_look)
+}
+
+#[test]
+fn without_colours_the_rows_stay_and_words_say_the_same() {
+    let check = |variables: &[(&str, &str)], colours: bool| {
+        let project = Project::of(&[
+            ("wf/START.md", "---\nmodle: x\n---\nBegin.\n"),
+            ("wf/W.sh", "echo 'no way' >&2; exit 3"),
+            ("wf/DONE.sh", WAIT),
+            ("replies.yaml", "START: [['no tag', '<fork next=\"DONE\">W</fork>']]\n"),
+        ]);
+        let words = "run wf --replies replies.yaml --run-id r --max-parallel 1";
+        let terminal = start(&project, words, variables);
+        terminal.until("a row", |lines| rows(lines) == 1);
+        project.write("go", "");
+        let (code, lines, bytes) = terminal.end();
+        assert_eq!((code, has_colours(&bytes)), (1, colours), "{bytes}");
+        assert!(bytes.contains("\u{1b}[J"), "{bytes}");
+        lines
+    };
+    let lines = check(&[("NO_COLOR", "1")], false);
+    assert_eq!(lines, check(&[], true));
+    for words in ["warning: unknown key", "reminder 1: no tag", "W.sh: failed: ", "failed after"] {
+        assert!(lines.iter().any(|line| line.contains(words)), "{words}: {lines:#?}");
+    }
+}
+
+#[test]
+fn long_lines_are_broken_at_blanks_and_go_on_below_their_text() {
+    let project = Project::of(&[(
+        "wf/START.sh",
+        "echo 'the parser, the scanner and the printer were all asked and none of them knows' >&2\n\
+         exit 3",
+    )]);
+    let words = "run wf --run-id a-run-that-somebody-gave-a-long-name";
+    let (code, _, bytes) = start(&project, words, &[]).end();
+    let text = strip_str(&bytes).to_string().replace('\r', "");
+    let told: Vec<&str> = text.lines().skip_while(|line| !line.contains("failed:")).collect();
+    let first = " main             START.sh: failed: script: exit status 3: the parser,";
+    assert_eq!((code, told[0].get(8..)), (1, Some(first)));
+    assert!(told[3].starts_with("failed after"), "{told:#?}");
+    assert_eq!(
+        [&told[1..3], &told[4..]].concat(),
+        [
+            "                          the scanner and the printer were all asked and none",
+            "                          of them knows",
+            "  look     raymond why a-run-that-somebody-gave-a-long-name ·",
+            "           raymond show a-run-that-somebody-gave-a-long-name ·",
+            "           raymond logs a-run-that-somebody-gave-a-long-name",
+            "spent $0.00 of $10.00; to go on:",
+            "  raymond resume a-run-that-somebody-gave-a-long-name",
+        ]
+    );
+}
+
+#[test]
+fn the_examples_are_listed_in_two_columns() {
+    let project = Project::of(&[]);
+    let terminal = start(&project, "init --list", &[]);
+    terminal.until_shown("to copy one");
+    let lines = terminal.raw();
+    let at = lines.iter().position(|line| line.starts_with("ralph ")).unwrap();
+    assert_eq!(
+        lines[at..at + 2],
+        [
+            "ralph               Plays the same prompt in a fresh conversation, round after",
+            "                    round, until a list is done.",
+        ]
+    );
 }
 
 #[test]

@@ -92,6 +92,13 @@ impl Terminal {
         self.until(words, |lines| lines.iter().any(|line| line.contains(words)))
     }
 
+    /// The lines of the screen as they stand there.
+    pub(crate) fn raw(&self) -> Vec<String> {
+        let state = self.seen.lock();
+        let screen = state.screen.screen();
+        screen.rows(0, screen.size().1.get()).collect()
+    }
+
     pub(crate) fn press(&mut self, keys: &[u8]) {
         self.keyboard.write_all(keys).unwrap();
     }

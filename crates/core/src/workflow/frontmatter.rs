@@ -19,6 +19,8 @@ mod reader;
 mod split;
 mod yaml;
 
+pub use keys::KEYS;
+
 /// What a state says about itself. Absent keys leave the choice to flags and configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Frontmatter {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A directory, as far as it is looked at.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Listing {
-    /// The names of its files.
+    /// The names of its files, and of those in folders of tests that are tests themselves.
     pub(super) files: BTreeSet<String>,
     /// The names of its folders.
     pub(super) folders: BTreeSet<String>,
@@ -29,6 +29,11 @@ impl Listing {
     pub(super) fn wants(name: &str) -> bool {
         let named = ["Cargo.toml", "package.json"].contains(&name);
         named || make::NAMES.contains(&name) || python::wants(name)
+    }
+
+    /// Whether it is looked into this folder.
+    pub(super) fn opens(name: &str) -> bool {
+        python::FOLDERS.iter().any(|(folder, _)| *folder == name)
     }
 
     fn has(&self, name: &str) -> bool {

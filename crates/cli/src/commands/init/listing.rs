@@ -8,6 +8,8 @@ use super::found::{Git, Listing};
 
 /// Of a larger file only the beginning is read.
 const MOST_BYTES: u64 = 1 << 20;
+/// More tests say no more about how they are run.
+const MOST_TESTS: usize = 20;
 
 /// The listing of a directory, which is absolute.
 pub(super) fn read(directory: &Path) -> io::Result<Listing> {
@@ -18,7 +20,12 @@ pub(super) fn read(directory: &Path) -> io::Result<Listing> {
         let Ok(name) = entry.file_name().into_string() else { continue };
         // Follows links, and never opens a pipe.
         match fs::metadata(entry.path()) {
-            Ok(found) if found.is_dir() => drop(listing.folders.insert(name)),
+            Ok(found) if found.is_dir() => {
+                if Listing::opens(&name) {
+                    add_tests(&mut listing, &entry.path(), &name);
+                }
+                listing.folders.insert(name);
+            }
             Ok(found) if found.is_file() => {
                 if Listing::wants(&name) {
                     listing.texts.insert(name.clone(), beginning(&entry.path()));
@@ -29,6 +36,18 @@ pub(super) fn read(directory: &Path) -> io::Result<Listing> {
         }
     }
     Ok(listing)
+}
+
+/// What a folder of tests says, as far as it is read. One that cannot be listed says nothing.
+fn add_tests(listing: &mut Listing, folder: &Path, name: &str) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let paths = names.map(|file| (format!("{name}/{file}"), folder.join(file)));
+    let wanted = paths.filter(|(path, file)| Listing::wants(path) && file.is_file());
+    for (path, file) in wanted.take(MOST_TESTS) {
+        listing.texts.insert(path.clone(), beginning(&file));
+        listing.files.insert(path);
+    }
 }
 
 /// The top of the repository that a directory belongs to.

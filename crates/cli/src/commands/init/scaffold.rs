@@ -146,3 +146,37 @@ impl<'f> Scaffold<'f> {
         body
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use raymond_backends::scripted;
+    use raymond_core::protocol::TagName;
+    use raymond_core::workflow::environment::is_ours;
+    use raymond_core::workflow::frontmatter;
+
+    const README: &str = include_str!("scaffold/README.md");
+
+    /// What stands between backticks in the paragraph that begins like this.
+    fn named(beginning: &str) -> BTreeSet<&'static str> {
+        let mut paragraphs = README.split("\n\n");
+        let paragraph = paragraphs.find(|text| text.starts_with(beginning)).unwrap();
+        paragraph.split('`').skip(1).step_by(2).collect()
+    }
+
+    #[test]
+    fn the_cheat_sheet_names_what_the_program_knows() {
+        assert_eq!(named("Frontmatter"), BTreeSet::from(frontmatter::KEYS));
+        assert_eq!(named("Replies"), BTreeSet::from(scripted::KEYS));
+        let variables: Vec<&str> =
+            named("Scripts").into_iter().filter(|name| !name.starts_with("--")).collect();
+        assert!(variables.iter().all(|name| is_ours(name)), "{variables:?}");
+        assert_eq!(variables.len(), 10, "{variables:?}");
+        for tag in TagName::ALL {
+            assert!(README.contains(&format!("\n| `<{tag}")), "{tag}");
+        }
+        let sheet = README.split_once("## Cheat sheet\n\n").unwrap().1;
+        assert!(sheet.lines().count() <= 30, "{}", sheet.lines().count());
+    }
+}

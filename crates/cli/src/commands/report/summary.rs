@@ -14,12 +14,14 @@ use raymond_engine::driver::Head;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::uncertain;
-use crate::args::Talk;
+use crate::console::{Room, Said, whole, wrapped};
 use crate::place::Place;
 use crate::words::{cut, elapsed, padded, plain};
 
 /// More failed agents are only counted.
 const MOST_FAILED: usize = 20;
+/// More that have been told of are not named again.
+const MOST_NAMED: usize = 6;
 /// More results are only counted.
 const MOST_RESULTS: usize = 10;
 
@@ -27,37 +29,48 @@ const MOST_RESULTS: usize = 10;
 pub(super) struct Summary<'a> {
     pub(super) head: &'a Head,
     pub(super) place: &'a Place,
+    /// What is known already is not said twice.
+    pub(super) said: &'a Said,
     /// The room for what may be cut; commands never are.
     pub(super) columns: usize,
+    /// Where lines end.
+    pub(super) edge: usize,
 }
 
 impl Summary<'_> {
     /// The lines, as many as were asked for.
-    pub(super) fn lines(&self, talk: Talk) -> Vec<String> {
-        let (first, last) = (self.first(), self.last());
-        if talk.quiet {
-            return match self.place.status {
-                // What failed has been told already.
-                Status::Completed | Status::Failed => Vec::new(),
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = vec![self.first()];
+        if !self.said.talk.quiet {
+            lines.extend(self.failed());
+            lines.extend(self.path().map(|path| self.row("path", &path)));
+            let results = self.results();
+            lines.extend(results.iter().zip(TITLES).map(|(result, title)| self.row(title, result)));
+            lines.extend(self.denied().map(|denied| self.row("denied", &denied)));
+            lines.push(self.row("look", &self.look()));
+            lines.push(self.last());
+            return lines;
+        }
+        match (self.place.status, self.failures()) {
+            (Status::Completed, _) | (Status::Failed, Failures::Told) => return Vec::new(),
+            (Status::Failed, Failures::Untold) => lines.extend(self.failed()),
+            (
                 Status::Running
                 | Status::Waiting(..)
                 | Status::OverBudget
                 | Status::Cancelled
                 | Status::Stopped
-                | Status::Interrupted => vec![first, last],
-            };
+                | Status::Interrupted,
+                _,
+            ) => lines.push(self.last()),
         }
-        let run = &self.head.run.id;
-        let look = format!("raymond show {run} · raymond logs {run}");
-        let mut lines = vec![first];
-        lines.extend(self.failed());
-        lines.extend(self.path().map(|path| row("path", &path)));
-        let results = self.results();
-        lines.extend(results.iter().zip(TITLES).map(|(result, title)| row(title, result)));
-        lines.extend(self.denied().map(|denied| row("denied", &denied)));
-        lines.push(row("look", &look));
-        lines.push(last);
         lines
+    }
+
+    /// Whether the log has told why agents failed.
+    fn failures(&self) -> Failures {
+        let told = self.head.run.failed.iter().all(|agent| self.said.failed.contains(agent));
+        if told { Failures::Told } else { Failures::Untold }
     }
 
     /// `completed in 4m 12s: main and 3 workers ended with a result`
@@ -84,21 +97,38 @@ impl Summary<'_> {
             | Status::Interrupted => AnsiColor::Yellow,
         };
         let style = style.on_default().bold();
-        let why = match (status, self.head.run.failed.len()) {
+        let why = match (status, self.failures(), self.head.run.failed.len()) {
+            (Status::Failed, Failures::Told, 1) => self.failed_where("failed at"),
+            (Status::Failed, Failures::Told, several) => {
+                format!("{several} agents failed: {}", self.failed_where("at"))
+            }
             // Each has a line of its own.
-            (Status::Failed, several @ 2..) => format!("{several} agents failed"),
+            (Status::Failed, Failures::Untold, several @ 2..) => format!("{several} agents failed"),
             _ => why.clone(),
         };
-        format!("{style}{status}{style:#}{took}: {why}")
+        let status = status.to_string();
+        let line = self.wrapped(&format!("{status}{took}: {why}"), 2);
+        match line.strip_prefix(&status) {
+            Some(rest) => format!("{style}{status}{style:#}{rest}"),
+            None => line,
+        }
     }
 
     /// Those that failed, unless the sentence above has said it all.
     fn failed(&self) -> Vec<String> {
         let run = &self.head.run;
+        match (self.failures(), self.place.status) {
+            (Failures::Told, Status::Failed) => return Vec::new(),
+            (Failures::Told, _) if run.failed.is_empty() => return Vec::new(),
+            (Failures::Told, _) => return vec![self.row("failed", &self.failed_where("at"))],
+            (Failures::Untold, _) => {}
+        }
         let said = usize::from(self.place.status == Status::Failed && run.failed.len() == 1);
         let told = |id: &AgentId| match run.agents.get(id) {
             Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
-                Some(format!("  {id} failed at {}: {}", visit.state, plain(&failure.to_string())))
+                let line =
+                    format!("  {id} failed at {}: {}", visit.state, plain(&failure.to_string()));
+                Some(self.wrapped(&line, 4))
             }
             Some(_) | None => None,
         };
@@ -108,6 +138,32 @@ impl Summary<'_> {
             lines.push(format!("  … and {more} more"));
         }
         lines
+    }
+
+    /// `main_check1 at CHECK.md, main_check2 at CHECK.md and 3 more`
+    fn failed_where(&self, at: &str) -> String {
+        let run = &self.head.run;
+        let told = |id: &AgentId| match run.agents.get(id) {
+            Some(agent) => format!("{id} {at} {}", plain(agent.visit.state.as_str())),
+            None => id.to_string(),
+        };
+        let named: Vec<String> = run.failed.iter().take(MOST_NAMED).map(told).collect();
+        let more = match run.failed.len().saturating_sub(MOST_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{}{more}", named.join(", "))
+    }
+
+    /// The commands that tell more; the reason first, where it has scrolled away.
+    fn look(&self) -> String {
+        let why = match (self.place.status, self.failures()) {
+            (Status::Failed, Failures::Told) => Some("why"),
+            _ => None,
+        };
+        let commands = why.into_iter().chain(["show", "logs"]);
+        let command = |word: &str| whole(&format!("raymond {word} {}", self.head.run.id));
+        commands.map(command).collect::<Vec<_>>().join(" · ")
     }
 
     /// The way of `main`, where it has more than one stop.
@@ -147,14 +203,17 @@ impl Summary<'_> {
         let them = if denied.calls == 1 { "it" } else { "them" };
         Some(match (offered, self.place.status.is_unfinished()) {
             (true, _) => named,
-            (false, true) => format!("{named}; allow {them}: raymond resume {} {flags}", run.id),
-            (false, false) => format!("{named}; to allow {them} next time: {flags}"),
+            (false, true) => {
+                let command = whole(&format!("raymond resume {} {flags}", run.id));
+                format!("{named}; allow {them}: {command}")
+            }
+            (false, false) => format!("{named}; to allow {them} next time: {}", whole(&flags)),
         })
     }
 
     /// `spent $9.87 of $10.00 (list prices); REVIEW took 61 %; to go on: raymond resume R --budget 25`
     fn last(&self) -> String {
-        let way_out = &self.place.way_out;
+        let way_out = whole(&self.place.way_out);
         let next = match self.place.status {
             Status::Completed => None,
             Status::Cancelled => Some(format!("to start anew: {way_out}")),
@@ -165,7 +224,8 @@ impl Summary<'_> {
             | Status::Stopped
             | Status::Interrupted => Some(format!("to go on: {way_out}")),
         };
-        self.money().into_iter().chain(next).collect::<Vec<_>>().join("; ")
+        let parts: Vec<String> = self.money().into_iter().chain(next).collect();
+        self.wrapped(&parts.join("; "), 2)
     }
 
     fn money(&self) -> Vec<String> {
@@ -184,16 +244,28 @@ impl Summary<'_> {
     fn room(&self) -> usize {
         self.columns.saturating_sub(INDENT)
     }
+
+    /// `  title    text`
+    fn row(&self, title: &str, text: &str) -> String {
+        self.wrapped(&format!("  {title:<9}{text}"), INDENT)
+    }
+
+    fn wrapped(&self, line: &str, indent: usize) -> String {
+        wrapped(line, Room { edge: self.edge, taken: 0, indent })
+    }
+}
+
+/// Whether it is known why agents failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failures {
+    Told,
+    Untold,
 }
 
 const INDENT: usize = 11;
 
 /// Only the first of several results stands behind the title.
 const TITLES: [&str; MOST_RESULTS + 1] = ["results", "", "", "", "", "", "", "", "", "", ""];
-
-fn row(title: &str, text: &str) -> String {
-    format!("  {title:<9}{text}")
-}
 
 fn is_main(agent: &AgentId) -> bool {
     *agent == AgentId::main()

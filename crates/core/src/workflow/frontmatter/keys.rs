@@ -15,7 +15,8 @@ use super::{Frontmatter, Key, OnDenied, Role};
 /// A longer frontmatter is refused before it is read.
 pub(super) const LARGEST: usize = 64 * 1024;
 
-const KEYS: [&str; 19] = [
+/// All keys.
+pub const KEYS: [&str; 19] = [
     "allowed_tags",
     "allowed_targets",
     "allowed_transitions",

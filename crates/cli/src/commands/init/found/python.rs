@@ -1,4 +1,4 @@
-//! Python: pytest where anything mentions it, then tox, then the tests of the standard library.
+//! Python: pytest where anything mentions it, then tox, then what the tests themselves are written for.
 
 use std::path::Path;
 
@@ -6,9 +6,28 @@ use super::{Command, Listing, Offer, Tool};
 
 const FILES: [&str; 5] = ["pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini", "setup.py"];
 
+/// Folders of tests, each with the command that runs those of the standard library.
+pub(super) const FOLDERS: [(&str, &str); 2] = [
+    ("tests", "python3 -m unittest discover -s tests"),
+    ("test", "python3 -m unittest discover -s test"),
+];
+
 /// Whether the file may say how the project is tested, or list what it depends on.
 pub(super) fn wants(name: &str) -> bool {
+    says_how(name) || is_test(name)
+}
+
+fn says_how(name: &str) -> bool {
     FILES.contains(&name) || (name.starts_with("requirements") && has_extension(name, "txt"))
+}
+
+/// Whether it is a file of tests, in the directory itself or in a folder of tests.
+pub(super) fn is_test(path: &str) -> bool {
+    let is_named = |name: &str| name.starts_with("test_") && has_extension(name, "py");
+    match path.split_once('/') {
+        None => is_named(path),
+        Some((folder, name)) => FOLDERS.iter().any(|(known, _)| *known == folder) && is_named(name),
+    }
 }
 
 pub(super) fn find(listing: &Listing) -> Option<Tool> {
@@ -17,7 +36,7 @@ pub(super) fn find(listing: &Listing) -> Option<Tool> {
     let declared: Vec<(&str, Command)> = pytest.into_iter().chain(tox).collect();
     let (file, commands) = match declared.first() {
         Some((file, _)) => (*file, declared.into_iter().map(|(_, command)| command).collect()),
-        None => (evidence_of_python(listing)?, unittest(listing).into_iter().collect()),
+        None => (evidence_of_python(listing)?, as_written(listing).into_iter().collect()),
     };
     Some(Tool::new(file, Offer::of(commands, "no tests were found")))
 }
@@ -27,7 +46,7 @@ fn evidence_of_pytest(listing: &Listing) -> Option<&str> {
     let configured = ["pytest.ini", "conftest.py"].into_iter().find(|file| listing.has(file));
     let says_so = |name: &str, text: &str| match name {
         "tox.ini" => text.contains("[pytest]"),
-        _ => wants(name) && text.contains("pytest"),
+        _ => says_how(name) && text.contains("pytest"),
     };
     let mut texts = listing.texts.iter();
     let mentioned = texts.find(|(name, text)| says_so(name, text));
@@ -49,10 +68,10 @@ fn evidence_of_python(listing: &Listing) -> Option<&str> {
     declared.or_else(|| test_file(listing))
 }
 
-/// A file of tests that lies in the directory itself.
+/// The first file of tests; those in the directory itself come first.
 fn test_file(listing: &Listing) -> Option<&str> {
-    let mut names = listing.files.iter().map(String::as_str);
-    names.find(|name| name.starts_with("test_") && has_extension(name, "py"))
+    let tests = || listing.files.iter().map(String::as_str).filter(|name| is_test(name));
+    tests().find(|name| !name.contains('/')).or_else(|| tests().next())
 }
 
 fn has_extension(name: &str, wanted: &str) -> bool {
@@ -70,14 +89,24 @@ fn pytest(listing: &Listing) -> Command {
     }
 }
 
+/// What the tests are written for, where nothing else says how they are run. Functions that stand by
+/// themselves are not found by the standard library.
+fn as_written(listing: &Listing) -> Option<Command> {
+    let mut tests = listing.texts.iter().filter(|(name, _)| is_test(name)).map(|(_, text)| text);
+    let for_pytest = |text: &String| {
+        text.contains("import pytest")
+            || (!text.contains("unittest")
+                && text.lines().any(|line| line.starts_with("def test_")))
+    };
+    if tests.any(for_pytest) { Some(pytest(listing)) } else { unittest(listing) }
+}
+
 /// Without a folder to start from, only tests in packages would be found.
 fn unittest(listing: &Listing) -> Option<Command> {
     const PREFIX: &str = "python3 -m unittest";
-    if listing.folders.contains("tests") {
-        Some(Command::tests("python3 -m unittest discover -s tests").with_prefix(PREFIX))
-    } else if listing.folders.contains("test") {
-        Some(Command::tests("python3 -m unittest discover -s test").with_prefix(PREFIX))
-    } else {
-        test_file(listing).map(|_| Command::tests(PREFIX))
+    let folder = FOLDERS.into_iter().find(|(folder, _)| listing.folders.contains(*folder));
+    match folder {
+        Some((_, line)) => Some(Command::tests(line).with_prefix(PREFIX)),
+        None => test_file(listing).map(|_| Command::tests(PREFIX)),
     }
 }

@@ -132,6 +132,32 @@ fn python_is_tested_by_what_the_project_declares() {
 }
 
 #[test]
+fn plain_python_is_tested_by_what_its_tests_are_written_for() {
+    let unittest = "import unittest\nclass T(unittest.TestCase):\n    def test_it(self): pass\n";
+    let function = "from x import y\n\ndef test_it():\n    assert y()\n";
+    let fixture = "import unittest\nimport pytest\n";
+    let folder = |test: &str, expected: &str| {
+        let files = [("x.py", ""), ("tests/", ""), ("tests/test_x.py", test)];
+        check(&files, &[&format!("tests/test_x.py: {expected}")]);
+    };
+    folder(unittest, "python3 -m unittest discover -s tests");
+    folder(function, "python3 -m pytest");
+    folder(fixture, "python3 -m pytest");
+    folder("", "python3 -m unittest discover -s tests");
+    check(&[("test_x.py", unittest)], &["test_x.py: python3 -m unittest"]);
+    check(&[("test_x.py", function)], &["test_x.py: python3 -m pytest"]);
+    check(
+        &[("test/", ""), ("test/test_x.py", unittest)],
+        &["test/test_x.py: python3 -m unittest discover -s test"],
+    );
+    check(
+        &[("setup.py", ""), ("tests/", ""), ("tests/test_x.py", function)],
+        &["setup.py: python3 -m pytest"],
+    );
+    check(&[("src/", ""), ("src/test_x.py", function), ("tests/", ""), ("tests/x.py", "")], &[]);
+}
+
+#[test]
 fn of_several_tools_the_first_that_can_check_is_used_and_all_are_allowed() {
     let files = [
         ("package.json", "{}"),
