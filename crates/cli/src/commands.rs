@@ -14,6 +14,7 @@ pub(crate) mod prune;
 pub(crate) mod ralph;
 mod report;
 pub(crate) mod resume;
+mod result;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod status;
