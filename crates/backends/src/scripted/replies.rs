@@ -163,10 +163,10 @@ impl Replies {
         let silent =
             |state: &&StateName| sections.clone().all(|section| entry(section, state).is_none());
         let stems: Vec<&str> = prompts.into_iter().filter(silent).map(StateName::stem).collect();
-        let message = format!("no reply for {}", stems.join(", "));
+        let pronoun = if stems.len() == 1 { "it" } else { "they" };
+        let message = format!("no reply for {}, should {pronoun} be reached", stems.join(", "));
         let warning = Diagnostic::warning("no-reply", message).in_file(&*self.file);
-        (!stems.is_empty())
-            .then(|| warning.hint("a prompt that is asked without one fails its agent"))
+        (!stems.is_empty()).then_some(warning)
     }
 }
 

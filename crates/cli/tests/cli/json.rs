@@ -11,10 +11,10 @@ use crate::harness::{Project, until};
 fn project() -> Project {
     let project = Project::of(&[
         ("wf/START.md", "go"),
-        ("wf/UP.sh", "exit 1"),
+        ("bad/START.sh", "exit 1"),
         ("slow/START.sh", "touch \"began-$RAYMOND_RUN_ID\"; exec sleep 1000"),
         ("LOOP.md", "again"),
-        ("r.yaml", "START: <result>one\\ntwo</result>\nLOOP: <result>three</result>\n"),
+        ("r.yaml", "START: \"<result>one\\ntwo</result>\"\nLOOP: <result>three</result>\n"),
     ]);
     project.raymond("run wf --replies r.yaml --run-id done -q").mentions(0, &[]);
     project
@@ -31,7 +31,7 @@ fn held(project: &Project, run: &str) -> Value {
 fn all(project: &Project) -> Vec<(&'static str, Value)> {
     let words = [
         "run wf --replies r.yaml --run-id again",
-        "run wf/UP.sh --run-id failed",
+        "run bad --run-id failed",
         "ralph LOOP.md --replies r.yaml --run-id loop",
         "resume done",
         "resume failed --plan",
@@ -56,7 +56,7 @@ fn all(project: &Project) -> Vec<(&'static str, Value)> {
     let mut all: Vec<(&str, Value)> = words.iter().map(run).collect();
     all.push(("run -d", held(project, "one")));
     all.push(("stop", project.raymond("stop one --json").json()));
-    let _ = fs::remove_file(project.path("began-one"));
+    fs::remove_file(project.path("began-one")).unwrap();
     all.push(("resume -d", project.raymond("resume one -d --json").json()));
     until("it runs again", || project.path("began-one").exists());
     all.push(("cancel", project.raymond("cancel one --json").json()));
@@ -126,6 +126,6 @@ fn a_result_is_handed_over_by_whoever_waits() {
     assert!(status.ends_with("\n  main             returned one …\n"), "{status}");
     let told = project.raymond("show done --verbose").stdout;
     assert!(told.ends_with("\nresult of main:\none\ntwo\n"), "{told}");
-    project.raymond("run wf/UP.sh --run-id failed -q").mentions(1, &[]);
+    project.raymond("run bad --run-id failed -q").mentions(1, &[]);
     project.raymond("wait failed").prints("").mentions(1, &["failed: failed: "]);
 }
