@@ -55,10 +55,13 @@ impl Scripted {
     async fn play(&self, request: &Request, cancel: &CancellationToken) -> Answer {
         let play = match self.replies.find(request) {
             Ok(play) => play,
-            Err(why) => return failed(TurnFailure::Task { why }, Cost::Reported(Micros::ZERO)),
+            // Nobody was asked, and so nobody reports a failure.
+            Err(why) => {
+                return failed(TurnFailure::NotStarted { why }, Cost::Reported(Micros::ZERO));
+            }
         };
         if let Some(why) = unexpected(play, request) {
-            return failed(TurnFailure::Task { why }, play.cost);
+            return failed(TurnFailure::NotStarted { why }, play.cost);
         }
         let progressed = matches!(&play.act, Act::Say { earlier, .. } if !earlier.is_empty());
         let answer = async {
@@ -117,8 +120,8 @@ fn unexpected(play: &Play, request: &Request) -> Option<String> {
     let message = request.message();
     let missing = play.expect.iter().find(|part| !message.contains(*part))?;
     let key = key(request);
-    let sent = cut(&message);
-    Some(format!("{key} expects {missing:?} in the prompt, which is {sent:?}"))
+    let (missing, sent) = (cut(&one_line(missing)), cut(&one_line(&message)));
+    Some(format!("{key} expects \"{missing}\" in the prompt, which is \"{sent}\""))
 }
 
 fn failure(fail: &Fail, request: &Request) -> TurnFailure {
@@ -172,6 +175,11 @@ fn until(reset: Reset) -> Option<Timestamp> {
             Some(Timestamp(u64::try_from(now.as_millis()).ok()?) + span)
         }
     }
+}
+
+/// A text of several lines, for a place that has one.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The start of a text, for a message.

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use raymond_backends::claude::{self, Claude, preflight};
 use raymond_backends::scripted::{Replies, Scripted};
+use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
+use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Permissions, Settings};
-use raymond_core::workflow::{Definition, Kind};
+use raymond_core::workflow::{Definition, Kind, State};
 use raymond_engine::project::Project;
 use raymond_engine::shell::Backends;
 
@@ -51,6 +53,17 @@ pub(crate) fn usable(
         }
     }
     Ok(backends)
+}
+
+/// Warns of prompts that will find no reply. States that are read at every visit may still change.
+pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option<Diagnostic> {
+    let file = settings.replies.as_ref().filter(|_| settings.definition == Pinning::Pinned)?;
+    let is_played = |state: &&State| {
+        let backend = state.front.backend.as_ref().unwrap_or(&settings.backend);
+        state.kind == Kind::Prompt && backend.as_str() == "scripted"
+    };
+    let prompts = definition.states.values().filter(is_played).map(|state| &state.name);
+    Replies::load(file.as_ref()).ok()?.unanswered(prompts)
 }
 
 /// What a run wants of a backend.

@@ -14,6 +14,7 @@ pub(crate) mod logs;
 pub(crate) mod prune;
 pub(crate) mod ralph;
 mod report;
+mod result;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod show;

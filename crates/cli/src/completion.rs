@@ -5,10 +5,13 @@
 //! nothing to offer. Flags are offered where nothing else is, or once a dash is typed.
 
 mod runs;
+mod turns;
 mod workflows;
 
+use std::ffi::OsStr;
+
 use clap::CommandFactory as _;
-use clap_complete::engine::ArgValueCompleter;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 
 use crate::args::Arguments;
@@ -64,6 +67,35 @@ pub(crate) fn driven_run() -> ArgValueCompleter {
 /// Completes a workflow.
 pub(crate) fn workflow() -> ArgValueCompleter {
     ArgValueCompleter::new(workflows::all)
+}
+
+/// Completes the prompt of a loop.
+pub(crate) fn prompt() -> ArgValueCompleter {
+    ArgValueCompleter::new(workflows::prompts)
+}
+
+/// Completes an agent of the run that is named before, or else of the last one.
+pub(crate) fn agent() -> ArgValueCompleter {
+    ArgValueCompleter::new(turns::agents)
+}
+
+/// Completes a state of that run.
+pub(crate) fn state() -> ArgValueCompleter {
+    ArgValueCompleter::new(turns::states)
+}
+
+/// Completes the name of an example.
+pub(crate) fn example() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let names = crate::commands::init::examples();
+        beginning(names.map(str::to_owned), current)
+    })
+}
+
+/// Those that begin with what is typed.
+fn beginning(names: impl Iterator<Item = String>, current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else { return Vec::new() };
+    names.filter(|name| name.starts_with(current)).map(CompletionCandidate::new).collect()
 }
 
 /// The commands as they are offered. `raymond WORKFLOW` takes what `raymond run WORKFLOW` takes.

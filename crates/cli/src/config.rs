@@ -12,10 +12,12 @@ mod keys;
 mod layer;
 mod rows;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use raymond_core::diagnostic::Diagnostic;
 use raymond_engine::project::Project;
+use serde::Serialize;
 
 use crate::failure::Failure;
 
@@ -34,9 +36,28 @@ pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {
 }
 
 /// The files, whether they exist or not; later ones win.
-pub(crate) fn files(project: &Project) -> impl Iterator<Item = PathBuf> {
+fn files(project: &Project) -> impl Iterator<Item = PathBuf> {
     let person = person().map(|home| home.join("raymond").join("config.toml"));
     person.into_iter().chain([project.root.project().join("raymond.toml")])
+}
+
+/// A file that is looked for, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Sought {
+    pub(crate) path: String,
+    pub(crate) exists: bool,
+}
+
+impl fmt::Display for Sought {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, exists } = self;
+        if *exists { f.write_str(path) } else { write!(f, "no {path}") }
+    }
+}
+
+/// The files that are looked for, and whether they exist.
+pub(crate) fn sought(project: &Project) -> Vec<Sought> {
+    files(project).map(|path| Sought { path: shown(&path), exists: path.exists() }).collect()
 }
 
 /// Where a person keeps configuration.

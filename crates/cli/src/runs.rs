@@ -113,7 +113,11 @@ pub(crate) fn survey(project: &Project) -> Result<Survey, Failure> {
 
 /// The only run that is not finished and that nobody drives.
 pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
-    let unfinished: Vec<RunId> = survey(project)?
+    let survey = survey(project)?;
+    if survey.looks.is_empty() && survey.unreadable.is_empty() {
+        return Err(no_runs());
+    }
+    let unfinished: Vec<RunId> = survey
         .looks
         .into_iter()
         .filter(|look| look.status.is_unfinished() && look.owner.is_none())
@@ -130,13 +134,16 @@ pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
     }
 }
 
+fn no_runs() -> Failure {
+    Failure::usage("this project has no runs")
+        .hint("`raymond run WORKFLOW` starts one; `raymond init` writes a workflow to begin with")
+}
+
 fn last(project: &Project) -> Result<RunId, Failure> {
     let Survey { looks, unreadable, .. } = survey(project)?;
     match (looks.first(), unreadable.is_empty()) {
         (Some(look), _) => Ok(look.header.run.clone()),
-        (None, true) => {
-            Err(Failure::usage("this project has no runs yet").hint("raymond run WORKFLOW"))
-        }
+        (None, true) => Err(no_runs()),
         (None, false) => {
             Err(Failure::usage("no run of this project can be read").hint("see `raymond list`"))
         }

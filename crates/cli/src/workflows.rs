@@ -41,12 +41,26 @@ fn telling(folder: &Path) -> Option<&OsStr> {
 
 /// The workflow beside `path` whose name is nearest to it.
 pub(crate) fn nearest(path: &Path) -> Option<PathBuf> {
+    nearest_of(path, may_be_one)
+}
+
+/// The prompt beside `path` whose name is nearest to it.
+pub(crate) fn nearest_prompt(path: &Path) -> Option<PathBuf> {
+    nearest_of(path, |name, path| is_prompt(name) && path.is_file())
+}
+
+/// Whether a file of this name may be a prompt.
+pub(crate) fn is_prompt(name: &str) -> bool {
+    !name.starts_with('.') && is_state(name) && name.ends_with(".md")
+}
+
+fn nearest_of(path: &Path, may_be_meant: fn(&str, &Path) -> bool) -> Option<PathBuf> {
     let folder = path.parent().unwrap_or_else(|| Path::new(""));
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let names = std::fs::read_dir(here).ok()?.take(MOST_NAMES).filter_map(|entry| {
         let entry = entry.ok()?;
         let name = entry.file_name().into_string().ok()?;
-        may_be_one(&name, &entry.path()).then_some(name)
+        may_be_meant(&name, &entry.path()).then_some(name)
     });
     let names: Vec<String> = names.collect();
     let wanted = path.file_name()?.to_str()?;

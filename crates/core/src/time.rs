@@ -65,16 +65,32 @@ fn date(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
-/// The text is not a duration.
+/// The text is not a duration, or not one that may be meant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a duration such as 90s, 10m or 2h")]
-pub struct BadSpan(String);
+pub enum BadSpan {
+    /// A number and a unit are missing.
+    #[error("{0:?} is not a duration such as 90s, 10m or 2h")]
+    Unreadable(String),
+    /// It is one, but of no time at all.
+    #[error("{0:?} must be longer than nothing")]
+    Nothing(String),
+}
 
 impl FromStr for Span {
     type Err = BadSpan;
 
     fn from_str(text: &str) -> Result<Self, BadSpan> {
-        let bad = || BadSpan(text.to_owned());
+        match Self::parse_any(text)? {
+            Self(0) => Err(BadSpan::Nothing(text.to_owned())),
+            span => Ok(span),
+        }
+    }
+}
+
+impl Span {
+    /// A span that may be of no time at all: `0s`.
+    pub fn parse_any(text: &str) -> Result<Self, BadSpan> {
+        let bad = || BadSpan::Unreadable(text.to_owned());
         let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(bad)?;
         let (digits, unit) = text.split_at(split);
         let factor = match unit {
@@ -86,10 +102,7 @@ impl FromStr for Span {
             _ => return Err(bad()),
         };
         let n: u64 = digits.parse().map_err(|_| bad())?;
-        match n.checked_mul(factor) {
-            Some(0) | None => Err(bad()),
-            Some(milliseconds) => Ok(Self(milliseconds)),
-        }
+        n.checked_mul(factor).map(Self).ok_or_else(bad)
     }
 }
 
@@ -119,6 +132,14 @@ mod tests {
         for bad in ["", "s", "10", "-1s", "0s", "1.5h", "10 m", "99999999999999999999h"] {
             check(bad, None);
         }
+    }
+
+    #[test]
+    fn no_time_at_all_is_a_span_only_where_it_may_be_meant() {
+        let nothing = "\"0s\" must be longer than nothing";
+        assert_eq!("0s".parse::<Span>().map_err(|bad| bad.to_string()), Err(nothing.to_owned()));
+        assert_eq!(Span::parse_any("0s"), Ok(Span(0)));
+        assert_eq!(Span::parse_any("0"), Err(BadSpan::Unreadable("0".to_owned())));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! From YAML to one reply: a text, or a mapping that says more.
 
 use raymond_core::budget::{Cost, Micros};
-use raymond_core::time::{Span, Timestamp};
+use raymond_core::time::{BadSpan, Span, Timestamp};
 
 use super::parse::{Noted, Reader};
 use super::replies::{Act, Attempts, Fail, Play, Reset};
@@ -85,7 +85,9 @@ impl Draft {
                 "hang" => only_true(reader, &node).map(|()| draft.acts.push(Act::Hang)),
                 "capped" => only_true(reader, &node).map(|()| draft.acts.push(Act::Cap)),
                 "cost" => cost(reader, &node).map(|cost| draft.cost = Some(cost)),
-                "delay" => span(reader, node).map(|delay| draft.delay = Some(delay)),
+                "delay" => {
+                    span(reader, node, Span::parse_any).map(|delay| draft.delay = Some(delay))
+                }
                 "denied" => texts(reader, node).map(|denied| draft.denied = denied),
                 "expect" => texts(reader, node).map(|expect| draft.expect = expect),
                 "write" => writes(reader, node).map(|writes| draft.writes = writes),
@@ -175,10 +177,14 @@ fn only_true(reader: &mut Reader<'_>, node: &Node) -> Result<(), Noted> {
     Err(reader.wrong("wrong-type", node.span.clone(), message.into()))
 }
 
-fn span(reader: &mut Reader<'_>, node: Node) -> Result<Span, Noted> {
+fn span(
+    reader: &mut Reader<'_>,
+    node: Node,
+    parse: fn(&str) -> Result<Span, BadSpan>,
+) -> Result<Span, Noted> {
     let place = node.span.clone();
     let text = text(reader, node)?;
-    text.parse().map_err(|error| reader.wrong("bad-duration", place, format!("{error}")))
+    parse(&text).map_err(|error| reader.wrong("bad-duration", place, format!("{error}")))
 }
 
 /// Dollars as a number or a text, or `unknown`.
@@ -216,7 +222,7 @@ fn fail(reader: &mut Reader<'_>, node: Node) -> Result<Fail, Noted> {
         match reader.name(&key)?.as_str() {
             "kind" => kind = Some((text(reader, node)?, place)),
             "message" => message = Some(text(reader, node)?),
-            "for" => reset = Some(Reset::After(span(reader, node)?)),
+            "for" => reset = Some(Reset::After(span(reader, node, str::parse)?)),
             "until" => reset = Some(Reset::At(time(reader, node)?)),
             other => return Err(reader.unknown("key", (other, key.span), &FAIL_KEYS)),
         }

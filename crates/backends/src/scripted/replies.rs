@@ -141,7 +141,32 @@ impl Replies {
             .and_then(|entry| entry.visits.at(request.count))
             .and_then(|turns| turns.at(request.started.turn.turn))
             .map(|attempts| attempts.at(request.started.attempt))
-            .ok_or_else(|| format!("no reply for {} in {}", key(request), self.file))
+            .ok_or_else(|| {
+                let (key, file) = (key(request), &self.file);
+                format!("no reply for {key} in {file}: add one under {}", self.place_of(request))
+            })
+    }
+
+    /// Where a reply is looked for first.
+    fn place_of(&self, request: &Request) -> String {
+        let (agent, state) = (request.started.turn.agent.as_str(), &request.state);
+        let own = self.agents.get(agent).is_some_and(|section| entry(section, state).is_some());
+        if own { format!("{} of agent {agent}", state.stem()) } else { state.stem().to_owned() }
+    }
+
+    /// Warns of prompts that no entry answers, for any agent: all of them at once.
+    pub fn unanswered<'a>(
+        &self,
+        prompts: impl IntoIterator<Item = &'a StateName>,
+    ) -> Option<Diagnostic> {
+        let sections = std::iter::once(&self.states).chain(self.agents.values());
+        let silent =
+            |state: &&StateName| sections.clone().all(|section| entry(section, state).is_none());
+        let stems: Vec<&str> = prompts.into_iter().filter(silent).map(StateName::stem).collect();
+        let pronoun = if stems.len() == 1 { "it" } else { "they" };
+        let message = format!("no reply for {}, should {pronoun} be reached", stems.join(", "));
+        let warning = Diagnostic::warning("no-reply", message).in_file(&*self.file);
+        (!stems.is_empty()).then_some(warning)
     }
 }
 

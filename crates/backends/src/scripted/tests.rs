@@ -56,6 +56,11 @@ fn task(why: &str, micros: u64) -> Answer {
     failed(TurnFailure::Task { why }, Cost::Reported(Micros(micros)))
 }
 
+fn not_started(why: &str, micros: u64) -> Answer {
+    let why = why.to_owned();
+    failed(TurnFailure::NotStarted { why }, Cost::Reported(Micros(micros)))
+}
+
 #[tokio::test]
 async fn a_reply_is_chosen_by_agent_state_visit_and_turn() {
     let client = client(
@@ -96,15 +101,17 @@ agents:
     check("main_worker2", "START.md", (7, 1), say("mine")).await;
     check("main_worker2", "FIX.md", (1, 1), say("one")).await;
     check("main_worker3", "FIX.md", (1, 1), say("whatever")).await;
-    let missing = |key: &str| task(&format!("no reply for {key} in replies.yaml"), 0);
+    let missing = |key: &str, place: &str| {
+        not_started(&format!("no reply for {key} in replies.yaml: add one under {place}"), 0)
+    };
     let key = "main / REVIEW.md / visit 4 / turn 1";
-    check("main", "REVIEW.md", (4, 1), missing(key)).await;
+    check("main", "REVIEW.md", (4, 1), missing(key, "REVIEW")).await;
     let key = "main / REVIEW.md / visit 2 / turn 3";
-    check("main", "REVIEW.md", (2, 3), missing(key)).await;
+    check("main", "REVIEW.md", (2, 3), missing(key, "REVIEW")).await;
     let key = "main_worker2 / START.md / visit 1 / turn 2";
-    check("main_worker2", "START.md", (1, 2), missing(key)).await;
+    check("main_worker2", "START.md", (1, 2), missing(key, "START of agent main_worker2")).await;
     let key = "main / OTHER.md / visit 1 / turn 1";
-    check("main", "OTHER.md", (1, 1), missing(key)).await;
+    check("main", "OTHER.md", (1, 1), missing(key, "OTHER")).await;
 }
 
 #[tokio::test]
@@ -148,7 +155,10 @@ async fn a_reply_says_what_it_says() {
     check("{ text: x, denied: [Bash(ls), Edit] }", Answer::Replied(Box::new(denied))).await;
     let key = "main / A.md / visit 1 / turn 1";
     let why = format!("{key} expects \"patch\" in the prompt, which is \"Look at the diff.\"");
-    check("{ text: x, expect: patch }", task(&why, 10_000)).await;
+    check("{ text: x, expect: patch }", not_started(&why, 10_000)).await;
+    let why = format!("{key} expects \"a b\" in the prompt, which is \"Look at the diff.\"");
+    check("{ text: x, expect: \"a\\nb\" }", not_started(&why, 10_000)).await;
+    check("{ text: x, delay: 0s }", replied("x", 10_000)).await;
     let why = "broken".to_owned();
     fails("{ fail: { kind: task, message: broken } }", TurnFailure::Task { why }).await;
     let why = "scripted auth failure".to_owned();

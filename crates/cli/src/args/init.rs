@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::completion;
+
 #[derive(Debug, Args)]
 pub(crate) struct Init {
     /// Where to write it [default: workflows/change; with --from, the name of the example]
@@ -13,7 +15,7 @@ pub(crate) struct Init {
     #[arg(long, conflicts_with_all = ["directory", "from", "dry_run"])]
     pub(crate) list: bool,
     /// Copy this example instead
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = completion::example())]
     pub(crate) from: Option<String>,
     /// Only say what would be written
     #[arg(long)]

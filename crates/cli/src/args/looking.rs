@@ -51,10 +51,10 @@ pub(crate) struct Logs {
     #[arg(add = completion::any_run())]
     pub(crate) run: Option<String>,
     /// Only turns of this agent
-    #[arg(long)]
+    #[arg(long, add = completion::agent())]
     pub(crate) agent: Option<String>,
     /// Only turns in this state, with or without its extension
-    #[arg(long)]
+    #[arg(long, add = completion::state())]
     pub(crate) state: Option<String>,
     /// Go on until the run has ended; Ctrl-C leaves it alone
     #[arg(long, short)]

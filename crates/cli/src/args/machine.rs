@@ -35,7 +35,7 @@ pub(crate) struct Prune {
     #[arg(value_name = "RUN", add = completion::any_run())]
     pub(crate) runs: Vec<String>,
     /// How long ago they have to have ended [default: 30d]
-    #[arg(long, value_name = "DURATION", conflicts_with = "runs")]
+    #[arg(long, value_name = "DURATION", conflicts_with = "runs", value_parser = Span::parse_any)]
     pub(crate) older_than: Option<Span>,
     /// Also failed, stopped and interrupted ones, and those over budget
     #[arg(long, conflicts_with = "runs")]

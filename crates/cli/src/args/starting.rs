@@ -77,6 +77,7 @@ pub(crate) struct Run {
 )]
 pub(crate) struct Ralph {
     /// The prompt: a .md file, read anew for each iteration
+    #[arg(add = completion::prompt())]
     pub(crate) prompt: PathBuf,
     /// The most iterations; without a result, the run is then completed and says so [default: 50]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

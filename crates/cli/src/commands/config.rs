@@ -12,11 +12,15 @@ use crate::words::plain;
 use super::{print_json, print_out};
 
 pub(crate) fn config(flags: &Config) -> Result<u8, Failure> {
-    let rows = config::rows(&config::load(&runs::project()?)?);
+    let project = runs::project()?;
+    let rows = config::rows(&config::load(&project)?);
+    let files = config::sought(&project);
     if flags.json {
-        print_json(json!({ "version": VERSION, "settings": rows }))?;
+        print_json(json!({ "version": VERSION, "settings": rows, "files": files }))?;
     } else {
         print_out(&rows.iter().map(line).collect::<String>())?;
+        let files: Vec<String> = files.iter().map(ToString::to_string).collect();
+        crate::say!("files, the later wins: {}", plain(&files.join(", ")));
     }
     Ok(0)
 }

@@ -29,6 +29,11 @@ use found::{Found, Git, Offer, Tool};
 use scaffold::Scaffold;
 use shipped::{EXAMPLES, Example};
 
+/// The names of the examples.
+pub(crate) fn examples() -> impl Iterator<Item = &'static str> {
+    EXAMPLES.iter().map(|example| example.name)
+}
+
 pub(crate) fn init(flags: &Init) -> Result<u8, Failure> {
     match &flags.from {
         _ if flags.list => list(flags)?,

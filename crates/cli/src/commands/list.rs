@@ -22,7 +22,7 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
         print_out(&looks.iter().map(|look| line(&project, look)).collect::<String>())?;
     }
     if looks.is_empty() && unreadable.is_empty() && never_started.is_empty() {
-        crate::say!("this project has no runs yet; raymond run WORKFLOW starts one");
+        crate::say!("this project has no runs; raymond run WORKFLOW starts one");
     }
     for run in &unreadable {
         crate::say!("{run}: cannot be read; see `raymond status {run}`");

@@ -2,24 +2,19 @@
 
 mod summary;
 
-use std::io::{IsTerminal as _, stderr};
+use std::io::stderr;
 
 use raymond_core::budget::Micros;
-use raymond_core::ids::AgentId;
 use raymond_core::view::Status;
 use raymond_engine::driver::Head;
-use raymond_engine::observe;
 use raymond_engine::shell::Signal;
 use raymond_store::Blobs;
 
 use crate::console::{self, Said};
 use crate::failure::Failure;
-use crate::json;
 use crate::place::Place;
-use crate::secrets::redacted_json;
-use crate::words::plain;
 
-use super::hand_over;
+use super::result;
 use summary::Summary;
 
 /// Prints the result of a run, or the object that `--json` asks for.
@@ -35,23 +30,10 @@ pub(super) fn report(
     for line in (Summary { head, place: &place, said, columns, edge }).lines() {
         crate::say!("{line}");
     }
-    if talk.json {
-        let mut object = redacted_json(json::run(head, &place));
-        object["results"] = json::results(head, blobs);
-        return hand_over(&format!("{object:#}\n"));
-    }
-    match head.ledger.results.get(&AgentId::main()) {
-        // A loop that had enough has no result, not an empty one.
-        Some(result) if !talk.events && head.ledger.exhausted.is_none() => {
-            let mut text = observe::load(blobs, result)?;
-            if !text.ends_with('\n') {
-                text.push('\n');
-            }
-            // Data for whoever reads it; a terminal would obey it.
-            let shown = std::io::stdout().is_terminal();
-            hand_over(&if shown { plain(&text) } else { text })
-        }
-        Some(_) | None => Ok(()),
+    match (talk.json, talk.events) {
+        (true, _) => result::print_run(head, &place, blobs),
+        (false, true) => Ok(()),
+        (false, false) => result::print_main(head, blobs),
     }
 }
 

@@ -4,8 +4,9 @@ use raymond_backends::contract::Attached;
 use raymond_backends::process::Leftover;
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::{Ending, Phase, Program, Run, Settings};
-use raymond_core::view::{Plan, Status};
+use raymond_core::run::{Ending, Phase, Program, Ralph, Run, Settings};
+use raymond_core::view::{self, Plan, States, Status};
+use raymond_engine::driver::Head;
 use raymond_engine::look::Look;
 use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
@@ -131,7 +132,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
         return Err(runs::never_started(run));
     }
     let settings = wish.settings(project, &owned.head.run)?;
-    check_money(&owned.head.run, &settings)?;
+    check_money(&owned.head, &settings)?;
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
@@ -160,13 +161,14 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
 }
 
 /// A run that is out of money needs more of it, and the cap is a total.
-fn check_money(run: &Run, settings: &Settings) -> Result<(), Failure> {
+fn check_money(head: &Head, settings: &Settings) -> Result<(), Failure> {
+    let run = &head.run;
     match settings.budget {
         Some(cap) if run.phase == Phase::Ended(Ending::OverBudget) && cap <= run.spent => {
-            let (id, spent) = (&run.id, run.spent);
-            Err(Failure::usage(format!("{spent} is spent, and the cap is {cap}"))
+            let command = Place::of(head, Status::OverBudget).way_out;
+            Err(Failure::usage(format!("{} is spent, and the cap is {cap}", run.spent))
                 .code(Status::OverBudget.exit_code())
-                .hint(format!("--budget is the new total: raymond resume {id} --budget USD")))
+                .hint(format!("--budget is the new total: {command}")))
         }
         Some(_) | None => Ok(()),
     }
@@ -177,6 +179,7 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
     let run = &seen.head.run;
     match run.phase {
         Phase::Ended(Ending::Completed) => {
+            check_iterations(&seen.head, wish)?;
             let blobs = project.blobs(&project.paths(&run.id));
             report(&seen.head, Status::Completed, &blobs, &Said::nothing(wish.talk))?;
             Ok(Some(0))
@@ -188,6 +191,23 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
         }
         Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => Ok(None),
     }
+}
+
+/// A loop that had enough is over: more iterations are another loop.
+fn check_iterations(head: &Head, wish: &Wish<'_>) -> Result<(), Failure> {
+    let Head { run, ledger, .. } = head;
+    let (Some(most), Some(ralph)) = (wish.max_iterations, run.settings.program.ralph()) else {
+        return Ok(());
+    };
+    if ledger.exhausted.is_none() || most == ralph.max_iterations {
+        return Ok(());
+    }
+    let mut anew = run.clone();
+    let program = Ralph { max_iterations: most, ..ralph.clone() };
+    anew.settings.program = Program::Ralph(program);
+    let why = view::why(run, ledger, Status::Completed);
+    Err(Failure::usage(format!("{} is completed: {why}", run.id))
+        .hint(format!("begin anew: {}", view::Command::Run.line(&anew, ledger, States::AsPinned))))
 }
 
 /// `--plan`: what would be done, and nothing is touched.

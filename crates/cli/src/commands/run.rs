@@ -5,13 +5,16 @@ use std::path::Path;
 use raymond_core::ids::RunId;
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Input, Permissions, Program, Ralph, Settings};
+use raymond_core::run::{Event, Input, Permissions, Program, Ralph, Settings};
 use raymond_core::view::quoted;
 use raymond_core::workflow::{Definition, Kind, template};
 use raymond_engine::clock;
-use raymond_engine::launch::{Launch, LaunchError, Prepared, prepare};
+use raymond_engine::launch::{Launch, LaunchError, PrepareError, Prepared, prepare};
+use raymond_engine::look::Look;
+use raymond_engine::observe;
 use raymond_engine::owned::Owned;
 use raymond_engine::project::Project;
+use raymond_engine::scope::ScopeError;
 use raymond_engine::shell::{self, Backends, Driven};
 
 use tokio::runtime::Runtime;
@@ -49,8 +52,8 @@ pub(super) fn start(flags: Run, program: Program) -> Result<u8, Failure> {
 /// Checks everything, and only then creates the run.
 fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<u8, Failure> {
     let asked = settings::of_run(config::load(project)?, &flags.governing);
-    let named = |error| Failure::from(error).within(&flags.workflow);
-    let prepared = prepare(&flags.workflow, &program).map_err(named)?;
+    let prepared = prepare(&flags.workflow, &program)
+        .map_err(|error| unprepared(error, &program).within(&flags.workflow))?;
     let settings = Settings {
         vars: settings::vars(&flags.vars)?,
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
@@ -67,6 +70,9 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
             && let Some(line) = missing_input(&prepared.definition)
         {
             crate::say!("warning: {line}");
+        }
+        if let Some(warning) = backends::unanswered(&settings, &prepared.definition) {
+            print_diagnostic(&warning);
         }
     }
     match Ground::of(&flags.ground) {
@@ -100,6 +106,20 @@ fn missing_input(definition: &Definition) -> Option<String> {
     Some(format!("{state} has {{{{{name}}}}}, and no --input was given: it will be empty"))
 }
 
+/// A prompt that is missing is looked for among prompts.
+fn unprepared(error: PrepareError, program: &Program) -> Failure {
+    match (program, &error) {
+        (Program::Ralph(_), PrepareError::Scope(ScopeError::Missing(path))) => {
+            let failure = Failure::usage(error.to_string());
+            match workflows::nearest_prompt(path) {
+                Some(nearest) => failure.hint(format!("did you mean {}?", nearest.display())),
+                None => failure.hint("ralph repeats one prompt: a .md file that says what to do"),
+            }
+        }
+        (Program::States | Program::Ralph(_), _) => error.into(),
+    }
+}
+
 /// Going on with a run of another workflow, or with another input, would be a surprise.
 fn check_same(
     project: &Project,
@@ -116,10 +136,34 @@ fn check_same(
     }
     check_program(run, &begun.settings.program, program)?;
     let vars = settings::vars(&flags.vars)?;
-    if flags.input.is_some() || (!vars.is_empty() && vars != begun.settings.vars) {
-        crate::say!("raymond: {run} goes on with the input and the variables it began with");
-    }
-    Ok(())
+    let other_vars = !vars.is_empty() && vars != begun.settings.vars;
+    let other_input = match &flags.input {
+        Some(input) => Some(input) != first_input(project, &seen)?.as_ref(),
+        None => false,
+    };
+    let other = match (other_input, other_vars) {
+        (true, true) => "--input and --var",
+        (true, false) => "--input",
+        (false, true) => "--var",
+        (false, false) => return Ok(()),
+    };
+    Err(Failure::usage(format!("{run} began with another {other}")).hint(as_it_is(run)))
+}
+
+/// What `--input` said at the start of a run.
+fn first_input(project: &Project, seen: &Look) -> Result<Option<String>, Failure> {
+    let events = seen.records.iter().flat_map(|record| &record.steps).flat_map(|step| &step.events);
+    let mut starts = events.filter_map(|event| match event {
+        Event::RunStarted(start) => start.input.as_ref(),
+        _ => None,
+    });
+    let blobs = project.blobs(&project.paths(&seen.head.run.id));
+    Ok(starts.next().map(|input| observe::load(&blobs, input)).transpose()?)
+}
+
+/// The ways out for whoever asks a run to become another one.
+fn as_it_is(run: &RunId) -> String {
+    format!("go on with it as it is: raymond resume {run}; or name another --run-id")
 }
 
 /// A loop does not become a workflow, nor another loop; only the number of its iterations may change.
@@ -135,8 +179,7 @@ fn check_program(run: &RunId, begun: &Program, asked: &Program) -> Result<(), Fa
             format!("is a loop with --until {}", plain(&quoted(command)))
         }
     };
-    Err(Failure::usage(format!("{run} {what}"))
-        .hint(format!("go on with it as it is: raymond resume {run}; or name another --run-id")))
+    Err(Failure::usage(format!("{run} {what}")).hint(as_it_is(run)))
 }
 
 /// Whether anything was ever recorded of a run. Whatever is wrong with it, a resume says so.

@@ -13,25 +13,23 @@ use crate::place::Place;
 use crate::words::plain;
 use crate::{console, json as shapes, runs};
 
-use super::{print_json, print_out};
+use super::{print_out, result};
 
 pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
+    let blobs = project.blobs(&project.paths(&run));
     if flags.json {
-        let blobs = project.blobs(&project.paths(&run));
         let mut object = shapes::run(&seen.head, &Place::seen(&project, &seen));
-        object["results"] = shapes::results(&seen.head, &blobs);
         object["records"] = json!(seen.records);
-        print_json(object)?;
+        result::print_object(object, &seen.head, &blobs)?;
         return Ok(0);
     }
     let least = if flags.verbose { Weight::Detail } else { Weight::Plain };
     let mut narrator = Narrator::default();
     let mut text = String::new();
     let edge = console::edge(&std::io::stdout());
-    let blobs = project.blobs(&project.paths(&run));
     for record in &seen.records {
         for step in &record.steps {
             if flags.verbose {
@@ -43,6 +41,10 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
                 text.push('\n');
             }
         }
+    }
+    if let Some(result) = result::of_main(&seen.head, &blobs)?.filter(|_| flags.verbose) {
+        // Lines above are kept short; this is what all of it was for.
+        text.push_str(&format!("result of main:\n{}\n", plain(result.trim_end_matches('\n'))));
     }
     let plain = anstream::adapter::strip_str(&text).to_string();
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());

@@ -2,33 +2,40 @@
 
 use raymond_core::machine::{Agent, Standing};
 use raymond_core::view::counted;
+use raymond_engine::driver::Head;
 use raymond_engine::look::Look as Seen;
+use raymond_engine::observe;
+use raymond_store::Blobs;
 
 use crate::args::Look;
 use crate::failure::Failure;
 use crate::place::Place;
-use crate::words::plain;
-use crate::{json, runs};
+use crate::runs;
+use crate::words::{cut, plain};
 
-use super::{print_json, print_out, report};
+use super::{print_out, report, result};
 
 /// More agents are only counted.
 const MOST_AGENTS: usize = 30;
+/// The same of results, of which a line is not longer than this.
+const MOST_RESULTS: usize = 5;
+const MOST_COLUMNS: usize = 80;
 
 pub(crate) fn status(flags: &Look) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
     let place = Place::seen(&project, &seen).with_processes(&seen);
+    let blobs = project.blobs(&project.paths(&run));
     if flags.json {
-        print_json(json::run(&seen.head, &place))?;
+        result::print_run(&seen.head, &place, &blobs)?;
     } else {
-        print_out(&text(&seen, &place))?;
+        print_out(&text(&seen, &place, &blobs))?;
     }
     Ok(0)
 }
 
-fn text(seen: &Seen, place: &Place) -> String {
+fn text(seen: &Seen, place: &Place, blobs: &Blobs) -> String {
     let run = &seen.head.run;
     let mut lines = vec![
         format!("{}  {}", run.id, place.status),
@@ -52,8 +59,31 @@ fn text(seen: &Seen, place: &Place) -> String {
     if agents.len() > MOST_AGENTS {
         lines.push(format!("  … and {} more", agents.len() - MOST_AGENTS));
     }
+    lines.extend(returned(&seen.head, blobs).into_iter().map(|line| format!("  {line}")));
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// The beginning of what agents returned: of `main` first, and only of a few.
+fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
+    if head.ledger.exhausted.is_some() {
+        return Vec::new();
+    }
+    let results = &head.ledger.results;
+    let mut lines: Vec<String> = Vec::new();
+    for (agent, value) in results.iter().take(MOST_RESULTS) {
+        let text = observe::load(blobs, value).unwrap_or_else(|_| "(it cannot be read)".to_owned());
+        let text = plain(&text);
+        let mut rest = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let first = cut(rest.next().unwrap_or("(empty)"), MOST_COLUMNS).into_owned();
+        let more = if rest.next().is_some() { " …" } else { "" };
+        lines.push(format!("{agent:<16} returned {first}{more}"));
+    }
+    if results.len() > MOST_RESULTS {
+        let more = results.len() - MOST_RESULTS;
+        lines.push(format!("… and {} more; raymond show {} --json has them", more, head.run.id));
+    }
+    lines
 }
 
 fn line(agent: &Agent) -> String {

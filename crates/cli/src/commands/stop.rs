@@ -4,13 +4,13 @@ use raymond_core::run::input::StopMode;
 use raymond_core::run::{Ending, Phase};
 use raymond_core::view::{Owner, status as status_of};
 use raymond_engine::request::{self, Answered};
-use serde_json::json;
 
 use crate::args::{Cancel, Stop};
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::{backends, runs};
 
-use super::print_json;
+use super::result;
 
 pub(crate) fn stop(flags: &Stop) -> Result<u8, Failure> {
     let mode = if flags.after_turn { StopMode::AfterTurn } else { StopMode::Now };
@@ -36,12 +36,14 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
             stopped.map_err(|error| Failure::from(error).about(&run))?
         }
     };
-    let status = status_of(&runs::look(&project, &run)?.head.run, Owner::Gone);
-    if as_json {
-        print_json(json!({ "run_id": run, "status": status.as_str() }))?;
-    }
+    let head = runs::look(&project, &run)?.head;
+    let status = status_of(&head.run, Owner::Gone);
     match answered {
         Answered::Ended(phase) if phase == Phase::Ended(ending) => {
+            if as_json {
+                let blobs = project.blobs(&project.paths(&run));
+                result::print_run(&head, &Place::of(&head, status), &blobs)?;
+            }
             crate::say!("{run}: {status}");
             Ok(0)
         }

@@ -1,4 +1,4 @@
-//! `raymond wait`: until a run has ended, and then with its exit code.
+//! `raymond wait`: until a run has ended, and then with its result and its exit code.
 
 use raymond_core::view::Owner;
 use raymond_engine::request;
@@ -6,9 +6,9 @@ use raymond_engine::request;
 use crate::args::Look;
 use crate::failure::Failure;
 use crate::place::Place;
-use crate::{json, runs};
+use crate::runs;
 
-use super::print_json;
+use super::result;
 
 pub(crate) fn wait(flags: &Look) -> Result<u8, Failure> {
     let project = runs::project()?;
@@ -19,10 +19,12 @@ pub(crate) fn wait(flags: &Look) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     let status = raymond_core::view::status(&seen.head.run, Owner::Gone);
     let place = Place::of(&seen.head, status);
+    let blobs = project.blobs(&project.paths(&run));
     if flags.json {
-        print_json(json::run(&seen.head, &place))?;
+        result::print_run(&seen.head, &place, &blobs)?;
     } else {
         crate::say!("{run}: {status}: {}", place.why);
+        result::print_main(&seen.head, &blobs)?;
     }
     Ok(status.exit_code())
 }

@@ -51,7 +51,7 @@ fn preferring(
         .collect()
 }
 
-fn newest_first(project: &Project) -> Vec<RunId> {
+pub(super) fn newest_first(project: &Project) -> Vec<RunId> {
     let mut all = project.runs().unwrap_or_default();
     let changed = |run: &RunId| -> Option<SystemTime> {
         std::fs::metadata(project.paths(run).journal).and_then(|found| found.modified()).ok()

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use clap_complete::engine::CompletionCandidate;
 use raymond_core::workflow::extension::is_state;
 
+use crate::workflows::is_prompt;
+
 /// A folder with more names than this is not searched.
 const MOST_NAMES: usize = 1_000;
 
@@ -21,6 +23,11 @@ pub(super) fn all(current: &OsStr) -> Vec<CompletionCandidate> {
         Kind::State => has_entry || !name.is_empty(),
         Kind::Other => false,
     })
+}
+
+/// Prompts, and directories that may lead to one.
+pub(super) fn prompts(current: &OsStr) -> Vec<CompletionCandidate> {
+    offers(current, |found, path| path.is_dir() || is_prompt(found))
 }
 
 /// Those that start with an entry state, while nothing is typed; else everything that may be meant.

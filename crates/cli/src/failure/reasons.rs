@@ -49,7 +49,7 @@ impl From<FindError> for Failure {
             FindError::Unknown { nearest: Some(nearest), .. } => {
                 failure.hint(format!("did you mean {nearest}?"))
             }
-            FindError::Unknown { known: 0, .. } => failure.hint("this project has no runs yet"),
+            FindError::Unknown { known: 0, .. } => failure.hint("this project has no runs"),
             FindError::Unknown { .. } => failure.hint("see `raymond list`"),
             FindError::Ambiguous { candidates, .. } => {
                 let names: Vec<&str> = candidates.iter().take(10).map(RunId::as_str).collect();

@@ -71,6 +71,19 @@ fn a_run_that_is_driven_is_what_stop_and_attach_are_about() {
 }
 
 #[test]
+fn what_a_flag_or_a_loop_wants_is_offered() {
+    let project = project();
+    project.write("LOOP.md", "again");
+    let check = |words: &[&str], expected: &[&str]| assert_eq!(offered(&project, words), expected);
+    check(&["ralph", ""], &["LOOP.md", "flows/", "two words/"]);
+    check(&["ralph", "flows/"], &["flows/bad/", "flows/good/", "flows/notes.md"]);
+    check(&["logs", "--agent", ""], &["main"]);
+    check(&["logs", "--state", ""], &["1_START"]);
+    check(&["logs", "good-1", "--state", "S"], &["START"]);
+    check(&["init", "--from", "tit"], &["title"]);
+}
+
+#[test]
 fn workflows_are_offered_by_path() {
     let project = project();
     let check = |words: &[&str], expected: &[&str]| assert_eq!(offered(&project, words), expected);

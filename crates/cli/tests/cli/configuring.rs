@@ -48,7 +48,7 @@ fn a_mistake_in_a_file_starts_nothing() {
     project.raymond("config").says(2, mistakes).prints("");
     assert!(!project.path(".raymond").exists());
     // Whoever only looks is not in need of it.
-    project.raymond("list").mentions(0, &["no runs yet"]);
+    project.raymond("list").mentions(0, &["no runs"]);
 }
 
 #[test]
@@ -90,8 +90,18 @@ fn replies_of_a_project_are_found_from_its_file() {
 #[test]
 fn config_shows_every_value_with_its_origin() {
     let project = Project::of(&[("raymond.toml", "timeout = '10m'\nallow = ['Bash(make:*)']\n")]);
-    let project = project.with("RAYMOND_BUDGET", "2.5");
-    project.raymond("config").says(0, "").prints(
+    let home = project.path("home").display().to_string();
+    let project = project.with("RAYMOND_BUDGET", "2.5").with("XDG_CONFIG_HOME", home);
+    let files = "files, the later wins: no home/raymond/config.toml, raymond.toml";
+    let sought = project.raymond("config --json").json()["files"].clone();
+    assert_eq!(
+        sought,
+        json!([
+            { "path": "home/raymond/config.toml", "exists": false },
+            { "path": "raymond.toml", "exists": true },
+        ])
+    );
+    project.raymond("config").says(0, files).prints(
         "budget               $2.50                    RAYMOND_BUDGET
 strict_budget        false                    default
 model                -                        default

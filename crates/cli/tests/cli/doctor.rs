@@ -102,9 +102,11 @@ fn a_machine_without_bash_or_git_says_so() {
 #[test]
 fn mistakes_of_the_configuration_are_all_named() {
     let project = with_client("echo 1");
-    check(&project, "config", &[("ok", "no file: defaults")]);
+    let home = project.path("home").display().to_string();
+    let project = project.with("XDG_CONFIG_HOME", home);
+    check(&project, "config", &[("ok", "no home/raymond/config.toml, no raymond.toml")]);
     project.write("raymond.toml", "budget = 5\n");
-    check(&project, "config", &[("ok", "raymond.toml")]);
+    check(&project, "config", &[("ok", "no home/raymond/config.toml, raymond.toml")]);
     project.write("raymond.toml", "bugdet = 5\nmodel = 3\n");
     let mistakes = "raymond.toml:1:1: error: there is no key \"bugdet\" (did you mean budget?)\n\
                     raymond.toml:2:9: error: model: 3 is not a text in quotes";

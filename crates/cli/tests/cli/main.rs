@@ -17,6 +17,7 @@ mod following;
 mod harness;
 mod init;
 mod journals;
+mod json;
 mod logs;
 mod looking;
 mod money;

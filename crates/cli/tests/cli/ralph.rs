@@ -77,7 +77,13 @@ fn enough_iterations_without_a_result_complete_the_run_and_say_so() {
         spent $0.00 of $10.00",
     );
     project.raymond("why r").prints("completed: 2 iterations without a result\n→ raymond show r\n");
-    let resumed = project.raymond("resume r --max-iterations 9 --json");
+    project.raymond("resume r --max-iterations 9 --json").prints("").says(
+        2,
+        "raymond: r is completed: 2 iterations without a result
+        hint: begin anew: raymond ralph /project/PROMPT.md --max-iterations 9",
+    );
+    project.raymond("wait r").prints("").mentions(0, &["2 iterations without a result\n"]);
+    let resumed = project.raymond("resume r --json");
     resumed.mentions(0, &["completed: 2 iterations without a result\n"]);
     let object = resumed.json();
     assert_eq!(object["ralph"], json!({ "max_iterations": 2, "until": null, "exhausted": true }));
@@ -325,6 +331,12 @@ fn only_a_prompt_can_be_repeated() {
         hint: the name of a prompt ends in .md",
     );
     check("README.md", "raymond: README.md is no state: a README describes a workflow");
+    check(
+        "zebra.md",
+        "raymond: there is no zebra.md
+        hint: ralph repeats one prompt: a .md file that says what to do",
+    );
+    project.raymond("ralph PROMPT.md --timeout 0s").mentions(2, &["must be longer than nothing"]);
     check("PROMT.md", "raymond: there is no PROMT.md\nhint: did you mean PROMPT.md?");
     check(
         "BAD.md",

@@ -228,7 +228,7 @@ BACK: { text: '<result>got it</result>', cost: 0.2, expect: 'got sub' }
         over_budget: $1.10 of the $1.00 cap is spent; 1 paid turn waits for more
         path     START → SUB → BACK
         look     raymond show r · raymond logs r
-        spent $1.10 of $1.00 (list prices); SUB took 54 %; to go on: raymond resume r --budget 3",
+        spent $1.10 of $1.00 (list prices); SUB took 55 %; to go on: raymond resume r --budget 3",
     );
     project.raymond("resume r").mentions(5, &["--budget is the new total"]);
     project.raymond("resume r --budget 2").prints("got it\n").mentions(

@@ -34,8 +34,34 @@ fn or_resume_never_goes_on_with_another_workflow() {
         .mentions(2, &["r is a run of ", "hint: name that workflow, or another --run-id"]);
     project
         .raymond("run a --run-id r --or-resume --input x")
-        .prints("one\n")
-        .mentions(0, &["r goes on with the input and the variables it began with"]);
+        .prints("")
+        .mentions(2, &["r began with another --input"]);
+}
+
+#[test]
+fn or_resume_never_pretends_that_another_input_was_read() {
+    let project = Project::of(&[("a/START.sh", "echo '<result>one</result>'")]);
+    project.raymond("run a --run-id r --input x --var k=v").mentions(0, &[]);
+    let check = |flags: &str, expected: &str| {
+        let output = project.raymond(&format!("run a --run-id r --or-resume -q {flags}"));
+        match expected {
+            "" => output.prints("one\n").says(0, ""),
+            other => output.prints("").says(
+                2,
+                &format!(
+                    "raymond: r began with another {other}
+                    hint: go on with it as it is: raymond resume r; or name another --run-id"
+                ),
+            ),
+        };
+    };
+    check("", "");
+    check("--input x", "");
+    check("--var k=v", "");
+    check("--input x --var k=v", "");
+    check("--input y", "--input");
+    check("--input x --var k=w", "--var");
+    check("--input y --var l=v", "--input and --var");
 }
 
 #[test]
@@ -48,7 +74,10 @@ fn a_run_without_money_is_not_resumed_without_more() {
     let records = project.read(".raymond/runs/r/journal.jsonl");
     project.raymond("resume r --budget 1.10").mentions(
         5,
-        &["raymond: $1.20 is spent, and the cap is $1.10", "hint: --budget is the new total"],
+        &[
+            "raymond: $1.20 is spent, and the cap is $1.10",
+            "hint: --budget is the new total: raymond resume r --budget 3\n",
+        ],
     );
     assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), records);
 }

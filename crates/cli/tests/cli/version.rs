@@ -1,5 +1,7 @@
 //! What `--version` tells.
 
+use std::path::Path;
+
 use crate::harness::Project;
 
 #[test]
@@ -8,8 +10,9 @@ fn the_version_names_the_commit_that_it_was_built_from() {
     let short = project.raymond("-V").stdout;
     let words: Vec<&str> = short.split_whitespace().collect();
     match words.as_slice() {
-        // Built without git.
-        ["raymond", env!("CARGO_PKG_VERSION")] => {}
+        ["raymond", env!("CARGO_PKG_VERSION")] => {
+            assert!(!is_checkout(&project), "there is a commit to name: {short}");
+        }
         ["raymond", env!("CARGO_PKG_VERSION"), commit, date] => {
             let hash = commit.trim_start_matches('(').trim_end_matches("-dirty");
             assert!(hash.len() >= 7 && hash.chars().all(|c| c.is_ascii_hexdigit()), "{short}");
@@ -21,4 +24,12 @@ fn the_version_names_the_commit_that_it_was_built_from() {
     let long = project.raymond("--version").stdout;
     let built_for = long.strip_prefix(&short).unwrap();
     assert!(built_for.starts_with(std::env::consts::ARCH), "{long}");
+}
+
+/// Whether this is built from a checkout of its own, not from an archive that lies in another.
+fn is_checkout(project: &Project) -> bool {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let words = ["-C", top.to_str().unwrap(), "rev-parse", "--show-toplevel"];
+    let output = project.spawn("git", &words).wait();
+    output.code() == 0 && Path::new(output.stdout.trim()).canonicalize().unwrap() == top
 }

@@ -145,9 +145,10 @@ impl Costs {
     }
 }
 
-/// How much of `all` a part is, in whole percent; of nothing it is none.
+/// How much of `all` a part is, to the nearest whole percent; of nothing it is none.
 pub fn percent(part: Micros, all: Micros) -> u64 {
-    let percent = u128::from(part.0) * 100 / u128::from(all.0.max(1));
+    let all = u128::from(all.0.max(1));
+    let percent = (u128::from(part.0) * 200 + all) / (2 * all);
     u64::try_from(percent).unwrap_or(u64::MAX)
 }
 
@@ -191,6 +192,19 @@ mod tests {
             )
         })
         .collect()
+    }
+
+    #[test]
+    fn a_part_is_told_to_the_nearest_percent() {
+        let check = |part, all, expected| assert_eq!(percent(Micros(part), Micros(all)), expected);
+        check(0, 0, 0);
+        check(0, 7, 0);
+        check(1, 3, 33);
+        check(2, 3, 67);
+        check(1, 200, 1);
+        check(1, 201, 0);
+        check(7, 7, 100);
+        check(u64::MAX, u64::MAX, 100);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use raymond_store::ballast;
 use rustix::fs::{Access, access, statvfs};
 use rustix::process::geteuid;
 
-use crate::config::{self, Layer, shown};
+use crate::config::{self, Layer};
 use crate::{backends, failure::Failure};
 
 use super::ask;
@@ -60,10 +60,8 @@ fn configuration(project: &Project, wrong: Option<&Failure>) -> Finding {
         let (text, remedy) = failure.told();
         return Finding::fail("config", text, remedy);
     }
-    let files = config::files(project).filter(|path| path.exists());
-    let files: Vec<String> = files.map(|path| shown(&path)).collect();
-    let text = if files.is_empty() { "no file: defaults".to_owned() } else { files.join(", ") };
-    Finding::ok("config", text)
+    let files: Vec<String> = config::sought(project).iter().map(ToString::to_string).collect();
+    Finding::ok("config", files.join(", "))
 }
 
 /// Where runs are kept, and how much room there is.

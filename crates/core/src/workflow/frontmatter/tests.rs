@@ -268,7 +268,7 @@ fn values_out_of_range_are_refused() {
         4:9 "-1" [bad-amount]
     "#);
     insta::assert_snapshot!(mistakes("timeout: 0s\nidle_timeout: -5m\nbudget: lots"), @r#"
-    X:2:10: error: `timeout`: "0s" is not a duration such as 90s, 10m or 2h
+    X:2:10: error: `timeout`: "0s" must be longer than nothing
         2:10 "0s" [bad-duration]
     X:3:15: error: `idle_timeout`: "-5m" is not a duration such as 90s, 10m or 2h
         3:15 "-5m" [bad-duration]

@@ -1,0 +1,52 @@
+//! What a run came to, as data: the result of `main`, or the object of `--json` with all results.
+//!
+//! Results are handed over byte for byte, with whatever they hold; everything around them is talk.
+
+use std::io::IsTerminal as _;
+
+use raymond_core::ids::AgentId;
+use raymond_engine::driver::Head;
+use raymond_engine::observe;
+use raymond_store::Blobs;
+
+use crate::failure::Failure;
+use crate::json;
+use crate::place::Place;
+use crate::secrets::redacted_json;
+use crate::words::plain;
+
+use super::hand_over;
+
+/// Prints the object of a run, with the results of all agents that ended.
+pub(super) fn print_run(head: &Head, place: &Place, blobs: &Blobs) -> Result<(), Failure> {
+    print_object(json::run(head, place), head, blobs)
+}
+
+/// Prints an object about a run, with the same results.
+pub(super) fn print_object(
+    object: serde_json::Value,
+    head: &Head,
+    blobs: &Blobs,
+) -> Result<(), Failure> {
+    let mut object = redacted_json(object);
+    object["results"] = json::results(head, blobs);
+    hand_over(&format!("{object:#}\n"))
+}
+
+/// Prints the result of `main`, when there is one.
+pub(super) fn print_main(head: &Head, blobs: &Blobs) -> Result<(), Failure> {
+    let Some(mut text) = of_main(head, blobs)? else { return Ok(()) };
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    // Data for whoever reads it; a terminal would obey it.
+    let shown = std::io::stdout().is_terminal();
+    hand_over(&if shown { plain(&text) } else { text })
+}
+
+/// The result of `main`. A loop that had enough has none, not an empty one.
+pub(super) fn of_main(head: &Head, blobs: &Blobs) -> Result<Option<String>, Failure> {
+    let result = head.ledger.results.get(&AgentId::main());
+    let result = result.filter(|_| head.ledger.exhausted.is_none());
+    Ok(result.map(|result| observe::load(blobs, result)).transpose()?)
+}

@@ -1,0 +1,43 @@
+//! Agents and states of a run, for those who choose turns.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+
+use clap_complete::engine::CompletionCandidate;
+use raymond_core::run::Event;
+use raymond_engine::look::{self, Look};
+
+use crate::runs;
+
+use super::beginning;
+use super::runs::newest_first;
+
+pub(super) fn agents(current: &OsStr) -> Vec<CompletionCandidate> {
+    entered(current, |event| match event {
+        Event::VisitEntered { agent, .. } => Some(agent.to_string()),
+        _ => None,
+    })
+}
+
+pub(super) fn states(current: &OsStr) -> Vec<CompletionCandidate> {
+    entered(current, |event| match event {
+        Event::VisitEntered { state, .. } => Some(state.stem().to_owned()),
+        _ => None,
+    })
+}
+
+fn entered(current: &OsStr, name: fn(&Event) -> Option<String>) -> Vec<CompletionCandidate> {
+    let Some(seen) = meant() else { return Vec::new() };
+    let steps = seen.records.iter().flat_map(|record| &record.steps);
+    let names: BTreeSet<String> = steps.flat_map(|step| &step.events).filter_map(name).collect();
+    beginning(names.into_iter(), current)
+}
+
+/// The run that one of the words names, or else the last one.
+fn meant() -> Option<Look> {
+    let project = runs::project().ok()?;
+    let all = newest_first(&project);
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let named = all.iter().find(|run| words.iter().any(|word| word == run.as_str()));
+    look::look(&project, named.or_else(|| all.first())?).ok()
+}
