@@ -44,9 +44,14 @@ pub(crate) fn script(shell: &str, program: &str) -> std::io::Result<String> {
     let completer = shells.completer(shell).ok_or_else(unknown)?;
     completer.write_registration(VARIABLE, "raymond", "raymond", program, &mut script)?;
     let script = String::from_utf8_lossy(&script);
-    // Bash would take the `@` of `@last` for the beginning of the name of a host.
-    let before = if shell == "bash" { "COMP_WORDBREAKS=${COMP_WORDBREAKS/@/}\n" } else { "" };
-    Ok(format!("{before}{}\n", script.trim()))
+    let script = script.trim();
+    if shell != "bash" {
+        return Ok(format!("{script}\n"));
+    }
+    // Bash would take the `@` of `@last` for the beginning of the name of a host, and quotes what it
+    // inserts only where it is told that these are names of files.
+    let quoting = script.replace("complete -o nospace", "complete -o filenames -o nospace");
+    Ok(format!("COMP_WORDBREAKS=${{COMP_WORDBREAKS/@/}}\n{quoting}\n"))
 }
 
 /// Completes a run; whichever was last active first.

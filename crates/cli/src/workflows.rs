@@ -51,7 +51,8 @@ pub(crate) fn nearest_prompt(path: &Path) -> Option<PathBuf> {
 
 /// Whether a file of this name may be a prompt.
 pub(crate) fn is_prompt(name: &str) -> bool {
-    !name.starts_with('.') && is_state(name) && name.ends_with(".md")
+    let extension = Path::new(name).extension();
+    !name.starts_with('.') && is_state(name) && extension.is_some_and(|extension| extension == "md")
 }
 
 fn nearest_of(path: &Path, may_be_meant: fn(&str, &Path) -> bool) -> Option<PathBuf> {

@@ -83,6 +83,10 @@ impl Write {
                 if let Some(parent) = path.parent() {
                     fs::create_dir_all(parent)?;
                 }
+                // A pipe would wait for a reader.
+                if fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+                    return Err(io::Error::other("something that is no file stands there"));
+                }
                 fs::write(path, text)
             }
             None => match fs::remove_file(path) {

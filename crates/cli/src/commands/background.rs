@@ -14,12 +14,14 @@ use raymond_backends::process::{self, Background, Detached, Files};
 use raymond_core::ids::RunId;
 use raymond_core::run::{Event, Record};
 use raymond_core::time::Timestamp;
+use raymond_core::view::Status;
 use raymond_engine::look::look;
 use raymond_engine::project::Project;
 use raymond_engine::{clock, fold};
 use raymond_store::Journal;
 use raymond_store::journal::Cursor;
 use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{self, Talk};
 use crate::failure::{ENVIRONMENT, Failure};
@@ -66,12 +68,20 @@ pub(crate) fn start(project: &Project, run: &RunId, talk: Talk) -> Result<u8, Fa
     let log = paths.directory.join("console.log");
     let said = length(&log);
     let mut eye = Eye { project, run, since: clock::now(), cursor: None };
-    let ended = crate::runtime()?.block_on(async {
+    let (ended, interrupted) = crate::runtime()?.block_on(async {
+        // Whatever was started is named, even to somebody who is in a hurry.
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(lost)?;
         let mut detached = process::detach(&background(run, &log)?).map_err(lost)?;
-        eye.until_started(&mut detached).await.map_err(lost)
+        let ended = eye.until_started(&mut detached).await.map_err(lost)?;
+        let asked = tokio::time::timeout(Duration::ZERO, interrupt.recv()).await;
+        Ok::<_, Failure>((ended, asked.is_ok()))
     })?;
     let Some(status) = ended else {
-        return tell(run, talk).map(|()| 0);
+        tell(run, talk)?;
+        if interrupted {
+            crate::say!("it goes on in the background; to stop it: raymond stop {run}");
+        }
+        return Ok(if interrupted { Status::Stopped.exit_code() } else { 0 });
     };
     crate::say!("{}", said_since(&log, said).trim_end());
     if is_new && !runs::is_started(project, run) {

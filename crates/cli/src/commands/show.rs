@@ -44,7 +44,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     }
     if let Some(result) = result::of_main(&seen.head, &blobs)?.filter(|_| flags.verbose) {
         // Lines above are kept short; this is what all of it was for.
-        text.push_str(&format!("result of main:\n{}\n", plain(result.trim_end_matches('\n'))));
+        text.extend(["result of main:\n", &plain(result.trim_end_matches('\n')), "\n"]);
     }
     let plain = anstream::adapter::strip_str(&text).to_string();
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());

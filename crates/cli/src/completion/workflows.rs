@@ -101,7 +101,9 @@ fn offers(current: &OsStr, is_offered: impl Fn(&str, &Path) -> bool) -> Vec<Comp
 
 fn names(folder: &Path) -> impl Iterator<Item = String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().take(MOST_NAMES);
-    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    // What a shell would take for the end of a line is not offered.
+    names.filter(|name| !name.contains(char::is_control))
 }
 
 fn has_entry(folder: &Path) -> bool {

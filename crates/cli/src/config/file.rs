@@ -1,7 +1,7 @@
 //! A file of the configuration.
 
 use std::borrow::Cow;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ const PRICES: &str = "prices";
 
 /// Reads a file; one that does not exist says nothing.
 pub(super) fn read(path: &Path, mistakes: &mut Vec<Diagnostic>) -> Result<Layer, Failure> {
-    match std::fs::read_to_string(path) {
+    match text_of(path) {
         Ok(text) => {
             let base = path.parent().unwrap_or(path);
             let mut file = File { name: shown(path), text: &text, base, mistakes };
@@ -32,6 +32,14 @@ pub(super) fn read(path: &Path, mistakes: &mut Vec<Diagnostic>) -> Result<Layer,
         }
         Err(error) => Err(Failure::environment(format!("could not read {}: {error}", shown(path)))),
     }
+}
+
+/// Whoever put something else in its place, such as a pipe, would keep every command waiting.
+fn text_of(path: &Path) -> io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    std::fs::read_to_string(path)
 }
 
 struct File<'t> {

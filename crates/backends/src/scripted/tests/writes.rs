@@ -58,7 +58,7 @@ async fn a_reply_writes_into_the_working_directory_however_often_it_is_played() 
     check("{ text: x, write: { dir/e: '' } }", &[("dir/e", ""), old], done()).await;
     check("{ text: x, write: { a: b }, expect: patch }", &[old], {
         let key = "main / A.md / visit 1 / turn 1";
-        super::not_started(
+        not_started(
             &format!("{key} expects \"patch\" in the prompt, which is \"Look at the diff.\""),
             0,
         )

@@ -1,5 +1,6 @@
 //! Reads the directory that `init` looks at.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ pub(super) fn read(directory: &Path) -> io::Result<Listing> {
     let mut listing = Listing { git, ..Listing::default() };
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
+        let Some(name) = plain_name(&entry.file_name()) else { continue };
         // Follows links, and never opens a pipe.
         match fs::metadata(entry.path()) {
             Ok(found) if found.is_dir() => {
@@ -38,10 +39,16 @@ pub(super) fn read(directory: &Path) -> io::Result<Listing> {
     Ok(listing)
 }
 
+/// A name that may stand in a line of a script: anything else says nothing.
+fn plain_name(name: &OsStr) -> Option<String> {
+    let name = name.to_str()?;
+    (!name.contains(char::is_control)).then(|| name.to_owned())
+}
+
 /// What a folder of tests says, as far as it is read. One that cannot be listed says nothing.
 fn add_tests(listing: &mut Listing, folder: &Path, name: &str) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let names = entries.filter_map(|entry| plain_name(&entry.file_name()));
     let paths = names.map(|file| (format!("{name}/{file}"), folder.join(file)));
     let wanted = paths.filter(|(path, file)| Listing::wants(path) && file.is_file());
     for (path, file) in wanted.take(MOST_TESTS) {
