@@ -63,14 +63,20 @@ pub(crate) fn own_session() -> Result<(), Failure> {
 pub(crate) fn start(project: &Project, run: &RunId, talk: Talk) -> Result<u8, Failure> {
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
     let is_new = !paths.exist(disk)?;
+    let runtime = crate::runtime()?;
+    // Whatever was started is named, even to somebody who is in a hurry.
+    let mut interrupt = {
+        let entered = runtime.enter();
+        let interrupt = signal(SignalKind::interrupt()).map_err(lost)?;
+        drop(entered);
+        interrupt
+    };
     project.root.ensure(disk)?;
     paths.ensure(disk)?;
     let log = paths.directory.join("console.log");
     let said = length(&log);
     let mut eye = Eye { project, run, since: clock::now(), cursor: None };
-    let (ended, interrupted) = crate::runtime()?.block_on(async {
-        // Whatever was started is named, even to somebody who is in a hurry.
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(lost)?;
+    let (ended, interrupted) = runtime.block_on(async {
         let mut detached = process::detach(&background(run, &log)?).map_err(lost)?;
         let ended = eye.until_started(&mut detached).await.map_err(lost)?;
         let asked = tokio::time::timeout(Duration::ZERO, interrupt.recv()).await;

@@ -148,3 +148,15 @@ fn is_here(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|place| place.join(program).is_file())
 }
+
+#[test]
+fn bash_quotes_what_it_inserts() {
+    let project = Project::of(&[("a;touch PWNED;/START.sh", "x"), ("new\nline/START.sh", "x")]);
+    let script = project.raymond("completions bash").stdout;
+    let registered = script.lines().filter(|line| line.trim_start().starts_with("complete "));
+    assert!(registered.clone().count() > 0);
+    for line in registered {
+        assert!(line.contains(" -o filenames "), "{line}");
+    }
+    assert_eq!(offered(&project, &["run", ""]), ["a;touch PWNED;/"]);
+}

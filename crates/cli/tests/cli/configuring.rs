@@ -126,3 +126,10 @@ claude               no-such-client           RAYMOND_CLAUDE
 ",
     );
 }
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_keeps_nobody_waiting() {
+    let project = Project::of(&[SCRIPT]);
+    assert_eq!(project.spawn("mkfifo", &["raymond.toml"]).wait().code(), 0);
+    project.raymond("run wf").mentions(7, &["raymond: could not read raymond.toml: it is no file"]);
+}

@@ -172,3 +172,16 @@ fn a_resume_in_the_background_goes_on() {
     project.raymond("resume r -d").prints("done\n").mentions(0, &[]);
     project.raymond("run wf --run-id r --or-resume -d").prints("done\n").mentions(0, &[]);
 }
+
+#[test]
+fn whatever_was_started_in_the_background_is_named_to_somebody_in_a_hurry() {
+    let project = Project::of(&[("wf/START.sh", "read -r < go")]);
+    assert_eq!(project.spawn("mkfifo", &["go"]).wait().code(), 0);
+    let running = project.start("run wf --run-id r -d");
+    until("it is being started", || project.path(".raymond/runs/r").exists());
+    running.signal(Signal::INT);
+    let output = running.wait();
+    assert_eq!(output.code(), 130, "{output:?}");
+    output.prints("r\n").mentions(130, &["to stop it: raymond stop r"]);
+    assert_eq!(project.raymond("cancel r").code(), 0);
+}

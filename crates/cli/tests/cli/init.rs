@@ -400,3 +400,17 @@ fn an_example_that_does_not_exist_has_a_neighbour() {
     );
     project.raymond("init --list --from title").mentions(2, &["cannot be used with"]);
 }
+
+#[test]
+fn the_name_of_a_file_is_no_command() {
+    let project = Project::of(&[("Makefile", "test:\n\t@true\n")]);
+    for name in ["requirements\n  touch PWNED\n  #.txt", "test_\n  touch PWNED\n  #.py"] {
+        project.write(name, "pytest");
+    }
+    project.raymond("init").mentions(0, &[]);
+    let check = project.read("workflows/change/CHECK.sh");
+    assert!(check.contains("make test") && !check.contains("PWNED"), "{check}");
+    let words = "run workflows/change --replies workflows/change/replies.yaml --input x";
+    project.raymond(words).mentions(0, &[]);
+    assert!(!project.path("PWNED").exists());
+}

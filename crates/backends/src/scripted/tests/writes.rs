@@ -121,3 +121,15 @@ fn writes_that_cannot_be_meant_are_told() {
         &["r.yaml:1:4: error: a reply has exactly one of text, messages, fail, hang and capped"],
     );
 }
+
+#[tokio::test]
+async fn a_pipe_is_not_written_to() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let desk = desk();
+    mknodat(CWD, desk.path().join("work/pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let client = client("START: { text: x, write: { pipe: x } }");
+    let mut request = request("main", "START", 1, 1);
+    request.cwd = desk.path().join("work");
+    let answer = format!("{:?}", ask(&client, request).await);
+    assert!(answer.contains("something that is no file stands there"), "{answer}");
+}
