@@ -23,6 +23,7 @@ mod money;
 mod outputs;
 mod pruning;
 mod ralph;
+mod readers;
 mod resuming;
 mod running;
 mod scale;
