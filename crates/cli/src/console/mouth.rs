@@ -142,18 +142,17 @@ fn draw((words, progress): (&Receiver<Word>, &Progress), screen: &Screen, interr
     loop {
         let (said, more) = gather(words, last);
         last = Some(Instant::now());
-        let room = terminal::room();
-        if room.is_none() {
+        let (size, ours) = (terminal::size(), terminal::is_ours());
+        if !ours {
             region.forget();
         }
-        let size = room.unwrap_or_else(terminal::size);
         screen.changed.store(false, Ordering::Release);
-        let rows = match (room, more) {
-            (Some(size), More::Maybe) => {
+        let rows = match more {
+            More::Maybe if ours && terminal::has_room(size) => {
                 let scene = Scene { now: clock::now(), zone: TimeZone::system(), size, interrupt };
                 rows(&screen.live.lock().unwrap_or_else(PoisonError::into_inner), &scene)
             }
-            (None, _) | (_, More::Never) => Vec::new(),
+            More::Maybe | More::Never => Vec::new(),
         };
         let (said, rows) = paint.over(said, rows);
         if let Some(frame) = region.frame(&said, rows, size.columns) {

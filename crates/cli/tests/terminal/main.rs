@@ -95,6 +95,9 @@ fn another_size_leaves_no_debris() {
     check(40, 24, "$0.00 of $10.00 · 4 running · 0s");
     check(25, 24, "$0.00 of $10.00");
     check(100, 24, "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops");
+    // Where there is no room for rows there are none, nor are any left behind.
+    terminal.resize(15, 24);
+    terminal.until("no rows", |lines| rows(lines) == 0);
     check(60, 13, "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops");
     project.write("go", "");
     let (code, lines, _) = terminal.end();
