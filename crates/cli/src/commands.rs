@@ -8,6 +8,7 @@ pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod edits;
+mod farewell;
 pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod logs;
@@ -27,6 +28,7 @@ use std::io::Write as _;
 
 use crate::failure::Failure;
 use crate::secrets::{redacted, redacted_json};
+use crate::streams;
 
 /// Shows one JSON value on stdout.
 pub(crate) fn print_json(value: serde_json::Value) -> Result<(), Failure> {
@@ -38,8 +40,12 @@ pub(crate) fn print_out(text: &str) -> Result<(), Failure> {
     hand_over(&redacted(text))
 }
 
-/// Writes data to stdout, as it is; a reader that went away is fine.
+/// Writes data to stdout, as it is; a reader that went away is fine, and one that does not read is
+/// not waited for twice.
 pub(crate) fn hand_over(text: &str) -> Result<(), Failure> {
+    if streams::STDOUT.is_given_up() {
+        return Ok(());
+    }
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

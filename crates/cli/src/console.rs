@@ -4,14 +4,16 @@
 //! The log is the same everywhere, and scrolls away as everything does. Nothing is said by colour
 //! alone. Off a terminal, or where one does not obey, there are plain lines and no rows.
 
+mod events;
 mod mouth;
 mod region;
 mod rows;
 mod terminal;
 mod wrap;
+mod writer;
 
 use std::collections::BTreeSet;
-use std::io::{Write as _, stderr};
+use std::io::stderr;
 
 use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
@@ -26,8 +28,11 @@ use raymond_engine::shell::Watch;
 
 use crate::args::Talk;
 use crate::secrets::redacted_json;
+use crate::streams;
 use crate::words::plain;
+use events::{Events, MOST_WAITING, Stream};
 use mouth::Mouth;
+use writer::{Fate, PATIENCE};
 
 pub(crate) use terminal::{edge, width};
 pub(crate) use wrap::{Room, whole, wrapped};
@@ -38,6 +43,7 @@ pub(crate) struct Console {
     least: Weight,
     said: Said,
     mouth: Mouth,
+    events: Option<Events>,
 }
 
 /// What whoever watched knows.
@@ -78,12 +84,18 @@ impl Console {
         } else {
             Mouth::with_lines()
         };
-        Self { narrator: Narrator::live(), least, said: Said::nothing(talk), mouth }
+        let events = talk.events.then(|| Events::to(anstream::stdout(), MOST_WAITING));
+        Self { narrator: Narrator::live(), least, said: Said::nothing(talk), mouth, events }
     }
 
-    /// Waits until everything is said and the rows are gone.
+    /// Waits until everything is said and the rows are gone. A stream that nobody reads is given up.
     pub(crate) fn end(self) -> Said {
-        self.mouth.close();
+        if self.events.map(|events| events.close(PATIENCE)) == Some(Fate::Stuck) {
+            streams::give_up_stdout();
+        }
+        if self.mouth.close() == Fate::Stuck {
+            streams::give_up_stderr();
+        }
         self.said
     }
 
@@ -97,6 +109,23 @@ impl Console {
                 events(record).for_each(|event| live.note(record.at, event));
             }
         });
+    }
+
+    /// Prints the events of a record, where somebody wants them.
+    fn print(&mut self, run: &Run, record: &Record) {
+        let Some(stream) = &mut self.events else { return };
+        let lines = events(record).map(|event| {
+            let line = serde_json::json!({ "seq": record.seq, "at": record.at, "event": event });
+            redacted_json(line).to_string()
+        });
+        // Each of them is offered: none is lost while there is room.
+        let told: Vec<Stream> = lines.map(|line| stream.print(line)).collect();
+        if told.contains(&Stream::Ended) {
+            let id = &run.id;
+            self.note(&format!(
+                "nobody reads the events, and no more are printed; the journal of {id} has them all"
+            ));
+        }
     }
 
     /// The line for an event, when it is worth one here.
@@ -113,10 +142,8 @@ impl Console {
 }
 
 impl Watch for Console {
-    fn committed(&mut self, _: &Run, _: &Ledger, record: &Record) {
-        if self.said.talk.events {
-            events(record).for_each(|event| print_event(record, event));
-        }
+    fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
+        self.print(run, record);
         self.mouth.change(|live| events(record).for_each(|event| live.note(record.at, event)));
         for event in events(record) {
             if let Some(line) = self.line(event) {
@@ -157,12 +184,6 @@ impl Watch for Console {
 
 fn events(record: &Record) -> impl Iterator<Item = &Event> {
     record.steps.iter().flat_map(|step| &step.events)
-}
-
-fn print_event(record: &Record, event: &Event) {
-    let line = serde_json::json!({ "seq": record.seq, "at": record.at, "event": event });
-    // A reader that went away is no reason to end the run.
-    writeln!(anstream::stdout(), "{}", redacted_json(line)).ok();
 }
 
 /// `12:03:04 main            START.md → REVIEW.md (goto)`

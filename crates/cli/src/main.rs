@@ -3,12 +3,15 @@
 //! stdout is data, stderr is talk. Every command is one file in `commands`; an error carries what
 //! happened, what to do, and the exit code that says so.
 
-/// Talks on stderr, of which no word is a secret. Whoever does not listen is no reason to end anything.
+/// Talks on stderr, of which no word is a secret. Whoever does not listen is no reason to end anything,
+/// nor to wait.
 macro_rules! say {
     ($($words:tt)*) => {{
         use std::io::Write as _;
-        let words = format!($($words)*);
-        writeln!(anstream::stderr(), "{}", crate::secrets::redacted(&words)).ok();
+        if !crate::streams::STDERR.is_given_up() {
+            let words = format!($($words)*);
+            writeln!(anstream::stderr(), "{}", crate::secrets::redacted(&words)).ok();
+        }
     }};
 }
 pub(crate) use say;
@@ -26,6 +29,7 @@ mod place;
 mod runs;
 mod secrets;
 mod settings;
+mod streams;
 mod words;
 mod workflows;
 

@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::place::Place;
 use crate::runs;
 
+use super::farewell::farewell;
 use super::report::report;
 use ear::Ear;
 
@@ -46,13 +47,15 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
             _ = interrupt.recv() => Ok(None),
         }
     });
-    let said = console.end();
-    let Some((seen, status)) = followed? else {
-        crate::say!("{run} goes on without being watched; to stop it: raymond stop {run}");
-        return Ok(Status::Stopped.exit_code());
-    };
-    report(&seen.head, status, &project.blobs(&project.paths(&run)), &said)?;
-    Ok(status.exit_code())
+    farewell(&runtime, move || {
+        let said = console.end();
+        let Some((seen, status)) = followed? else {
+            crate::say!("{run} goes on without being watched; to stop it: raymond stop {run}");
+            return Ok(Status::Stopped.exit_code());
+        };
+        report(&seen.head, status, &project.blobs(&project.paths(&run)), &said)?;
+        Ok(status.exit_code())
+    })
 }
 
 /// Ctrl-C, which from here on does not end this process.

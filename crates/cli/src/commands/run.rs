@@ -27,6 +27,7 @@ use crate::words::plain;
 use crate::{backends, config, runs, settings, workflows};
 
 use super::background::{self, Ground};
+use super::farewell::farewell;
 use super::report::{exit_code, report};
 use super::resume;
 
@@ -196,10 +197,13 @@ pub(super) fn drive(
 ) -> Result<u8, Failure> {
     let (run, blobs) = (owned.paths.directory.clone(), std::sync::Arc::clone(&owned.blobs));
     let driven = runtime.block_on(shell::drive(owned, backends, inputs, &mut console));
-    let said = console.end();
-    let Driven { head, status, signal } = driven.map_err(|error| cut_short(error.into(), &run))?;
-    report(&head, status, &blobs, &said)?;
-    Ok(exit_code(status, signal))
+    farewell(runtime, move || {
+        let said = console.end();
+        let driven = driven.map_err(|error| cut_short(error.into(), &run))?;
+        let Driven { head, status, signal } = driven;
+        report(&head, status, &blobs, &said)?;
+        Ok(exit_code(status, signal))
+    })
 }
 
 /// A run that its machine does not let go on is not lost.

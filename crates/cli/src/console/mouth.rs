@@ -16,14 +16,13 @@ use raymond_engine::clock;
 
 use super::region::Region;
 use super::rows::{Drawn, Scene, rows};
+use super::writer::{Fate, PATIENCE, Progress, Writer};
 use super::{Interrupt, terminal};
 
 /// More lines than this wait for nobody.
 const MOST_WAITING: usize = 10_000;
 /// More lines than this are not said at once.
 const MOST_AT_ONCE: usize = 1_000;
-/// How long a run that is over waits for its last lines to be read.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// The least time between two frames.
 const PACE: Duration = Duration::from_millis(125);
 /// How often ages are drawn anew when nothing happens.
@@ -32,7 +31,7 @@ const AGES: Duration = Duration::from_secs(1);
 /// Whoever says something.
 pub(super) struct Mouth {
     words: SyncSender<Word>,
-    silence: Receiver<()>,
+    writer: Writer,
     screen: Option<Arc<Screen>>,
 }
 
@@ -61,20 +60,18 @@ impl Mouth {
     pub(super) fn with_rows(interrupt: Interrupt) -> Self {
         let screen = Arc::new(Screen::default());
         let drawn = Arc::clone(&screen);
-        Self::open(Some(screen), move |words| draw(words, &drawn, interrupt))
+        Self::open(Some(screen), move |words, progress| {
+            draw((words, progress), &drawn, interrupt);
+        })
     }
 
     fn open(
         screen: Option<Arc<Screen>>,
-        speak: impl FnOnce(&Receiver<Word>) + Send + 'static,
+        speak: impl FnOnce(&Receiver<Word>, &Progress) + Send + 'static,
     ) -> Self {
         let (words, waiting) = sync_channel(MOST_WAITING);
-        let (over, silence) = sync_channel(1);
-        std::thread::spawn(move || {
-            speak(&waiting);
-            over.send(()).ok();
-        });
-        Self { words, silence, screen }
+        let writer = Writer::start(move |progress| speak(&waiting, progress));
+        Self { words, writer, screen }
     }
 
     pub(super) fn say(&self, line: String) {
@@ -90,21 +87,20 @@ impl Mouth {
         }
     }
 
-    /// Waits until everything is said and the rows are gone, but not for ever.
-    pub(super) fn close(self) {
+    /// Waits until everything is said and the rows are gone, as long as somebody listens.
+    pub(super) fn close(self) -> Fate {
         drop(self.words);
-        match self.silence.recv_timeout(PATIENCE) {
-            Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
-        }
+        self.writer.wait(PATIENCE)
     }
 }
 
-fn say_lines(words: &Receiver<Word>) {
+fn say_lines(words: &Receiver<Word>, progress: &Progress) {
     for word in words {
         match word {
             Word::Line(line) => drop(writeln!(anstream::stderr(), "{line}")),
             Word::Look => {}
         }
+        progress.make();
     }
 }
 
@@ -139,31 +135,31 @@ impl Paint {
     }
 }
 
-fn draw(words: &Receiver<Word>, screen: &Screen, interrupt: Interrupt) {
+fn draw((words, progress): (&Receiver<Word>, &Progress), screen: &Screen, interrupt: Interrupt) {
     let mut region = Region::default();
     let mut last = None;
     let paint = Paint::here();
     loop {
         let (said, more) = gather(words, last);
         last = Some(Instant::now());
-        let room = terminal::room();
-        if room.is_none() {
+        let (size, ours) = (terminal::size(), terminal::is_ours());
+        if !ours {
             region.forget();
         }
-        let size = room.unwrap_or_else(terminal::size);
         screen.changed.store(false, Ordering::Release);
-        let rows = match (room, more) {
-            (Some(size), More::Maybe) => {
+        let rows = match more {
+            More::Maybe if ours && terminal::has_room(size) => {
                 let scene = Scene { now: clock::now(), zone: TimeZone::system(), size, interrupt };
                 rows(&screen.live.lock().unwrap_or_else(PoisonError::into_inner), &scene)
             }
-            (None, _) | (_, More::Never) => Vec::new(),
+            More::Maybe | More::Never => Vec::new(),
         };
         let (said, rows) = paint.over(said, rows);
         if let Some(frame) = region.frame(&said, rows, size.columns) {
             let mut stderr = io::stderr().lock();
             stderr.write_all(frame.as_bytes()).and_then(|()| stderr.flush()).ok();
         }
+        progress.make();
         if more == More::Never {
             return;
         }

@@ -28,11 +28,9 @@ pub(super) fn is_there() -> bool {
     stderr().is_terminal()
 }
 
-/// How large it is now; none when it has no room for rows, or another process has it.
-pub(super) fn room() -> Option<Size> {
-    let size = size();
-    let has_room = size.columns >= LEAST.columns && size.rows >= LEAST.rows;
-    (has_room && is_ours()).then_some(size)
+/// Whether a terminal of this size has room for rows.
+pub(super) const fn has_room(size: Size) -> bool {
+    size.columns >= LEAST.columns && size.rows >= LEAST.rows
 }
 
 /// How many columns there are for what is said; off a terminal, as many as are read with ease.
@@ -67,6 +65,6 @@ fn size_of(stream: &impl AsFd) -> Size {
 }
 
 /// A run that a shell has put into the background only adds lines.
-fn is_ours() -> bool {
+pub(super) fn is_ours() -> bool {
     tcgetpgrp(stderr()).map_or(true, |foreground| foreground == getpgrp())
 }

@@ -128,8 +128,18 @@ impl Project {
         self.spawn(env!("CARGO_BIN_EXE_raymond"), &words)
     }
 
+    /// The same, with its stdout somewhere else.
+    pub(crate) fn start_into(&self, stdout: impl Into<Stdio>, words: &str) -> Running {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        self.spawn_into(Some(stdout.into()), env!("CARGO_BIN_EXE_raymond"), &words)
+    }
+
     /// Starts any program in the project.
     pub(crate) fn spawn(&self, program: &str, words: &[&str]) -> Running {
+        self.spawn_into(None, program, words)
+    }
+
+    fn spawn_into(&self, other: Option<Stdio>, program: &str, words: &[&str]) -> Running {
         #[expect(clippy::disallowed_methods, reason = "the binary under test is a process")]
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
@@ -140,6 +150,7 @@ impl Project {
         let number = fs::read_dir(self.outputs.path()).unwrap().count();
         let output = |name: &str| self.outputs.path().join(format!("{number}-{name}"));
         let (stdout, stderr) = (output("stdout"), output("stderr"));
+        let kept = File::create(&stdout).unwrap();
         let child = command
             .args(words)
             .current_dir(self.directory.path())
@@ -150,7 +161,7 @@ impl Project {
             .env("RAYMOND_CLAUDE", "no-such-client")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
-            .stdout(File::create(&stdout).unwrap())
+            .stdout(other.unwrap_or_else(|| kept.into()))
             .stderr(File::create(&stderr).unwrap())
             .spawn()
             .unwrap();

@@ -24,6 +24,7 @@ mod money;
 mod outputs;
 mod pruning;
 mod ralph;
+mod readers;
 mod resuming;
 mod running;
 mod scale;

@@ -95,6 +95,9 @@ fn another_size_leaves_no_debris() {
     check(40, 24, "$0.00 of $10.00 · 4 running · 0s");
     check(25, 24, "$0.00 of $10.00");
     check(100, 24, "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops");
+    // Where there is no room for rows there are none, nor are any left behind.
+    terminal.resize(15, 24);
+    terminal.until("no rows", |lines| rows(lines) == 0);
     check(60, 13, "$0.00 of $10.00 · 4 running · 0s · Ctrl-C stops");
     project.write("go", "");
     let (code, lines, _) = terminal.end();
@@ -329,17 +332,22 @@ fn whoever_attaches_sees_the_same_rows() {
     running.wait().mentions(0, &[]);
 }
 
-#[test]
-fn a_terminal_that_is_stuck_holds_up_nobody() {
+/// A run that says far more than a terminal takes without being read.
+fn talkative() -> Project {
     let long = "L".repeat(150);
     let count = format!(
         "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n\n\
          if test $n -lt 500; then echo '<goto>{long}</goto>'; else echo '<result>done</result>'; fi"
     );
-    let project = Project::of(&[
+    Project::of(&[
         ("wf/START.sh", &format!("echo '<goto>{long}</goto>'")),
         (&format!("wf/{long}.sh"), &count),
-    ]);
+    ])
+}
+
+#[test]
+fn a_terminal_that_is_stuck_holds_up_nobody() {
+    let project = talkative();
     let terminal = start(&project, "run wf --run-id r", &[]);
     terminal.until_shown("1 running");
     terminal.set(Gate::Shut);
@@ -347,4 +355,17 @@ fn a_terminal_that_is_stuck_holds_up_nobody() {
     terminal.set(Gate::Open);
     let (code, lines, _) = terminal.end();
     assert_eq!((code, lines.last().map(String::as_str)), (0, Some("done")), "{lines:#?}");
+}
+
+#[test]
+fn a_run_ends_on_a_terminal_that_is_stuck_for_ever() {
+    let check = |words: &str| {
+        let project = talkative();
+        let mut terminal = start(&project, words, &[]);
+        terminal.set(Gate::Shut);
+        assert_eq!(terminal.code(), 0, "{words}");
+        terminal.set(Gate::Open);
+    };
+    check("run wf --run-id r");
+    check("run wf --run-id r --events");
 }

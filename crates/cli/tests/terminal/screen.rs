@@ -116,23 +116,29 @@ impl Terminal {
         self.seen.news.notify_all();
     }
 
-    /// Waits for the end: the exit code, the last screen, and every byte that was written.
+    /// Waits for the end of the program, whatever of it was read.
     #[track_caller]
-    pub(crate) fn end(mut self) -> (i32, Vec<String>, String) {
+    pub(crate) fn code(&mut self) -> i32 {
         let deadline = Instant::now() + LIMIT;
-        let status = loop {
+        loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
+                return status.code().unwrap_or(-1);
             }
             let state = self.seen.lock();
             assert!(Instant::now() < deadline, "it took too long:\n{}", state.lines().join("\n"));
             drop(self.seen.news.wait_timeout(state, Duration::from_millis(5)).unwrap());
-        };
+        }
+    }
+
+    /// Waits for the end: the exit code, the last screen, and every byte that was written.
+    #[track_caller]
+    pub(crate) fn end(mut self) -> (i32, Vec<String>, String) {
+        let code = self.code();
         // The leader of the session is gone, and with it the terminal.
         self.watcher.take().unwrap().join().unwrap();
         let state = self.seen.lock();
         let bytes = String::from_utf8(state.bytes.clone()).unwrap();
-        (status.code().unwrap_or(-1), state.lines(), bytes)
+        (code, state.lines(), bytes)
     }
 }
 

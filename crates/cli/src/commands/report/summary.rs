@@ -1,10 +1,11 @@
 //! The last lines of a run: how it ended, the way it took, what came out, what was denied, what it
 //! cost, where to look and what to do next. A line that has nothing to say is not there.
 
+mod failed;
+
 use anstyle::AnsiColor;
 use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
-use raymond_core::machine::{Agent, Standing};
 use raymond_core::time::Span;
 use raymond_core::value::Value;
 use raymond_core::view::costs::percent;
@@ -17,11 +18,8 @@ use super::uncertain;
 use crate::console::{Room, Said, whole, wrapped};
 use crate::place::Place;
 use crate::words::{cut, elapsed, padded, plain};
+use failed::Failures;
 
-/// More failed agents are only counted.
-const MOST_FAILED: usize = 20;
-/// More that have been told of are not named again.
-const MOST_NAMED: usize = 6;
 /// More results are only counted.
 const MOST_RESULTS: usize = 10;
 
@@ -67,12 +65,6 @@ impl Summary<'_> {
         lines
     }
 
-    /// Whether the log has told why agents failed.
-    fn failures(&self) -> Failures {
-        let told = self.head.run.failed.iter().all(|agent| self.said.failed.contains(agent));
-        if told { Failures::Told } else { Failures::Untold }
-    }
-
     /// `completed in 4m 12s: main and 3 workers ended with a result`
     fn first(&self) -> String {
         let Place { status, why, .. } = self.place;
@@ -99,7 +91,7 @@ impl Summary<'_> {
         let style = style.on_default().bold();
         let why = match (status, self.failures(), self.head.run.failed.len()) {
             (Status::Failed, Failures::Told, 1) => self.failed_where("failed at"),
-            (Status::Failed, Failures::Told, several) => {
+            (Status::Failed, Failures::Told, several @ 2..) => {
                 format!("{several} agents failed: {}", self.failed_where("at"))
             }
             // Each has a line of its own.
@@ -112,47 +104,6 @@ impl Summary<'_> {
             Some(rest) => format!("{style}{status}{style:#}{rest}"),
             None => line,
         }
-    }
-
-    /// Those that failed, unless the sentence above has said it all.
-    fn failed(&self) -> Vec<String> {
-        let run = &self.head.run;
-        match (self.failures(), self.place.status) {
-            (Failures::Told, Status::Failed) => return Vec::new(),
-            (Failures::Told, _) if run.failed.is_empty() => return Vec::new(),
-            (Failures::Told, _) => return vec![self.row("failed", &self.failed_where("at"))],
-            (Failures::Untold, _) => {}
-        }
-        let said = usize::from(self.place.status == Status::Failed && run.failed.len() == 1);
-        let told = |id: &AgentId| match run.agents.get(id) {
-            Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
-                let line =
-                    format!("  {id} failed at {}: {}", visit.state, plain(&failure.to_string()));
-                Some(self.wrapped(&line, 4))
-            }
-            Some(_) | None => None,
-        };
-        let mut lines: Vec<String> =
-            run.failed.iter().skip(said).take(MOST_FAILED).filter_map(told).collect();
-        if let Some(more @ 1..) = run.failed.len().checked_sub(said + MOST_FAILED) {
-            lines.push(format!("  … and {more} more"));
-        }
-        lines
-    }
-
-    /// `main_check1 at CHECK.md, main_check2 at CHECK.md and 3 more`
-    fn failed_where(&self, at: &str) -> String {
-        let run = &self.head.run;
-        let told = |id: &AgentId| match run.agents.get(id) {
-            Some(agent) => format!("{id} {at} {}", plain(agent.visit.state.as_str())),
-            None => id.to_string(),
-        };
-        let named: Vec<String> = run.failed.iter().take(MOST_NAMED).map(told).collect();
-        let more = match run.failed.len().saturating_sub(MOST_NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        format!("{}{more}", named.join(", "))
     }
 
     /// The commands that tell more; the reason first, where it has scrolled away.
@@ -253,13 +204,6 @@ impl Summary<'_> {
     fn wrapped(&self, line: &str, indent: usize) -> String {
         wrapped(line, Room { edge: self.edge, taken: 0, indent })
     }
-}
-
-/// Whether it is known why agents failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Failures {
-    Told,
-    Untold,
 }
 
 const INDENT: usize = 11;

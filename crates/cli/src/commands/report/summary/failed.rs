@@ -1,0 +1,69 @@
+//! Who failed: with the reasons, unless the log has told them.
+
+use raymond_core::ids::AgentId;
+use raymond_core::machine::{Agent, Standing};
+use raymond_core::view::Status;
+
+use super::Summary;
+use crate::words::plain;
+
+/// More failed agents are only counted.
+const MOST_FAILED: usize = 20;
+/// More that have been told of are not named again.
+const MOST_NAMED: usize = 6;
+
+/// Whether it is known why agents failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failures {
+    Told,
+    Untold,
+}
+
+impl Summary<'_> {
+    /// Whether the log has told why agents failed.
+    pub(super) fn failures(&self) -> Failures {
+        let told = self.head.run.failed.iter().all(|agent| self.said.failed.contains(agent));
+        if told { Failures::Told } else { Failures::Untold }
+    }
+
+    /// Those that failed, unless the sentence above has said it all.
+    pub(super) fn failed(&self) -> Vec<String> {
+        let run = &self.head.run;
+        match (self.failures(), self.place.status) {
+            (Failures::Told, Status::Failed) => return Vec::new(),
+            (Failures::Told, _) if run.failed.is_empty() => return Vec::new(),
+            (Failures::Told, _) => return vec![self.row("failed", &self.failed_where("at"))],
+            (Failures::Untold, _) => {}
+        }
+        let said = usize::from(self.place.status == Status::Failed && run.failed.len() == 1);
+        let told = |id: &AgentId| match run.agents.get(id) {
+            Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
+                let line =
+                    format!("  {id} failed at {}: {}", visit.state, plain(&failure.to_string()));
+                Some(self.wrapped(&line, 4))
+            }
+            Some(_) | None => None,
+        };
+        let mut lines: Vec<String> =
+            run.failed.iter().skip(said).take(MOST_FAILED).filter_map(told).collect();
+        if let Some(more @ 1..) = run.failed.len().checked_sub(said + MOST_FAILED) {
+            lines.push(format!("  … and {more} more"));
+        }
+        lines
+    }
+
+    /// `main_check1 at CHECK.md, main_check2 at CHECK.md and 3 more`
+    pub(super) fn failed_where(&self, at: &str) -> String {
+        let run = &self.head.run;
+        let told = |id: &AgentId| match run.agents.get(id) {
+            Some(agent) => format!("{id} {at} {}", plain(agent.visit.state.as_str())),
+            None => id.to_string(),
+        };
+        let named: Vec<String> = run.failed.iter().take(MOST_NAMED).map(told).collect();
+        let more = match run.failed.len().saturating_sub(MOST_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{}{more}", named.join(", "))
+    }
+}

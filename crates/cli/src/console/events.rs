@@ -1,0 +1,155 @@
+//! The events of a run on stdout, one line each, written by a thread of their own.
+//!
+//! A reader gets every event, however slowly it reads; but a run does not wait for one that does not
+//! read at all. When too much waits the stream ends: what was printed has no gap, and the journal has
+//! the rest.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use super::writer::{Fate, Progress, Writer};
+
+/// More bytes than this wait for nobody.
+pub(super) const MOST_WAITING: usize = 64 << 20;
+
+/// Where events go.
+pub(super) struct Events {
+    /// None once the stream has ended.
+    lines: Option<Sender<String>>,
+    waiting: Arc<AtomicUsize>,
+    most: usize,
+    writer: Writer,
+}
+
+/// What a line does to the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// It goes on, or has ended before.
+    AsBefore,
+    /// It has just ended: too much waits.
+    Ended,
+}
+
+impl Events {
+    pub(super) fn to(output: impl Write + Send + 'static, most: usize) -> Self {
+        let (lines, queue) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let left = Arc::clone(&waiting);
+        let writer = Writer::start(move |progress| write(output, &queue, &left, progress));
+        Self { lines: Some(lines), waiting, most, writer }
+    }
+
+    pub(super) fn print(&mut self, line: String) -> Stream {
+        let Some(lines) = &self.lines else { return Stream::AsBefore };
+        let weight = weight(&line);
+        if self.waiting.fetch_add(weight, Ordering::Relaxed) + weight > self.most {
+            self.lines = None;
+            return Stream::Ended;
+        }
+        // A reader that went away is no reason to end the run.
+        lines.send(line).ok();
+        Stream::AsBefore
+    }
+
+    /// Waits until everything is printed, as long as somebody reads.
+    pub(super) fn close(self, patience: Duration) -> Fate {
+        drop(self.lines);
+        self.writer.wait(patience)
+    }
+}
+
+/// Writes line by line, until nobody is there to read.
+fn write(
+    mut output: impl Write,
+    queue: &Receiver<String>,
+    waiting: &AtomicUsize,
+    progress: &Progress,
+) {
+    let mut gone = false;
+    for line in queue {
+        gone = gone || writeln!(output, "{line}").and_then(|()| output.flush()).is_err();
+        waiting.fetch_sub(weight(&line), Ordering::Relaxed);
+        progress.make();
+    }
+}
+
+/// What a line that waits takes up.
+const fn weight(line: &str) -> usize {
+    size_of::<String>() + line.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Read as _};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_mins(1);
+
+    /// A pipe that is full already.
+    fn full_pipe() -> (io::PipeReader, io::PipeWriter, usize) {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let room = rustix::pipe::fcntl_getpipe_size(&writer).unwrap();
+        writer.write_all(&vec![b'\n'; room]).unwrap();
+        (reader, writer, room)
+    }
+
+    #[test]
+    fn a_reader_that_comes_late_gets_every_line() {
+        let (mut reader, writer, room) = full_pipe();
+        let mut events = Events::to(writer, MOST_WAITING);
+        let lines: Vec<String> = (0..10_000).map(|number| format!("line {number}")).collect();
+        for line in &lines {
+            assert_eq!(events.print(line.clone()), Stream::AsBefore);
+        }
+        let read = std::thread::spawn(move || {
+            let mut text = String::new();
+            reader.read_to_string(&mut text).map(|_| text)
+        });
+        assert_eq!(events.close(LONG), Fate::Done);
+        let text = read.join().unwrap().unwrap();
+        assert_eq!(text[room..].lines().collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn when_too_much_waits_the_stream_ends_once_and_has_no_gap() {
+        let (mut reader, writer, room) = full_pipe();
+        let mut events = Events::to(writer, 3 * weight("line 0"));
+        let told: Vec<Stream> =
+            (0..5).map(|number| events.print(format!("line {number}"))).collect();
+        let (before, ended) = (Stream::AsBefore, Stream::Ended);
+        assert_eq!(told, [before, before, before, ended, before]);
+        let read = std::thread::spawn(move || {
+            let mut text = String::new();
+            reader.read_to_string(&mut text).map(|_| text)
+        });
+        assert_eq!(events.close(LONG), Fate::Done);
+        assert_eq!(read.join().unwrap().unwrap()[room..], *"line 0\nline 1\nline 2\n");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_reader_that_does_not_read() {
+        let (reader, writer, _) = full_pipe();
+        let mut events = Events::to(writer, MOST_WAITING);
+        events.print("line".to_owned());
+        assert_eq!(events.close(Duration::from_millis(1)), Fate::Stuck);
+        drop(reader);
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_harmless() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let mut events = Events::to(writer, 1000);
+        for number in 0..10 {
+            assert_eq!(events.print(format!("{number:0>200}")), Stream::AsBefore);
+            while events.waiting.load(Ordering::Relaxed) > 0 {
+                std::thread::yield_now();
+            }
+        }
+        assert_eq!(events.close(LONG), Fate::Done);
+    }
+}

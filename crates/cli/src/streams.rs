@@ -1,0 +1,66 @@
+//! The two streams of this process, and whether anybody takes what is written to them.
+//!
+//! Whoever has waited for a reader in vain gives the stream up. From then on nothing more is written to
+//! it: that would wait for ever, and keep a process whose run is over.
+
+use std::io::{stderr, stdout};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::fstat;
+
+/// Data.
+pub(crate) static STDOUT: Stream = Stream::new();
+/// Talk.
+pub(crate) static STDERR: Stream = Stream::new();
+
+/// A way out of this process.
+pub(crate) struct Stream {
+    given_up: AtomicBool,
+}
+
+impl Stream {
+    const fn new() -> Self {
+        Self { given_up: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Acquire)
+    }
+}
+
+/// Nobody reads stdout.
+pub(crate) fn give_up_stdout() {
+    STDOUT.given_up.store(true, Ordering::Release);
+}
+
+/// Nobody reads stderr, nor what leads to the same place.
+pub(crate) fn give_up_stderr() {
+    STDERR.given_up.store(true, Ordering::Release);
+    if are_same(&stdout(), &stderr()) {
+        give_up_stdout();
+    }
+}
+
+/// Whether both lead to the same terminal, pipe or file.
+fn are_same(one: &impl AsFd, other: &impl AsFd) -> bool {
+    let place = |stream: &dyn AsFd| fstat(stream.as_fd()).map(|found| (found.st_dev, found.st_ino));
+    place(one).is_ok_and(|found| place(other) == Ok(found))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn streams_are_the_same_when_they_lead_to_the_same_place() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let (_, other) = std::io::pipe().unwrap();
+        assert!(are_same(&writer, &writer.try_clone().unwrap()));
+        assert!(!are_same(&writer, &other));
+        assert!(!are_same(&writer, &File::open("/dev/null").unwrap()));
+        drop(reader);
+    }
+}
