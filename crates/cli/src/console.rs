@@ -23,6 +23,7 @@ use raymond_engine::clock;
 use raymond_engine::shell::Watch;
 
 use crate::args::Talk;
+use crate::json::{self, Layout};
 use crate::secrets::redacted_json;
 use crate::words::plain;
 use mouth::Mouth;
@@ -139,7 +140,7 @@ fn events(record: &Record) -> impl Iterator<Item = &Event> {
 fn print_event(record: &Record, event: &Event) {
     let line = serde_json::json!({ "seq": record.seq, "at": record.at, "event": event });
     // A reader that went away is no reason to end the run.
-    writeln!(anstream::stdout(), "{}", redacted_json(line)).ok();
+    writeln!(anstream::stdout(), "{}", json::text(&redacted_json(line), Layout::OneLine)).ok();
 }
 
 /// `12:03:04 main            START.md → REVIEW.md (goto)`

@@ -37,7 +37,7 @@ pub(super) fn report(
     if talk.json {
         let mut object = redacted_json(json::run(head, &place));
         object["results"] = json::results(head, blobs);
-        return hand_over(&format!("{object:#}\n"));
+        return hand_over(&(json::text(&object, json::Layout::Indented) + "\n"));
     }
     match head.ledger.results.get(&AgentId::main()) {
         // A loop that had enough has no result, not an empty one.
