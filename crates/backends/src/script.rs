@@ -191,12 +191,18 @@ fn told(ended: Ended) -> Told {
     Told::Failed(failure)
 }
 
-/// The beginning and the end of a text that is too large to keep.
+/// The beginning and the end of a text that is too large to keep, marked where they are cut: what is
+/// left of a secret there is known by the mark.
 fn ends(text: &str) -> (String, String) {
     const SHOWN: usize = 1024;
     let head = &text[..text.floor_char_boundary(SHOWN)];
     let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SHOWN))..];
-    (head.to_owned(), tail.to_owned())
+    let whole = head.len() == text.len();
+    if whole {
+        (text.to_owned(), text.to_owned())
+    } else {
+        (format!("{head}…"), format!("…{tail}"))
+    }
 }
 
 /// `exit status 3`, `signal 9 (SIGKILL)`.

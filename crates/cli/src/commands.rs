@@ -27,12 +27,13 @@ pub(crate) mod why;
 use std::io::Write as _;
 
 use crate::failure::Failure;
+use crate::json::{self, Layout};
 use crate::secrets::{redacted, redacted_json};
 use crate::streams;
 
 /// Shows one JSON value on stdout.
 pub(crate) fn print_json(value: serde_json::Value) -> Result<(), Failure> {
-    hand_over(&format!("{:#}\n", redacted_json(value)))
+    hand_over(&(json::text(&redacted_json(value), Layout::Indented) + "\n"))
 }
 
 /// Shows a text on stdout.

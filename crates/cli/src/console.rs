@@ -27,6 +27,7 @@ use raymond_engine::clock;
 use raymond_engine::shell::Watch;
 
 use crate::args::Talk;
+use crate::json::{self, Layout};
 use crate::secrets::redacted_json;
 use crate::streams;
 use crate::words::plain;
@@ -116,7 +117,7 @@ impl Console {
         let Some(stream) = &mut self.events else { return };
         let lines = events(record).map(|event| {
             let line = serde_json::json!({ "seq": record.seq, "at": record.at, "event": event });
-            redacted_json(line).to_string()
+            json::text(&redacted_json(line), Layout::OneLine)
         });
         // Each of them is offered: none is lost while there is room.
         let told: Vec<Stream> = lines.map(|line| stream.print(line)).collect();

@@ -1,5 +1,7 @@
 //! What `--json` prints: one value, whose shape has a version.
 
+use std::fmt::Write as _;
+
 use raymond_core::ids::RunId;
 use raymond_core::machine::{Agent, Standing};
 use raymond_core::run::{Program, Ralph, Run};
@@ -11,9 +13,38 @@ use raymond_store::Blobs;
 use serde_json::{Map, json};
 
 use crate::place::Place;
+use crate::words::is_obeyed;
 
 /// The version of these shapes.
 pub(crate) const VERSION: u32 = 1;
+
+/// How a value is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    OneLine,
+    Indented,
+}
+
+/// The value as it is printed: whatever a terminal would obey is escaped, whoever reads it.
+pub(crate) fn text(value: &serde_json::Value, layout: Layout) -> String {
+    let text = match layout {
+        Layout::OneLine => value.to_string(),
+        Layout::Indented => format!("{value:#}"),
+    };
+    // Outside of texts there is nothing like it.
+    if !text.contains(is_obeyed) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_obeyed(c) {
+            write!(escaped, "\\u{:04x}", u32::from(c)).ok();
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
 
 /// A run: what `run`, `resume`, `status` and `list` print.
 pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
@@ -96,10 +127,34 @@ fn agent(agent: &Agent) -> serde_json::Value {
 pub(crate) fn results(head: &Head, blobs: &Blobs) -> serde_json::Value {
     let results = head.ledger.results.iter();
     let results: Map<String, serde_json::Value> =
-        results.map(|(agent, value)| (agent.to_string(), text(value, blobs))).collect();
+        results.map(|(agent, value)| (agent.to_string(), loaded(value, blobs))).collect();
     results.into()
 }
 
-fn text(value: &Value, blobs: &Blobs) -> serde_json::Value {
+fn loaded(value: &Value, blobs: &Blobs) -> serde_json::Value {
     raymond_engine::observe::load(blobs, value).map_or(serde_json::Value::Null, Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_printed_and_the_value_is_the_same() {
+        let check = |shown: &str, expected: &str| {
+            let value = json!({ shown: [shown] });
+            let line = text(&value, Layout::OneLine);
+            assert_eq!(line, format!(r#"{{"{expected}":["{expected}"]}}"#));
+            let indented = text(&value, Layout::Indented);
+            assert!(!indented.contains(is_obeyed), "{indented}");
+            for printed in [line, indented] {
+                assert_eq!(serde_json::from_str::<serde_json::Value>(&printed).unwrap(), value);
+            }
+        };
+        check("plain ä", "plain ä");
+        check("\u{1b}\n\t", r"\u001b\n\t");
+        check("\u{7f}\u{80}\u{9b}\u{9f}\u{a0}", "\\u007f\\u0080\\u009b\\u009f\u{a0}");
+        check("\u{202a}\u{202e}\u{202f}", "\\u202a\\u202e\u{202f}");
+        check("\u{2066}\u{2069}\u{206a}", "\\u2066\\u2069\u{206a}");
+    }
 }

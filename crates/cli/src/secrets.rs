@@ -17,15 +17,58 @@ pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
     REDACTOR.redact(text)
 }
 
-/// The value as it may be shown: every text in it.
+/// The value as it may be shown: every text in it, and the names of fields.
 pub(crate) fn redacted_json(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(redacted(&text).into_owned()),
         Value::Array(values) => Value::Array(values.into_iter().map(redacted_json).collect()),
         Value::Object(fields) => Value::Object(
-            fields.into_iter().map(|(name, value)| (name, redacted_json(value))).collect(),
+            fields
+                .into_iter()
+                .map(|(name, value)| (redacted(&name).into_owned(), redacted_json(value)))
+                .collect(),
         ),
         Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
+}
+
+/// A line that may be of JSON, as it may be shown: what is not secret stays as it was written. Its
+/// texts are read one by one, since what is escaped would hide a secret, and a field may be there
+/// twice.
+pub(crate) fn redacted_line(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(start) = rest.find('"') {
+        let (before, quoted) = rest.split_at(start);
+        let (literal, behind) = quoted.split_at(literal_length(quoted));
+        shown.push_str(before);
+        shown.push_str(&redacted_literal(literal));
+        rest = behind;
+    }
+    shown.push_str(rest);
+    redacted(&shown).into_owned()
+}
+
+/// How long the literal is that starts with the first quotation mark.
+fn literal_length(quoted: &str) -> usize {
+    let mut bytes = quoted.bytes().enumerate().skip(1);
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'\\' => drop(bytes.next()),
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    quoted.len()
+}
+
+fn redacted_literal(literal: &str) -> Cow<'_, str> {
+    let Ok(text) = serde_json::from_str::<String>(literal) else {
+        return literal.into();
+    };
+    match redacted(&text) {
+        Cow::Borrowed(_) => literal.into(),
+        Cow::Owned(shown) => Value::String(shown).to_string().into(),
     }
 }
 
@@ -109,5 +152,28 @@ mod tests {
             redacted_json(value),
             json!({ "a": ["[redacted]", 1, null, { "b": "x [redacted]" }], "c": "fine" })
         );
+        let mut fields = serde_json::Map::new();
+        fields.insert(format!("x {key}"), json!(1));
+        assert_eq!(redacted_json(fields.into()), json!({ "x [redacted]": 1 }));
+    }
+
+    #[test]
+    fn a_line_loses_nothing_but_its_secrets() {
+        let key = "sk-ant-api03-0123456789abcdef";
+        let escaped = key.replace('a', "\\u0061");
+        let check = |line: &str, expected: &str| assert_eq!(redacted_line(line), expected);
+        check(
+            r#"{ "b" : 1.0, "a":"\u0061 \" \\", "a":2}"#,
+            r#"{ "b" : 1.0, "a":"\u0061 \" \\", "a":2}"#,
+        );
+        check(
+            &format!(r#"{{"a":"x {key}","b":"\u0062"}}"#),
+            r#"{"a":"x [redacted]","b":"\u0062"}"#,
+        );
+        check(&format!(r#"{{"{key}":1}}"#), r#"{"[redacted]":1}"#);
+        check(&format!(r#"{{"{escaped}":1}}"#), r#"{"[redacted]":1}"#);
+        check(&format!(r#"{{"a":"{escaped}","a":1}}"#), r#"{"a":"[redacted]","a":1}"#);
+        check(&format!("no JSON: {key} \"{key}"), "no JSON: [redacted] \"[redacted]");
+        check("\"cut \\", "\"cut \\");
     }
 }

@@ -7,14 +7,16 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::secrets::redacted;
 
-/// The text without secrets, and without what a terminal would obey: control characters, and marks
-/// that turn the direction of writing.
+/// The text without secrets, and without what a terminal would obey.
 pub(crate) fn plain(text: &str) -> String {
-    let obeyed = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    redacted(text).chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect()
+    redacted(text).chars().map(|c| if is_obeyed(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Whether a terminal would obey it: control characters, and marks that turn the direction of
+/// writing.
+pub(crate) fn is_obeyed(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// How long something took: `0.4s`, `42s`, `4m 12s`, `2h 03m`, `3d 4h`. Nothing takes no time.

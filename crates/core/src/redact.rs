@@ -1,7 +1,8 @@
 //! Secrets, kept out of whatever is shown.
 //!
 //! A [`Redactor`] hides the values it is given, and whatever has the shape of a well-known token. The
-//! bytes that any of them covers are hidden, so secrets that overlap leave no rest behind. A
+//! bytes that any of them covers are hidden, so secrets that overlap leave no rest behind. Of a text
+//! that was cut, the parts of secrets that the cut left are hidden, too. A
 //! [`Stream`] does the same for a text that arrives in pieces: wherever it is cut, the outcome is
 //! that of the whole text. It holds back only what may still become a secret.
 //!
@@ -10,6 +11,7 @@
 mod cover;
 mod places;
 mod shapes;
+mod values;
 
 use std::borrow::Cow;
 

@@ -301,7 +301,10 @@ fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
     const LONGEST: usize = 200;
     let found: Option<String> = lenient(deserializer)?;
     Ok(found.filter(|name| !name.is_empty()).map(|mut name| {
-        name.truncate(name.floor_char_boundary(LONGEST));
+        if name.len() > LONGEST {
+            name.truncate(name.floor_char_boundary(LONGEST));
+            name.push('…');
+        }
         name
     }))
 }

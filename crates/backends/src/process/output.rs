@@ -79,15 +79,15 @@ impl Tail {
         self.0.extend_from_slice(piece);
     }
 
-    /// As text, from the first whole character on, without the last line end.
+    /// As text, from the first whole character on, without the last line end. A mark stands for what
+    /// was cut off: by it, what is left of a secret there is known.
     pub(super) fn text(&self) -> String {
         let is_inner = |byte: &&u8| (**byte & 0b1100_0000) == 0b1000_0000;
-        let cut = if self.0.len() < Self::LENGTH {
-            0
-        } else {
-            self.0.iter().take(3).take_while(is_inner).count()
-        };
-        String::from_utf8_lossy(&self.0[cut..]).trim_end().to_owned()
+        if self.0.len() < Self::LENGTH {
+            return String::from_utf8_lossy(&self.0).trim_end().to_owned();
+        }
+        let torn = self.0.iter().take(3).take_while(is_inner).count();
+        format!("…{}", String::from_utf8_lossy(&self.0[torn..]).trim_end())
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
         };
         check(&[], "");
         check(&["one\n", "two\n"], "one\ntwo");
-        check(&[&"x".repeat(5000), "end"], &format!("{}end", "x".repeat(2045)));
-        check(&[&"\u{20ac}".repeat(1000)], &"\u{20ac}".repeat(682));
+        check(&[&"x".repeat(5000), "end"], &format!("…{}end", "x".repeat(2045)));
+        check(&[&"\u{20ac}".repeat(1000)], &format!("…{}", "\u{20ac}".repeat(682)));
     }
 }

@@ -92,7 +92,8 @@ async fn a_bad_end_is_told_with_the_end_of_stderr() {
     check("kill -TERM $$", failed("signal 15 (SIGTERM)", "")).await;
     check("kill -40 $$", failed("signal 40", "")).await;
     let kept = "y\n".repeat(512);
-    let large = TurnFailure::OutputTooLarge { limit: 1024 * 1024, head: kept.clone(), tail: kept };
+    let (head, tail) = (format!("{kept}…"), format!("…{kept}"));
+    let large = TurnFailure::OutputTooLarge { limit: 1024 * 1024, head, tail };
     check("yes", Told::Failed(large)).await;
     check(
         "printf 'a\\xffb'; echo note >&2",

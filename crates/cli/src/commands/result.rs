@@ -10,7 +10,7 @@ use raymond_engine::observe;
 use raymond_store::Blobs;
 
 use crate::failure::Failure;
-use crate::json;
+use crate::json::{self, Layout};
 use crate::place::Place;
 use crate::secrets::redacted_json;
 use crate::words::plain;
@@ -30,7 +30,7 @@ pub(super) fn print_object(
 ) -> Result<(), Failure> {
     let mut object = redacted_json(object);
     object["results"] = json::results(head, blobs);
-    hand_over(&format!("{object:#}\n"))
+    hand_over(&(json::text(&object, Layout::Indented) + "\n"))
 }
 
 /// Prints the result of `main`, when there is one.

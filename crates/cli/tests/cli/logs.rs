@@ -145,6 +145,41 @@ fn names_that_no_turn_has_are_refused_with_the_nearest_one() {
     }
 }
 
+/// Wherever a text is cut, nothing is left of a secret that stood there.
+#[test]
+fn no_cut_shows_a_part_of_a_secret() {
+    let secret = "hunter2hunter2secret";
+    // Cut at 40 characters, and at 72.
+    let command = format!("/usr/bin/curl --header x-key: {secret}");
+    let result = format!("{}{secret} and more", "x".repeat(60));
+    let result = json!({
+        "type": "result", "subtype": "success", "is_error": false,
+        "result": format!("<result>{result}</result>"),
+        "permission_denials": [
+            { "tool_name": "Bash", "tool_use_id": "t", "tool_input": { "command": command } },
+        ],
+    });
+    let twice = format!(r#"{{"{secret}":1,"a":"hunter2\u0068unter2secret","a":2}}"#);
+    let project = Project::of(&[("wf/START.md", "Look."), ("said", &format!("{INIT}\n{twice}\n"))]);
+    project.write("result", result.to_string());
+    // The last 4096 bytes of stderr begin within the secret.
+    project.write("stderr", format!("{secret}{}", "y".repeat(4086)));
+    let project = with_client(project, "cat > /dev/null; cat said result; cat stderr >&2");
+    let project = project.with("MY_API_KEY", secret);
+    let run = project.raymond("run wf --run-id r");
+    assert!(run.stderr.contains("/usr/bin/curl --header x-key: [redacted]…"), "{run:?}");
+    let stderr = project.raymond("logs r").stdout;
+    assert!(stderr.contains("2| …[redacted]yyy"), "{stderr}");
+    let raw = project.raymond("logs --raw r").stdout;
+    assert!(raw.contains(r#"{"[redacted]":1,"a":"[redacted]","a":2}"#), "{raw}");
+    for words in ["status", "status --json", "show -v", "show --json", "logs", "logs --json"] {
+        let output = project.raymond(&format!("{words} r"));
+        assert!(!output.stdout.contains("hunter"), "{words}: {output:?}");
+        assert!(!output.stdout.contains("secret"), "{words}: {output:?}");
+    }
+    assert!(!format!("{}{stderr}{raw}", run.stderr).contains("hunter"), "{run:?} {raw}");
+}
+
 #[test]
 fn nothing_in_a_transcript_is_obeyed_or_forges_a_line_or_tells_a_secret() {
     let secret = "sk-ant-api03-0123456789abcdefghij";

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{REDACTED, Redactor, places, shapes};
+use super::{REDACTED, Redactor, places, shapes, values};
 
 /// Whether more of the text may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,8 @@ impl Tails {
 pub(super) struct Cover {
     /// The byte before the next one.
     before: Option<u8>,
+    /// So many bytes before the next one are of the mark of a cut.
+    marked: usize,
     /// So many of the next bytes are hidden.
     hidden: usize,
     /// These of the next bytes are, too, and what follows them.
@@ -112,10 +114,16 @@ impl Cover {
                 }
                 (self.last, self.any) = (Shown::No, true);
             }
-            self.before = Some(bytes[at]);
+            self.leave(bytes[at]);
         }
         self.copy(&bytes[copied..], shown);
         bytes.len()
+    }
+
+    fn leave(&mut self, byte: u8) {
+        self.before = Some(byte);
+        let goes_on = values::MARK.get(self.marked) == Some(&byte);
+        self.marked = if goes_on { self.marked + 1 } else { usize::from(byte == values::MARK[0]) };
     }
 
     /// Hidden and shown bytes meet between characters: secrets are text, and tails are ASCII.
@@ -128,8 +136,10 @@ impl Cover {
 
     /// Notes what starts at the first of these bytes.
     fn meet(&mut self, redactor: &Redactor, rest: &[u8], end: End) -> Decided {
+        let is_cut = self.marked == values::MARK.len();
         let looks = [
-            value(redactor, rest, end),
+            values::value(redactor, rest, end),
+            if is_cut { values::ending(redactor, rest, end) } else { Look::Nothing },
             shapes::token(self.before, rest),
             places::place(self.before, rest, end),
         ];
@@ -173,20 +183,4 @@ impl Cover {
 enum Decided {
     Yes,
     No,
-}
-
-/// A value that was given, the longest one.
-fn value(redactor: &Redactor, rest: &[u8], end: End) -> Look {
-    if !redactor.firsts[usize::from(rest[0])] {
-        return Look::Nothing;
-    }
-    for secret in redactor.secrets.iter().map(String::as_bytes) {
-        if rest.starts_with(secret) {
-            return Look::Secret(0..secret.len(), Tail::None);
-        }
-        if end == End::Later && secret.starts_with(rest) {
-            return Look::Undecided;
-        }
-    }
-    Look::Nothing
 }

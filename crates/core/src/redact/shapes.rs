@@ -1,6 +1,7 @@
 //! Tokens that are known by how they begin.
 
 use super::cover::{Look, Tail};
+use super::values::{MARK, SHORTEST_PART};
 
 /// A kind of token: a prefix at the start of a word, and enough behind it.
 struct Shape {
@@ -95,9 +96,10 @@ impl Shape {
             return if begins { Look::Undecided } else { Look::Nothing };
         };
         let length = behind.iter().take(self.least).take_while(|byte| (self.of)(**byte)).count();
-        if length < self.least.min(behind.len()) {
+        let is_cut = length >= SHORTEST_PART && behind[length..].starts_with(MARK);
+        if length < self.least.min(behind.len()) && !is_cut {
             Look::Nothing
-        } else if length < self.least {
+        } else if length < self.least && !is_cut {
             Look::Undecided
         } else if mixed(&behind[..length]) < self.mixed {
             Look::Nothing

@@ -22,13 +22,37 @@ fn check(text: &str, expected: &str) {
 fn values_that_were_given_are_hidden_the_longest_first() {
     check("x correct-horse y", "x […] y");
     check("correct-horse-battery", "[…]");
-    check("correct-horse-batter", "[…]-batter");
+    check("correct-horse-batter!", "[…]-batter!");
     check("correct-horseless", "[…]less");
     check("two: pa$$word/1pa$$word/1", "two: […]");
     check("two: pa$$word/1 pa$$word/1", "two: […] […]");
     check("der schlüssel-ä!", "der […]!");
     check("short is a word", "short is a word");
     check("correct horse", "correct horse");
+}
+
+#[test]
+fn what_a_cut_left_of_a_value_is_hidden() {
+    check("x correc…", "x […]…");
+    check("x correc… y", "x […]… y");
+    check("Bash(correct-horse-b…)", "Bash([…]…)");
+    check("correct-h … [cut here]", "[…] … [cut here]");
+    check("x correct-hor", "x […]");
+    check("der schlüssel…", "der […]…");
+    check("corre…", "corre…");
+    check("corre", "corre");
+    check("correct!", "correct!");
+    check("correct …", "[…] …");
+    check("correct  …", "correct  …");
+    check("…-horse-battery y", "…[…] y");
+    check("…word/1…", "…[…]…");
+    check("…ssel-ä", "…[…]");
+    check("…el-ä", "…el-ä");
+    check("… battery", "… battery");
+    check("battery", "battery");
+    check("ghp_0123456789…", "[…]…");
+    check("ghp_01234…", "ghp_01234…");
+    check("sk-learn-contrib…", "sk-learn-contrib…");
 }
 
 #[test]
@@ -142,7 +166,7 @@ fn a_hostile_text_costs_no_more_than_its_length() {
     }
 }
 
-const PARTS: [&str; 34] = [
+const PARTS: [&str; 36] = [
     "correct-horse",
     "-battery",
     "pa$$word/1",
@@ -177,6 +201,8 @@ const PARTS: [&str; 34] = [
     " ",
     "-",
     "ä",
+    "…",
+    "-battery",
 ];
 
 /// Texts of secrets and of parts of them, and where they are cut.

@@ -190,7 +190,7 @@ fn a_session_is_believed_when_it_can_be_named() {
 fn names_that_are_recorded_are_no_longer_than_names_are() {
     let long = "\u{e4}".repeat(5000);
     let line = text("m", "x").replace("claude-opus-5-5", &long);
-    assert_eq!(after(&[init(), line]).model, Some("\u{e4}".repeat(100)));
+    assert_eq!(after(&[init(), line]).model, Some("\u{e4}".repeat(100) + "…"));
     let server = format!(r#""mcp_servers":[{{"name":"{long}","status":"failed"}}]"#);
     let told = warnings(&[system("init", &server)]);
     assert!(told[0].ends_with('…') && told[0].len() <= 503, "{told:?}");

@@ -15,7 +15,8 @@ use serde_json::json;
 
 use crate::console;
 use crate::failure::Failure;
-use crate::secrets::{redacted, redacted_json};
+use crate::json::{self, Layout};
+use crate::secrets::{redacted_json, redacted_line};
 use crate::words::plain;
 
 use super::words::Word;
@@ -88,7 +89,7 @@ impl Page {
     /// Begins the whole.
     pub(super) fn open(&mut self, run: &RunId) -> Result<(), Stop> {
         if self.shape == Shape::Json {
-            let version = crate::json::VERSION;
+            let version = json::VERSION;
             write!(self.out, r#"{{"version":{version},"run_id":{},"turns":["#, json!(run))?;
         }
         Ok(())
@@ -113,7 +114,7 @@ impl Page {
             Shape::Text => self.title(attempt)?,
             Shape::Json => {
                 let before = if self.turns > 0 { "," } else { "" };
-                let head = redacted_json(object(attempt)).to_string();
+                let head = json::text(&redacted_json(object(attempt)), Layout::OneLine);
                 // Its words follow as the last field.
                 let head = head.strip_suffix('}').unwrap_or(&head);
                 write!(self.out, r#"{before}{head},"said":["#)?;
@@ -170,7 +171,8 @@ impl Page {
             Shape::Json => {
                 let before = if self.words > 0 { "," } else { "" };
                 let object = json!({ "kind": word.kind.as_str(), "text": word.text });
-                write!(self.out, "{before}{}", redacted_json(object))?;
+                let text = json::text(&redacted_json(object), Layout::OneLine);
+                write!(self.out, "{before}{text}")?;
             }
         }
         self.words += 1;
@@ -192,7 +194,7 @@ impl Page {
 
     /// A line of a transcript, as it is but for secrets, and for what a terminal would obey.
     pub(super) fn raw(&mut self, line: &[u8]) -> Result<(), Stop> {
-        let text = without_secrets(&String::from_utf8_lossy(line));
+        let text = redacted_line(&String::from_utf8_lossy(line));
         match self.reader {
             Reader::Terminal => writeln!(self.out, "{}", plain(&text))?,
             Reader::Other => writeln!(self.out, "{text}")?,
@@ -208,17 +210,6 @@ impl Page {
         } else if self.shape == Shape::Raw && self.lines == 0 {
             crate::say!("no client has left a transcript; raymond logs {run} shows what was said");
         }
-    }
-}
-
-/// The line as it is, unless it holds a secret. What is escaped in JSON would hide one.
-fn without_secrets(line: &str) -> String {
-    match serde_json::from_str::<serde_json::Value>(line) {
-        Ok(value) => {
-            let shown = redacted_json(value.clone());
-            if shown == value { line.to_owned() } else { shown.to_string() }
-        }
-        Err(_) => redacted(line).into_owned(),
     }
 }
 

@@ -244,7 +244,7 @@ fn missing(turn: &Turn, error: &io::Error) -> Option<String> {
     }
 }
 
-/// The end of a file that may be long.
+/// The end of a file that may be long; a mark stands for what is cut off.
 fn tail(path: &Path) -> io::Result<String> {
     const LONGEST: u64 = 4 * 1024;
     if !std::fs::metadata(path)?.is_file() {
@@ -255,5 +255,10 @@ fn tail(path: &Path) -> io::Result<String> {
     file.seek(SeekFrom::Start(length.saturating_sub(LONGEST)))?;
     let mut bytes = Vec::new();
     file.take(LONGEST).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    if length <= LONGEST {
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    let is_inner = |byte: &&u8| (**byte & 0b1100_0000) == 0b1000_0000;
+    let torn = bytes.iter().take(3).take_while(is_inner).count();
+    Ok(format!("…{}", String::from_utf8_lossy(&bytes[torn..])))
 }
