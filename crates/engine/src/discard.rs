@@ -14,6 +14,7 @@ use raymond_store::lock::Takeover;
 use raymond_store::{disk, journal, lock};
 use rustix::process::geteuid;
 
+use crate::elsewhere::Elsewhere;
 use crate::look::{LookError, look};
 use crate::owned::take;
 use crate::project::Project;
@@ -35,6 +36,9 @@ pub enum DiscardError {
     /// Somebody drives it.
     #[error(transparent)]
     Lock(#[from] lock::Error),
+    /// A copy of it is driven.
+    #[error(transparent)]
+    Elsewhere(#[from] Elsewhere),
     /// Something has happened to it since it was looked at.
     #[error("{0} has gone on since it was looked at")]
     Changed(RunId),

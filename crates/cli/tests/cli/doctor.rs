@@ -1,7 +1,7 @@
 //! `doctor`: what it finds, what it mends, and that it changes nothing unless it is told to.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 
 use rustix::process::{Signal, geteuid};
 use serde_json::{Value, json};
@@ -292,4 +292,49 @@ fn a_ballast_that_was_given_up_is_told() {
     fs::remove_file(project.path(".raymond/ballast")).unwrap();
     let gone = "the ballast is gone: on a full disk an outcome could be lost".to_owned();
     assert!(disk().contains(&gone), "{:?}", disk());
+}
+
+/// A project with a copy that was made while nobody drove its run, which is driven again since.
+fn driven_with_a_copy() -> (Project, Project, crate::harness::Running) {
+    let project = orphaned();
+    let copy = with_client("echo 1");
+    let (from, to) = (project.path(".raymond"), copy.path(".raymond"));
+    let words = ["-a", from.to_str().unwrap(), to.to_str().unwrap()];
+    assert_eq!(copy.spawn("cp", &words).wait().code(), 0);
+    fs::remove_file(project.path("held")).unwrap();
+    let running = project.start("resume r");
+    until("the script runs again", || project.path("held").exists());
+    (project, copy, running)
+}
+
+#[test]
+fn what_a_copy_of_the_project_drives_is_left_alone() {
+    let (project, copy, running) = driven_with_a_copy();
+    let place = project.path(".raymond/runs/r");
+    let why =
+        format!("r is driven in another place, by process {}: {}", running.pid(), place.display());
+    copy.raymond("doctor --fix").says(0, "");
+    check(&copy, "processes", &[("warn", &format!("r: what runs of it is left alone: {why}"))]);
+    let hint = "its processes cannot be told from those of this copy: end it there first";
+    for words in ["resume r", "stop r"] {
+        copy.raymond(words).says(6, &format!("raymond: {why}\nhint: {hint}"));
+    }
+    assert_eq!(project.processes("r").len(), 2);
+    project.raymond("stop r").mentions(0, &["stopped"]);
+    running.wait();
+    copy.raymond("stop r").mentions(0, &["stopped"]);
+}
+
+#[test]
+fn what_a_linked_run_left_is_not_ended() {
+    let project = orphaned();
+    let other = with_client("echo 1");
+    fs::create_dir_all(other.path(".raymond/runs")).unwrap();
+    symlink(project.path(".raymond/runs/r"), other.path(".raymond/runs/r")).unwrap();
+    other.raymond("doctor --fix").says(0, "");
+    let why =
+        "r: what runs of it is left alone: /project/.raymond/runs/r is a link, or no directory";
+    check(&other, "processes", &[("warn", why)]);
+    assert_eq!(project.processes("r").len(), 2);
+    project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);
 }

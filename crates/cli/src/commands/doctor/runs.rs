@@ -7,6 +7,7 @@ use raymond_core::ids::RunId;
 use raymond_core::view::health::{self, Finding};
 use raymond_core::view::{Status, counted};
 use raymond_engine::look::Look;
+use raymond_engine::owned::check_endable;
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 use raymond_store::lock::{Host as _, Life, ThisHost};
@@ -32,11 +33,11 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
             Examined::Readable(seen) => {
                 *counts.entry(seen.status.as_str()).or_default() += 1;
                 findings.extend(of_run(project, &seen));
-                findings.extend(left(&seen, &processes));
+                findings.extend(left(project, &seen, &processes));
             }
             Examined::Damaged(seen) => {
                 findings.extend(of_run(project, &seen));
-                findings.extend(left(&seen, &processes));
+                findings.extend(left(project, &seen, &processes));
             }
             Examined::NeverStarted => never_started.push(run.as_str()),
             Examined::Unreadable(error) => {
@@ -82,9 +83,19 @@ fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
 }
 
 /// What runs of it although nobody drives it.
-fn left(seen: &Look, processes: &[Marked]) -> Option<Finding> {
+fn left(project: &Project, seen: &Look, processes: &[Marked]) -> Option<Finding> {
     let commands = commands(seen, processes);
-    (!commands.is_empty()).then(|| health::left_running(seen.header.run.as_str(), &commands))
+    if commands.is_empty() {
+        return None;
+    }
+    Some(match check_endable(project, &seen.header) {
+        Ok(()) => health::left_running(seen.header.run.as_str(), &commands),
+        Err(why) => {
+            let text = format!("{}: what runs of it is left alone: {why}", seen.header.run);
+            let remedy = "raymond doctor, in the project that it belongs to";
+            Finding::warn("processes", text, remedy.to_owned())
+        }
+    })
 }
 
 fn commands(seen: &Look, processes: &[Marked]) -> Vec<String> {
@@ -108,7 +119,8 @@ pub(super) fn fixable(project: &Project) -> Fixable {
     for run in project.runs().unwrap_or_default() {
         match examine(project, &run) {
             Examined::Readable(seen) | Examined::Damaged(seen) => {
-                if !commands(&seen, &processes).is_empty() {
+                let is_left = !commands(&seen, &processes).is_empty();
+                if is_left && check_endable(project, &seen.header).is_ok() {
                     fixable.left.push(run);
                 }
             }
