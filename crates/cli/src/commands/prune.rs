@@ -70,6 +70,7 @@ fn refused(error: DiscardError, doomed: &Doomed) -> Failure {
         DiscardError::Disk(error) => error.into(),
         error @ DiscardError::Elsewhere(_) => Failure::environment(error.to_string()),
         DiscardError::Processes { .. } => plan::still_runs(run, doomed.is_unfinished),
+        error @ DiscardError::Young(_) => plan::young(&error),
         error @ DiscardError::Changed(_) => {
             Failure::usage(error.to_string()).hint(format!("raymond status {run}"))
         }

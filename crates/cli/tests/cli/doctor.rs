@@ -233,15 +233,16 @@ fn what_somebody_drives_is_left_alone() {
 fn runs_that_cannot_be_read_or_never_started_are_named() {
     let project = with_client("echo 1");
     project.write("wf/START.sh", "echo '<result>x</result>'");
-    for run in ["good", "damaged", "header"] {
+    for run in ["good", "damaged"] {
         project.raymond(&format!("run wf --run-id {run}")).prints("x\n");
     }
     let journal = project.read(".raymond/runs/damaged/journal.jsonl");
     project.write(".raymond/runs/damaged/journal.jsonl", format!("{journal}junk\n"));
-    let journal = project.read(".raymond/runs/header/journal.jsonl");
-    let header = journal.split_inclusive('\n').next().unwrap();
-    project.write(".raymond/runs/header/journal.jsonl", header);
-    fs::create_dir(project.path(".raymond/runs/empty")).unwrap();
+    project.write(".raymond/runs/header/journal.jsonl", "");
+    project.write(".raymond/runs/header/console.log", "said");
+    fs::create_dir(project.path(".raymond/runs/header/inbox")).unwrap();
+    project.never_started("header");
+    project.never_started("empty");
     project.write(".raymond/runs/foreign/journal.jsonl", "not ours\n");
     let runs = [("ok", "5 runs: 2 completed"), ("warn", "never started: empty, header")];
     check(&project, "runs", &runs);
@@ -337,4 +338,44 @@ fn what_a_linked_run_left_is_not_ended() {
     check(&other, "processes", &[("warn", why)]);
     assert_eq!(project.processes("r").len(), 2);
     project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);
+}
+
+#[test]
+fn a_run_that_was_started_is_never_removed_whatever_became_of_its_journal() {
+    let project = with_client("echo 1");
+    project.write("wf/START.sh", "echo '<result>x</result>'");
+    let directory = project.path(".raymond/runs/r");
+    let journal = directory.join("journal.jsonl");
+    let change = |change: &dyn Fn(&str)| {
+        project.raymond("run wf --run-id r").prints("x\n");
+        let content = fs::read_to_string(&journal).unwrap();
+        fs::remove_file(&journal).unwrap();
+        change(&content);
+        fs::File::open(&directory).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+        let (place, fixed) = ("/project/.raymond/runs/r", project.raymond("doctor --fix --json"));
+        assert_eq!((fixed.code(), &fixed.json()["fixed"]), (7, &json!([])));
+        check(&project, "journal", &[("fail", "r: its journal is gone")]);
+        let hint = format!("hint: restore {place}/journal.jsonl from a copy");
+        for words in ["prune r", "resume r", "status r"] {
+            project.raymond(words).says(7, &format!("raymond: r: its journal is gone\n{hint}"));
+        }
+        assert!(directory.join("blobs").exists());
+        fs::remove_dir_all(&directory).unwrap();
+        fs::remove_file(project.path(".raymond/state/r.json")).unwrap();
+    };
+    change(&|_| {});
+    change(&|_| fs::write(&journal, "").unwrap());
+    change(&|_| symlink("/nowhere", &journal).unwrap());
+    let header = |content: &str| content.split_inclusive('\n').next().unwrap().to_owned();
+    change(&|content| fs::write(&journal, header(content)).unwrap());
+}
+
+#[test]
+fn a_run_that_may_be_starting_is_not_removed() {
+    let project = with_client("echo 1");
+    fs::create_dir_all(project.path(".raymond/runs/young")).unwrap();
+    project.raymond("doctor --fix").says(0, "");
+    assert!(project.path(".raymond/runs/young").exists());
+    project.never_started("young");
+    project.raymond("doctor --fix").says(0, "removed young, which was never started");
 }

@@ -193,6 +193,12 @@ fn runs_that_cannot_be_read_go_only_when_they_are_named() {
     let journal = project.read(".raymond/runs/one-good/journal.jsonl");
     project.write(".raymond/runs/one-good/journal.jsonl", format!("{journal}junk\n"));
     fs::create_dir(project.path(".raymond/runs/empty")).unwrap();
+    project.raymond("prune empty").prints("").says(
+        2,
+        "raymond: empty may be starting just now
+        hint: try again in a minute",
+    );
+    project.never_started("empty");
     project.write(".raymond/runs/foreign/journal.jsonl", "not ours\n");
     let output = project.raymond("prune empty one-good");
     assert_eq!(told(&output), ["deleted empty never started", "deleted one-good completed"]);

@@ -6,6 +6,7 @@ use raymond_backends::process::leftovers::{Marked, marked};
 use raymond_core::ids::RunId;
 use raymond_core::view::health::{self, Finding};
 use raymond_core::view::{Status, counted};
+use raymond_engine::discard::{Traces, may_be_starting, traces};
 use raymond_engine::look::Look;
 use raymond_engine::owned::check_endable;
 use raymond_engine::project::Project;
@@ -40,6 +41,10 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
                 findings.extend(left(project, &seen, &processes));
             }
             Examined::NeverStarted => never_started.push(run.as_str()),
+            Examined::Lost => {
+                let (text, remedy) = crate::runs::lost(project, run).told();
+                findings.push(Finding::fail("journal", text, remedy));
+            }
             Examined::Unreadable(error) => {
                 let (text, remedy) = Failure::from(error).about(run).told();
                 findings.push(Finding::fail("journal", format!("{run}: {text}"), remedy));
@@ -49,7 +54,7 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
     findings.insert(0, summary(all.len(), &counts));
     if !never_started.is_empty() {
         let text = format!("never started: {}", never_started.join(", "));
-        let remedy = "raymond doctor --fix removes what holds no record";
+        let remedy = "raymond doctor --fix removes what is empty and older than a minute";
         findings.push(Finding::warn("runs", text, remedy.to_owned()));
     }
     findings
@@ -124,8 +129,12 @@ pub(super) fn fixable(project: &Project) -> Fixable {
                     fixable.left.push(run);
                 }
             }
-            Examined::NeverStarted => fixable.never_started.push(run),
-            Examined::Unreadable(_) => {}
+            // Whoever is about to start it may still write the first record.
+            Examined::NeverStarted if may_be_starting(project, &run) => {}
+            Examined::NeverStarted if traces(project, &run) == Traces::None => {
+                fixable.never_started.push(run);
+            }
+            Examined::NeverStarted | Examined::Lost | Examined::Unreadable(_) => {}
         }
     }
     fixable
