@@ -64,7 +64,8 @@ pub enum DiscardError {
     Disk(#[from] disk::Error),
 }
 
-/// Deletes a run whose last record is `seq`; 0 when nothing was ever recorded.
+/// Deletes a run whose last record is `seq`; 0 when nothing was ever recorded. Its files are set aside, and
+/// removed by whoever sweeps.
 pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardError> {
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
     check_own(project, run)?;
@@ -89,7 +90,7 @@ pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardEr
     }
     paths.set_aside(disk)?;
     drop(lock);
-    Ok(project.root.sweep(disk)?)
+    Ok(())
 }
 
 /// What there is of a run beside its journal.

@@ -217,6 +217,9 @@ fn what_an_interrupted_prune_left_is_removed_by_the_next_and_is_no_run() {
     fs::remove_file(project.path(".raymond/state/one-good.json")).unwrap();
     project.raymond("status one-good").mentions(2, &["there is no run \"one-good\""]);
     project.raymond("prune --dry-run").mentions(0, &["nothing to delete"]);
+    let found = "files of deleted runs are still there: /project/.raymond/runs/.removed-0-one-good";
+    let doctor = project.raymond("doctor");
+    assert!(doctor.stdout.contains(found), "{doctor:?}");
     assert!(project.path(".raymond/runs/.removed-0-one-good").exists());
     project.raymond("prune").mentions(0, &["nothing to delete"]);
     assert_eq!(runs(&project), ["one-bad"]);

@@ -20,6 +20,11 @@ pub(super) async fn fix(project: &Project) -> Vec<String> {
             Err(error) => format!("{run} was not removed: {error}"),
         });
     }
+    let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
+    if !aside.is_empty() {
+        // What stays is found when everything is checked again.
+        project.root.sweep(project.disk.as_ref()).ok();
+    }
     deeds
 }
 

@@ -57,7 +57,17 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
         let remedy = "raymond doctor --fix removes what is empty and older than a minute";
         findings.push(Finding::warn("runs", text, remedy.to_owned()));
     }
+    findings.extend(aside(project));
     findings
+}
+
+/// Files of deleted runs.
+fn aside(project: &Project) -> Option<Finding> {
+    let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
+    let names: Vec<String> = aside.iter().map(|path| path.display().to_string()).collect();
+    let text = format!("files of deleted runs are still there: {}", names.join(", "));
+    let remedy = "raymond prune removes them; what it cannot, look at its permissions";
+    (!names.is_empty()).then(|| Finding::warn("runs", text, remedy.to_owned()))
 }
 
 fn summary(all: usize, counts: &BTreeMap<&'static str, u64>) -> Finding {
