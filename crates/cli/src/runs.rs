@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use raymond_core::ids::RunId;
+use raymond_engine::discard::{self, Traces};
 use raymond_engine::look::{self, Look, LookError};
 use raymond_engine::project::Project;
 use raymond_store::journal::{self, Tail};
@@ -38,13 +39,18 @@ pub(crate) fn look(project: &Project, run: &RunId) -> Result<Look, Failure> {
     match examine(project, run) {
         Examined::Readable(look) | Examined::Damaged(look) => Ok(*look),
         Examined::NeverStarted => Err(never_started(run)),
+        Examined::Lost => Err(lost(project, run)),
         Examined::Unreadable(error) => Err(Failure::from(error).about(run)),
     }
 }
 
 /// Refuses a run that was never started; whatever else is wrong with it is not looked at.
 pub(crate) fn check_started(project: &Project, run: &RunId) -> Result<(), Failure> {
-    if is_started(project, run) { Ok(()) } else { Err(never_started(run)) }
+    match examine(project, run) {
+        Examined::NeverStarted => Err(never_started(run)),
+        Examined::Lost => Err(lost(project, run)),
+        Examined::Readable(_) | Examined::Damaged(_) | Examined::Unreadable(_) => Ok(()),
+    }
 }
 
 /// Whether anything was ever recorded of a run, or is about to be.
@@ -58,12 +64,21 @@ pub(crate) fn never_started(run: &RunId) -> Failure {
         .hint(format!("raymond run WORKFLOW --run-id {run}"))
 }
 
+/// A run that was started, and of which nothing is recorded any more.
+pub(crate) fn lost(project: &Project, run: &RunId) -> Failure {
+    let journal = project.paths(run).journal;
+    Failure::environment(format!("{run}: its journal is gone"))
+        .hint(format!("restore {} from a copy", journal.display()))
+}
+
 /// What there is of a run.
 pub(crate) enum Examined {
     Readable(Box<Look>),
     /// Not even its first record is good.
     Damaged(Box<Look>),
     NeverStarted,
+    /// It was started, and its journal is gone, or tells nothing any more.
+    Lost,
     Unreadable(LookError),
 }
 
@@ -75,14 +90,22 @@ pub(crate) fn examine(project: &Project, run: &RunId) -> Examined {
             (Tail::Damaged(_), _) => Examined::Damaged(Box::new(look)),
             // Its owner is about to record the start.
             (Tail::Clean | Tail::Torn(_), Some(_)) => Examined::Readable(Box::new(look)),
-            (Tail::Clean | Tail::Torn(_), None) => Examined::NeverStarted,
+            (Tail::Clean | Tail::Torn(_), None) => never_started_or_lost(project, run),
         },
         Err(LookError::Journal(journal::Error::Missing(_) | journal::Error::Unborn(_)))
             if matches!(look::owner(project, run), Ok(None)) =>
         {
-            Examined::NeverStarted
+            never_started_or_lost(project, run)
         }
         Err(error) => Examined::Unreadable(error),
+    }
+}
+
+/// Nothing is recorded of a run that nobody drives: either nothing ever was, or it is gone.
+fn never_started_or_lost(project: &Project, run: &RunId) -> Examined {
+    match discard::traces(project, run) {
+        Traces::None | Traces::Values => Examined::NeverStarted,
+        Traces::OfWork => Examined::Lost,
     }
 }
 
@@ -104,7 +127,9 @@ pub(crate) fn survey(project: &Project) -> Result<Survey, Failure> {
         match examine(project, &run) {
             Examined::Readable(look) => survey.looks.push(*look),
             Examined::NeverStarted => survey.never_started.push(run),
-            Examined::Damaged(_) | Examined::Unreadable(_) => survey.unreadable.push(run),
+            Examined::Damaged(_) | Examined::Lost | Examined::Unreadable(_) => {
+                survey.unreadable.push(run);
+            }
         }
     }
     survey.looks.sort_by_key(|look| std::cmp::Reverse(look.head.ledger.started_at));

@@ -5,8 +5,10 @@
 //! one. What does not belong to this user, or is only a link, is left alone.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use raymond_backends::process::{Leftover, leftovers};
 use raymond_core::ids::RunId;
@@ -14,6 +16,8 @@ use raymond_store::lock::Takeover;
 use raymond_store::{disk, journal, lock};
 use rustix::process::geteuid;
 
+use crate::elsewhere::Elsewhere;
+use crate::fold;
 use crate::look::{LookError, look};
 use crate::owned::take;
 use crate::project::Project;
@@ -35,9 +39,15 @@ pub enum DiscardError {
     /// Somebody drives it.
     #[error(transparent)]
     Lock(#[from] lock::Error),
+    /// A copy of it is driven.
+    #[error(transparent)]
+    Elsewhere(#[from] Elsewhere),
     /// Something has happened to it since it was looked at.
     #[error("{0} has gone on since it was looked at")]
     Changed(RunId),
+    /// Nothing is recorded of it, and it is not old enough to be given up.
+    #[error("{0} may be starting just now")]
+    Young(RunId),
     /// Processes of it still run.
     #[error("processes of {run} still run")]
     Processes {
@@ -54,10 +64,14 @@ pub enum DiscardError {
     Disk(#[from] disk::Error),
 }
 
-/// Deletes a run whose last record is `seq`; 0 when nothing was ever recorded.
+/// Deletes a run whose last record is `seq`; 0 when nothing was ever recorded. Its files are set aside, and
+/// removed by whoever sweeps.
 pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardError> {
     let (paths, disk) = (project.paths(run), project.disk.as_ref());
     check_own(project, run)?;
+    if seq == 0 && may_be_starting(project, run) {
+        return Err(DiscardError::Young(run.clone()));
+    }
     let lock = take(project, &paths, Takeover::Never)?;
     let now = match look(project, run) {
         Ok(seen) => {
@@ -70,12 +84,67 @@ pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardEr
         Err(LookError::Journal(journal::Error::Missing(_) | journal::Error::Unborn(_))) => 0,
         Err(error) => return Err(error.into()),
     };
-    if now != seq {
+    let is_lost = now == 0 && traces(project, run) == Traces::OfWork;
+    if now != seq || is_lost {
         return Err(DiscardError::Changed(run.clone()));
     }
     paths.set_aside(disk)?;
     drop(lock);
-    Ok(project.root.sweep(disk)?)
+    Ok(())
+}
+
+/// What there is of a run beside its journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Traces {
+    /// Nothing but what the first moments of any run leave.
+    None,
+    /// Stored values as well: those of its definition, when its journal has got as far as its header.
+    Values,
+    /// What only a run has that was started.
+    OfWork,
+}
+
+/// Looks for traces of a run whose journal tells nothing. What cannot be seen counts as work.
+pub fn traces(project: &Project, run: &RunId) -> Traces {
+    let paths = project.paths(run);
+    let is_there = |path: &Path| fs::symlink_metadata(path).is_ok();
+    let Ok(entries) = fs::read_dir(&paths.directory) else { return Traces::OfWork };
+    let is_work = |path: PathBuf| match path.file_name().and_then(|name| name.to_str()) {
+        Some("lock" | "console.log") => false,
+        Some("journal.jsonl") => !fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()),
+        Some("blobs") if has_header(project, run) => false,
+        _ => !is_hollow(&path),
+    };
+    if is_there(&paths.state) || entries.flatten().any(|entry| is_work(entry.path())) {
+        return Traces::OfWork;
+    }
+    if is_hollow(&paths.blobs) { Traces::None } else { Traces::Values }
+}
+
+fn has_header(project: &Project, run: &RunId) -> bool {
+    let first = fold::first(project.disk.as_ref(), &project.paths(run).journal);
+    first.is_some_and(|first| first.is_ok())
+}
+
+/// Whether there is no file below a directory, or no directory at all.
+fn is_hollow(path: &Path) -> bool {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::read_dir(path)
+            .is_ok_and(|entries| entries.flatten().all(|entry| is_hollow(&entry.path()))),
+        Ok(_) => false,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Whether a run without any record is so young that its owner may be about to write the first.
+pub fn may_be_starting(project: &Project, run: &RunId) -> bool {
+    const SOON: Duration = Duration::from_mins(1);
+    let directory = project.paths(run).directory;
+    let changed = fs::symlink_metadata(directory).and_then(|found| found.modified());
+    changed.is_ok_and(|at| match at.elapsed() {
+        Ok(age) => age < SOON,
+        Err(ahead) => ahead.duration() < SOON,
+    })
 }
 
 /// How many bytes the files of a run have. What cannot be seen is not counted.

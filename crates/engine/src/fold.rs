@@ -1,5 +1,7 @@
 //! A journal's lines as a run: recovery and every screen go through here.
 
+use std::path::Path;
+
 use raymond_core::ids::RunId;
 use raymond_core::run::{Header, Record, Run, apply, record};
 use raymond_core::view::Ledger;
@@ -68,10 +70,15 @@ pub fn not_ours(disk: &dyn Disk, error: &journal::Error) -> Option<FoldError> {
     if damaged.seq > 0 {
         return None;
     }
+    first(disk, path)?.err()
+}
+
+/// The first line of a journal, whatever follows it.
+pub(crate) fn first(disk: &dyn Disk, path: &Path) -> Option<Result<Header, FoldError>> {
     let mut start = vec![0; 4096];
     let length = disk.open(path, Open::Read).ok()?.read_at(0, &mut start).ok()?;
     let first = start[..length].split(|byte| *byte == b'\n').next()?;
-    header(first).err()
+    Some(header(first))
 }
 
 /// Reads one record, which has to be number `seq`.

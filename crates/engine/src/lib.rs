@@ -9,6 +9,7 @@
 pub mod clock;
 pub mod discard;
 pub mod driver;
+pub mod elsewhere;
 pub mod fold;
 pub mod launch;
 pub mod look;

@@ -20,6 +20,7 @@ use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, blobs, disk};
 
 use crate::clock;
 use crate::driver::{Driver, DriverError, Head, Nobody};
+use crate::elsewhere::{Elsewhere, check_only};
 use crate::fold::{self, FoldError};
 use crate::launch::Prepared;
 use crate::pin::{PLATFORM, Pin, PinError};
@@ -28,7 +29,7 @@ use crate::scope::Origin;
 use crate::snapshot;
 
 use inherited::end_strays;
-pub use inherited::{end_left, find};
+pub use inherited::{check_endable, end_left, find};
 
 /// A run that this process owns.
 #[derive(Debug)]
@@ -107,6 +108,9 @@ pub enum OwnError {
     /// Its directory cannot be used.
     #[error(transparent)]
     Disk(#[from] disk::Error),
+    /// A copy of it is driven.
+    #[error(transparent)]
+    Elsewhere(#[from] Elsewhere),
     /// Its creation never went further than its name.
     #[error("{0} was never started: nothing is recorded")]
     NeverStarted(RunId),
@@ -138,6 +142,7 @@ impl Owned {
         if head.seq == 0 {
             return Err(OwnError::NeverStarted(run.clone()));
         }
+        check_only(project, &header)?;
         // Room for what the next owner has paid for; without it the run goes on all the same.
         project.root.ballast(Arc::clone(&project.disk)).fill().ok();
         let (ended, survivors) = end_strays(&head.run, how.clients).await;

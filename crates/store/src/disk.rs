@@ -33,6 +33,10 @@ pub trait Disk: Debug + Send + Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file or an empty directory.
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Lets its owner list and change a directory, where a disk knows such a thing.
+    fn unlock_dir(&self, _directory: &Path) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An open file. It stays usable when its name is gone.

@@ -116,17 +116,20 @@ impl Root {
         Ok(ids.filter(|id| is_run(id) && is_directory(id)).collect())
     }
 
-    /// Removes what was set aside.
+    /// Removes what was set aside, as far as it can be. The first trouble is returned.
     pub fn sweep(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
+        remove_all(disk, self.set_aside(disk)?)
+    }
+
+    /// Where runs are that were set aside, and are not removed yet.
+    pub fn set_aside(&self, disk: &dyn Disk) -> Result<Vec<PathBuf>, disk::Error> {
         let directory = self.runs_directory();
         let names = match disk.list(&directory) {
-            Err(error) if absent(&error) => return Ok(()),
+            Err(error) if absent(&error) => return Ok(Vec::new()),
             names => names.during("list", &directory)?,
         };
-        for name in names.iter().filter(|name| name.to_string_lossy().starts_with(ASIDE)) {
-            remove_tree(disk, &directory.join(name))?;
-        }
-        Ok(())
+        let aside = names.iter().filter(|name| name.to_string_lossy().starts_with(ASIDE));
+        Ok(aside.map(|name| directory.join(name)).collect())
     }
 
     /// Where the run `id` lies, or would lie.
@@ -206,13 +209,13 @@ fn remove_tree(disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
     match disk.remove(path) {
         Err(error) if absent(&error) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            // Where that is refused, what follows says so.
+            disk.unlock_dir(path).ok();
             let names = match disk.list(path) {
                 Err(error) if absent(&error) => return Ok(()),
                 names => names.during("list", path)?,
             };
-            for name in names {
-                remove_tree(disk, &path.join(name))?;
-            }
+            remove_all(disk, names.iter().map(|name| path.join(name)))?;
             match disk.remove(path) {
                 Err(error) if absent(&error) => Ok(()),
                 removed => removed.during("remove", path),
@@ -220,6 +223,15 @@ fn remove_tree(disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
         }
         removed => removed.during("remove", path),
     }
+}
+
+/// One that stays does not keep the others.
+fn remove_all(
+    disk: &dyn Disk,
+    paths: impl IntoIterator<Item = PathBuf>,
+) -> Result<(), disk::Error> {
+    let removed: Vec<_> = paths.into_iter().map(|path| remove_tree(disk, &path)).collect();
+    removed.into_iter().collect()
 }
 
 /// The main worktree, when `git` is the `.git` file of a linked one in `directory`.
@@ -328,6 +340,49 @@ mod tests {
         run.ensure(&Files).unwrap();
         root.sweep(&Files).unwrap();
         assert_eq!(names(), ["r"]);
+    }
+
+    #[test]
+    fn one_file_that_stays_keeps_nothing_else() {
+        let memory = disk(&["/p"], None);
+        let root = Root::in_directory(Path::new("/p"));
+        root.ensure(&memory).unwrap();
+        for name in [".removed-0-a", ".removed-0-b"] {
+            let aside = root.runs_directory().join(name);
+            memory.create_dir(&aside).unwrap();
+            for file in ["journal.jsonl", "lock"] {
+                place::place(&memory, &aside.join(file), b"x", Durability::Derived).unwrap();
+            }
+        }
+        let stays = Path::new("/p/.raymond/runs/.removed-0-a/journal.jsonl");
+        memory.set_hook(Some(Box::new(move |call| {
+            let is_it = call.operation == disk::memory::Operation::Remove && call.path == stays;
+            is_it.then_some(disk::memory::Fault::Fail(io::ErrorKind::PermissionDenied))
+        })));
+        let error = root.sweep(&memory).unwrap_err();
+        assert_eq!(error.path, stays);
+        let aside = stays.parent().unwrap();
+        assert_eq!(root.set_aside(&memory).unwrap(), [aside]);
+        assert_eq!(memory.list(aside).unwrap(), ["journal.jsonl"]);
+        memory.set_hook(None);
+        root.sweep(&memory).unwrap();
+        assert_eq!(root.set_aside(&memory).unwrap(), [PathBuf::new(); 0]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_that_its_owner_may_not_change_is_unlocked_and_a_link_is_not() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let directory = tempfile::tempdir().unwrap();
+        let (closed, link) = (directory.path().join("closed"), directory.path().join("link"));
+        std::fs::create_dir(&closed).unwrap();
+        symlink(&closed, &link).unwrap();
+        let mode = || std::fs::metadata(&closed).unwrap().permissions().mode() & 0o777;
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o050)).unwrap();
+        Files.unlock_dir(&link).unwrap();
+        assert_eq!(mode(), 0o050);
+        Files.unlock_dir(&closed).unwrap();
+        assert_eq!(mode(), 0o750);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Processes of a run that outlived whatever started them, found by their marker.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use raymond_core::ids::Nonce;
 
@@ -51,6 +52,13 @@ pub fn marked() -> Vec<Marked> {
         Marked { runs, command: table::command(entry.identity) }
     });
     marked.filter(|marked: &Marked| !marked.runs.is_empty()).collect()
+}
+
+/// The files whose path ends so and that other processes hold open, as far as that can be seen.
+pub fn held_open(end: &Path) -> BTreeSet<PathBuf> {
+    let open = table::snapshot(None).into_iter();
+    let open = open.flat_map(|entry| table::holds_open(entry.identity));
+    open.filter(|path| path.ends_with(end)).collect()
 }
 
 /// Ends these, their descendants and all that carries their markers, and sees them dead. Returns

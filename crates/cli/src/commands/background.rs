@@ -89,7 +89,10 @@ pub(crate) fn start(project: &Project, run: &RunId, talk: Talk) -> Result<u8, Fa
         }
         return Ok(if interrupted { Status::Stopped.exit_code() } else { 0 });
     };
-    crate::say!("{}", said_since(&log, said).trim_end());
+    match said_since(&log, said).trim_end() {
+        "" => crate::say!("raymond: {run} did not start, and nothing was said: {status}"),
+        words => crate::say!("{words}"),
+    }
     if is_new && !runs::is_started(project, run) {
         // It never was a run: nothing of it stays.
         paths.remove(disk).ok();

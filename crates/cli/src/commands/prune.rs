@@ -29,9 +29,11 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
     };
     let mut trouble = None;
     if !flags.dry_run {
-        // What an interrupted one left.
-        project.root.sweep(project.disk.as_ref())?;
         trouble = carry_out(&project, &mut plan);
+        // With what an interrupted one left. The runs are gone, whatever stays of their files.
+        if let Err(error) = project.root.sweep(project.disk.as_ref()) {
+            crate::say!("some files of deleted runs stay: {}", Failure::from(error).told().0);
+        }
     }
     if flags.json {
         print_json(object(&plan, flags))?;
@@ -68,7 +70,9 @@ fn refused(error: DiscardError, doomed: &Doomed) -> Failure {
         DiscardError::Lock(error) => error.into(),
         DiscardError::Look(error) => Failure::from(error).about(run),
         DiscardError::Disk(error) => error.into(),
+        error @ DiscardError::Elsewhere(_) => Failure::environment(error.to_string()),
         DiscardError::Processes { .. } => plan::still_runs(run, doomed.is_unfinished),
+        error @ DiscardError::Young(_) => plan::young(&error),
         error @ DiscardError::Changed(_) => {
             Failure::usage(error.to_string()).hint(format!("raymond status {run}"))
         }

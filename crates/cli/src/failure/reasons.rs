@@ -179,6 +179,8 @@ impl From<OwnError> for Failure {
             OwnError::Disk(error) => error.into(),
             OwnError::Blobs(error) => error.into(),
             OwnError::Driver(error) => error.into(),
+            error @ OwnError::Elsewhere(_) => Self::of(LOCKED, &error)
+                .hint("its processes cannot be told from those of this copy: end it there first"),
             OwnError::NeverStarted(run) => crate::runs::never_started(&run),
         }
     }

@@ -1,7 +1,7 @@
 //! `doctor`: what it finds, what it mends, and that it changes nothing unless it is told to.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 
 use rustix::process::{Signal, geteuid};
 use serde_json::{Value, json};
@@ -235,15 +235,16 @@ fn what_somebody_drives_is_left_alone() {
 fn runs_that_cannot_be_read_or_never_started_are_named() {
     let project = with_client("echo 1");
     project.write("wf/START.sh", "echo '<result>x</result>'");
-    for run in ["good", "damaged", "header"] {
+    for run in ["good", "damaged"] {
         project.raymond(&format!("run wf --run-id {run}")).prints("x\n");
     }
     let journal = project.read(".raymond/runs/damaged/journal.jsonl");
     project.write(".raymond/runs/damaged/journal.jsonl", format!("{journal}junk\n"));
-    let journal = project.read(".raymond/runs/header/journal.jsonl");
-    let header = journal.split_inclusive('\n').next().unwrap();
-    project.write(".raymond/runs/header/journal.jsonl", header);
-    fs::create_dir(project.path(".raymond/runs/empty")).unwrap();
+    project.write(".raymond/runs/header/journal.jsonl", "");
+    project.write(".raymond/runs/header/console.log", "said");
+    fs::create_dir(project.path(".raymond/runs/header/inbox")).unwrap();
+    project.never_started("header");
+    project.never_started("empty");
     project.write(".raymond/runs/foreign/journal.jsonl", "not ours\n");
     let runs = [("ok", "5 runs: 2 completed"), ("warn", "never started: empty, header")];
     check(&project, "runs", &runs);
@@ -294,4 +295,89 @@ fn a_ballast_that_was_given_up_is_told() {
     fs::remove_file(project.path(".raymond/ballast")).unwrap();
     let gone = "the ballast is gone: on a full disk an outcome could be lost".to_owned();
     assert!(disk().contains(&gone), "{:?}", disk());
+}
+
+/// A project with a copy that was made while nobody drove its run, which is driven again since.
+fn driven_with_a_copy() -> (Project, Project, crate::harness::Running) {
+    let project = orphaned();
+    let copy = with_client("echo 1");
+    let (from, to) = (project.path(".raymond"), copy.path(".raymond"));
+    let words = ["-a", from.to_str().unwrap(), to.to_str().unwrap()];
+    assert_eq!(copy.spawn("cp", &words).wait().code(), 0);
+    fs::remove_file(project.path("held")).unwrap();
+    let running = project.start("resume r");
+    until("the script runs again", || project.path("held").exists());
+    (project, copy, running)
+}
+
+#[test]
+fn what_a_copy_of_the_project_drives_is_left_alone() {
+    let (project, copy, running) = driven_with_a_copy();
+    let place = project.path(".raymond/runs/r");
+    let why =
+        format!("r is driven in another place, by process {}: {}", running.pid(), place.display());
+    copy.raymond("doctor --fix").says(0, "");
+    check(&copy, "processes", &[("warn", &format!("r: what runs of it is left alone: {why}"))]);
+    let hint = "its processes cannot be told from those of this copy: end it there first";
+    for words in ["resume r", "stop r"] {
+        copy.raymond(words).says(6, &format!("raymond: {why}\nhint: {hint}"));
+    }
+    assert_eq!(project.processes("r").len(), 2);
+    project.raymond("stop r").mentions(0, &["stopped"]);
+    running.wait();
+    copy.raymond("stop r").mentions(0, &["stopped"]);
+}
+
+#[test]
+fn what_a_linked_run_left_is_not_ended() {
+    let project = orphaned();
+    let other = with_client("echo 1");
+    fs::create_dir_all(other.path(".raymond/runs")).unwrap();
+    symlink(project.path(".raymond/runs/r"), other.path(".raymond/runs/r")).unwrap();
+    other.raymond("doctor --fix").says(0, "");
+    let why =
+        "r: what runs of it is left alone: /project/.raymond/runs/r is a link, or no directory";
+    check(&other, "processes", &[("warn", why)]);
+    assert_eq!(project.processes("r").len(), 2);
+    project.raymond("doctor --fix").mentions(0, &["ended 2 processes of r"]);
+}
+
+#[test]
+fn a_run_that_was_started_is_never_removed_whatever_became_of_its_journal() {
+    let project = with_client("echo 1");
+    project.write("wf/START.sh", "echo '<result>x</result>'");
+    let directory = project.path(".raymond/runs/r");
+    let journal = directory.join("journal.jsonl");
+    let change = |change: &dyn Fn(&str)| {
+        project.raymond("run wf --run-id r").prints("x\n");
+        let content = fs::read_to_string(&journal).unwrap();
+        fs::remove_file(&journal).unwrap();
+        change(&content);
+        fs::File::open(&directory).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+        let (place, fixed) = ("/project/.raymond/runs/r", project.raymond("doctor --fix --json"));
+        assert_eq!((fixed.code(), &fixed.json()["fixed"]), (7, &json!([])));
+        check(&project, "journal", &[("fail", "r: its journal is gone")]);
+        let hint = format!("hint: restore {place}/journal.jsonl from a copy");
+        for words in ["prune r", "resume r", "status r"] {
+            project.raymond(words).says(7, &format!("raymond: r: its journal is gone\n{hint}"));
+        }
+        assert!(directory.join("blobs").exists());
+        fs::remove_dir_all(&directory).unwrap();
+        fs::remove_file(project.path(".raymond/state/r.json")).unwrap();
+    };
+    change(&|_| {});
+    change(&|_| fs::write(&journal, "").unwrap());
+    change(&|_| symlink("/nowhere", &journal).unwrap());
+    let header = |content: &str| content.split_inclusive('\n').next().unwrap().to_owned();
+    change(&|content| fs::write(&journal, header(content)).unwrap());
+}
+
+#[test]
+fn a_run_that_may_be_starting_is_not_removed() {
+    let project = with_client("echo 1");
+    fs::create_dir_all(project.path(".raymond/runs/young")).unwrap();
+    project.raymond("doctor --fix").says(0, "");
+    assert!(project.path(".raymond/runs/young").exists());
+    project.never_started("young");
+    project.raymond("doctor --fix").says(0, "removed young, which was never started");
 }

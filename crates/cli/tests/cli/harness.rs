@@ -182,6 +182,15 @@ impl Project {
         events.filter_map(|event| event.get(name).cloned()).collect()
     }
 
+    /// A directory of a run that went no further, long ago.
+    pub(crate) fn never_started(&self, run: &str) {
+        let path = self.path(&format!(".raymond/runs/{run}"));
+        fs::create_dir_all(&path).unwrap();
+        let hour = Duration::from_hours(1);
+        let directory = File::open(path).unwrap();
+        directory.set_modified(std::time::SystemTime::now() - hour).unwrap();
+    }
+
     /// The state file of a run.
     pub(crate) fn state(&self, run: &str) -> Value {
         serde_json::from_str(&self.read(&format!(".raymond/state/{run}.json"))).unwrap()

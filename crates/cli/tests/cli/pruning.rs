@@ -191,6 +191,12 @@ fn runs_that_cannot_be_read_go_only_when_they_are_named() {
     let journal = project.read(".raymond/runs/one-good/journal.jsonl");
     project.write(".raymond/runs/one-good/journal.jsonl", format!("{journal}junk\n"));
     fs::create_dir(project.path(".raymond/runs/empty")).unwrap();
+    project.raymond("prune empty").prints("").says(
+        2,
+        "raymond: empty may be starting just now
+        hint: try again in a minute",
+    );
+    project.never_started("empty");
     project.write(".raymond/runs/foreign/journal.jsonl", "not ours\n");
     let output = project.raymond("prune empty one-good");
     assert_eq!(told(&output), ["deleted empty never started", "deleted one-good completed"]);
@@ -209,6 +215,9 @@ fn what_an_interrupted_prune_left_is_removed_by_the_next_and_is_no_run() {
     fs::remove_file(project.path(".raymond/state/one-good.json")).unwrap();
     project.raymond("status one-good").mentions(2, &["there is no run \"one-good\""]);
     project.raymond("prune --dry-run").mentions(0, &["nothing to delete"]);
+    let found = "files of deleted runs are still there: /project/.raymond/runs/.removed-0-one-good";
+    let doctor = project.raymond("doctor");
+    assert!(doctor.stdout.contains(found), "{doctor:?}");
     assert!(project.path(".raymond/runs/.removed-0-one-good").exists());
     project.raymond("prune").mentions(0, &["nothing to delete"]);
     assert_eq!(runs(&project), ["one-bad"]);

@@ -12,12 +12,14 @@ use raymond_core::desk::{Lane, Turn};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::input::Interruption;
-use raymond_core::run::{Input, Run, Settings};
+use raymond_core::run::{Header, Input, Run, Settings};
 use raymond_store::lock::Takeover;
 use raymond_store::{RunPaths, blobs};
 
 use super::{Clients, OwnError, Owned, take};
-use crate::look::{LookError, look};
+use crate::discard::{DiscardError, check_own};
+use crate::elsewhere::check_only;
+use crate::look::look;
 use crate::observe::answered;
 use crate::project::Project;
 use crate::recovery::{self, Attached};
@@ -89,15 +91,24 @@ pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> co
     })
 }
 
+/// Checks that what was left of a run is this project's to end: its directory is no link to another's,
+/// and nobody drives a copy of it.
+pub fn check_endable(project: &Project, header: &Header) -> Result<(), DiscardError> {
+    check_own(project, &header.run)?;
+    Ok(check_only(project, header)?)
+}
+
 /// Ends what was left of a run that nobody drives, and sees it dead; nothing is recorded. Returns what
 /// was left, and what of it did not end.
 pub async fn end_left(
     project: &Project,
     run: &RunId,
-) -> Result<(Vec<Leftover>, Vec<Identity>), LookError> {
+) -> Result<(Vec<Leftover>, Vec<Identity>), DiscardError> {
+    check_own(project, run)?;
     // Whoever resumes the run would adopt some of it.
     let lock = take(project, &project.paths(run), Takeover::Never)?;
     let seen = look(project, run)?;
+    check_only(project, &seen.header)?;
     let ended = end_strays(&seen.head.run, Clients::End).await;
     drop(lock);
     Ok(ended)

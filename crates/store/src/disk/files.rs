@@ -73,6 +73,17 @@ impl Disk for Files {
             fs::remove_file(path)
         }
     }
+
+    #[cfg(unix)]
+    fn unlock_dir(&self, directory: &Path) -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let found = fs::symlink_metadata(directory)?;
+        let mode = found.permissions().mode();
+        if !found.is_dir() || mode & 0o700 == 0o700 {
+            return Ok(());
+        }
+        fs::set_permissions(directory, fs::Permissions::from_mode(mode | 0o700))
+    }
 }
 
 fn not_a_file() -> io::Error {

@@ -4,6 +4,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -152,6 +153,13 @@ fn environment(pid: i32) -> Vec<u8> {
 pub(in crate::process) fn writes_to(identity: Identity, file: &Metadata) -> bool {
     let stdout = fs::metadata(format!("/proc/{}/fd/1", identity.pid));
     stdout.is_ok_and(|stdout| (stdout.dev(), stdout.ino()) == (file.dev(), file.ino()))
+}
+
+/// The files that a process holds open, where that can be seen.
+pub(in crate::process) fn holds_open(identity: Identity) -> Vec<PathBuf> {
+    let descriptors = fs::read_dir(format!("/proc/{}/fd", identity.pid));
+    let descriptors = descriptors.into_iter().flatten().flatten();
+    descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok()).collect()
 }
 
 /// A descriptor that becomes readable when the process of this number exits.

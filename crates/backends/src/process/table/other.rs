@@ -4,6 +4,7 @@
 use std::fs::Metadata;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
@@ -48,6 +49,10 @@ pub(in crate::process) fn marks(_: Identity) -> Marks {
 
 pub(in crate::process) fn writes_to(_: Identity, _: &Metadata) -> bool {
     false
+}
+
+pub(in crate::process) fn holds_open(_: Identity) -> Vec<PathBuf> {
+    Vec::new()
 }
 
 pub(in crate::process) fn watch(_: i32) -> Option<OwnedFd> {

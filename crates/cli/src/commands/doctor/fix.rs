@@ -5,8 +5,6 @@ use raymond_engine::discard::discard;
 use raymond_engine::owned::end_left;
 use raymond_engine::project::Project;
 
-use crate::failure::Failure;
-
 use super::runs::{Fixable, fixable};
 
 /// Mends what can be mended, and says what was done.
@@ -22,6 +20,11 @@ pub(super) async fn fix(project: &Project) -> Vec<String> {
             Err(error) => format!("{run} was not removed: {error}"),
         });
     }
+    let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
+    if !aside.is_empty() {
+        // What stays is found when everything is checked again.
+        project.root.sweep(project.disk.as_ref()).ok();
+    }
     deeds
 }
 
@@ -36,6 +39,6 @@ async fn end(project: &Project, run: &RunId) -> String {
             let pids: Vec<String> = survivors.iter().map(|left| left.pid.to_string()).collect();
             format!("of {run} these did not end: {}", pids.join(", "))
         }
-        Err(error) => format!("nothing of {run} was ended: {}", Failure::from(error).told().0),
+        Err(error) => format!("nothing of {run} was ended: {}", error),
     }
 }

@@ -6,7 +6,9 @@ use raymond_backends::process::leftovers::{Marked, marked};
 use raymond_core::ids::RunId;
 use raymond_core::view::health::{self, Finding};
 use raymond_core::view::{Status, counted};
+use raymond_engine::discard::{Traces, may_be_starting, traces};
 use raymond_engine::look::Look;
+use raymond_engine::owned::check_endable;
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 use raymond_store::lock::{Host as _, Life, ThisHost};
@@ -32,13 +34,17 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
             Examined::Readable(seen) => {
                 *counts.entry(seen.status.as_str()).or_default() += 1;
                 findings.extend(of_run(project, &seen));
-                findings.extend(left(&seen, &processes));
+                findings.extend(left(project, &seen, &processes));
             }
             Examined::Damaged(seen) => {
                 findings.extend(of_run(project, &seen));
-                findings.extend(left(&seen, &processes));
+                findings.extend(left(project, &seen, &processes));
             }
             Examined::NeverStarted => never_started.push(run.as_str()),
+            Examined::Lost => {
+                let (text, remedy) = crate::runs::lost(project, run).told();
+                findings.push(Finding::fail("journal", text, remedy));
+            }
             Examined::Unreadable(error) => {
                 let (text, remedy) = Failure::from(error).about(run).told();
                 findings.push(Finding::fail("journal", format!("{run}: {text}"), remedy));
@@ -48,10 +54,20 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
     findings.insert(0, summary(all.len(), &counts));
     if !never_started.is_empty() {
         let text = format!("never started: {}", never_started.join(", "));
-        let remedy = "raymond doctor --fix removes what holds no record";
+        let remedy = "raymond doctor --fix removes what is empty and older than a minute";
         findings.push(Finding::warn("runs", text, remedy.to_owned()));
     }
+    findings.extend(aside(project));
     findings
+}
+
+/// Files of deleted runs.
+fn aside(project: &Project) -> Option<Finding> {
+    let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
+    let names: Vec<String> = aside.iter().map(|path| path.display().to_string()).collect();
+    let text = format!("files of deleted runs are still there: {}", names.join(", "));
+    let remedy = "raymond prune removes them; what it cannot, look at its permissions";
+    (!names.is_empty()).then(|| Finding::warn("runs", text, remedy.to_owned()))
 }
 
 fn summary(all: usize, counts: &BTreeMap<&'static str, u64>) -> Finding {
@@ -82,9 +98,19 @@ fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
 }
 
 /// What runs of it although nobody drives it.
-fn left(seen: &Look, processes: &[Marked]) -> Option<Finding> {
+fn left(project: &Project, seen: &Look, processes: &[Marked]) -> Option<Finding> {
     let commands = commands(seen, processes);
-    (!commands.is_empty()).then(|| health::left_running(seen.header.run.as_str(), &commands))
+    if commands.is_empty() {
+        return None;
+    }
+    Some(match check_endable(project, &seen.header) {
+        Ok(()) => health::left_running(seen.header.run.as_str(), &commands),
+        Err(why) => {
+            let text = format!("{}: what runs of it is left alone: {why}", seen.header.run);
+            let remedy = "raymond doctor, in the project that it belongs to";
+            Finding::warn("processes", text, remedy.to_owned())
+        }
+    })
 }
 
 fn commands(seen: &Look, processes: &[Marked]) -> Vec<String> {
@@ -108,12 +134,17 @@ pub(super) fn fixable(project: &Project) -> Fixable {
     for run in project.runs().unwrap_or_default() {
         match examine(project, &run) {
             Examined::Readable(seen) | Examined::Damaged(seen) => {
-                if !commands(&seen, &processes).is_empty() {
+                let is_left = !commands(&seen, &processes).is_empty();
+                if is_left && check_endable(project, &seen.header).is_ok() {
                     fixable.left.push(run);
                 }
             }
-            Examined::NeverStarted => fixable.never_started.push(run),
-            Examined::Unreadable(_) => {}
+            // Whoever is about to start it may still write the first record.
+            Examined::NeverStarted if may_be_starting(project, &run) => {}
+            Examined::NeverStarted if traces(project, &run) == Traces::None => {
+                fixable.never_started.push(run);
+            }
+            Examined::NeverStarted | Examined::Lost | Examined::Unreadable(_) => {}
         }
     }
     fixable

@@ -4,7 +4,7 @@ use raymond_backends::process::leftovers::{Marked, marked};
 use raymond_core::ids::RunId;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::view::pruning::{self, Fate, Rule, Unfinished};
-use raymond_engine::discard;
+use raymond_engine::discard::{self, DiscardError};
 use raymond_engine::look::Look;
 use raymond_engine::project::Project;
 
@@ -122,8 +122,12 @@ impl Plan {
                 }
                 Examined::NeverStarted => {
                     own(project, &run)?;
+                    if discard::may_be_starting(project, &run) {
+                        return Err(young(&DiscardError::Young(run)));
+                    }
                     Doomed::never_started(project, &run)
                 }
+                Examined::Lost => return Err(runs::lost(project, &run)),
                 Examined::Unreadable(error) => {
                     let place = project.paths(&run).directory.display().to_string();
                     let hint = format!("what it started cannot be found; look, and delete {place}");
@@ -148,6 +152,11 @@ fn check(project: &Project, seen: &Look, processes: &[Marked]) -> Result<(), Fai
 fn own(project: &Project, run: &RunId) -> Result<(), Failure> {
     discard::check_own(project, run)
         .map_err(|error| Failure::environment(format!("{run} is not deleted: {error}")))
+}
+
+/// Whoever starts it would lose it.
+pub(super) fn young(error: &DiscardError) -> Failure {
+    Failure::usage(error.to_string()).hint("try again in a minute")
 }
 
 fn driven(run: &RunId) -> Failure {
