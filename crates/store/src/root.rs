@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(memory.list(aside).unwrap(), ["journal.jsonl"]);
         memory.set_hook(None);
         root.sweep(&memory).unwrap();
-        assert_eq!(root.set_aside(&memory).unwrap(), [PathBuf::new(); 0]);
+        assert_eq!(root.set_aside(&memory).unwrap(), Vec::<PathBuf>::new());
     }
 
     #[cfg(unix)]

@@ -39,6 +39,6 @@ async fn end(project: &Project, run: &RunId) -> String {
             let pids: Vec<String> = survivors.iter().map(|left| left.pid.to_string()).collect();
             format!("of {run} these did not end: {}", pids.join(", "))
         }
-        Err(error) => format!("nothing of {run} was ended: {}", error),
+        Err(error) => format!("nothing of {run} was ended: {error}"),
     }
 }
