@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Project, until};
 
@@ -173,9 +173,14 @@ fn no_cut_shows_a_part_of_a_secret() {
     let raw = project.raymond("logs --raw r").stdout;
     assert!(raw.contains(r#"{"[redacted]":1,"a":"[redacted]","a":2}"#), "{raw}");
     for words in ["status", "status --json", "show -v", "show --json", "logs", "logs --json"] {
-        let output = project.raymond(&format!("{words} r"));
-        assert!(!output.stdout.contains("hunter"), "{words}: {output:?}");
-        assert!(!output.stdout.contains("secret"), "{words}: {output:?}");
+        let mut shown = project.raymond(&format!("{words} r")).stdout;
+        if let Ok(mut object) = serde_json::from_str::<Value>(&shown) {
+            // Results are handed over as they are.
+            object["results"].take();
+            shown = object.to_string();
+        }
+        assert!(!shown.contains("hunter"), "{words}: {shown}");
+        assert!(!shown.contains("secret"), "{words}: {shown}");
     }
     assert!(!format!("{}{stderr}{raw}", run.stderr).contains("hunter"), "{run:?} {raw}");
 }

@@ -80,7 +80,7 @@ fn enough_iterations_without_a_result_complete_the_run_and_say_so() {
     project.raymond("resume r --max-iterations 9 --json").prints("").says(
         2,
         "raymond: r is completed: 2 iterations without a result
-        hint: begin anew: raymond ralph /project/PROMPT.md --max-iterations 9",
+        hint: begin anew: raymond ralph /project/PROMPT.md --max-iterations 9 --replies /project/r.yaml",
     );
     project.raymond("wait r").prints("").mentions(0, &["2 iterations without a result\n"]);
     let resumed = project.raymond("resume r --json");

@@ -34,7 +34,7 @@ async fn a_client_is_heard_line_by_line_until_its_exit() {
     check("kill -9 $$", &[Heard::Exited(Some(ExitStatus::from_raw(9)))], "").await;
     check("echo oops >&2; exit 1", &[Heard::Stderr, exited(1)], "oops").await;
     check("exec >&- 2>&-; true", &[exited(0)], "").await;
-    let long = format!("{}end", "x".repeat(2045));
+    let long = format!("…{}end", "x".repeat(2045));
     check("printf 'x%.0s' {1..9000} >&2; printf end >&2", &[Heard::Stderr, exited(0)], &long).await;
 }
 
