@@ -163,6 +163,13 @@ fn the_way_out_of_a_failure_does_not_lead_back_into_it() {
 }
 
 #[test]
+fn whoever_broke_the_protocol_is_quoted_by_a_command() {
+    let mut play = Play::new(prompts(&["A.md"])).with(|s| s.reminders = 0).started();
+    play.says("main", "chatter");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: no tag (what it said: raymond logs play --agent main --state A): raymond resume play");
+}
+
+#[test]
 fn a_failed_run_whose_states_were_edited_is_told_which_to_use() {
     let check = |play: &Play, states: States, expected: &str| {
         let way_out = way_out(status(&play.run, Owner::Gone));

@@ -96,8 +96,8 @@ fn waits(run: &Run, waiting: Waiting) -> String {
 
 fn failed(run: &Run) -> String {
     let reason = |id: &AgentId| match run.agents.get(id) {
-        Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
-            format!("{id} failed at {}: {failure}{}", visit.state, first(failure))
+        Some(agent @ Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
+            format!("{id} failed at {}: {failure}{}", visit.state, first(run, agent, failure))
         }
         _ => format!("{id} failed"),
     };
@@ -108,9 +108,13 @@ fn failed(run: &Run) -> String {
     }
 }
 
-/// What has to be edited before a resume helps.
-fn first(failure: &Failure) -> String {
+/// What has to be edited, or read, before a resume helps.
+fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
     match failure {
+        Failure::Protocol { .. } => {
+            let (run, agent, state) = (&run.id, &agent.id, agent.visit.state.stem());
+            format!(" (what it said: raymond logs {run} --agent {agent} --state {state})")
+        }
         Failure::Visits { state, .. } => {
             format!(" (first raise `max_visits` in {state}, or add `then`)")
         }
@@ -119,7 +123,6 @@ fn first(failure: &Failure) -> String {
         | Failure::Denied { .. }
         | Failure::TooManyAgents { .. }
         | Failure::HeldForGood { .. }
-        | Failure::Protocol { .. }
         | Failure::TooDeep { .. }
         | Failure::Crashes { .. }
         | Failure::InterruptedScript
