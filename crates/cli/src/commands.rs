@@ -7,7 +7,6 @@ pub(crate) mod config;
 pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod doctor;
-pub(crate) mod edits;
 mod farewell;
 pub(crate) mod init;
 pub(crate) mod list;

@@ -2,11 +2,11 @@
 
 use raymond_core::view::{self, States, Status};
 use raymond_engine::driver::Head;
+use raymond_engine::launch;
 use raymond_engine::look::{Look, strays};
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 
-use crate::commands::edits;
 use crate::words::plain;
 
 /// Where a run is.
@@ -39,7 +39,7 @@ impl Place {
         let run = &seen.head.run;
         match &seen.tail {
             Tail::Clean | Tail::Torn(_) => {
-                Self::with_states(&seen.head, seen.status, edits::states(project, run))
+                Self::with_states(&seen.head, seen.status, launch::states(project, run))
             }
             Tail::Damaged(damaged) => Self {
                 status: seen.status,

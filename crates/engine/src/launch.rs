@@ -7,8 +7,10 @@ use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::{Nonce, RunId};
 use raymond_core::run::input::Start;
 use raymond_core::run::record::FORMAT;
-use raymond_core::run::{Header, Input, Program, Settings};
+use raymond_core::run::settings::Pinning;
+use raymond_core::run::{Ending, Header, Input, Phase, Program, Run, Settings};
 use raymond_core::value::Value;
+use raymond_core::view::States;
 use raymond_core::workflow::Definition;
 use raymond_store::disk::Disk;
 use raymond_store::lock::Takeover;
@@ -61,6 +63,22 @@ pub fn prepare(path: &Path, program: &Program) -> Result<Prepared, PrepareError>
             warnings.extend(mistakes);
             Err(PrepareError::Invalid(warnings))
         }
+    }
+}
+
+/// What became of the states of a run, where it matters: a failed run does not guess which are meant.
+pub fn states(project: &Project, run: &Run) -> States {
+    if run.settings.definition == Pinning::Unpinned || run.phase != Phase::Ended(Ending::Failed) {
+        return States::AsPinned;
+    }
+    let Ok(current) = prepare(run.workflow.as_ref(), &run.settings.program) else {
+        return States::Edited;
+    };
+    let blobs = project.blobs(&project.paths(&run.id));
+    let pinned = Pin::load(&run.manifest, &blobs).and_then(|pin| pin.definition());
+    match pinned {
+        Ok(pinned) if current.definition.manifest() != pinned.manifest() => States::Edited,
+        Ok(_) | Err(_) => States::AsPinned,
     }
 }
 

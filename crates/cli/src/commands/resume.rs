@@ -1,5 +1,7 @@
 //! `raymond resume`: says what it will do, and does it.
 
+mod edits;
+
 use raymond_backends::contract::Attached;
 use raymond_backends::process::Leftover;
 use raymond_core::ids::RunId;
@@ -21,10 +23,10 @@ use crate::place::Place;
 use crate::{backends, config, json as shapes, runs, settings};
 
 use super::background::{self, Ground};
-use super::edits::{Edits, Weighed, weigh};
 use super::report::report;
 use super::run::drive;
 use super::{print_json, print_out};
+use edits::{Edits, Weighed, weigh};
 
 /// What a person wants of a resume.
 pub(crate) struct Wish<'a> {

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use raymond_backends::claude::DEFAULT_MODE;
 use raymond_core::ids::RunId;
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Event, Input, Permissions, Program, Ralph, Settings};
+use raymond_core::run::{Input, Permissions, Program, Ralph, Settings};
 use raymond_core::view::quoted;
 use raymond_core::workflow::{Definition, Kind, template};
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError, PrepareError, Prepared, prepare};
-use raymond_engine::look::Look;
 use raymond_engine::observe;
 use raymond_engine::owned::Owned;
 use raymond_engine::project::Project;
@@ -139,7 +139,11 @@ fn check_same(
     let vars = settings::vars(&flags.vars)?;
     let other_vars = !vars.is_empty() && vars != begun.settings.vars;
     let other_input = match &flags.input {
-        Some(input) => Some(input) != first_input(project, &seen)?.as_ref(),
+        Some(input) => {
+            let blobs = project.blobs(&project.paths(run));
+            let begun = seen.head.ledger.input.as_ref();
+            Some(input) != begun.map(|begun| observe::load(&blobs, begun)).transpose()?.as_ref()
+        }
         None => false,
     };
     let other = match (other_input, other_vars) {
@@ -149,17 +153,6 @@ fn check_same(
         (false, false) => return Ok(()),
     };
     Err(Failure::usage(format!("{run} began with another {other}")).hint(as_it_is(run)))
-}
-
-/// What `--input` said at the start of a run.
-fn first_input(project: &Project, seen: &Look) -> Result<Option<String>, Failure> {
-    let events = seen.records.iter().flat_map(|record| &record.steps).flat_map(|step| &step.events);
-    let mut starts = events.filter_map(|event| match event {
-        Event::RunStarted(start) => start.input.as_ref(),
-        _ => None,
-    });
-    let blobs = project.blobs(&project.paths(&seen.head.run.id));
-    Ok(starts.next().map(|input| observe::load(&blobs, input)).transpose()?)
 }
 
 /// The ways out for whoever asks a run to become another one.
@@ -251,7 +244,7 @@ fn clients(settings: &Settings) -> Vec<String> {
         0 => String::new(),
         count => format!(" + {count} {word}"),
     };
-    let mode = mode.as_deref().unwrap_or("acceptEdits");
+    let mode = mode.as_deref().unwrap_or(DEFAULT_MODE);
     let may = match checks {
         Checks::Kept => {
             format!("{mode}{}{}", counted(allow.len(), "allowed"), counted(deny.len(), "denied"))

@@ -2,14 +2,11 @@
 
 use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Ending, Phase, Run};
-use raymond_core::view::States;
+use raymond_core::run::{Ending, Phase};
 use raymond_core::workflow::Definition;
 use raymond_core::workflow::manifest::Changes;
 use raymond_engine::driver::Head;
 use raymond_engine::launch::{PrepareError, Prepared, prepare};
-use raymond_engine::pin::Pin;
-use raymond_engine::project::Project;
 
 use crate::failure::{Failure, USAGE};
 
@@ -29,22 +26,6 @@ pub(super) struct Weighed {
     pub(super) adopt: Option<Prepared>,
     /// What has to be said about it, in one line.
     pub(super) line: Option<String>,
-}
-
-/// What became of the states of a run, where it matters: a failed run does not guess.
-pub(crate) fn states(project: &Project, run: &Run) -> States {
-    if run.settings.definition == Pinning::Unpinned || run.phase != Phase::Ended(Ending::Failed) {
-        return States::AsPinned;
-    }
-    let Ok(current) = prepare(run.workflow.as_ref(), &run.settings.program) else {
-        return States::Edited;
-    };
-    let blobs = project.blobs(&project.paths(&run.id));
-    let pinned = Pin::load(&run.manifest, &blobs).and_then(|pin| pin.definition());
-    match pinned {
-        Ok(pinned) if current.definition.manifest() != pinned.manifest() => States::Edited,
-        Ok(_) | Err(_) => States::AsPinned,
-    }
 }
 
 /// Weighs what became of the workflow since `pinned`. A failed run does not guess.
