@@ -36,23 +36,30 @@ pub(crate) struct Ground {
     pub(crate) detached_as: Option<String>,
 }
 
+/// What is new about a new run.
 #[derive(Debug, Args)]
-pub(crate) struct Run {
-    /// A state, a directory or a .zip
-    #[arg(add = completion::workflow())]
-    pub(crate) workflow: PathBuf,
+pub(crate) struct Beginning {
     /// The id of the run: letters, digits, `-` and `_`
     #[arg(long = "run-id", value_name = "ID")]
     pub(crate) id: Option<String>,
     /// Go on with the run of this id when there is one
     #[arg(long, requires = "id")]
     pub(crate) or_resume: bool,
-    /// Handed to the first state, as {{input}}
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) input: Option<String>,
     /// A template variable
     #[arg(long = "var", value_name = "K=V")]
     pub(crate) vars: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// A state, a directory or a .zip
+    #[arg(add = completion::workflow())]
+    pub(crate) workflow: PathBuf,
+    #[command(flatten)]
+    pub(crate) beginning: Beginning,
+    /// Handed to the first state, as {{input}}
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) input: Option<String>,
     /// Read the states at every visit instead of keeping them as they are now
     #[arg(long)]
     pub(crate) unpinned: bool,
@@ -91,15 +98,8 @@ pub(crate) struct Ralph {
     /// Keep the prompt as it is now instead of reading it for each iteration
     #[arg(long)]
     pub(crate) pinned: bool,
-    /// The id of the run: letters, digits, `-` and `_`
-    #[arg(long = "run-id", value_name = "ID")]
-    pub(crate) id: Option<String>,
-    /// Go on with the run of this id when there is one
-    #[arg(long, requires = "id")]
-    pub(crate) or_resume: bool,
-    /// A template variable
-    #[arg(long = "var", value_name = "K=V")]
-    pub(crate) vars: Vec<String>,
+    #[command(flatten)]
+    pub(crate) beginning: Beginning,
     #[arg(long, hide = true)]
     pub(crate) input: Option<String>,
     #[command(flatten)]

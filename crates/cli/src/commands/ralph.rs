@@ -22,10 +22,8 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
     let program = Loop { max_iterations, until: flags.until };
     let flags = Run {
         workflow: flags.prompt,
-        id: flags.id,
-        or_resume: flags.or_resume,
+        beginning: flags.beginning,
         input: None,
-        vars: flags.vars,
         unpinned: !flags.pinned,
         max_iterations: flags.max_iterations,
         ground: flags.ground,

@@ -38,10 +38,10 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
 /// Starts a run of a program.
 pub(super) fn start(flags: Run, program: Program) -> Result<u8, Failure> {
     let project = runs::project()?;
-    let given = flags.ground.detached_as.as_ref().or(flags.id.as_ref());
+    let given = flags.ground.detached_as.as_ref().or(flags.beginning.id.as_ref());
     let run = run_id(given.map(String::as_str), &flags.workflow, &program)?;
-    if flags.id.is_some() && has_begun(&project, &run)? {
-        if !flags.or_resume {
+    if flags.beginning.id.is_some() && has_begun(&project, &run)? {
+        if !flags.beginning.or_resume {
             return Err(LaunchError::Exists(run).into());
         }
         check_same(&project, &run, &flags, &program)?;
@@ -56,7 +56,7 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     let prepared = prepare(&flags.workflow, &program)
         .map_err(|error| unprepared(error, &program).within(&flags.workflow))?;
     let settings = Settings {
-        vars: settings::vars(&flags.vars)?,
+        vars: settings::vars(&flags.beginning.vars)?,
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
         program,
         ..settings::govern(Settings::default(), &asked)?
@@ -136,7 +136,7 @@ fn check_same(
             .hint("name that workflow, or another --run-id"));
     }
     check_program(run, &begun.settings.program, program)?;
-    let vars = settings::vars(&flags.vars)?;
+    let vars = settings::vars(&flags.beginning.vars)?;
     let other_vars = !vars.is_empty() && vars != begun.settings.vars;
     let other_input = match &flags.input {
         Some(input) => {
