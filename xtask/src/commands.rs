@@ -41,3 +41,14 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
+
+/// Runs it silently, and fails with all it printed when it fails.
+pub(crate) fn run_silently(command: &mut Command) -> Result<()> {
+    let shown = format!("{command:?}");
+    let output = command.output().with_context(|| format!("could not start {shown}"))?;
+    if !output.status.success() {
+        let printed = [output.stdout, output.stderr].concat();
+        bail!("{}\n{shown} failed: {}", String::from_utf8_lossy(&printed), output.status);
+    }
+    Ok(())
+}

@@ -60,11 +60,12 @@ pub(super) fn live(task: Task<'_>) -> ExitCode {
 
 /// Signs with its process id, and stays.
 fn stay(config: &Path, name: &str) -> ExitCode {
-    let path = config.join("offspring").join(name);
-    let draft = path.with_extension("draft");
-    let signed = fs::create_dir_all(config.join("offspring"))
-        .and_then(|()| fs::write(&draft, std::process::id().to_string()))
-        .and_then(|()| fs::rename(draft, path));
+    let (signatures, drafts) = (config.join("offspring"), config.join("drafts"));
+    // Written elsewhere: a reader of the signatures must not count one that is being signed twice.
+    let signed = fs::create_dir_all(&signatures)
+        .and_then(|()| fs::create_dir_all(&drafts))
+        .and_then(|()| fs::write(drafts.join(name), std::process::id().to_string()))
+        .and_then(|()| fs::rename(drafts.join(name), signatures.join(name)));
     while signed.is_ok() && config.exists() {
         sleep(MOMENT * 10);
     }
