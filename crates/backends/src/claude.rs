@@ -18,6 +18,7 @@ mod said;
 mod shape;
 mod spending;
 mod steps;
+mod surrogates;
 mod tools;
 mod turn;
 mod warnings;
