@@ -19,6 +19,7 @@ mod resume;
 pub mod settings;
 mod settle;
 pub mod state;
+pub mod stray;
 #[cfg(test)]
 pub(crate) mod tests;
 
