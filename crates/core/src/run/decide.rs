@@ -12,6 +12,7 @@ use crate::workflow::Definition;
 use super::draft::{Draft, Entry};
 use super::event::{Ending, Event, Hold};
 use super::input::{Input, Start, StopMode};
+use super::settings::Pinning;
 use super::state::{Phase, Run};
 use super::{resume, settle, stray};
 
@@ -197,7 +198,10 @@ fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Eve
             }
         }
     }
-    stray::check(run, definition, &run.settings)?;
+    match run.settings.definition {
+        Pinning::Pinned => stray::check(run, definition, &run.settings)?,
+        Pinning::Unpinned => stray::check_returns(run, definition, &run.settings)?,
+    }
     Ok(vec![Event::DefinitionAdopted { manifest: manifest.clone() }])
 }
 

@@ -69,7 +69,7 @@ fn go_on(draft: &mut Draft<'_>, agent: &Agent) {
     let Some(turn) = draft.run.desk.turns.get(&agent.id) else {
         return;
     };
-    if turn.lane != draft.lane(&agent.visit.state) && is_at_rest(turn) {
+    if is_at_rest(turn) && lane_of(draft, agent) != turn.lane {
         return again(draft, agent, Prompt::Body);
     }
     if turn.phase != TurnPhase::Idle {
@@ -123,7 +123,7 @@ fn again(draft: &mut Draft<'_>, agent: &Agent, prompt: Prompt) {
         visit: agent.visit.number,
         turn: agent.visit.turn.saturating_add(1),
     };
-    let lane = draft.lane(&agent.visit.state);
+    let lane = lane_of(draft, agent);
     let plan = match (&lane, draft.run.desk.turns.get(&agent.id)) {
         (Lane::Script, _) => SessionPlan::Carry,
         (Lane::Prompt(backend), Some(unsettled)) if unsettled.lane != lane => {
@@ -136,6 +136,16 @@ fn again(draft: &mut Draft<'_>, agent: &Agent, prompt: Prompt) {
     let order = draft.order();
     let notice = Some(Notice::Revived);
     draft.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice });
+}
+
+/// Who answers the next turn of a visit: the holder of its conversation, where it has one already.
+fn lane_of(draft: &Draft<'_>, agent: &Agent) -> Lane {
+    let lane = draft.lane(&agent.visit.state);
+    match (draft.run.desk.turns.get(&agent.id), &agent.holder) {
+        (Some(turn), _) if !turn.opens() => turn.lane.clone(),
+        (None, Some(holder)) if lane != Lane::Script => Lane::Prompt(holder.clone()),
+        (Some(_) | None, _) => lane,
+    }
 }
 
 /// A turn in flight goes on where it is, whatever the settings say now.

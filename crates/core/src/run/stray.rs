@@ -5,9 +5,8 @@
 //! rest; [`super::resume`] then begins it anew there, and says so.
 
 use crate::desk::{Lane, Turn};
-use crate::ids::StateName;
+use crate::machine::Agent;
 use crate::machine::crossing::{Crossing, between};
-use crate::machine::{Agent, SessionPlan};
 use crate::workflow::Definition;
 
 use super::decide::Refusal;
@@ -17,24 +16,36 @@ use super::state::{Phase, Run};
 /// Whether every agent finds its conversation, and those of its returns, with the backends that
 /// would answer.
 pub fn check(run: &Run, definition: &Definition, settings: &Settings) -> Result<(), Refusal> {
-    let lane = |state: &StateName| settings.lane(definition, state);
     for agent in run.agents.values() {
+        let lane = settings.lane(definition, &agent.visit.state);
         let own = match run.desk.turns.get(&agent.id) {
-            Some(turn) => turned(run, agent, turn, lane(&agent.visit.state)),
-            None => {
-                let lane = lane(&agent.visit.state);
-                between(&agent.session, agent.holder.as_ref(), (&agent.visit.state, lane))
-            }
+            Some(turn) => turned(run, agent, turn, lane),
+            None => between(&agent.session, agent.holder.as_ref(), (&agent.visit.state, lane)),
         };
-        let returns = agent.stack.iter().map(|frame| {
-            between(&frame.session, frame.holder.as_ref(), (&frame.state, lane(&frame.state)))
-        });
-        [own].into_iter().chain(returns).collect::<Result<(), _>>().map_err(|crossing| {
-            let Crossing { state, answers, holds } = crossing;
-            Refusal::OtherBackend { agent: agent.id.clone(), state, answers, holds }
-        })?;
+        own.map_err(|crossing| refusal(agent, crossing))?;
+    }
+    check_returns(run, definition, settings)
+}
+
+/// Only the returns: the visits that are under way end with the backends they began with.
+pub(super) fn check_returns(
+    run: &Run,
+    definition: &Definition,
+    settings: &Settings,
+) -> Result<(), Refusal> {
+    for agent in run.agents.values() {
+        for frame in &agent.stack {
+            let lane = settings.lane(definition, &frame.state);
+            between(&frame.session, frame.holder.as_ref(), (&frame.state, lane))
+                .map_err(|crossing| refusal(agent, crossing))?;
+        }
     }
     Ok(())
+}
+
+fn refusal(agent: &Agent, crossing: Crossing) -> Refusal {
+    let Crossing { state, answers, holds } = crossing;
+    Refusal::OtherBackend { agent: agent.id.clone(), state, answers, holds }
 }
 
 /// A turn at the desk keeps its backend, unless it can move.
@@ -42,15 +53,11 @@ fn turned(run: &Run, agent: &Agent, turn: &Turn, lane: Lane) -> Result<(), Cross
     let at_rest = matches!(run.phase, Phase::Ended(_));
     match (&turn.lane, lane) {
         (Lane::Prompt(holds), Lane::Prompt(answers))
-            if *holds != answers && !(at_rest && opens(turn)) =>
+            if *holds != answers && !(at_rest && turn.opens()) =>
         {
             let (state, holds) = (agent.visit.state.clone(), holds.clone());
             Err(Crossing { state, answers, holds })
         }
         (Lane::Prompt(_) | Lane::Script, _) => Ok(()),
     }
-}
-
-fn opens(turn: &Turn) -> bool {
-    matches!(turn.plan, SessionPlan::Fresh(_))
 }

@@ -6,6 +6,7 @@ use super::play::{Play, workflow};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::BackendName;
 use crate::machine::Standing;
+use crate::run::settings::Pinning;
 
 const CODEX: &str = "---\nbackend: codex\n---\ntext";
 
@@ -240,6 +241,46 @@ fn a_turn_that_only_opens_a_conversation_may_move_while_the_run_is_at_rest() {
     queue main.1.2 Revived at 1 for codex: fresh main.1.2
     start main.1.2 #1 with $9.90: fresh main.1.2
     ");
+}
+
+#[test]
+fn a_visit_of_an_unpinned_run_ends_with_the_backend_it_began_with() {
+    let moved = || staged(&[("B.md", CODEX)]).definition;
+    let unpinned = || {
+        let mut play = stage();
+        play.settings.definition = Pinning::Unpinned;
+        play.run.settings.definition = Pinning::Unpinned;
+        play
+    };
+    let mut play = unpinned();
+    play.says("main", "<goto>B</goto>");
+    assert_eq!(play.adopt(moved()), "adopted v2");
+    play.says("main", "no tag");
+    assert_eq!(play.plan_of("main"), "resume main.1.1");
+    play.halt();
+    assert_snapshot!(play.resume(), @"
+    resumed
+    queue main.2.2 again at 2: Interrupted
+    start main.2.2 #2 with $9.70: resume main.1.1
+    ");
+    play.fails("main", TurnFailure::Task { why: "no".into() });
+    assert_snapshot!(play.resume(), @"
+    resumed
+    revive main
+    queue main.2.3 Revived at 3 for claude: resume main.1.1
+    start main.2.3 #1 with $9.60: resume main.1.1
+    ");
+    assert_eq!(
+        outcome(&play.says("main", "<goto>B</goto>")),
+        "remind main (1): <goto>: B.md is answered by codex, and claude holds the conversation"
+    );
+
+    let mut play = unpinned();
+    play.says("main", r#"<function return="B">X</function>"#);
+    assert_eq!(
+        play.adopt(moved()),
+        "refused: main has a conversation of claude for B.md, which codex would answer now"
+    );
 }
 
 #[test]
