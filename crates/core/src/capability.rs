@@ -73,6 +73,11 @@ impl Offers {
         self.0.get(backend).copied()
     }
 
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &BackendName> {
+        self.0.keys()
+    }
+
     /// The backends that cannot do it.
     pub fn without(&self, capability: Capability) -> impl Iterator<Item = &BackendName> {
         let lacks =

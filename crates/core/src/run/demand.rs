@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::capability::{Capability, Offers};
+use crate::capability::Offers;
 use crate::diagnostic::Diagnostic;
 use crate::ids::BackendName;
 use crate::workflow::{Mark, State, Survey};
@@ -54,11 +54,6 @@ impl<'a> Demand<'a> {
             found.extend(lacking::of_run(self.settings, &states, (backend, can)));
         }
         found
-    }
-
-    /// Backends that cannot branch: `call` is refused in their conversations while the run goes on.
-    pub fn without_branch(&self) -> impl Iterator<Item = &BackendName> {
-        self.offers.without(Capability::Branch)
     }
 
     /// Names that no backend has. The one of flags or configuration is named once.
