@@ -1,4 +1,5 @@
 use super::*;
+use crate::capability::Capability;
 use crate::workflow::{Definition, Platform, SourceFile, Start};
 
 const FEW: &[Capability] = &[Capability::Fresh, Capability::Resume];
