@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use crate::diagnostic::Diagnostic;
 use crate::ids::BackendName;
 use crate::protocol::{Route, Routes, TagName};
+use crate::workflow::frontmatter::Role;
 use crate::workflow::{Mark, State, Survey};
 
 use super::Demand;
@@ -33,7 +34,7 @@ impl<'a> Demand<'a> {
                 return None;
             }
             let mistake = mistake((tag, word), target, (own, other));
-            Some(survey.marked(mistake, state, Mark::Policy(tag, &name)))
+            Some(survey.marked(mistake, state, Mark::Name(word.role(tag), &name)))
         };
         names.into_iter().filter_map(crosses).collect()
     }
@@ -45,6 +46,15 @@ enum Word {
     Target,
     Return,
     Next,
+}
+
+impl Word {
+    const fn role(self, tag: TagName) -> Role {
+        match self {
+            Self::Target => Role::Policy(tag),
+            Self::Return | Self::Next => Role::Following(tag),
+        }
+    }
 }
 
 /// The names of an entry that go on in the conversation.

@@ -94,7 +94,7 @@ impl Definition {
             let diagnostic = diagnostic.at(text, mention.span.clone());
             Some(match (why, mention.role) {
                 // A workflow for several platforms names the scripts of each.
-                (Unresolved::WrongPlatform(_), Role::Policy(_)) => {
+                (Unresolved::WrongPlatform(_), Role::Policy(_) | Role::Following(_)) => {
                     Diagnostic { severity: Severity::Warning, ..diagnostic }
                 }
                 _ => diagnostic,

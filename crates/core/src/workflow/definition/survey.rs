@@ -10,7 +10,6 @@ use crate::ids::StateName;
 
 use super::super::frontmatter::{self, Role};
 use super::{Definition, Kind, State};
-use crate::protocol::TagName;
 
 /// A definition, which of its states a run can come to, and which could not be read.
 #[derive(Debug)]
@@ -26,8 +25,8 @@ pub struct Survey<'a> {
 pub enum Mark<'a> {
     /// A key of the frontmatter.
     Key(&'a str),
-    /// A name that the policy allows for a tag.
-    Policy(TagName, &'a str),
+    /// A name in the policy, and what it is named for.
+    Name(Role, &'a str),
 }
 
 impl<'a> Survey<'a> {
@@ -86,10 +85,9 @@ impl<'a> Survey<'a> {
         let prompt = frontmatter::parse(&text);
         let span = match mark {
             Mark::Key(name) => prompt.keys.iter().find(|key| key.name == name).map(|key| &key.span),
-            Mark::Policy(tag, name) => {
-                let is_meant = |mention: &&frontmatter::Mention| {
-                    mention.role == Role::Policy(tag) && mention.name == name
-                };
+            Mark::Name(role, name) => {
+                let is_meant =
+                    |mention: &&frontmatter::Mention| mention.role == role && mention.name == name;
                 prompt.mentions.iter().find(is_meant).map(|mention| &mention.span)
             }
         };

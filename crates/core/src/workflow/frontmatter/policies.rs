@@ -103,7 +103,7 @@ impl Reader<'_> {
                 ("child" | "target", true) => {
                     allowed.target = self.name(&what, entry.value, Role::Policy(tag));
                 }
-                (_, true) => allowed.then = self.name(&what, entry.value, Role::Policy(tag)),
+                (_, true) => allowed.then = self.name(&what, entry.value, Role::Following(tag)),
                 ("child" | "target" | "return" | "next", false) => {
                     self.misplaced(tag, entry, place, known);
                 }

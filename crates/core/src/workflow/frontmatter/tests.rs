@@ -173,7 +173,7 @@ fn names_are_collected_with_their_place() {
         mentions,
         [
             ("A", "A", Role::Policy(TagName::Call)),
-            ("B", "B", Role::Policy(TagName::Call)),
+            ("B", "B", Role::Following(TagName::Call)),
             ("C", "C", Role::Then)
         ]
     );
