@@ -8,6 +8,7 @@
 pub mod claude;
 pub mod conformance;
 pub mod contract;
+pub mod headless;
 pub mod process;
 pub mod script;
 pub mod scripted;
