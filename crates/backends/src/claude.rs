@@ -24,7 +24,7 @@ use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
 
 pub use arguments::DEFAULT_MODE;
-pub use said::Recount;
+pub(crate) use said::Recount;
 
 use turn::{Ended, Turn};
 

@@ -83,7 +83,7 @@ pub(crate) trait Fold: Debug + Send {
         Self: Sized;
 
     /// A client is about to start.
-    fn starts(&mut self, _: &Step) {}
+    fn starts(&mut self, _: &Step, _: &Request) {}
 
     /// How often to look at what the client writes elsewhere.
     fn look_every(&self) -> Option<Duration> {
@@ -191,7 +191,7 @@ impl<D: Dialect> Headless<D> {
             }
             gate = self.turn_to_start(request) => gate,
         };
-        turn.starts(step);
+        turn.starts(step, request);
         let client = match self.start(step, request, message) {
             Ok(client) => client,
             Err(why) => return (failed(TurnFailure::NotStarted { why }, cost), turn),

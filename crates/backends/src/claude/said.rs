@@ -17,11 +17,11 @@ pub(super) fn unheard(conclusion: &Conclusion, last: &str) -> Vec<Said> {
 
 /// Reads a transcript again, line by line.
 #[derive(Debug, Default)]
-pub struct Recount(Turn);
+pub(crate) struct Recount(Turn);
 
 impl Recount {
     /// What this line says.
-    pub fn hear(&mut self, heard: &Heard) -> Vec<Said> {
+    pub(crate) fn hear(&mut self, heard: &Heard) -> Vec<Said> {
         self.0.hear(heard)
     }
 }
