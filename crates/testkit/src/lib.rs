@@ -1,10 +1,12 @@
-//! What proves Raymond: a simulator, a crash sweep, a second interpreter, and a fake client.
+//! What proves Raymond: a simulator, a crash sweep, a second interpreter, a fake client,
+//! and a scripted model for real clients.
 //!
 //! Nothing of the product depends on this crate.
 
 pub mod compare;
 pub mod dice;
 pub mod fake_claude;
+pub mod model;
 pub mod reference;
 pub mod sim;
 pub mod sweep;

@@ -1,0 +1,16 @@
+//! The real binary over the real clients, whose model is scripted by the prompts.
+//!
+//! Nothing is reached but this machine, and nobody's own configuration is read: see [`stage`]. The
+//! language of the `model:` lines is that of [`raymond_testkit::model`]. `cargo xtask test real`
+//! installs the clients and runs these tests.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+
+mod clients;
+mod contexts;
+#[expect(dead_code, reason = "other tests use the rest")]
+#[path = "../cli/harness.rs"]
+mod harness;
+mod isolation;
+mod shown;
+mod stage;

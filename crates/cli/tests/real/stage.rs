@@ -1,0 +1,237 @@
+//! A project, the real clients with a home of their own, and a model that does what prompts say.
+//!
+//! Whatever is started here has a clean environment: a private home, a dummy key, the address of the
+//! model on this machine, and no proxy. Whatever is left of it when a stage is dropped is killed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use raymond_core::prices::Prices;
+use raymond_testkit::model::{Model, Seen, Settings};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::clients;
+use crate::harness::{Output, Project, Running, until};
+use crate::shown;
+
+/// The run that most tests start.
+pub(crate) const RUN: &str = "r";
+
+/// A project with everything that its runs can reach.
+pub(crate) struct Stage {
+    pub(crate) project: Project,
+    pub(crate) model: Model,
+    /// The home of everything that is started, with the configuration of the clients and the gates.
+    home: TempDir,
+    /// Further entries of the environment, `NAME=VALUE`.
+    environment: Vec<String>,
+}
+
+impl Stage {
+    /// An empty project in a repository of its own.
+    pub(crate) fn new() -> Self {
+        let (project, home) = (Project::of(&[]), tempfile::tempdir().unwrap());
+        for directory in ["claude", "codex", "gates"] {
+            fs::create_dir(home.path().join(directory)).unwrap();
+        }
+        let gates = home.path().join("gates");
+        let model = Model::start(Settings { gates, ..Settings::default() }).unwrap();
+        let stage = Self { project, model, home, environment: Vec::new() };
+        let init = stage.project.spawn("git", &["init", "--quiet", "."]);
+        init.wait().mentions(0, &[]);
+        stage
+    }
+
+    /// A workflow `wf` of prompts: each begins with its own name, then come the lines of its model.
+    pub(crate) fn prompts(states: &[(&str, &str)]) -> Self {
+        let stage = Self::new();
+        for (name, lines) in states {
+            stage.prompt(name, lines);
+        }
+        stage
+    }
+
+    /// A prompt of the workflow that begins with its name. Lines before `---` are its frontmatter.
+    pub(crate) fn prompt(&self, name: &str, lines: &str) {
+        let (front, lines) = match lines.split_once("---\n") {
+            Some((front, lines)) => (format!("---\n{front}---\n"), lines),
+            None => (String::new(), lines),
+        };
+        let lines: Vec<&str> = lines.lines().map(str::trim_start).collect();
+        self.state(&format!("{name}.md"), &format!("{front}{name}\n{}\n", lines.join("\n")));
+    }
+
+    /// A file of the workflow.
+    pub(crate) fn state(&self, file: &str, text: &str) {
+        self.project.write(&format!("wf/{file}"), text);
+    }
+
+    /// The same with one more variable.
+    pub(crate) fn with(mut self, entry: &str) -> Self {
+        self.environment.push(entry.to_owned());
+        self
+    }
+
+    /// The home of everything that is started.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.home.path().canonicalize().unwrap()
+    }
+
+    /// Runs `raymond` with these words to its end.
+    pub(crate) fn raymond(&self, words: &str) -> Output {
+        self.start(words).wait()
+    }
+
+    /// Runs the workflow as [`RUN`].
+    pub(crate) fn run(&self, flags: &str) -> Output {
+        self.start_run(flags).wait()
+    }
+
+    /// Starts the workflow as [`RUN`].
+    pub(crate) fn start_run(&self, flags: &str) -> Running {
+        self.start(&format!("run wf --run-id {RUN} {flags}"))
+    }
+
+    /// Starts `raymond` with these words.
+    pub(crate) fn start(&self, words: &str) -> Running {
+        self.start_words(&words.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// Starts `raymond` with words that may hold spaces.
+    pub(crate) fn start_words(&self, words: &[&str]) -> Running {
+        self.spawn(Path::new(env!("CARGO_BIN_EXE_raymond")), words)
+    }
+
+    /// Starts any program as `raymond` is started.
+    pub(crate) fn spawn(&self, program: &Path, words: &[&str]) -> Running {
+        let environment = self.environment();
+        let mut all = vec!["-i"];
+        all.extend(environment.iter().map(String::as_str));
+        all.push(program.to_str().unwrap());
+        all.extend(words);
+        self.project.spawn("env", &all)
+    }
+
+    /// All that a process sees of this machine.
+    pub(crate) fn environment(&self) -> Vec<String> {
+        let home = self.home();
+        let mut environment = vec![
+            "TZ=UTC".to_owned(),
+            "LANG=C.UTF-8".to_owned(),
+            "PATH=/usr/local/bin:/usr/bin:/bin".to_owned(),
+            format!("HOME={}", home.display()),
+            format!("RAYMOND_CLAUDE={}", clients::claude().display()),
+            format!("CLAUDE_CONFIG_DIR={}", home.join("claude").display()),
+            format!("CODEX_HOME={}", home.join("codex").display()),
+            format!("ANTHROPIC_BASE_URL={}", self.model.url()),
+            "ANTHROPIC_API_KEY=sk-not-a-key".to_owned(),
+        ];
+        let quiet = [
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+            "DISABLE_TELEMETRY",
+            "DISABLE_ERROR_REPORTING",
+            "DISABLE_AUTOUPDATER",
+        ];
+        environment.extend(quiet.map(|name| format!("{name}=1")));
+        environment.extend(self.environment.iter().cloned());
+        environment
+    }
+
+    /// Waits until the model stands at a gate (`model: wait GATE`).
+    #[track_caller]
+    pub(crate) fn reaches(&self, gate: &str) {
+        let waiting = self.home.path().join(format!("gates/{gate}.waiting"));
+        until(&format!("the model waits at {gate}"), || waiting.exists());
+    }
+
+    /// Lets go whoever stands at a gate, now and later.
+    pub(crate) fn opens(&self, gate: &str) {
+        fs::write(self.home.path().join("gates").join(gate), "").unwrap();
+    }
+
+    /// Every request to the model, in order.
+    pub(crate) fn requests(&self) -> Vec<Seen> {
+        let requests = self.model.requests().into_iter();
+        requests.filter(|seen| seen.api.is_of_a_model()).collect()
+    }
+
+    /// Every turn of a run that takes one after the other; see [`shown::told`].
+    #[track_caller]
+    pub(crate) fn told(&self) -> Vec<String> {
+        let started = self.events("turn_started").into_iter();
+        let plans: Vec<Value> = started.map(|mut started| started["plan"].take()).collect();
+        shown::told(&plans, &self.requests())
+    }
+
+    /// Every event of the journal, in order.
+    pub(crate) fn journal(&self) -> Vec<Value> {
+        let records = self.project.records(RUN);
+        let steps = records.iter().flat_map(|record| record["steps"].as_array().unwrap());
+        steps.flat_map(|step| step["events"].as_array().unwrap()).cloned().collect()
+    }
+
+    /// The events of the journal that have this name.
+    pub(crate) fn events(&self, name: &str) -> Vec<Value> {
+        self.project.events(RUN, name)
+    }
+
+    /// What the journal charged, turn by turn: micro-dollars and their basis.
+    pub(crate) fn charges(&self) -> Vec<(String, u64, String)> {
+        let word = |value: &Value| value.as_str().unwrap().to_owned();
+        let charge = |event: &Value| {
+            let (_, body) = event.as_object()?.iter().next()?;
+            let charge = body.get("charge")?;
+            Some((word(&body["turn"]), charge["amount"].as_u64()?, word(&charge["basis"])))
+        };
+        self.journal().iter().filter_map(charge).collect()
+    }
+
+    /// What the run has spent, in micro-dollars, as `status` says.
+    pub(crate) fn spent(&self) -> u64 {
+        let status = self.raymond(&format!("status {RUN} --json")).json();
+        let dollars = status["spent_usd"].as_f64().unwrap();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a test spends little, and nothing below zero"
+        )]
+        let micros = (dollars * 1e6).round() as u64;
+        micros
+    }
+
+    /// What the replies of the model cost by the list, in micro-dollars.
+    pub(crate) fn billed(&self) -> u64 {
+        self.model.cost(&Prices::default()).unwrap().0
+    }
+
+    /// The living processes of this stage: number and command.
+    pub(crate) fn processes(&self) -> Vec<(u32, String)> {
+        let mark = format!("HOME={}", self.home().display()).into_bytes();
+        let process = |entry: fs::DirEntry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let environment = fs::read(entry.path().join("environ")).ok()?;
+            let ours = environment.split(|byte| *byte == 0).any(|entry| entry == mark);
+            let words = fs::read(entry.path().join("cmdline")).ok()?;
+            ours.then(|| (pid, String::from_utf8_lossy(&words).replace('\0', " ")))
+        };
+        fs::read_dir("/proc").unwrap().flatten().filter_map(process).collect()
+    }
+
+    /// No process of this stage lives.
+    #[track_caller]
+    pub(crate) fn leaves_nothing(&self) {
+        assert_eq!(self.processes(), []);
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        for (pid, _) in self.processes() {
+            if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+                kill_process(pid, Signal::KILL).ok();
+            }
+        }
+    }
+}

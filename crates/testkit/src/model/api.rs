@@ -1,0 +1,84 @@
+//! The APIs that the server speaks. Each has a file of its own; this is the table.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::conversation::Asked;
+use super::messages;
+use super::reply::{Failure, Message};
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Api {
+    /// Anthropic: a message.
+    Messages,
+    /// Anthropic: how many tokens a message would have.
+    CountTokens,
+    /// Something that is not here.
+    Unknown,
+}
+
+/// One server-sent event.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Event {
+    pub(super) name: &'static str,
+    pub(super) data: Value,
+}
+
+/// What tells one reply from the others: derived from the request, so that the same request always
+/// gets the same reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Sixteen hexadecimal digits.
+    pub(super) id: String,
+    pub(super) model: String,
+}
+
+impl Api {
+    /// By method and path; the query does not matter.
+    pub(super) fn of(method: &str, path: &str) -> Self {
+        let path = path.split('?').next().unwrap_or_default();
+        match (method, path) {
+            ("POST", "/v1/messages") => Self::Messages,
+            ("POST", "/v1/messages/count_tokens") => Self::CountTokens,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Whether a model answers it.
+    pub const fn is_of_a_model(self) -> bool {
+        match self {
+            Self::Messages => true,
+            Self::CountTokens | Self::Unknown => false,
+        }
+    }
+
+    pub(super) fn read(self, body: &Value) -> Asked {
+        match self {
+            Self::Messages | Self::CountTokens => messages::read(body),
+            Self::Unknown => Asked::default(),
+        }
+    }
+
+    pub(super) fn events(self, message: &Message, stamp: &Stamp) -> Vec<Event> {
+        match self {
+            Self::Messages => messages::events(message, stamp),
+            Self::CountTokens | Self::Unknown => Vec::new(),
+        }
+    }
+
+    pub(super) fn whole(self, message: &Message, stamp: &Stamp) -> Value {
+        match self {
+            Self::Messages => messages::whole(message, stamp),
+            Self::CountTokens => json!({ "input_tokens": message.usage.input }),
+            Self::Unknown => Value::Null,
+        }
+    }
+
+    pub(super) fn error(self, failure: &Failure) -> Value {
+        match self {
+            Self::Messages | Self::CountTokens | Self::Unknown => messages::error(failure),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! One line `model: …` of a prompt.
+
+use std::time::Duration;
+
+use raymond_core::prices::Usage;
+use serde_json::Value;
+
+use super::reply::{Failure, USUAL};
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Directive {
+    Say(String),
+    Tool { name: String, input: Value },
+    Text(String),
+    Think(String),
+    Usage(Usage),
+    Error(Failure),
+    Latency(Duration),
+    Cut(usize),
+    Wait(String),
+    Drop,
+    Hang,
+    Refuse,
+    Then,
+    Again,
+}
+
+/// The directives of a text; the message names a line that cannot be read.
+pub(super) fn directives(text: &str) -> Result<Vec<Directive>, String> {
+    let lines = text.lines().filter_map(|line| line.trim().strip_prefix("model:"));
+    lines
+        .map(|line| read(line.trim()).map_err(|why| format!("model: {}: {why}", line.trim())))
+        .collect()
+}
+
+fn read(line: &str) -> Result<Directive, String> {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let rest = rest.trim();
+    let text = || match rest {
+        "" => Err("a text is missing".to_owned()),
+        text => Ok(text.replace("\\n", "\n")),
+    };
+    let alone = |directive| match rest {
+        "" => Ok(directive),
+        rest => Err(format!("nothing follows it, not {rest:?}")),
+    };
+    match word {
+        "say" => text().map(Directive::Say),
+        "text" => text().map(Directive::Text),
+        "think" => text().map(Directive::Think),
+        "wait" => text().map(Directive::Wait),
+        "tool" => tool(rest),
+        "usage" => usage(rest).map(Directive::Usage),
+        "error" => error(rest).map(Directive::Error),
+        "latency" => latency(rest).map(Directive::Latency),
+        "cut" => rest.parse().map(Directive::Cut).map_err(|_| "a number of events follows".into()),
+        "drop" => alone(Directive::Drop),
+        "hang" => alone(Directive::Hang),
+        "refuse" => alone(Directive::Refuse),
+        "then" => alone(Directive::Then),
+        "again" => alone(Directive::Again),
+        _ => Err("there is no such directive".to_owned()),
+    }
+}
+
+fn tool(rest: &str) -> Result<Directive, String> {
+    let (name, input) = rest.split_once(' ').unwrap_or((rest, ""));
+    if name.is_empty() {
+        return Err("the name of a tool is missing".to_owned());
+    }
+    let input: Value =
+        serde_json::from_str(input).map_err(|error| format!("its input is not JSON: {error}"))?;
+    match input {
+        Value::Object(_) => Ok(Directive::Tool { name: name.to_owned(), input }),
+        _ => Err("its input is not an object".to_owned()),
+    }
+}
+
+fn usage(rest: &str) -> Result<Usage, String> {
+    let mut usage = USUAL;
+    for entry in rest.split_whitespace() {
+        let unreadable = || {
+            format!("{entry:?} is not a number of input, output, cache_read or cache_write tokens")
+        };
+        let (kind, count) = entry.split_once('=').ok_or_else(unreadable)?;
+        let place = match kind {
+            "input" => &mut usage.input,
+            "output" => &mut usage.output,
+            "cache_read" => &mut usage.cache_read,
+            "cache_write" => &mut usage.cache_write,
+            _ => return Err(unreadable()),
+        };
+        *place = count.parse().map_err(|_| unreadable())?;
+    }
+    Ok(usage)
+}
+
+/// `429 type=rate_limit_error retry-after=3 header:x-should-retry=true message=the rest of the line`
+fn error(rest: &str) -> Result<Failure, String> {
+    let (entries, message) = match rest.split_once("message=") {
+        Some((entries, message)) => (entries, Some(message)),
+        None => (rest, None),
+    };
+    let mut entries = entries.split_whitespace();
+    let status = entries.next().and_then(|status| status.parse().ok());
+    let status = status.filter(|status| (400..=599).contains(status));
+    let mut failure = Failure::new(status.ok_or("a status from 400 to 599 follows")?);
+    for entry in entries {
+        let (name, value) = entry.split_once('=').ok_or_else(|| format!("{entry:?} has no ="))?;
+        failure = match (name, name.strip_prefix("header:")) {
+            ("type", _) => failure.of_kind(value),
+            ("retry-after", _) => failure.with(name, value),
+            (_, Some(header)) => failure.with(header, value),
+            _ => return Err(format!("there is no {name:?} of an error")),
+        };
+    }
+    Ok(match message {
+        Some(message) => failure.saying(message.trim()),
+        None => failure,
+    })
+}
+
+fn latency(rest: &str) -> Result<Duration, String> {
+    let millis = rest.strip_suffix("ms").and_then(|number| number.parse().ok());
+    let seconds = rest.strip_suffix('s').and_then(|number| number.parse().ok());
+    millis
+        .map(Duration::from_millis)
+        .or_else(|| seconds.map(Duration::from_secs))
+        .ok_or_else(|| "a time such as 300ms or 2s follows".to_owned())
+}

@@ -1,0 +1,205 @@
+//! Anthropic's Messages API: requests read, messages written whole or as events.
+
+use raymond_core::prices::Usage;
+use serde_json::{Value, json};
+
+use super::api::{Event, Stamp};
+use super::conversation::{Asked, Form, Role, Said, without_reminders};
+use super::reply::{Block, Failure, Message, Stop};
+
+/// The longest text of one delta, in characters.
+const DELTA: usize = 2048;
+
+pub(super) fn read(body: &Value) -> Asked {
+    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let (systems, spoken): (Vec<&Value>, Vec<&Value>) =
+        messages.iter().partition(|message| message["role"] == "system");
+    let told = std::iter::once(&body["system"]).chain(systems.iter().map(|said| &said["content"]));
+    let tools = body["tools"].as_array().into_iter().flatten();
+    Asked {
+        model: word(&body["model"]),
+        system: told.map(plain).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"),
+        conversation: spoken.into_iter().flat_map(said).collect(),
+        tools: tools.map(|tool| word(&tool["name"])).collect(),
+        form: if body["stream"] == true { Form::Stream } else { Form::Whole },
+    }
+}
+
+fn said(message: &Value) -> Vec<Said> {
+    let role = if message["role"] == "assistant" { Role::Assistant } else { Role::User };
+    let block = |block: &Value| match block["type"].as_str() {
+        Some("text") => Some(Said::new(role, without_reminders(block["text"].as_str()?)?)),
+        Some("tool_use") => {
+            let text = format!("{} {}", word(&block["name"]), block["input"]);
+            Some(Said::new(Role::Call, text))
+        }
+        Some("tool_result") => {
+            let text = without_reminders(&plain(&block["content"])).unwrap_or_default();
+            Some(Said::new(Role::Outcome, text))
+        }
+        _ => None,
+    };
+    match &message["content"] {
+        Value::String(text) => {
+            without_reminders(text).map(|text| Said::new(role, text)).into_iter().collect()
+        }
+        Value::Array(blocks) => blocks.iter().filter_map(block).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The text of a content: a string, or text blocks.
+fn plain(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+pub(super) fn whole(message: &Message, stamp: &Stamp) -> Value {
+    let blocks = message.blocks.iter().enumerate();
+    let blocks: Vec<Value> = blocks.map(|(index, block)| content(block, index, stamp)).collect();
+    let mut whole = envelope(stamp, &usage(&message.usage, message.usage.output));
+    whole["content"] = blocks.into();
+    whole["stop_reason"] = stop_reason(message.stop).into();
+    whole
+}
+
+pub(super) fn events(message: &Message, stamp: &Stamp) -> Vec<Event> {
+    let started = envelope(stamp, &usage(&message.usage, 1));
+    let mut events = vec![event("message_start", json!({ "message": started }))];
+    for (index, block) in message.blocks.iter().enumerate() {
+        let start = json!({ "index": index, "content_block": opening(block, index, stamp) });
+        events.push(event("content_block_start", start));
+        for delta in deltas(block) {
+            events.push(event("content_block_delta", json!({ "index": index, "delta": delta })));
+        }
+        events.push(event("content_block_stop", json!({ "index": index })));
+    }
+    let ending = json!({
+        "delta": { "stop_reason": stop_reason(message.stop), "stop_sequence": null },
+        "usage": usage(&message.usage, message.usage.output),
+    });
+    events.push(event("message_delta", ending));
+    events.push(event("message_stop", json!({})));
+    events
+}
+
+pub(super) fn error(failure: &Failure) -> Value {
+    let usual = match failure.status {
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        504 => "timeout_error",
+        529 => "overloaded_error",
+        400..=499 => "invalid_request_error",
+        _ => "api_error",
+    };
+    let kind = failure.kind.as_deref().unwrap_or(usual);
+    json!({ "type": "error", "error": { "type": kind, "message": failure.message } })
+}
+
+fn event(name: &'static str, mut data: Value) -> Event {
+    data["type"] = name.into();
+    Event { name, data }
+}
+
+fn envelope(stamp: &Stamp, usage: &Value) -> Value {
+    json!({
+        "id": format!("msg_{}", stamp.id),
+        "type": "message",
+        "role": "assistant",
+        "model": stamp.model,
+        "content": [],
+        "stop_reason": null,
+        "stop_sequence": null,
+        "usage": usage,
+    })
+}
+
+fn usage(usage: &Usage, output: u64) -> Value {
+    json!({
+        "input_tokens": usage.input,
+        "output_tokens": output,
+        "cache_read_input_tokens": usage.cache_read,
+        "cache_creation_input_tokens": usage.cache_write,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": usage.cache_write,
+            "ephemeral_1h_input_tokens": 0,
+        },
+    })
+}
+
+const fn stop_reason(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Ended => "end_turn",
+        Stop::Tool => "tool_use",
+        Stop::Refused => "refusal",
+    }
+}
+
+fn content(block: &Block, index: usize, stamp: &Stamp) -> Value {
+    let mut content = opening(block, index, stamp);
+    match block {
+        Block::Thinking(text) => {
+            content["thinking"] = text.as_str().into();
+            content["signature"] = SIGNATURE.into();
+        }
+        Block::Text(text) => content["text"] = text.as_str().into(),
+        Block::Tool { input, .. } => content["input"] = input.clone(),
+    }
+    content
+}
+
+/// Clients send it back without looking into it.
+const SIGNATURE: &str = "c2lnbmVkIGJ5IHRoZSBzY3JpcHQ=";
+
+fn opening(block: &Block, index: usize, stamp: &Stamp) -> Value {
+    match block {
+        Block::Thinking(_) => json!({ "type": "thinking", "thinking": "", "signature": "" }),
+        Block::Text(_) => json!({ "type": "text", "text": "" }),
+        Block::Tool { name, .. } => {
+            let id = format!("toolu_{}_{index}", stamp.id);
+            json!({ "type": "tool_use", "id": id, "name": name, "input": {} })
+        }
+    }
+}
+
+fn deltas(block: &Block) -> Vec<Value> {
+    match block {
+        Block::Thinking(text) => {
+            let delta = |text| json!({ "type": "thinking_delta", "thinking": text });
+            let signature = json!({ "type": "signature_delta", "signature": SIGNATURE });
+            pieces(text).into_iter().map(delta).chain([signature]).collect()
+        }
+        Block::Text(text) => {
+            let delta = |text| json!({ "type": "text_delta", "text": text });
+            pieces(text).into_iter().map(delta).collect()
+        }
+        Block::Tool { input, .. } => {
+            let delta = |text| json!({ "type": "input_json_delta", "partial_json": text });
+            pieces(&input.to_string()).into_iter().map(delta).collect()
+        }
+    }
+}
+
+/// At least two where there are two characters, so that a cut may leave half a text.
+fn pieces(text: &str) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let length = characters.len().div_ceil(2).clamp(1, DELTA);
+    characters.chunks(length).map(|piece| piece.iter().collect()).collect()
+}
+
+#[cfg(test)]
+mod tests;

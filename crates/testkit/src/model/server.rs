@@ -1,0 +1,238 @@
+//! The listener, and a task for every connection.
+//!
+//! Connections are bounded; whoever comes when all are taken waits. The port is reserved by a socket
+//! that never listens, so that nobody else gets it while connections are refused.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::answer::{Answer, Delivery, answer};
+use super::api::Event;
+use super::http::{Connection, Part, Request, Whole};
+use super::record::{Entry, Fate, Record};
+use super::reply::Pause;
+use super::weather::Weather;
+
+const CONNECTIONS: usize = 128;
+const BACKLOG: u32 = 256;
+/// How often a gate is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// What all connections share.
+pub(super) struct Shared {
+    pub(super) weather: Mutex<Weather>,
+    pub(super) record: Record,
+    /// Where the files of `model: wait` are.
+    pub(super) gates: PathBuf,
+}
+
+/// A weather that is to be set, and who wants to know that it is.
+pub(super) type Change = (Weather, std::sync::mpsc::Sender<io::Result<()>>);
+
+pub(super) struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    /// Keeps the port.
+    _reserved: TcpSocket,
+    listener: Option<TcpListener>,
+}
+
+impl Server {
+    /// Listens on a port of this machine; 0 is any that is free.
+    pub(super) fn open(port: u16, shared: Arc<Shared>) -> io::Result<Self> {
+        let reserved = socket(SocketAddr::from(([127, 0, 0, 1], port)))?;
+        let address = reserved.local_addr()?;
+        let listener = Some(listen(address)?);
+        Ok(Self { shared, address, _reserved: reserved, listener })
+    }
+
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until the other end of `changes` is gone.
+    pub(super) async fn run(mut self, mut changes: mpsc::UnboundedReceiver<Change>) {
+        let free = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                change = changes.recv() => match change {
+                    Some((weather, told)) => {
+                        // Nobody may wait for it any more.
+                        told.send(self.set(weather)).ok();
+                    }
+                    None => return,
+                },
+                stream = accept(self.listener.as_ref()) => {
+                    let Ok(stream) = stream else { continue };
+                    let (shared, free) = (self.shared.clone(), free.clone());
+                    connections.spawn(async move {
+                        let Ok(_place) = free.acquire().await else { return };
+                        // A connection that broke is no trouble of the server's.
+                        serve(stream, &shared).await.ok();
+                    });
+                }
+                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            }
+        }
+    }
+
+    fn set(&mut self, weather: Weather) -> io::Result<()> {
+        match (&weather, &self.listener) {
+            (Weather::Refusing, _) => self.listener = None,
+            (_, None) => self.listener = Some(listen(self.address)?),
+            (_, Some(_)) => {}
+        }
+        *self.shared.weather.lock().unwrap_or_else(PoisonError::into_inner) = weather;
+        Ok(())
+    }
+}
+
+fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseport(true)?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    socket(address)?.listen(BACKLOG)
+}
+
+async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
+    match listener {
+        Some(listener) => listener.accept().await.map(|(stream, _)| stream),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether another request may follow.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Keep,
+    Close,
+}
+
+async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut connection = Connection::new(stream);
+    while let Some(request) = connection.request().await? {
+        let blow = shared.weather.lock().unwrap_or_else(PoisonError::into_inner).blow();
+        let (seen, answer) = answer(&request, blow);
+        let entry = shared.record.enter(seen);
+        let Answer { pauses, delivery } = answer;
+        tokio::select! {
+            biased;
+            () = pause(&pauses, shared) => {}
+            () = connection.closed() => return Ok(()),
+        }
+        if send(&mut connection, &request, delivery, entry).await? == Next::Close {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn pause(pauses: &[Pause], shared: &Shared) {
+    for pause in pauses {
+        match pause {
+            Pause::Latency(time) => sleep(*time).await,
+            Pause::Gate(name) => {
+                let gate = shared.gates.join(name);
+                // A test that waits for the file sees that it is missing.
+                fs::write(shared.gates.join(format!("{name}.waiting")), "").ok();
+                while !gate.exists() {
+                    sleep(LOOK).await;
+                }
+            }
+        }
+    }
+}
+
+async fn send(
+    connection: &mut Connection,
+    request: &Request,
+    delivery: Delivery,
+    mut entry: Entry,
+) -> io::Result<Next> {
+    let sent = transmit(connection, request, delivery, &mut entry).await;
+    if sent.is_err() {
+        entry.settle(Fate::Broken);
+    }
+    sent
+}
+
+async fn transmit(
+    connection: &mut Connection,
+    request: &Request,
+    delivery: Delivery,
+    entry: &mut Entry,
+) -> io::Result<Next> {
+    match delivery {
+        Delivery::Whole { status, headers, body, fate } => {
+            let part = if request.method == "HEAD" { Part::Head } else { Part::All };
+            entry.settle(fate);
+            connection.whole(&Whole { status, headers: &headers, body: &body, part }).await?;
+            return Ok(Next::Keep);
+        }
+        Delivery::Stream { events, usage } => {
+            connection.begin_chunks().await?;
+            let (before, last) = events.split_at(events.len().saturating_sub(1));
+            stream(connection, before).await?;
+            entry.settle(Fate::Answered(usage));
+            stream(connection, last).await?;
+            connection.end_chunks().await?;
+            return Ok(Next::Keep);
+        }
+        Delivery::CutWhole(body) => {
+            let part = Part::Half;
+            connection.whole(&Whole { status: 200, headers: &[], body: &body, part }).await?;
+        }
+        Delivery::CutStream(events) => {
+            connection.begin_chunks().await?;
+            stream(connection, &events).await?;
+        }
+        Delivery::Drop => {}
+        Delivery::Hang => connection.closed().await,
+    }
+    Ok(Next::Close)
+}
+
+async fn stream(connection: &mut Connection, events: &[Event]) -> io::Result<()> {
+    for event in events {
+        connection.chunk(&format!("event: {}\ndata: {}\n\n", event.name, event.data)).await?;
+    }
+    Ok(())
+}
+
+/// A server in a thread of its own, from its opening to the end of `changes`.
+pub(super) fn start(
+    port: u16,
+    shared: Arc<Shared>,
+    changes: mpsc::UnboundedReceiver<Change>,
+) -> io::Result<(SocketAddr, std::thread::JoinHandle<()>)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (opened, address) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("model".into()).spawn(move || {
+        runtime.block_on(async move {
+            match Server::open(port, shared) {
+                Ok(server) => {
+                    opened.send(Ok(server.address())).ok();
+                    server.run(changes).await;
+                }
+                Err(error) => drop(opened.send(Err(error))),
+            }
+        });
+    })?;
+    let address = address.blocking_recv().map_err(io::Error::other)??;
+    Ok((address, thread))
+}

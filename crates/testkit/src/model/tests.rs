@@ -1,0 +1,348 @@
+//! The server as a client meets it: bytes on a connection.
+
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+
+/// A model, and where its gates are.
+fn model() -> (Model, TempDir) {
+    let gates = tempfile::tempdir().unwrap();
+    let settings = Settings { gates: gates.path().to_owned(), ..Settings::default() };
+    (Model::start(settings).unwrap(), gates)
+}
+
+/// What a client got back.
+#[derive(Debug, PartialEq)]
+struct Got {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: String,
+    end: End,
+}
+
+#[derive(Debug, PartialEq)]
+enum End {
+    /// As HTTP says.
+    Proper,
+    /// The connection was closed before.
+    Cut,
+}
+
+impl Got {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    /// The names of the events.
+    fn events(&self) -> Vec<&str> {
+        self.body.lines().filter_map(|line| line.strip_prefix("event: ")).collect()
+    }
+}
+
+fn connect(model: &Model) -> TcpStream {
+    let stream = TcpStream::connect(model.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+fn prompt(text: &str) -> Value {
+    json!({ "model": "claude-sonnet-4-5", "messages": [{ "role": "user", "content": text }] })
+}
+
+fn streamed(text: &str) -> Value {
+    let mut body = prompt(text);
+    body["stream"] = true.into();
+    body
+}
+
+fn post(stream: &mut TcpStream, body: &Value) {
+    let body = body.to_string();
+    let head = "POST /v1/messages?beta=true HTTP/1.1\r\nHost: x";
+    write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+}
+
+/// The reply; none when the connection was closed without a byte.
+fn reply(stream: &mut TcpStream) -> Option<Got> {
+    let mut reader = BufReader::new(stream);
+    let mut line = || {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    };
+    let status = line().split(' ').nth(1)?.parse().unwrap();
+    let mut headers = Vec::new();
+    loop {
+        let header = line();
+        let Some((name, value)) = header.split_once(": ") else { break };
+        headers.push((name.to_owned(), value.to_owned()));
+    }
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let (body, end) = match length {
+        Some((_, length)) => {
+            let length = length.parse().unwrap();
+            let mut body = Vec::new();
+            reader.take(length).read_to_end(&mut body).unwrap();
+            let whole = body.len() == usize::try_from(length).unwrap();
+            (String::from_utf8(body).unwrap(), if whole { End::Proper } else { End::Cut })
+        }
+        None => chunks(&mut reader),
+    };
+    Some(Got { status, headers, body, end })
+}
+
+fn chunks(reader: &mut BufReader<&mut TcpStream>) -> (String, End) {
+    let mut body = String::new();
+    loop {
+        let mut length = String::new();
+        if reader.read_line(&mut length).unwrap() == 0 {
+            return (body, End::Cut);
+        }
+        let length = usize::from_str_radix(length.trim_end(), 16).unwrap();
+        let mut chunk = vec![0; length + 2];
+        reader.read_exact(&mut chunk).unwrap();
+        if length == 0 {
+            return (body, End::Proper);
+        }
+        body.push_str(std::str::from_utf8(&chunk[..length]).unwrap());
+    }
+}
+
+fn ask(model: &Model, body: &Value) -> Option<Got> {
+    let mut stream = connect(model);
+    post(&mut stream, body);
+    reply(&mut stream)
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited too long until {what}");
+        std::thread::yield_now();
+    }
+}
+
+fn fates(model: &Model) -> Vec<Fate> {
+    model.requests().iter().map(|seen| seen.fate).collect()
+}
+
+const TWO: [&str; 7] = [
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+];
+
+#[test]
+fn a_message_comes_whole_or_as_events() {
+    let (model, _gates) = model();
+    let whole = ask(&model, &prompt("model: say hello")).unwrap();
+    assert_eq!((whole.status, &whole.end), (200, &End::Proper));
+    assert_eq!(whole.json()["content"], json!([{ "type": "text", "text": "hello" }]));
+    let stream = ask(&model, &streamed("model: say hello")).unwrap();
+    assert_eq!((stream.status, &stream.end, stream.events()), (200, &End::Proper, TWO.to_vec()));
+    assert_eq!(fates(&model), [Fate::Answered(USUAL), Fate::Answered(USUAL)]);
+}
+
+#[test]
+fn the_same_request_gets_the_same_reply() {
+    let (model, _gates) = model();
+    let body = streamed("model: think hm\nmodel: tool Bash {\"command\":\"ls\"}");
+    let first = ask(&model, &body);
+    assert!(first.is_some());
+    assert_eq!(first, ask(&model, &body));
+    assert_ne!(first, ask(&model, &streamed("model: tool Bash {\"command\":\"ls\"}")));
+}
+
+#[test]
+fn a_connection_is_kept_and_takes_chunks() {
+    let (model, _gates) = model();
+    let mut stream = connect(&model);
+    post(&mut stream, &streamed("model: say one"));
+    assert_eq!(reply(&mut stream).unwrap().end, End::Proper);
+    let body = prompt("model: say two").to_string();
+    let (half, rest) = body.split_at(10);
+    let head = "POST /v1/messages HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+    write!(stream, "{head}a\r\n{half}\r\n{:x}\r\n{rest}\r\n0\r\n\r\n", rest.len()).unwrap();
+    assert_eq!(reply(&mut stream).unwrap().json()["content"][0]["text"], "two");
+}
+
+#[test]
+fn what_is_not_there_is_a_404_and_tokens_are_counted() {
+    let (model, _gates) = model();
+    let mut stream = connect(&model);
+    let mut get = |head: &str| {
+        write!(stream, "{head} HTTP/1.1\r\n\r\n").unwrap();
+        let mut line = String::new();
+        let mut reader = BufReader::new(&mut stream);
+        reader.read_line(&mut line).unwrap();
+        let mut rest = vec![0; reader.buffer().len()];
+        reader.read_exact(&mut rest).unwrap();
+        (line, String::from_utf8(rest).unwrap())
+    };
+    let (status, rest) = get("HEAD /");
+    assert!(status.contains("404") && rest.ends_with("\r\n\r\n"), "{rest:?}");
+    let (status, rest) = get("GET /api/hello");
+    assert!(status.contains("404") && rest.contains("not_found_error"), "{rest:?}");
+    let body = prompt("model: usage input=77\nmodel: say a").to_string();
+    let head = "POST /v1/messages/count_tokens HTTP/1.1\r\nContent-Length:";
+    write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
+    assert_eq!(reply(&mut stream).unwrap().json(), json!({ "input_tokens": 77 }));
+    assert_eq!(fates(&model), [Fate::Status(404), Fate::Status(404), Fate::Status(200)]);
+}
+
+#[test]
+fn errors_have_their_status_and_headers() {
+    let (model, _gates) = model();
+    let line = "model: error 429 retry-after=3 header:x-should-retry=false message=slow down";
+    let got = ask(&model, &streamed(line)).unwrap();
+    assert_eq!(got.status, 429);
+    let error = json!({ "type": "rate_limit_error", "message": "slow down" });
+    assert_eq!(got.json(), json!({ "type": "error", "error": error }));
+    for header in [("retry-after", "3"), ("x-should-retry", "false")] {
+        assert!(got.headers.contains(&(header.0.to_owned(), header.1.to_owned())), "{got:?}");
+    }
+    let got = ask(&model, &streamed("model: sing")).unwrap();
+    assert_eq!(
+        (got.status, &got.json()["error"]["message"]),
+        (400, &json!("model: sing: there is no such directive"))
+    );
+    assert_eq!(fates(&model), [Fate::Status(429), Fate::Status(400)]);
+}
+
+#[test]
+fn a_stream_is_cut_and_a_connection_dropped() {
+    let (model, _gates) = model();
+    let got = ask(&model, &streamed("model: cut 3\nmodel: say hello")).unwrap();
+    assert_eq!((got.events(), &got.end), (TWO[..3].to_vec(), &End::Cut));
+    let got = ask(&model, &prompt("model: cut 3\nmodel: say hello")).unwrap();
+    assert_eq!(got.end, End::Cut);
+    assert_eq!(ask(&model, &streamed("model: drop")), None);
+    assert_eq!(fates(&model), [Fate::Broken; 3]);
+}
+
+#[test]
+fn a_model_that_hangs_is_left_by_its_client() {
+    let (model, _gates) = model();
+    let mut stream = connect(&model);
+    post(&mut stream, &streamed("model: hang"));
+    until("the request has arrived", || fates(&model) == [Fate::Open]);
+    stream.set_nonblocking(true).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    drop(stream);
+    until("the server has seen it", || fates(&model) == [Fate::Broken]);
+}
+
+#[test]
+fn a_reply_takes_its_time() {
+    let (model, _gates) = model();
+    let start = Instant::now();
+    ask(&model, &streamed("model: latency 30ms\nmodel: say a")).unwrap();
+    assert!(start.elapsed() >= Duration::from_millis(30));
+}
+
+#[test]
+fn replies_wait_for_their_gates_at_the_same_time() {
+    let (model, gates) = model();
+    let mut streams: Vec<TcpStream> = (0..4).map(|_| connect(&model)).collect();
+    for (index, stream) in streams.iter_mut().enumerate() {
+        post(stream, &streamed(&format!("model: wait gate{index}\nmodel: say {index}")));
+    }
+    let waiting = |index| gates.path().join(format!("gate{index}.waiting")).exists();
+    until("all of them wait", || (0..4).all(waiting));
+    assert_eq!(fates(&model), [Fate::Open; 4]);
+    for (index, stream) in streams.iter_mut().enumerate().rev() {
+        std::fs::write(gates.path().join(format!("gate{index}")), "").unwrap();
+        assert_eq!(
+            reply(stream).unwrap().events(),
+            TWO[..3].iter().chain(&TWO[4..]).copied().collect::<Vec<_>>()
+        );
+    }
+    assert_eq!(fates(&model), [Fate::Answered(USUAL); 4]);
+}
+
+#[test]
+fn the_weather_comes_before_the_script() {
+    let (model, _gates) = model();
+    let hello = streamed("model: say hello");
+    let ask = || ask(&model, &hello);
+    let failure = Failure::new(529).with("retry-after", "1");
+    model.set_weather(Weather::Failing(failure, Span::Next(2))).unwrap();
+    assert_eq!([ask().unwrap().status, ask().unwrap().status], [529, 529]);
+    assert_eq!(ask().unwrap().status, 200);
+    model.set_weather(Weather::Dropping(Span::Lasting)).unwrap();
+    assert_eq!([ask(), ask()], [None, None]);
+    model.set_weather(Weather::Cutting(2, Span::Next(1))).unwrap();
+    assert_eq!(ask().unwrap().events(), TWO[..2]);
+    assert_eq!(ask().unwrap().events(), TWO);
+    let (answered, broken) = (Fate::Answered(USUAL), Fate::Broken);
+    let failed = Fate::Status(529);
+    let expected = [failed, failed, answered, broken, broken, broken, answered];
+    assert_eq!(fates(&model), expected);
+}
+
+#[test]
+fn a_port_that_refuses_is_opened_again() {
+    let (model, _gates) = model();
+    let mut kept = connect(&model);
+    model.set_weather(Weather::Refusing).unwrap();
+    let refused = TcpStream::connect(model.address()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    post(&mut kept, &streamed("model: say hello"));
+    assert_eq!(reply(&mut kept), None, "a connection from before is closed");
+    model.set_weather(Weather::Calm).unwrap();
+    assert_eq!(ask(&model, &streamed("model: say hello")).unwrap().status, 200);
+}
+
+#[test]
+fn what_was_asked_and_what_it_cost_is_recorded() {
+    let (model, _gates) = model();
+    ask(&model, &streamed("START\nmodel: usage input=1000000 output=100000\nmodel: say hello"));
+    ask(&model, &streamed("model: error 500"));
+    let seen = model.requests();
+    assert_eq!((seen[0].index, seen[1].index), (0, 1));
+    assert_eq!((seen[0].api, seen[0].method.as_str()), (Api::Messages, "POST"));
+    assert_eq!(
+        (seen[0].path.as_str(), seen[0].header("host")),
+        ("/v1/messages?beta=true", Some("x"))
+    );
+    let text = "START\nmodel: usage input=1000000 output=100000\nmodel: say hello";
+    assert_eq!(seen[0].conversation, [Said::new(Role::User, text)]);
+    assert_eq!(seen[0].body["stream"], true);
+    assert_eq!(seen[1].usage(), Usage::default());
+    let usage = Usage { input: 1_000_000, output: 100_000, ..Usage::default() };
+    assert_eq!(model.usage(), [("claude-sonnet-4-5".to_owned(), usage)].into());
+    assert_eq!(model.cost(&Prices::default()), Some(Micros(4_500_000)));
+}
+
+#[test]
+fn requests_are_logged() {
+    let place = tempfile::tempdir().unwrap();
+    let log = place.path().join("log");
+    let settings = Settings { log: Some(File::create(&log).unwrap()), ..Settings::default() };
+    let model = Model::start(settings).unwrap();
+    ask(&model, &prompt("model: say hello"));
+    drop(model);
+    let line: Value = serde_json::from_str(&std::fs::read_to_string(log).unwrap()).unwrap();
+    assert_eq!(line["conversation"], json!([{ "role": "user", "text": "model: say hello" }]));
+    assert_eq!(line["fate"]["answered"]["input"], 1000);
+}
+
+#[test]
+fn nothing_is_left_of_a_model_that_is_dropped() {
+    let (model, _gates) = model();
+    let address = model.address();
+    let mut waiting = connect(&model);
+    post(&mut waiting, &streamed("model: hang"));
+    until("the request has arrived", || fates(&model) == [Fate::Open]);
+    drop(model);
+    assert_eq!(reply(&mut waiting), None);
+    assert_eq!(TcpStream::connect(address).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+}
