@@ -19,6 +19,7 @@ mod shape;
 mod spending;
 mod steps;
 mod tools;
+mod trouble;
 mod turn;
 mod warnings;
 
