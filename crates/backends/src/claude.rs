@@ -15,6 +15,7 @@ mod shape;
 mod spending;
 mod surrogates;
 mod tools;
+mod trouble;
 mod turn;
 
 use std::env;

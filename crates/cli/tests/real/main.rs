@@ -8,10 +8,12 @@
 
 mod clients;
 mod contexts;
+mod faults;
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]
 mod harness;
 mod isolation;
 mod money;
+mod quota;
 mod shown;
 mod stage;
