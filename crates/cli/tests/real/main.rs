@@ -11,5 +11,8 @@ mod clients;
 #[path = "../cli/harness.rs"]
 mod harness;
 mod isolation;
+mod options;
+mod prompts;
 mod shown;
 mod stage;
+mod tools;
