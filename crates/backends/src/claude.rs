@@ -57,6 +57,18 @@ use crate::process::{
 /// How workflows and flags name it.
 pub const NAME: &str = "claude";
 
+/// What it can do.
+pub const CAPABILITIES: &[Capability] = &[
+    Capability::Fresh,
+    Capability::Resume,
+    Capability::Branch,
+    Capability::ChosenIds,
+    Capability::Cost,
+    Capability::Cap,
+    Capability::Effort,
+    Capability::Permissions,
+];
+
 /// How the client is run.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -202,13 +214,7 @@ impl Backend for Claude {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[
-            Capability::Fresh,
-            Capability::Resume,
-            Capability::Branch,
-            Capability::Cost,
-            Capability::Cap,
-        ]
+        CAPABILITIES
     }
 
     fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {

@@ -7,10 +7,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod clients;
+mod contexts;
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]
 mod harness;
 mod isolation;
+mod money;
 mod options;
 mod prompts;
 mod shown;
