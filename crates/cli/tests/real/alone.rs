@@ -53,8 +53,6 @@ impl Alone {
                 transcript: self.stage.home().join(format!("transcripts/{number}.jsonl")),
                 timeout: None,
                 idle_timeout: None,
-                cap: None,
-                config_home: None,
             },
             state: "START.md".into(),
             count: 1,
@@ -65,7 +63,8 @@ impl Alone {
             effort: None,
             permissions: Permissions::default(),
             extras: Extras::default(),
-            schema: None,
+            cap: None,
+            config_home: None,
             environment: None,
         }
     }

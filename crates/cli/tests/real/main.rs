@@ -6,8 +6,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
+mod alone;
 mod clients;
 mod contexts;
+mod contract;
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]
 mod harness;

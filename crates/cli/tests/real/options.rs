@@ -92,7 +92,7 @@ fn a_server_of_tools_is_used_and_one_that_is_not_there_is_a_warning() {
     stage.project.write("mcp.json", servers.to_string());
     stage.run("").prints("done\n").mentions(0, &["the MCP server gone is not there"]);
     let requests = stage.requests();
-    let [first, last] = &requests[..] else { panic!("{:?}", stage.shown()) };
+    let [first, last] = &requests[..] else { panic!("two requests: {requests:#?}") };
     // The client shows such tools by name only, until the model looks for them.
     assert!(first.system.contains("mcp__tiny__greet"), "{}", first.system);
     let outcome = last.conversation.iter().find(|said| said.role == Role::Outcome).unwrap();

@@ -32,7 +32,7 @@ fn a_prompt_of_a_megabyte_is_shown_byte_for_byte_from_a_state_and_from_a_templat
     stage.project.write("payload", &payload);
     stage.run("").prints("done\n").mentions(0, &[]);
     let second = format!("[{payload}]\n{END}\n");
-    let [_, last] = &stage.requests()[..] else { panic!("two requests: {:?}", stage.shown()) };
+    let [_, last] = &stage.requests()[..] else { panic!("two requests: {:?}", stage.told()) };
     let called = "<function return=\"NEXT\">MAKE</function>";
     let expected = [
         Said::new(Role::User, first),
@@ -62,14 +62,8 @@ fn only_the_final_message_is_read_and_all_of_its_blocks_are() {
         ("END", END),
     ]);
     stage.run("").prints("done\n").mentions(0, &[]);
-    assert_eq!(
-        stage.shown(),
-        [
-            "A | 1_START",
-            "A | 1_START, Perhaps <goto>WRONG</goto>, Bash, done",
-            "A | 1_START, Perhaps <goto>WRONG</goto>, Bash, done, Well,\n\n<go, to>E, ND</goto>, of course, END",
-        ]
-    );
+    let said = "Perhaps <goto>WRONG</goto>, Bash, done, Well,\n\n<go, to>E, ND</goto>, of course";
+    assert_eq!(stage.told(), ["new A | 1_START", &format!("resume A | 1_START, {said}, END")]);
     let requests = stage.requests();
     let outcome = &requests[1].conversation[3];
     assert_eq!(*outcome, Said::new(Role::Outcome, "<goto>WRONG</goto>"));

@@ -135,7 +135,7 @@ fn a_state_may_have_its_agent_reminded_of_what_was_denied() {
     let [_, reminder] = &prompts.collect::<Vec<_>>()[..] else { panic!("{last:#?}") };
     let told = "You were denied these tools: Bash(cargo test --offline).";
     assert!(reminder.text.starts_with(told), "{reminder:?}");
-    assert_eq!(stage.shown().len(), 3);
+    assert_eq!(stage.requests().len(), 3);
 }
 
 #[test]
