@@ -69,9 +69,14 @@ impl Alone {
         }
     }
 
-    pub(crate) async fn ask(&self, request: Request) -> Answer {
-        self.claude.answer(request, Watch::unseen(CancellationToken::new())).await
+    pub(crate) fn ask(&self, request: Request) -> Answer {
+        finished(self.claude.answer(request, Watch::unseen(CancellationToken::new())))
     }
+}
+
+/// What comes of it. The model has a runtime of its own, which must not be started in another.
+pub(crate) fn finished<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
 fn session(number: u32) -> SessionId {

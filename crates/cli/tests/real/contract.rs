@@ -5,7 +5,7 @@ use std::time::Duration;
 use raymond_backends::conformance::{Bench, Situation, violations};
 use raymond_backends::contract::{Backend, Request};
 
-use crate::alone::Alone;
+use crate::alone::{Alone, finished};
 
 impl Bench for Alone {
     fn backend(&self) -> &dyn Backend {
@@ -29,10 +29,10 @@ impl Bench for Alone {
     }
 }
 
-#[tokio::test]
+#[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-async fn the_backend_conforms() {
+fn the_backend_conforms() {
     let alone = Alone::new();
-    assert_eq!(violations(&alone).await, []);
+    assert_eq!(finished(violations(&alone)), []);
     alone.stage.leaves_nothing();
 }
