@@ -1,14 +1,17 @@
 //! Who answers the prompts of a run.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::Arc;
 
-use raymond_backends::claude::{self, Claude, preflight};
+use raymond_backends::claude::{self, Claude};
+use raymond_backends::codex::{self, Codex};
 use raymond_backends::scripted::{self, Replies, Scripted};
-use raymond_core::capability::{Capability, Offers};
+use raymond_core::capability::Offers;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
+use raymond_core::run::effect::Extras;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Permissions, Settings};
 use raymond_core::workflow::{Definition, Kind, State};
@@ -18,24 +21,13 @@ use raymond_engine::shell::Backends;
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
 
-/// What Codex can do.
-const CODEX: (&str, &[Capability]) = (
-    "codex",
-    &[
-        Capability::Fresh,
-        Capability::Resume,
-        Capability::Branch,
-        Capability::Schema,
-        Capability::Cost,
-        Capability::Cap,
-        Capability::Effort,
-    ],
-);
-
 /// The backends that workflows and flags may name, and what each can do.
 pub(crate) fn offers() -> Offers {
-    let all =
-        [(claude::NAME, claude::CAPABILITIES), CODEX, (scripted::NAME, scripted::CAPABILITIES)];
+    let all = [
+        (claude::NAME, claude::CAPABILITIES),
+        (codex::NAME, codex::CAPABILITIES),
+        (scripted::NAME, scripted::CAPABILITIES),
+    ];
     all.into_iter().map(|(name, can)| (BackendName::new(name), can)).collect()
 }
 
@@ -50,6 +42,7 @@ pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     let mut backends = Backends::default();
     let config = config::load(project).unwrap_or_default();
     backends.add(claude(&config));
+    backends.add(codex(&config));
     if let Some(Ok(replies)) = settings.replies.as_ref().map(|file| Replies::load(file.as_ref())) {
         play(&mut backends, settings, replies);
     }
@@ -65,8 +58,9 @@ pub(crate) fn usable(
 ) -> Result<Backends, Failure> {
     let mut backends = Backends::default();
     if settings.definition == Pinning::Unpinned {
-        // An edit may name it; whether it is there is seen when it is asked.
+        // An edit may name them; whether they are there is seen when they are asked.
         backends.add(claude(config));
+        backends.add(codex(config));
     }
     if let Some(file) = &settings.replies {
         let replies = Replies::load(file.as_ref())
@@ -78,12 +72,22 @@ pub(crate) fn usable(
     }
     for (name, wanted) in wanted(settings, definition).into_iter().filter(|_| !is_played(settings))
     {
-        if name.as_str() == claude::NAME {
-            check_claude(config, settings, &wanted)?;
-            backends.add(claude(config));
-        } else if backends.get(&name).is_none() {
+        match name.as_str() {
+            claude::NAME => {
+                check_claude(config, settings, &wanted)?;
+                backends.add(claude(config));
+            }
+            codex::NAME => {
+                check_codex(config, &wanted)?;
+                backends.add(codex(config));
+            }
+            scripted::NAME if backends.get(&name).is_none() => {
+                let state = &wanted.state;
+                let why = format!("{state} is a prompt, and the scripted backend has no replies");
+                return Err(Failure::environment(why).hint("name them with --replies FILE"));
+            }
             // A name that nobody knows was told before, unless nothing leads to its state.
-            unusable(&name, &wanted.state)?;
+            _ => {}
         }
     }
     Ok(backends)
@@ -115,7 +119,14 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
 struct Wanted {
     /// A prompt that names it.
     state: String,
-    wishes: Vec<(Permissions, Option<String>)>,
+    wishes: Vec<Wish>,
+}
+
+/// What a state wants of a client.
+struct Wish {
+    permissions: Permissions,
+    effort: Option<String>,
+    extras: Extras,
 }
 
 fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName, Wanted> {
@@ -125,52 +136,73 @@ fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName,
         let first = || Wanted { state: state.name.to_string(), wishes: Vec::new() };
         let wanted = all.entry(name.clone()).or_insert_with(first);
         let effort = state.front.effort.clone().or_else(|| settings.effort.clone());
-        wanted.wishes.push((settings.permissions.of_state(&state.front), effort));
+        let (permissions, extras) =
+            (settings.permissions.of_state(&state.front), Extras::of(&state.front));
+        wanted.wishes.push(Wish { permissions, effort, extras });
     }
     all
 }
 
 fn check_claude(config: &Layer, settings: &Settings, wanted: &Wanted) -> Result<(), Failure> {
-    let command = command(config);
-    for (permissions, effort) in &wanted.wishes {
-        let environment = settings.environment.as_deref();
-        let wish = preflight::Wish { permissions, effort: effort.as_deref(), environment };
-        preflight::check(command.as_ref(), wish).map_err(|problem| {
-            let failure = if problem.is_usage() {
-                Failure::usage(problem.to_string())
-            } else {
-                Failure::environment(format!("{} is a prompt: {problem}", wanted.state))
-            };
-            failure.hint(problem.remedy())
-        })?;
+    use claude::preflight::{Wish, check};
+    let command = claude_command(config);
+    for wish in &wanted.wishes {
+        let (effort, environment) = (wish.effort.as_deref(), settings.environment.as_deref());
+        let asked = Wish { permissions: &wish.permissions, effort, environment };
+        check(command.as_ref(), asked)
+            .map_err(|p| refused(wanted, (&p, p.is_usage()), p.remedy()))?;
     }
     Ok(())
 }
 
+fn check_codex(config: &Layer, wanted: &Wanted) -> Result<(), Failure> {
+    use codex::preflight::{Wish, check};
+    let command = codex_command(config);
+    for wish in &wanted.wishes {
+        let effort = wish.effort.as_deref();
+        let asked = Wish { permissions: &wish.permissions, effort, extras: &wish.extras };
+        check(command.as_ref(), asked)
+            .map_err(|p| refused(wanted, (&p, p.is_usage()), p.remedy()))?;
+    }
+    Ok(())
+}
+
+fn refused(wanted: &Wanted, (problem, is_usage): (&dyn Error, bool), remedy: String) -> Failure {
+    let failure = if is_usage {
+        Failure::usage(problem.to_string())
+    } else {
+        Failure::environment(format!("{} is a prompt: {problem}", wanted.state))
+    };
+    failure.hint(remedy)
+}
+
 fn claude(config: &Layer) -> Arc<Claude> {
-    let own = config.prices.iter().map(|(model, price)| (model.clone(), price.value));
     Arc::new(Claude::new(claude::Settings {
-        command: command(config).into(),
-        prices: Prices::default().with(own),
+        command: claude_command(config).into(),
+        prices: prices(config),
         ..claude::Settings::default()
     }))
 }
 
+fn codex(config: &Layer) -> Arc<Codex> {
+    Arc::new(Codex::new(codex::Settings {
+        command: codex_command(config).into(),
+        prices: prices(config),
+        ..codex::Settings::default()
+    }))
+}
+
+fn prices(config: &Layer) -> Prices {
+    let own = config.prices.iter().map(|(model, price)| (model.clone(), price.value));
+    Prices::default().with(own)
+}
+
 /// The command of Claude Code.
-pub(crate) fn command(config: &Layer) -> String {
+pub(crate) fn claude_command(config: &Layer) -> String {
     config.claude.as_ref().map_or_else(|| claude::NAME.to_owned(), |command| command.value.clone())
 }
 
-fn unusable(name: &BackendName, state: &str) -> Result<(), Failure> {
-    match name.as_str() {
-        scripted::NAME => {
-            let message = format!("{state} is a prompt, and the scripted backend has no replies");
-            Err(Failure::environment(message).hint("name them with --replies FILE"))
-        }
-        "codex" => {
-            let message = format!("{state} is a prompt, and codex cannot be used yet");
-            Err(Failure::environment(message).hint("play replies from a file with --replies FILE"))
-        }
-        _ => Ok(()),
-    }
+/// The command of Codex.
+pub(crate) fn codex_command(config: &Layer) -> String {
+    config.codex.as_ref().map_or_else(|| codex::NAME.to_owned(), |command| command.value.clone())
 }
