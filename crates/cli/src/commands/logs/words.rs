@@ -161,7 +161,7 @@ impl Source {
     pub(super) fn transcript(&self, turn: &Turn) -> Option<io::Result<Reading>> {
         let attempt = &turn.attempt;
         match &attempt.lane {
-            Lane::Prompt(backend) if backend.as_str() == claude::NAME => {}
+            Lane::Prompt(backend) if backend.as_str() == claude::NAME && !self.is_played => {}
             Lane::Prompt(_) | Lane::Script => return None,
         }
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);
