@@ -13,7 +13,6 @@ use raymond_core::run::{Input, Record};
 use raymond_core::view::Turns;
 use raymond_core::view::turns::{Attempt, Change};
 use raymond_core::workflow::nearest;
-use raymond_engine::project::Project;
 use raymond_store::{Blobs, RunPaths};
 
 use crate::args::Logs;
