@@ -53,6 +53,8 @@ impl Alone {
                 transcript: self.stage.home().join(format!("transcripts/{number}.jsonl")),
                 timeout: None,
                 idle_timeout: None,
+                cap: None,
+                config_home: None,
             },
             state: "START.md".into(),
             count: 1,
@@ -63,8 +65,7 @@ impl Alone {
             effort: None,
             permissions: Permissions::default(),
             extras: Extras::default(),
-            cap: None,
-            config_home: None,
+            schema: None,
             environment: None,
         }
     }

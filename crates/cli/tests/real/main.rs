@@ -19,4 +19,5 @@ mod options;
 mod prompts;
 mod shown;
 mod stage;
+mod structured;
 mod tools;
