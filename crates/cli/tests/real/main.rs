@@ -21,4 +21,5 @@ mod prompts;
 mod quota;
 mod shown;
 mod stage;
+mod structured;
 mod tools;
