@@ -11,5 +11,6 @@ mod clients;
 #[path = "../cli/harness.rs"]
 mod harness;
 mod isolation;
+mod kills;
 mod shown;
 mod stage;
