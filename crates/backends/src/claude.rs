@@ -6,53 +6,32 @@
 //! fields of the stream; nothing is tried again.
 
 mod arguments;
-mod clocks;
 mod fault;
-mod follow;
-mod found;
-mod gate;
 mod line;
 mod outcome;
 pub mod preflight;
 mod said;
 mod shape;
 mod spending;
-mod steps;
 mod surrogates;
 mod tools;
 mod turn;
-mod warnings;
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::DirBuilder;
-use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
 
-use raymond_core::budget::{Cost, Micros};
-use raymond_core::failure::TurnFailure;
+use raymond_core::budget::Cost;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
-use tokio::time::Instant;
 
 pub use arguments::DEFAULT_MODE;
-pub use clocks::Clocks;
-pub use said::{Recount, Said, Speaker};
+pub(crate) use said::Recount;
 
-use clocks::Timer;
-use follow::Following;
-use found::Left;
-use gate::{Gate, Held};
-use outcome::End;
-use spending::Spending;
-use steps::Step;
-use turn::Turn;
+use turn::{Ended, Turn};
 
 use crate::contract::{Answer, Answering, Attached, Backend, Capability, Request, Started, Watch};
-use crate::process::{
-    Client, Files, Grace, Inherit, Input, Marker, Spec, adopt, cut_long_lines, start_client,
-};
+use crate::headless::{Clocks, Dialect, End, Headless, Step, marker, program};
+use crate::process::{Grace, Inherit, Input, Spec};
 
 /// How workflows and flags name it.
 pub const NAME: &str = "claude";
@@ -72,9 +51,13 @@ pub struct Settings {
 
 /// The Claude Code client.
 #[derive(Debug, Clone)]
-pub struct Claude {
-    settings: Settings,
-    gate: Gate,
+pub struct Claude(Headless<Speech>);
+
+/// How the client is started and understood.
+#[derive(Debug, Clone)]
+struct Speech {
+    command: OsString,
+    prices: Prices,
 }
 
 impl Default for Settings {
@@ -91,79 +74,24 @@ impl Default for Settings {
 impl Claude {
     /// A client that is run like this.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, gate: Gate::new() }
+        let Settings { command, prices, clocks, grace } = settings;
+        Self(Headless::new(Speech { command, prices }, clocks, grace))
+    }
+}
+
+impl Dialect for Speech {
+    type Turn = Turn;
+
+    fn begin(&self, _: &Started) -> Turn {
+        Turn::default()
     }
 
-    /// One client after the other, until one knows its session.
-    async fn carry_out(&self, request: &Request, watch: &Watch) -> Answer {
-        let steps = Step::of(&request.started.plan);
-        // A client that knows no such session has never seen an earlier attempt.
-        let messages = std::iter::once(request.message())
-            .chain(std::iter::repeat_with(|| request.prompt.clone()));
-        let mut answer = not_started("the plan of the turn has no conversation");
-        let mut spending = Spending::default();
-        for (step, message) in steps.iter().zip(messages) {
-            answer = self.take(step, request, (message, &mut spending), watch).await;
-            if !found::is_lost(&answer) {
-                break;
-            }
-        }
-        answer
-    }
-
-    /// Runs one client. What those before it spent is part of the turn.
-    async fn take(
-        &self,
-        step: &Step,
-        request: &Request,
-        (message, spending): (String, &mut Spending),
-        watch: &Watch,
-    ) -> Answer {
-        let prices = &self.settings.prices;
-        if message.trim().is_empty() {
-            return not_started("the prompt is empty, and the client takes none");
-        }
-        let gate = tokio::select! {
-            biased;
-            () = watch.cancel.cancelled() => {
-                let cost = spending.cost(prices);
-                return Answer::Interrupted { cost, progressed: false };
-            }
-            gate = self.turn_to_start(request) => gate,
-        };
-        let client = match self.start(step, request, message) {
-            Ok(client) => client,
-            Err(why) => {
-                let (failure, cost) = (TurnFailure::NotStarted { why }, spending.cost(prices));
-                return Answer::Failed { failure, cost, denied: Vec::new() };
-            }
-        };
-        let begun = Turn::after(std::mem::take(spending));
-        let (turn, end) = self.following(client, (&request.started, begun), gate, watch).await;
-        *spending = turn.spending.clone();
-        outcome::answer(turn, end, step, prices)
-    }
-
-    /// Waits for the clients that start with the same configuration.
-    async fn turn_to_start(&self, request: &Request) -> Option<Held> {
-        match request.config_home {
-            Some(_) => None,
-            None => self.gate.pass(self.settings.clocks.start).await,
-        }
-    }
-
-    fn start(&self, step: &Step, request: &Request, message: String) -> Result<Client, String> {
-        let program = preflight::find(&self.settings.command, env::var_os("PATH").as_deref());
+    fn spec(&self, step: &Step, request: &Request, message: String) -> Result<Spec, String> {
+        let program = program::find(&self.command, env::var_os("PATH").as_deref());
         let program = program.map_err(|problem| problem.to_string())?;
         // States may have been edited since the start.
         preflight::keeps_checks(&request.permissions).map_err(|problem| problem.to_string())?;
-        // The directory of the transcripts may have vanished under a living run.
-        let transcripts = request.started.transcript.parent();
-        for place in request.config_home.as_deref().into_iter().chain(transcripts) {
-            private_directory(place)
-                .map_err(|error| format!("cannot create {}: {error}", place.display()))?;
-        }
-        let spec = Spec {
+        Ok(Spec {
             arguments: arguments::arguments(request, step),
             cwd: request.cwd.clone(),
             inherit: Inherit::only(request.environment.as_deref()),
@@ -172,27 +100,27 @@ impl Claude {
             marker: marker(&request.started),
             stdin: Input::Bytes(message.into_bytes()),
             program: program.into_os_string(),
-        };
-        let program = spec.program.clone();
-        start_client(spec, &files(&request.started)).map_err(|error| refused(&program, &error))
+        })
     }
 
-    async fn following(
-        &self,
-        client: Client,
-        (started, turn): (&Started, Turn),
-        gate: Option<Held>,
-        watch: &Watch,
-    ) -> (Turn, End) {
-        let limits = (started.timeout, started.idle_timeout);
-        let timer = Timer::new(self.settings.clocks, limits, Instant::now());
-        let following = Following { client, turn, timer, gate };
-        let (turn, end) = following.finish(watch, &self.settings.grace).await;
-        if turn.long_lines > 0 {
-            // It is said in a warning, whether the file can be cut or not.
-            cut_long_lines(&started.transcript).ok();
+    fn cost(&self, turn: &Turn) -> Cost {
+        turn.spending.cost(&self.prices)
+    }
+
+    fn answer(&self, turn: Turn, end: End, step: &Step) -> Answer {
+        outcome::answer(turn, end, step, &self.prices)
+    }
+
+    fn is_conclusive(&self, turn: &Turn) -> bool {
+        match &turn.result {
+            Some(ended) => !ended.was_cut_off() || ended.lost_its_session(),
+            None => turn.flooded.is_some() || turn.unread,
         }
-        (turn, end)
+    }
+
+    fn place(&self, turn: &Turn, _: &[Step]) -> usize {
+        let lost = turn.result.as_ref().is_some_and(Ended::lost_its_session);
+        if lost { turn.lost.saturating_sub(1) } else { turn.lost }
     }
 }
 
@@ -206,70 +134,26 @@ impl Backend for Claude {
             Capability::Fresh,
             Capability::Resume,
             Capability::Branch,
+            Capability::ChosenIds,
+            Capability::Schema,
             Capability::Cost,
             Capability::Cap,
+            Capability::Effort,
+            Capability::Permissions,
         ]
     }
 
     fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {
-        Box::pin(async move { self.carry_out(&request, &watch).await })
+        Box::pin(async move { self.0.answer(&request, &watch).await })
     }
 
     fn attach(&self, started: &Started) -> Attached {
-        match adopt(&marker(started), &files(started)) {
-            Some(client) => {
-                client.leave();
-                Attached::Running
-            }
-            None => match found::read(started, &self.settings.prices) {
-                Left::Answer(answer) => Attached::Finished(answer),
-                Left::Nothing { cost, progressed } => Attached::Absent { cost, progressed },
-            },
-        }
+        self.0.attach(started)
     }
 
     fn follow(&self, started: Started, watch: Watch) -> Answering<'_> {
-        Box::pin(async move {
-            let Some(client) = adopt(&marker(&started), &files(&started)) else {
-                return match found::read(&started, &self.settings.prices) {
-                    Left::Answer(answer) => answer,
-                    Left::Nothing { cost, progressed } => Answer::Interrupted { cost, progressed },
-                };
-            };
-            let begun = Turn::default();
-            let (turn, end) = self.following(client, (&started, begun), None, &watch).await;
-            found::answer(turn, end, &started, &self.settings.prices)
-        })
+        Box::pin(async move { self.0.follow(&started, &watch).await })
     }
-}
-
-fn marker(started: &Started) -> Marker {
-    Marker::new(&started.nonce, &started.turn, started.attempt)
-}
-
-fn files(started: &Started) -> Files {
-    let stdout = started.transcript.clone();
-    Files { stderr: stdout.with_extension("stderr"), stdout }
-}
-
-fn private_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-fn refused(program: &OsString, error: &io::Error) -> String {
-    let hint = match error.kind() {
-        io::ErrorKind::ArgumentListTooLong => " (its arguments or its environment are too large)",
-        _ => "",
-    };
-    format!("cannot run {}: {error}{hint}", program.display())
-}
-
-fn failed(failure: TurnFailure) -> Answer {
-    Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO), denied: Vec::new() }
-}
-
-fn not_started(why: impl Into<String>) -> Answer {
-    failed(TurnFailure::NotStarted { why: why.into() })
 }
 
 #[cfg(test)]

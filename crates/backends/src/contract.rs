@@ -17,6 +17,7 @@ use raymond_core::run::Permissions;
 use raymond_core::run::effect::Extras;
 use raymond_core::run::event::Warning;
 use raymond_core::time::Span;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 /// An agent client.
@@ -35,13 +36,14 @@ pub trait Backend: Send + Sync {
     /// Looks for a turn that an earlier owner of the run started. A backend whose clients die with
     /// their owner finds nothing.
     fn attach(&self, _: &Started) -> Attached {
-        Attached::Absent { cost: Cost::Unknown, progressed: false }
+        Attached::Absent { cost: Cost::Unknown, progressed: false, session: None }
     }
 
     /// Observes a turn to its end that was found running. Whoever never finds one has nothing to do.
     fn follow(&self, _: Started, _: Watch) -> Answering<'_> {
         let (cost, progressed) = (Cost::Unknown, false);
-        Box::pin(std::future::ready(Answer::Interrupted { cost, progressed }))
+        let answer = Answer::Interrupted { cost, progressed, session: None };
+        Box::pin(std::future::ready(answer))
     }
 }
 
@@ -85,12 +87,18 @@ pub enum Capability {
     Resume,
     /// Branch a session.
     Branch,
+    /// Open a session under an id that was chosen for it.
+    ChosenIds,
     /// Answer in JSON that a schema describes.
     Schema,
     /// Say what a turn cost.
     Cost,
     /// Stop when a turn has cost so much.
     Cap,
+    /// Think more, or less.
+    Effort,
+    /// Allow and deny tools by lists.
+    Permissions,
 }
 
 /// A turn that was started: enough to find it again.
@@ -110,6 +118,10 @@ pub struct Started {
     pub timeout: Option<Span>,
     /// The longest it may be silent.
     pub idle_timeout: Option<Span>,
+    /// What the turn may spend; none is no limit.
+    pub cap: Option<Micros>,
+    /// Where the client keeps its configuration; none is the person's own.
+    pub config_home: Option<PathBuf>,
 }
 
 /// What a look for a turn found.
@@ -125,6 +137,8 @@ pub enum Attached {
         cost: Cost,
         /// Whether it had said anything.
         progressed: bool,
+        /// The session, when it is not the one that the plan names.
+        session: Option<SessionId>,
     },
 }
 
@@ -147,14 +161,12 @@ pub struct Request {
     pub model: Option<String>,
     /// The effort; none leaves it to the client.
     pub effort: Option<String>,
-    /// What the turn may spend; none is no limit.
-    pub cap: Option<Micros>,
     /// What the client may do without asking.
     pub permissions: Permissions,
     /// What else the state hands to the client.
     pub extras: Extras,
-    /// Where the client keeps its configuration; none is the person's own.
-    pub config_home: Option<PathBuf>,
+    /// What the final message is to be: JSON that this schema describes.
+    pub schema: Option<Value>,
     /// The environment variables that it is handed; none means all.
     pub environment: Option<Vec<String>>,
 }
@@ -170,6 +182,8 @@ pub enum Answer {
         cost: Cost,
         /// The tools that the client denied, one entry per call.
         denied: Vec<String>,
+        /// The session, when it is not the one that the plan names.
+        session: Option<SessionId>,
     },
     /// It failed.
     Failed {
@@ -179,6 +193,8 @@ pub enum Answer {
         cost: Cost,
         /// The tools that the client denied, one entry per call.
         denied: Vec<String>,
+        /// The session, when it is not the one that the plan names.
+        session: Option<SessionId>,
     },
     /// It was cancelled.
     Interrupted {
@@ -186,6 +202,8 @@ pub enum Answer {
         cost: Cost,
         /// Whether the client had said anything.
         progressed: bool,
+        /// The session, when it is not the one that the plan names.
+        session: Option<SessionId>,
     },
 }
 
@@ -198,6 +216,8 @@ pub struct Reply {
     pub cost: Cost,
     /// The session, when it is not the one that the plan names.
     pub session: Option<SessionId>,
+    /// What was asked for with a schema, where the client says that the model complied.
+    pub structured: Option<Value>,
     /// The model that answered, where the client said so.
     pub model: Option<String>,
     /// The tools that the client denied, one entry per call.
@@ -236,6 +256,7 @@ impl Reply {
             text: text.into(),
             cost,
             session: None,
+            structured: None,
             model: None,
             denied: Vec::new(),
             warnings: Vec::new(),
@@ -249,9 +270,12 @@ impl fmt::Display for Capability {
             Self::Fresh => "fresh",
             Self::Resume => "resume",
             Self::Branch => "branch",
+            Self::ChosenIds => "chosen ids",
             Self::Schema => "schema",
             Self::Cost => "cost",
             Self::Cap => "cap",
+            Self::Effort => "effort",
+            Self::Permissions => "permissions",
         })
     }
 }

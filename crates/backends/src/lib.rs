@@ -2,12 +2,16 @@
 //!
 //! `process` is the only door through which anything is spawned, stopped or found again. `script`
 //! runs a script state through it. `contract` is what every agent client implements, `conformance`
-//! is the suite that each of them passes, `claude` is Claude Code, and `scripted` plays replies from a
-//! file. Nothing here decides: failures are observed, named and handed back.
+//! is the suite that each of them passes. `headless` is what clients without a terminal share: `claude`
+//! is Claude Code, `codex` is Codex, and `said` reads their transcripts to people. `scripted` plays replies
+//! from a file. Nothing here decides: failures are observed, named and handed back.
 
 pub mod claude;
+pub mod codex;
 pub mod conformance;
 pub mod contract;
+pub mod headless;
 pub mod process;
+pub mod said;
 pub mod script;
 pub mod scripted;

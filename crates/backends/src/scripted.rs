@@ -75,7 +75,7 @@ impl Scripted {
         };
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Answer::Interrupted { cost: play.cost, progressed },
+            () = cancel.cancelled() => Answer::Interrupted { cost: play.cost, progressed, session: None },
             answer = answer => answer,
             failure = clock(Clock::Idle, request.started.idle_timeout) => failed(failure, play.cost),
             failure = clock(Clock::Wall, request.started.timeout) => failed(failure, play.cost),
@@ -109,7 +109,7 @@ async fn act(play: &Play, request: &Request) -> Answer {
         Act::Say { last, denied, .. } => {
             Answer::Replied(Box::new(Reply { denied: denied.clone(), ..Reply::new(last, cost) }))
         }
-        Act::Cap => Answer::Capped { cost, denied: Vec::new() },
+        Act::Cap => Answer::Capped { cost, denied: Vec::new(), session: None },
         Act::Hang => pending().await,
         Act::Fail(fail) => failed(failure(fail, request), cost),
     }
@@ -144,7 +144,7 @@ fn failure(fail: &Fail, request: &Request) -> TurnFailure {
 }
 
 fn failed(failure: TurnFailure, cost: Cost) -> Answer {
-    Answer::Failed { failure, cost, denied: Vec::new() }
+    Answer::Failed { failure, cost, denied: Vec::new(), session: None }
 }
 
 async fn clock(clock: Clock, after: Option<Span>) -> TurnFailure {

@@ -1,13 +1,16 @@
 //! Who answers the prompts of a run.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::Arc;
 
-use raymond_backends::claude::{self, Claude, preflight};
+use raymond_backends::claude::{self, Claude};
+use raymond_backends::codex::{self, Codex};
 use raymond_backends::scripted::{Replies, Scripted};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
+use raymond_core::run::effect::Extras;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Permissions, Settings};
 use raymond_core::workflow::{Definition, Kind, State};
@@ -25,6 +28,7 @@ pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     }
     let config = config::load(project).unwrap_or_default();
     backends.add(claude(&config));
+    backends.add(codex(&config));
     backends
 }
 
@@ -45,11 +49,17 @@ pub(crate) fn usable(
         backends.add(Arc::new(Scripted::new(replies)));
     }
     for (name, wanted) in wanted(settings, definition) {
-        if name.as_str() == claude::NAME {
-            check_claude(config, settings, &wanted)?;
-            backends.add(claude(config));
-        } else if backends.get(&name).is_none() {
-            return Err(unusable(&name, &wanted.state));
+        match name.as_str() {
+            claude::NAME => {
+                check_claude(config, settings, &wanted)?;
+                backends.add(claude(config));
+            }
+            codex::NAME => {
+                check_codex(config, &wanted)?;
+                backends.add(codex(config));
+            }
+            _ if backends.get(&name).is_none() => return Err(unusable(&name, &wanted.state)),
+            _ => {}
         }
     }
     Ok(backends)
@@ -70,7 +80,14 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
 struct Wanted {
     /// A prompt that names it.
     state: String,
-    wishes: Vec<(Permissions, Option<String>)>,
+    wishes: Vec<Wish>,
+}
+
+/// What a state wants of a client.
+struct Wish {
+    permissions: Permissions,
+    effort: Option<String>,
+    extras: Extras,
 }
 
 fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName, Wanted> {
@@ -80,40 +97,75 @@ fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName,
         let first = || Wanted { state: state.name.to_string(), wishes: Vec::new() };
         let wanted = all.entry(name.clone()).or_insert_with(first);
         let effort = state.front.effort.clone().or_else(|| settings.effort.clone());
-        wanted.wishes.push((settings.permissions.of_state(&state.front), effort));
+        let (permissions, extras) =
+            (settings.permissions.of_state(&state.front), Extras::of(&state.front));
+        wanted.wishes.push(Wish { permissions, effort, extras });
     }
     all
 }
 
 fn check_claude(config: &Layer, settings: &Settings, wanted: &Wanted) -> Result<(), Failure> {
-    let command = command(config);
-    for (permissions, effort) in &wanted.wishes {
-        let environment = settings.environment.as_deref();
-        let wish = preflight::Wish { permissions, effort: effort.as_deref(), environment };
-        preflight::check(command.as_ref(), wish).map_err(|problem| {
-            let failure = if problem.is_usage() {
-                Failure::usage(problem.to_string())
-            } else {
-                Failure::environment(format!("{} is a prompt: {problem}", wanted.state))
-            };
-            failure.hint(problem.remedy())
-        })?;
+    use claude::preflight::{Wish, check};
+    let command = claude_command(config);
+    for wish in &wanted.wishes {
+        let (effort, environment) = (wish.effort.as_deref(), settings.environment.as_deref());
+        let asked = Wish { permissions: &wish.permissions, effort, environment };
+        check(command.as_ref(), asked)
+            .map_err(|p| refused(wanted, (&p, p.is_usage()), p.remedy()))?;
     }
     Ok(())
 }
 
+fn check_codex(config: &Layer, wanted: &Wanted) -> Result<(), Failure> {
+    use codex::preflight::{Wish, check};
+    let command = codex_command(config);
+    for wish in &wanted.wishes {
+        let effort = wish.effort.as_deref();
+        let asked = Wish { permissions: &wish.permissions, effort, extras: &wish.extras };
+        check(command.as_ref(), asked)
+            .map_err(|p| refused(wanted, (&p, p.is_usage()), p.remedy()))?;
+    }
+    Ok(())
+}
+
+fn refused(wanted: &Wanted, (problem, is_usage): (&dyn Error, bool), remedy: String) -> Failure {
+    let failure = if is_usage {
+        Failure::usage(problem.to_string())
+    } else {
+        Failure::environment(format!("{} is a prompt: {problem}", wanted.state))
+    };
+    failure.hint(remedy)
+}
+
 fn claude(config: &Layer) -> Arc<Claude> {
-    let own = config.prices.iter().map(|(model, price)| (model.clone(), price.value));
     Arc::new(Claude::new(claude::Settings {
-        command: command(config).into(),
-        prices: Prices::default().with(own),
+        command: claude_command(config).into(),
+        prices: prices(config),
         ..claude::Settings::default()
     }))
 }
 
+fn codex(config: &Layer) -> Arc<Codex> {
+    Arc::new(Codex::new(codex::Settings {
+        command: codex_command(config).into(),
+        prices: prices(config),
+        ..codex::Settings::default()
+    }))
+}
+
+fn prices(config: &Layer) -> Prices {
+    let own = config.prices.iter().map(|(model, price)| (model.clone(), price.value));
+    Prices::default().with(own)
+}
+
 /// The command of Claude Code.
-pub(crate) fn command(config: &Layer) -> String {
+pub(crate) fn claude_command(config: &Layer) -> String {
     config.claude.as_ref().map_or_else(|| claude::NAME.to_owned(), |command| command.value.clone())
+}
+
+/// The command of Codex.
+pub(crate) fn codex_command(config: &Layer) -> String {
+    config.codex.as_ref().map_or_else(|| codex::NAME.to_owned(), |command| command.value.clone())
 }
 
 fn unusable(name: &BackendName, state: &str) -> Failure {
@@ -123,6 +175,6 @@ fn unusable(name: &BackendName, state: &str) -> Failure {
         ))
         .hint("name them with --replies FILE"),
         _ => Failure::environment(format!("{state} is a prompt, and there is no backend {name:?}"))
-            .hint("there are claude and scripted"),
+            .hint("there are claude, codex and scripted"),
     }
 }

@@ -47,7 +47,7 @@ pub struct Prices(BTreeMap<String, Price>);
 ///
 /// Where a model has dearer prices for long prompts, those are meant: a usage does not say how long
 /// its prompts were.
-const TABLE: [(&str, [u32; 4]); 27] = [
+const TABLE: [(&str, [u32; 4]); 35] = [
     // Names of families as clients take them: the dearest that is current.
     ("fable", [1000, 5000, 1250, 100]),
     ("opus", [500, 2500, 625, 50]),
@@ -76,6 +76,16 @@ const TABLE: [(&str, [u32; 4]); 27] = [
     ("gpt-5.3", [175, 1400, 175, 18]),
     ("gpt-5.4", [250, 1500, 250, 25]),
     ("gpt-5.4-mini", [75, 450, 75, 8]),
+    ("gpt-5.5", [500, 3000, 500, 50]),
+    // From here on filling them is charged. Prompts beyond 272,000 tokens are dearer, but the client that
+    // counts its tokens by this list never sends one.
+    ("gpt-5.6", [500, 3000, 625, 50]),
+    ("gpt-5.6-terra", [200, 1200, 250, 20]),
+    ("gpt-5.6-luna", [20, 120, 25, 2]),
+    ("gpt-6-sol", [200, 1000, 250, 20]),
+    ("gpt-6-luna", [10, 50, 13, 1]),
+    ("gpt-6.1-sol", [200, 1000, 250, 10]),
+    ("gpt-6.1-terra", [100, 500, 125, 5]),
     ("codex-mini", [150, 600, 150, 38]),
 ];
 
@@ -154,6 +164,10 @@ mod tests {
         check("gpt-5-codex", Some("$1.25"));
         check("gpt-5.2-codex", Some("$1.75"));
         check("gpt-5-mini", Some("$0.25"));
+        check("gpt-5.5", Some("$5.00"));
+        check("gpt-5.6-sol", Some("$5.00"));
+        check("gpt-6.1-sol-2026-09-29", Some("$2.00"));
+        check("gpt-6-unheard-of", None);
         check("anthropic/claude-opus-5", Some("$5.00"));
         check("us.anthropic.claude-opus-4-1-v1:0", Some("$15.00"));
         check("gemini-3-pro", None);

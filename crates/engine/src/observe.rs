@@ -70,9 +70,13 @@ pub fn answered(
                 ..finished
             }))
         }
-        Answer::Capped { cost, denied } => Outcome::Capped { cost, denied },
-        Answer::Failed { failure, cost, denied } => Outcome::Failed { failure, cost, denied },
-        Answer::Interrupted { cost, progressed } => Outcome::Interrupted { by, cost, progressed },
+        Answer::Capped { cost, denied, session } => Outcome::Capped { cost, denied, session },
+        Answer::Failed { failure, cost, denied, session } => {
+            Outcome::Failed { failure, cost, denied, session }
+        }
+        Answer::Interrupted { cost, progressed, session } => {
+            Outcome::Interrupted { by, cost, progressed, session }
+        }
     })
 }
 

@@ -6,6 +6,7 @@
 
 use raymond_core::budget::Cost;
 use raymond_core::desk::Turn;
+use raymond_core::ids::SessionId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::input::{Interruption, Outcome, Resume, StopMode};
 use raymond_core::run::{Input, Phase, Run, Settings};
@@ -23,6 +24,8 @@ pub enum Attached {
         cost: Cost,
         /// Whether it had written anything new.
         progressed: bool,
+        /// The session, when the client could not take the one that was chosen.
+        session: Option<SessionId>,
     },
 }
 
@@ -36,8 +39,8 @@ pub fn reports<E>(
         let outcome = match attach(turn)? {
             Attached::Running => continue,
             Attached::Finished(outcome) => outcome,
-            Attached::Absent { cost, progressed } => {
-                Outcome::Interrupted { by: Interruption::Crash, cost, progressed }
+            Attached::Absent { cost, progressed, session } => {
+                Outcome::Interrupted { by: Interruption::Crash, cost, progressed, session }
             }
         };
         inputs.push(Input::Settled { turn: turn.id.clone(), attempt: turn.attempt, outcome });

@@ -28,6 +28,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 pub use kit::Backends;
 pub use signals::Signal;
+pub(crate) use turn::config_home;
 pub use turn::transcript;
 
 use crate::clock;

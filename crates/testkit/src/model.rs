@@ -17,6 +17,7 @@
 //! | `latency 300ms`, `wait FILE` | before the next message: so long; makes `FILE.waiting`, until FILE exists |
 //! | `cut N` | the next message is cut after N events |
 //! | `then` | what follows answers the next user text without lines of its own, such as a reminder |
+//! | `again` | what follows is played instead when the conversation held the same lines before: a turn that is continued |
 //!
 //! A model without a script, or at its end, says `ok`. A line that cannot be read is a 400 that says
 //! why. Every request is recorded ([`Seen`]); the [`Weather`] is not the model's, and may change at

@@ -10,8 +10,8 @@ use raymond_core::budget::Micros;
 use raymond_core::run::permissions::{Checks, Permissions};
 use raymond_core::workflow::environment::is_ours;
 
-use super::steps::Step;
 use crate::contract::Request;
+use crate::headless::{Step, Words};
 
 /// The mode of a client of which nobody said anything.
 pub const DEFAULT_MODE: &str = "acceptEdits";
@@ -29,13 +29,16 @@ pub(super) fn arguments(request: &Request, step: &Step) -> Vec<OsString> {
     words.add(["-p", "--output-format", "stream-json", "--verbose"]);
     session(&mut words, step);
     permissions(&mut words, &request.permissions);
-    let cap = request.cap.map(dollars);
+    let cap = request.started.cap.map(dollars);
     for (flag, value) in
         [("--model", &request.model), ("--effort", &request.effort), ("--max-budget-usd", &cap)]
     {
         if let Some(value) = value {
             words.add([flag, value]);
         }
+    }
+    if let Some(schema) = &request.schema {
+        words.joined("--json-schema", &schema.to_string());
     }
     let extras = &request.extras;
     words.each("--add-dir", &extras.add_dirs);
@@ -61,7 +64,7 @@ pub(super) fn environment(
     };
     let (name, count) = RETRIES;
     let retries = (!handed_on(name)).then(|| (name.into(), count.into()));
-    let home = request.config_home.as_ref();
+    let home = request.started.config_home.as_ref();
     let home = home.map(|home| ("CLAUDE_CONFIG_DIR".into(), home.clone().into_os_string()));
     retries.into_iter().chain(home).collect()
 }
@@ -98,25 +101,6 @@ fn permissions(words: &mut Words, permissions: &Permissions) {
 fn dollars(amount: Micros) -> String {
     let Micros(micros) = amount.max(Micros(1));
     format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
-}
-
-#[derive(Default)]
-struct Words(Vec<OsString>);
-
-impl Words {
-    fn add<const N: usize>(&mut self, words: [&str; N]) {
-        self.0.extend(words.map(OsString::from));
-    }
-
-    fn joined(&mut self, flag: &str, value: &str) {
-        self.0.push(format!("{flag}={value}").into());
-    }
-
-    fn each(&mut self, flag: &str, values: &[String]) {
-        for value in values {
-            self.joined(flag, value);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,48 +3,16 @@
 //! The one sentence that is read says that a session is not known, because the client has no typed
 //! sign of that.
 
-use std::process::ExitStatus;
-
-use raymond_core::budget::Cost;
-use raymond_core::failure::{Clock, TurnFailure};
+use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 use raymond_core::prices::Prices;
-use raymond_core::time::Span;
 
 use super::fault::Fault;
-use super::steps::Step;
 use super::tools;
 use super::turn::{Ended, Turn};
 use crate::contract::{Answer, Reply};
+use crate::headless::{End, Fold as _, Step, died, shortened, too_large};
 use crate::process::LINE_MAX;
-use crate::script::describe;
-
-/// Why a client is not heard any further.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum End {
-    /// It exited.
-    Exited {
-        /// How, where that is known.
-        status: Option<ExitStatus>,
-        /// The end of what it wrote to stderr.
-        stderr: String,
-    },
-    /// It had its result, and was ended because it did not go.
-    Settled,
-    /// It was ended, because nobody waits for it.
-    Cancelled,
-    /// It was ended, because a clock ran out.
-    TimedOut {
-        /// Which.
-        clock: Clock,
-        /// Its length.
-        after: Span,
-    },
-    /// It was ended, because nobody is logged in.
-    LoggedOut,
-    /// It was ended, because it writes too much.
-    Flooded,
-}
 
 /// How the turn ended for whoever asked. The step is the one that the last client took.
 pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answer {
@@ -52,18 +20,23 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answ
     let complete = turn.result.as_ref().filter(|ended| !ended.was_cut_off());
     let failure = match (complete, end) {
         (Some(ended), _) => match verdict(ended, &turn) {
-            Verdict::Answer(text) => return replied(turn, text, step, cost),
-            Verdict::Capped => return Answer::Capped { cost, denied: denied(&turn) },
+            Verdict::Answer(text) => {
+                let structured = ended.conclusion.structured_output.clone();
+                return replied(turn, Reply { structured, ..Reply::new(text, cost) }, step);
+            }
+            Verdict::Capped => {
+                return Answer::Capped { cost, denied: denied(&turn), session: None };
+            }
             Verdict::Failed(failure) => failure,
         },
         (None, End::Cancelled) => {
-            return Answer::Interrupted { cost, progressed: turn.progressed() };
+            return Answer::Interrupted { cost, progressed: turn.progressed(), session: None };
         }
         (None, End::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
-        (None, End::LoggedOut) => login(turn.login().unwrap_or_default()),
+        (None, End::Hopeless) => login(turn.login().unwrap_or_default()),
         (None, end) => incomplete(&turn, &end, step),
     };
-    Answer::Failed { failure, cost, denied: denied(&turn) }
+    Answer::Failed { failure, cost, denied: denied(&turn), session: None }
 }
 
 /// The calls that were denied, as permissions name them.
@@ -118,16 +91,15 @@ fn refused(ended: &Ended, turn: &Turn) -> TurnFailure {
     }
 }
 
-fn replied(turn: Turn, text: String, step: &Step, cost: Cost) -> Answer {
+fn replied(turn: Turn, reply: Reply, step: &Step) -> Answer {
     let denied = denied(&turn);
     let session = turn.session.filter(|id| id != step.writes().as_str());
     Answer::Replied(Box::new(Reply {
-        text,
-        cost,
         session: session.map(SessionId::new),
         model: turn.model,
         denied,
         warnings: turn.warnings.into_vec(),
+        ..reply
     }))
 }
 
@@ -153,23 +125,6 @@ fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
     TurnFailure::Transient { why: died(end) }
 }
 
-fn too_large(limit: u64) -> TurnFailure {
-    TurnFailure::OutputTooLarge { limit, head: String::new(), tail: String::new() }
-}
-
-fn died(end: &End) -> String {
-    let mut why = "the client died without a result".to_owned();
-    if let End::Exited { status, stderr } = end {
-        if let Some(status) = status {
-            why = format!("{why}, with {}", describe(*status));
-        }
-        if !stderr.is_empty() {
-            why = format!("{why}: {}", shortened(stderr));
-        }
-    }
-    why
-}
-
 fn login(said: &str) -> TurnFailure {
     let said = if said.is_empty() { "it is not logged in" } else { said };
     let why = format!("run `claude /login` or set ANTHROPIC_API_KEY; the client says: {said}");
@@ -181,17 +136,6 @@ fn said(result: Option<&str>, errors: &[String]) -> String {
     let result = result.filter(|text| !text.trim().is_empty());
     let text = result.map_or_else(|| errors.join("; "), str::to_owned);
     if text.is_empty() { "it does not say why".to_owned() } else { shortened(&text) }
-}
-
-/// In one line that fits on a screen.
-pub(super) fn shortened(text: &str) -> String {
-    const LENGTH: usize = 500;
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = lines.collect::<Vec<_>>().join(" / ");
-    match line.char_indices().nth(LENGTH) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
 }
 
 #[cfg(test)]

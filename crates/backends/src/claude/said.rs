@@ -1,83 +1,9 @@
-//! What a client said in a turn, for people who read it.
-//!
-//! It comes out of the same fold that decides how a turn ended. Whoever watches a live turn is told
-//! less of it: the signs of [`crate::contract`].
+//! What the client said in a turn, for people who read it.
 
 use super::shape::Conclusion;
 use super::turn::Turn;
-use crate::contract::Sign;
+use crate::headless::{Fold as _, Said, Speaker};
 use crate::process::Heard;
-
-/// Something that was said.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
-    /// A text.
-    Text {
-        /// Who said it.
-        by: Speaker,
-        /// What.
-        text: String,
-    },
-    /// What a turn ends with, where that was not among its messages.
-    Final {
-        /// Who said it.
-        by: Speaker,
-        /// What.
-        text: String,
-    },
-    /// A tool is called.
-    Tool {
-        /// With what it is called: `Bash(cargo test)`.
-        name: String,
-    },
-    /// A tool answered with an error.
-    ToolFailed {
-        /// What it said.
-        why: String,
-    },
-    /// A call was denied. The client tells so at the end of its turn.
-    Denied {
-        /// As permissions name it.
-        tool: String,
-    },
-    /// A request is tried again.
-    Retries {
-        /// Why.
-        why: String,
-    },
-    /// A line that means nothing here, or could not be read.
-    Unread {
-        /// What there is to say of it.
-        what: String,
-    },
-}
-
-/// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaker {
-    /// The model, as the agent of the run.
-    Agent,
-    /// The model, as an agent of its own making.
-    Subagent,
-    /// The client itself: an error.
-    Client,
-}
-
-impl Said {
-    /// What of it somebody is told who watches.
-    pub fn sign(&self) -> Option<Sign> {
-        match self {
-            Self::Text { by: Speaker::Agent, .. } => Some(Sign::Text),
-            Self::Tool { name } => Some(Sign::Tool { name: name.clone() }),
-            Self::Retries { why } => Some(Sign::Retries { why: why.clone() }),
-            Self::Text { by: Speaker::Subagent | Speaker::Client, .. }
-            | Self::Final { .. }
-            | Self::ToolFailed { .. }
-            | Self::Denied { .. }
-            | Self::Unread { .. } => None,
-        }
-    }
-}
 
 /// What a client concludes with, where that was not among its messages.
 pub(super) fn unheard(conclusion: &Conclusion, last: &str) -> Vec<Said> {
@@ -91,11 +17,11 @@ pub(super) fn unheard(conclusion: &Conclusion, last: &str) -> Vec<Said> {
 
 /// Reads a transcript again, line by line.
 #[derive(Debug, Default)]
-pub struct Recount(Turn);
+pub(crate) struct Recount(Turn);
 
 impl Recount {
     /// What this line says.
-    pub fn hear(&mut self, heard: &Heard) -> Vec<Said> {
+    pub(crate) fn hear(&mut self, heard: &Heard) -> Vec<Said> {
         self.0.hear(heard)
     }
 }

@@ -264,6 +264,9 @@ pub(super) struct Conclusion {
     /// By model. The fields beside it count the whole session.
     #[serde(deserialize_with = "lenient")]
     pub(super) model_usage_since_last_result: Option<BTreeMap<String, ModelUsage>>,
+    /// Absent when the model never complied with the schema.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) structured_output: Option<serde_json::Value>,
 }
 
 /// What one model cost.

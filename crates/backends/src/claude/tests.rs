@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use raymond_core::failure::Clock;
+use raymond_core::budget::Micros;
+use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::ids::{Nonce, SessionId, TurnId};
 use raymond_core::machine::SessionPlan;
 use raymond_core::run::Permissions;
@@ -21,6 +22,7 @@ use super::sample::{self, SESSION, bash, init, success, text};
 use super::*;
 use crate::conformance::{self, Situation, planned};
 use crate::contract::{Reply, Sign};
+use crate::headless::not_started;
 use crate::process::leftovers;
 
 const LONG: Duration = Duration::from_mins(10);
@@ -75,6 +77,8 @@ impl Bench {
                 transcript: self.path(&format!("{prompt}.jsonl")),
                 timeout: None,
                 idle_timeout: None,
+                cap: None,
+                config_home: None,
             },
             state: "START.md".into(),
             count: 1,
@@ -83,10 +87,9 @@ impl Bench {
             cwd: self.directory.path().to_owned(),
             model: None,
             effort: None,
-            cap: None,
             permissions: Permissions::default(),
             extras: Extras::default(),
-            config_home: None,
+            schema: None,
             environment: None,
         }
     }
@@ -194,7 +197,7 @@ async fn a_client_is_sent_the_prompt_and_told_the_rest() {
         prompt: "-p \"quoted\"\n€".into(),
         notice: Some("a notice".into()),
         model: Some("opus".into()),
-        config_home: Some(home.clone()),
+        started: Started { config_home: Some(home.clone()), ..bench.request("hello").started },
         environment: Some(vec!["PATH".into()]),
         ..bench.request("hello")
     };
@@ -248,7 +251,12 @@ async fn what_a_client_spent_before_it_lost_its_session_is_part_of_the_turn() {
     check(&say(&[init(), success("x")]), replied("x", 5600)).await;
     let why = "the client died without a result, with exit status 3".into();
     let cost = Cost::Reported(Micros(2800));
-    let died = Answer::Failed { failure: TurnFailure::Transient { why }, cost, denied: Vec::new() };
+    let died = Answer::Failed {
+        failure: TurnFailure::Transient { why },
+        cost,
+        denied: Vec::new(),
+        session: None,
+    };
     check("exit 3", died).await;
 }
 
@@ -290,7 +298,7 @@ async fn a_child_of_a_client_that_died_in_the_middle_does_not_go_on() {
     let script = format!("{}; sleep 600 & exit 1", say(&[init(), text("m", "x")]));
     let mut bench = Bench::new(&script, PATIENT);
     // A shell makes children in the background deaf to SIGINT.
-    bench.claude.settings.grace = IMPATIENT;
+    bench.claude.0.grace = IMPATIENT;
     let answer = bench.ask(bench.request("hello")).await;
     let why = "the client died without a result, with exit status 1".to_owned();
     let failed = |failure: &TurnFailure| *failure == TurnFailure::Transient { why };
@@ -327,7 +335,12 @@ async fn a_client_that_is_logged_out_is_ended_at_the_first_sign() {
     let failure = TurnFailure::Auth { why: why.into() };
     assert_eq!(
         answer,
-        Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO), denied: Vec::new() }
+        Answer::Failed {
+            failure,
+            cost: Cost::Reported(Micros::ZERO),
+            denied: Vec::new(),
+            session: None
+        }
     );
 }
 
@@ -345,7 +358,7 @@ async fn a_cancelled_turn_says_what_it_cost_or_its_finished_answer() {
         say(&[init(), bash("m", "ls")]),
     );
     let cost = Cost::Reported(Micros(2800));
-    let interrupted = Answer::Interrupted { cost, progressed: true };
+    let interrupted = Answer::Interrupted { cost, progressed: true, session: None };
     check(working, |sign| matches!(sign, Sign::Tool { .. }), interrupted).await;
     let done = format!("{}; exec sleep 600", say(&[init(), text("m", "x"), success("x")]));
     check(done, |sign| *sign == Sign::Text, replied("x", 2800)).await;
@@ -389,7 +402,12 @@ async fn a_client_that_says_nothing_on_stdout_is_known_by_its_stderr() {
     let failure = TurnFailure::Transient { why: why.into() };
     assert_eq!(
         answer,
-        Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO), denied: Vec::new() }
+        Answer::Failed {
+            failure,
+            cost: Cost::Reported(Micros::ZERO),
+            denied: Vec::new(),
+            session: None
+        }
     );
 }
 
@@ -419,7 +437,7 @@ async fn what_cannot_be_started_says_why() {
 /// Starts a client as an owner does that is then killed.
 fn abandon(bench: &Bench, request: &Request) {
     let step = Step::of(&request.started.plan).remove(0);
-    bench.claude.start(&step, request, request.message()).unwrap().leave();
+    bench.claude.0.start(&step, request, request.message()).unwrap().leave();
 }
 
 #[tokio::test]
@@ -457,7 +475,12 @@ async fn an_adopted_client_whose_session_was_never_opened_is_tried_again() {
     let failure = TurnFailure::Transient { why: why.into() };
     assert_eq!(
         answer,
-        Answer::Failed { failure, cost: Cost::Reported(Micros::ZERO), denied: Vec::new() }
+        Answer::Failed {
+            failure,
+            cost: Cost::Reported(Micros::ZERO),
+            denied: Vec::new(),
+            session: None
+        }
     );
 }
 
@@ -473,10 +496,15 @@ fn a_transcript_that_nobody_writes_any_more_is_read() {
         assert_eq!(bench.claude.attach(&request.started), expected, "{plan:?} {lines:?}");
     };
     let free = Cost::Reported(Micros::ZERO);
-    let absent = |cost, progressed| Attached::Absent { cost, progressed };
+    let absent = |cost, progressed| Attached::Absent { cost, progressed, session: None };
     let lost = |session: &SessionId| {
         let failure = TurnFailure::LostSession { session: session.clone() };
-        Attached::Finished(Answer::Failed { failure, cost: free, denied: Vec::new() })
+        Attached::Finished(Answer::Failed {
+            failure,
+            cost: free,
+            denied: Vec::new(),
+            session: None,
+        })
     };
     check(&fresh, &[], absent(free, false));
     check(&fresh, &[init()], absent(Cost::Unknown, false));
@@ -484,7 +512,8 @@ fn a_transcript_that_nobody_writes_any_more_is_read() {
     let torn = success("x")[..40].to_owned();
     check(&fresh, &[init(), torn], absent(Cost::Unknown, false));
     check(&fresh, &[init(), success("x")], Attached::Finished(replied("x", 2800)));
-    let capped = Answer::Capped { cost: Cost::Reported(Micros(2800)), denied: Vec::new() };
+    let capped =
+        Answer::Capped { cost: Cost::Reported(Micros(2800)), denied: Vec::new(), session: None };
     check(&fresh, &[init(), sample::capped()], Attached::Finished(capped));
     // Whoever ended it had no use for it: that is no outcome.
     let cut = absent(Cost::Reported(Micros(2800)), true);
@@ -527,7 +556,7 @@ async fn clients_that_share_a_configuration_start_one_after_the_other() {
     // A shell that is asked to go while it reads its prompt does not listen.
     let bench = |clocks| {
         let mut bench = Bench::new(&script, clocks);
-        bench.claude.settings.grace = IMPATIENT;
+        bench.claude.0.grace = IMPATIENT;
         bench
     };
     // The way is free after the first word, or after some time.
@@ -544,6 +573,6 @@ async fn clients_that_share_a_configuration_start_one_after_the_other() {
         token.cancel();
     });
     let free = Cost::Reported(Micros::ZERO);
-    assert_eq!(answer, Answer::Interrupted { cost: free, progressed: false });
+    assert_eq!(answer, Answer::Interrupted { cost: free, progressed: false, session: None });
     assert!(!bench.path("next.jsonl").exists());
 }

@@ -11,14 +11,13 @@ use raymond_core::time::Timestamp;
 
 use super::fault::Fault;
 use super::line::{self, Line};
-use super::outcome;
-use super::said::{self, Said, Speaker};
+use super::said;
 use super::shape::{
     Assistant, Conclusion, Denial, Init, RateLimitInfo, Refusal, Retry, Task, User,
 };
 use super::spending::Spending;
 use super::tools;
-use super::warnings::Warnings;
+use crate::headless::{Fold, Said, Speaker, Stage, Warnings, is_name, shortened};
 use crate::process::Heard;
 
 /// A turn, as far as it was heard.
@@ -40,7 +39,7 @@ pub(super) struct Turn {
     /// How often the client said that it knows no such session.
     pub(super) lost: usize,
     /// How many lines were too long to be read.
-    pub(super) long_lines: usize,
+    long_lines: usize,
     /// Whether a line that could not be read may have been the result.
     pub(super) unread: bool,
     pub(super) warnings: Warnings,
@@ -75,18 +74,6 @@ pub(super) struct Trouble {
     pub(super) refusal: Option<Refusal>,
 }
 
-/// How far a client is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Stage {
-    /// It works, or has said nothing yet.
-    #[default]
-    Working,
-    /// It has a result, and tasks of it still run.
-    Background,
-    /// It has a result, and nothing is left to do.
-    Done,
-}
-
 /// A message, joined from its lines.
 #[derive(Debug, Default)]
 struct Spoken {
@@ -99,14 +86,8 @@ struct Spoken {
 const SYNTHETIC: &str = "<synthetic>";
 const LOST: &str = "No conversation found";
 
-impl Turn {
-    /// A turn for which so much was spent already.
-    pub(super) fn after(spending: Spending) -> Self {
-        Self { spending, ..Self::default() }
-    }
-
-    /// Takes in what was heard, and tells what was said.
-    pub(super) fn hear(&mut self, heard: &Heard) -> Vec<Said> {
+impl Fold for Turn {
+    fn hear(&mut self, heard: &Heard) -> Vec<Said> {
         match heard {
             Heard::Line(bytes) => {
                 let text = String::from_utf8_lossy(bytes);
@@ -131,8 +112,7 @@ impl Turn {
         Vec::new()
     }
 
-    /// How far the client is.
-    pub(super) fn stage(&self) -> Stage {
+    fn stage(&self) -> Stage {
         match self.stage {
             Stage::Working => Stage::Working,
             Stage::Background | Stage::Done if self.tasks.is_empty() => Stage::Done,
@@ -140,16 +120,32 @@ impl Turn {
         }
     }
 
-    /// Whether there is a result that counts.
-    pub(super) fn is_complete(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.result.as_ref().is_some_and(|ended| !ended.was_cut_off())
     }
 
-    /// Whether the model has said anything.
-    pub(super) fn progressed(&self) -> bool {
+    fn progressed(&self) -> bool {
         self.spoke
     }
 
+    fn is_hopeless(&self) -> bool {
+        self.login.is_some()
+    }
+
+    fn long_lines(&self) -> usize {
+        self.long_lines
+    }
+
+    fn warnings(&mut self) -> &mut Warnings {
+        &mut self.warnings
+    }
+
+    fn successor(&self) -> Self {
+        Self { spending: self.spending.clone(), ..Self::default() }
+    }
+}
+
+impl Turn {
     /// What the client said when it was found to be logged out.
     pub(super) fn login(&self) -> Option<&str> {
         self.login.as_deref()
@@ -186,7 +182,7 @@ impl Turn {
 
     fn nonsense(&mut self, line: &str) -> Said {
         self.warnings.say("the client wrote a line that is not JSON; it was ignored");
-        Said::Unread { what: format!("not JSON: {}", outcome::shortened(line)) }
+        Said::Unread { what: format!("not JSON: {}", shortened(line)) }
     }
 
     fn answered(&mut self, user: User) -> Vec<Said> {
@@ -213,11 +209,6 @@ impl Turn {
 
     /// The session that the client names will be an argument of the next client.
     fn is_in(&mut self, session: Option<String>) {
-        const LONGEST: usize = 200;
-        let is_name = |id: &String| {
-            let graphic = id.bytes().all(|byte| byte.is_ascii_graphic());
-            graphic && !id.is_empty() && !id.starts_with('-') && id.len() <= LONGEST
-        };
         match session {
             None => {}
             Some(id) if is_name(&id) => self.session = Some(id),

@@ -21,6 +21,8 @@ fn request(agent: &str, state: &str, visit: u32, turn: u32) -> Request {
         transcript: "/nowhere".into(),
         timeout: None,
         idle_timeout: None,
+        cap: None,
+        config_home: None,
     };
     Request {
         started,
@@ -31,10 +33,9 @@ fn request(agent: &str, state: &str, visit: u32, turn: u32) -> Request {
         cwd: "/".into(),
         model: None,
         effort: None,
-        cap: None,
         permissions: Permissions::default(),
         extras: Extras::default(),
-        config_home: None,
+        schema: None,
         environment: None,
     }
 }
@@ -126,7 +127,7 @@ async fn attempts_differ_and_the_last_one_stays() {
     let transient = TurnFailure::Transient { why };
     let cost = Cost::Reported(Micros(1_000_000));
     check(1, failed(transient, Cost::Reported(Micros::ZERO))).await;
-    check(2, Answer::Capped { cost, denied: Vec::new() }).await;
+    check(2, Answer::Capped { cost, denied: Vec::new(), session: None }).await;
     check(3, replied("done", 0)).await;
     check(9, replied("done", 0)).await;
 }
@@ -212,7 +213,7 @@ async fn a_cancelled_turn_says_whether_it_had_spoken() {
         let client = client(yaml);
         let found = client.answer(request("main", "A.md", 1, 1), Watch::unseen(cancel)).await;
         let cost = Cost::Reported(Micros(50_000));
-        assert_eq!(found, Answer::Interrupted { cost, progressed }, "{yaml}");
+        assert_eq!(found, Answer::Interrupted { cost, progressed, session: None }, "{yaml}");
     };
     check("A: { hang: true, cost: 0.05 }", false).await;
     check("A: { text: x, delay: 10m, cost: 0.05 }", false).await;
@@ -390,7 +391,7 @@ impl Backend for Careless {
     fn answer(&self, _: Request, _: Watch) -> Answering<'_> {
         let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let cost = Cost::Reported(Micros(count.into()));
-        Box::pin(async move { Answer::Capped { cost, denied: Vec::new() } })
+        Box::pin(async move { Answer::Capped { cost, denied: Vec::new(), session: None } })
     }
 }
 

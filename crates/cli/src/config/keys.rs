@@ -17,7 +17,7 @@ pub(super) const HOMES: [(&str, ConfigHome); 2] =
 
 impl Layer {
     /// Every key that has one value.
-    pub(crate) const KEYS: [&'static str; 21] = [
+    pub(crate) const KEYS: [&'static str; 22] = [
         "budget",
         "strict_budget",
         "model",
@@ -39,6 +39,7 @@ impl Layer {
         "environment",
         "config_home",
         "claude",
+        "codex",
     ];
 
     /// Sets the value of a key; none when there is no such key.
@@ -74,6 +75,7 @@ impl Layer {
             "environment" => put(&mut self.environment, given.environment(), origin),
             "config_home" => put(&mut self.config_home, given.choice(&HOMES), origin),
             "claude" => put(&mut self.claude, given.command(), origin),
+            "codex" => put(&mut self.codex, given.command(), origin),
             _ => return None,
         })
     }

@@ -71,6 +71,7 @@ pub(crate) struct Layer {
     pub(crate) environment: Slot<Option<Vec<String>>>,
     pub(crate) config_home: Slot<ConfigHome>,
     pub(crate) claude: Slot<String>,
+    pub(crate) codex: Slot<String>,
     pub(crate) prices: BTreeMap<String, Sourced<Price>>,
 }
 
@@ -102,6 +103,7 @@ impl Layer {
             environment: self.environment.or(lower.environment),
             config_home: self.config_home.or(lower.config_home),
             claude: self.claude.or(lower.claude),
+            codex: self.codex.or(lower.codex),
             prices: lower.prices.into_iter().chain(self.prices).collect(),
         }
     }

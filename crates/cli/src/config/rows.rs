@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use raymond_backends::claude::{Clocks, DEFAULT_MODE};
+use raymond_backends::claude::DEFAULT_MODE;
+use raymond_backends::headless::Clocks;
 use raymond_core::budget::Micros;
 use raymond_core::prices::Price;
 use raymond_core::run::Settings;
@@ -71,6 +72,7 @@ pub(crate) fn rows(config: &Layer) -> Vec<Row> {
     rows.push(row("environment", config.environment.as_ref(), json!("inherit"), names));
     rows.push(named("config_home", config.config_home.as_ref(), &HOMES));
     rows.push(plain("claude", config.claude.as_ref(), Some(&"claude".to_owned())));
+    rows.push(plain("codex", config.codex.as_ref(), Some(&"codex".to_owned())));
     rows.extend(config.prices.iter().map(|(model, price)| prices(model, price)));
     rows
 }

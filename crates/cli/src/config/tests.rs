@@ -191,7 +191,7 @@ fn prices_are_tables_and_all_mistakes_come_at_once() {
     check(
         "dangerously_skip_permissions = true",
         &[
-            "1:1: error: there is no key \"dangerously_skip_permissions\" (the keys are budget, strict_budget, model, effort, backend, replies, max_parallel, max_agents, reminders, retries, timeout, idle_timeout, no_wait, on_lost_session, interrupted_scripts, permission_mode, allow, deny, environment, config_home, claude, prices)",
+            "1:1: error: there is no key \"dangerously_skip_permissions\" (the keys are budget, strict_budget, model, effort, backend, replies, max_parallel, max_agents, reminders, retries, timeout, idle_timeout, no_wait, on_lost_session, interrupted_scripts, permission_mode, allow, deny, environment, config_home, claude, codex, prices)",
         ],
     );
 }

@@ -1,24 +1,38 @@
-//! What the model was shown, as lines that a person can read.
+//! What the model was shown, and in which session, as lines that a person can read.
 
 use std::collections::BTreeMap;
 
 use raymond_testkit::model::{Role, Said, Seen};
+use serde_json::Value;
 
-/// One line per request: `A | START, <goto>NEXT</goto>, NEXT`.
+/// One line per turn: `new A | START`, `resume A | START, <goto>NEXT</goto>, NEXT`,
+/// `branch A to B | …`.
 ///
-/// The letter is the session, by the order in which sessions first asked. Of a prompt its first line
-/// is shown (`again X` after a notice), of a tool call its name.
-pub(crate) fn lines(requests: &[Seen]) -> Vec<String> {
+/// What stands before the bar is the plan of the journal, what stands behind it is what the model was
+/// shown by the client in that very session; both must go together, turn by turn. Of a prompt the
+/// first line is shown (`again X` after a notice), of a tool call the name.
+#[track_caller]
+pub(crate) fn told(plans: &[Value], requests: &[Seen]) -> Vec<String> {
+    let opens = |seen: &&Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
+    let requests: Vec<&Seen> = requests.iter().filter(opens).collect();
+    assert_eq!(plans.len(), requests.len(), "turns and what they asked first: {plans:#?}");
     let mut letters = Letters::default();
-    let line = |seen: &Seen| {
-        let letter = letters.of(session(seen));
-        format!("{letter} | {}", conversation(&seen.conversation))
+    let line = |(plan, seen): (&Value, &&Seen)| {
+        let (session, plan) = letters.plan(plan);
+        assert_eq!(session, self::session(seen), "the session that was chosen is not used");
+        format!("{plan} | {}", conversation(&seen.conversation))
     };
-    requests.iter().map(line).collect()
+    plans.iter().zip(&requests).map(line).collect()
 }
 
-/// The same without sessions.
+/// What was said, as one line.
 pub(crate) fn conversation(said: &[Said]) -> String {
+    let entry = |said: &Said| match said.role {
+        Role::User => label(&said.text),
+        Role::Assistant => said.text.clone(),
+        Role::Call => said.text.split(' ').next().unwrap_or_default().to_owned(),
+        Role::Outcome => "done".to_owned(),
+    };
     said.iter().map(entry).collect::<Vec<_>>().join(", ")
 }
 
@@ -27,17 +41,8 @@ pub(crate) fn session(seen: &Seen) -> &str {
     seen.header("x-claude-code-session-id").unwrap_or_default()
 }
 
-fn entry(said: &Said) -> String {
-    match said.role {
-        Role::User => label(&said.text),
-        Role::Assistant => said.text.clone(),
-        Role::Call => said.text.split(' ').next().unwrap_or_default().to_owned(),
-        Role::Outcome => "done".to_owned(),
-    }
-}
-
 /// The first line of a prompt.
-pub(crate) fn label(prompt: &str) -> String {
+fn label(prompt: &str) -> String {
     let first = |text: &str| text.lines().next().unwrap_or_default().to_owned();
     match prompt.split_once("\n\n") {
         Some((notice, body)) if notice.ends_with("then go on.") => format!("again {}", first(body)),
@@ -50,8 +55,27 @@ pub(crate) fn label(prompt: &str) -> String {
 struct Letters(BTreeMap<String, char>);
 
 impl Letters {
-    fn of(&mut self, session: &str) -> char {
+    fn of(&mut self, session: &Value) -> char {
         let next = char::from(b'A' + u8::try_from(self.0.len()).unwrap());
-        *self.0.entry(session.to_owned()).or_insert(next)
+        *self.0.entry(session.as_str().unwrap().to_owned()).or_insert(next)
+    }
+
+    /// The session that a plan leads to, and the plan in words.
+    fn plan(&mut self, plan: &Value) -> (String, String) {
+        let (kind, place) = plan.as_object().and_then(|plan| plan.iter().next()).unwrap();
+        let (session, words) = match kind.as_str() {
+            "fresh" => (place, format!("new {}", self.of(place))),
+            "resume" => (place, format!("resume {}", self.of(place))),
+            "branch" => {
+                let (from, to) = (self.of(&place["from"]), self.of(&place["to"]));
+                (&place["to"], format!("branch {from} to {to}"))
+            }
+            "continue" => {
+                let session = &place["session"];
+                (session, format!("continue {}", self.of(session)))
+            }
+            other => panic!("no such plan: {other}"),
+        };
+        (session.as_str().unwrap().to_owned(), words)
     }
 }

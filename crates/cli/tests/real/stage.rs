@@ -157,9 +157,12 @@ impl Stage {
         requests.filter(|seen| seen.api.is_of_a_model()).collect()
     }
 
-    /// What the model was shown; see [`shown::lines`].
-    pub(crate) fn shown(&self) -> Vec<String> {
-        shown::lines(&self.requests())
+    /// Every turn of a run that takes one after the other; see [`shown::told`].
+    #[track_caller]
+    pub(crate) fn told(&self) -> Vec<String> {
+        let started = self.events("turn_started").into_iter();
+        let plans: Vec<Value> = started.map(|mut started| started["plan"].take()).collect();
+        shown::told(&plans, &self.requests())
     }
 
     /// Every event of the journal, in order.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
-use crate::ids::{AgentId, BackendName, TurnId};
+use crate::ids::{AgentId, BackendName, SessionId, TurnId};
 use crate::machine::SessionPlan;
 use crate::protocol::Fault;
 use crate::run::event::Hold;
@@ -50,6 +50,10 @@ pub struct Turn {
     pub plan: SessionPlan,
     /// How the last attempt got it; none before the first.
     pub current: Option<SessionPlan>,
+    /// The conversation that an attempt opened, where its client could not take the id that was
+    /// chosen for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<SessionId>,
     /// Its last place in the queue.
     pub order: u64,
     /// Attempts so far.
@@ -255,9 +259,10 @@ impl Turn {
     /// How the next attempt gets its conversation: once an attempt may have opened it, the client is
     /// asked for it first.
     pub fn next_plan(&self) -> SessionPlan {
-        match self.current {
-            None => self.plan.clone(),
-            Some(_) => self.plan.continued(),
+        match (&self.current, &self.opened) {
+            (None, _) => self.plan.clone(),
+            (Some(_), None) => self.plan.continued(),
+            (Some(_), Some(opened)) => self.plan.continued_in(opened),
         }
     }
 }

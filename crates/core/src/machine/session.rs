@@ -37,7 +37,7 @@ pub enum SessionPlan {
     Continue {
         /// The session of the earlier attempt.
         session: SessionId,
-        /// The plan of the first attempt, under the same id.
+        /// The plan of the first attempt.
         or_else: Box<Self>,
     },
     /// A script: no conversation is touched.
@@ -57,10 +57,16 @@ impl SessionPlan {
     /// The plan of an attempt after this one.
     #[must_use]
     pub fn continued(&self) -> Self {
+        self.session().map_or(Self::Carry, |id| self.continued_in(id))
+    }
+
+    /// The plan of an attempt after one that opened this session.
+    #[must_use]
+    pub fn continued_in(&self, session: &SessionId) -> Self {
         match self {
             Self::Carry | Self::Resume(_) | Self::Continue { .. } => self.clone(),
-            Self::Fresh(id) | Self::Branch { to: id, .. } => {
-                Self::Continue { session: id.clone(), or_else: Box::new(self.clone()) }
+            Self::Fresh(_) | Self::Branch { .. } => {
+                Self::Continue { session: session.clone(), or_else: Box::new(self.clone()) }
             }
         }
     }

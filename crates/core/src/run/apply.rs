@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::budget::{Basis, Charge, Micros};
 use crate::desk::{Phase as TurnPhase, Turn};
-use crate::ids::{AgentId, StateName, TurnId};
+use crate::ids::{AgentId, SessionId, StateName, TurnId};
 use crate::machine::{Agent, Session, Standing, Visit};
 use crate::value::Value;
 
@@ -41,6 +41,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                 prompt: prompt.clone(),
                 plan: plan.clone(),
                 current: None,
+                opened: None,
                 order: *order,
                 attempt: 0,
                 notice: *notice,
@@ -62,17 +63,14 @@ pub fn apply(run: &mut Run, event: &Event) {
                 agent.session = session.clone();
             }
         }
-        Event::TurnContinues { turn, charge, .. } | Event::TurnFailed { turn, charge, .. } => {
+        Event::TurnContinues { turn, charge, session, .. }
+        | Event::TurnFailed { turn, charge, session, .. } => {
             land(run, turn, *charge);
-            if let Some(turn) = run.desk.turns.get_mut(&turn.agent) {
-                turn.crashes = 0;
-            }
+            unsettled(run, turn, session.as_ref(), 0);
         }
-        Event::TurnInterrupted { turn, charge, crashes, .. } => {
+        Event::TurnInterrupted { turn, charge, crashes, session, .. } => {
             land(run, turn, *charge);
-            if let Some(turn) = run.desk.turns.get_mut(&turn.agent) {
-                turn.crashes = *crashes;
-            }
+            unsettled(run, turn, session.as_ref(), *crashes);
         }
         Event::RetryAt { turn, until, retry } => {
             run.desk.retry_at(&turn.agent, *until);
@@ -89,7 +87,7 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::SessionLost { turn, plan, .. } => {
             if let Some(turn) = run.desk.turns.get_mut(&turn.agent) {
                 turn.plan = plan.clone();
-                turn.current = None;
+                (turn.current, turn.opened) = (None, None);
             }
         }
         Event::CostAdjusted { spent, .. } => run.spent = *spent,
@@ -168,6 +166,14 @@ fn begin(run: &mut Run, start: &Start) {
         phase: Phase::Open,
         ..Run::default()
     };
+}
+
+/// A turn ended without a text: what it opened is remembered for whoever goes on with it.
+fn unsettled(run: &mut Run, turn: &TurnId, session: Option<&SessionId>, crashes: u32) {
+    if let Some(turn) = run.desk.turns.get_mut(&turn.agent) {
+        turn.crashes = crashes;
+        turn.opened = session.cloned().or_else(|| turn.opened.take());
+    }
 }
 
 /// A turn is no longer in flight, and its cost counts.

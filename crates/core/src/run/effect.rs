@@ -5,7 +5,7 @@ use crate::desk::{Lane, Notice, Phase, Prompt, Turn};
 use crate::ids::{BackendName, StateName, TurnId};
 use crate::machine::SessionPlan;
 use crate::time::Span;
-use crate::workflow::Definition;
+use crate::workflow::{Definition, Frontmatter};
 
 use super::event::Event;
 use super::input::StopMode;
@@ -81,6 +81,17 @@ pub struct Extras {
     pub mcp_config: Option<String>,
     /// Appended to its system prompt.
     pub append_system_prompt: Option<String>,
+}
+
+impl Extras {
+    /// What the head of a state says.
+    pub fn of(front: &Frontmatter) -> Self {
+        Self {
+            add_dirs: front.add_dirs.clone(),
+            mcp_config: front.mcp_config.clone(),
+            append_system_prompt: front.append_system_prompt.clone(),
+        }
+    }
 }
 
 /// A script to run.
@@ -174,11 +185,7 @@ pub fn of_turn(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect
                 .or_else(|| settings.model.clone()),
             effort: front.effort.clone().or_else(|| settings.effort.clone()),
             permissions: settings.permissions.of_state(front),
-            extras: Extras {
-                add_dirs: front.add_dirs.clone(),
-                mcp_config: front.mcp_config.clone(),
-                append_system_prompt: front.append_system_prompt.clone(),
-            },
+            extras: Extras::of(front),
             config_home: settings.config_home,
             environment: settings.environment.clone(),
             timeout,

@@ -117,6 +117,9 @@ pub enum Event {
         attempt: u32,
         /// What it is charged.
         charge: Charge,
+        /// The session, when the client could not take the one that was chosen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
     },
     /// A turn failed.
     TurnFailed {
@@ -128,6 +131,9 @@ pub enum Event {
         charge: Charge,
         /// Why.
         failure: TurnFailure,
+        /// The session, when the client could not take the one that was chosen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
     },
     /// A turn was cut off.
     TurnInterrupted {
@@ -141,6 +147,9 @@ pub enum Event {
         by: Interruption,
         /// Crashes of this turn in a row without progress.
         crashes: u32,
+        /// The session, when the client could not take the one that was chosen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
     },
     /// A failed turn is tried again then.
     RetryAt {

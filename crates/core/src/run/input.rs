@@ -118,6 +118,9 @@ pub enum Outcome {
         /// The tools that the client denied.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         denied: Vec<String>,
+        /// The session, when the client could not take the one that was chosen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
     },
     /// It failed.
     Failed {
@@ -128,6 +131,9 @@ pub enum Outcome {
         /// The tools that the client denied.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         denied: Vec<String>,
+        /// The session, when the client could not take the one that was chosen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
     },
     /// It was cut off.
     Interrupted {
@@ -137,7 +143,22 @@ pub enum Outcome {
         cost: Cost,
         /// Whether it had written anything new since the attempt began.
         progressed: bool,
+        /// The session, when the client could not take the one that was chosen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
     },
+}
+
+impl Outcome {
+    /// The session, when the client could not take the one that was chosen.
+    pub fn opened(&self) -> Option<&SessionId> {
+        match self {
+            Self::Finished(finished) => finished.session.as_ref(),
+            Self::Capped { session, .. }
+            | Self::Failed { session, .. }
+            | Self::Interrupted { session, .. } => session.as_ref(),
+        }
+    }
 }
 
 /// A turn that ended with a text.

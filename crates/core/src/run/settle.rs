@@ -32,6 +32,8 @@ struct Ended<'a> {
     turn: &'a Turn,
     agent: &'a Agent,
     charge: Charge,
+    /// The session that it opened under an id of its client's.
+    session: Option<&'a SessionId>,
 }
 
 pub(super) fn settled(
@@ -64,7 +66,7 @@ pub(super) fn settled(
         }
         _ => charged,
     };
-    let ended = Ended { turn, agent, charge };
+    let ended = Ended { turn, agent, charge, session: outcome.opened() };
     let mut draft = Draft::new(run, definition, at);
     match outcome {
         Outcome::Finished(outcome) => finished(&mut draft, &ended, outcome),
@@ -87,7 +89,7 @@ pub(super) fn settled(
 }
 
 fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
-    let Ended { turn, agent, charge } = *ended;
+    let Ended { turn, agent, charge, .. } = *ended;
     let session = session_after(turn, agent, outcome.session.as_ref());
     draft.push(Event::TurnSettled {
         turn: turn.id.clone(),
@@ -177,7 +179,7 @@ fn warn_denied(draft: &mut Draft<'_>, agent: &Agent, denied: &[String]) {
 
 /// The agent is told what was wrong, while it has reminders and its visit has money; scripts never.
 fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fault, stderr: &str) {
-    let Ended { turn, agent, charge } = *ended;
+    let Ended { turn, agent, charge, .. } = *ended;
     if turn.lane == Lane::Script || agent.visit.reminders >= draft.run.settings.reminders {
         let fault = with_states(draft, fault);
         return fail(draft, agent, Failure::Protocol { fault, stderr: stderr.to_owned() });
@@ -216,8 +218,8 @@ fn with_states(draft: &Draft<'_>, fault: Fault) -> Fault {
 
 fn capped(draft: &mut Draft<'_>, ended: &Ended<'_>) {
     let Ended { turn, charge, .. } = *ended;
-    let attempt = turn.attempt;
-    draft.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge });
+    let (attempt, session) = (turn.attempt, ended.session.cloned());
+    draft.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge, session });
     again(draft, ended, Notice::NewShare);
 }
 
@@ -230,12 +232,13 @@ fn again(draft: &mut Draft<'_>, ended: &Ended<'_>, notice: Notice) {
 }
 
 fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
-    let Ended { turn, agent, charge } = *ended;
+    let Ended { turn, agent, charge, .. } = *ended;
     draft.push(Event::TurnFailed {
         turn: turn.id.clone(),
         attempt: turn.attempt,
         charge,
         failure: failure.clone(),
+        session: ended.session.cloned(),
     });
     let Lane::Prompt(backend) = &turn.lane else {
         return fail(draft, agent, Failure::Turn(failure.clone()));
@@ -274,7 +277,7 @@ fn limited(draft: &mut Draft<'_>, backend: &BackendName, until: Option<Timestamp
 }
 
 fn retry(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
-    let Ended { turn, agent, charge } = *ended;
+    let Ended { turn, agent, charge, .. } = *ended;
     if agent.visit.retries >= draft.run.settings.retries {
         return fail(draft, agent, Failure::Turn(failure.clone()));
     }
@@ -310,7 +313,7 @@ fn lost(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &SessionId) {
 
 /// A reminder means nothing to a conversation that never saw the task: the body is sent instead.
 fn start_over(draft: &mut Draft<'_>, ended: &Ended<'_>, plan: SessionPlan) {
-    let Ended { turn, agent, charge } = *ended;
+    let Ended { turn, agent, charge, .. } = *ended;
     if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
         return fail(draft, agent, Failure::VisitBudget { budget });
     }
@@ -327,7 +330,7 @@ fn start_over(draft: &mut Draft<'_>, ended: &Ended<'_>, plan: SessionPlan) {
 
 /// A turn that was cut off waits for a resume; crashes without any progress are counted.
 fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progressed: bool) {
-    let Ended { turn, agent, charge } = *ended;
+    let Ended { turn, agent, charge, .. } = *ended;
     let crashes = match by {
         _ if progressed => 0,
         Interruption::Crash => turn.crashes.saturating_add(1),
@@ -339,6 +342,7 @@ fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progr
         charge,
         by,
         crashes,
+        session: ended.session.cloned(),
     });
     if crashes >= MOST_CRASHES {
         fail(draft, agent, Failure::Crashes { count: crashes });

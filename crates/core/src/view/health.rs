@@ -111,30 +111,28 @@ pub enum Need {
     Default,
     /// Only where a state or a flag names it.
     Named,
-    /// This version cannot use it.
-    Unused,
+    /// Only where a state or a flag names it; whoever lacks it has not missed it yet.
+    Optional,
 }
 
-/// The client `name`. One that nobody needs is told only where it is found.
+/// The client `name`.
 pub fn client(name: &str, found: &Program, need: Need, install: &str) -> Option<Finding> {
     let bad = |text: String, remedy: String| match need {
         Need::Default => Some(Finding::fail("client", text, remedy)),
-        Need::Named => Some(Finding::warn("client", text, remedy)),
-        Need::Unused => None,
+        Need::Named | Need::Optional => Some(Finding::warn("client", text, remedy)),
     };
     match (found, need) {
-        (Program::Answers { path, version }, Need::Unused) => {
-            let text = format!("{name} {version} ({path}): found, not used by this version");
-            Some(Finding::ok("client", text))
-        }
-        (Program::Answers { path, version }, Need::Default | Need::Named) => {
+        (Program::Answers { path, version }, _) => {
             Some(Finding::ok("client", format!("{name} {version} ({path})")))
         }
         (Program::Silent { path, why }, _) => bad(
             format!("{name} ({path}) does not answer: {why}"),
             format!("see what `{path} --version` says"),
         ),
-        (Program::Missing, _) => bad(format!("there is no {name}"), install.to_owned()),
+        (Program::Missing, Need::Optional) => None,
+        (Program::Missing, Need::Default | Need::Named) => {
+            bad(format!("there is no {name}"), install.to_owned())
+        }
     }
 }
 
@@ -279,19 +277,18 @@ mod tests {
         let answers = Program::Answers { path: path(), version: "2.1".into() };
         let silent = Program::Silent { path: path(), why: "exit status 1".into() };
         check(&answers, Need::Default, Some("ok client: claude 2.1 (/bin/claude)"));
-        let unused = "ok client: claude 2.1 (/bin/claude): found, not used by this version";
-        check(&answers, Need::Unused, Some(unused));
+        check(&answers, Need::Optional, Some("ok client: claude 2.1 (/bin/claude)"));
         let bad = "FAIL client: claude (/bin/claude) does not answer: exit status 1 → see what \
                    `/bin/claude --version` says";
         check(&silent, Need::Default, Some(bad));
-        check(&silent, Need::Unused, None);
+        check(&silent, Need::Optional, Some(&bad.replace("FAIL", "warn")));
         check(
             &Program::Missing,
             Need::Default,
             Some("FAIL client: there is no claude → install it"),
         );
         check(&Program::Missing, Need::Named, Some("warn client: there is no claude → install it"));
-        check(&Program::Missing, Need::Unused, None);
+        check(&Program::Missing, Need::Optional, None);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::look::look;
 use crate::observe::answered;
 use crate::project::Project;
 use crate::recovery::{self, Attached};
-use crate::shell::{Backends, transcript};
+use crate::shell::{Backends, config_home, transcript};
 
 impl Owned {
     /// What a new owner has to say first: what became of turns in flight, and that it goes on.
@@ -61,7 +61,9 @@ fn attach(owned: &Owned, turn: &Turn, backends: &Backends) -> Result<Attached, b
     let run = &owned.head.run;
     Ok(match find(run, &owned.paths, turn, backends) {
         contract::Attached::Running => Attached::Running,
-        contract::Attached::Absent { cost, progressed } => Attached::Absent { cost, progressed },
+        contract::Attached::Absent { cost, progressed, session } => {
+            Attached::Absent { cost, progressed, session }
+        }
         contract::Attached::Finished(answer) => {
             let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
             let (source, by) = (run.settings.program.messages(), Interruption::Crash);
@@ -75,10 +77,14 @@ fn attach(owned: &Owned, turn: &Turn, backends: &Backends) -> Result<Attached, b
 /// never outlives its owner.
 pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> contract::Attached {
     let Lane::Prompt(name) = &turn.lane else {
-        return contract::Attached::Absent { cost: Cost::Free, progressed: false };
+        return contract::Attached::Absent { cost: Cost::Free, progressed: false, session: None };
     };
     let (Some(backend), Some(plan)) = (backends.get(name), turn.current.clone()) else {
-        return contract::Attached::Absent { cost: Cost::Unknown, progressed: false };
+        return contract::Attached::Absent {
+            cost: Cost::Unknown,
+            progressed: false,
+            session: None,
+        };
     };
     backend.attach(&Started {
         nonce: run.nonce.clone(),
@@ -88,6 +94,8 @@ pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> co
         transcript: transcript(&paths.transcripts, &turn.id, turn.attempt),
         timeout: None,
         idle_timeout: None,
+        cap: None,
+        config_home: config_home(run.settings.config_home, &paths.homes, &turn.id.agent),
     })
 }
 

@@ -141,7 +141,7 @@ impl<'w> Hands<'w> {
 /// A panic is a defect of ours: the agent fails, and the run stays alive to say so.
 fn broken(defect: &tokio::task::JoinError) -> Outcome {
     let failure = TurnFailure::NotStarted { why: format!("a defect in raymond: {defect}") };
-    Outcome::Failed { failure, cost: Cost::Unknown, denied: Vec::new() }
+    Outcome::Failed { failure, cost: Cost::Unknown, denied: Vec::new(), session: None }
 }
 
 impl World for Hands<'_> {

@@ -9,7 +9,7 @@ use raymond_backends::script::{self, Script, Spoken, Told};
 use raymond_core::budget::Cost;
 use raymond_core::desk::Prompt;
 use raymond_core::failure::TurnFailure;
-use raymond_core::ids::TurnId;
+use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::machine::Agent;
 use raymond_core::protocol::notice::notice;
 use raymond_core::protocol::reminder::reminder;
@@ -79,6 +79,7 @@ pub(crate) async fn prompt(
         failure: TurnFailure::NotStarted { why },
         cost: Cost::Reported(raymond_core::budget::Micros::ZERO),
         denied: Vec::new(),
+        session: None,
     };
     let Some(backend) = kit.backends.get(&effect.backend) else {
         return Ok(not_started(format!("there is no backend {}", effect.backend)));
@@ -102,13 +103,9 @@ pub(crate) async fn prompt(
         cwd: cwd.clone(),
         model: effect.model,
         effort: effect.effort,
-        cap: effect.cap,
         permissions: effect.permissions,
         extras: effect.extras,
-        config_home: match effect.config_home {
-            ConfigHome::Shared => None,
-            ConfigHome::PerAgent => Some(kit.homes.join(effect.turn.agent.as_str())),
-        },
+        schema: None,
         environment: effect.environment,
     };
     let answer = backend.answer(request, watch).await;
@@ -128,7 +125,7 @@ pub(crate) async fn follow(
 ) -> Result<Outcome, blobs::Error> {
     let Some(backend) = kit.backends.get(&effect.backend) else {
         let (by, cost) = (Interruption::Crash, Cost::Unknown);
-        return Ok(Outcome::Interrupted { by, cost, progressed: false });
+        return Ok(Outcome::Interrupted { by, cost, progressed: false, session: None });
     };
     let answer = backend.follow(started(kit, &effect), watch).await;
     let (source, by) = (kit.messages, Interruption::Stop);
@@ -144,6 +141,16 @@ fn started(kit: &Kit, effect: &PromptEffect) -> Started {
         transcript: transcript(&kit.transcripts, &effect.turn, effect.attempt),
         timeout: effect.timeout,
         idle_timeout: effect.idle_timeout,
+        cap: effect.cap,
+        config_home: config_home(effect.config_home, &kit.homes, &effect.turn.agent),
+    }
+}
+
+/// Where the client of an agent keeps its configuration; none is the person's own.
+pub(crate) fn config_home(whose: ConfigHome, homes: &Path, agent: &AgentId) -> Option<PathBuf> {
+    match whose {
+        ConfigHome::Shared => None,
+        ConfigHome::PerAgent => Some(homes.join(agent.as_str())),
     }
 }
 
@@ -176,6 +183,7 @@ pub(crate) async fn script(
         failure: TurnFailure::NotStarted { why },
         cost: Cost::Free,
         denied: Vec::new(),
+        session: None,
     };
     let path = match pinned::script(kit, &subject.state) {
         Ok(path) => path,
@@ -204,10 +212,15 @@ pub(crate) async fn script(
     };
     Ok(match script::run(script, &limits, &cancel).await {
         Told::Spoken(spoken) => told(kit, &effect.cwd, spoken)?,
-        Told::Failed(failure) => Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new() },
-        Told::Interrupted { progressed } => {
-            Outcome::Interrupted { by: Interruption::Stop, cost: Cost::Free, progressed }
+        Told::Failed(failure) => {
+            Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None }
         }
+        Told::Interrupted { progressed } => Outcome::Interrupted {
+            by: Interruption::Stop,
+            cost: Cost::Free,
+            progressed,
+            session: None,
+        },
     })
 }
 

@@ -22,6 +22,7 @@ pub(super) enum Directive {
     Hang,
     Refuse,
     Then,
+    Again,
 }
 
 /// The directives of a text; the message names a line that cannot be read.
@@ -57,6 +58,7 @@ fn read(line: &str) -> Result<Directive, String> {
         "hang" => alone(Directive::Hang),
         "refuse" => alone(Directive::Refuse),
         "then" => alone(Directive::Then),
+        "again" => alone(Directive::Again),
         _ => Err("there is no such directive".to_owned()),
     }
 }

@@ -176,7 +176,7 @@ impl Auditor {
                 books.session = session.clone();
                 books.may_move = true;
             }
-            Event::TurnContinues { turn, attempt, charge }
+            Event::TurnContinues { turn, attempt, charge, .. }
             | Event::TurnFailed { turn, attempt, charge, .. }
             | Event::TurnInterrupted { turn, attempt, charge, .. } => {
                 self.landed((turn, *attempt), told, *charge)?;

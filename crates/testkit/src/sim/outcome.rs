@@ -26,18 +26,19 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
             finished.denied.push("Bash(rm)".to_owned());
             Outcome::Finished(Box::new(finished))
         }
-        Speech::Capped(cost) => Outcome::Capped { cost: *cost, denied: Vec::new() },
+        Speech::Capped(cost) => Outcome::Capped { cost: *cost, denied: Vec::new(), session: None },
         Speech::Fails(failure, cost) => {
-            Outcome::Failed { failure: failure.clone(), cost: *cost, denied: Vec::new() }
+            Outcome::Failed { failure: failure.clone(), cost: *cost, denied: Vec::new(), session: None }
         }
         Speech::Hangs if client.cancelled => {
             let Remains { cost, progressed } = client.remains;
-            Outcome::Interrupted { by: Interruption::Stop, cost, progressed }
+            Outcome::Interrupted { by: Interruption::Stop, cost, progressed, session: None }
         }
         Speech::Hangs => Outcome::Failed {
             failure: TurnFailure::Timeout { clock: Clock::Idle, after: IDLE },
             cost: client.remains.cost,
             denied: Vec::new(),
+            session: None,
         },
     })
 }

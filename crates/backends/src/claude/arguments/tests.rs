@@ -17,6 +17,8 @@ fn request() -> Request {
             transcript: PathBuf::new(),
             timeout: None,
             idle_timeout: None,
+            cap: None,
+            config_home: None,
         },
         state: "START.md".into(),
         count: 1,
@@ -25,10 +27,9 @@ fn request() -> Request {
         cwd: PathBuf::new(),
         model: None,
         effort: None,
-        cap: None,
         permissions: Permissions::default(),
         extras: Extras::default(),
-        config_home: None,
+        schema: None,
         environment: None,
     }
 }
@@ -95,7 +96,7 @@ fn everything_else_that_a_state_says_is_a_flag() {
     let all = Request {
         model: Some("opus".into()),
         effort: Some("high".into()),
-        cap: Some(Micros(1_250_000)),
+        started: Started { cap: Some(Micros(1_250_000)), ..request().started },
         extras: Extras {
             add_dirs: words(&["../lib", "/data"]),
             mcp_config: Some(r#"{"mcpServers":{}}"#.into()),
@@ -148,7 +149,8 @@ fn the_environment_has_few_retries_unless_somebody_set_them() {
     check(&listed, &["CLAUDE_CODE_MAX_RETRIES"], &[retries]);
     let named = Request { environment: Some(words(&["CLAUDE_CODE_MAX_RETRIES"])), ..request() };
     check(&named, &["CLAUDE_CODE_MAX_RETRIES"], &[]);
-    let home = Request { config_home: Some("/run/home".into()), ..request() };
+    let config_home = Some("/run/home".into());
+    let home = Request { started: Started { config_home, ..request().started }, ..request() };
     check(&home, &[], &[retries, ("CLAUDE_CONFIG_DIR", "/run/home")]);
 }
 

@@ -1,8 +1,10 @@
 use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
 
-use raymond_core::budget::Micros;
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::failure::Clock;
 use raymond_core::run::event::Warning;
-use raymond_core::time::Timestamp;
+use raymond_core::time::{Span, Timestamp};
 
 use super::super::sample::{self, SESSION, bash, init, success, text};
 use super::*;
@@ -37,7 +39,7 @@ fn replied(text: &str) -> Answer {
 }
 
 fn failed(failure: TurnFailure, cost: Cost) -> Answer {
-    Answer::Failed { failure, cost, denied: Vec::new() }
+    Answer::Failed { failure, cost, denied: Vec::new(), session: None }
 }
 
 fn transient(why: &str) -> TurnFailure {
@@ -155,7 +157,7 @@ fn a_cap_that_is_reached_leaves_a_finished_answer() {
     let check = |lines: &[String], expected: Answer| {
         assert_eq!(after(lines, exited(), &open()), expected, "{lines:?}");
     };
-    let capped = || Answer::Capped { cost: REPORTED, denied: Vec::new() };
+    let capped = || Answer::Capped { cost: REPORTED, denied: Vec::new(), session: None };
     let end = sample::capped;
     check(
         &[init(), text("m", "part one. "), text("m", "final"), end()],
@@ -225,7 +227,7 @@ fn a_client_without_a_result_died() {
 fn what_ended_a_client_counts_unless_its_result_was_complete() {
     let idle = || End::TimedOut { clock: Clock::Idle, after: Span::minutes(30) };
     let timeout = TurnFailure::Timeout { clock: Clock::Idle, after: Span::minutes(30) };
-    let interrupted = |cost, progressed| Answer::Interrupted { cost, progressed };
+    let interrupted = |cost, progressed| Answer::Interrupted { cost, progressed, session: None };
     let check = |lines: &[String], end: End, expected: Answer| {
         assert_eq!(after(lines, end, &open()), expected, "{lines:?}");
     };
@@ -247,11 +249,11 @@ fn what_ended_a_client_counts_unless_its_result_was_complete() {
     check(&later(), exited(), twice());
     let retry = sample::retry("401", "authentication_failed");
     let login = auth("authentication_failed (401)");
-    check(&[init(), retry.clone()], End::LoggedOut, failed(login, FREE));
-    check(&[done(), vec![retry]].concat(), End::LoggedOut, replied("x"));
+    check(&[init(), retry.clone()], End::Hopeless, failed(login, FREE));
+    check(&[done(), vec![retry]].concat(), End::Hopeless, replied("x"));
     assert!(matches!(
         after(&working(), End::Cancelled, &open()),
-        Answer::Interrupted { cost: Cost::Estimated(_), progressed: true }
+        Answer::Interrupted { cost: Cost::Estimated(_), progressed: true, session: None }
     ));
 }
 
@@ -270,7 +272,11 @@ fn too_much_output_is_told_as_such() {
     check(&[line(init()), line(success("x")), flood], End::Flooded, replied("x"));
     let lost = [line(init()), cut.clone()];
     check(&lost, exited(), failed(too_large(LINE_MAX as u64), Cost::Unknown));
-    check(&lost, End::Cancelled, Answer::Interrupted { cost: Cost::Unknown, progressed: false });
+    check(
+        &lost,
+        End::Cancelled,
+        Answer::Interrupted { cost: Cost::Unknown, progressed: false, session: None },
+    );
     let message = "a line of 50000000 bytes was too long to be read".into();
     let warned = Reply { warnings: vec![Warning::Other { message }], ..reply("x") };
     let heard = [line(init()), cut, line(success("x"))];

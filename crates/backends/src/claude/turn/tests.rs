@@ -2,11 +2,11 @@ use proptest::prelude::*;
 use raymond_core::ids::SessionId;
 use raymond_core::prices::Prices;
 
-use super::super::outcome::{self, End};
+use super::super::outcome;
 use super::super::sample::{self, bash, init, success, system, text, user};
-use super::super::steps::Step;
 use super::*;
 use crate::contract::Sign;
+use crate::headless::{End, Step};
 
 fn heard(line: &str) -> Heard {
     Heard::Line(line.as_bytes().to_vec())

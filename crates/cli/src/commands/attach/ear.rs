@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use raymond_backends::claude::{self, Recount};
 use raymond_backends::contract::Sign;
 use raymond_backends::process::Transcript;
+use raymond_backends::said::{Recount, Said};
 use raymond_core::desk::{Lane, Turn};
 use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::run::Run;
@@ -55,14 +55,11 @@ impl Ear {
     /// The transcript of a turn, where its client has written anything yet.
     fn reading(&mut self, turn: &Turn) -> Option<&mut Reading> {
         let (agent, attempt) = (&turn.id.agent, (turn.id.clone(), turn.attempt));
-        match &turn.lane {
-            Lane::Prompt(backend) if backend.as_str() == claude::NAME => {}
-            Lane::Prompt(_) | Lane::Script => return None,
-        }
+        let Lane::Prompt(backend) = &turn.lane else { return None };
         if self.open.get(agent).is_none_or(|reading| reading.turn != attempt) {
             let path = transcript(&self.transcripts, &turn.id, turn.attempt);
             let transcript = Transcript::open(&path).ok()?;
-            let (recount, past) = (Recount::default(), Past::Unread);
+            let (recount, past) = (Recount::of(backend)?, Past::Unread);
             let reading = Reading { turn: attempt, transcript, recount, past };
             self.open.insert(agent.clone(), reading);
         }
@@ -75,7 +72,7 @@ impl Reading {
         let Self { transcript, recount, .. } = self;
         let mut signs = Vec::new();
         transcript.read_on(&mut |heard| {
-            signs.extend(recount.hear(&heard).iter().filter_map(claude::Said::sign));
+            signs.extend(recount.hear(&heard).iter().filter_map(Said::sign));
         });
         signs
     }

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use raymond_backends::claude::preflight;
+use raymond_backends::headless::program;
 use raymond_backends::process::{Grace, How, Inherit, Input, Limits, Marker, Spec, start};
 use raymond_backends::script::describe;
 use raymond_core::ids::{AgentId, TurnId};
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Where a program is.
 pub(super) fn find(command: &str) -> Option<PathBuf> {
     let search = std::env::var_os("PATH");
-    preflight::find(OsStr::new(command), search.as_deref()).ok()
+    program::find(OsStr::new(command), search.as_deref()).ok()
 }
 
 /// What a program says of its version.

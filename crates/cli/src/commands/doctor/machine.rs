@@ -4,7 +4,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use raymond_backends::claude::{self, preflight::Problem};
-use raymond_core::view::health::{self, Finding, Folder, Need};
+use raymond_backends::codex;
+use raymond_backends::headless::program::Missing;
+use raymond_core::view::health::{self, Finding, Folder, Need, Program};
 use raymond_engine::discard::size_of;
 use raymond_engine::project::Project;
 use raymond_store::ballast;
@@ -22,11 +24,10 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
     let configuration = configuration(project, loaded.as_ref().err());
     let config = loaded.unwrap_or_default();
     let mut findings = Vec::new();
-    let found = ask::version(&backends::command(&config)).await;
-    let install = Problem::NotFound(claude::NAME.into()).remedy();
-    findings.extend(health::client(claude::NAME, &found, need(&config), &install));
-    let codex = ask::version("codex").await;
-    findings.extend(health::client("codex", &codex, Need::Unused, ""));
+    let found = ask::version(&backends::claude_command(&config)).await;
+    let install = Problem::from(Missing::NotFound(claude::NAME.into())).remedy();
+    findings.extend(health::client(claude::NAME, &found, need_of_claude(&config), &install));
+    findings.extend(codex_client(&config).await);
     findings.extend(root());
     findings.push(match ask::find("bash") {
         Some(path) => Finding::ok("bash", path.display().to_string()),
@@ -40,11 +41,33 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
 }
 
 /// Whether prompts go to Claude Code when nobody says otherwise.
-fn need(config: &Layer) -> Need {
+fn need_of_claude(config: &Layer) -> Need {
     match &config.backend {
         Some(backend) if backend.value != claude::NAME => Need::Named,
         Some(_) | None => Need::Default,
     }
+}
+
+/// Codex. Whoever has set nothing about it need not have it.
+async fn codex_client(config: &Layer) -> Option<Finding> {
+    use codex::preflight::Problem;
+    let need = match (&config.backend, &config.codex) {
+        (Some(backend), _) if backend.value == codex::NAME => Need::Default,
+        (_, Some(_)) => Need::Named,
+        (_, None) => Need::Optional,
+    };
+    let found = ask::version(&backends::codex_command(config)).await;
+    if let Program::Answers { version, .. } = &found
+        && let Err(problem) = codex::preflight::check_version(version)
+    {
+        let (text, remedy) = (problem.to_string(), problem.remedy());
+        return Some(match need {
+            Need::Default => Finding::fail("client", text, remedy),
+            Need::Named | Need::Optional => Finding::warn("client", text, remedy),
+        });
+    }
+    let install = Problem::from(Missing::NotFound(codex::NAME.into())).remedy();
+    health::client(codex::NAME, &found, need, &install)
 }
 
 /// Clients refuse to skip their checks for root.

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use raymond_backends::claude::{self, Recount, Said, Speaker};
 use raymond_backends::process::{Heard, Transcript};
+use raymond_backends::said::{Recount, Said, Speaker};
 use raymond_core::desk::Lane;
 use raymond_core::failure::TurnFailure;
 use raymond_core::run::input::Outcome;
@@ -160,13 +160,13 @@ impl Source {
     /// The transcript of a turn, where its client leaves one.
     pub(super) fn transcript(&self, turn: &Turn) -> Option<io::Result<Reading>> {
         let attempt = &turn.attempt;
-        match &attempt.lane {
-            Lane::Prompt(backend) if backend.as_str() == claude::NAME => {}
-            Lane::Prompt(_) | Lane::Script => return None,
-        }
+        let recount = match &attempt.lane {
+            Lane::Prompt(backend) => Recount::of(backend)?,
+            Lane::Script => return None,
+        };
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);
         let opened = Transcript::open(&path);
-        Some(opened.map(|transcript| Reading { transcript, recount: Recount::default() }))
+        Some(opened.map(|transcript| Reading { transcript, recount }))
     }
 
     /// Tells everything that was said in a turn.

@@ -73,7 +73,10 @@ fn places_attempts_shares_and_charges_are_believed() {
     assert_eq!(current.phase, TurnPhase::Running { share });
     assert_eq!(run.desk.reserved, usd("123"));
     let charge = Charge { amount: usd("456"), basis: Basis::Reported };
-    apply(&mut run, &Event::TurnContinues { turn: turn("main.1.1"), attempt: 3, charge });
+    apply(
+        &mut run,
+        &Event::TurnContinues { turn: turn("main.1.1"), attempt: 3, charge, session: None },
+    );
     assert_eq!((run.spent, run.dearest, run.desk.reserved), (usd("456"), usd("456"), usd("0")));
     apply(&mut run, &Event::CostAdjusted { turn: turn("main.1.1"), spent: usd("1") });
     assert_eq!(run.spent, usd("1"));

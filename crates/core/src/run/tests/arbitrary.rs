@@ -58,14 +58,15 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
         7 => Event::TurnRequeued { turn, order: n, notice: Notice::Retried },
         8 => Event::TurnStarted { turn, attempt, share: Some(amount), plan },
         9 => Event::TurnSettled { turn, attempt, charge, session: Session::Fresh, model: None },
-        10 => Event::TurnContinues { turn, attempt, charge },
-        11 => Event::TurnFailed { turn, attempt, charge, failure: transient() },
+        10 => Event::TurnContinues { turn, attempt, charge, session: None },
+        11 => Event::TurnFailed { turn, attempt, charge, failure: transient(), session: None },
         12 => Event::TurnInterrupted {
             turn,
             attempt,
             charge,
             by: Interruption::Crash,
             crashes: small,
+            session: None,
         },
         13 => Event::RetryAt { turn, until: Timestamp(n), retry: small },
         14 => {

@@ -165,7 +165,8 @@ fn of_two_outcomes_in_one_batch_the_first_counts() {
 fn a_turn_cut_off_that_nobody_resumes_never_ends_a_run_for_good() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let cost = crate::budget::Cost::Unknown;
-    let outcome = Outcome::Interrupted { by: Interruption::Crash, cost, progressed: true };
+    let outcome =
+        Outcome::Interrupted { by: Interruption::Crash, cost, progressed: true, session: None };
     let input = play.settled("main", outcome);
     assert!(play.feed(vec![input]).ends_with("ended: Stopped"));
     assert!(play.resume().ends_with("continue main.1.1 or fresh main.1.1"));

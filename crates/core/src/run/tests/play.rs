@@ -160,7 +160,8 @@ impl Play {
 
     pub(crate) fn fails(&mut self, agent: &str, failure: TurnFailure) -> String {
         let cost = self.cost_of(agent);
-        let input = self.settled(agent, Outcome::Failed { failure, cost, denied: Vec::new() });
+        let input = self
+            .settled(agent, Outcome::Failed { failure, cost, denied: Vec::new(), session: None });
         self.feed(vec![input])
     }
 
@@ -172,7 +173,8 @@ impl Play {
     /// The turn has used up its share.
     pub(crate) fn is_capped(&mut self, agent: &str) -> String {
         let cost = self.cost_of(agent);
-        let input = self.settled(agent, Outcome::Capped { cost, denied: Vec::new() });
+        let input =
+            self.settled(agent, Outcome::Capped { cost, denied: Vec::new(), session: None });
         self.feed(vec![input])
     }
 
@@ -187,7 +189,10 @@ impl Play {
     pub(crate) fn cut_off(&self, by: Interruption, progressed: bool) -> Vec<Input> {
         let cut = |agent: &AgentId| {
             let cost = self.cost_of(agent.as_str());
-            self.settled(agent.as_str(), Outcome::Interrupted { by, cost, progressed })
+            self.settled(
+                agent.as_str(),
+                Outcome::Interrupted { by, cost, progressed, session: None },
+            )
         };
         self.run.desk.in_flight.iter().map(cut).collect()
     }

@@ -63,6 +63,10 @@ impl Names {
         format!("{state} ({}, {cwd}{model})", self.session(session))
     }
 
+    fn opened(&self, session: &Option<SessionId>) -> String {
+        session.as_ref().map(|id| format!(" in {}", self.of(id))).unwrap_or_default()
+    }
+
     /// An event in a line.
     #[expect(clippy::too_many_lines, reason = "one flat table of all events")]
     pub(crate) fn event(&self, event: &Event) -> String {
@@ -92,14 +96,16 @@ impl Names {
             Event::TurnSettled { turn, attempt, charge, session, .. } => {
                 format!("settle {turn} #{attempt}{}: {}", money(*charge), self.session(session))
             }
-            Event::TurnContinues { turn, attempt, charge } => {
-                format!("cap {turn} #{attempt}{}", money(*charge))
+            Event::TurnContinues { turn, attempt, charge, session } => {
+                format!("cap {turn} #{attempt}{}{}", money(*charge), self.opened(session))
             }
-            Event::TurnFailed { turn, attempt, charge, failure } => {
-                format!("fail {turn} #{attempt}{}: {failure}", money(*charge))
+            Event::TurnFailed { turn, attempt, charge, failure, session } => {
+                let opened = self.opened(session);
+                format!("fail {turn} #{attempt}{}{opened}: {failure}", money(*charge))
             }
-            Event::TurnInterrupted { turn, attempt, charge, by, crashes } => {
-                format!("cut off {turn} #{attempt}{} by {by:?}, {crashes} crashes", money(*charge))
+            Event::TurnInterrupted { turn, attempt, charge, by, crashes, session } => {
+                let (money, opened) = (money(*charge), self.opened(session));
+                format!("cut off {turn} #{attempt}{money}{opened} by {by:?}, {crashes} crashes")
             }
             Event::RetryAt { turn, retry, .. } => format!("retry {retry} of {turn}"),
             Event::BackendHeld { backend, hold } => format!("hold {backend}: {}", held(hold)),

@@ -132,6 +132,23 @@ fn what_stands_after_then_answers_prompts_without_a_script() {
 }
 
 #[test]
+fn what_stands_after_again_is_played_when_the_same_script_was_given_before() {
+    let lines =
+        "model: say a\nmodel: again\nmodel: usage input=7\nmodel: say b\nmodel: then\nmodel: say c";
+    let (first, again) = (user(lines), user(&format!("go on\n\n{lines}")));
+    let cheap = Usage { input: 7, ..USUAL };
+    let cheaply = |text: &str| speaks(vec![Block::Text(text.to_owned())], Stop::Ended, cheap);
+    check(std::slice::from_ref(&first), says("a"));
+    check(&[first.clone(), again.clone()], cheaply("b"));
+    check(
+        &[first.clone(), assistant("a"), again.clone(), assistant("b"), user("hm")],
+        cheaply("c"),
+    );
+    check(&[first.clone(), again.clone(), again], cheaply("b"));
+    check(&[user("model: say other"), first], says("a"));
+}
+
+#[test]
 fn a_line_that_cannot_be_read_is_named() {
     let check = |text: &str, why: &str| assert_eq!(reply(&[user(text)]), Err(why.to_owned()));
     check("model: sing a", "model: sing a: there is no such directive");

@@ -54,6 +54,7 @@ impl Found {
             return Ok(Attached::Absent {
                 cost: Cost::Unknown,
                 progressed: self.progressed(false),
+                session: None,
             });
         };
         match self.state(reality, attempt, &client) {
@@ -75,7 +76,7 @@ impl Found {
                 if client.source != Source::Script {
                     note_gone(reality, cost, progressed);
                 }
-                Ok(Attached::Absent { cost, progressed })
+                Ok(Attached::Absent { cost, progressed, session: None })
             }
         }
     }

@@ -191,13 +191,14 @@ fn outcomes() -> Vec<Outcome> {
         warnings: vec![Warning::InvalidUtf8],
         ..plain.clone()
     };
-    let interrupted = |by, cost, progressed| Outcome::Interrupted { by, cost, progressed };
+    let interrupted =
+        |by, cost, progressed| Outcome::Interrupted { by, cost, progressed, session: None };
     let failure = TurnFailure::Transient { why: "overloaded".into() };
     vec![
         Outcome::Finished(Box::new(plain)),
         Outcome::Finished(Box::new(full)),
-        Outcome::Capped { cost: Cost::Estimated(Micros(7)), denied: Vec::new() },
-        Outcome::Failed { failure, cost: Cost::Unknown, denied: Vec::new() },
+        Outcome::Capped { cost: Cost::Estimated(Micros(7)), denied: Vec::new(), session: None },
+        Outcome::Failed { failure, cost: Cost::Unknown, denied: Vec::new(), session: None },
         interrupted(Interruption::Crash, Cost::Unknown, true),
         interrupted(Interruption::Stop, Cost::Free, false),
     ]
@@ -237,8 +238,8 @@ pub(super) fn denied() -> [Input; 2] {
     let denied = || vec!["Bash(make)".to_owned()];
     let failure = TurnFailure::Task { why: "no".into() };
     let outcomes = [
-        Outcome::Capped { cost: Cost::Unknown, denied: denied() },
-        Outcome::Failed { failure, cost: Cost::Unknown, denied: denied() },
+        Outcome::Capped { cost: Cost::Unknown, denied: denied(), session: None },
+        Outcome::Failed { failure, cost: Cost::Unknown, denied: denied(), session: None },
     ];
     outcomes.map(|outcome| Input::Settled { turn: turn("main_w1.3.2"), attempt: 2, outcome })
 }
@@ -314,6 +315,7 @@ fn turn_events() -> Vec<Event> {
         attempt: 2,
         charge: charge(0, Basis::Unpriced),
         failure,
+        session: None,
     };
     let cut = |by, crashes| Event::TurnInterrupted {
         turn: id(),
@@ -321,6 +323,7 @@ fn turn_events() -> Vec<Event> {
         charge: charge(5, Basis::Estimated),
         by,
         crashes,
+        session: None,
     };
     let mut events = vec![
         queued(Lane::Script, Prompt::Body, SessionPlan::Carry, None),
@@ -337,7 +340,12 @@ fn turn_events() -> Vec<Event> {
         settled(charge(0, Basis::Free), Session::Fresh),
         settled(charge(1_500, Basis::Reported), Session::At("s1".into())),
         settled(charge(1_500, Basis::Estimated), Session::BranchOf("s1".into())),
-        Event::TurnContinues { turn: id(), attempt: 2, charge: charge(9, Basis::Reported) },
+        Event::TurnContinues {
+            turn: id(),
+            attempt: 2,
+            charge: charge(9, Basis::Reported),
+            session: None,
+        },
     ]);
     events.extend(turn_failures().into_iter().map(failed));
     events.extend([cut(Interruption::Crash, 3), cut(Interruption::Stop, 0)]);

@@ -9,7 +9,7 @@ use raymond_core::failure::Clock;
 use raymond_core::time::Span;
 use tokio::time::Instant;
 
-use super::turn::Stage;
+use super::Stage;
 
 /// How long a client may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

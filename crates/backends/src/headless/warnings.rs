@@ -4,14 +4,14 @@ use raymond_core::run::event::Warning;
 
 /// Warnings of a turn. A client that writes nonsense on every line is told of once.
 #[derive(Debug, Default)]
-pub(super) struct Warnings(Vec<Warning>);
+pub(crate) struct Warnings(Vec<Warning>);
 
 impl Warnings {
     /// Kinds of nonsense beyond this many tell nothing new.
-    pub(super) const MOST: usize = 16;
+    pub(crate) const MOST: usize = 16;
 
     /// What is quoted in it may be of any length.
-    pub(super) fn say(&mut self, message: impl Into<String>) {
+    pub(crate) fn say(&mut self, message: impl Into<String>) {
         const LONGEST: usize = 500;
         let mut message = message.into();
         if message.len() > LONGEST {
@@ -21,13 +21,13 @@ impl Warnings {
         self.add(Warning::Other { message });
     }
 
-    pub(super) fn add(&mut self, warning: Warning) {
+    pub(crate) fn add(&mut self, warning: Warning) {
         if self.0.len() < Self::MOST && !self.0.contains(&warning) {
             self.0.push(warning);
         }
     }
 
-    pub(super) fn into_vec(self) -> Vec<Warning> {
+    pub(crate) fn into_vec(self) -> Vec<Warning> {
         self.0
     }
 }

@@ -7,12 +7,9 @@ use std::io;
 
 use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
-use raymond_core::prices::Prices;
+use raymond_core::ids::SessionId;
 
-use super::not_started;
-use super::outcome::{self, End};
-use super::steps::Step;
-use super::turn::{Ended, Turn};
+use super::{Dialect, End, Fold as _, Step, failed, is_lost, not_started};
 use crate::contract::{Answer, Started};
 use crate::process::read_transcript;
 
@@ -23,10 +20,10 @@ struct Place {
 }
 
 impl Place {
-    fn of(turn: &Turn, started: &Started) -> Option<Self> {
-        let lost = turn.result.as_ref().is_some_and(Ended::lost_its_session);
-        let before = if lost { turn.lost.saturating_sub(1) } else { turn.lost };
-        let mut steps = Step::of(&started.plan).into_iter().skip(before);
+    fn of<D: Dialect>(dialect: &D, turn: &D::Turn, started: &Started) -> Option<Self> {
+        let steps = Step::of(&started.plan);
+        let before = dialect.place(turn, &steps);
+        let mut steps = steps.into_iter().skip(before);
         Some(Self { step: steps.next()?, next: steps.next() })
     }
 }
@@ -41,56 +38,54 @@ pub(super) enum Left {
         cost: Cost,
         /// Whether it had said anything.
         progressed: bool,
+        /// The session that it opened under an id of its own.
+        session: Option<SessionId>,
     },
 }
 
 /// Reads the transcript of a client that has gone. A result is an outcome, unless it only says that
 /// another client was to be started.
-pub(super) fn read(started: &Started, prices: &Prices) -> Left {
-    let mut turn = Turn::default();
+pub(super) fn read<D: Dialect>(dialect: &D, started: &Started) -> Left {
+    let mut turn = dialect.begin(started);
     let read = read_transcript(&started.transcript, &mut |heard| {
         turn.hear(&heard);
     });
+    turn.look();
+    let (mut cost, progressed) = (dialect.cost(&turn), turn.progressed());
+    let session = turn.session();
     // Without a transcript, no client was started; one that cannot be read may have cost anything.
-    if read.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
-        return Left::Nothing { cost: Cost::Unknown, progressed: turn.progressed() };
+    let is_lacking = read.is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
+    if is_lacking {
+        cost = Cost::Unknown;
     }
-    let conclusive = match &turn.result {
-        Some(ended) => !ended.was_cut_off() || ended.lost_its_session(),
-        None => turn.flooded.is_some() || turn.unread,
-    };
-    let (cost, progressed) = (turn.spending.cost(prices), turn.progressed());
+    let is_conclusive = !is_lacking && dialect.is_conclusive(&turn);
     let exited = End::Exited { status: None, stderr: String::new() };
-    match Place::of(&turn, started).filter(|_| conclusive) {
-        Some(place) => match outcome::answer(turn, exited, &place.step, prices) {
+    match Place::of(dialect, &turn, started).filter(|_| is_conclusive) {
+        Some(place) => match dialect.answer(turn, exited, &place.step) {
             answer if is_lost(&answer) && place.next.is_some() => {
-                Left::Nothing { cost, progressed }
+                Left::Nothing { cost, progressed, session }
             }
             answer => Left::Answer(answer),
         },
-        None => Left::Nothing { cost, progressed },
+        None => Left::Nothing { cost, progressed, session },
     }
 }
 
 /// The answer of a client that was adopted.
-pub(super) fn answer(turn: Turn, end: End, started: &Started, prices: &Prices) -> Answer {
-    let Some(place) = Place::of(&turn, started) else {
+pub(super) fn answer<D: Dialect>(
+    dialect: &D,
+    turn: D::Turn,
+    end: End,
+    started: &Started,
+) -> Answer {
+    let Some(place) = Place::of(dialect, &turn, started) else {
         return not_started("the plan of the turn has no conversation");
     };
-    let cost = turn.spending.cost(prices);
-    let answer = outcome::answer(turn, end, &place.step, prices);
+    let cost = dialect.cost(&turn);
+    let answer = dialect.answer(turn, end, &place.step);
     if is_lost(&answer) && place.next.is_some() {
         let why = "the session was never opened, and its prompt went with the earlier owner".into();
-        return Answer::Failed {
-            failure: TurnFailure::Transient { why },
-            cost,
-            denied: Vec::new(),
-        };
+        return failed(TurnFailure::Transient { why }, cost);
     }
     answer
-}
-
-/// Whether the client knows no such session.
-pub(super) fn is_lost(answer: &Answer) -> bool {
-    matches!(answer, Answer::Failed { failure: TurnFailure::LostSession { .. }, .. })
 }

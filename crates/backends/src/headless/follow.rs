@@ -4,17 +4,15 @@ use tokio::time::Instant;
 
 use super::clocks::{Due, Timer};
 use super::gate::Held;
-use super::outcome::End;
-use super::said::Said;
-use super::turn::Turn;
+use super::{End, Fold, Said};
 use crate::contract::{Sign, Watch};
 use crate::process::{Client, Grace, Heard};
 
 /// A client and what is known of its turn.
 #[derive(Debug)]
-pub(super) struct Following {
+pub(super) struct Following<T> {
     pub(super) client: Client,
-    pub(super) turn: Turn,
+    pub(super) turn: T,
     pub(super) timer: Timer,
     /// Held while it starts.
     pub(super) gate: Option<Held>,
@@ -25,9 +23,9 @@ enum Next {
     Cancelled,
 }
 
-impl Following {
+impl<T: Fold> Following<T> {
     /// Hears the client to its end.
-    pub(super) async fn finish(mut self, watch: &Watch, grace: &Grace) -> (Turn, End) {
+    pub(super) async fn finish(mut self, watch: &Watch, grace: &Grace) -> (T, End) {
         let end = loop {
             if let Some(end) = self.advance(watch).await {
                 break end;
@@ -38,13 +36,16 @@ impl Following {
         if !matches!(end, End::Exited { .. }) || !self.turn.is_complete() {
             self.end(watch, grace).await;
         }
+        self.turn.look();
         (self.turn, end)
     }
 
     /// Takes in what happens next; says how the client ends when this is its end.
     async fn advance(&mut self, watch: &Watch) -> Option<End> {
         let (at, due) = self.timer.next(self.turn.stage());
-        let deadline = self.gate.as_ref().map_or(at, |gate| gate.until.min(at));
+        let gate = self.gate.as_ref().map(|gate| gate.until);
+        let look = self.turn.look_every().map(|pause| Instant::now() + pause);
+        let deadline = [gate, look].into_iter().flatten().fold(at, Instant::min);
         let next = tokio::select! {
             biased;
             () = watch.cancel.cancelled() => Next::Cancelled,
@@ -68,10 +69,18 @@ impl Following {
             Heard::Exited(status) => {
                 return Some(End::Exited { status, stderr: self.client.stderr() });
             }
-            Heard::Deadline => return self.due(at, due, watch),
+            Heard::Deadline => {
+                self.turn.look();
+                return self.hopeless().or_else(|| self.due(at, due, watch));
+            }
         }
         self.take(&heard, watch);
-        self.turn.login().map(|_| End::LoggedOut)
+        self.turn.look();
+        self.hopeless()
+    }
+
+    fn hopeless(&self) -> Option<End> {
+        self.turn.is_hopeless().then_some(End::Hopeless)
     }
 
     /// A deadline has passed: that of a clock, or that of the gate.
@@ -103,7 +112,7 @@ impl Following {
         let survivors = self.client.end(grace).await;
         for survivor in survivors {
             let pid = survivor.pid;
-            self.turn.warnings.say(format!("process {pid} of the client could not be ended"));
+            self.turn.warnings().say(format!("process {pid} of the client could not be ended"));
         }
         loop {
             let heard = self.client.next(Some(Instant::now())).await;

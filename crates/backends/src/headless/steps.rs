@@ -5,7 +5,7 @@ use raymond_core::machine::SessionPlan;
 
 /// How one client gets its conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// It opens one under this id.
     Open(SessionId),
     /// It goes on in this one.
@@ -21,7 +21,7 @@ pub(super) enum Step {
 
 impl Step {
     /// The steps of a plan, each for the case that the one before did not find its session.
-    pub(super) fn of(plan: &SessionPlan) -> Vec<Self> {
+    pub(crate) fn of(plan: &SessionPlan) -> Vec<Self> {
         match plan {
             SessionPlan::Fresh(id) => vec![Self::Open(id.clone())],
             SessionPlan::Resume(id) => vec![Self::Resume(id.clone())],
@@ -38,7 +38,7 @@ impl Step {
     }
 
     /// The session that must be there already.
-    pub(super) fn needs(&self) -> Option<&SessionId> {
+    pub(crate) fn needs(&self) -> Option<&SessionId> {
         match self {
             Self::Open(_) => None,
             Self::Resume(id) | Self::Branch { from: id, .. } => Some(id),
@@ -46,7 +46,7 @@ impl Step {
     }
 
     /// The session that is written.
-    pub(super) fn writes(&self) -> &SessionId {
+    pub(crate) fn writes(&self) -> &SessionId {
         match self {
             Self::Open(id) | Self::Resume(id) | Self::Branch { to: id, .. } => id,
         }

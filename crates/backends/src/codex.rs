@@ -1,0 +1,196 @@
+//! Codex, without a terminal: one client per prompt.
+//!
+//! The client writes two things: a stream of lines to stdout, which is the transcript, and a rollout file
+//! of its own, where every request to the model is counted and every error has a type. The stream says
+//! how a turn goes, the rollout what it costs and why it failed. The client chooses the ids of its
+//! threads, so the id of a conversation is what the stream says, not what was planned. It knows no cap:
+//! a turn is watched through its rollout, and ended when its share is used up.
+
+mod arguments;
+mod books;
+mod fault;
+mod line;
+mod outcome;
+pub mod preflight;
+mod rollout;
+mod said;
+mod turn;
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use raymond_core::budget::Cost;
+use raymond_core::ids::BackendName;
+use raymond_core::prices::Prices;
+
+pub(crate) use said::Recount;
+
+use books::Books;
+use turn::Turn;
+
+use crate::contract::{Answer, Answering, Attached, Backend, Capability, Request, Started, Watch};
+use crate::headless::{Clocks, Dialect, End, Fold as _, Headless, Step, marker, program};
+use crate::process::{Grace, Inherit, Input, Spec};
+
+/// How workflows and flags name it.
+pub const NAME: &str = "codex";
+
+/// The oldest client that is known to do all this.
+pub const OLDEST: [u32; 3] = [0, 166, 0];
+
+/// How the client is run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// A path, or a name that is looked up in `PATH`.
+    pub command: OsString,
+    /// The client counts tokens; this says what they cost.
+    pub prices: Prices,
+    /// How long a client may take.
+    pub clocks: Clocks,
+    /// How patient its end is.
+    pub grace: Grace,
+}
+
+/// The Codex client.
+#[derive(Debug, Clone)]
+pub struct Codex(Headless<Speech>);
+
+/// How the client is started and understood.
+#[derive(Debug, Clone)]
+struct Speech {
+    command: OsString,
+    prices: Arc<Prices>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            command: NAME.into(),
+            prices: Prices::default(),
+            clocks: Clocks::default(),
+            grace: Grace::default(),
+        }
+    }
+}
+
+impl Codex {
+    /// A client that is run like this.
+    pub fn new(settings: Settings) -> Self {
+        let Settings { command, prices, clocks, grace } = settings;
+        Self(Headless::new(Speech { command, prices: Arc::new(prices) }, clocks, grace))
+    }
+}
+
+impl Dialect for Speech {
+    type Turn = Turn;
+
+    fn begin(&self, started: &Started) -> Turn {
+        let books = Books::new(&home(started), Arc::clone(&self.prices));
+        let form = if schema_file(started).exists() { turn::Form::Json } else { turn::Form::Text };
+        Turn::new(books, started.cap, form)
+    }
+
+    fn spec(&self, step: &Step, request: &Request, message: String) -> Result<Spec, String> {
+        let program = program::find(&self.command, env::var_os("PATH").as_deref());
+        let program = program.map_err(|problem| problem.to_string())?;
+        // States may have been edited since the start.
+        preflight::Wish::of(request).check().map_err(|problem| problem.to_string())?;
+        if let Some(schema) = &request.schema {
+            let file = schema_file(&request.started);
+            fs::write(&file, schema.to_string())
+                .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        }
+        let schema = request.schema.as_ref().map(|_| schema_file(&request.started));
+        let home = request.started.config_home.clone();
+        Ok(Spec {
+            arguments: arguments::arguments(request, step, schema.as_deref()),
+            cwd: request.cwd.clone(),
+            inherit: Inherit::only(request.environment.as_deref()),
+            set: own_home(home).map(|home| (HOME.into(), home.into())).into_iter().collect(),
+            unset: arguments::foreign(env::vars_os().map(|(name, _)| name)),
+            marker: marker(&request.started),
+            stdin: Input::Bytes(message.into_bytes()),
+            program: program.into_os_string(),
+        })
+    }
+
+    /// The client takes what is no UUID for the name of a thread, and opens one where there is none.
+    fn cannot_know(&self, step: &Step) -> bool {
+        step.needs().is_some_and(|id| !arguments::is_uuid(id.as_str()))
+    }
+
+    fn cost(&self, turn: &Turn) -> Cost {
+        turn.cost()
+    }
+
+    fn answer(&self, turn: Turn, end: End, step: &Step) -> Answer {
+        outcome::answer(turn, end, step)
+    }
+
+    fn is_conclusive(&self, turn: &Turn) -> bool {
+        turn.is_complete() || turn.flooded.is_some()
+    }
+
+    /// A client that does not know its thread writes no line: the one that wrote is known by its thread.
+    fn place(&self, turn: &Turn, steps: &[Step]) -> usize {
+        let Some(session) = &turn.session else { return 0 };
+        let resumes = |step: &Step| matches!(step, Step::Resume(id) if id == session);
+        steps.iter().position(resumes).unwrap_or_else(|| steps.len().saturating_sub(1))
+    }
+}
+
+impl Backend for Codex {
+    fn name(&self) -> BackendName {
+        BackendName::new(NAME)
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[
+            Capability::Fresh,
+            Capability::Resume,
+            Capability::Branch,
+            Capability::Schema,
+            Capability::Cost,
+            Capability::Cap,
+            Capability::Effort,
+        ]
+    }
+
+    fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {
+        Box::pin(async move { self.0.answer(&request, &watch).await })
+    }
+
+    fn attach(&self, started: &Started) -> Attached {
+        self.0.attach(started)
+    }
+
+    fn follow(&self, started: Started, watch: Watch) -> Answering<'_> {
+        Box::pin(async move { self.0.follow(&started, &watch).await })
+    }
+}
+
+const HOME: &str = "CODEX_HOME";
+
+/// Where the client keeps its threads.
+fn home(started: &Started) -> PathBuf {
+    let own = own_home(started.config_home.clone());
+    own.unwrap_or_else(|| PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".codex"))
+}
+
+/// Where the client is told to keep them, so that it does not look elsewhere than its owner.
+fn own_home(config_home: Option<PathBuf>) -> Option<PathBuf> {
+    config_home.or_else(|| env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from))
+}
+
+/// The client reads the schema of its answer from a file.
+fn schema_file(started: &Started) -> PathBuf {
+    started.transcript.with_extension("schema.json")
+}
+
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod tests;

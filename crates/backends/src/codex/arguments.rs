@@ -1,0 +1,90 @@
+//! What the client is told on its command line and in its environment.
+//!
+//! The prompt goes through stdin. What a subcommand does not take is said before it: the client knows
+//! sandbox, directory and schema only there.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use raymond_core::run::permissions::{Checks, Permissions};
+use raymond_core::workflow::environment::is_ours;
+
+use super::preflight;
+use crate::contract::Request;
+use crate::headless::{Step, Words};
+
+/// What a client sets for whatever it starts. A run inside a client is none of its tools.
+const OF_AN_OUTER_CLIENT: [&str; 8] = [
+    "CODEX_CI",
+    "CODEX_SANDBOX",
+    "CODEX_SANDBOX_NETWORK_DISABLED",
+    "CODEX_SESSION_ID",
+    "CODEX_THREAD_ID",
+    "CODEX_TOOL_CALL_ID",
+    "CODEX_VERSION",
+    "CODEX_APPLY_PATCH_PRESERVE_LINE_ENDINGS",
+];
+
+/// The arguments of a client that takes this step.
+pub(super) fn arguments(request: &Request, step: &Step, schema: Option<&Path>) -> Vec<OsString> {
+    let mut words = Words::default();
+    words.add(["exec", "--json", "--color", "never", "--skip-git-repo-check"]);
+    words.add(["-C"]);
+    words.0.push(request.cwd.clone().into_os_string());
+    permissions(&mut words, &request.permissions);
+    words.each("--add-dir", &request.extras.add_dirs);
+    if let Some(model) = &request.model {
+        words.joined("--model", model);
+    }
+    if let Some(effort) = &request.effort {
+        configured(&mut words, "model_reasoning_effort", effort);
+    }
+    if let Some(text) = &request.extras.append_system_prompt {
+        configured(&mut words, "developer_instructions", text);
+    }
+    if let Some(file) = schema {
+        words.add(["--output-schema"]);
+        words.0.push(file.as_os_str().to_owned());
+    }
+    match step {
+        Step::Open(_) => {}
+        Step::Resume(id) => words.add(["resume", id.as_str()]),
+        Step::Branch { from, .. } => words.add(["fork", from.as_str()]),
+    }
+    words.add(["-"]);
+    words.0
+}
+
+/// Nobody is there to be asked: what the sandbox does not allow fails, and the model is told.
+fn permissions(words: &mut Words, permissions: &Permissions) {
+    match permissions.checks {
+        Checks::Kept => {
+            words.add(["--sandbox", preflight::sandbox(permissions.mode.as_deref())]);
+            configured(words, "approval_policy", "never");
+        }
+        Checks::Skipped => words.add(["--dangerously-bypass-approvals-and-sandbox"]),
+    }
+}
+
+/// A value of the configuration. A string of JSON is one of TOML, too.
+fn configured(words: &mut Words, key: &str, value: &str) {
+    let value = serde_json::Value::from(value);
+    words.add(["-c", &format!("{key}={value}")]);
+}
+
+/// What of these variables a client must not see: they tell of another turn, or of another client.
+pub(super) fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let foreign = |name: &str| is_ours(name) || OF_AN_OUTER_CLIENT.contains(&name);
+    names.filter(|name| name.to_str().is_some_and(foreign)).collect()
+}
+
+/// Whether the client would look for a thread of this id.
+pub(super) fn is_uuid(id: &str) -> bool {
+    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+    let groups: Vec<&str> = id.split('-').collect();
+    let is_hex = |group: &&str| group.bytes().all(|byte| byte.is_ascii_hexdigit());
+    groups.iter().map(|group| group.len()).eq(GROUPS) && groups.iter().all(is_hex)
+}
+
+#[cfg(test)]
+mod tests;

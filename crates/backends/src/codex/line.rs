@@ -1,0 +1,129 @@
+//! One line of the client's stream.
+//!
+//! A line of another type, or one that is no JSON at all, is nothing to act on; it stays in the
+//! transcript. A field of another shape than expected is as good as absent.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What a line says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Line {
+    /// The thread that is written.
+    Thread(String),
+    /// The model is asked.
+    Begins,
+    /// Something begins, or goes on.
+    Doing(Item),
+    /// Something is done.
+    Done(Item),
+    /// The turn is over.
+    Completed,
+    /// The turn failed.
+    Failed(String),
+    /// A request failed, and is tried again; or the turn is about to fail.
+    Trouble(String),
+    /// Of no interest.
+    Ignored,
+    /// Of a type that is not known.
+    Unknown(String),
+    /// Not JSON.
+    NotJson,
+}
+
+/// A part of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Item {
+    /// The model says something.
+    Message(String),
+    /// A command.
+    Command { command: String, status: String, output: String },
+    /// Files are written.
+    Files { paths: Vec<String>, status: String },
+    /// A tool of a server.
+    Tool { name: String, failed: Option<String> },
+    /// Agents that it started.
+    Agents { tool: String, threads: Vec<String> },
+    /// The client itself has something to say: a warning.
+    Note(String),
+    /// Of no interest.
+    Other,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Shape {
+    #[serde(rename = "type")]
+    kind: String,
+    thread_id: String,
+    item: Value,
+    error: Option<Said>,
+    message: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    message: String,
+}
+
+/// Reads a line.
+pub(super) fn read(text: &str) -> Line {
+    if text.trim().is_empty() {
+        return Line::Ignored;
+    }
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return Line::NotJson };
+    let kind = value["type"].as_str().unwrap_or("none").to_owned();
+    let Ok(shape) = serde_json::from_value::<Shape>(value) else { return unknown(&kind) };
+    match shape.kind.as_str() {
+        "thread.started" => Line::Thread(shape.thread_id),
+        "turn.started" => Line::Begins,
+        "item.started" | "item.updated" => Line::Doing(item(&shape.item)),
+        "item.completed" => Line::Done(item(&shape.item)),
+        "turn.completed" => Line::Completed,
+        "turn.failed" => Line::Failed(shape.error.unwrap_or_default().message),
+        "error" => Line::Trouble(shape.message),
+        _ => unknown(&kind),
+    }
+}
+
+fn item(value: &Value) -> Item {
+    let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    match value["type"].as_str().unwrap_or_default() {
+        "agent_message" => Item::Message(text("text")),
+        "command_execution" => Item::Command {
+            command: text("command"),
+            status: text("status"),
+            output: text("aggregated_output"),
+        },
+        "file_change" => {
+            let paths = each(&value["changes"], |change| change["path"].as_str());
+            Item::Files { paths, status: text("status") }
+        }
+        "mcp_tool_call" => {
+            let name = format!("mcp__{}__{}", text("server"), text("tool"));
+            let failed = value["error"]["message"].as_str().map(str::to_owned);
+            Item::Tool { name, failed }
+        }
+        "web_search" => Item::Tool { name: format!("WebSearch({})", text("query")), failed: None },
+        "collab_tool_call" => {
+            let threads = each(&value["receiver_thread_ids"], Value::as_str);
+            Item::Agents { tool: text("tool"), threads }
+        }
+        "error" => Item::Note(text("message")),
+        _ => Item::Other,
+    }
+}
+
+fn each(list: &Value, part: fn(&Value) -> Option<&str>) -> Vec<String> {
+    let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter_map(part).map(str::to_owned).collect()
+}
+
+fn unknown(kind: &str) -> Line {
+    const SHOWN: usize = 60;
+    Line::Unknown(kind[..kind.floor_char_boundary(SHOWN)].to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! How a turn ended: by typed fields of the stream and of the rollout, never by an exit code.
+//!
+//! One sentence of stderr is read: that a thread is not known, because the client says so nowhere else.
+
+use raymond_core::failure::TurnFailure;
+use raymond_core::ids::SessionId;
+
+use super::fault::Fault;
+use super::turn::{Conclusion, Form, Trouble, Turn};
+use crate::contract::{Answer, Reply};
+use crate::headless::{End, Fold as _, Step, died, shortened, too_large};
+use crate::process::LINE_MAX;
+
+/// How the turn ended for whoever asked. The step is the one that the last client took.
+pub(super) fn answer(turn: Turn, end: End, step: &Step) -> Answer {
+    let cost = turn.cost();
+    let session = opened(&turn, step);
+    let failure = match (&turn.result, end) {
+        (Some(Conclusion::Completed), _) if turn.unread => too_large(LINE_MAX as u64),
+        (Some(Conclusion::Completed), _) => return replied(turn, session),
+        (Some(Conclusion::Failed { message }), _) => match failed(&turn, message) {
+            Some(failure) => failure,
+            None => return capped(turn, session),
+        },
+        (None, End::Hopeless) => match &turn.trouble {
+            Some(Trouble::Capped) => return capped(turn, session),
+            Some(Trouble::Limited(why)) => limited(&turn, why.clone()),
+            Some(Trouble::LoggedOut(why)) => login(why),
+            None => TurnFailure::Transient { why: died(&End::Hopeless) },
+        },
+        (None, End::Cancelled) => {
+            return Answer::Interrupted { cost, progressed: turn.progressed(), session };
+        }
+        (None, End::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
+        (None, end) => incomplete(&turn, &end, step),
+    };
+    Answer::Failed { failure, cost, denied: turn.denied, session }
+}
+
+/// The thread, when it is not the one that was planned.
+fn opened(turn: &Turn, step: &Step) -> Option<SessionId> {
+    turn.session.clone().filter(|id| id != step.writes())
+}
+
+fn replied(turn: Turn, session: Option<SessionId>) -> Answer {
+    let (cost, model) = (turn.cost(), turn.books.model());
+    let text = turn.message.unwrap_or_default();
+    let structured = match turn.form {
+        Form::Text => None,
+        Form::Json => serde_json::from_str(&text).ok(),
+    };
+    let warnings = turn.warnings.into_vec();
+    let denied = turn.denied;
+    Answer::Replied(Box::new(Reply { text, cost, session, structured, model, denied, warnings }))
+}
+
+fn capped(turn: Turn, session: Option<SessionId>) -> Answer {
+    Answer::Capped { cost: turn.cost(), denied: turn.denied, session }
+}
+
+/// What the client says of a turn that failed; none when it stopped at a budget.
+fn failed(turn: &Turn, message: &str) -> Option<TurnFailure> {
+    let why = if message.trim().is_empty() { "it does not say why" } else { message };
+    let why = shortened(why);
+    Some(match Fault::of(turn.books.problem(), message) {
+        Fault::Auth => login(&why),
+        Fault::Quota => limited(turn, why),
+        Fault::Transient => TurnFailure::Transient { why },
+        Fault::Task => TurnFailure::Task { why },
+        Fault::Capped => return None,
+    })
+}
+
+fn limited(turn: &Turn, why: String) -> TurnFailure {
+    TurnFailure::Quota { until: turn.books.limited_until(), why }
+}
+
+fn login(said: &str) -> TurnFailure {
+    let why = format!(
+        "run `codex login`, or set the key that its provider is configured with; the client says: \
+         {said}"
+    );
+    TurnFailure::Auth { why }
+}
+
+/// A client that has not concluded.
+fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
+    if let Some(limit) = turn.flooded {
+        return too_large(limit);
+    }
+    if let (Some(session), End::Exited { stderr, .. }) = (step.needs(), end) {
+        let lost = format!("no rollout found for thread id {session}");
+        if turn.session.is_none() && stderr.contains(&lost) {
+            return TurnFailure::LostSession { session: session.clone() };
+        }
+    }
+    TurnFailure::Transient { why: died(end) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! What must be there before anything is spent, and what the client cannot be asked for.
+
+use std::env;
+use std::ffi::OsStr;
+
+use raymond_core::run::effect::Extras;
+use raymond_core::run::permissions::{Checks, Permissions};
+
+use super::{NAME, OLDEST};
+use crate::contract::Request;
+use crate::headless::program::{Missing, find};
+
+/// Why no client can be started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// There is no such program.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// It is of an older make.
+    #[error("the client {NAME} is version {version}, and this needs {}", dotted(&OLDEST))]
+    TooOld {
+        /// What it says of itself.
+        version: String,
+    },
+    /// It has no such mode.
+    #[error("{NAME} has nothing like the permission mode {0:?}")]
+    Mode(String),
+    /// It has no such effort.
+    #[error("{NAME} has no effort {0:?}")]
+    Effort(String),
+    /// A mode that skips all checks, where nobody said that they may be skipped.
+    #[error("the permission mode {BYPASS} skips all checks")]
+    Bypass,
+    /// It cannot deny tools.
+    #[error("{NAME} cannot deny tools, and {0:?} is denied")]
+    Deny(String),
+    /// It takes MCP servers from its own configuration only.
+    #[error("{NAME} takes no mcp_config")]
+    Mcp,
+}
+
+/// What is asked of a client.
+#[derive(Debug, Clone, Copy)]
+pub struct Wish<'a> {
+    /// What it may do without asking.
+    pub permissions: &'a Permissions,
+    /// The effort; none leaves it to the client.
+    pub effort: Option<&'a str>,
+    /// What else a state hands to it.
+    pub extras: &'a Extras,
+}
+
+/// What permission modes are called here, and the sandbox that comes nearest.
+const MODES: [(&str, &str); 3] =
+    [("acceptEdits", "workspace-write"), ("default", "workspace-write"), ("plan", "read-only")];
+const EFFORTS: [&str; 8] = ["none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra"];
+/// The mode that is another word for `--dangerously-skip-permissions`.
+const BYPASS: &str = "bypassPermissions";
+
+/// The sandbox of a permission mode.
+pub(super) fn sandbox(mode: Option<&str>) -> &'static str {
+    let known = MODES.iter().find(|(name, _)| Some(*name) == mode);
+    known.map_or("workspace-write", |(_, sandbox)| sandbox)
+}
+
+impl Problem {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        let remedy = match self {
+            Self::Mode(_) => {
+                return format!("the modes are {}", MODES.map(|mode| mode.0).join(", "));
+            }
+            Self::Effort(_) => return format!("the efforts are {}", EFFORTS.join(", ")),
+            Self::Missing(Missing::NotFound(_)) => {
+                "install Codex (npm install -g @openai/codex), or set `codex` in the configuration to \
+                 its path; or play replies from a file with --replies FILE"
+            }
+            Self::Missing(Missing::NotExecutable(_)) => {
+                "set `codex` in the configuration to the path of the client"
+            }
+            Self::TooOld { .. } => "install a newer one (npm install -g @openai/codex)",
+            Self::Bypass => {
+                "only --dangerously-skip-permissions may say so: a file that comes with a project \
+                 may not"
+            }
+            Self::Deny(_) => {
+                "its sandbox is all that holds it back: use permission_mode plan, or another backend \
+                 for this state"
+            }
+            Self::Mcp => "name the servers in its own config.toml, or use another backend",
+        };
+        remedy.to_owned()
+    }
+
+    /// Whether it is what was asked for that is wrong, and not the machine.
+    pub const fn is_usage(&self) -> bool {
+        !matches!(self, Self::Missing(_) | Self::TooOld { .. })
+    }
+}
+
+/// Checks that a client can be started, and would understand what is asked of it.
+pub fn check(command: &OsStr, wish: Wish<'_>) -> Result<(), Problem> {
+    wish.check()?;
+    find(command, env::var_os("PATH").as_deref())?;
+    Ok(())
+}
+
+/// Checks that a client of this version does what is expected of it.
+pub fn check_version(said: &str) -> Result<(), Problem> {
+    let numbers = said.split(['.', '-', '+', ' ']).map_while(|part| part.parse::<u32>().ok());
+    let numbers: Vec<u32> = numbers.take(OLDEST.len()).collect();
+    // A version that is no number is that of somebody who built it.
+    if numbers.is_empty() || numbers.as_slice() >= OLDEST.as_slice() {
+        return Ok(());
+    }
+    Err(Problem::TooOld { version: said.to_owned() })
+}
+
+impl<'a> Wish<'a> {
+    /// What a request asks.
+    pub(super) fn of(request: &'a Request) -> Self {
+        let Request { permissions, effort, extras, .. } = request;
+        Self { permissions, effort: effort.as_deref(), extras }
+    }
+
+    /// Checks that it can be done.
+    pub(super) fn check(self) -> Result<(), Problem> {
+        let Permissions { mode, deny, checks, .. } = self.permissions;
+        match (checks, mode.as_deref()) {
+            (Checks::Kept, Some(BYPASS)) => return Err(Problem::Bypass),
+            (Checks::Skipped, Some(BYPASS)) | (_, None) => {}
+            (_, Some(mode)) if MODES.iter().any(|known| known.0 == mode) => {}
+            (_, Some(mode)) => return Err(Problem::Mode(mode.to_owned())),
+        }
+        if let Some(effort) = self.effort.filter(|effort| !EFFORTS.contains(effort)) {
+            return Err(Problem::Effort(effort.to_owned()));
+        }
+        if let Some(rule) = deny.first() {
+            return Err(Problem::Deny(rule.clone()));
+        }
+        match self.extras.mcp_config {
+            Some(_) => Err(Problem::Mcp),
+            None => Ok(()),
+        }
+    }
+}
+
+fn dotted(numbers: &[u32]) -> String {
+    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_client_cannot_be_asked_for_is_refused_with_the_reason() {
+        let check =
+            |permissions: Permissions, effort: Option<&str>, expected: Result<(), Problem>| {
+                let extras = Extras::default();
+                let wish = Wish { permissions: &permissions, effort, extras: &extras };
+                assert_eq!(wish.check(), expected);
+            };
+        let mode = |mode: &str| Permissions { mode: Some(mode.into()), ..Permissions::default() };
+        check(Permissions::default(), None, Ok(()));
+        check(mode("acceptEdits"), Some("high"), Ok(()));
+        check(mode("default"), Some("ultra"), Ok(()));
+        check(mode("plan"), None, Ok(()));
+        check(mode("dontAsk"), None, Err(Problem::Mode("dontAsk".into())));
+        check(mode(BYPASS), None, Err(Problem::Bypass));
+        check(Permissions { checks: Checks::Skipped, ..mode(BYPASS) }, None, Ok(()));
+        check(mode("plan"), Some("hgih"), Err(Problem::Effort("hgih".into())));
+        let rules = vec!["Bash(rm:*)".to_owned()];
+        let deny = Permissions { deny: rules.clone(), ..Permissions::default() };
+        check(deny, None, Err(Problem::Deny("Bash(rm:*)".into())));
+        // Whatever its sandbox lets it do needs no list.
+        check(Permissions { allow: rules, ..Permissions::default() }, None, Ok(()));
+        let extras = Extras { mcp_config: Some("{}".into()), ..Extras::default() };
+        let permissions = Permissions::default();
+        let wish = Wish { permissions: &permissions, effort: None, extras: &extras };
+        assert_eq!(wish.check(), Err(Problem::Mcp));
+    }
+
+    #[test]
+    fn an_older_client_is_told_by_its_version() {
+        let check = |said: &str, expected: Result<(), Problem>| {
+            assert_eq!(check_version(said), expected, "{said}");
+        };
+        let old = |said: &str| Err(Problem::TooOld { version: said.to_owned() });
+        check("0.166.0", Ok(()));
+        check("0.166.1-alpha.2", Ok(()));
+        check("1.0.0", Ok(()));
+        check("0.200", Ok(()));
+        check("0.165.9", old("0.165.9"));
+        check("0.55.0", old("0.55.0"));
+        check("of no version", Ok(()));
+        let problem = Problem::TooOld { version: "0.55.0".into() };
+        let text = "the client codex is version 0.55.0, and this needs 0.166.0";
+        assert_eq!(problem.to_string(), text);
+    }
+
+    #[test]
+    fn a_mode_is_a_sandbox() {
+        let check = |mode: Option<&str>, expected: &str| assert_eq!(sandbox(mode), expected);
+        check(None, "workspace-write");
+        check(Some("acceptEdits"), "workspace-write");
+        check(Some("default"), "workspace-write");
+        check(Some("plan"), "read-only");
+    }
+}

@@ -1,0 +1,152 @@
+//! The file in which the client keeps a thread.
+//!
+//! It is the client's own, and it is only read: for the tokens of every request, for the types of
+//! errors and for usage limits, none of which the stream has. The client files it by the day on which
+//! the thread began, which is in the id of the thread.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::{Timestamp, ToSpan as _, tz::TimeZone};
+use raymond_core::prices::Usage;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::process::{Heard, Transcript};
+
+/// A thread's file, read from where it was left.
+#[derive(Debug)]
+pub(super) struct Rollout {
+    sessions: PathBuf,
+    thread: String,
+    file: Option<Transcript>,
+}
+
+/// What an entry says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Entry {
+    /// A turn begins.
+    Begins { turn: String },
+    /// The model of what follows.
+    Model(String),
+    /// The model calls a tool: another request will follow.
+    Calls,
+    /// A request was answered.
+    Used { root_turn: String, usage: Usage },
+    /// A usage limit that is reached, and when it is lifted, in seconds.
+    Limited { resets_at: u64 },
+    /// A turn is over.
+    Ends { error: Option<Problem> },
+    /// Of no interest.
+    Other,
+}
+
+/// An error, by its type.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Problem {
+    /// Its name.
+    pub(super) kind: String,
+    /// The status of the answer, where there was one.
+    pub(super) status: Option<u16>,
+}
+
+impl Rollout {
+    pub(super) fn new(home: &Path, thread: &str) -> Self {
+        Self { sessions: home.join("sessions"), thread: thread.to_owned(), file: None }
+    }
+
+    /// Tells what was written since the last look.
+    pub(super) fn read_on(&mut self, tell: &mut dyn FnMut(Entry)) {
+        if self.file.is_none() {
+            self.file = self.find().and_then(|path| Transcript::open(&path).ok());
+        }
+        let Some(file) = &mut self.file else { return };
+        file.read_on(&mut |heard| {
+            if let Heard::Line(line) = heard {
+                tell(entry(&line));
+            }
+        });
+    }
+
+    /// Whose clock named the day is not known: the days beside it are looked at, too.
+    fn find(&self) -> Option<PathBuf> {
+        let end = format!("-{}.jsonl", self.thread);
+        let is_it = |path: &PathBuf| path.to_str().is_some_and(|path| path.ends_with(&end));
+        let days = [0, -1, 1].into_iter().filter_map(|days| born(&self.thread, days));
+        let files = days.filter_map(|day| fs::read_dir(self.sessions.join(day)).ok()).flatten();
+        files.filter_map(Result::ok).map(|file| file.path()).find(is_it)
+    }
+}
+
+/// The directory of the day on which a thread began, or of one so many days from it: the first 48 bits
+/// of its id count milliseconds.
+fn born(thread: &str, days: i64) -> Option<String> {
+    let digits: String = thread.chars().filter(char::is_ascii_hexdigit).take(12).collect();
+    let moment = Timestamp::from_millisecond(i64::from_str_radix(&digits, 16).ok()?).ok()?;
+    let day = moment.to_zoned(TimeZone::UTC).checked_add(days.days()).ok()?;
+    Some(day.strftime("%Y/%m/%d").to_string())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Shape {
+    #[serde(rename = "type")]
+    kind: String,
+    payload: Value,
+}
+
+fn entry(line: &[u8]) -> Entry {
+    let Ok(Shape { kind, payload }) = serde_json::from_slice(line) else { return Entry::Other };
+    let text = |key: &str| payload[key].as_str().unwrap_or_default().to_owned();
+    match (kind.as_str(), payload["type"].as_str().unwrap_or_default()) {
+        ("turn_context", _) => Entry::Model(text("model")),
+        ("token_usage_record", _) => {
+            let root = payload["root_turn_id"].as_str().or_else(|| payload["turn_id"].as_str());
+            let root_turn = root.unwrap_or_default().to_owned();
+            Entry::Used { root_turn, usage: usage(&payload["usage"]) }
+        }
+        (
+            "response_item",
+            "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call",
+        ) => Entry::Calls,
+        ("event_msg", "task_started") => Entry::Begins { turn: text("turn_id") },
+        ("event_msg", "token_count") => limits(&payload["rate_limits"]),
+        ("event_msg", "task_complete" | "turn_aborted") => {
+            Entry::Ends { error: problem(&payload["error"]) }
+        }
+        _ => Entry::Other,
+    }
+}
+
+/// What is read from the cache is part of the input, and so is what is put there.
+fn usage(value: &Value) -> Usage {
+    let count = |key: &str| value[key].as_u64().unwrap_or_default();
+    let (cache_read, cache_write) =
+        (count("cached_input_tokens"), count("cache_write_input_tokens"));
+    let input = count("input_tokens").saturating_sub(cache_read).saturating_sub(cache_write);
+    Usage { input, output: count("output_tokens"), cache_write, cache_read }
+}
+
+/// The last of the limits that are reached.
+fn limits(value: &Value) -> Entry {
+    const ALL: f64 = 100.0;
+    let windows = [&value["primary"], &value["secondary"]].into_iter();
+    let reached =
+        windows.filter(|window| window["used_percent"].as_f64().is_some_and(|p| p >= ALL));
+    let resets = reached.filter_map(|window| window["resets_at"].as_u64()).max();
+    resets.map_or(Entry::Other, |resets_at| Entry::Limited { resets_at })
+}
+
+/// The type of an error is a word, or a word with the status of an answer.
+fn problem(error: &Value) -> Option<Problem> {
+    let info = &error["codex_error_info"];
+    if let Some(kind) = info.as_str() {
+        return Some(Problem { kind: kind.to_owned(), status: None });
+    }
+    let (kind, more) = info.as_object()?.iter().next()?;
+    let status = more["http_status_code"].as_u64().and_then(|status| u16::try_from(status).ok());
+    Some(Problem { kind: kind.clone(), status })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,337 @@
+//! What the lines of a turn add up to.
+//!
+//! The stream says how the turn goes; what it costs, and what an error is, comes from the books. Both
+//! are looked at whenever the client is heard, and the books oftener while there is a cap to keep.
+
+use std::time::Duration;
+
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::ids::SessionId;
+use raymond_core::run::event::Warning;
+
+use super::books::Books;
+use super::fault::Retry;
+use super::line::{self, Item, Line};
+use crate::contract::Request;
+use crate::headless::{Fold, Said, Speaker, Stage, Step, Warnings, is_name, shortened};
+use crate::process::Heard;
+
+/// A turn, as far as it was heard.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) books: Books,
+    /// The thread that the client names.
+    pub(super) session: Option<SessionId>,
+    /// The last message.
+    pub(super) message: Option<String>,
+    /// How the client concludes.
+    pub(super) result: Option<Conclusion>,
+    /// Why the client is ended before that.
+    pub(super) trouble: Option<Trouble>,
+    /// The calls that were declined.
+    pub(super) denied: Vec<String>,
+    /// What is too much of a transcript, when this one is.
+    pub(super) flooded: Option<u64>,
+    /// Whether a line that could not be read may have been the last message.
+    pub(super) unread: bool,
+    pub(super) form: Form,
+    pub(super) warnings: Warnings,
+    cap: Option<Micros>,
+    long_lines: usize,
+    watched: Watched,
+    begun: Begun,
+    spoke: bool,
+}
+
+/// What the final message is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    Json,
+}
+
+/// How a client concludes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Conclusion {
+    Completed,
+    Failed { message: String },
+}
+
+/// Why nothing good can follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Nobody is logged in.
+    LoggedOut(String),
+    /// A usage limit is reached.
+    Limited(String),
+    /// The share is used up, and another request would follow.
+    Capped,
+}
+
+/// Whether the turn is watched from its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Watched {
+    FromStart,
+    /// What the books held before it is not known.
+    Later,
+}
+
+/// Whether the model may have been asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    NotYet,
+    Already,
+}
+
+/// How often the books are read while there is a cap: a request that follows upon one that used up the
+/// share is stopped before it is much older than this.
+const GLANCE: Duration = Duration::from_millis(50);
+
+impl Turn {
+    pub(super) fn new(books: Books, cap: Option<Micros>, form: Form) -> Self {
+        Self {
+            books,
+            session: None,
+            message: None,
+            result: None,
+            trouble: None,
+            denied: Vec::new(),
+            flooded: None,
+            unread: false,
+            form,
+            warnings: Warnings::default(),
+            cap,
+            long_lines: 0,
+            watched: Watched::Later,
+            begun: Begun::NotYet,
+            spoke: false,
+        }
+    }
+
+    /// What is known of the cost. Tokens are counted, and priced by the list.
+    pub(super) fn cost(&self) -> Cost {
+        let free = Cost::Reported(Micros::ZERO);
+        let turned_away = matches!(self.trouble, Some(Trouble::LoggedOut(_) | Trouble::Limited(_)));
+        match (&self.result, self.begun) {
+            (_, Begun::NotYet) => free,
+            // Requests that failed are all that there were.
+            (Some(Conclusion::Failed { .. }), _) if self.books.is_empty() => free,
+            (None, _) if self.books.is_empty() && turned_away => free,
+            (_, Begun::Already) if self.books.is_empty() => Cost::Unknown,
+            // The books may not have got further than the turn before.
+            (None, _) if self.watched == Watched::Later && self.books.is_over() => Cost::Unknown,
+            (_, Begun::Already) => self.books.spent().map_or(Cost::Unknown, Cost::Estimated),
+        }
+    }
+
+    fn read(&mut self, line: Line) -> Vec<Said> {
+        match line {
+            Line::Thread(id) => self.is_in(&id),
+            Line::Begins => self.begun = Begun::Already,
+            Line::Doing(item) => return self.doing(&item),
+            Line::Done(item) => return self.done(item),
+            Line::Completed => self.result = Some(Conclusion::Completed),
+            Line::Failed(message) => {
+                let said = Said::Final { by: Speaker::Client, text: message.clone() };
+                self.result = Some(Conclusion::Failed { message });
+                return vec![said];
+            }
+            Line::Trouble(message) => return self.troubled(&message),
+            Line::Ignored | Line::NotJson => {}
+            Line::Unknown(kind) => {
+                let what = format!("a line of unknown type {kind:?}");
+                self.warnings.say(format!("the client wrote {what}; it was ignored"));
+                return vec![Said::Unread { what }];
+            }
+        }
+        Vec::new()
+    }
+
+    /// The thread that the client names will be an argument of the next client.
+    fn is_in(&mut self, id: &str) {
+        if !is_name(id) {
+            self.warnings.say("the client names a thread in a way that cannot be used");
+            return;
+        }
+        self.books.add(id);
+        self.session = Some(SessionId::new(id));
+    }
+
+    fn doing(&mut self, item: &Item) -> Vec<Said> {
+        self.spoke = true;
+        self.enlist(item);
+        match item {
+            Item::Command { command, .. } => vec![Said::Tool { name: shell(command) }],
+            Item::Tool { name, .. } => vec![Said::Tool { name: name.clone() }],
+            Item::Agents { tool, .. } => vec![Said::Tool { name: tool.clone() }],
+            Item::Message(_) | Item::Files { .. } | Item::Note(_) | Item::Other => Vec::new(),
+        }
+    }
+
+    fn done(&mut self, item: Item) -> Vec<Said> {
+        self.enlist(&item);
+        self.spoke |= !matches!(item, Item::Note(_));
+        match item {
+            Item::Message(text) => {
+                self.unread = false;
+                self.message = Some(text.clone());
+                vec![Said::Text { by: Speaker::Agent, text }]
+            }
+            Item::Command { command, status, .. } if status == "declined" => {
+                self.deny(shell(&command))
+            }
+            Item::Command { status, output, .. } if status == "failed" => {
+                vec![Said::ToolFailed { why: output }]
+            }
+            Item::Files { paths, status } => {
+                let call = format!("Edit({})", paths.join(", "));
+                if status == "declined" { self.deny(call) } else { vec![Said::Tool { name: call }] }
+            }
+            Item::Tool { failed: Some(why), .. } => vec![Said::ToolFailed { why }],
+            Item::Note(message) => {
+                self.warnings.say(format!("the client says: {message}"));
+                vec![Said::Unread { what: shortened(&message) }]
+            }
+            Item::Command { .. } | Item::Tool { .. } | Item::Agents { .. } | Item::Other => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// The agents that it starts are paid with the same money.
+    fn enlist(&mut self, item: &Item) {
+        if let Item::Agents { threads, .. } = item {
+            let threads = threads.iter().filter(|_| self.session.is_some());
+            threads.for_each(|thread| self.books.add(thread));
+        }
+    }
+
+    fn deny(&mut self, call: String) -> Vec<Said> {
+        const MOST: usize = 1000;
+        if self.denied.len() < MOST {
+            self.denied.push(call.clone());
+        }
+        vec![Said::Denied { tool: call }]
+    }
+
+    fn troubled(&mut self, message: &str) -> Vec<Said> {
+        let why = shortened(message);
+        match Retry::of(message) {
+            // What it fails with is told again when it does.
+            None => return Vec::new(),
+            Some(Retry::Useful) => {}
+            Some(Retry::LoggedOut) => self.trouble = Some(Trouble::LoggedOut(why.clone())),
+            Some(Retry::Limited) => self.trouble = Some(Trouble::Limited(why.clone())),
+        }
+        vec![Said::Retries { why }]
+    }
+}
+
+impl Fold for Turn {
+    fn hear(&mut self, heard: &Heard) -> Vec<Said> {
+        match heard {
+            Heard::Line(bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                if let std::borrow::Cow::Owned(_) = &text {
+                    self.warnings.add(Warning::InvalidUtf8);
+                }
+                return match line::read(&text) {
+                    Line::NotJson => {
+                        self.warnings
+                            .say("the client wrote a line that is not JSON; it was ignored");
+                        vec![Said::Unread { what: format!("not JSON: {}", shortened(&text)) }]
+                    }
+                    line => self.read(line),
+                };
+            }
+            Heard::Cut { length } => {
+                self.long_lines += 1;
+                self.unread = true;
+                let what = format!("a line of {length} bytes was too long to be read");
+                self.warnings.say(what.clone());
+                return vec![Said::Unread { what }];
+            }
+            Heard::Flooded { limit } => self.flooded = Some(*limit),
+            Heard::Stderr | Heard::Woke { .. } | Heard::Exited(_) | Heard::Deadline => {}
+        }
+        Vec::new()
+    }
+
+    fn stage(&self) -> Stage {
+        if self.result.is_some() { Stage::Done } else { Stage::Working }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.result.is_some()
+    }
+
+    fn progressed(&self) -> bool {
+        self.spoke
+    }
+
+    fn is_hopeless(&self) -> bool {
+        self.trouble.is_some() && self.result.is_none()
+    }
+
+    fn long_lines(&self) -> usize {
+        self.long_lines
+    }
+
+    fn session(&self) -> Option<SessionId> {
+        self.session.clone()
+    }
+
+    fn warnings(&mut self) -> &mut Warnings {
+        &mut self.warnings
+    }
+
+    /// One that does not know its thread has spent nothing.
+    fn successor(&self) -> Self {
+        Self::new(self.books.anew(), self.cap, self.form)
+    }
+
+    fn starts(&mut self, step: &Step, request: &Request) {
+        self.watched = Watched::FromStart;
+        if request.schema.is_some() {
+            self.form = Form::Json;
+        }
+        if let Step::Resume(id) = step {
+            self.books.add(id.as_str());
+            self.books.close();
+            if request.extras.append_system_prompt.is_some() {
+                let why = "the client keeps the system prompt that a thread was opened with";
+                self.warnings.say(format!("append_system_prompt was not heard: {why}"));
+            }
+        }
+    }
+
+    fn look_every(&self) -> Option<Duration> {
+        self.cap.filter(|_| self.begun == Begun::Already).map(|_| GLANCE)
+    }
+
+    fn look(&mut self) {
+        if self.session.is_none() {
+            return;
+        }
+        self.books.read_on();
+        let used_up =
+            self.cap.is_some_and(|cap| self.books.spent().is_some_and(|spent| spent >= cap));
+        if used_up && !self.books.is_finishing() && self.trouble.is_none() {
+            self.trouble = Some(Trouble::Capped);
+        }
+    }
+}
+
+/// A command as it was meant: the client has a shell run it.
+fn shell(command: &str) -> String {
+    const LENGTH: usize = 2000;
+    let line = command.split_once(" -lc ").map_or(command, |(_, line)| line).trim();
+    let quoted = |quote| line.strip_prefix(quote).and_then(|line| line.strip_suffix(quote));
+    let line = quoted('\'').or_else(|| quoted('"')).unwrap_or(line);
+    let cut = line.floor_char_boundary(LENGTH);
+    let dots = if cut < line.len() { "…" } else { "" };
+    format!("Bash({}{dots})", &line[..cut])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,315 @@
+//! Clients without a terminal: one per prompt, whatever language it speaks.
+//!
+//! The client writes its stream into the transcript of the turn, which is followed line by line and
+//! folded into an answer. So it outlives its owner: the next one adopts it, or reads what it left. How a
+//! client is started, what its lines mean and how a turn ended is told by its [`Dialect`]; everything
+//! that is the same for all of them is here. Nothing is tried again.
+
+mod clocks;
+mod end;
+mod follow;
+mod found;
+mod gate;
+pub mod program;
+mod said;
+mod steps;
+mod warnings;
+mod words;
+
+use std::ffi::OsString;
+use std::fmt::Debug;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::failure::TurnFailure;
+use raymond_core::ids::SessionId;
+use tokio::time::Instant;
+
+pub use clocks::Clocks;
+pub use said::{Said, Speaker};
+
+pub(crate) use end::{End, died, shortened, too_large};
+pub(crate) use said::is_name;
+pub(crate) use steps::Step;
+pub(crate) use warnings::Warnings;
+pub(crate) use words::Words;
+
+use clocks::Timer;
+use follow::Following;
+use found::Left;
+use gate::{Gate, Held};
+
+use crate::contract::{Answer, Attached, Request, Started, Watch};
+use crate::process::{
+    Client, Files, Grace, Heard, Marker, Spec, adopt, cut_long_lines, start_client,
+};
+
+/// What the lines of a turn add up to: the same for a client that runs, one that is adopted, and a
+/// transcript that nobody writes any more.
+pub(crate) trait Fold: Debug + Send {
+    /// Takes in what was heard, and tells what was said.
+    fn hear(&mut self, heard: &Heard) -> Vec<Said>;
+
+    /// How far the client is.
+    fn stage(&self) -> Stage;
+
+    /// Whether there is a result that counts.
+    fn is_complete(&self) -> bool;
+
+    /// Whether the model has said anything.
+    fn progressed(&self) -> bool;
+
+    /// Whether the client is to be ended now, because of what it said: the turn knows why.
+    fn is_hopeless(&self) -> bool;
+
+    /// How many lines were too long to be read.
+    fn long_lines(&self) -> usize;
+
+    /// The session that the client opened under an id of its own.
+    fn session(&self) -> Option<SessionId> {
+        None
+    }
+
+    /// What is worth a look.
+    fn warnings(&mut self) -> &mut Warnings;
+
+    /// The turn as the next client takes it up, when this one did not know its session.
+    fn successor(&self) -> Self
+    where
+        Self: Sized;
+
+    /// A client is about to start.
+    fn starts(&mut self, _: &Step, _: &Request) {}
+
+    /// How often to look at what the client writes elsewhere.
+    fn look_every(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Looks at what the client writes elsewhere.
+    fn look(&mut self) {}
+}
+
+/// How one kind of client is run and understood.
+pub(crate) trait Dialect: Debug + Send + Sync {
+    /// What its lines add up to.
+    type Turn: Fold;
+
+    /// A turn of which nothing was heard yet.
+    fn begin(&self, started: &Started) -> Self::Turn;
+
+    /// How the client is started for this step, or why it cannot be.
+    fn spec(&self, step: &Step, request: &Request, message: String) -> Result<Spec, String>;
+
+    /// Whether the client would not even look for the session that the step needs.
+    fn cannot_know(&self, _: &Step) -> bool {
+        false
+    }
+
+    /// What is known of the cost.
+    fn cost(&self, turn: &Self::Turn) -> Cost;
+
+    /// How the turn ended for whoever asked. The step is the one that the last client took.
+    fn answer(&self, turn: Self::Turn, end: End, step: &Step) -> Answer;
+
+    /// Whether a transcript that nobody writes any more tells how its turn ended.
+    fn is_conclusive(&self, turn: &Self::Turn) -> bool;
+
+    /// Which of these steps wrote the end of the transcript.
+    fn place(&self, turn: &Self::Turn, steps: &[Step]) -> usize;
+}
+
+/// How far a client is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Stage {
+    /// It works, or has said nothing yet.
+    #[default]
+    Working,
+    /// It has a result, and tasks of it still run.
+    Background,
+    /// It has a result, and nothing is left to do.
+    Done,
+}
+
+/// Clients that speak one dialect.
+#[derive(Debug, Clone)]
+pub(crate) struct Headless<D> {
+    dialect: D,
+    clocks: Clocks,
+    pub(crate) grace: Grace,
+    gate: Gate,
+}
+
+impl<D: Dialect> Headless<D> {
+    /// Clients with these clocks, whose end is this patient.
+    pub(crate) fn new(dialect: D, clocks: Clocks, grace: Grace) -> Self {
+        Self { dialect, clocks, grace, gate: Gate::new() }
+    }
+
+    /// One client after the other, until one knows its session.
+    pub(crate) async fn answer(&self, request: &Request, watch: &Watch) -> Answer {
+        let steps = Step::of(&request.started.plan);
+        // A client that knows no such session has never seen an earlier attempt.
+        let messages = std::iter::once(request.message())
+            .chain(std::iter::repeat_with(|| request.prompt.clone()));
+        let mut answer = not_started("the plan of the turn has no conversation");
+        let mut turn = self.dialect.begin(&request.started);
+        for (step, message) in steps.iter().zip(messages) {
+            (answer, turn) = self.take(step, request, (message, turn), watch).await;
+            if !is_lost(&answer) {
+                break;
+            }
+        }
+        answer
+    }
+
+    /// Runs one client. What those before it spent is part of the turn, which the next one takes up.
+    async fn take(
+        &self,
+        step: &Step,
+        request: &Request,
+        (message, mut turn): (String, D::Turn),
+        watch: &Watch,
+    ) -> (Answer, D::Turn) {
+        let cost = self.dialect.cost(&turn);
+        if message.trim().is_empty() {
+            return (not_started("the prompt is empty, and the client takes none"), turn);
+        }
+        if let Some(session) = step.needs().filter(|_| self.dialect.cannot_know(step)) {
+            let session = session.clone();
+            return (failed(TurnFailure::LostSession { session }, cost), turn);
+        }
+        let gate = tokio::select! {
+            biased;
+            () = watch.cancel.cancelled() => {
+                let answer = Answer::Interrupted { cost, progressed: false, session: None };
+                return (answer, turn);
+            }
+            gate = self.turn_to_start(request) => gate,
+        };
+        turn.starts(step, request);
+        let client = match self.start(step, request, message) {
+            Ok(client) => client,
+            Err(why) => return (failed(TurnFailure::NotStarted { why }, cost), turn),
+        };
+        let (turn, end) = self.following(client, (&request.started, turn), gate, watch).await;
+        let next = turn.successor();
+        (self.dialect.answer(turn, end, step), next)
+    }
+
+    /// Waits for the clients that start with the same configuration.
+    async fn turn_to_start(&self, request: &Request) -> Option<Held> {
+        match request.started.config_home {
+            Some(_) => None,
+            None => self.gate.pass(self.clocks.start).await,
+        }
+    }
+
+    /// Starts one client.
+    pub(crate) fn start(
+        &self,
+        step: &Step,
+        request: &Request,
+        message: String,
+    ) -> Result<Client, String> {
+        let started = &request.started;
+        // The directory of the transcripts may have vanished under a living run.
+        let transcripts = started.transcript.parent();
+        for place in started.config_home.as_deref().into_iter().chain(transcripts) {
+            private_directory(place)
+                .map_err(|error| format!("cannot create {}: {error}", place.display()))?;
+        }
+        let spec = self.dialect.spec(step, request, message)?;
+        let program = spec.program.clone();
+        start_client(spec, &files(started)).map_err(|error| refused(&program, &error))
+    }
+
+    async fn following(
+        &self,
+        client: Client,
+        (started, turn): (&Started, D::Turn),
+        gate: Option<Held>,
+        watch: &Watch,
+    ) -> (D::Turn, End) {
+        let limits = (started.timeout, started.idle_timeout);
+        let timer = Timer::new(self.clocks, limits, Instant::now());
+        let following = Following { client, turn, timer, gate };
+        let (turn, end) = following.finish(watch, &self.grace).await;
+        if turn.long_lines() > 0 {
+            // It is said in a warning, whether the file can be cut or not.
+            cut_long_lines(&started.transcript).ok();
+        }
+        (turn, end)
+    }
+
+    /// Looks for a turn that an earlier owner of the run started.
+    pub(crate) fn attach(&self, started: &Started) -> Attached {
+        match adopt(&marker(started), &files(started)) {
+            Some(client) => {
+                client.leave();
+                Attached::Running
+            }
+            None => match found::read(&self.dialect, started) {
+                Left::Answer(answer) => Attached::Finished(answer),
+                Left::Nothing { cost, progressed, session } => {
+                    Attached::Absent { cost, progressed, session }
+                }
+            },
+        }
+    }
+
+    /// Observes a turn to its end that was found running.
+    pub(crate) async fn follow(&self, started: &Started, watch: &Watch) -> Answer {
+        let Some(client) = adopt(&marker(started), &files(started)) else {
+            return match found::read(&self.dialect, started) {
+                Left::Answer(answer) => answer,
+                Left::Nothing { cost, progressed, session } => {
+                    Answer::Interrupted { cost, progressed, session }
+                }
+            };
+        };
+        let begun = self.dialect.begin(started);
+        let (turn, end) = self.following(client, (started, begun), None, watch).await;
+        found::answer(&self.dialect, turn, end, started)
+    }
+}
+
+/// The marker of the client of a turn.
+pub(crate) fn marker(started: &Started) -> Marker {
+    Marker::new(&started.nonce, &started.turn, started.attempt)
+}
+
+fn files(started: &Started) -> Files {
+    let stdout = started.transcript.clone();
+    Files { stderr: stdout.with_extension("stderr"), stdout }
+}
+
+fn private_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+fn refused(program: &OsString, error: &io::Error) -> String {
+    let hint = match error.kind() {
+        io::ErrorKind::ArgumentListTooLong => " (its arguments or its environment are too large)",
+        _ => "",
+    };
+    format!("cannot run {}: {error}{hint}", program.display())
+}
+
+/// Whether the client knows no such session.
+fn is_lost(answer: &Answer) -> bool {
+    matches!(answer, Answer::Failed { failure: TurnFailure::LostSession { .. }, .. })
+}
+
+fn failed(failure: TurnFailure, cost: Cost) -> Answer {
+    Answer::Failed { failure, cost, denied: Vec::new(), session: None }
+}
+
+/// The client was never started.
+pub(crate) fn not_started(why: impl Into<String>) -> Answer {
+    failed(TurnFailure::NotStarted { why: why.into() }, Cost::Reported(Micros::ZERO))
+}
