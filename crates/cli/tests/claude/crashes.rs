@@ -183,7 +183,11 @@ fn a_client_that_never_kept_its_session_starts_clean() {
     owner.wait().prints("done\n").mentions(0, &[]);
     let told = ["new A | START", "resume A | refused", "new B | START"];
     assert_eq!(stage.told()[..3], told);
-    assert_eq!(stage.told()[3..], ["resume B | START, again START"], "what was kept is gone on with");
+    assert_eq!(
+        stage.told()[3..],
+        ["resume B | START, again START"],
+        "what was kept is gone on with"
+    );
 }
 
 #[test]

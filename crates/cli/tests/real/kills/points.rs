@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::scene::{Scene, kill_clients};
+use super::scene::{FLAGS, Scene, kill_clients};
 use crate::harness::{Running, until};
 
 /// When the owner is killed.
@@ -13,31 +13,31 @@ use crate::harness::{Running, until};
 pub(crate) enum Moment {
     /// The journal says that the turn starts.
     Recorded,
-    /// The client has a process, and has said nothing.
+    /// The client has a process.
     Spawned,
     /// The client has said its first word.
     Spoken,
     /// The model has been asked, and holds its reply.
     Asked,
+    /// The same; and the next owner is killed as soon as it has recorded that it goes on.
+    AskedTwice,
     /// The tool runs.
     Tool,
     /// The model has been told what the tool said, and holds its reply.
-    AskedAgain,
-    /// The owner stands still since then, and sees nothing of what the client does.
-    BlindSince(Gate),
+    ToldTheModel,
+    /// The owner stands still since then, and sees nothing of what the client does to its end.
+    Blind(Since),
     /// The journal says how the turn ended.
     Settled,
-    /// The model has been asked; then the next owner is killed, too, when it has recorded that it
-    /// goes on.
-    AskedTwice,
-    /// So long after the start.
+    /// So long after the journal says that the run exists.
     After(Duration),
 }
 
+/// Since when an owner stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gate {
-    First,
-    Last,
+pub(crate) enum Since {
+    Asked,
+    ToldTheModel,
 }
 
 /// What becomes of the client until somebody resumes.
@@ -54,14 +54,8 @@ pub(crate) enum Ending {
 impl Moment {
     /// Starts the run, and kills its owner then.
     pub(crate) fn strike(self, scene: &Scene) {
-        if let Self::Settled | Self::After(_) = self {
-            scene.opens_all();
-        }
-        if let Self::AskedAgain | Self::BlindSince(Gate::Last) = self {
-            scene.stage.opens("first");
-            scene.stage.opens("tool");
-        }
-        let running = scene.stage.start_run(super::scene::FLAGS);
+        self.prepare(scene);
+        let running = scene.stage.start_run(FLAGS);
         self.reach(scene, &running);
         kill(running);
         if self == Self::AskedTwice {
@@ -69,35 +63,49 @@ impl Moment {
         }
     }
 
+    /// Opens what does not hold up the turn before this moment.
+    fn prepare(self, scene: &Scene) {
+        match self {
+            Self::Tool => scene.stage.opens("first"),
+            Self::ToldTheModel | Self::Blind(Since::ToldTheModel) => {
+                scene.stage.opens("first");
+                scene.stage.opens("tool");
+            }
+            Self::Settled | Self::After(_) => scene.opens_all(),
+            Self::Recorded
+            | Self::Spawned
+            | Self::Spoken
+            | Self::Asked
+            | Self::AskedTwice
+            | Self::Blind(Since::Asked) => {}
+        }
+    }
+
     fn reach(self, scene: &Scene, running: &Running) {
         let stage = &scene.stage;
+        let told = |event: &str| !scene.of_the_turn(event).is_empty();
         match self {
-            Self::Recorded => until("it is recorded", || !scene.of_the_turn("turn_started").is_empty()),
+            Self::Recorded => until("it is recorded", || told("turn_started")),
             Self::Spawned => until("it has a process", || !scene.file("pid").is_empty()),
-            Self::Spoken => until("it has spoken", || scene.transcript().contains('\n')),
+            Self::Spoken => until("it has spoken", || scene.file("jsonl").contains('\n')),
             Self::Asked | Self::AskedTwice => stage.reaches("first"),
-            Self::Tool => {
-                stage.opens("first");
-                stage.reaches("tool");
-            }
-            Self::AskedAgain => stage.reaches("last"),
-            Self::BlindSince(gate) => {
-                stage.reaches(gate.name());
+            Self::Tool => stage.reaches("tool"),
+            Self::ToldTheModel => stage.reaches("last"),
+            Self::Blind(since) => {
+                match since {
+                    Since::Asked => stage.reaches("first"),
+                    Since::ToldTheModel => stage.reaches("last"),
+                }
                 running.signal(Signal::STOP);
                 scene.opens_all();
                 until("the client is done", || scene.clients().is_empty());
+                assert!(!told("turn_settled"), "nobody saw it");
             }
-            Self::Settled => until("it is settled", || !scene.of_the_turn("turn_settled").is_empty()),
-            Self::After(time) => sleep(time),
-        }
-    }
-}
-
-impl Gate {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Last => "last",
+            Self::Settled => until("it is settled", || told("turn_settled")),
+            Self::After(time) => {
+                until("the run exists", || !stage.events("run_started").is_empty());
+                sleep(time);
+            }
         }
     }
 }
@@ -119,11 +127,12 @@ impl Ending {
     }
 }
 
-/// An owner that has recorded that it goes on.
+/// An owner that has recorded that it goes on, or had nothing to do.
 fn resumed(scene: &Scene) -> Running {
-    let before = scene.stage.events("run_resumed").len();
+    let count = || scene.stage.events("run_resumed").len();
+    let before = count();
     let mut next = scene.stage.start("resume r");
-    until("it goes on", || scene.stage.events("run_resumed").len() > before || !next.is_alive());
+    until("it goes on", || count() > before || !next.is_alive());
     next
 }
 

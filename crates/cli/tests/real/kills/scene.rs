@@ -1,5 +1,4 @@
-//! A run whose last turn but one is the one that is killed: its model waits, then its tool, then its
-//! model again.
+//! A run with one turn that is worth killing: its model waits, then its tool, then its model again.
 
 use std::fs;
 
@@ -102,11 +101,7 @@ impl Scene {
         all.filter(|event| event["turn"] == self.kind.turn()).collect()
     }
 
-    /// What the client of the first attempt has written.
-    pub(crate) fn transcript(&self) -> String {
-        self.file("jsonl")
-    }
-
+    /// What lies beside the transcript of the first attempt, or that: `jsonl`, `pid`.
     pub(crate) fn file(&self, extension: &str) -> String {
         let turn = self.kind.turn();
         self.stage.project.read(&format!(".raymond/runs/{RUN}/transcripts/{turn}.1.{extension}"))
@@ -128,7 +123,8 @@ impl Scene {
 /// The clients of a stage that live.
 pub(crate) fn clients(stage: &Stage) -> Vec<u32> {
     let program = clients::claude();
-    let is_client = |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
+    let is_client =
+        |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
     stage.processes().into_iter().map(|(pid, _)| pid).filter(|pid| is_client(*pid)).collect()
 }
 
