@@ -15,6 +15,7 @@ mod shape;
 mod spending;
 mod surrogates;
 mod tools;
+mod trouble;
 mod turn;
 
 use std::env;
@@ -35,6 +36,19 @@ use crate::process::{Grace, Inherit, Input, Spec};
 
 /// How workflows and flags name it.
 pub const NAME: &str = "claude";
+
+/// What it can do.
+pub const CAPABILITIES: &[Capability] = &[
+    Capability::Fresh,
+    Capability::Resume,
+    Capability::Branch,
+    Capability::ChosenIds,
+    Capability::Schema,
+    Capability::Cost,
+    Capability::Cap,
+    Capability::Effort,
+    Capability::Permissions,
+];
 
 /// How the client is run.
 #[derive(Debug, Clone)]
@@ -138,17 +152,7 @@ impl Backend for Claude {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[
-            Capability::Fresh,
-            Capability::Resume,
-            Capability::Branch,
-            Capability::ChosenIds,
-            Capability::Schema,
-            Capability::Cost,
-            Capability::Cap,
-            Capability::Effort,
-            Capability::Permissions,
-        ]
+        CAPABILITIES
     }
 
     fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {

@@ -41,6 +41,17 @@ pub const NAME: &str = "codex";
 /// The oldest client that is known to do all this.
 pub const OLDEST: [u32; 3] = [0, 166, 0];
 
+/// What it can do.
+pub const CAPABILITIES: &[Capability] = &[
+    Capability::Fresh,
+    Capability::Resume,
+    Capability::Branch,
+    Capability::Schema,
+    Capability::Cost,
+    Capability::Cap,
+    Capability::Effort,
+];
+
 /// How the client is run.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -148,15 +159,7 @@ impl Backend for Codex {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[
-            Capability::Fresh,
-            Capability::Resume,
-            Capability::Branch,
-            Capability::Schema,
-            Capability::Cost,
-            Capability::Cap,
-            Capability::Effort,
-        ]
+        CAPABILITIES
     }
 
     fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {

@@ -83,9 +83,12 @@ fn refused(ended: &Ended, turn: &Turn) -> TurnFailure {
         let why = refusal.explanation.as_deref().map_or(why, shortened);
         return TurnFailure::Task { why: format!("the model refused: {why}") };
     }
-    match Fault::of(ended.conclusion.api_error_status, ended.trouble.kind.as_deref()) {
+    match ended.trouble.fault(ended.conclusion.api_error_status) {
         Fault::Auth => login(&why),
-        Fault::Quota => TurnFailure::Quota { until: turn.limited_until, why },
+        Fault::Quota => {
+            let until = ended.trouble.until().or(turn.limited_until);
+            TurnFailure::Quota { until, why }
+        }
         Fault::Transient => TurnFailure::Transient { why },
         Fault::Task => TurnFailure::Task { why },
     }

@@ -244,6 +244,29 @@ pub(super) fn denied() -> [Input; 2] {
     outcomes.map(|outcome| Input::Settled { turn: turn("main_w1.3.2"), attempt: 2, outcome })
 }
 
+/// And what came with runs of several backends.
+pub(super) fn mixed() -> Vec<Event> {
+    let crossing = Fault::OtherBackend {
+        tag: TagName::Function,
+        state: "R.md".into(),
+        answers: "codex".into(),
+        holds: "claude".into(),
+    };
+    let reminded = |fault| Event::Reminded { agent: "main".into(), fault, reminder: 1 };
+    let failure = Failure::OtherBackend {
+        state: "R.md".into(),
+        answers: "codex".into(),
+        holds: "claude".into(),
+    };
+    let settings = Settings { no_branch: ["linear".into()].into(), ..settings() };
+    vec![
+        Event::RunResumed { settings: Box::new(settings) },
+        reminded(crossing),
+        reminded(Fault::NoBranch { backend: "linear".into() }),
+        Event::AgentFailed { agent: "main".into(), failure, kept: None },
+    ]
+}
+
 /// And what came with `ralph`.
 pub(super) fn ralph() -> (Input, Vec<Event>) {
     let until = || Some("make check".to_owned());
@@ -445,6 +468,7 @@ fn moves() -> Vec<Event> {
     let frame = |model| Frame {
         state: "R.md".into(),
         session: Session::At("s1".into()),
+        holder: None,
         cwd: "/home".into(),
         model,
     };
