@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use raymond_core::ids::SessionId;
 use raymond_core::run::event::Warning;
 use raymond_core::time::Timestamp;
 
@@ -23,8 +24,10 @@ use crate::process::Heard;
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     pub(super) spending: Spending,
+    /// The session that was chosen for the turn.
+    planned: Option<SessionId>,
     /// The session that the client names.
-    pub(super) session: Option<String>,
+    session: Option<String>,
     /// The model that spoke last, or that the client named.
     pub(super) model: Option<String>,
     /// The last result that counts.
@@ -130,12 +133,22 @@ impl Fold for Turn {
         &mut self.warnings
     }
 
+    fn session(&self) -> Option<SessionId> {
+        let named = self.session.clone().map(SessionId::new);
+        named.filter(|named| self.planned.as_ref().is_some_and(|planned| planned != named))
+    }
+
     fn successor(&self) -> Self {
-        Self { spending: self.spending.clone(), ..Self::default() }
+        Self { spending: self.spending.clone(), ..Self::planned(self.planned.clone()) }
     }
 }
 
 impl Turn {
+    /// A turn of which nothing was heard yet, and the session that was chosen for it.
+    pub(super) fn planned(session: Option<SessionId>) -> Self {
+        Self { planned: session, ..Self::default() }
+    }
+
     /// What the client said when it was found to be logged out.
     pub(super) fn login(&self) -> Option<&str> {
         self.login.as_deref()
@@ -300,7 +313,6 @@ impl Turn {
         self.spending.concluded(conclusion.model_usage_since_last_result.as_ref());
         self.stage = Stage::Done;
         self.unread = false;
-        self.is_in(conclusion.session_id.clone());
         let denials = conclusion.permission_denials.iter();
         let mut said: Vec<Said> = denials.filter_map(|denial| self.deny(denial)).collect();
         let last = std::mem::take(&mut self.last);
@@ -310,7 +322,12 @@ impl Turn {
         let message = Some(last.text).filter(|text| !text.is_empty() && !last.calls_tools);
         let trouble = std::mem::take(&mut self.error);
         let ended = Ended { conclusion, message, trouble };
-        self.lost += usize::from(ended.lost_its_session());
+        if ended.lost_its_session() {
+            // The session that it names is none that it opened.
+            self.lost += 1;
+        } else {
+            self.is_in(ended.conclusion.session_id.clone());
+        }
         // A later round that was cut off takes nothing from an answer that was complete.
         if !ended.was_cut_off() || self.result.as_ref().is_none_or(Ended::was_cut_off) {
             self.result = Some(ended);

@@ -15,6 +15,7 @@ mod faults;
 #[path = "../cli/harness.rs"]
 mod harness;
 mod isolation;
+mod kills;
 mod money;
 mod options;
 mod prompts;

@@ -3,6 +3,7 @@ use std::process::ExitStatus;
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::Clock;
+use raymond_core::ids::SessionId;
 use raymond_core::run::event::Warning;
 use raymond_core::time::{Span, Timestamp};
 
@@ -23,7 +24,7 @@ fn open() -> Step {
 }
 
 fn after(lines: &[String], end: End, step: &Step) -> Answer {
-    let mut turn = Turn::default();
+    let mut turn = Turn::planned(Some(step.writes().clone()));
     for line in lines {
         turn.hear(&Heard::Line(line.clone().into_bytes()));
     }
