@@ -27,9 +27,12 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
             Outcome::Finished(Box::new(finished))
         }
         Speech::Capped(cost) => Outcome::Capped { cost: *cost, denied: Vec::new(), session: None },
-        Speech::Fails(failure, cost) => {
-            Outcome::Failed { failure: failure.clone(), cost: *cost, denied: Vec::new(), session: None }
-        }
+        Speech::Fails(failure, cost) => Outcome::Failed {
+            failure: failure.clone(),
+            cost: *cost,
+            denied: Vec::new(),
+            session: None,
+        },
         Speech::Hangs if client.cancelled => {
             let Remains { cost, progressed } = client.remains;
             Outcome::Interrupted { by: Interruption::Stop, cost, progressed, session: None }
