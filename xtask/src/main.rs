@@ -5,6 +5,7 @@
 //! people download. Each lane says its name, and what it took.
 
 mod book;
+mod clients;
 mod commands;
 mod dist;
 mod measure;
@@ -14,7 +15,7 @@ mod test;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test [LANE…]        all tests, or some lanes of them: rules, sweep, simulate, kill
+cargo xtask test [LANE…]        all tests, or some lanes of them: rules, real, sweep, simulate, kill
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
 cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents
 cargo xtask book                the documentation as pages for a browser, in target/book

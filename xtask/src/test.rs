@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
+use crate::clients;
 use crate::commands::{cargo, program, run, succeeds};
 
 /// A named part of the tests.
@@ -13,8 +14,9 @@ struct Lane {
     run: fn() -> Result<()>,
 }
 
-const LANES: [Lane; 4] = [
+const LANES: [Lane; 5] = [
     Lane { name: "rules", what: "every test of the workspace", run: rules },
+    Lane { name: "real", what: "the real agent clients, against a scripted model", run: real },
     Lane { name: "sweep", what: "a crash at every port call of the corpus", run: sweep },
     Lane { name: "simulate", what: "100,000 simulated runs", run: simulate },
     Lane {
@@ -28,7 +30,8 @@ const LANES: [Lane; 4] = [
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
 pub(crate) fn test(wanted: &[&str]) -> Result<()> {
     if let Some(unknown) = wanted.iter().find(|name| LANES.iter().all(|l| l.name != **name)) {
-        bail!("there is no lane {unknown:?}; there are rules, sweep, simulate and kill");
+        let names = LANES.map(|lane| lane.name).join(", ");
+        bail!("there is no lane {unknown:?}; there are {names}");
     }
     check_machine()?;
     for lane in LANES.iter().filter(|l| wanted.is_empty() || wanted.contains(&l.name)) {
@@ -53,13 +56,30 @@ fn check_machine() -> Result<()> {
     Ok(())
 }
 
+fn has_nextest() -> bool {
+    succeeds(&mut cargo(&["nextest", "--version"]))
+}
+
 fn rules() -> Result<()> {
-    if succeeds(&mut cargo(&["nextest", "--version"])) {
+    if has_nextest() {
         run(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
     } else {
         run(&mut cargo(&["test", "--workspace", "--no-fail-fast"]))?;
     }
     run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))
+}
+
+/// Every client is a second of work for a core, and some tests run four.
+fn real() -> Result<()> {
+    let clients = clients::install()?;
+    let mut tests = if has_nextest() {
+        let nextest = ["nextest", "run", "--no-fail-fast", "--run-ignored", "only", "-j", "3"];
+        cargo(&[&nextest[..], &["-p", "raymond", "--test", "real"]].concat())
+    } else {
+        let alone = ["--", "--ignored", "--test-threads", "3"];
+        cargo(&[&["test", "-p", "raymond", "--test", "real"][..], &alone].concat())
+    };
+    run(tests.env("RAYMOND_TEST_CLIENTS", clients))
 }
 
 fn simulation(arguments: &[&str]) -> Result<()> {

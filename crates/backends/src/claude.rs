@@ -13,6 +13,7 @@ pub mod preflight;
 mod said;
 mod shape;
 mod spending;
+mod surrogates;
 mod tools;
 mod turn;
 
@@ -34,6 +35,19 @@ use crate::process::{Grace, Inherit, Input, Spec};
 
 /// How workflows and flags name it.
 pub const NAME: &str = "claude";
+
+/// What it can do.
+pub const CAPABILITIES: &[Capability] = &[
+    Capability::Fresh,
+    Capability::Resume,
+    Capability::Branch,
+    Capability::ChosenIds,
+    Capability::Schema,
+    Capability::Cost,
+    Capability::Cap,
+    Capability::Effort,
+    Capability::Permissions,
+];
 
 /// How the client is run.
 #[derive(Debug, Clone)]
@@ -129,17 +143,7 @@ impl Backend for Claude {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[
-            Capability::Fresh,
-            Capability::Resume,
-            Capability::Branch,
-            Capability::ChosenIds,
-            Capability::Schema,
-            Capability::Cost,
-            Capability::Cap,
-            Capability::Effort,
-            Capability::Permissions,
-        ]
+        CAPABILITIES
     }
 
     fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {

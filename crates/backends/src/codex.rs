@@ -38,6 +38,17 @@ use crate::process::{Grace, Inherit, Input, Spec};
 /// How workflows and flags name it.
 pub const NAME: &str = "codex";
 
+/// What it can do.
+pub const CAPABILITIES: &[Capability] = &[
+    Capability::Fresh,
+    Capability::Resume,
+    Capability::Branch,
+    Capability::Schema,
+    Capability::Cost,
+    Capability::Cap,
+    Capability::Effort,
+];
+
 /// The oldest client that is known to do all this.
 pub const OLDEST: [u32; 3] = [0, 166, 0];
 
@@ -148,15 +159,7 @@ impl Backend for Codex {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[
-            Capability::Fresh,
-            Capability::Resume,
-            Capability::Branch,
-            Capability::Schema,
-            Capability::Cost,
-            Capability::Cap,
-            Capability::Effort,
-        ]
+        CAPABILITIES
     }
 
     fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {

@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use raymond_core::budget::{Cost, Micros};
+pub use raymond_core::capability::Capability;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{BackendName, Nonce, SessionId, StateName, TurnId};
 use raymond_core::machine::SessionPlan;
@@ -77,29 +78,6 @@ pub enum Sign {
 
 /// An answer that is being waited for.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
-
-/// Something that not every client can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Capability {
-    /// Open a session.
-    Fresh,
-    /// Go on in a session.
-    Resume,
-    /// Branch a session.
-    Branch,
-    /// Open a session under an id that was chosen for it.
-    ChosenIds,
-    /// Answer in JSON that a schema describes.
-    Schema,
-    /// Say what a turn cost.
-    Cost,
-    /// Stop when a turn has cost so much.
-    Cap,
-    /// Think more, or less.
-    Effort,
-    /// Allow and deny tools by lists.
-    Permissions,
-}
 
 /// A turn that was started: enough to find it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -261,21 +239,5 @@ impl Reply {
             denied: Vec::new(),
             warnings: Vec::new(),
         }
-    }
-}
-
-impl fmt::Display for Capability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fresh => "fresh",
-            Self::Resume => "resume",
-            Self::Branch => "branch",
-            Self::ChosenIds => "chosen ids",
-            Self::Schema => "schema",
-            Self::Cost => "cost",
-            Self::Cap => "cap",
-            Self::Effort => "effort",
-            Self::Permissions => "permissions",
-        })
     }
 }

@@ -40,6 +40,21 @@ pub use play::KEYS;
 pub use replies::Replies;
 use replies::{Act, Fail, Play, Reset, key};
 
+/// How workflows and flags name it.
+pub const NAME: &str = "scripted";
+
+/// What it can do: nobody is there whom an effort or a list of tools could concern.
+pub const CAPABILITIES: &[Capability] = &[
+    Capability::Fresh,
+    Capability::Resume,
+    Capability::Branch,
+    Capability::ChosenIds,
+    Capability::Cost,
+    Capability::Cap,
+    Capability::Effort,
+    Capability::Permissions,
+];
+
 /// A client whose answers stand in a file.
 #[derive(Debug, Clone)]
 pub struct Scripted {
@@ -85,17 +100,11 @@ impl Scripted {
 
 impl Backend for Scripted {
     fn name(&self) -> BackendName {
-        BackendName::new("scripted")
+        BackendName::new(NAME)
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[
-            Capability::Fresh,
-            Capability::Resume,
-            Capability::Branch,
-            Capability::Cost,
-            Capability::Cap,
-        ]
+        CAPABILITIES
     }
 
     fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use raymond_backends::claude::{self, Claude};
 use raymond_backends::codex::{self, Codex};
-use raymond_backends::scripted::{Replies, Scripted};
+use raymond_backends::scripted::{self, Replies, Scripted};
+use raymond_core::capability::Offers;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
@@ -20,15 +21,31 @@ use raymond_engine::shell::Backends;
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
 
+/// The backends that workflows and flags may name, and what each can do.
+pub(crate) fn offers() -> Offers {
+    let all = [
+        (claude::NAME, claude::CAPABILITIES),
+        (codex::NAME, codex::CAPABILITIES),
+        (scripted::NAME, scripted::CAPABILITIES),
+    ];
+    all.into_iter().map(|(name, can)| (BackendName::new(name), can)).collect()
+}
+
+/// Whether replies answer every prompt, whatever backend it names. The rules between backends hold
+/// all the same: what is played today is asked of them tomorrow.
+fn is_played(settings: &Settings) -> bool {
+    settings.replies.is_some() && settings.backend.as_str() == scripted::NAME
+}
+
 /// The backends that may know what became of a turn, whether they can be used or not.
 pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     let mut backends = Backends::default();
-    if let Some(Ok(replies)) = settings.replies.as_ref().map(|file| Replies::load(file.as_ref())) {
-        backends.add(Arc::new(Scripted::new(replies)));
-    }
     let config = config::load(project).unwrap_or_default();
     backends.add(claude(&config));
     backends.add(codex(&config));
+    if let Some(Ok(replies)) = settings.replies.as_ref().map(|file| Replies::load(file.as_ref())) {
+        play(&mut backends, settings, replies);
+    }
     backends
 }
 
@@ -40,15 +57,21 @@ pub(crate) fn usable(
     definition: &Definition,
 ) -> Result<Backends, Failure> {
     let mut backends = Backends::default();
+    if settings.definition == Pinning::Unpinned {
+        // An edit may name them; whether they are there is seen when they are asked.
+        backends.add(claude(config));
+        backends.add(codex(config));
+    }
     if let Some(file) = &settings.replies {
         let replies = Replies::load(file.as_ref())
             .map_err(|wrong| Failure::invalid("the file of replies", wrong))?;
         for diagnostic in replies.check(definition.states.keys()) {
             print_diagnostic(&diagnostic);
         }
-        backends.add(Arc::new(Scripted::new(replies)));
+        play(&mut backends, settings, replies);
     }
-    for (name, wanted) in wanted(settings, definition) {
+    for (name, wanted) in wanted(settings, definition).into_iter().filter(|_| !is_played(settings))
+    {
         match name.as_str() {
             claude::NAME => {
                 check_claude(config, settings, &wanted)?;
@@ -58,21 +81,35 @@ pub(crate) fn usable(
                 check_codex(config, &wanted)?;
                 backends.add(codex(config));
             }
-            _ if backends.get(&name).is_none() => return Err(unusable(&name, &wanted.state)),
+            scripted::NAME if backends.get(&name).is_none() => {
+                return Err(no_replies(&wanted.state));
+            }
+            // A name that nobody knows was told before, unless nothing leads to its state.
             _ => {}
         }
     }
     Ok(backends)
 }
 
+/// Adds the backend that plays replies, for whoever it stands in for.
+fn play(backends: &mut Backends, settings: &Settings, replies: Replies) {
+    let scripted = Arc::new(Scripted::new(replies));
+    if is_played(settings) {
+        for name in offers().names() {
+            backends.stand_in(name.clone(), scripted.clone());
+        }
+    }
+    backends.add(scripted);
+}
+
 /// Warns of prompts that will find no reply. States that are read at every visit may still change.
 pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option<Diagnostic> {
     let file = settings.replies.as_ref().filter(|_| settings.definition == Pinning::Pinned)?;
-    let is_played = |state: &&State| {
-        let backend = state.front.backend.as_ref().unwrap_or(&settings.backend);
-        state.kind == Kind::Prompt && backend.as_str() == "scripted"
+    let is_answered = |state: &&State| {
+        let backend = settings.backend_of(&state.front);
+        state.kind == Kind::Prompt && (is_played(settings) || backend.as_str() == scripted::NAME)
     };
-    let prompts = definition.states.values().filter(is_played).map(|state| &state.name);
+    let prompts = definition.states.values().filter(is_answered).map(|state| &state.name);
     Replies::load(file.as_ref()).ok()?.unanswered(prompts)
 }
 
@@ -93,13 +130,12 @@ struct Wish {
 fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName, Wanted> {
     let mut all: BTreeMap<BackendName, Wanted> = BTreeMap::new();
     for state in definition.states.values().filter(|state| state.kind == Kind::Prompt) {
-        let name = state.front.backend.as_ref().unwrap_or(&settings.backend);
+        let name = settings.backend_of(&state.front);
         let first = || Wanted { state: state.name.to_string(), wishes: Vec::new() };
         let wanted = all.entry(name.clone()).or_insert_with(first);
         let effort = state.front.effort.clone().or_else(|| settings.effort.clone());
-        let (permissions, extras) =
-            (settings.permissions.of_state(&state.front), Extras::of(&state.front));
-        wanted.wishes.push(Wish { permissions, effort, extras });
+        let permissions = settings.permissions.of_state(&state.front);
+        wanted.wishes.push(Wish { permissions, effort, extras: Extras::of(&state.front) });
     }
     all
 }
@@ -111,7 +147,7 @@ fn check_claude(config: &Layer, settings: &Settings, wanted: &Wanted) -> Result<
         let (effort, environment) = (wish.effort.as_deref(), settings.environment.as_deref());
         let asked = Wish { permissions: &wish.permissions, effort, environment };
         check(command.as_ref(), asked)
-            .map_err(|p| refused(wanted, (&p, p.is_usage()), p.remedy()))?;
+            .map_err(|problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy()))?;
     }
     Ok(())
 }
@@ -123,7 +159,7 @@ fn check_codex(config: &Layer, wanted: &Wanted) -> Result<(), Failure> {
         let effort = wish.effort.as_deref();
         let asked = Wish { permissions: &wish.permissions, effort, extras: &wish.extras };
         check(command.as_ref(), asked)
-            .map_err(|p| refused(wanted, (&p, p.is_usage()), p.remedy()))?;
+            .map_err(|problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy()))?;
     }
     Ok(())
 }
@@ -168,13 +204,7 @@ pub(crate) fn codex_command(config: &Layer) -> String {
     config.codex.as_ref().map_or_else(|| codex::NAME.to_owned(), |command| command.value.clone())
 }
 
-fn unusable(name: &BackendName, state: &str) -> Failure {
-    match name.as_str() {
-        "scripted" => Failure::environment(format!(
-            "{state} is a prompt, and the scripted backend has no replies"
-        ))
-        .hint("name them with --replies FILE"),
-        _ => Failure::environment(format!("{state} is a prompt, and there is no backend {name:?}"))
-            .hint("there are claude, codex and scripted"),
-    }
+fn no_replies(state: &str) -> Failure {
+    let message = format!("{state} is a prompt, and the scripted backend has no replies");
+    Failure::environment(message).hint("name them with --replies FILE")
 }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use raymond_core::capability::Capability;
 use raymond_core::ids::BackendName;
 use raymond_core::run::Settings;
 use raymond_core::run::permissions::joined;
 use raymond_core::workflow::environment;
 
 use crate::args::Governing;
+use crate::backends;
 use crate::config::{Layer, Sourced};
 use crate::failure::Failure;
 use crate::paths::absolute;
@@ -38,6 +40,8 @@ pub(crate) fn govern(mut settings: Settings, asked: &Layer) -> Result<Settings, 
     if let Some(backend) = &asked.backend {
         settings.backend = BackendName::new(backend.value.as_str());
     }
+    let offers = backends::offers();
+    settings.no_branch = offers.without(Capability::Branch).cloned().collect();
     let tools = |list: &[Sourced<String>]| -> Vec<String> {
         list.iter().map(|tool| tool.value.clone()).collect()
     };

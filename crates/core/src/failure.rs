@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
-use crate::ids::{AgentId, SessionId, StateName};
+use crate::ids::{AgentId, BackendName, SessionId, StateName};
 use crate::protocol::Fault;
 use crate::time::{Span, Timestamp};
 use crate::view::counted;
@@ -106,6 +106,15 @@ pub enum Failure {
         /// Its limit.
         limit: u32,
     },
+    /// A return leads to a state whose backend does not hold the conversation.
+    OtherBackend {
+        /// The state that would have been entered.
+        state: StateName,
+        /// The backend that answers it.
+        answers: BackendName,
+        /// The backend that holds the conversation.
+        holds: BackendName,
+    },
     /// The budget of the visit is spent, and another turn is needed.
     VisitBudget {
         /// The limit.
@@ -184,6 +193,9 @@ impl fmt::Display for Failure {
             Self::Visits { state, limit } => {
                 let visits = counted(*limit, "visit");
                 write!(f, "{state} has had its {visits}, and there is no way on")
+            }
+            Self::OtherBackend { state, answers, holds } => {
+                write!(f, "{state} is answered by {answers}, and {holds} holds the conversation")
             }
             Self::VisitBudget { budget } => write!(f, "the visit's budget of {budget} is spent"),
             Self::TooManyAgents { asked, limit } => {

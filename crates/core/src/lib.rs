@@ -9,6 +9,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod budget;
+pub mod capability;
 pub mod desk;
 pub mod diagnostic;
 pub mod failure;

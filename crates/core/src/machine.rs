@@ -4,6 +4,7 @@
 //! an iteration does.
 
 pub mod agent;
+pub(crate) mod crossing;
 mod limits;
 pub(crate) mod moves;
 pub(crate) mod ralph;

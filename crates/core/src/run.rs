@@ -8,6 +8,7 @@ pub mod advance;
 pub mod apply;
 pub mod batch;
 pub mod decide;
+pub mod demand;
 pub(crate) mod draft;
 pub mod effect;
 pub mod event;
@@ -19,6 +20,7 @@ mod resume;
 pub mod settings;
 mod settle;
 pub mod state;
+pub mod stray;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -26,6 +28,7 @@ pub use advance::advance;
 pub use apply::apply;
 pub use batch::{Batch, batch};
 pub use decide::{Refusal, decide};
+pub use demand::Demand;
 pub use effect::Effect;
 pub use event::{Ending, Event};
 pub use input::Input;

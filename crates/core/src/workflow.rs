@@ -14,7 +14,7 @@ pub mod nearest;
 pub mod policy;
 pub mod template;
 
-pub use definition::{Definition, Kind, Parsed, Platform, SourceFile, Start, State};
+pub use definition::{Definition, Kind, Mark, Parsed, Platform, SourceFile, Start, State, Survey};
 pub use extension::Extension;
 pub use frontmatter::{Frontmatter, OnDenied};
 pub use manifest::Manifest;

@@ -11,7 +11,7 @@ use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Ending, Header, Input, Phase, Program, Run, Settings};
 use raymond_core::value::Value;
 use raymond_core::view::States;
-use raymond_core::workflow::Definition;
+use raymond_core::workflow::{Definition, Survey};
 use raymond_store::disk::Disk;
 use raymond_store::lock::Takeover;
 use raymond_store::{Journal, blobs, journal};
@@ -49,12 +49,21 @@ pub enum PrepareError {
 
 /// Loads and checks the workflow at `path`, or the prompt that is to be repeated.
 pub fn prepare(path: &Path, program: &Program) -> Result<Prepared, PrepareError> {
+    prepare_with(path, program, &|_| Vec::new())
+}
+
+/// The same, and `further` says what else stands in the way: a person is told everything at once.
+pub fn prepare_with(
+    path: &Path,
+    program: &Program,
+    further: &dyn Fn(&Survey<'_>) -> Vec<Diagnostic>,
+) -> Result<Prepared, PrepareError> {
     let loaded = match program {
         Program::States => scope::load(path)?,
         Program::Ralph(ralph) => scope::load_prompt(path, ralph)?,
     };
     let mut warnings = loaded.warnings.clone();
-    match Definition::parse(loaded.files.clone(), &loaded.start, PLATFORM) {
+    match Definition::parse_with(loaded.files.clone(), &loaded.start, PLATFORM, further) {
         Ok(parsed) => {
             warnings.extend(parsed.warnings);
             Ok(Prepared { loaded, definition: parsed.definition, warnings })

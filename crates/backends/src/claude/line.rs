@@ -9,6 +9,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use super::shape::{
     Assistant, Conclusion, Head, Init, RateLimit, Refusal, Retry, Task, Tasks, User,
 };
+use super::surrogates::mended;
 
 /// What a line says.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +67,7 @@ pub(super) fn read(text: &str) -> Line {
     if text.trim().is_empty() {
         return Line::Ignored;
     }
+    let text = &*mended(text);
     let Ok(head) = serde_json::from_str::<Head>(text) else {
         return match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => unknown("none"),

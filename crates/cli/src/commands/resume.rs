@@ -4,11 +4,14 @@ mod edits;
 
 use raymond_backends::contract::Attached;
 use raymond_backends::process::Leftover;
+use raymond_core::diagnostic::Severity;
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::{Ending, Phase, Program, Ralph, Run, Settings};
+use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Run, Settings, stray};
 use raymond_core::view::{self, Plan, States, Status};
+use raymond_core::workflow::{Definition, Survey};
 use raymond_engine::driver::Head;
+use raymond_engine::launch::Prepared;
 use raymond_engine::look::Look;
 use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
@@ -138,6 +141,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
+    check_ground(&owned.head.run, &settings, (definition, adopt.as_ref()))?;
     let backends = backends::usable(&config::load(project)?, &settings, definition)?;
     let mut owned = match adopt {
         None => owned,
@@ -160,6 +164,33 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let mut console = Console::new(wish.talk, Interrupt::Stops);
     console.catch_up(&runs::look(project, run)?.records);
     drive(&runtime, owned, backends, (inputs, console))
+}
+
+/// Whether the states and settings that the run goes on with fit its conversations and its backends.
+fn check_ground(
+    run: &Run,
+    settings: &Settings,
+    (definition, adopted): (&Definition, Option<&Prepared>),
+) -> Result<(), Failure> {
+    let hint = match adopted {
+        Some(_) => format!("let it answer, or `raymond resume {} --pinned`", run.id),
+        None => "a conversation stays with its backend: go on without --backend".to_owned(),
+    };
+    if adopted.is_some() || settings.backend != run.settings.backend {
+        stray::check(run, definition, settings)
+            .map_err(|refusal| Failure::usage(refusal.to_string()).hint(hint))?;
+    }
+    let offers = backends::offers();
+    let demand = Demand { settings, offers: &offers };
+    let survey = Survey::of(definition);
+    let found = match adopted {
+        Some(_) => demand.of_start(&survey),
+        None => demand.of_resume(&survey),
+    };
+    if found.iter().any(|found| found.severity == Severity::Error) {
+        return Err(Failure::invalid("the run", found).within(run.workflow.as_ref()));
+    }
+    Ok(())
 }
 
 /// A run that is out of money needs more of it, and the cap is a total.
@@ -226,6 +257,8 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
     let pinned =
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
     let weighed = weigh(&seen.head, &pinned, wish.edits)?;
+    let definition = weighed.adopt.as_ref().map_or(&pinned, |current| &current.definition);
+    check_ground(run, &settings, (definition, weighed.adopt.as_ref()))?;
     let backends = backends::known(project, &settings);
     let found: Vec<Attached> =
         in_flight(run).map(|turn| owned::find(run, &paths, turn, &backends)).collect();

@@ -6,11 +6,11 @@ use raymond_backends::claude::DEFAULT_MODE;
 use raymond_core::ids::RunId;
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Input, Permissions, Program, Ralph, Settings};
+use raymond_core::run::{Demand, Input, Permissions, Program, Ralph, Settings};
 use raymond_core::view::quoted;
-use raymond_core::workflow::{Definition, Kind, template};
+use raymond_core::workflow::{Definition, Kind, Survey, template};
 use raymond_engine::clock;
-use raymond_engine::launch::{Launch, LaunchError, PrepareError, Prepared, prepare};
+use raymond_engine::launch::{Launch, LaunchError, PrepareError, Prepared, prepare_with};
 use raymond_engine::observe;
 use raymond_engine::owned::Owned;
 use raymond_engine::project::Project;
@@ -53,14 +53,17 @@ pub(super) fn start(flags: Run, program: Program) -> Result<u8, Failure> {
 /// Checks everything, and only then creates the run.
 fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<u8, Failure> {
     let asked = settings::of_run(config::load(project)?, &flags.governing);
-    let prepared = prepare(&flags.workflow, &program)
-        .map_err(|error| unprepared(error, &program).within(&flags.workflow))?;
     let settings = Settings {
         vars: settings::vars(&flags.beginning.vars)?,
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
         program,
         ..settings::govern(Settings::default(), &asked)?
     };
+    let offers = backends::offers();
+    let demand = Demand { settings: &settings, offers: &offers };
+    let weigh = |survey: &Survey<'_>| demand.of_start(survey);
+    let prepared = prepare_with(&flags.workflow, &settings.program, &weigh)
+        .map_err(|error| unprepared(error, &settings.program).within(&flags.workflow))?;
     let backends = backends::usable(&asked, &settings, &prepared.definition)?;
     if !flags.talk.quiet {
         for warning in &prepared.warnings {

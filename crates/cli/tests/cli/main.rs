@@ -20,6 +20,7 @@ mod journals;
 mod json;
 mod logs;
 mod looking;
+mod mixing;
 mod money;
 mod outputs;
 mod pruning;

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 pub(crate) const CLAUDE_VERSION: &str = "2.1.325 (Claude Code)";
 
 pub(crate) fn claude() -> PathBuf {
-    installed("@anthropic-ai/claude-code-linux-x64/claude")
+    installed("claude")
 }
 
-/// A program below `node_modules`.
-fn installed(program: &str) -> PathBuf {
+/// A client, as `cargo xtask test real` installs it.
+fn installed(client: &str) -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let place = env::var_os("RAYMOND_TEST_CLIENTS")
         .map_or_else(|| workspace.join("target/clients"), PathBuf::from);
-    let path = place.join("node_modules").join(program);
+    let path = place.join("bin").join(client);
     assert!(path.exists(), "{} is missing; install with cargo xtask test real", path.display());
     path.canonicalize().unwrap()
 }

@@ -12,5 +12,6 @@ mod contexts;
 #[path = "../cli/harness.rs"]
 mod harness;
 mod isolation;
+mod money;
 mod shown;
 mod stage;

@@ -41,6 +41,12 @@ pub(crate) fn session(seen: &Seen) -> &str {
     seen.header("x-claude-code-session-id").unwrap_or_default()
 }
 
+/// The prompt that is being answered.
+pub(crate) fn prompt(seen: &Seen) -> String {
+    let last = seen.conversation.iter().rfind(|said| said.role == Role::User);
+    last.map(|said| label(&said.text)).unwrap_or_default()
+}
+
 /// The first line of a prompt.
 fn label(prompt: &str) -> String {
     let first = |text: &str| text.lines().next().unwrap_or_default().to_owned();

@@ -256,6 +256,11 @@ impl Desk {
 }
 
 impl Turn {
+    /// Whether its conversation is one that it opens itself.
+    pub const fn opens(&self) -> bool {
+        matches!(self.plan, SessionPlan::Fresh(_))
+    }
+
     /// How the next attempt gets its conversation: once an attempt may have opened it, the client is
     /// asked for it first.
     pub fn next_plan(&self) -> SessionPlan {

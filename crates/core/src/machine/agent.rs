@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
 use crate::failure::Failure;
-use crate::ids::{AgentId, StateName};
+use crate::ids::{AgentId, BackendName, StateName};
 use crate::protocol::Tag;
 use crate::value::Value;
 
@@ -21,6 +21,9 @@ pub struct Agent {
     pub born: u64,
     /// The conversation it carries.
     pub session: Session,
+    /// The backend that holds it: the one whose turn opened it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<BackendName>,
     /// Pending returns, outermost first.
     pub stack: Vec<Frame>,
     /// Its working directory.
@@ -65,6 +68,9 @@ pub struct Frame {
     pub state: StateName,
     /// Its conversation.
     pub session: Session,
+    /// The backend that holds it. It follows from the turns of the caller: events do not name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<BackendName>,
     /// Its working directory.
     pub cwd: String,
     /// Its model.

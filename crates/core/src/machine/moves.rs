@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::failure::Failure;
-use crate::ids::{AgentId, StateName};
+use crate::ids::{AgentId, BackendName, StateName};
 use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Reading, Stack, Tag, TagName};
 use crate::run::Run;
@@ -15,6 +15,7 @@ use crate::workflow::Policy;
 use crate::workflow::policy::Refused;
 
 use super::agent::{Agent, Frame, Kept};
+use super::crossing::{Crossing, crossing};
 use super::limits::{Destination, within_limits};
 use super::session::Session;
 
@@ -35,6 +36,8 @@ pub(crate) struct Mover<'a> {
     pub(crate) agent: &'a Agent,
     /// Its conversation, once the turn that just ended is counted.
     pub(crate) session: &'a Session,
+    /// The backend that holds it.
+    pub(crate) holder: Option<&'a BackendName>,
     /// The directories that the tags name and that exist.
     pub(crate) directories: &'a BTreeMap<String, String>,
 }
@@ -88,6 +91,7 @@ fn goto(
     let state = resolve(draft, TagName::Goto, target)?;
     mover.check(draft, TagName::Goto, Some(&state), None)?;
     let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
+    mover.goes_on(draft, TagName::Goto, &to.state)?;
     draft.push(mover.moved(TagName::Goto, StackChange::Keep, mover.session, &to));
     mover.enter(draft, &to, input, mover.session);
     Ok(())
@@ -135,9 +139,16 @@ fn call(
     let return_to = resolve(draft, tag, &invoke.return_to)?;
     mover.check(draft, tag, Some(&state), Some(&return_to))?;
     let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
+    if *session != Session::Fresh {
+        mover.branches(draft)?;
+        mover.goes_on(draft, tag, &to.state)?;
+    }
+    // Refused here, and not when the callee has been paid for.
+    mover.goes_on(draft, tag, &return_to)?;
     let frame = Frame {
         state: return_to,
         session: mover.session.clone(),
+        holder: None,
         cwd: mover.agent.cwd.clone(),
         model: mover.agent.model.clone(),
     };
@@ -159,6 +170,12 @@ fn result(draft: &mut Draft<'_>, mover: Mover<'_>, payload: &Value) -> Result<()
     };
     let to =
         within_limits(draft.definition, agent, frame.state.clone()).map_err(Blocked::Failed)?;
+    // Only an edit or a `then` leads here: no other tag of the agent would help.
+    crossing(draft, &frame.session, frame.holder.as_ref(), &to.state).map_err(
+        |Crossing { state, answers, holds }| {
+            Blocked::Failed(Failure::OtherBackend { state, answers, holds })
+        },
+    )?;
     let mut moved = mover.moved(TagName::Result, StackChange::Pop, &frame.session, &to);
     if let Event::Moved { cwd, model, .. } = &mut moved {
         *cwd = Some(frame.cwd.clone());
@@ -195,6 +212,7 @@ fn fork(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blo
         mover.check(draft, tag.name(), Some(target), then)?;
     }
     let to = within_limits(draft.definition, agent, next).map_err(Blocked::Failed)?;
+    mover.goes_on(draft, TagName::Fork, &to.state)?;
     let names = names(agent, &workers)?;
     make_room(draft, workers.len())?;
 
@@ -315,7 +333,12 @@ fn resolve(draft: &Draft<'_>, tag: TagName, target: &str) -> Result<StateName, B
     }
 }
 
-impl Mover<'_> {
+impl<'a> Mover<'a> {
+    /// An agent whose turn was counted earlier.
+    pub(crate) fn of(agent: &'a Agent, directories: &'a BTreeMap<String, String>) -> Self {
+        Self { agent, session: &agent.session, holder: agent.holder.as_ref(), directories }
+    }
+
     /// Whether the policy of the state that is left allows this.
     fn check(
         self,
@@ -335,6 +358,25 @@ impl Mover<'_> {
             };
             Blocked::Fault(Fault::Forbidden { tag, target })
         })
+    }
+
+    /// Whether its conversation can go on at `state`.
+    fn goes_on(self, draft: &Draft<'_>, tag: TagName, state: &StateName) -> Result<(), Blocked> {
+        crossing(draft, self.session, self.holder, state).map_err(
+            |Crossing { state, answers, holds }| {
+                Blocked::Fault(Fault::OtherBackend { tag, state, answers, holds })
+            },
+        )
+    }
+
+    /// Whether the backend of its conversation can branch it.
+    fn branches(self, draft: &Draft<'_>) -> Result<(), Blocked> {
+        match self.holder {
+            Some(backend) if draft.run.settings.no_branch.contains(backend) => {
+                Err(Blocked::Fault(Fault::NoBranch { backend: backend.clone() }))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn directory(self, tag: TagName, cd: Option<&str>) -> Result<Option<String>, Blocked> {

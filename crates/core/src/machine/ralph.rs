@@ -80,6 +80,7 @@ pub(crate) const fn survives(failure: &Failure) -> bool {
         },
         Failure::Protocol { .. }
         | Failure::Visits { .. }
+        | Failure::OtherBackend { .. }
         | Failure::TooManyAgents { .. }
         | Failure::HeldForGood { .. }
         | Failure::TooDeep { .. }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ids::{BackendName, StateName};
+
 use super::excerpt::{excerpt, listed};
 use super::reading::Malformed;
 use super::tag::TagName;
@@ -51,6 +53,22 @@ pub enum Fault {
         /// Its target; none when the tag itself is not allowed.
         target: Option<String>,
     },
+    /// A state would go on in a conversation that another backend holds.
+    OtherBackend {
+        /// The tag that leads there.
+        tag: TagName,
+        /// The state: a target, or where it goes on after a `return` or `next`.
+        state: StateName,
+        /// The backend that answers it.
+        answers: BackendName,
+        /// The backend that holds the conversation.
+        holds: BackendName,
+    },
+    /// The backend of the conversation cannot branch it, which `call` needs.
+    NoBranch {
+        /// Which backend.
+        backend: BackendName,
+    },
     /// The client denied a tool, and the state says `on_denied: remind`.
     Denied {
         /// The tools.
@@ -88,6 +106,13 @@ impl fmt::Display for Fault {
             }
             Self::Forbidden { tag, target: Some(target) } => {
                 write!(f, "<{tag}> to {:?} is not allowed here", excerpt(target, SHOWN))
+            }
+            Self::OtherBackend { tag, state, answers, holds } => write!(
+                f,
+                "<{tag}>: {state} is answered by {answers}, and {holds} holds the conversation"
+            ),
+            Self::NoBranch { backend } => {
+                write!(f, "<call>: {backend} cannot branch a conversation")
             }
             Self::Denied { tools } => {
                 write!(f, "tools denied: {}", listed(tools, SHOWN_NAMES, ", "))
@@ -152,6 +177,19 @@ mod tests {
         };
         check(&forbidden(None), "<fork> is not allowed here");
         check(&forbidden(Some("A")), "<fork> to \"A\" is not allowed here");
+        check(
+            &Fault::OtherBackend {
+                tag: TagName::Goto,
+                state: "B.md".into(),
+                answers: "codex".into(),
+                holds: "claude".into(),
+            },
+            "<goto>: B.md is answered by codex, and claude holds the conversation",
+        );
+        check(
+            &Fault::NoBranch { backend: "codex".into() },
+            "<call>: codex cannot branch a conversation",
+        );
         check(
             &Fault::Denied { tools: vec!["Bash(cargo test)".to_owned(), "WebFetch".to_owned()] },
             "tools denied: Bash(cargo test), WebFetch",

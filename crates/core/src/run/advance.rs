@@ -58,7 +58,7 @@ fn release_held(mut draft: Draft<'_>) -> Option<Vec<Event>> {
     if !moves::may_have_room(draft.run, &kept.tags) {
         return None;
     }
-    let mover = Mover { agent, session: &agent.session, directories: &kept.directories };
+    let mover = Mover::of(agent, &kept.directories);
     match moves::take(&mut draft, mover, &kept.tags) {
         Ok(()) => Some(draft.events),
         Err(Blocked::Held) => None,

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use crate::budget::{Basis, Charge, Micros};
-use crate::desk::{Phase as TurnPhase, Turn};
+use crate::desk::{Lane, Phase as TurnPhase, Turn};
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
-use crate::machine::{Agent, Session, Standing, Visit};
+use crate::machine::{Agent, Frame, Session, Standing, Visit};
 use crate::value::Value;
 
 use super::event::{Event, StackChange};
@@ -57,10 +57,14 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::TurnSettled { turn, charge, session, .. } => {
             land(run, turn, *charge);
+            let lane = run.desk.turns.get(&turn.agent).map(|turn| turn.lane.clone());
             run.desk.forget(&turn.agent);
             run.settled += 1;
             if let Some(agent) = run.agents.get_mut(&turn.agent) {
                 agent.session = session.clone();
+                if let Some(Lane::Prompt(backend)) = lane {
+                    agent.holder = Some(backend);
+                }
             }
         }
         Event::TurnContinues { turn, charge, session, .. }
@@ -118,6 +122,9 @@ pub fn apply(run: &mut Run, event: &Event) {
             if let Some(agent) = run.agents.get_mut(id) {
                 restack(agent, stack);
                 agent.session = session.clone();
+                if *session == Session::Fresh {
+                    agent.holder = None;
+                }
                 agent.model.clone_from(model);
                 agent.forks = *forks;
                 agent.standing = Standing::Live;
@@ -195,6 +202,7 @@ fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &BTreeMap<String, V
         id: id.clone(),
         born: run.born,
         session: Session::Fresh,
+        holder: None,
         stack: Vec::new(),
         cwd: cwd.to_owned(),
         model: None,
@@ -235,10 +243,10 @@ fn enter(state: &StateName, number: u32, input: Option<Value>) -> Visit {
 fn restack(agent: &mut Agent, change: &StackChange) {
     match change {
         StackChange::Keep => {}
-        StackChange::Push(frame) => agent.stack.push(frame.clone()),
-        StackChange::Pop => {
-            agent.stack.pop();
+        StackChange::Push(frame) => {
+            agent.stack.push(Frame { holder: agent.holder.clone(), ..frame.clone() });
         }
+        StackChange::Pop => agent.holder = agent.stack.pop().and_then(|frame| frame.holder),
         StackChange::Clear => agent.stack.clear(),
     }
 }

@@ -3,7 +3,7 @@
 use crate::budget::Micros;
 use crate::desk::Notice;
 use crate::failure::Failure;
-use crate::ids::{AgentId, Nonce, StateName, TurnId};
+use crate::ids::{AgentId, BackendName, Nonce, StateName, TurnId};
 use crate::machine::{Session, SessionPlan};
 use crate::time::Timestamp;
 use crate::value::Value;
@@ -12,8 +12,9 @@ use crate::workflow::Definition;
 use super::draft::{Draft, Entry};
 use super::event::{Ending, Event, Hold};
 use super::input::{Input, Start, StopMode};
+use super::settings::Pinning;
 use super::state::{Phase, Run};
-use super::{resume, settle};
+use super::{resume, settle, stray};
 
 /// Why an input changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +47,18 @@ pub enum Refusal {
         /// The state.
         state: StateName,
     },
+    /// An agent has a conversation of another backend than the one that would go on in it.
+    #[error("{agent} has a conversation of {holds} for {state}, which {answers} would answer now")]
+    OtherBackend {
+        /// The agent.
+        agent: AgentId,
+        /// The state it is at, or returns to.
+        state: StateName,
+        /// The backend that would answer it.
+        answers: BackendName,
+        /// The backend that holds the conversation.
+        holds: BackendName,
+    },
 }
 
 /// What follows from `input`. Nothing at all is a good answer; a refusal is one, too.
@@ -70,7 +83,12 @@ pub fn decide(
         (Phase::Stopping(StopMode::Cancel), Input::Resume(_)) => {
             Err(Refusal::Ended(Ending::Cancelled))
         }
-        (_, Input::Resume(resumed)) => Ok(resume::resume(run, definition, at, &resumed.settings)),
+        (_, Input::Resume(resumed)) => {
+            if resumed.settings.backend != run.settings.backend {
+                stray::check(run, definition, &resumed.settings)?;
+            }
+            Ok(resume::resume(run, definition, at, &resumed.settings))
+        }
         (Phase::Open, Input::Due) => Ok(due(run, definition, at)),
         (Phase::Stopping(_) | Phase::Ended(_), Input::Due) => Ok(Vec::new()),
         (phase, Input::Stop { mode, key }) => stop(run, phase, *mode, key),
@@ -165,7 +183,8 @@ fn answer(
     Ok(vec![Event::AskAnswered { ask, value, by: by.to_owned(), key: key.to_owned() }])
 }
 
-/// `definition` is the edited one: every agent must find its state and its returns there.
+/// `definition` is the edited one: every agent must find its state and its returns there, and its
+/// conversations with the backends that hold them.
 fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Event>, Refusal> {
     if run.manifest == *manifest {
         return Ok(Vec::new());
@@ -178,6 +197,10 @@ fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Eve
                 return Err(Refusal::StateGone { agent, state });
             }
         }
+    }
+    match run.settings.definition {
+        Pinning::Pinned => stray::check(run, definition, &run.settings)?,
+        Pinning::Unpinned => stray::check_returns(run, definition, &run.settings)?,
     }
     Ok(vec![Event::DefinitionAdopted { manifest: manifest.clone() }])
 }

@@ -1,11 +1,11 @@
 //! Events in the making: what one decision has named so far.
 
 use crate::desk::{Lane, Notice, Prompt};
-use crate::ids::{AgentId, BackendName, StateName, TurnId};
+use crate::ids::{AgentId, StateName, TurnId};
 use crate::machine::{Session, SessionPlan};
 use crate::time::Timestamp;
 use crate::value::Value;
-use crate::workflow::{Definition, Kind, State};
+use crate::workflow::{Definition, State};
 
 use super::event::{Event, Warning};
 use super::state::Run;
@@ -78,14 +78,7 @@ impl<'a> Draft<'a> {
 
     /// Where the turns of a state queue.
     pub(crate) fn lane(&self, state: &StateName) -> Lane {
-        match self.state(state) {
-            Some(State { kind: Kind::Script, .. }) => Lane::Script,
-            Some(State { kind: Kind::Prompt, front, .. }) => Lane::Prompt(
-                front.backend.clone().unwrap_or_else(|| self.run.settings.backend.clone()),
-            ),
-            // Adopting a definition is refused while a live agent needs a state that is gone.
-            None => Lane::Prompt(BackendName::new("none")),
-        }
+        self.run.settings.lane(self.definition, state)
     }
 
     pub(crate) fn state(&self, name: &StateName) -> Option<&'a State> {

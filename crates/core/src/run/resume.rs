@@ -1,16 +1,16 @@
 //! A run goes on: what was cut off is continued, what failed is revived, what was kept is taken.
 
-use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt};
+use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn};
 use crate::failure::Failure;
-use crate::ids::{AgentId, TurnId};
+use crate::ids::{AgentId, BackendName, TurnId};
 use crate::machine::moves::{self, Blocked, Mover};
-use crate::machine::{Agent, Kept, SessionPlan, Standing};
+use crate::machine::{Agent, Kept, Session, SessionPlan, Standing};
 use crate::protocol::Fault;
 use crate::time::Timestamp;
 use crate::workflow::Definition;
 
 use super::draft::Draft;
-use super::event::{Event, Hold};
+use super::event::{Event, Hold, Warning};
 use super::settings::{InterruptedScripts, Settings};
 use super::state::{Phase, Run};
 
@@ -69,6 +69,9 @@ fn go_on(draft: &mut Draft<'_>, agent: &Agent) {
     let Some(turn) = draft.run.desk.turns.get(&agent.id) else {
         return;
     };
+    if is_at_rest(turn) && lane_of(draft, agent) != turn.lane {
+        return again(draft, agent, Prompt::Body);
+    }
     if turn.phase != TurnPhase::Idle {
         return;
     }
@@ -88,7 +91,7 @@ fn revive(draft: &mut Draft<'_>, agent: &Agent, kept: Option<&Kept>) {
     let Some(kept) = kept else {
         return again(draft, agent, Prompt::Body);
     };
-    let mover = Mover { agent, session: &agent.session, directories: &kept.directories };
+    let mover = Mover::of(agent, &kept.directories);
     match moves::take(draft, mover, &kept.tags) {
         Ok(()) => {}
         Err(Blocked::Fault(fault)) => refused(draft, agent, fault),
@@ -120,13 +123,43 @@ fn again(draft: &mut Draft<'_>, agent: &Agent, prompt: Prompt) {
         visit: agent.visit.number,
         turn: agent.visit.turn.saturating_add(1),
     };
-    let lane = draft.lane(&agent.visit.state);
+    let lane = lane_of(draft, agent);
     let plan = match (&lane, draft.run.desk.turns.get(&agent.id)) {
         (Lane::Script, _) => SessionPlan::Carry,
+        (Lane::Prompt(backend), Some(unsettled)) if unsettled.lane != lane => {
+            moves_on(draft, agent, (&unsettled.lane, backend));
+            draft.plan(&turn, &lane, &Session::Fresh)
+        }
         (Lane::Prompt(_), Some(unsettled)) => unsettled.next_plan(),
         (Lane::Prompt(_), None) => draft.plan(&turn, &lane, &agent.session),
     };
     let order = draft.order();
     let notice = Some(Notice::Revived);
     draft.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice });
+}
+
+/// Who answers the next turn of a visit: the holder of its conversation, where it has one already.
+fn lane_of(draft: &Draft<'_>, agent: &Agent) -> Lane {
+    let lane = draft.lane(&agent.visit.state);
+    match (draft.run.desk.turns.get(&agent.id), &agent.holder) {
+        (Some(turn), _) if !turn.opens() => turn.lane.clone(),
+        (None, Some(holder)) if lane != Lane::Script => Lane::Prompt(holder.clone()),
+        (Some(_) | None, _) => lane,
+    }
+}
+
+/// A turn in flight goes on where it is, whatever the settings say now.
+const fn is_at_rest(turn: &Turn) -> bool {
+    match turn.phase {
+        TurnPhase::Running { .. } => false,
+        TurnPhase::Queued | TurnPhase::Retrying { .. } | TurnPhase::Idle => true,
+    }
+}
+
+/// What another backend had of the task stays behind, and that is said.
+fn moves_on(draft: &mut Draft<'_>, agent: &Agent, (from, to): (&Lane, &BackendName)) {
+    let Lane::Prompt(from) = from else { return };
+    let state = &agent.visit.state;
+    let message = format!("{state} begins anew with {to}: {from} was to answer it before");
+    draft.warn(&agent.id, Warning::Other { message });
 }

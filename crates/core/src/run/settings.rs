@@ -1,12 +1,14 @@
 //! What governs a run: its limits, and the defaults of its turns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
-use crate::ids::BackendName;
+use crate::desk::Lane;
+use crate::ids::{BackendName, StateName};
 use crate::time::Span;
+use crate::workflow::{Definition, Frontmatter, Kind, State};
 
 use super::permissions::Permissions;
 use super::program::Program;
@@ -29,6 +31,9 @@ pub struct Settings {
     pub retries: u32,
     /// The backend of states that name none.
     pub backend: BackendName,
+    /// Backends that cannot branch a conversation: there is no `call` in theirs.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub no_branch: BTreeSet<BackendName>,
     /// The file with the replies of the scripted backend, absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies: Option<String>,
@@ -116,6 +121,25 @@ pub enum Pinning {
     Unpinned,
 }
 
+impl Settings {
+    /// The backend that answers the prompts of a state.
+    pub fn backend_of<'a>(&'a self, front: &'a Frontmatter) -> &'a BackendName {
+        front.backend.as_ref().unwrap_or(&self.backend)
+    }
+
+    /// Where the turns of a state queue.
+    pub(crate) fn lane(&self, definition: &Definition, state: &StateName) -> Lane {
+        match definition.states.get(state) {
+            Some(State { kind: Kind::Script, .. }) => Lane::Script,
+            Some(State { kind: Kind::Prompt, front, .. }) => {
+                Lane::Prompt(self.backend_of(front).clone())
+            }
+            // Adopting a definition is refused while a live agent needs a state that is gone.
+            None => Lane::Prompt(BackendName::new("none")),
+        }
+    }
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -130,6 +154,7 @@ impl Default for Settings {
             reminders: 3,
             retries: 5,
             backend: BackendName::new("claude"),
+            no_branch: BTreeSet::new(),
             replies: None,
             model: None,
             effort: None,

@@ -102,7 +102,11 @@ fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
     if let Some(ralph) = draft.run.settings.program.ralph() {
         return ralph::finished(draft, ralph, agent, outcome);
     }
-    let mover = Mover { agent, session: &session, directories: &outcome.directories };
+    let holder = match &turn.lane {
+        Lane::Prompt(backend) => Some(backend),
+        Lane::Script => agent.holder.as_ref(),
+    };
+    let mover = Mover { agent, session: &session, holder, directories: &outcome.directories };
     let read = read(draft, agent, outcome);
     let tags = match read {
         Ok(tags) => tags,

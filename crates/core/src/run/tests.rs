@@ -5,6 +5,7 @@
 
 mod applying;
 mod arbitrary;
+mod backends;
 mod crashes;
 mod failures;
 mod faults;

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use crate::budget::{Charge, Micros};
 use crate::desk::{Lane, Prompt};
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
-use crate::run::Event;
 use crate::run::event::Hold;
+use crate::run::{Event, Settings};
 use crate::time::Timestamp;
 
 /// All agents of a run.
@@ -24,6 +24,8 @@ pub struct Live {
     pub since: Timestamp,
     /// Where it goes.
     pub course: Course,
+    /// Who answers prompts that say nothing.
+    backend: Option<BackendName>,
     agents: BTreeMap<AgentId, Row>,
     holds: BTreeMap<BackendName, Hold>,
     born: u64,
@@ -54,6 +56,8 @@ pub struct Row {
     pub since: Timestamp,
     /// What its turns cost so far.
     pub spent: Micros,
+    /// The backend of its turn, where it is not the one of the run.
+    pub elsewhere: Option<BackendName>,
     lane: Lane,
     prompt: Prompt,
 }
@@ -114,11 +118,8 @@ impl Live {
     /// Folds one event in.
     pub fn note(&mut self, at: Timestamp, event: &Event) {
         match event {
-            Event::RunStarted(start) => (self.cap, self.since) = (start.settings.budget, at),
-            Event::RunResumed { settings } => {
-                (self.cap, self.since) = (settings.budget, at);
-                self.course = Course::Ahead;
-            }
+            Event::RunStarted(start) => self.govern(at, &start.settings),
+            Event::RunResumed { settings } => self.govern(at, settings),
             Event::StopRequested { .. } => self.course = Course::Stopping,
             Event::BackendHeld { backend, hold } => {
                 self.holds.insert(backend.clone(), hold.clone());
@@ -159,10 +160,23 @@ impl Live {
         }
     }
 
+    fn govern(&mut self, at: Timestamp, settings: &Settings) {
+        (self.cap, self.since) = (settings.budget, at);
+        self.backend = Some(settings.backend.clone());
+        self.course = Course::Ahead;
+    }
+
     fn note_turn(&mut self, at: Timestamp, event: &Event) {
         if let Event::TurnQueued { turn, lane, prompt, .. } = event {
+            let elsewhere = match lane {
+                Lane::Prompt(backend) if self.backend.as_ref() != Some(backend) => {
+                    Some(backend.clone())
+                }
+                Lane::Prompt(_) | Lane::Script => None,
+            };
             self.change(&turn.agent, |row| {
                 (row.lane, row.prompt) = (lane.clone(), prompt.clone());
+                row.elsewhere = elsewhere;
             });
             self.at(at, &turn.agent, Doing::Queued);
         } else if let Event::TurnRequeued { turn, .. } = event {
@@ -237,6 +251,7 @@ impl Live {
             doing: Doing::Nothing,
             since: at,
             spent: Micros::ZERO,
+            elsewhere: None,
             lane: Lane::Script,
             prompt: Prompt::Body,
         };

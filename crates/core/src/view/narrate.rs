@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::budget::{Basis, Charge, Micros};
-use crate::ids::{AgentId, StateName, TurnId};
+use crate::desk::Lane;
+use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::protocol::TagName;
 use crate::run::event::{Ending, Hold, Warning};
 use crate::run::input::{Interruption, StopMode};
@@ -44,6 +45,8 @@ pub struct Narrator {
     places: BTreeMap<AgentId, StateName>,
     moves: BTreeMap<AgentId, (TagName, Option<StateName>)>,
     spent: BTreeMap<AgentId, Spent>,
+    /// Backends of turns, where they are not the one of the run.
+    elsewhere: BTreeMap<AgentId, BackendName>,
     /// How a turn failed, until it is told what follows from it.
     failures: BTreeMap<AgentId, String>,
     limits: Limits,
@@ -62,15 +65,17 @@ enum Telling {
 }
 
 /// What of the settings is told.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Limits {
     cap: Option<Micros>,
     retries: u32,
+    backend: Option<BackendName>,
 }
 
 impl Limits {
-    const fn of(settings: &Settings) -> Self {
-        Self { cap: settings.budget, retries: settings.retries }
+    fn of(settings: &Settings) -> Self {
+        let backend = Some(settings.backend.clone());
+        Self { cap: settings.budget, retries: settings.retries, backend }
     }
 }
 
@@ -174,13 +179,25 @@ impl Narrator {
                 self.of(agent, Weight::Plain, "goes on after its failure")
             }
 
-            Event::TurnQueued { .. }
-            | Event::TurnRequeued { .. }
+            Event::TurnQueued { turn, lane, .. } => {
+                self.queued(&turn.agent, lane);
+                return None;
+            }
+            Event::TurnRequeued { .. }
             | Event::CostAdjusted { .. }
             | Event::AskExpired { .. }
             | Event::AgentSpawned { .. } => return None,
         };
         Some(said)
+    }
+
+    fn queued(&mut self, agent: &AgentId, lane: &Lane) {
+        match lane {
+            Lane::Prompt(backend) if self.limits.backend.as_ref() != Some(backend) => {
+                self.elsewhere.insert(agent.clone(), backend.clone());
+            }
+            Lane::Prompt(_) | Lane::Script => drop(self.elsewhere.remove(agent)),
+        }
     }
 
     fn entered(&mut self, agent: &AgentId, state: &StateName, count: u32) -> Line {
@@ -245,14 +262,16 @@ impl Narrator {
         }
     }
 
-    /// What the visit that ends now has cost, where it has.
+    /// What the visit that ends now has cost, where it has, and who was paid, unless it goes without
+    /// saying.
     fn bill(&mut self, agent: &AgentId) -> String {
         let Some(Spent { amount, estimated, unpriced }) = self.spent.remove(agent) else {
             return String::new();
         };
         let mut bill = String::new();
         if amount > Micros::ZERO {
-            bill = format!(" · {amount}");
+            let payee = self.elsewhere.get(agent).map(|backend| format!("{backend} "));
+            bill = format!(" · {}{amount}", payee.unwrap_or_default());
         }
         if estimated {
             bill.push_str(" estimated");

@@ -112,7 +112,9 @@ fn needed(run: &Run, states: States) -> String {
                 room = room.max(Some(u64::from(*limit).saturating_mul(2)));
                 String::new()
             }
-            Failure::Visits { .. } | Failure::VisitBudget { .. } => "--with-current".to_owned(),
+            Failure::Visits { .. } | Failure::VisitBudget { .. } | Failure::OtherBackend { .. } => {
+                "--with-current".to_owned()
+            }
             Failure::Turn(TurnFailure::Timeout { clock, after }) => longer(run, *clock, *after),
             Failure::Turn(_)
             | Failure::Protocol { .. }

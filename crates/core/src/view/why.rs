@@ -118,6 +118,9 @@ fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
         Failure::Visits { state, .. } => {
             format!(" (first raise `max_visits` in {state}, or add `then`)")
         }
+        Failure::OtherBackend { state, holds, .. } => {
+            format!(" (first let {holds} answer {state})")
+        }
         Failure::VisitBudget { .. } => " (first raise the `budget` of that state)".to_owned(),
         Failure::Turn(_)
         | Failure::Denied { .. }

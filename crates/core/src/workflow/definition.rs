@@ -16,6 +16,9 @@ mod entry;
 mod parse;
 mod ralph;
 mod reach;
+mod survey;
+
+pub use survey::{Mark, Survey};
 
 /// A file of the scope as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]

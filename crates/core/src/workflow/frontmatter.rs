@@ -9,6 +9,7 @@ use std::ops::Range;
 use crate::budget::Micros;
 use crate::diagnostic::Diagnostic;
 use crate::ids::BackendName;
+use crate::protocol::TagName;
 use crate::time::Span;
 
 use super::policy::Policy;
@@ -110,8 +111,10 @@ pub struct Mention {
 /// What a state is named for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// A policy allows it.
-    Policy,
+    /// A policy allows it as the target of this tag.
+    Policy(TagName),
+    /// A policy allows it as the `return` or `next` of this tag.
+    Following(TagName),
     /// A transition beyond `max_visits` goes there.
     Then,
 }

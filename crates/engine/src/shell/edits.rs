@@ -2,11 +2,12 @@
 
 use raymond_core::diagnostic::Severity;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Ending, Phase};
+use raymond_core::run::{Demand, Ending, Phase};
+use raymond_core::workflow::Survey;
 
 use super::{Shell, ShellError};
 use crate::clock;
-use crate::launch::{PrepareError, prepare};
+use crate::launch::{PrepareError, prepare_with};
 use crate::owned::OwnError;
 use crate::pin::Pin;
 
@@ -21,7 +22,9 @@ impl Shell<'_> {
         if run.settings.definition == Pinning::Pinned || is_over {
             return Ok(());
         }
-        let mistake = match prepare(run.workflow.as_ref(), &run.settings.program) {
+        let demand = Demand { settings: &run.settings, offers: &self.offers };
+        let weigh = |survey: &Survey<'_>| demand.of_start(survey);
+        let mistake = match prepare_with(run.workflow.as_ref(), &run.settings.program, &weigh) {
             Err(error) => Some(mistakes(&error)),
             Ok(prepared) => {
                 let manifest = Pin::of(&prepared.loaded).store(&self.home.blobs);

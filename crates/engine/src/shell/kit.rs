@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use raymond_backends::contract::Backend;
 use raymond_backends::process::Grace;
+use raymond_core::capability::Offers;
 use raymond_core::ids::{BackendName, Nonce, RunId, StateName};
 use raymond_core::protocol::Source;
 use raymond_core::run::event::Warning;
@@ -23,6 +24,16 @@ impl Backends {
     /// Adds one.
     pub fn add(&mut self, backend: Arc<dyn Backend>) {
         self.0.insert(backend.name(), backend);
+    }
+
+    /// Lets one answer for the backend of this name.
+    pub fn stand_in(&mut self, name: BackendName, backend: Arc<dyn Backend>) {
+        self.0.insert(name, backend);
+    }
+
+    /// What they can do.
+    pub fn offers(&self) -> Offers {
+        self.0.iter().map(|(name, backend)| (name.clone(), backend.capabilities())).collect()
     }
 
     /// The one of this name.

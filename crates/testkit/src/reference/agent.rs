@@ -6,7 +6,7 @@ use raymond_core::ids::{AgentId, StateName};
 use raymond_core::protocol::{Stack, TagName};
 
 use super::decide::{Invoke, Transition, Worker};
-use super::history::{Failure, Line, Plan, TurnName, VisitName};
+use super::history::{Failure, Fault, Line, Plan, TurnName, VisitName};
 use super::names;
 use super::workflow::{Settings, State, Workflow};
 
@@ -14,8 +14,22 @@ use super::workflow::{Settings, State, Workflow};
 #[derive(Debug, Clone)]
 pub(super) enum Session {
     Fresh,
-    At(TurnName),
-    BranchOf(TurnName),
+    At(Talk),
+    BranchOf(Talk),
+}
+
+/// A conversation: the turn that opened it, and who answered that turn.
+#[derive(Debug, Clone)]
+pub(super) struct Talk {
+    opened: TurnName,
+    backend: Option<String>,
+}
+
+/// Why a transition is not taken.
+pub(super) enum Refused {
+    /// The agent is told, where it may be.
+    Fault(Fault),
+    Fails(Failure),
 }
 
 /// What a caller gets back.
@@ -107,13 +121,53 @@ impl Agent {
         if *state == State::Script {
             return Plan::Carry;
         }
-        match std::mem::replace(&mut self.session, Session::At(turn.clone())) {
+        let opened = Talk { opened: turn.clone(), backend: backend(state) };
+        match std::mem::replace(&mut self.session, Session::At(opened)) {
             Session::Fresh => Plan::Fresh,
-            Session::BranchOf(session) => Plan::Branch(session),
-            Session::At(session) => {
-                self.session = Session::At(session.clone());
-                Plan::Resume(session)
+            Session::BranchOf(talk) => Plan::Branch(talk.opened),
+            Session::At(talk) => {
+                self.session = Session::At(talk.clone());
+                Plan::Resume(talk.opened)
             }
+        }
+    }
+
+    /// Whether a transition can be taken: every prompt that goes on in a conversation must be
+    /// answered by whoever answered the turn that opened it.
+    pub(super) fn weigh(
+        &self,
+        transition: &Transition,
+        workflow: &Workflow,
+    ) -> Result<(), Refused> {
+        let own = &self.session;
+        let going_on: Vec<(StateName, &Session)> = match transition {
+            Transition::Goto { to, .. } | Transition::Fork { next: to, .. } => {
+                vec![(self.destination(to, workflow)?, own)]
+            }
+            Transition::Reset { to, .. } => {
+                vec![(self.destination(to, workflow)?, &Session::Fresh)]
+            }
+            Transition::Call { to, with } => {
+                vec![(self.destination(to, workflow)?, own), (with.return_to.clone(), own)]
+            }
+            Transition::Function { to, with } => {
+                self.destination(to, workflow)?;
+                vec![(with.return_to.clone(), own)]
+            }
+            Transition::Result { .. } => {
+                let Some(frame) = self.stack.last() else { return Ok(()) };
+                let to = self.destination(&frame.state, workflow)?;
+                return match frame.session.reaches(&workflow.states[&to]) {
+                    true => Ok(()),
+                    false => Err(Refused::Fails(Failure::OtherBackend)),
+                };
+            }
+        };
+        let mut states = going_on.iter().map(|(to, session)| (&workflow.states[to], session));
+        if states.all(|(state, session)| session.reaches(state)) {
+            Ok(())
+        } else {
+            Err(Refused::Fault(Fault::OtherBackend))
         }
     }
 
@@ -176,18 +230,22 @@ impl Agent {
         emitted: StateName,
         workflow: &Workflow,
     ) -> Result<Line, Failure> {
-        let instead_of = self.is_exhausted(&emitted, workflow).then_some(emitted.clone());
-        let to = match &workflow.states[&emitted] {
-            State::Prompt(prompt) if instead_of.is_some() => prompt
+        let to = self.destination(&emitted, workflow)?;
+        let instead_of = self.is_exhausted(&emitted, workflow).then_some(emitted);
+        self.state = to.clone();
+        Ok(Line::Move { visit: self.visit(), tag, to, instead_of })
+    }
+
+    fn destination(&self, emitted: &StateName, workflow: &Workflow) -> Result<StateName, Failure> {
+        match &workflow.states[emitted] {
+            State::Prompt(prompt) if self.is_exhausted(emitted, workflow) => prompt
                 .then
                 .as_ref()
                 .and_then(|then| names::resolve(workflow, then))
                 .filter(|then| !self.is_exhausted(then, workflow))
-                .ok_or(Failure::Visits)?,
-            State::Prompt(_) | State::Script => emitted,
-        };
-        self.state = to.clone();
-        Ok(Line::Move { visit: self.visit(), tag, to, instead_of })
+                .ok_or(Failure::Visits),
+            State::Prompt(_) | State::Script => Ok(emitted.clone()),
+        }
     }
 
     fn is_exhausted(&self, state: &StateName, workflow: &Workflow) -> bool {
@@ -265,11 +323,32 @@ impl Agent {
 }
 
 impl Session {
+    /// Whether it can go on at a state. Scripts only carry it.
+    fn reaches(&self, state: &State) -> bool {
+        match (self, state) {
+            (Self::Fresh, _) | (_, State::Script) => true,
+            (Self::At(talk) | Self::BranchOf(talk), state) => talk.backend == backend(state),
+        }
+    }
+
     /// What a callee gets: it never writes into its caller's conversation.
     fn branched(&self) -> Self {
         match self {
             Self::Fresh => Self::Fresh,
-            Self::At(session) | Self::BranchOf(session) => Self::BranchOf(session.clone()),
+            Self::At(talk) | Self::BranchOf(talk) => Self::BranchOf(talk.clone()),
         }
+    }
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self::Fails(failure)
+    }
+}
+
+fn backend(state: &State) -> Option<String> {
+    match state {
+        State::Prompt(prompt) => prompt.backend.clone(),
+        State::Script => None,
     }
 }

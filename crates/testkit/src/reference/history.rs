@@ -151,6 +151,8 @@ pub enum Fault {
     NoDirectory,
     /// The policy does not allow it.
     Forbidden,
+    /// A prompt would go on in a conversation of another backend.
+    OtherBackend,
 }
 
 /// Why an agent failed.
@@ -162,6 +164,8 @@ pub enum Failure {
     Protocol(Fault),
     /// `max_visits`, and no way on.
     Visits,
+    /// A return leads to a prompt of another backend.
+    OtherBackend,
     /// The visit's budget is spent, and another turn is needed.
     VisitBudget,
     /// One message asks for more workers than there may be.
@@ -243,6 +247,7 @@ impl fmt::Display for Fault {
             Self::NextDiffers => "next_differs",
             Self::NoDirectory => "no_directory",
             Self::Forbidden => "forbidden",
+            Self::OtherBackend => "other_backend",
         })
     }
 }
@@ -267,6 +272,7 @@ impl fmt::Display for Failure {
             Self::Turn(trouble) => write!(f, "{trouble}"),
             Self::Protocol(fault) => write!(f, "protocol {fault}"),
             Self::Visits => f.write_str("visits"),
+            Self::OtherBackend => f.write_str("other_backend"),
             Self::VisitBudget => f.write_str("visit_budget"),
             Self::TooManyAgents => f.write_str("too_many_agents"),
             Self::TooDeep => f.write_str("too_deep"),

@@ -10,7 +10,7 @@ use raymond_core::budget::Micros;
 use raymond_core::ids::AgentId;
 use raymond_core::protocol::Source;
 
-use super::agent::{Agent, Next};
+use super::agent::{Agent, Next, Refused};
 use super::decide::{Place, decide};
 use super::history::{Failure, History, Line, TurnName};
 use super::read::read;
@@ -101,7 +101,12 @@ impl Interpreter<'_> {
                 State::Prompt(_) => (Source::Message, self.settings.reminders),
                 State::Script => (Source::Script, 0),
             };
-            let fault = match decide(read(&text, source), &place) {
+            let decided = decide(read(&text, source), &place).map_err(Refused::Fault);
+            let weighed = decided.and_then(|transition| {
+                agent.weigh(&transition, workflow)?;
+                Ok(transition)
+            });
+            let fault = match weighed {
                 Ok(transition) => {
                     let (lines, next) = agent.take(transition, workflow, self.settings)?;
                     for line in lines {
@@ -109,7 +114,8 @@ impl Interpreter<'_> {
                     }
                     return Ok(next);
                 }
-                Err(fault) => fault,
+                Err(Refused::Fails(failure)) => return Err(failure.into()),
+                Err(Refused::Fault(fault)) => fault,
             };
             if tally.reminders == reminders {
                 return Err(Failure::Protocol(fault).into());

@@ -37,6 +37,8 @@ pub struct Prompt {
     pub policy: Policy,
     /// The model of its turns.
     pub model: Option<String>,
+    /// Who answers them; none is whoever answers prompts that say nothing.
+    pub backend: Option<String>,
     /// How often one agent may enter it.
     pub max_visits: Option<u32>,
     /// Where a transition leads instead.

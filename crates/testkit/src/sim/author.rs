@@ -4,7 +4,7 @@
 
 mod yaml;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use raymond_core::budget::Micros;
@@ -35,8 +35,6 @@ pub struct Workflow {
     pub states: BTreeMap<StateName, State>,
     /// `on_denied` of a prompt.
     pub on_denied: BTreeMap<StateName, &'static str>,
-    /// Prompts that the other backend answers.
-    pub elsewhere: BTreeSet<StateName>,
 }
 
 impl Workflow {
@@ -65,8 +63,10 @@ impl Workflow {
                 let what = *dice.pick(&["remind", "remind", "fail", "warn"]);
                 workflow.on_denied.insert(name.as_str().into(), what);
             }
-            if dice.percent(15) {
-                workflow.elsewhere.insert(name.as_str().into());
+            if dice.percent(15)
+                && let Some(State::Prompt(prompt)) = workflow.states.get_mut(&name.as_str().into())
+            {
+                prompt.backend = Some(BACKENDS[1].to_owned());
             }
         }
         workflow
@@ -156,8 +156,7 @@ impl Workflow {
         match state {
             State::Script => "true\n".to_owned(),
             State::Prompt(prompt) => {
-                let backend = self.elsewhere.contains(name).then_some(BACKENDS[1]);
-                let front = yaml::front(prompt, self.on_denied.get(name).copied(), backend);
+                let front = yaml::front(prompt, self.on_denied.get(name).copied());
                 let fence = if front.is_empty() { "" } else { "---\n" };
                 format!("{fence}{front}{fence}Do {{{{state}}}} with {{{{result}}}}.\n")
             }

@@ -100,7 +100,7 @@ impl Teller<'_> {
                 let visit = self.visit(agent);
                 let line = match fault_of(fault) {
                     Some(fault) => Line::Remind { visit, fault }.to_string(),
-                    None => format!("remind {visit} denied"),
+                    None => format!("remind {visit} {}", apart(fault)),
                 };
                 self.say(agent, line);
             }
@@ -247,8 +247,14 @@ fn fault_of(fault: &protocol::Fault) -> Option<Fault> {
         protocol::Fault::NextDiffers { .. } => Fault::NextDiffers,
         protocol::Fault::NoDirectory { .. } => Fault::NoDirectory,
         protocol::Fault::Forbidden { .. } => Fault::Forbidden,
-        protocol::Fault::Denied { .. } => return None,
+        protocol::Fault::OtherBackend { .. } => Fault::OtherBackend,
+        protocol::Fault::NoBranch { .. } | protocol::Fault::Denied { .. } => return None,
     })
+}
+
+/// Faults that the reference does not know of.
+fn apart(fault: &protocol::Fault) -> &'static str {
+    if matches!(fault, protocol::Fault::NoBranch { .. }) { "no_branch" } else { "denied" }
 }
 
 fn failure_of(failure: &failure::Failure) -> Option<Failure> {
@@ -256,6 +262,7 @@ fn failure_of(failure: &failure::Failure) -> Option<Failure> {
         failure::Failure::Turn(failure) => Failure::Turn(trouble_of(failure)?),
         failure::Failure::Protocol { fault, .. } => Failure::Protocol(fault_of(fault)?),
         failure::Failure::Visits { .. } => Failure::Visits,
+        failure::Failure::OtherBackend { .. } => Failure::OtherBackend,
         failure::Failure::VisitBudget { .. } => Failure::VisitBudget,
         failure::Failure::TooManyAgents { .. } => Failure::TooManyAgents,
         failure::Failure::TooDeep { .. } => Failure::TooDeep,

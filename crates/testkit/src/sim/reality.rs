@@ -7,7 +7,7 @@ mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use raymond_core::ids::{AgentId, StateName, TurnId};
+use raymond_core::ids::{AgentId, BackendName, SessionId, StateName, TurnId};
 use raymond_core::run::input::Outcome;
 use raymond_core::run::{Event, Input, Record, Run};
 use raymond_core::time::Timestamp;
@@ -83,6 +83,8 @@ pub struct Reality {
     attempts: BTreeMap<TurnId, u32>,
     /// And by agent and state.
     heard: BTreeMap<(AgentId, StateName), usize>,
+    /// Conversations, and the backends whose clients opened them.
+    conversations: BTreeMap<SessionId, BackendName>,
 }
 
 impl Reality {
@@ -114,6 +116,7 @@ impl Reality {
             places: BTreeMap::new(),
             attempts: BTreeMap::new(),
             heard: BTreeMap::new(),
+            conversations: BTreeMap::new(),
         }
     }
 

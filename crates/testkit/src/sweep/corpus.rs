@@ -48,6 +48,21 @@ const CORPUS: &[Case] = &[
         ..Case::PLAIN
     },
     Case {
+        name: "two-backends",
+        fronts: &[("OTHER.md", "backend: other"), ("THERE.md", "backend: other")],
+        replies: r#"
+            main START.md | <goto>OTHER</goto>
+            main START.md | <function return="THERE">OTHER</function>
+            main START.md | <function return="BACK">OTHER</function>
+            main OTHER.md | <call return="OTHER">BACK</call>
+            main OTHER.md | <call return="THERE">THERE</call>
+            main THERE.md | <result>within</result>
+            main THERE.md | <result>out</result>
+            main BACK.md | <fork next="OTHER">BACK</fork>
+            main BACK.md | <result>done</result>"#,
+        ..Case::PLAIN
+    },
+    Case {
         name: "nested-calls",
         replies: r#"
             main START.md | <call return="BACK" model="opus">A</call>

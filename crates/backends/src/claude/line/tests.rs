@@ -137,3 +137,10 @@ fn a_field_of_another_shape_does_not_cost_its_line() {
     let message = Message { id: "m".into(), content: vec![block], ..Message::default() };
     check(text, &Line::Assistant(Assistant { message, ..Assistant::default() }));
 }
+
+#[test]
+fn half_a_character_does_not_cost_the_result() {
+    let text = r#"{"type":"result","subtype":"success","result":"<result>\ud83d</result>"}"#;
+    let Line::Result(result) = read(text) else { unreachable!("{text}") };
+    assert_eq!(result.result.as_deref(), Some("<result>\u{fffd}</result>"));
+}

@@ -58,7 +58,7 @@ impl Names {
     }
 
     fn frame(&self, frame: &Frame) -> String {
-        let Frame { state, session, cwd, model } = frame;
+        let Frame { state, session, holder: _, cwd, model } = frame;
         let model = model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
         format!("{state} ({}, {cwd}{model})", self.session(session))
     }

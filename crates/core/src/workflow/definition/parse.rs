@@ -1,6 +1,6 @@
 //! From files to a definition, with every mistake named.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Severity};
@@ -10,7 +10,7 @@ use crate::value::Hash;
 use super::super::extension::{Extension, is_state};
 use super::super::frontmatter::{self, Frontmatter, Key, Mention, Role};
 use super::super::name::{Unresolved, check_name};
-use super::{Definition, Kind, Parsed, Platform, SourceFile, Start, State, ralph};
+use super::{Definition, Kind, Parsed, Platform, SourceFile, Start, State, Survey, ralph};
 
 /// What is known of a state beside the state itself.
 #[derive(Default)]
@@ -20,12 +20,28 @@ struct Notes {
     diagnostics: Vec<Diagnostic>,
 }
 
+impl Notes {
+    fn is_broken(&self) -> bool {
+        self.diagnostics.iter().any(|found| found.severity == Severity::Error)
+    }
+}
+
 impl Definition {
     /// Parses the files of a scope. Files that are no states are ignored.
     pub fn parse(
         files: Vec<SourceFile>,
         start: &Start,
         platform: Platform,
+    ) -> Result<Parsed, Vec<Diagnostic>> {
+        Self::parse_with(files, start, platform, &|_| Vec::new())
+    }
+
+    /// The same, and `further` says what else is wrong: a person is told everything at once.
+    pub fn parse_with(
+        files: Vec<SourceFile>,
+        start: &Start,
+        platform: Platform,
+        further: &dyn Fn(&Survey<'_>) -> Vec<Diagnostic>,
     ) -> Result<Parsed, Vec<Diagnostic>> {
         let mut diagnostics = Vec::new();
         let mut states = BTreeMap::new();
@@ -48,15 +64,14 @@ impl Definition {
             Ok(entry) => definition.entry = entry,
             Err(error) => diagnostics.push(*error),
         }
-        let reached = reached(&definition, &notes);
+        let broken = notes.iter().filter(|(_, note)| note.is_broken());
+        let survey = Survey::new(&definition, broken.map(|(name, _)| name.clone()).collect());
         for (name, note) in notes {
             let unresolved = definition.unresolved(&name, &note.mentions);
             let found = note.diagnostics.into_iter().chain(unresolved);
-            let found = found.map(|diagnostic| diagnostic.in_file(name.as_str()));
-            diagnostics.extend(found.map(|diagnostic| {
-                if reached.contains(&name) { diagnostic } else { harmless(diagnostic) }
-            }));
+            diagnostics.extend(found.map(|diagnostic| survey.placed(diagnostic, &name)));
         }
+        diagnostics.extend(further(&survey));
         diagnostics.sort_by_key(|d| {
             let place = d.place.as_ref().map(|place| place.span.start);
             (d.file.clone(), place, d.severity)
@@ -79,7 +94,7 @@ impl Definition {
             let diagnostic = diagnostic.at(text, mention.span.clone());
             Some(match (why, mention.role) {
                 // A workflow for several platforms names the scripts of each.
-                (Unresolved::WrongPlatform(_), Role::Policy) => {
+                (Unresolved::WrongPlatform(_), Role::Policy(_) | Role::Following(_)) => {
                     Diagnostic { severity: Severity::Warning, ..diagnostic }
                 }
                 _ => diagnostic,
@@ -152,28 +167,4 @@ fn prompt(bytes: &[u8]) -> (Frontmatter, Arc<str>, Notes) {
     }
     let notes = Notes { mentions: read.mentions, keys: read.keys, diagnostics };
     (read.front, read.body.into(), notes)
-}
-
-/// The states whose mistakes stop the start: all of them when the entry is unknown.
-fn reached(definition: &Definition, notes: &BTreeMap<StateName, Notes>) -> BTreeSet<StateName> {
-    let broken = |name: &StateName| {
-        let diagnostics = notes.get(name).map_or(&[][..], |note| &note.diagnostics);
-        diagnostics.iter().any(|d| d.severity == Severity::Error)
-    };
-    if definition.states.contains_key(&definition.entry) {
-        definition.reach(&broken)
-    } else {
-        definition.states.keys().cloned().collect()
-    }
-}
-
-fn harmless(diagnostic: Diagnostic) -> Diagnostic {
-    match diagnostic.severity {
-        Severity::Warning => diagnostic,
-        Severity::Error => Diagnostic {
-            severity: Severity::Warning,
-            message: format!("{} (nothing leads here)", diagnostic.message),
-            ..diagnostic
-        },
-    }
 }

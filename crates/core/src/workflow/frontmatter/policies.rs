@@ -67,7 +67,7 @@ impl Reader<'_> {
     fn target(&mut self, tag: TagName, node: &Node) -> Option<Route> {
         let place = format!(" in `allowed_targets.{tag}`");
         if !matches!(node.content, Content::Map(_)) {
-            let target = self.name(&format!("a target{place}"), node, Role::Policy)?;
+            let target = self.name(&format!("a target{place}"), node, Role::Policy(tag))?;
             return Some(Route { target: Some(target), then: None });
         }
         let entries = self.entries(&format!("an entry of `allowed_targets.{tag}`"), node)?;
@@ -101,9 +101,9 @@ impl Reader<'_> {
             let what = format!("`{}`{place}", entry.key);
             match (entry.key, known.contains(&entry.key)) {
                 ("child" | "target", true) => {
-                    allowed.target = self.name(&what, entry.value, Role::Policy);
+                    allowed.target = self.name(&what, entry.value, Role::Policy(tag));
                 }
-                (_, true) => allowed.then = self.name(&what, entry.value, Role::Policy),
+                (_, true) => allowed.then = self.name(&what, entry.value, Role::Following(tag)),
                 ("child" | "target" | "return" | "next", false) => {
                     self.misplaced(tag, entry, place, known);
                 }

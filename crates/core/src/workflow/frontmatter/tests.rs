@@ -171,7 +171,11 @@ fn names_are_collected_with_their_place() {
         prompt.mentions.iter().map(|m| (m.name.as_str(), &text[m.span.clone()], m.role)).collect();
     assert_eq!(
         mentions,
-        [("A", "A", Role::Policy), ("B", "B", Role::Policy), ("C", "C", Role::Then)]
+        [
+            ("A", "A", Role::Policy(TagName::Call)),
+            ("B", "B", Role::Following(TagName::Call)),
+            ("C", "C", Role::Then)
+        ]
     );
 }
 

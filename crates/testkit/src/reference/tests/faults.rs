@@ -2,7 +2,7 @@
 
 use raymond_core::protocol::TagName::{self, Call, Fork, Function, Goto, Result as Return};
 
-use super::super::{Policy, Trouble};
+use super::super::{Policy, Prompt, Trouble};
 use super::stage::{Stage, allowed, stage, transitions};
 
 /// A stage whose first state answers this, with everything that tags may name.
@@ -37,6 +37,11 @@ fn after_first_turn(mut stage: Stage) -> String {
     let history = stage.run().expect("it ends");
     let line = history.lines().nth(2).expect("the first turn has an end");
     line.to_owned()
+}
+
+fn last_line(mut stage: Stage) -> String {
+    let history = stage.run().expect("it ends");
+    history.lines().last().expect("something happens").to_owned()
 }
 
 #[test]
@@ -103,6 +108,33 @@ fn directories_must_exist() {
     for cd in ["sub", "./sub/", "/other", "sub/..", "../other"] {
         taken(first_answer(&format!("<reset cd=\"{cd}\">A</reset>")), "move main#1 reset A.md");
     }
+}
+
+#[test]
+fn a_conversation_stays_with_its_backend() {
+    let with = |text: &str| {
+        let elsewhere = |prompt: &mut Prompt| prompt.backend = Some("other".to_owned());
+        first_answer(text).with("B.md", elsewhere)
+    };
+    let other = "other_backend";
+    refused(with("<goto>B</goto>"), other);
+    refused(with("<call return=\"A\">B</call>"), other);
+    refused(with("<call return=\"B\">A</call>"), other);
+    refused(with("<function return=\"B\">A</function>"), other);
+    refused(with("<fork next=\"B\">A</fork>"), other);
+    refused(with("<fork>A</fork><fork>A</fork><goto>B</goto>"), other);
+    let back = with("<function return=\"A\">B</function>").says("main B.md", "<result>r</result>");
+    taken(back, "move main#1 function B.md");
+    let script = with("<goto>S</goto>").says("main S.sh", "<goto>B</goto>");
+    assert_eq!(last_line(script), "fail main protocol other_backend");
+    // A limit changes the destination, and the destination decides.
+    let limited = |prompt: &mut Prompt| {
+        (prompt.max_visits, prompt.then) = (Some(1), Some("B".to_owned()));
+    };
+    refused(with("<goto>START</goto>").with("START.md", limited), other);
+    let returns = with("<function return=\"START\">A</function>").with("START.md", limited);
+    let returns = returns.says("main A.md", "<result>r</result>");
+    assert_eq!(last_line(returns), "fail main other_backend");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use raymond_core::protocol::TagName;
 use crate::reference::{Allowed, Prompt};
 
 /// The lines between the fences; empty when there is nothing to say.
-pub(super) fn front(prompt: &Prompt, on_denied: Option<&str>, backend: Option<&str>) -> String {
+pub(super) fn front(prompt: &Prompt, on_denied: Option<&str>) -> String {
     let mut front = String::new();
     let mut line = |line: String| {
         let _written = writeln!(front, "{line}");
@@ -44,7 +44,7 @@ pub(super) fn front(prompt: &Prompt, on_denied: Option<&str>, backend: Option<&s
     if let Some(what) = on_denied {
         line(format!("on_denied: {what}"));
     }
-    if let Some(backend) = backend {
+    if let Some(backend) = &prompt.backend {
         line(format!("backend: {backend}"));
     }
     front

@@ -46,6 +46,7 @@ pub(super) const ROWS: &[Row] = &[
     text("remind next_differs"),
     text("remind no_directory"),
     text("remind forbidden"),
+    text("remind other_backend"),
     text("remind denied"),
     other("fail transient"),
     other("fail timeout"),
@@ -143,6 +144,8 @@ const fn reminder(fault: &Fault) -> &'static str {
         Fault::NextDiffers { .. } => "remind next_differs",
         Fault::NoDirectory { .. } => "remind no_directory",
         Fault::Forbidden { .. } => "remind forbidden",
+        Fault::OtherBackend { .. } => "remind other_backend",
+        Fault::NoBranch { .. } => "remind no_branch",
         Fault::Denied { .. } => "remind denied",
     }
 }

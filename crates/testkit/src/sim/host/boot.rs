@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use raymond_core::ids::RunId;
+use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::input::Start;
 use raymond_core::run::record::FORMAT;
 use raymond_core::run::{Ending, Header, Input, Phase, Refusal, Run};
@@ -173,7 +173,20 @@ impl Host {
         self.edit = Some(manifest);
     }
 
-    /// Adopts the edit, which is refused only when an agent needs what is gone.
+    /// Whether an edit gives a state that an agent needs to another backend.
+    fn moves(&self, edited: &Definition) -> bool {
+        let run = &self.reality.borrow().last;
+        let earlier = self.definition(run);
+        let backend = |definition: &Definition, state: &StateName| {
+            definition.states.get(state).and_then(|state| state.front.backend.clone())
+        };
+        let mut needed = run.agents.values().flat_map(|agent| {
+            agent.stack.iter().map(|frame| &frame.state).chain([&agent.visit.state])
+        });
+        needed.any(|state| backend(earlier, state) != backend(edited, state))
+    }
+
+    /// Adopts the edit, which is refused only when an agent needs what is gone or given away.
     fn adopt(&mut self) -> Result<(), Violation> {
         let Some(manifest) = self.edit.take() else { return Ok(()) };
         if self.phase() != Phase::Ended(Ending::Failed) {
@@ -187,10 +200,13 @@ impl Host {
             states.filter(|state| !definition.states.contains_key(*state)).count()
         };
         let gone = needs(&self.reality.borrow().last);
+        let moved = self.moves(&definition);
         let edited = definition.clone();
         let verdicts = self.act(|driver, now| Ok(vec![driver.adopt(now, edited, manifest)?]))?;
         match (verdicts.as_slice(), gone) {
             ([], _) | ([Ok(())], 0) | ([Err(Refusal::StateGone { .. })], 1..) => Ok(()),
+            // Who may move nevertheless is seen when its turn starts.
+            ([Err(Refusal::OtherBackend { .. })], 0) if moved => Ok(()),
             (other, gone) => {
                 Err(Violation(format!("an edit that removes {gone} states in use: {other:?}")))
             }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::ids::StateName;
+use raymond_core::machine::SessionPlan;
 use raymond_core::protocol::Source;
 use raymond_core::run::effect::PromptEffect;
 use raymond_core::run::{Effect, Record, Run};
@@ -78,7 +79,36 @@ impl Reality {
         let remains = self.remains(source);
         let client =
             Client { speech, cwd, source, session, remains, cancelled: false, adoptions: 0 };
-        self.clients.start(attempt, client, self.now + delay)
+        let known = prompt.map_or(Ok(()), |prompt| self.converse(prompt));
+        self.clients.start(attempt, client, self.now + delay).and(known)
+    }
+
+    /// A client knows only the conversations that clients of its kind opened.
+    fn converse(&mut self, prompt: &PromptEffect) -> Result<(), Violation> {
+        let mut plan = &prompt.plan;
+        while let SessionPlan::Continue { or_else, .. } = plan {
+            plan = or_else;
+        }
+        let (old, new) = match plan {
+            SessionPlan::Fresh(new) => (None, Some(new)),
+            SessionPlan::Resume(old) => (Some(old), None),
+            SessionPlan::Branch { from, to } => (Some(from), Some(to)),
+            SessionPlan::Continue { .. } | SessionPlan::Carry => (None, None),
+        };
+        if let Some(new) = new {
+            self.conversations.entry(new.clone()).or_insert_with(|| prompt.backend.clone());
+        }
+        for session in old.into_iter().chain(new) {
+            match self.conversations.get(session) {
+                Some(holder) if *holder != prompt.backend => {
+                    let (turn, backend) = (&prompt.turn, &prompt.backend);
+                    let what = format!("{turn} asks {backend} for a conversation of {holder}");
+                    return Err(Violation(what));
+                }
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
     }
 
     fn remains(&mut self, source: Source) -> Remains {

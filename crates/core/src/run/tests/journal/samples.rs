@@ -244,6 +244,51 @@ pub(super) fn denied() -> [Input; 2] {
     outcomes.map(|outcome| Input::Settled { turn: turn("main_w1.3.2"), attempt: 2, outcome })
 }
 
+/// And what came with runs of several backends.
+pub(super) fn mixed() -> Vec<Event> {
+    let crossing = Fault::OtherBackend {
+        tag: TagName::Function,
+        state: "R.md".into(),
+        answers: "codex".into(),
+        holds: "claude".into(),
+    };
+    let reminded = |fault| Event::Reminded { agent: "main".into(), fault, reminder: 1 };
+    let failure = Failure::OtherBackend {
+        state: "R.md".into(),
+        answers: "codex".into(),
+        holds: "claude".into(),
+    };
+    let settings = Settings { no_branch: ["linear".into()].into(), ..settings() };
+    vec![
+        Event::RunResumed { settings: Box::new(settings) },
+        reminded(crossing),
+        reminded(Fault::NoBranch { backend: "linear".into() }),
+        Event::AgentFailed { agent: "main".into(), failure, kept: None },
+    ]
+}
+
+/// And what came with clients that choose the ids of their sessions.
+pub(super) fn opened() -> (Vec<Input>, Vec<Event>) {
+    let (turn, attempt, session) = (turn("main_w1.3.2"), 2, || Some("t1".into()));
+    let charge = Charge { amount: Micros(1_500), basis: Basis::Estimated };
+    let failure = TurnFailure::Task { why: "no".into() };
+    let (by, cost) = (Interruption::Crash, Cost::Unknown);
+    let outcomes = [
+        Outcome::Capped { cost, denied: Vec::new(), session: session() },
+        Outcome::Failed { failure: failure.clone(), cost, denied: Vec::new(), session: session() },
+        Outcome::Interrupted { by, cost, progressed: true, session: session() },
+    ];
+    let settled = |outcome| Input::Settled { turn: turn.clone(), attempt, outcome };
+    let inputs = outcomes.into_iter().map(settled).collect();
+    let (id, crashes) = (|| turn.clone(), 1);
+    let events = vec![
+        Event::TurnContinues { turn: id(), attempt, charge, session: session() },
+        Event::TurnFailed { turn: id(), attempt, charge, failure, session: session() },
+        Event::TurnInterrupted { turn: id(), attempt, charge, by, crashes, session: session() },
+    ];
+    (inputs, events)
+}
+
 /// And what came with `ralph`.
 pub(super) fn ralph() -> (Input, Vec<Event>) {
     let until = || Some("make check".to_owned());
@@ -445,6 +490,7 @@ fn moves() -> Vec<Event> {
     let frame = |model| Frame {
         state: "R.md".into(),
         session: Session::At("s1".into()),
+        holder: None,
         cwd: "/home".into(),
         model,
     };

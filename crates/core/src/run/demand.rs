@@ -1,0 +1,82 @@
+//! What the states of a run ask of their backends, weighed before anything is spent.
+//!
+//! Which backends there are, and what each can do, is told by whoever starts the run. A need of a
+//! state is a mistake in its file; one of the whole run is told once for each backend. Nothing that
+//! protects is dropped silently: only what merely allows more is a warning.
+
+use std::collections::BTreeMap;
+
+use crate::capability::Offers;
+use crate::diagnostic::Diagnostic;
+use crate::ids::BackendName;
+use crate::workflow::{Mark, State, Survey};
+
+use super::settings::Settings;
+
+mod crossing;
+mod lacking;
+
+/// What governs a run, and the backends that there are for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Demand<'a> {
+    /// The settings.
+    pub settings: &'a Settings,
+    /// The backends.
+    pub offers: &'a Offers,
+}
+
+/// The reached prompts that a backend answers.
+type Answered<'a> = BTreeMap<&'a BackendName, Vec<&'a State>>;
+
+impl<'a> Demand<'a> {
+    /// All that stands in the way of a start.
+    pub fn of_start(&self, survey: &Survey<'a>) -> Vec<Diagnostic> {
+        let mut found = self.of_resume(survey);
+        found.extend(self.crossings(survey));
+        found
+    }
+
+    /// All that stands in the way of going on. A policy that leads to another backend has been there
+    /// all the time: it is met where a transition takes it.
+    pub fn of_resume(&self, survey: &Survey<'a>) -> Vec<Diagnostic> {
+        let mut found = self.unknown(survey);
+        let mut answered = Answered::new();
+        for state in survey.prompts() {
+            let backend = self.settings.backend_of(&state.front);
+            let Some(can) = self.offers.of(backend) else { continue };
+            found.extend(lacking::of_state(survey, state, (backend, can)));
+            if survey.is_reached(&state.name) {
+                answered.entry(backend).or_default().push(state);
+            }
+        }
+        for (backend, states) in answered {
+            let can = self.offers.of(backend).unwrap_or_default();
+            found.extend(lacking::of_run(self.settings, &states, (backend, can)));
+        }
+        found
+    }
+
+    /// Names that no backend has. The one of flags or configuration is named once.
+    fn unknown(&self, survey: &Survey<'a>) -> Vec<Diagnostic> {
+        let mistake = |name: &BackendName| {
+            let message = format!("there is no backend {:?}", name.as_str());
+            Diagnostic::error("unknown-backend", message).hint(self.offers.advice(name))
+        };
+        let is_unknown = |name: &BackendName| self.offers.of(name).is_none();
+        let named = survey.prompts().filter_map(|state| {
+            let name = state.front.backend.as_ref().filter(|name| is_unknown(name))?;
+            Some(survey.marked(mistake(name), state, Mark::Key("backend")))
+        });
+        let mut found: Vec<Diagnostic> = named.collect();
+        let default = &self.settings.backend;
+        let uses_it =
+            |state: &State| state.front.backend.is_none() && survey.is_reached(&state.name);
+        if is_unknown(default) && survey.prompts().any(uses_it) {
+            found.push(mistake(default));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests;

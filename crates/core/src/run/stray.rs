@@ -1,0 +1,63 @@
+//! Whether a run can go on under other states or other settings: every conversation stays with the
+//! backend that holds it.
+//!
+//! A turn that only opens a conversation may move to another backend, as long as the run is at
+//! rest; [`super::resume`] then begins it anew there, and says so.
+
+use crate::desk::{Lane, Turn};
+use crate::machine::Agent;
+use crate::machine::crossing::{Crossing, between};
+use crate::workflow::Definition;
+
+use super::decide::Refusal;
+use super::settings::Settings;
+use super::state::{Phase, Run};
+
+/// Whether every agent finds its conversation, and those of its returns, with the backends that
+/// would answer.
+pub fn check(run: &Run, definition: &Definition, settings: &Settings) -> Result<(), Refusal> {
+    for agent in run.agents.values() {
+        let lane = settings.lane(definition, &agent.visit.state);
+        let own = match run.desk.turns.get(&agent.id) {
+            Some(turn) => turned(run, agent, turn, lane),
+            None => between(&agent.session, agent.holder.as_ref(), (&agent.visit.state, lane)),
+        };
+        own.map_err(|crossing| refusal(agent, crossing))?;
+    }
+    check_returns(run, definition, settings)
+}
+
+/// Only the returns: the visits that are under way end with the backends they began with.
+pub(super) fn check_returns(
+    run: &Run,
+    definition: &Definition,
+    settings: &Settings,
+) -> Result<(), Refusal> {
+    for agent in run.agents.values() {
+        for frame in &agent.stack {
+            let lane = settings.lane(definition, &frame.state);
+            between(&frame.session, frame.holder.as_ref(), (&frame.state, lane))
+                .map_err(|crossing| refusal(agent, crossing))?;
+        }
+    }
+    Ok(())
+}
+
+fn refusal(agent: &Agent, crossing: Crossing) -> Refusal {
+    let Crossing { state, answers, holds } = crossing;
+    Refusal::OtherBackend { agent: agent.id.clone(), state, answers, holds }
+}
+
+/// A turn at the desk keeps its backend, unless it can move.
+fn turned(run: &Run, agent: &Agent, turn: &Turn, lane: Lane) -> Result<(), Crossing> {
+    let at_rest = matches!(run.phase, Phase::Ended(_));
+    match (&turn.lane, lane) {
+        (Lane::Prompt(holds), Lane::Prompt(answers))
+            if *holds != answers && !(at_rest && turn.opens()) =>
+        {
+            let (state, holds) = (agent.visit.state.clone(), holds.clone());
+            Err(Crossing { state, answers, holds })
+        }
+        (Lane::Prompt(_) | Lane::Script, _) => Ok(()),
+    }
+}

@@ -1,0 +1,1 @@
+echo '<result>three rounds, and still no agreement: look at it yourself</result>'
