@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod clients;
+mod codex;
 mod contexts;
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]
