@@ -8,6 +8,7 @@
 
 mod alone;
 mod clients;
+mod codex;
 mod contexts;
 mod contract;
 mod faults;
