@@ -21,5 +21,6 @@ mod options;
 mod prompts;
 mod quota;
 mod shown;
+mod signals;
 mod stage;
 mod tools;
