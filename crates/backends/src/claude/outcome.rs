@@ -61,6 +61,10 @@ fn verdict(ended: &Ended, turn: &Turn) -> Verdict {
             // The cap is looked at after the spend: the answer may be there.
             return ended.message.clone().map_or(Verdict::Capped, Verdict::Answer);
         }
+        // Its words are no failure: whoever asked with a schema looks for what the schema describes.
+        "error_max_structured_output_retries" => {
+            return Verdict::Answer(ended.message.clone().unwrap_or_else(why));
+        }
         "error_max_turns" => {
             let why = "the client stopped at its own limit of turns".into();
             TurnFailure::Transient { why }

@@ -46,8 +46,6 @@ impl Alone {
         let number = self.asked.get();
         Request {
             started: Started {
-                cap: None,
-                config_home: None,
                 nonce: Nonce::new(format!("alone{}", std::process::id())),
                 turn: TurnId::try_from(format!("main.{number}.1")).unwrap(),
                 attempt: 1,
@@ -55,6 +53,8 @@ impl Alone {
                 transcript: self.stage.home().join(format!("transcripts/{number}.jsonl")),
                 timeout: None,
                 idle_timeout: None,
+                cap: None,
+                config_home: None,
             },
             state: "START.md".into(),
             count: 1,
@@ -65,8 +65,8 @@ impl Alone {
             effort: None,
             permissions: Permissions::default(),
             extras: Extras::default(),
-            environment: None,
             schema: None,
+            environment: None,
         }
     }
 

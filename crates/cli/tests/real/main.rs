@@ -8,6 +8,7 @@
 
 mod alone;
 mod clients;
+mod codex;
 mod contexts;
 mod contract;
 mod faults;
@@ -23,4 +24,5 @@ mod quota;
 mod shown;
 mod signals;
 mod stage;
+mod structured;
 mod tools;

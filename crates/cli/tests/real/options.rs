@@ -21,7 +21,8 @@ fn every_state_has_its_own_model_effort_and_system_prompt_also_in_one_conversati
             "NEXT",
             &state("claude-sonnet-5", "high", "Be a next.", "<call return=\"LAST\">SUB</call>"),
         ),
-        ("SUB", &state("claude-opus-5", "max", "Be a callee.", "<result>x</result>")),
+        ("SUB", &state("claude-opus-5", "max", "Be a callee.", "<goto>MORE</goto>")),
+        ("MORE", "model: say <result>x</result>"),
         ("LAST", END),
     ]);
     stage.run("--model claude-sonnet-5 --effort medium").prints("done\n").mentions(0, &[]);
@@ -31,7 +32,8 @@ fn every_state_has_its_own_model_effort_and_system_prompt_also_in_one_conversati
         ("claude-opus-5", "low", vec!["start"]),
         ("claude-sonnet-5", "high", vec!["next"]),
         ("claude-opus-5", "max", vec!["callee"]),
-        // None of its own: that which the conversation began with.
+        // None of their own: that which the conversation began with.
+        ("claude-sonnet-5", "medium", vec!["start"]),
         ("claude-sonnet-5", "medium", vec!["start"]),
     ];
     assert_eq!(asked, expected);

@@ -24,6 +24,7 @@ pub(super) struct Sessions {
 pub(super) struct Session {
     pub(super) id: String,
     pub(super) messages: Vec<Message>,
+    /// What it began with.
     pub(super) system_prompt: Option<String>,
     /// What every model has cost and used, over all invocations and what was inherited.
     pub(super) usage: BTreeMap<String, Usage>,

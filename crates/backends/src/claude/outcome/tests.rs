@@ -238,8 +238,27 @@ fn other_ends_of_the_client_have_their_kinds() {
     check("error_during_execution", r#""a","b""#, transient(cut));
     let silent = "the client was cut off: it does not say why";
     check("error_during_execution", "", transient(silent));
-    check("error_max_structured_output_retries", r#""no""#, task("no"));
     check("error_new", "", task("it does not say why"));
+}
+
+#[test]
+fn an_answer_that_its_schema_describes_is_told_and_one_that_it_does_not_is_a_reply_without() {
+    let check = |lines: &[String], text: &str, structured: Option<serde_json::Value>| {
+        let expected = Answer::Replied(Box::new(Reply { structured, ..reply(text) }));
+        assert_eq!(after(lines, exited(), &open()), expected);
+    };
+    let result =
+        |subtype: &str, more: &str| sample::result(subtype, &format!("{more},{}", sample::USAGE));
+    let told = r#""is_error":false,"result":"done","structured_output":{"grade":3}"#;
+    let complied = [init(), text("m", "done"), result("success", told)];
+    check(&complied, "done", Some(serde_json::json!({ "grade": 3 })));
+    check(&[init(), text("m", "in words"), success("in words")], "in words", None);
+    let given_up = |words: &str| {
+        let more = format!(r#""is_error":true,"errors":["{words}"]"#);
+        result("error_max_structured_output_retries", &more)
+    };
+    check(&[init(), bash("m", "ls"), given_up("five attempts")], "five attempts", None);
+    check(&[init(), text("m", "in words"), given_up("five attempts")], "in words", None);
 }
 
 #[test]
