@@ -287,6 +287,13 @@ pub(super) struct Conclusion {
     pub(super) structured_output: Option<serde_json::Value>,
 }
 
+impl Conclusion {
+    /// Whether the client stopped in the middle.
+    pub(super) fn was_cut_off(&self) -> bool {
+        self.subtype == "error_during_execution"
+    }
+}
+
 /// What one model cost.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]

@@ -310,7 +310,7 @@ impl Turn {
     }
 
     fn conclude(&mut self, conclusion: Conclusion) -> Vec<Said> {
-        self.spending.concluded(conclusion.model_usage_since_last_result.as_ref());
+        self.spending.concluded(&conclusion);
         self.stage = Stage::Done;
         self.unread = false;
         let denials = conclusion.permission_denials.iter();
@@ -339,7 +339,7 @@ impl Turn {
 impl Ended {
     /// Whether the client stopped in the middle.
     pub(super) fn was_cut_off(&self) -> bool {
-        self.conclusion.subtype == "error_during_execution"
+        self.conclusion.was_cut_off()
     }
 
     /// There is no typed sign of it, only this sentence.

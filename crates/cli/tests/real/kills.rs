@@ -3,7 +3,7 @@
 //! Points are told by what the journal, the transcript or the model holds, and a few by chance. Each
 //! has what may become of the client meanwhile: it still runs, it has finished, it was killed too.
 
-mod audit;
+pub(crate) mod audit;
 mod points;
 pub(crate) mod scene;
 

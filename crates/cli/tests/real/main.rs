@@ -22,6 +22,7 @@ mod options;
 mod prompts;
 mod quota;
 mod shown;
+mod signals;
 mod stage;
 mod structured;
 mod tools;

@@ -7,15 +7,16 @@ use super::scene::{CALL, GOTO, Kind, Scene};
 use crate::harness::Output;
 use crate::shown;
 
-/// What the client says for the model when it finds a prompt that was never answered.
-const MADE_UP: &str = "No response requested.";
+/// What the client makes up: for the model, when it finds a prompt that was never answered, and for the
+/// person, when it was asked to stop.
+const MADE_UP: [&str; 2] = ["No response requested.", "[Request interrupted by user"];
 
 /// What the usual message costs, in micro-dollars.
 const MESSAGE: u64 = 6_000;
 
 /// How many replies of the model were lost with a client that was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lost {
+pub(crate) enum Lost {
     Known(u64),
     /// The moment was left to chance.
     Unknown,
@@ -31,18 +32,24 @@ impl Lost {
     }
 }
 
-/// Checks everything that was asked of the model, and everything that was recorded.
+/// Checks a run whose owner was killed then.
 #[track_caller]
 pub(crate) fn audit(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
     let lost = Lost::of(moment, ending);
+    holds(scene, lost, output);
+    if let Lost::Known(_) = lost {
+        ends_as_foretold(scene, (moment, ending), output);
+    }
+}
+
+/// Checks everything that was asked of the model, and everything that was recorded.
+#[track_caller]
+pub(crate) fn holds(scene: &Scene, lost: Lost, output: &Output) {
     output.prints(scene.kind.result()).mentions(0, &[]);
     scene.stage.leaves_nothing();
     history_is_whole(scene);
     finished_turns_are_not_repeated(scene, lost);
     nothing_is_paid_twice(scene, lost, output);
-    if let Lost::Known(_) = lost {
-        ends_as_foretold(scene, (moment, ending), output);
-    }
 }
 
 /// Every request is a step of the same story, in order; no step is met again once it is left.
@@ -61,19 +68,21 @@ fn history_is_whole(scene: &Scene) {
     let state = scene.kind.state();
     let body = scene.stage.project.read(&format!("wf/{state}.md"));
     for seen in turn(scene) {
-        let prompts = seen.conversation.iter().filter(|said| said.role == Role::User);
-        assert!(prompts.last().unwrap().text.ends_with(&body), "{seen:#?}");
+        let mut prompts = seen.conversation.iter().filter(|said| said.role == Role::User);
+        assert!(prompts.next_back().unwrap().text.ends_with(&body), "{seen:#?}");
     }
 }
 
 /// What was said, without tools, and as if nobody had been interrupted.
 fn story(conversation: &[Said]) -> Vec<String> {
-    let told = conversation.iter().filter_map(|said| match said.role {
+    let made_up = |said: &&Said| MADE_UP.iter().any(|text| said.text.starts_with(text));
+    let spoken = conversation.iter().filter(|said| !made_up(said));
+    let told = spoken.filter_map(|said| match said.role {
         Role::User => {
             let label = shown::conversation(std::slice::from_ref(said));
             Some(label.strip_prefix("again ").unwrap_or(&label).to_owned())
         }
-        Role::Assistant => Some(said.text.clone()).filter(|text| text != MADE_UP),
+        Role::Assistant => Some(said.text.clone()),
         Role::Call | Role::Outcome => None,
     });
     let mut told: Vec<String> = told.collect();
@@ -126,7 +135,10 @@ fn nothing_is_paid_twice(scene: &Scene, lost: Lost, output: &Output) {
     };
     let (reported, estimated) = (of_basis("reported").iter().sum::<u64>(), of_basis("estimated"));
     match lost {
-        Lost::Known(lost) => assert_eq!(reported, billed - lost * MESSAGE, "{charges:?}"),
+        Lost::Known(lost) => {
+            let unreported = if estimated.is_empty() { 0 } else { lost * MESSAGE };
+            assert_eq!(reported, billed - unreported, "{charges:?}");
+        }
         Lost::Unknown => assert!(reported <= billed, "{charges:?}, and {billed} was billed"),
     }
     assert_eq!(scene.stage.spent(), reported + estimated.iter().sum::<u64>());
