@@ -14,7 +14,7 @@ use raymond_core::time::Span;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{Answer, Backend, Capability, Request, Started, Watch};
+use crate::contract::{Answer, Backend, Capability, Reply, Request, Started, Watch};
 
 /// A backend that can be put into situations.
 pub trait Bench {
@@ -66,6 +66,7 @@ pub async fn violations(bench: &dyn Bench) -> Vec<Violation> {
     let results = [
         declares_what_it_can_do(bench),
         replies(bench).await,
+        names_its_sessions(bench).await,
         answers_the_same_again(bench).await,
         answers_at_once_as_one_by_one(bench).await,
         is_cancelled_before_it_starts(bench).await,
@@ -133,9 +134,32 @@ async fn replies(bench: &dyn Bench) -> Verdict {
     holds("a reply has a text and, where declared, a cost", good, &found)
 }
 
+async fn names_its_sessions(bench: &dyn Bench) -> Verdict {
+    let found = ask(bench, bench.request(Situation::Replies)).await?;
+    let takes = bench.backend().capabilities().contains(&Capability::ChosenIds);
+    let good = matches!(&found, Answer::Replied(reply) if reply.session.is_none() == takes);
+    holds(
+        "a session is opened under the id that was chosen, or under one that is told",
+        good,
+        &found,
+    )
+}
+
+/// What answers have in common: whoever chooses ids itself never chooses one twice.
+async fn comparable(bench: &dyn Bench, request: Request) -> Result<Answer, Violation> {
+    let answer = ask(bench, request).await?;
+    let takes = bench.backend().capabilities().contains(&Capability::ChosenIds);
+    Ok(match answer {
+        Answer::Replied(reply) if !takes => {
+            Answer::Replied(Box::new(Reply { session: None, ..*reply }))
+        }
+        answer => answer,
+    })
+}
+
 async fn answers_the_same_again(bench: &dyn Bench) -> Verdict {
-    let first = ask(bench, bench.request(Situation::Replies)).await?;
-    let second = ask(bench, bench.request(Situation::Replies)).await?;
+    let first = comparable(bench, bench.request(Situation::Replies)).await?;
+    let second = comparable(bench, bench.request(Situation::Replies)).await?;
     let same = first == second;
     holds("the same request has the same answer", same, &(first, second))
 }
@@ -146,9 +170,9 @@ async fn answers_at_once_as_one_by_one(bench: &dyn Bench) -> Verdict {
         (bench.request(Situation::Replies), other)
     };
     let (one, other) = requests();
-    let alone = (ask(bench, one).await?, ask(bench, other).await?);
+    let alone = (comparable(bench, one).await?, comparable(bench, other).await?);
     let (one, other) = requests();
-    let (other, one) = tokio::join!(ask(bench, other), ask(bench, one));
+    let (other, one) = tokio::join!(comparable(bench, other), comparable(bench, one));
     let together = (one?, other?);
     let good = alone == together && alone.0 != alone.1;
     holds("turns at once are answered like turns one after the other", good, &(alone, together))

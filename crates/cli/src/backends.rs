@@ -33,7 +33,7 @@ pub(crate) fn offers() -> Offers {
 
 /// Whether replies answer every prompt, whatever backend it names. The rules between backends hold
 /// all the same: what is played today is asked of them tomorrow.
-fn is_played(settings: &Settings) -> bool {
+pub(crate) fn is_played(settings: &Settings) -> bool {
     settings.replies.is_some() && settings.backend.as_str() == scripted::NAME
 }
 
@@ -82,9 +82,7 @@ pub(crate) fn usable(
                 backends.add(codex(config));
             }
             scripted::NAME if backends.get(&name).is_none() => {
-                let state = &wanted.state;
-                let why = format!("{state} is a prompt, and the scripted backend has no replies");
-                return Err(Failure::environment(why).hint("name them with --replies FILE"));
+                return Err(no_replies(&wanted.state));
             }
             // A name that nobody knows was told before, unless nothing leads to its state.
             _ => {}
@@ -136,9 +134,8 @@ fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName,
         let first = || Wanted { state: state.name.to_string(), wishes: Vec::new() };
         let wanted = all.entry(name.clone()).or_insert_with(first);
         let effort = state.front.effort.clone().or_else(|| settings.effort.clone());
-        let (permissions, extras) =
-            (settings.permissions.of_state(&state.front), Extras::of(&state.front));
-        wanted.wishes.push(Wish { permissions, effort, extras });
+        let permissions = settings.permissions.of_state(&state.front);
+        wanted.wishes.push(Wish { permissions, effort, extras: Extras::of(&state.front) });
     }
     all
 }
@@ -150,7 +147,7 @@ fn check_claude(config: &Layer, settings: &Settings, wanted: &Wanted) -> Result<
         let (effort, environment) = (wish.effort.as_deref(), settings.environment.as_deref());
         let asked = Wish { permissions: &wish.permissions, effort, environment };
         check(command.as_ref(), asked)
-            .map_err(|p| refused(wanted, (&p, p.is_usage()), p.remedy()))?;
+            .map_err(|problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy()))?;
     }
     Ok(())
 }
@@ -162,7 +159,7 @@ fn check_codex(config: &Layer, wanted: &Wanted) -> Result<(), Failure> {
         let effort = wish.effort.as_deref();
         let asked = Wish { permissions: &wish.permissions, effort, extras: &wish.extras };
         check(command.as_ref(), asked)
-            .map_err(|p| refused(wanted, (&p, p.is_usage()), p.remedy()))?;
+            .map_err(|problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy()))?;
     }
     Ok(())
 }
@@ -205,4 +202,9 @@ pub(crate) fn claude_command(config: &Layer) -> String {
 /// The command of Codex.
 pub(crate) fn codex_command(config: &Layer) -> String {
     config.codex.as_ref().map_or_else(|| codex::NAME.to_owned(), |command| command.value.clone())
+}
+
+fn no_replies(state: &str) -> Failure {
+    let message = format!("{state} is a prompt, and the scripted backend has no replies");
+    Failure::environment(message).hint("name them with --replies FILE")
 }

@@ -31,6 +31,7 @@ mod http;
 mod messages;
 mod record;
 mod reply;
+mod responses;
 mod script;
 mod server;
 mod weather;

@@ -1,1 +1,226 @@
+//! Clients of bash. They write lines and rollouts as the real one does; the real one is tested with the
+//! whole program.
 
+use std::fs::{self, Permissions as Mode};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use raymond_core::budget::Micros;
+use raymond_core::failure::TurnFailure;
+use raymond_core::ids::{Nonce, SessionId, TurnId};
+use raymond_core::machine::SessionPlan;
+use raymond_core::run::Permissions;
+use raymond_core::run::effect::Extras;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::sample::{self, THREAD, USED};
+use super::*;
+use crate::contract::Reply;
+use crate::process::leftovers;
+
+const FORK: &str = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
+const CHOSEN: &str = "00000000-0000-8000-8000-000000000001";
+
+struct Bench {
+    directory: TempDir,
+    codex: Codex,
+}
+
+impl Bench {
+    /// A client that is this script. `$0` is asked like the real one; `$prompt` is what it was sent.
+    fn new(script: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let command = directory.path().join("codex");
+        let prelude = "#!/bin/bash\nsay() { printf '%s\\n' \"$@\"; }\nprompt=$(cat)\n\
+                       echo \"$*\" >> \"$CODEX_HOME/arguments\"\n";
+        fs::write(&command, format!("{prelude}{script}\n")).unwrap();
+        fs::set_permissions(&command, Mode::from_mode(0o755)).unwrap();
+        fs::create_dir(directory.path().join("home")).unwrap();
+        let settings = Settings { command: command.into(), ..Settings::default() };
+        Self { directory, codex: Codex::new(settings) }
+    }
+
+    fn home(&self) -> PathBuf {
+        self.directory.path().join("home")
+    }
+
+    fn nonce(&self) -> Nonce {
+        let name = self.directory.path().file_name().unwrap().to_string_lossy();
+        Nonce::new(name.replace('.', "test"))
+    }
+
+    fn request(&self, plan: SessionPlan) -> Request {
+        Request {
+            started: Started {
+                nonce: self.nonce(),
+                turn: TurnId::try_from("main.1.1".to_owned()).unwrap(),
+                attempt: 1,
+                plan,
+                transcript: self.directory.path().join("transcript.jsonl"),
+                timeout: None,
+                idle_timeout: None,
+                cap: None,
+                config_home: Some(self.home()),
+            },
+            state: "START.md".into(),
+            count: 1,
+            prompt: "hello".to_owned(),
+            notice: Some("a notice".to_owned()),
+            cwd: self.directory.path().to_owned(),
+            model: None,
+            effort: None,
+            permissions: Permissions::default(),
+            extras: Extras::default(),
+            schema: None,
+            environment: None,
+        }
+    }
+
+    async fn ask(&self, request: Request) -> Answer {
+        let answer = self.codex.answer(request, Watch::unseen(CancellationToken::new())).await;
+        assert_eq!(leftovers::find(&self.nonce()), []);
+        answer
+    }
+
+    /// The subcommands that were given.
+    fn asked(&self) -> Vec<String> {
+        let asked = fs::read_to_string(self.home().join("arguments")).unwrap_or_default();
+        let after = |line: &str| line.rsplit_once("\"never\" ").unwrap().1.to_owned();
+        asked.lines().map(after).collect()
+    }
+
+    fn rollout(&self, thread: &str, entries: &[String]) {
+        sample::write(&self.home(), thread, entries);
+    }
+}
+
+/// Writes these lines.
+fn say(lines: &[String]) -> String {
+    let quoted: Vec<String> = lines.iter().map(|line| format!("'{line}'")).collect();
+    format!("say {}", quoted.join(" "))
+}
+
+fn answering(thread: &str) -> String {
+    say(&[sample::thread(thread), sample::begins(), sample::text("hi"), sample::completed()])
+}
+
+fn id(id: &str) -> SessionId {
+    SessionId::new(id)
+}
+
+fn turn(entries: &[String]) -> Vec<String> {
+    sample::began("a").into_iter().chain(entries.iter().cloned()).collect()
+}
+
+#[tokio::test]
+async fn a_fresh_turn_tells_the_thread_that_the_client_opened() {
+    let bench = Bench::new(&answering(THREAD));
+    bench.rollout(THREAD, &turn(&[sample::used("a")]));
+    let answer = bench.ask(bench.request(SessionPlan::Fresh(id(CHOSEN)))).await;
+    let cost = Cost::Estimated(Micros(USED));
+    let (session, model) = (Some(id(THREAD)), Some(sample::MODEL.to_owned()));
+    let expected = Reply { session, model, ..Reply::new("hi", cost) };
+    assert_eq!(answer, Answer::Replied(Box::new(expected)));
+    assert_eq!(bench.asked(), ["-"]);
+}
+
+#[tokio::test]
+async fn a_turn_whose_thread_is_not_known_falls_back_to_its_plan_and_to_nothing_else() {
+    let script = format!(
+        "case \"$*\" in\n*resume*|*fork*) echo \"Error: no rollout found for thread id ${{@: -2:1}}\" >&2; exit 1;;\nesac\n{}",
+        answering(THREAD)
+    );
+    let bench = Bench::new(&script);
+    let fresh = SessionPlan::Fresh(id(CHOSEN));
+    let answer = bench.ask(bench.request(fresh.continued_in(&id(FORK)))).await;
+    assert!(matches!(answer, Answer::Replied(_)), "{answer:?}");
+    assert_eq!(bench.asked(), [format!("resume {FORK} -"), "-".to_owned()]);
+    let lost = |session: &str| Answer::Failed {
+        failure: TurnFailure::LostSession { session: id(session) },
+        cost: Cost::Reported(Micros::ZERO),
+        denied: Vec::new(),
+        session: None,
+    };
+    let resume = SessionPlan::Resume(id(THREAD));
+    assert_eq!(bench.ask(bench.request(resume)).await, lost(THREAD));
+    let branch = SessionPlan::Branch { from: id(THREAD), to: id(CHOSEN) };
+    assert_eq!(bench.ask(bench.request(branch)).await, lost(THREAD));
+    assert_eq!(bench.asked().len(), 4);
+    // It would take this for a name, and open a thread.
+    let resume = SessionPlan::Resume(id("my-thread"));
+    assert_eq!(bench.ask(bench.request(resume)).await, lost("my-thread"));
+    assert_eq!(bench.asked().len(), 4, "no client was asked");
+}
+
+#[tokio::test]
+async fn a_client_is_ended_when_its_share_is_used_up() {
+    let script = format!("{}\nexec sleep 600", say(&[sample::thread(THREAD), sample::begins()]));
+    let bench = Bench::new(&script);
+    bench.rollout(THREAD, &turn(&[sample::calls(), sample::used("a")]));
+    let mut request = bench.request(SessionPlan::Fresh(id(CHOSEN)));
+    request.started.cap = Some(Micros(USED));
+    let expected = Answer::Capped {
+        cost: Cost::Estimated(Micros(USED)),
+        denied: Vec::new(),
+        session: Some(id(THREAD)),
+    };
+    assert_eq!(bench.ask(request).await, expected);
+}
+
+#[tokio::test]
+async fn what_the_client_cannot_do_is_never_dropped() {
+    let bench = Bench::new(&answering(THREAD));
+    let deny = vec!["Bash(rm:*)".to_owned()];
+    let permissions = Permissions { deny, ..Permissions::default() };
+    let request = Request { permissions, ..bench.request(SessionPlan::Fresh(id(CHOSEN))) };
+    let why = "codex cannot deny tools, and \"Bash(rm:*)\" is denied".to_owned();
+    let expected = Answer::Failed {
+        failure: TurnFailure::NotStarted { why },
+        cost: Cost::Reported(Micros::ZERO),
+        denied: Vec::new(),
+        session: None,
+    };
+    assert_eq!(bench.ask(request).await, expected);
+    assert_eq!(bench.asked(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_schema_is_handed_over_in_a_file() {
+    let bench = Bench::new(&answering(THREAD));
+    let schema = Some(json!({ "type": "object" }));
+    let request = Request { schema, ..bench.request(SessionPlan::Fresh(id(CHOSEN))) };
+    let file = schema_file(&request.started);
+    bench.ask(request).await;
+    assert_eq!(fs::read_to_string(&file).unwrap(), r#"{"type":"object"}"#);
+    assert_eq!(bench.asked(), [format!("--output-schema {} -", file.display())]);
+}
+
+#[test]
+fn what_a_client_left_tells_its_thread_and_what_it_cost() {
+    let bench = Bench::new("");
+    bench.rollout(THREAD, &turn(&[sample::calls(), sample::used("a")]));
+    let request = bench.request(SessionPlan::Fresh(id(CHOSEN)));
+    let check = |lines: &[String], expected: Attached| {
+        let text = lines.join("\n") + "\n";
+        fs::write(&request.started.transcript, text).unwrap();
+        assert_eq!(bench.codex.attach(&request.started), expected);
+    };
+    let free = Cost::Reported(Micros::ZERO);
+    check(&[], Attached::Absent { cost: free, progressed: false, session: None });
+    let lines = [sample::thread(THREAD), sample::begins()];
+    let (cost, session) = (Cost::Estimated(Micros(USED)), Some(id(THREAD)));
+    check(&lines, Attached::Absent { cost, progressed: false, session: session.clone() });
+    let [thread, begins] = lines;
+    let model = Some(sample::MODEL.to_owned());
+    let reply = Reply { session, model, ..Reply::new("hi", cost) };
+    let lines = [thread, begins, sample::text("hi"), sample::completed()];
+    check(&lines, Attached::Finished(Answer::Replied(Box::new(reply))));
+}
+
+#[test]
+fn a_home_of_its_own_comes_first() {
+    let own = own_home(Some(PathBuf::from("/run/home")));
+    assert_eq!(own.as_deref(), Some(Path::new("/run/home")));
+}

@@ -6,8 +6,15 @@ use std::path::{Path, PathBuf};
 /// What `claude --version` prints.
 pub(crate) const CLAUDE_VERSION: &str = "2.1.325 (Claude Code)";
 
+/// What `codex --version` prints.
+pub(crate) const CODEX_VERSION: &str = "codex-cli 0.166.0";
+
 pub(crate) fn claude() -> PathBuf {
     installed("claude")
+}
+
+pub(crate) fn codex() -> PathBuf {
+    installed("codex")
 }
 
 /// A client, as `cargo xtask test real` installs it.

@@ -8,15 +8,19 @@
 
 mod alone;
 mod clients;
+mod codex;
 mod contexts;
 mod contract;
+mod faults;
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]
 mod harness;
 mod isolation;
+mod kills;
 mod money;
 mod options;
 mod prompts;
+mod quota;
 mod shown;
 mod stage;
 mod structured;

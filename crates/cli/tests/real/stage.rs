@@ -38,6 +38,7 @@ impl Stage {
         }
         let gates = home.path().join("gates");
         let model = Model::start(Settings { gates, ..Settings::default() }).unwrap();
+        fs::write(home.path().join("codex/config.toml"), codex_config(&model.url())).unwrap();
         let stage = Self { project, model, home, environment: Vec::new() };
         let init = stage.project.spawn("git", &["init", "--quiet", "."]);
         init.wait().mentions(0, &[]);
@@ -124,7 +125,9 @@ impl Stage {
             format!("HOME={}", home.display()),
             format!("RAYMOND_CLAUDE={}", clients::claude().display()),
             format!("CLAUDE_CONFIG_DIR={}", home.join("claude").display()),
+            format!("RAYMOND_CODEX={}", clients::codex().display()),
             format!("CODEX_HOME={}", home.join("codex").display()),
+            "SCRIPTED_KEY=sk-not-a-key".to_owned(),
             format!("ANTHROPIC_BASE_URL={}", self.model.url()),
             "ANTHROPIC_API_KEY=sk-not-a-key".to_owned(),
         ];
@@ -224,6 +227,23 @@ impl Stage {
     pub(crate) fn leaves_nothing(&self) {
         assert_eq!(self.processes(), []);
     }
+}
+
+/// Codex takes its model from a file. It tries again once, and soon.
+fn codex_config(url: &str) -> String {
+    format!(
+        "model = \"gpt-5.5\"
+model_provider = \"scripted\"
+
+[model_providers.scripted]
+name = \"scripted\"
+base_url = \"{url}/v1\"
+wire_api = \"responses\"
+env_key = \"SCRIPTED_KEY\"
+request_max_retries = 0
+stream_max_retries = 1
+"
+    )
 }
 
 impl Drop for Stage {

@@ -86,9 +86,10 @@ impl Sessions {
         fs::rename(draft, path)
     }
 
-    pub(super) fn remove(&self, id: &str) {
+    /// There is no conversation in it, but it exists.
+    pub(super) fn empty(&self, id: &str) {
         if let Some(path) = self.path(id) {
-            fs::remove_file(path).ok();
+            fs::write(path, "").ok();
         }
     }
 

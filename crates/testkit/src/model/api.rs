@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::conversation::Asked;
-use super::messages;
 use super::reply::{Failure, Message};
+use super::{messages, responses};
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -15,6 +15,8 @@ pub enum Api {
     Messages,
     /// Anthropic: how many tokens a message would have.
     CountTokens,
+    /// `OpenAI`: a response.
+    Responses,
     /// Something that is not here.
     Unknown,
 }
@@ -42,6 +44,7 @@ impl Api {
         match (method, path) {
             ("POST", "/v1/messages") => Self::Messages,
             ("POST", "/v1/messages/count_tokens") => Self::CountTokens,
+            ("POST", "/v1/responses") => Self::Responses,
             _ => Self::Unknown,
         }
     }
@@ -49,7 +52,7 @@ impl Api {
     /// Whether a model answers it.
     pub const fn is_of_a_model(self) -> bool {
         match self {
-            Self::Messages => true,
+            Self::Messages | Self::Responses => true,
             Self::CountTokens | Self::Unknown => false,
         }
     }
@@ -57,6 +60,7 @@ impl Api {
     pub(super) fn read(self, body: &Value) -> Asked {
         match self {
             Self::Messages | Self::CountTokens => messages::read(body),
+            Self::Responses => responses::read(body),
             Self::Unknown => Asked::default(),
         }
     }
@@ -64,6 +68,7 @@ impl Api {
     pub(super) fn events(self, message: &Message, stamp: &Stamp) -> Vec<Event> {
         match self {
             Self::Messages => messages::events(message, stamp),
+            Self::Responses => responses::events(message, stamp),
             Self::CountTokens | Self::Unknown => Vec::new(),
         }
     }
@@ -71,6 +76,7 @@ impl Api {
     pub(super) fn whole(self, message: &Message, stamp: &Stamp) -> Value {
         match self {
             Self::Messages => messages::whole(message, stamp),
+            Self::Responses => responses::whole(message, stamp),
             Self::CountTokens => json!({ "input_tokens": message.usage.input }),
             Self::Unknown => Value::Null,
         }
@@ -79,6 +85,7 @@ impl Api {
     pub(super) fn error(self, failure: &Failure) -> Value {
         match self {
             Self::Messages | Self::CountTokens | Self::Unknown => messages::error(failure),
+            Self::Responses => responses::error(failure),
         }
     }
 }

@@ -1,1 +1,104 @@
+use raymond_core::budget::Micros;
+use raymond_core::ids::{Nonce, SessionId, TurnId};
+use raymond_core::machine::SessionPlan;
+use raymond_core::run::effect::Extras;
 
+use super::*;
+use crate::contract::Started;
+
+fn request() -> Request {
+    Request {
+        started: Started {
+            nonce: Nonce::new("n"),
+            turn: TurnId::try_from("main.1.1".to_owned()).unwrap(),
+            attempt: 1,
+            plan: SessionPlan::Carry,
+            transcript: "/t".into(),
+            timeout: None,
+            idle_timeout: None,
+            cap: Some(Micros(1)),
+            config_home: None,
+        },
+        state: "START.md".into(),
+        count: 1,
+        prompt: "never here".into(),
+        notice: None,
+        cwd: "/w".into(),
+        model: None,
+        effort: None,
+        permissions: Permissions::default(),
+        extras: Extras::default(),
+        schema: None,
+        environment: None,
+    }
+}
+
+#[track_caller]
+fn check(request: &Request, step: &Step, schema: Option<&Path>, expected: &str) {
+    let words = arguments(request, step, schema);
+    let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap()).collect();
+    let usual = "exec --json --color never --skip-git-repo-check -C /w ";
+    assert_eq!(words.join(" "), format!("{usual}{expected}"));
+}
+
+fn open() -> Step {
+    Step::Open(SessionId::new("s"))
+}
+
+#[test]
+fn a_plan_is_a_subcommand_and_the_prompt_comes_through_stdin() {
+    let kept = "--sandbox workspace-write -c approval_policy=\"never\"";
+    let resume = Step::Resume(SessionId::new("s"));
+    let branch = Step::Branch { from: SessionId::new("s"), to: SessionId::new("t") };
+    check(&request(), &open(), None, &format!("{kept} -"));
+    check(&request(), &resume, None, &format!("{kept} resume s -"));
+    check(&request(), &branch, None, &format!("{kept} fork s -"));
+}
+
+#[test]
+fn what_a_client_may_do_is_a_sandbox() {
+    let plan = Permissions { mode: Some("plan".into()), ..Permissions::default() };
+    let skipped = Permissions { checks: Checks::Skipped, ..Permissions::default() };
+    let check = |permissions, expected: &str| {
+        check(&Request { permissions, ..request() }, &open(), None, expected);
+    };
+    check(plan, "--sandbox read-only -c approval_policy=\"never\" -");
+    check(skipped, "--dangerously-bypass-approvals-and-sandbox -");
+}
+
+#[test]
+fn everything_else_that_a_state_says_is_told_before_the_subcommand() {
+    let all = Request {
+        model: Some("gpt-5.5".into()),
+        effort: Some("high".into()),
+        extras: Extras {
+            add_dirs: vec!["../lib".into(), "/data".into()],
+            mcp_config: None,
+            append_system_prompt: Some("be \"brief\"\n€".into()),
+        },
+        permissions: Permissions { checks: Checks::Skipped, ..Permissions::default() },
+        ..request()
+    };
+    let expected = "--dangerously-bypass-approvals-and-sandbox --add-dir=../lib --add-dir=/data \
+                    --model=gpt-5.5 -c model_reasoning_effort=\"high\" \
+                    -c developer_instructions=\"be \\\"brief\\\"\\n€\" --output-schema /s.json -";
+    check(&all, &open(), Some(Path::new("/s.json")), expected);
+}
+
+#[test]
+fn a_client_sees_nothing_of_another_one() {
+    let names = ["PATH", "CODEX_HOME", "CODEX_THREAD_ID", "CODEX_SANDBOX", "RAYMOND_STATE"];
+    let foreign = foreign(names.iter().map(OsString::from));
+    assert_eq!(foreign, ["CODEX_THREAD_ID", "CODEX_SANDBOX", "RAYMOND_STATE"]);
+}
+
+#[test]
+fn only_a_uuid_is_looked_for() {
+    let check = |id: &str, expected: bool| assert_eq!(is_uuid(id), expected, "{id}");
+    check("01a1df23-a6a0-7e62-ac75-9fbb433c5c8e", true);
+    check("00000000-0000-8000-8000-000000000000", true);
+    check("01a1df23a6a07e62ac759fbb433c5c8e", false);
+    check("01a1df23-a6a0-7e62-ac75-9fbb433c5c8g", false);
+    check("my-thread", false);
+    check("", false);
+}

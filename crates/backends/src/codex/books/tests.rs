@@ -1,1 +1,90 @@
+use serde_json::{Value, json};
+use tempfile::TempDir;
 
+use super::super::sample::{self, MODEL, THREAD, USED};
+use super::*;
+
+const CHILD: &str = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
+
+fn books(entries: &[String]) -> (TempDir, Books) {
+    let home = tempfile::tempdir().unwrap();
+    sample::write(home.path(), THREAD, entries);
+    let mut books = Books::new(home.path(), Arc::new(Prices::default()));
+    books.add(THREAD);
+    (home, books)
+}
+
+fn turn(name: &str, entries: &[String]) -> Vec<String> {
+    sample::began(name).into_iter().chain(entries.iter().cloned()).collect()
+}
+
+#[test]
+fn only_the_requests_of_the_last_turn_are_counted() {
+    let one = turn("a", &[sample::used("a"), sample::used("a"), sample::ended(&Value::Null)]);
+    let two = turn("b", &[sample::used("b")]);
+    let (_home, mut books) = books(&[one, two].concat());
+    books.read_on();
+    assert_eq!((books.spent(), books.is_empty()), (Some(Micros(USED)), false));
+    assert_eq!(books.model().as_deref(), Some(MODEL));
+}
+
+#[test]
+fn what_was_there_before_the_client_is_past() {
+    let past =
+        turn("a", &[sample::used("a"), sample::limits(100, 0), sample::ended(&json!("other"))]);
+    let (home, mut books) = books(&past);
+    books.close();
+    books.read_on();
+    assert_eq!((books.spent(), books.is_empty()), (Some(Micros::ZERO), true));
+    assert_eq!((books.problem(), books.limited_until()), (None, None));
+    let now = turn("b", &[sample::used("b")]);
+    sample::write(home.path(), THREAD, &[past, now].concat());
+    books.read_on();
+    assert_eq!((books.spent(), books.is_empty()), (Some(Micros(USED)), false));
+}
+
+#[test]
+fn agents_that_work_for_the_turn_are_paid_by_it() {
+    let (home, mut books) = books(&turn("b", &[sample::used("b")]));
+    let child = [turn("x", &[sample::used("a")]), turn("y", &[sample::used("b")])].concat();
+    sample::write(home.path(), CHILD, &child);
+    books.add(CHILD);
+    books.add(CHILD);
+    books.read_on();
+    assert_eq!(books.spent(), Some(Micros(2 * USED)));
+}
+
+#[test]
+fn a_model_without_a_price_makes_the_sum_unknown() {
+    let foreign = turn("b", &[sample::used("b")]).join("\n").replace(MODEL, "house-model");
+    let (_home, mut books) = books(&[foreign]);
+    books.read_on();
+    assert_eq!((books.spent(), books.is_empty()), (None, false));
+}
+
+#[test]
+fn a_turn_is_finishing_when_the_last_answer_called_no_tool() {
+    let check = |entries: &[String], expected: bool| {
+        let (_home, mut books) = books(&turn("a", entries));
+        books.read_on();
+        assert_eq!(books.is_finishing(), expected);
+    };
+    let (calls, used) = (sample::calls(), sample::used("a"));
+    check(&[], false);
+    check(std::slice::from_ref(&used), true);
+    check(&[calls.clone(), used.clone()], false);
+    check(&[calls.clone(), used.clone(), used.clone()], true);
+    check(&[used.clone(), calls.clone()], false);
+    check(&[used, calls.clone(), calls], false);
+}
+
+#[test]
+fn an_error_and_a_limit_are_those_of_the_turn() {
+    let entries = [sample::limits(100, 0), sample::ended(&json!("usage_limit_exceeded"))];
+    let (_home, mut books) = books(&turn("a", &entries));
+    books.read_on();
+    let problem = Problem { kind: "usage_limit_exceeded".into(), status: None };
+    assert_eq!(books.problem(), Some(&problem));
+    assert_eq!(books.limited_until(), Some(Timestamp(1_000_000)));
+    assert!(books.is_over());
+}

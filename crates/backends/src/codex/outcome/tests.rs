@@ -1,1 +1,243 @@
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::sync::Arc;
 
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::failure::Clock;
+use raymond_core::prices::Prices;
+use raymond_core::run::event::Warning;
+use raymond_core::time::{Span, Timestamp};
+use serde_json::{Value, json};
+
+use super::super::books::Books;
+use super::super::sample::{self, MODEL, THREAD, USED};
+use super::*;
+use crate::process::Heard;
+
+const FREE: Cost = Cost::Reported(Micros::ZERO);
+const PAID: Cost = Cost::Estimated(Micros(USED));
+
+fn exited(stderr: &str) -> End {
+    let status = Some(ExitStatus::from_raw(1 << 8));
+    End::Exited { status, stderr: stderr.to_owned() }
+}
+
+fn open() -> Step {
+    Step::Open(SessionId::new("chosen"))
+}
+
+fn own() -> SessionId {
+    SessionId::new(THREAD)
+}
+
+/// A turn of which these lines and this rollout are all that there is.
+fn heard(lines: &[String], entries: &[String], cap: Option<Micros>, form: Form) -> Turn {
+    let home = tempfile::tempdir().unwrap();
+    let entries: Vec<String> =
+        sample::began("a").into_iter().chain(entries.iter().cloned()).collect();
+    sample::write(home.path(), THREAD, &entries);
+    let mut turn = Turn::new(Books::new(home.path(), Arc::new(Prices::default())), cap, form);
+    for line in lines {
+        turn.hear(&Heard::Line(line.clone().into_bytes()));
+    }
+    turn.look();
+    turn
+}
+
+fn after(lines: &[String], entries: &[String], end: End) -> Answer {
+    answer(heard(lines, entries, None, Form::Text), end, &open())
+}
+
+fn said(more: &[String]) -> Vec<String> {
+    [sample::thread(THREAD), sample::begins()].into_iter().chain(more.iter().cloned()).collect()
+}
+
+fn reply(text: &str) -> Reply {
+    Reply { model: Some(MODEL.into()), session: Some(own()), ..Reply::new(text, PAID) }
+}
+
+fn failed(failure: TurnFailure, cost: Cost) -> Answer {
+    Answer::Failed { failure, cost, denied: Vec::new(), session: Some(own()) }
+}
+
+#[test]
+fn the_last_message_is_the_answer_and_the_thread_is_named() {
+    let lines = said(&[
+        sample::text("first"),
+        sample::command("item.completed", "ls", "completed"),
+        sample::text("last"),
+        sample::completed(),
+    ]);
+    let entries = [sample::used("a")];
+    let answer = after(&lines, &entries, exited(""));
+    assert_eq!(answer, Answer::Replied(Box::new(reply("last"))));
+    let turn = heard(&lines, &entries, None, Form::Text);
+    let resumed = super::answer(turn, End::Settled, &Step::Resume(SessionId::new(THREAD)));
+    let expected = Reply { session: None, ..reply("last") };
+    assert_eq!(resumed, Answer::Replied(Box::new(expected)));
+}
+
+#[test]
+fn a_warning_that_is_called_an_error_fails_nothing() {
+    let lines = said(&[sample::note("no metadata"), sample::text("fine"), sample::completed()]);
+    let message = "the client says: no metadata".to_owned();
+    let expected = Reply { warnings: vec![Warning::Other { message }], ..reply("fine") };
+    let answer = after(&lines, &[sample::used("a")], exited(""));
+    assert_eq!(answer, Answer::Replied(Box::new(expected)));
+}
+
+#[test]
+fn json_that_was_asked_for_is_read_where_the_model_complied() {
+    let check = |text: &str, form: Form, expected: Option<Value>| {
+        let lines = said(&[sample::text(text), sample::completed()]);
+        let turn = heard(&lines, &[sample::used("a")], None, form);
+        let Answer::Replied(reply) = answer(turn, exited(""), &open()) else {
+            panic!("it replied")
+        };
+        assert_eq!((reply.text.as_str(), reply.structured), (text, expected));
+    };
+    check(r#"{"a":1}"#, Form::Json, Some(json!({ "a": 1 })));
+    check("no", Form::Json, None);
+    check(r#"{"a":1}"#, Form::Text, None);
+}
+
+#[test]
+fn failures_have_kinds_by_what_the_rollout_says() {
+    let check = |info: Value, message: &str, expected: TurnFailure| {
+        let lines = said(&[sample::trouble(message), sample::failed(message)]);
+        let answer = after(&lines, &[sample::ended(&info)], exited(""));
+        assert_eq!(answer, failed(expected, FREE), "{info} {message}");
+    };
+    let why = |why: &str| why.to_owned();
+    check(json!("internal_server_error"), "busy", TurnFailure::Transient { why: why("busy") });
+    check(json!("other"), "", TurnFailure::Task { why: why("it does not say why") });
+    check(json!("model_not_found"), "no", TurnFailure::Task { why: why("no") });
+    let broke = "stream disconnected before completion: x";
+    check(json!("other"), broke, TurnFailure::Transient { why: why(broke) });
+    let refused = json!({ "http_connection_failed": { "http_status_code": 401 } });
+    check(refused, "no", login("no"));
+    let quota = TurnFailure::Quota { until: None, why: why("enough") };
+    check(json!("usage_limit_exceeded"), "enough", quota);
+}
+
+#[test]
+fn a_limit_says_until_when() {
+    let entries = [sample::limits(20, 100), sample::ended(&json!("usage_limit_exceeded"))];
+    let until = Some(Timestamp(2_000_000));
+    let quota = TurnFailure::Quota { until, why: "enough".into() };
+    let answer = after(&said(&[sample::failed("enough")]), &entries, exited(""));
+    assert_eq!(answer, failed(quota, FREE));
+}
+
+#[test]
+fn a_client_that_would_wait_in_vain_is_ended() {
+    let check = |notice: &str, expected: Option<TurnFailure>| {
+        let turn = heard(&said(&[sample::trouble(notice)]), &[], None, Form::Text);
+        assert_eq!(turn.is_hopeless(), expected.is_some(), "{notice}");
+        if let Some(failure) = expected {
+            assert_eq!(answer(turn, End::Hopeless, &open()), failed(failure, FREE));
+        }
+    };
+    let notice = "Reconnecting... 1/5 (unexpected status 401 Unauthorized: no)";
+    check(notice, Some(login(notice)));
+    let notice = "Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)";
+    check(notice, Some(TurnFailure::Quota { until: None, why: notice.to_owned() }));
+    check("Reconnecting... 1/5 (stream disconnected before completion: x)", None);
+    check("unexpected status 401 Unauthorized: its type follows", None);
+}
+
+#[test]
+fn a_turn_that_used_up_its_share_is_ended_unless_it_finishes() {
+    let check = |share: u64, entries: &[String], expected: bool| {
+        let turn = heard(&said(&[]), entries, Some(Micros(share)), Form::Text);
+        assert_eq!(turn.is_hopeless(), expected, "{share}");
+        turn
+    };
+    let (calls, used) = (sample::calls(), sample::used("a"));
+    check(USED + 1, &[calls.clone(), used.clone()], false);
+    check(USED, std::slice::from_ref(&used), false);
+    let turn = check(USED, &[calls, used.clone()], true);
+    let capped = Answer::Capped { cost: PAID, denied: Vec::new(), session: Some(own()) };
+    assert_eq!(answer(turn, End::Hopeless, &open()), capped);
+    // It was done before it could be ended.
+    let lines = said(&[sample::text("done"), sample::completed()]);
+    let turn = heard(&lines, &[sample::calls(), used], Some(Micros(1)), Form::Text);
+    assert_eq!(answer(turn, End::Hopeless, &open()), Answer::Replied(Box::new(reply("done"))));
+}
+
+#[test]
+fn a_budget_of_the_clients_own_ends_a_turn_like_a_share() {
+    let entries = [sample::used("a"), sample::ended(&json!("session_budget_exceeded"))];
+    let capped = Answer::Capped { cost: PAID, denied: Vec::new(), session: Some(own()) };
+    assert_eq!(after(&said(&[sample::failed("exhausted")]), &entries, exited("")), capped);
+}
+
+#[test]
+fn only_a_thread_that_was_asked_for_can_be_lost() {
+    let id = SessionId::new("00000000-0000-8000-8000-000000000000");
+    let stderr = format!("Error: thread/resume failed: no rollout found for thread id {id} (code)");
+    let check = |step: &Step, expected: TurnFailure| {
+        let turn = heard(&[], &[], None, Form::Text);
+        let expected =
+            Answer::Failed { failure: expected, cost: FREE, denied: Vec::new(), session: None };
+        assert_eq!(answer(turn, exited(&stderr), step), expected);
+    };
+    let lost = TurnFailure::LostSession { session: id.clone() };
+    check(&Step::Resume(id.clone()), lost.clone());
+    check(&Step::Branch { from: id, to: SessionId::new("t") }, lost);
+    let why = died(&exited(&stderr));
+    check(&open(), TurnFailure::Transient { why: why.clone() });
+    check(&Step::Resume(SessionId::new("another")), TurnFailure::Transient { why });
+}
+
+#[test]
+fn a_client_that_says_no_more_has_died_or_was_ended() {
+    let entries = [sample::calls(), sample::used("a")];
+    let begun = said(&[sample::command("item.started", "ls", "in_progress")]);
+    let why = died(&exited("oh"));
+    let answer = after(&begun, &entries, exited("oh"));
+    assert_eq!(answer, failed(TurnFailure::Transient { why }, PAID));
+    let interrupted = Answer::Interrupted { cost: PAID, progressed: true, session: Some(own()) };
+    assert_eq!(after(&begun, &entries, End::Cancelled), interrupted);
+    let (clock, after_time) = (Clock::Idle, Span::minutes(30));
+    let timeout = TurnFailure::Timeout { clock, after: after_time };
+    let end = End::TimedOut { clock, after: after_time };
+    assert_eq!(after(&begun, &entries, end), failed(timeout, PAID));
+}
+
+#[test]
+fn what_may_have_cost_something_is_never_free() {
+    let check = |lines: &[String], entries: &[String], expected: Cost| {
+        assert_eq!(heard(lines, entries, None, Form::Text).cost(), expected);
+    };
+    check(&[sample::thread(THREAD)], &[], FREE);
+    check(&said(&[]), &[], Cost::Unknown);
+    check(&said(&[sample::completed()]), &[], Cost::Unknown);
+    check(&said(&[sample::failed("no")]), &[], FREE);
+    check(&said(&[sample::failed("no")]), &[sample::used("a")], PAID);
+    // Whether the books have got as far as this turn cannot be told.
+    check(&said(&[]), &[sample::used("a"), sample::ended(&Value::Null)], Cost::Unknown);
+}
+
+#[test]
+fn calls_that_were_declined_are_listed() {
+    let lines = said(&[
+        sample::command("item.completed", "rm x", "declined"),
+        sample::files("declined"),
+        sample::text("well"),
+        sample::completed(),
+    ]);
+    let denied = vec!["Bash(rm x)".to_owned(), "Edit(/w/a.rs, /w/b.rs)".to_owned()];
+    let expected = Reply { denied, ..reply("well") };
+    let answer = after(&lines, &[sample::used("a")], exited(""));
+    assert_eq!(answer, Answer::Replied(Box::new(expected)));
+}
+
+#[test]
+fn a_message_that_could_not_be_read_is_no_answer() {
+    let mut turn = heard(&said(&[sample::text("first")]), &[sample::used("a")], None, Form::Text);
+    turn.hear(&Heard::Cut { length: 20_000_000 });
+    turn.hear(&Heard::Line(sample::completed().into_bytes()));
+    let expected = failed(too_large(LINE_MAX as u64), PAID);
+    assert_eq!(answer(turn, exited(""), &open()), expected);
+}

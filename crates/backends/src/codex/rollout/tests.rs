@@ -1,1 +1,73 @@
+use serde_json::json;
 
+use super::super::sample::{self, THREAD};
+use super::*;
+
+fn read(text: &str) -> Entry {
+    entry(text.as_bytes())
+}
+
+#[test]
+fn requests_errors_and_limits_are_read() {
+    let check = |text: &str, expected: Entry| assert_eq!(read(text), expected, "{text}");
+    let began = sample::began("a");
+    check(&began[0], Entry::Begins { turn: "a".into() });
+    check(&began[1], Entry::Model("gpt-5.5".into()));
+    check(&sample::calls(), Entry::Calls);
+    let usage = Usage { input: 800, output: 100, cache_write: 0, cache_read: 200 };
+    check(&sample::used("a"), Entry::Used { root_turn: "a".into(), usage });
+    let problem =
+        |kind: &str, status| Entry::Ends { error: Some(Problem { kind: kind.into(), status }) };
+    check(&sample::ended(&Value::Null), Entry::Ends { error: None });
+    check(&sample::ended(&json!("server_overloaded")), problem("server_overloaded", None));
+    let with_status = json!({ "http_connection_failed": { "http_status_code": 401 } });
+    check(&sample::ended(&with_status), problem("http_connection_failed", Some(401)));
+    let without = json!({ "response_stream_disconnected": { "http_status_code": null } });
+    check(&sample::ended(&without), problem("response_stream_disconnected", None));
+    check(&sample::limits(100, 99), Entry::Limited { resets_at: 1000 });
+    check(&sample::limits(100, 100), Entry::Limited { resets_at: 2000 });
+    check(&sample::limits(99, 0), Entry::Other);
+    check("half a li", Entry::Other);
+    check(r#"{"type":"session_meta","payload":17}"#, Entry::Other);
+}
+
+#[test]
+fn tokens_in_the_cache_are_counted_once() {
+    let check = |value: Value, [input, output, cache_write, cache_read]: [u64; 4]| {
+        assert_eq!(usage(&value), Usage { input, output, cache_write, cache_read });
+    };
+    let all = json!({ "input_tokens": 100, "cached_input_tokens": 30, "cache_write_input_tokens": 20, "output_tokens": 7 });
+    check(all, [50, 7, 20, 30]);
+    check(json!({ "input_tokens": 10, "cached_input_tokens": 30 }), [0, 0, 0, 30]);
+    check(json!({ "input_tokens": "many" }), [0; 4]);
+}
+
+#[test]
+fn a_thread_is_filed_by_the_day_in_its_id() {
+    let check =
+        |days: i64, expected: &str| assert_eq!(born(THREAD, days).as_deref(), Some(expected));
+    check(0, "2026/11/15");
+    check(-1, "2026/11/14");
+    check(1, "2026/11/16");
+    assert_eq!(born("", 0), None);
+    assert_eq!(born("ffffffff-ffff-7fff-8000-000000000000", 0), None);
+}
+
+#[test]
+fn a_rollout_is_found_once_it_is_there_and_read_as_it_grows() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = Rollout::new(home.path(), THREAD);
+    let mut check = |expected: &[Entry]| {
+        let mut found = Vec::new();
+        rollout.read_on(&mut |entry| found.push(entry));
+        assert_eq!(found, expected);
+    };
+    check(&[]);
+    let mut entries = vec![sample::calls()];
+    sample::write(home.path(), THREAD, &entries);
+    check(&[Entry::Calls]);
+    check(&[]);
+    entries.extend(sample::began("a"));
+    sample::write(home.path(), THREAD, &entries);
+    check(&[Entry::Begins { turn: "a".into() }, Entry::Model("gpt-5.5".into())]);
+}

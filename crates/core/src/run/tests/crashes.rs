@@ -3,6 +3,10 @@
 use insta::assert_snapshot;
 
 use super::play::{Play, prompts, workflow};
+use crate::budget::{Cost, Micros};
+use crate::failure::TurnFailure;
+use crate::ids::{AgentId, SessionId};
+use crate::machine::SessionPlan;
 use crate::run::input::{Interruption, Outcome};
 use crate::run::settings::InterruptedScripts;
 use crate::run::{Input, Refusal, decide};
@@ -25,6 +29,54 @@ fn a_turn_that_was_cut_off_goes_on_in_its_own_session_or_by_its_first_plan() {
     play.crashes(true);
     assert_eq!(play.plan_of("main"), "resume main.1.1");
     assert_eq!(play.agent("main").visit.retries, 0);
+}
+
+#[test]
+fn a_turn_goes_on_in_the_session_that_its_client_opened_however_it_ended() {
+    let cost = Cost::Reported(Micros(1));
+    let session = || Some(SessionId::new("t"));
+    let failure = TurnFailure::Transient { why: "no".into() };
+    let (by, denied) = (Interruption::Stop, Vec::new);
+    let outcomes = [
+        Outcome::Capped { cost, denied: denied(), session: session() },
+        Outcome::Failed { failure, cost, denied: denied(), session: session() },
+        Outcome::Interrupted { by, cost, progressed: true, session: session() },
+    ];
+    for outcome in outcomes {
+        let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
+        let input = play.settled("main", outcome);
+        play.feed(vec![input]);
+        let turn = &play.run.desk.turns[&AgentId::main()];
+        let fresh = turn.plan.clone();
+        let or_else = Box::new(fresh);
+        assert_eq!(turn.next_plan(), SessionPlan::Continue { session: "t".into(), or_else });
+    }
+}
+
+#[test]
+fn what_was_opened_is_remembered_until_another_attempt_opens_something_else() {
+    let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
+    let crash = |play: &mut Play, session: Option<&str>| {
+        let (by, cost) = (Interruption::Crash, Cost::Reported(Micros(1)));
+        let session = session.map(SessionId::new);
+        let cut =
+            play.settled("main", Outcome::Interrupted { by, cost, progressed: true, session });
+        let resume = play.resume_input();
+        play.feed(vec![cut, resume]);
+        let turn = &play.run.desk.turns[&AgentId::main()];
+        turn.current.as_ref().and_then(SessionPlan::session).cloned().unwrap().to_string()
+    };
+    assert_eq!(crash(&mut play, Some("t")), "t");
+    assert_eq!(crash(&mut play, None), "t");
+    assert_eq!(crash(&mut play, Some("u")), "u");
+    // The callee branches from it, and the caller goes on in it.
+    play.says("main", r#"<call return="C">B</call>"#);
+    let plan = play.run.desk.turns[&AgentId::main()].current.clone().unwrap();
+    assert!(matches!(plan, SessionPlan::Branch { from, .. } if from == "u".into()));
+    assert_eq!(crash(&mut play, Some("v")), "v");
+    play.says("main", "<result>x</result>");
+    let plan = play.run.desk.turns[&AgentId::main()].current.clone();
+    assert_eq!(plan, Some(SessionPlan::Resume("u".into())));
 }
 
 #[test]
@@ -164,7 +216,7 @@ fn of_two_outcomes_in_one_batch_the_first_counts() {
 #[test]
 fn a_turn_cut_off_that_nobody_resumes_never_ends_a_run_for_good() {
     let mut play = Play::new(prompts(&["A.md"])).started();
-    let cost = crate::budget::Cost::Unknown;
+    let cost = Cost::Unknown;
     let outcome =
         Outcome::Interrupted { by: Interruption::Crash, cost, progressed: true, session: None };
     let input = play.settled("main", outcome);

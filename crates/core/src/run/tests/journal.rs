@@ -34,6 +34,9 @@ fn samples() -> Vec<Sample> {
     let later = later.chain([Sample::Cause(ralph_cause)]);
     let later = later.chain(ralph_events.into_iter().map(Sample::Event));
     let later = later.chain(samples::mixed().into_iter().map(Sample::Event));
+    let (opened_causes, opened_events) = samples::opened();
+    let later = later.chain(opened_causes.into_iter().map(Sample::Cause));
+    let later = later.chain(opened_events.into_iter().map(Sample::Event));
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

@@ -267,6 +267,28 @@ pub(super) fn mixed() -> Vec<Event> {
     ]
 }
 
+/// And what came with clients that choose the ids of their sessions.
+pub(super) fn opened() -> (Vec<Input>, Vec<Event>) {
+    let (turn, attempt, session) = (turn("main_w1.3.2"), 2, || Some("t1".into()));
+    let charge = Charge { amount: Micros(1_500), basis: Basis::Estimated };
+    let failure = TurnFailure::Task { why: "no".into() };
+    let (by, cost) = (Interruption::Crash, Cost::Unknown);
+    let outcomes = [
+        Outcome::Capped { cost, denied: Vec::new(), session: session() },
+        Outcome::Failed { failure: failure.clone(), cost, denied: Vec::new(), session: session() },
+        Outcome::Interrupted { by, cost, progressed: true, session: session() },
+    ];
+    let settled = |outcome| Input::Settled { turn: turn.clone(), attempt, outcome };
+    let inputs = outcomes.into_iter().map(settled).collect();
+    let (id, crashes) = (|| turn.clone(), 1);
+    let events = vec![
+        Event::TurnContinues { turn: id(), attempt, charge, session: session() },
+        Event::TurnFailed { turn: id(), attempt, charge, failure, session: session() },
+        Event::TurnInterrupted { turn: id(), attempt, charge, by, crashes, session: session() },
+    ];
+    (inputs, events)
+}
+
 /// And what came with `ralph`.
 pub(super) fn ralph() -> (Input, Vec<Event>) {
     let until = || Some("make check".to_owned());
@@ -340,6 +362,7 @@ fn turn_events() -> Vec<Event> {
         failure,
         session: None,
     };
+    let continues = |charge| Event::TurnContinues { turn: id(), attempt: 2, charge, session: None };
     let cut = |by, crashes| Event::TurnInterrupted {
         turn: id(),
         attempt: 2,
@@ -363,12 +386,7 @@ fn turn_events() -> Vec<Event> {
         settled(charge(0, Basis::Free), Session::Fresh),
         settled(charge(1_500, Basis::Reported), Session::At("s1".into())),
         settled(charge(1_500, Basis::Estimated), Session::BranchOf("s1".into())),
-        Event::TurnContinues {
-            turn: id(),
-            attempt: 2,
-            charge: charge(9, Basis::Reported),
-            session: None,
-        },
+        continues(charge(9, Basis::Reported)),
     ]);
     events.extend(turn_failures().into_iter().map(failed));
     events.extend([cut(Interruption::Crash, 3), cut(Interruption::Stop, 0)]);

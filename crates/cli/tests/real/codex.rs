@@ -1,0 +1,84 @@
+//! Codex, for real: what the model was shown, what it cost, and how everything may end.
+//!
+//! The client chooses the ids of its threads, so a plan names one that never comes to be: what counts is
+//! the thread by which the client asks the model.
+
+mod contexts;
+mod contract;
+mod crashes;
+mod failures;
+mod money;
+
+use std::collections::BTreeMap;
+
+use raymond_testkit::model::{Role, Seen};
+use serde_json::Value;
+
+use crate::harness::Output;
+use crate::shown;
+use crate::stage::Stage;
+
+/// A tool that does nothing, and as a line of a script.
+const TOOL: &str = "model: tool exec_command {\"cmd\": \"true\"}";
+
+/// Runs the workflow with Codex, one turn at a time.
+fn run(stage: &Stage, flags: &str) -> Output {
+    stage.run(&format!("--backend codex --max-parallel 1 {flags}"))
+}
+
+/// The thread by which the client asks.
+fn thread(seen: &Seen) -> &str {
+    seen.header("thread-id").unwrap()
+}
+
+/// The first request of every turn.
+fn openings(stage: &Stage) -> Vec<Seen> {
+    let opens = |seen: &Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
+    stage.requests().into_iter().filter(opens).collect()
+}
+
+/// One line per turn, as [`shown::told`] has it: `new A | START`, `resume A | …`, `branch A to B | …`.
+///
+/// The plan says what is opened and what is gone on in; which thread that is, is what the client says.
+#[track_caller]
+fn told(stage: &Stage) -> Vec<String> {
+    let started = stage.events("turn_started");
+    let openings = openings(stage);
+    assert_eq!(started.len(), openings.len(), "turns and what they asked first: {started:#?}");
+    let mut letters = BTreeMap::new();
+    let line = |(started, seen): (&Value, &Seen)| {
+        let mut letter = |thread: &str| {
+            let next = char::from(b'A' + u8::try_from(letters.len()).unwrap());
+            *letters.entry(thread.to_owned()).or_insert(next)
+        };
+        let (kind, place) = started["plan"].as_object().unwrap().iter().next().unwrap();
+        let id = |value: &Value| value.as_str().unwrap().to_owned();
+        let plan = match kind.as_str() {
+            "fresh" => format!("new {}", letter(thread(seen))),
+            "resume" => {
+                assert_eq!(
+                    id(place),
+                    thread(seen),
+                    "another thread than the one that is gone on in"
+                );
+                format!("resume {}", letter(thread(seen)))
+            }
+            "branch" => {
+                let from = letter(&id(&place["from"]));
+                format!("branch {from} to {}", letter(thread(seen)))
+            }
+            "continue" => {
+                assert_eq!(id(&place["session"]), thread(seen), "a second thread was opened");
+                format!("continue {}", letter(thread(seen)))
+            }
+            other => panic!("no such plan: {other}"),
+        };
+        format!("{plan} | {}", shown::conversation(&seen.conversation))
+    };
+    started.iter().zip(&openings).map(line).collect()
+}
+
+/// The failures of turns, as the journal has them.
+fn failures(stage: &Stage) -> Vec<Value> {
+    stage.events("turn_failed").into_iter().map(|mut failed| failed["failure"].take()).collect()
+}

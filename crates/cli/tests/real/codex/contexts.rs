@@ -1,0 +1,157 @@
+//! Every transition: which thread its turn gets, and what the model sees there.
+
+use raymond_testkit::model::{Api, Role, Said};
+
+use super::{TOOL, run, told};
+use crate::clients;
+use crate::stage::Stage;
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn the_client_is_the_pinned_one_and_doctor_names_it() {
+    let stage = Stage::new();
+    let version = stage.spawn(&clients::codex(), &["--version"]).wait();
+    version.prints(&format!("{}\n", clients::CODEX_VERSION));
+    let doctor = stage.raymond("doctor");
+    let line = format!("codex 0.166.0 ({})", clients::codex().display());
+    assert!(doctor.stdout.contains(&line), "{}", doctor.stdout);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_run_shows_the_model_the_prompt_and_reaches_nothing_else() {
+    let stage = Stage::new();
+    let stage = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
+        .into_iter()
+        .fold(stage, |stage, name| {
+            let entry = format!("{name}={}", stage.model.url());
+            stage.with(&entry)
+        })
+        .with("NO_PROXY=127.0.0.1");
+    let prompt = "  Say hello.\n\nmodel: think hm\nmodel: say <result>hello</result>\n";
+    stage.state("1_START.md", prompt);
+    let output = run(&stage, "--budget 5 --effort high");
+    output.prints("hello\n").mentions(0, &["spent $0.0080 of $5.00", "$0.0080 of it estimated"]);
+    let requests = stage.model.requests();
+    let [request] = requests.as_slice() else { panic!("one request: {requests:#?}") };
+    assert_eq!((request.api, request.model.as_str()), (Api::Responses, "gpt-5.5"));
+    assert_eq!(request.conversation, [Said::new(Role::User, prompt)]);
+    assert_eq!(request.header("authorization"), Some("Bearer sk-not-a-key"));
+    assert_eq!(request.body["reasoning"]["effort"], "high");
+    assert!(request.tools.iter().any(|tool| tool == "exec_command"), "{:?}", request.tools);
+    stage.leaves_nothing();
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn goto_sees_the_earlier_turns_and_reset_and_function_do_not() {
+    let stage = Stage::prompts(&[
+        ("START", "model: say <goto>NEXT</goto>"),
+        ("NEXT", "model: say hm\nmodel: then\nmodel: say <reset>FRESH</reset>"),
+        ("FRESH", "model: say <function return='BACK'>PURE</function>"),
+        ("PURE", "model: say <result>found</result>"),
+        ("BACK", "got {{result}}\nmodel: say <result>{{result}}!</result>"),
+    ]);
+    run(&stage, "").prints("found!\n").mentions(0, &[]);
+    let told = told(&stage);
+    assert_eq!(
+        told[..2],
+        ["new A | START", "resume A | START, <goto>NEXT</goto>, NEXT"].map(str::to_owned)
+    );
+    assert!(told[2].starts_with("resume A | START, <goto>NEXT</goto>, NEXT, hm, "), "{}", told[2]);
+    assert_eq!(
+        told[3..],
+        [
+            "new B | FRESH",
+            "new C | PURE",
+            "resume B | FRESH, <function return='BACK'>PURE</function>, BACK",
+        ]
+        .map(str::to_owned)
+    );
+    assert_eq!(stage.spent(), stage.billed(), "what the model took is what was paid");
+    stage.leaves_nothing();
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_callee_sees_its_caller_who_sees_nothing_of_it_but_the_result() {
+    let stage = Stage::prompts(&[
+        ("START", "model: say <call return='BACK'>SUB</call>"),
+        (
+            "SUB",
+            "of the zebra
+            model: think thought of the zebra
+            model: tool exec_command {\"cmd\": \"echo tool of the zebra > made.txt\"}
+            model: say <call return='MORE'>DEEP</call>",
+        ),
+        ("DEEP", "of the zebra\nmodel: say <result>1</result>"),
+        ("MORE", "of the zebra\nmodel: say <result>{{result}}2</result>"),
+        ("BACK", "got {{result}}\nmodel: say <result>{{result}}3</result>"),
+    ]);
+    run(&stage, "").prints("123\n").mentions(0, &[]);
+    let start = "START, <call return='BACK'>SUB</call>";
+    let sub = format!("{start}, SUB, exec_command, done, <call return='MORE'>DEEP</call>");
+    let expected = [
+        "new A | START".to_owned(),
+        format!("branch A to B | {start}, SUB"),
+        format!("branch B to C | {sub}, DEEP"),
+        format!("resume B | {sub}, MORE"),
+        format!("resume A | {start}, BACK"),
+    ];
+    assert_eq!(told(&stage), expected);
+    let requests = stage.requests();
+    let zebra = |seen: &raymond_testkit::model::Seen| seen.body.to_string().contains("zebra");
+    let of_it: Vec<bool> = requests.iter().map(zebra).collect();
+    assert_eq!(of_it, [false, true, true, true, true, false], "of all that the client sent");
+    assert_eq!(stage.project.read("made.txt"), "tool of the zebra\n");
+    assert_eq!(stage.spent(), stage.billed(), "a fork does not pay for its parent");
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn what_a_state_may_do_is_the_sandbox_of_its_commands() {
+    let write =
+        "model: tool exec_command {\"cmd\": \"echo x > here.txt; echo x > /root-of-all.txt\"}";
+    let stage = Stage::prompts(&[
+        ("START", &format!("permission_mode: plan\n---\n{write}\nmodel: say <goto>NEXT</goto>")),
+        ("NEXT", &format!("{write}\nmodel: say <result>{{{{visit}}}}</result>")),
+    ]);
+    let plan = run(&stage, "");
+    plan.mentions(0, &[]);
+    assert!(stage.project.path("here.txt").exists(), "NEXT may write where it works");
+    let outcomes: Vec<String> = stage.requests().iter().map(|seen| seen.body.to_string()).collect();
+    assert_eq!(outcomes[1].matches("Read-only file system").count(), 2, "{}", outcomes[1]);
+    assert_eq!(outcomes[3].matches("Read-only file system").count(), 3, "{}", outcomes[3]);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_prompt_of_a_megabyte_arrives_whole() {
+    let stage = Stage::new();
+    let prompt =
+        format!("START {}\n{TOOL}\nmodel: say <result>read</result>\n", "x".repeat(1 << 20));
+    stage.state("START.md", &prompt);
+    run(&stage, "").prints("read\n").mentions(0, &[]);
+    assert_eq!(stage.requests()[1].conversation[0], Said::new(Role::User, prompt));
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn what_the_client_cannot_do_is_refused_before_anything_is_spent() {
+    let check = |front: &str, flags: &str, part: &str| {
+        let stage =
+            Stage::prompts(&[("START", &format!("{front}---\nmodel: say <result>x</result>"))]);
+        let output = run(&stage, flags);
+        output.mentions(2, &[part]);
+        assert_eq!(stage.requests().len(), 0, "{front} {flags}");
+    };
+    check("deny: [Bash]\n", "", "codex");
+    check("", "--deny Bash", "codex");
+    check("mcp_config: '{}'\n", "", "codex takes no mcp_config");
+    check(
+        "permission_mode: dontAsk\n",
+        "",
+        "codex has nothing like the permission mode \"dontAsk\"",
+    );
+    check("effort: hgih\n", "", "codex has no effort \"hgih\"");
+}

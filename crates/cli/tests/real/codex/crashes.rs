@@ -1,0 +1,166 @@
+//! Clients and owners that are ended in the middle: the thread is whole, and nothing is paid twice.
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{TOOL, run, thread, told};
+use crate::harness::until;
+use crate::stage::Stage;
+
+/// One finished turn, and one that waits at a gate after a tool.
+fn stage() -> Stage {
+    Stage::prompts(&[
+        ("START", "model: say <goto>NEXT</goto>"),
+        (
+            "NEXT",
+            &format!(
+                "{TOOL}
+                model: wait gate
+                model: say <result>whole</result>
+                model: again
+                model: say <result>again</result>"
+            ),
+        ),
+    ])
+}
+
+const FLAGS: &str = "--backend codex --max-parallel 1";
+const NEXT: &str = "START, <goto>NEXT</goto>, NEXT";
+
+/// The client that runs.
+fn client(stage: &Stage) -> Option<Pid> {
+    let processes = stage.processes();
+    let codex = processes.iter().find(|(_, words)| words.contains("/bin/codex exec"))?;
+    Pid::from_raw(i32::try_from(codex.0).unwrap())
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_client_that_is_ended_is_continued_in_its_thread() {
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        let stage = stage();
+        let running = stage.start_run(FLAGS);
+        stage.reaches("gate");
+        kill_process(client(&stage).unwrap(), signal).unwrap();
+        running.wait().prints("again\n").mentions(0, &[]);
+        let told = told(&stage);
+        assert_eq!(told[..2], ["new A | START".to_owned(), format!("resume A | {NEXT}")]);
+        // A plan that goes on in a thread is the same when it is taken again.
+        let expected = format!("resume A | {NEXT}, exec_command, done, again NEXT");
+        assert_eq!(told[2], expected, "{signal:?}");
+        assert_eq!(stage.events("turn_settled").len(), 2, "{signal:?}");
+        let charges = stage.charges();
+        assert_eq!(charges[1].1, 8_000, "the request before the end was paid: {charges:?}");
+        stage.leaves_nothing();
+    }
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn an_owner_that_is_killed_leaves_a_client_that_is_adopted() {
+    let stage = stage();
+    let running = stage.start_run(FLAGS);
+    stage.reaches("gate");
+    running.signal(Signal::KILL);
+    running.wait();
+    assert!(client(&stage).is_some(), "the client lives on");
+    let resumed = stage.start("resume r");
+    until("the client is adopted", || resumed.heard("reused 1 turn"));
+    stage.opens("gate");
+    resumed.wait().prints("whole\n").mentions(0, &[]);
+    assert_eq!(told(&stage), ["new A | START".to_owned(), format!("resume A | {NEXT}")]);
+    assert_eq!(stage.spent(), stage.billed());
+    stage.leaves_nothing();
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn what_a_client_finished_alone_is_not_asked_again() {
+    let stage = stage();
+    let running = stage.start_run(FLAGS);
+    stage.reaches("gate");
+    running.signal(Signal::KILL);
+    running.wait();
+    stage.opens("gate");
+    until("the client is done", || client(&stage).is_none());
+    stage.raymond("resume r").prints("whole\n").mentions(0, &["reused 1 turn"]);
+    assert_eq!(stage.requests().len(), 3);
+    assert_eq!(stage.spent(), stage.billed());
+}
+
+/// A turn that opens a thread, or branches one, waits at a gate; everything is killed.
+#[track_caller]
+fn killed_with_its_owner(states: &[(&str, &str)], expected: &[&str]) {
+    let stage = Stage::prompts(states);
+    let running = stage.start_run(FLAGS);
+    stage.reaches("gate");
+    running.signal(Signal::KILL);
+    running.wait();
+    kill_process(client(&stage).unwrap(), Signal::KILL).unwrap();
+    until("the client is gone", || client(&stage).is_none());
+    let resumed = stage.raymond("resume r");
+    resumed.prints("again\n").mentions(0, &[]);
+    assert_eq!(told(&stage), expected);
+    let threads: std::collections::BTreeSet<String> =
+        stage.requests().iter().map(|seen| thread(seen).to_owned()).collect();
+    let letters: std::collections::BTreeSet<char> = expected
+        .iter()
+        .flat_map(|line| line.chars().filter(char::is_ascii_uppercase).take(1))
+        .collect();
+    assert!(threads.len() >= letters.len());
+    stage.leaves_nothing();
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_thread_that_was_opened_before_the_crash_is_the_one_that_is_gone_on_in() {
+    let script = format!(
+        "{TOOL}\nmodel: wait gate\nmodel: say x\nmodel: again\nmodel: say <result>again</result>"
+    );
+    killed_with_its_owner(
+        &[("START", &script)],
+        &["new A | START", "continue A | START, exec_command, done, again START"],
+    );
+    let call = "START, <call return='BACK'>SUB</call>";
+    killed_with_its_owner(
+        &[
+            ("START", "model: say <call return='BACK'>SUB</call>"),
+            ("SUB", &script),
+            ("BACK", "model: say <result>{{result}}</result>"),
+        ],
+        &[
+            "new A | START",
+            &format!("branch A to B | {call}, SUB"),
+            &format!("continue B | {call}, SUB, exec_command, done, again SUB"),
+            &format!("resume A | {call}, BACK"),
+        ],
+    );
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_run_that_is_stopped_goes_on_in_the_thread_that_it_opened() {
+    let script = format!(
+        "{TOOL}\nmodel: wait gate\nmodel: say x\nmodel: again\nmodel: say <result>again</result>"
+    );
+    let stage = Stage::prompts(&[("START", &script)]);
+    let running = stage.start_run(FLAGS);
+    stage.reaches("gate");
+    running.signal(Signal::INT);
+    running.wait().mentions(130, &[]);
+    stage.leaves_nothing();
+    let interrupted = stage.events("turn_interrupted");
+    let opened = interrupted[0]["session"].as_str().unwrap();
+    assert_eq!(opened, thread(&stage.requests()[0]), "the journal knows the thread");
+    stage.raymond("resume r").prints("again\n").mentions(0, &[]);
+    let told = told(&stage);
+    assert_eq!(told, ["new A | START", "continue A | START, exec_command, done, again START"]);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_client_that_is_missing_is_told_before_anything_is_spent() {
+    let stage = Stage::prompts(&[("START", "model: say <result>x</result>")]);
+    let stage = stage.with("RAYMOND_CODEX=/nowhere/codex");
+    run(&stage, "")
+        .mentions(7, &["cannot find the client /nowhere/codex", "npm install -g @openai/codex"]);
+}

@@ -1,0 +1,117 @@
+//! What goes wrong on the way to the model, and what it is called.
+
+use serde_json::{Value, json};
+
+use super::{TOOL, failures, run, told};
+use crate::stage::Stage;
+
+/// Runs one prompt that meets this, and then is answered.
+#[track_caller]
+fn check(model: &str, flags: &str, code: i32, expected: &[Value]) -> Stage {
+    let lines = format!("{model}\nmodel: again\nmodel: say <result>x</result>");
+    let stage = Stage::prompts(&[("START", &lines)]);
+    run(&stage, flags).mentions(code, &[]);
+    assert_eq!(failures(&stage), expected, "{model}");
+    stage.leaves_nothing();
+    stage
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn what_passes_is_tried_again_in_the_same_thread() {
+    let transient = |why: &str| json!({ "transient": { "why": why } });
+    let busy = "We’re currently experiencing high demand, which may cause temporary errors.";
+    let stage = check("model: error 500", "", 0, &[transient(busy)]);
+    assert_eq!(told(&stage)[0], "new A | START");
+    assert!(told(&stage).last().unwrap().starts_with("continue A | START, again START"));
+    let broke = "stream disconnected before completion: ";
+    let cut = format!("{broke}stream closed before response.completed");
+    check("model: cut 3\nmodel: say half", "", 0, &[transient(&cut)]);
+    let dropped = format!("{broke}error sending request");
+    check("model: drop", "", 0, &[transient(&dropped)]);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_login_is_asked_for_at_the_first_sign() {
+    let lines = "model: error 401 message=no\nmodel: again\nmodel: say <result>x</result>";
+    let stage = Stage::prompts(&[("START", lines)]);
+    let output = run(&stage, "");
+    output.mentions(3, &["codex login"]);
+    let failed = failures(&stage);
+    let why = failed[0]["auth"]["why"].as_str().unwrap();
+    assert!(why.contains("unexpected status 401 Unauthorized"), "{why}");
+    assert_eq!(stage.requests().len(), 1, "the client does not try again in vain");
+    assert_eq!(stage.spent(), 0);
+    stage.raymond("resume r").prints("x\n").mentions(0, &[]);
+    assert!(told(&stage)[1].starts_with("continue A | START, again START"), "{:?}", told(&stage));
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_usage_limit_says_until_when() {
+    let limit = "model: error 429 type=usage_limit_reached header:x-codex-primary-used-percent=100 \
+                 header:x-codex-primary-window-minutes=300 \
+                 header:x-codex-primary-reset-at=4102444800 message=enough";
+    let stage = check(
+        limit,
+        "--no-wait",
+        4,
+        &[json!({ "quota": {
+        "until": 4_102_444_800_000_u64,
+        "why": "You’ve hit your usage limit. Try again later."
+    } })],
+    );
+    assert_eq!(stage.spent(), 0);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_client_that_would_wait_for_an_hour_is_not_waited_for() {
+    let stage = Stage::prompts(&[("START", "model: error 429 retry-after=3600\nmodel: say never")]);
+    run(&stage, "--no-wait").mentions(4, &["429"]);
+    let failed = failures(&stage);
+    assert_eq!(failed[0]["quota"]["until"], Value::Null, "{failed:?}");
+    stage.leaves_nothing();
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn what_would_be_the_same_again_fails_the_agent() {
+    let check = |model: &str, why: &str| {
+        let stage = Stage::prompts(&[("START", model)]);
+        run(&stage, "").mentions(1, &[why]);
+        let failed = failures(&stage);
+        let found = failed[0]["task"]["why"].as_str().unwrap_or_default();
+        assert!(found.contains(why), "{failed:?}");
+        assert_eq!(failed.len(), 1);
+    };
+    check("model: error 400 message=too-odd", "too-odd");
+    check("model: error 404 type=model_not_found message=no-such-model", "no-such-model");
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_warning_that_is_called_an_error_fails_nothing() {
+    let stage = Stage::prompts(&[(
+        "START",
+        &format!("model: gpt-5.2-codex\n---\n{TOOL}\nmodel: say <result>x</result>"),
+    )]);
+    run(&stage, "").prints("x\n").mentions(0, &["Model metadata for `gpt-5.2-codex` not found"]);
+    assert_eq!(failures(&stage), Vec::<Value>::new());
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_thread_that_is_gone_is_lost_and_never_silently_fresh() {
+    let stage = Stage::prompts(&[
+        ("START", "model: say <goto>SH</goto>"),
+        ("NEXT", "model: say <result>x</result>"),
+    ]);
+    let forget = "#!/bin/bash\nrm -rf \"$CODEX_HOME/sessions\"\necho '<goto>NEXT</goto>'\n";
+    stage.state("SH.sh", forget);
+    run(&stage, "").mentions(1, &["knows no session"]);
+    assert_eq!(stage.requests().len(), 1, "nothing was asked in another thread");
+    let resumed = stage.raymond("resume r --on-lost-session fresh");
+    resumed.prints("x\n").mentions(0, &[]);
+}

@@ -1,0 +1,119 @@
+//! What turns cost, and where their shares end them.
+
+use super::{TOOL, run, thread, told};
+use crate::stage::Stage;
+
+/// What 1000 tokens read and 100 written cost.
+const USUAL: u64 = 8_000;
+
+fn charges(stage: &Stage) -> Vec<(String, u64)> {
+    let charges = stage.charges();
+    assert!(charges.iter().all(|(_, _, basis)| basis == "estimated"), "{charges:?}");
+    charges.into_iter().map(|(turn, amount, _)| (turn, amount)).collect()
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn every_token_is_paid_once_in_threads_that_count_for_ever() {
+    let stage = Stage::prompts(&[
+        (
+            "START",
+            &format!(
+                "{TOOL}
+                model: usage input=1000 output=10 cache_read=20000 cache_write=2000
+                model: say <call return='BACK' model='gpt-6.1-sol'>SUB</call>"
+            ),
+        ),
+        ("SUB", "model: say <result>found</result>"),
+        ("BACK", "model: say <result>{{result}}!</result>"),
+    ]);
+    run(&stage, "").prints("found!\n").mentions(0, &[]);
+    let first = USUAL + 5_000 + 300 + 10_000 + 10_000;
+    let expected = [("main.1.1", first), ("main.2.1", 3_000), ("main.3.1", USUAL)];
+    assert_eq!(charges(&stage), expected.map(|(turn, amount)| (turn.to_owned(), amount)));
+    assert_eq!(stage.spent(), stage.billed());
+    let models: Vec<String> = stage.requests().into_iter().map(|seen| seen.model).collect();
+    assert_eq!(models, ["gpt-5.5", "gpt-5.5", "gpt-6.1-sol", "gpt-5.5"]);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn agents_of_the_client_are_paid_by_the_turn_that_started_them() {
+    let spawn = r#"model: tool multi_agent_v1/spawn_agent {"message": "CHILD\nmodel: say done"}"#;
+    let stage = Stage::prompts(&[(
+        "START",
+        &format!(
+            "{spawn}\nmodel: tool exec_command {{\"cmd\": \"sleep 1\"}}\nmodel: say <result>x</result>"
+        ),
+    )]);
+    run(&stage, "").prints("x\n").mentions(0, &[]);
+    let requests = stage.requests();
+    assert_eq!(requests.len(), 4, "{requests:#?}");
+    assert_eq!(charges(&stage), [("main.1.1".to_owned(), 4 * USUAL)]);
+    assert_eq!(stage.spent(), stage.billed());
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_model_without_a_price_is_not_free() {
+    let stage =
+        Stage::prompts(&[("START", "model: house-model\n---\nmodel: say <result>x</result>")]);
+    run(&stage, "").prints("x\n").mentions(0, &["unpriced"]);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_turn_that_used_up_its_share_is_ended_and_goes_on_in_its_thread() {
+    // Each request takes 50 cents; the visit has two dollars, a share of them all.
+    let slow = "model: tool exec_command {\"cmd\": \"sleep 2\"}";
+    let stage = Stage::prompts(&[
+        ("START", "model: say <fork next='NEXT'>WORKER</fork>"),
+        ("NEXT", "model: wait parent\nmodel: say <result>done</result>"),
+        (
+            "WORKER",
+            &format!(
+                "model: usage input=100000 output=0
+                {slow}
+                {slow}
+                {slow}
+                model: say <result>never</result>
+                model: again
+                model: usage
+                model: say <result>worked</result>"
+            ),
+        ),
+    ]);
+    let running = stage.start_run("--backend codex --budget 2 --max-parallel 2");
+    stage.reaches("parent");
+    crate::harness::until("the worker has used up its share", || {
+        !stage.events("turn_continues").is_empty()
+    });
+    stage.opens("parent");
+    running.wait().prints("done\n").mentions(0, &["share used up"]);
+    let requests = stage.requests();
+    let worker: Vec<_> = requests
+        .iter()
+        .filter(|seen| seen.conversation[0].text.starts_with("WORKER"))
+        .map(|seen| (thread(seen).to_owned(), seen.usage().input))
+        .collect();
+    let one = worker[0].0.clone();
+    // 99.6 cents were its share: the second request used it up, and a third was never begun.
+    let expected = [100_000, 100_000, 1_000].map(|input| (one.clone(), input));
+    assert_eq!(worker, expected);
+    assert_eq!(stage.spent(), stage.billed());
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_final_answer_counts_although_it_used_up_the_share() {
+    let stage = Stage::prompts(&[
+        ("START", "model: usage input=100000 output=0\nmodel: say <goto>NEXT</goto>"),
+        ("NEXT", "model: say <result>never</result>"),
+    ]);
+    let output = run(&stage, "--budget 0.20");
+    output.mentions(5, &["spent $0.5000 of $0.20"]);
+    assert_eq!(told(&stage), ["new A | START"]);
+    let resumed = stage.raymond("resume r --budget 1");
+    resumed.prints("never\n").mentions(0, &[]);
+    assert_eq!(told(&stage), ["new A | START", "resume A | START, <goto>NEXT</goto>, NEXT"]);
+}

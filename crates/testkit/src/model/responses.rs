@@ -1,0 +1,202 @@
+//! The Responses API of `OpenAI`: requests read, responses written as events or whole.
+//!
+//! What the client tells on its own account is left out of the conversation: instructions come as
+//! developer messages, the surroundings as user messages in a tag.
+
+use raymond_core::prices::Usage;
+use serde_json::{Value, json};
+
+use super::api::{Event, Stamp};
+use super::conversation::{Asked, Form, Role, Said};
+use super::reply::{Block, Failure, Message, Stop};
+
+/// The tags of what the client adds as a user.
+const ADDED: [&str; 3] = ["<environment_context>", "<turn_aborted>", "<user_instructions>"];
+
+pub(super) fn read(body: &Value) -> Asked {
+    let input = body["input"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let systems = input.iter().filter(|item| item["role"] == "developer");
+    let systems = systems.flat_map(texts).chain(body["instructions"].as_str().map(str::to_owned));
+    let tools = body["tools"].as_array().into_iter().flatten();
+    Asked {
+        model: word(&body["model"]),
+        system: systems.collect::<Vec<_>>().join("\n"),
+        conversation: input.iter().flat_map(said).collect(),
+        tools: tools.map(|tool| word(&tool["name"])).filter(|name| !name.is_empty()).collect(),
+        form: if body["stream"] == true { Form::Stream } else { Form::Whole },
+    }
+}
+
+fn said(item: &Value) -> Vec<Said> {
+    match (item["type"].as_str().unwrap_or("message"), item["role"].as_str()) {
+        ("message", Some("user")) => {
+            let is_added = |text: &String| ADDED.iter().any(|tag| text.starts_with(tag));
+            let own = texts(item).into_iter().filter(|text| !is_added(text));
+            own.map(|text| Said::new(Role::User, text)).collect()
+        }
+        ("message", Some("assistant")) => {
+            texts(item).into_iter().map(|text| Said::new(Role::Assistant, text)).collect()
+        }
+        ("function_call", _) => vec![call(item, "arguments")],
+        ("custom_tool_call", _) => vec![call(item, "input")],
+        ("function_call_output" | "custom_tool_call_output", _) => {
+            vec![Said::new(Role::Outcome, outcome(&item["output"]))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn call(item: &Value, input: &str) -> Said {
+    Said::new(Role::Call, format!("{} {}", word(&item["name"]), word(&item[input])))
+}
+
+/// What a command printed; the client says how it went before that.
+fn outcome(output: &Value) -> String {
+    let text = word(output);
+    text.split_once("\nOutput:\n").map_or(text.as_str(), |(_, printed)| printed).to_owned()
+}
+
+/// The texts of a message.
+fn texts(item: &Value) -> Vec<String> {
+    let parts = item["content"].as_array().into_iter().flatten();
+    parts.map(|part| word(&part["text"])).filter(|text| !text.is_empty()).collect()
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+pub(super) fn whole(message: &Message, stamp: &Stamp) -> Value {
+    let mut whole = envelope(stamp);
+    whole["output"] = items(message, stamp).into();
+    whole["usage"] = usage(&message.usage);
+    match message.stop {
+        Stop::Ended | Stop::Tool => whole["status"] = "completed".into(),
+        Stop::Refused => {
+            whole["status"] = "incomplete".into();
+            whole["incomplete_details"] = json!({ "reason": "content_filter" });
+        }
+    }
+    whole
+}
+
+pub(super) fn events(message: &Message, stamp: &Stamp) -> Vec<Event> {
+    let mut events = vec![event("response.created", json!({ "response": envelope(stamp) }))];
+    for (index, item) in items(message, stamp).into_iter().enumerate() {
+        let mut added = item.clone();
+        for empty in ["content", "summary"] {
+            if added[empty].is_array() {
+                added[empty] = json!([]);
+            }
+        }
+        let place = json!({ "output_index": index, "item": added });
+        events.push(event("response.output_item.added", place));
+        for delta in item["content"][0]["text"].as_str().map(halves).into_iter().flatten() {
+            let place = json!({ "output_index": index, "content_index": 0, "item_id": item["id"] });
+            events.push(event("response.output_text.delta", with(place, "delta", delta)));
+        }
+        let place = json!({ "output_index": index, "item": item });
+        events.push(event("response.output_item.done", place));
+    }
+    let last = match message.stop {
+        Stop::Ended | Stop::Tool => "response.completed",
+        Stop::Refused => "response.incomplete",
+    };
+    events.push(event(last, json!({ "response": whole(message, stamp) })));
+    events
+}
+
+pub(super) fn error(failure: &Failure) -> Value {
+    let usual = match failure.status {
+        401 => "invalid_api_key",
+        404 => "model_not_found",
+        429 => "rate_limit_exceeded",
+        400..=499 => "invalid_request_error",
+        _ => "server_error",
+    };
+    let kind = failure.kind.as_deref().unwrap_or(usual);
+    json!({ "error": { "type": kind, "code": kind, "message": failure.message } })
+}
+
+fn event(name: &'static str, data: Value) -> Event {
+    Event { name, data: with(data, "type", name) }
+}
+
+fn with(mut data: Value, key: &str, value: impl Into<Value>) -> Value {
+    data[key] = value.into();
+    data
+}
+
+fn envelope(stamp: &Stamp) -> Value {
+    json!({
+        "id": format!("resp_{}", stamp.id),
+        "object": "response",
+        "status": "in_progress",
+        "model": stamp.model,
+        "output": [],
+    })
+}
+
+fn items(message: &Message, stamp: &Stamp) -> Vec<Value> {
+    let blocks = message.blocks.iter().enumerate();
+    blocks.map(|(index, block)| item(block, &format!("{}_{index}", stamp.id))).collect()
+}
+
+fn item(block: &Block, id: &str) -> Value {
+    match block {
+        Block::Thinking(text) => json!({
+            "type": "reasoning",
+            "id": format!("rs_{id}"),
+            "summary": [{ "type": "summary_text", "text": text }],
+            "encrypted_content": "c2VhbGVkIGJ5IHRoZSBzY3JpcHQ=",
+        }),
+        Block::Text(text) => json!({
+            "type": "message",
+            "id": format!("msg_{id}"),
+            "role": "assistant",
+            "status": "completed",
+            "content": [{ "type": "output_text", "text": text, "annotations": [] }],
+        }),
+        Block::Tool { name, input } => {
+            // A tool of a group is named `GROUP/TOOL`.
+            let (group, name) =
+                name.split_once('/').map_or((None, name.as_str()), |(g, n)| (Some(g), n));
+            let mut call = json!({
+                "type": "function_call",
+                "id": format!("fc_{id}"),
+                "call_id": format!("call_{id}"),
+                "name": name,
+                "arguments": input.to_string(),
+            });
+            if let Some(group) = group {
+                call["namespace"] = group.into();
+            }
+            call
+        }
+    }
+}
+
+/// What is read from the cache, or put there, is part of the input.
+fn usage(usage: &Usage) -> Value {
+    let input = usage.input + usage.cache_read + usage.cache_write;
+    json!({
+        "input_tokens": input,
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_write,
+        },
+        "output_tokens": usage.output,
+        "output_tokens_details": { "reasoning_tokens": 0 },
+        "total_tokens": input + usage.output,
+    })
+}
+
+/// Two, where there are two characters, so that a cut may leave half a text.
+fn halves(text: &str) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let length = characters.len().div_ceil(2).max(1);
+    characters.chunks(length).map(|piece| piece.iter().collect()).collect()
+}
+
+#[cfg(test)]
+mod tests;
