@@ -14,10 +14,12 @@ use raymond_core::prices::Prices;
 use raymond_core::run::effect::Extras;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Permissions, Settings};
+use raymond_core::view::health::Program;
 use raymond_core::workflow::{Definition, Kind, State};
 use raymond_engine::project::Project;
 use raymond_engine::shell::Backends;
 
+use crate::commands::doctor::version;
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
 
@@ -153,7 +155,7 @@ fn check_claude(config: &Layer, settings: &Settings, wanted: &Wanted) -> Result<
 }
 
 fn check_codex(config: &Layer, wanted: &Wanted) -> Result<(), Failure> {
-    use codex::preflight::{Wish, check};
+    use codex::preflight::{Wish, check, check_version};
     let command = codex_command(config);
     for wish in &wanted.wishes {
         let effort = wish.effort.as_deref();
@@ -161,7 +163,12 @@ fn check_codex(config: &Layer, wanted: &Wanted) -> Result<(), Failure> {
         check(command.as_ref(), asked)
             .map_err(|problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy()))?;
     }
-    Ok(())
+    // One that does not answer now may do so later: it is asked for no more than its age.
+    let Program::Answers { version, .. } = crate::runtime()?.block_on(version(&command)) else {
+        return Ok(());
+    };
+    check_version(&version)
+        .map_err(|problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy()))
 }
 
 fn refused(wanted: &Wanted, (problem, is_usage): (&dyn Error, bool), remedy: String) -> Failure {

@@ -20,6 +20,8 @@ use crate::args::Doctor;
 use crate::failure::{ENVIRONMENT, Failure};
 use crate::words::plain;
 
+pub(crate) use ask::version;
+
 use super::{print_json, print_out};
 
 pub(crate) fn doctor(flags: &Doctor) -> Result<u8, Failure> {

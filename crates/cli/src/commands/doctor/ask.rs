@@ -22,7 +22,7 @@ pub(super) fn find(command: &str) -> Option<PathBuf> {
 }
 
 /// What a program says of its version.
-pub(super) async fn version(command: &str) -> Program {
+pub(crate) async fn version(command: &str) -> Program {
     let Some(found) = find(command) else { return Program::Missing };
     let path = found.display().to_string();
     match ask(&found, &["--version"], Path::new("/")).await {
