@@ -15,6 +15,7 @@ mod shape;
 mod spending;
 mod surrogates;
 mod tools;
+mod trouble;
 mod turn;
 
 use std::env;
@@ -95,8 +96,16 @@ impl Claude {
 impl Dialect for Speech {
     type Turn = Turn;
 
-    fn begin(&self, _: &Started) -> Turn {
-        Turn::default()
+    fn begin(&self, started: &Started) -> Turn {
+        Turn::planned(started.plan.session().cloned())
+    }
+
+    /// A client that was killed early leaves an id that is taken, and that no client knows: what comes
+    /// after the first step opens another one.
+    fn steps(&self, started: &Started) -> Vec<Step> {
+        let spare = started.turn.spare_session(&started.nonce, started.attempt);
+        let steps = Step::of(&started.plan).into_iter().enumerate();
+        steps.map(|(n, step)| if n == 0 { step } else { step.under(spare.clone()) }).collect()
     }
 
     fn spec(&self, step: &Step, request: &Request, message: String) -> Result<Spec, String> {

@@ -38,6 +38,9 @@ use crate::process::{Grace, Inherit, Input, Spec};
 /// How workflows and flags name it.
 pub const NAME: &str = "codex";
 
+/// The oldest client that is known to do all this.
+pub const OLDEST: [u32; 3] = [0, 166, 0];
+
 /// What it can do.
 pub const CAPABILITIES: &[Capability] = &[
     Capability::Fresh,
@@ -48,9 +51,6 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability::Cap,
     Capability::Effort,
 ];
-
-/// The oldest client that is known to do all this.
-pub const OLDEST: [u32; 3] = [0, 166, 0];
 
 /// How the client is run.
 #[derive(Debug, Clone)]

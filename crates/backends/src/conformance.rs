@@ -23,6 +23,11 @@ pub trait Bench {
 
     /// A request that brings the situation about. Its plan is fresh unless the suite changes it.
     fn request(&self, situation: Situation) -> Request;
+
+    /// The longest that any answer may take: a stop with all its graces, and room.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(30)
+    }
 }
 
 /// What a client may run into.
@@ -55,9 +60,6 @@ pub struct Violation {
     /// What was found instead.
     pub found: String,
 }
-
-/// The longest that any answer may take: a stop with all its graces, and room.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Every rule that the backend breaks.
 pub async fn violations(bench: &dyn Bench) -> Vec<Violation> {
@@ -93,9 +95,10 @@ async fn answer(
     cancel: CancellationToken,
 ) -> Result<Answer, Violation> {
     let answering = bench.backend().answer(request, Watch::unseen(cancel));
-    timeout(PATIENCE, answering).await.map_err(|_| Violation {
+    let patience = bench.patience();
+    timeout(patience, answering).await.map_err(|_| Violation {
         rule: "every turn ends",
-        found: format!("no answer within {PATIENCE:?}"),
+        found: format!("no answer within {patience:?}"),
     })
 }
 

@@ -110,6 +110,11 @@ pub(crate) trait Dialect: Debug + Send + Sync {
         false
     }
 
+    /// How the plan of a turn is carried out.
+    fn steps(&self, started: &Started) -> Vec<Step> {
+        Step::of(&started.plan)
+    }
+
     /// What is known of the cost.
     fn cost(&self, turn: &Self::Turn) -> Cost;
 
@@ -152,7 +157,7 @@ impl<D: Dialect> Headless<D> {
 
     /// One client after the other, until one knows its session.
     pub(crate) async fn answer(&self, request: &Request, watch: &Watch) -> Answer {
-        let steps = Step::of(&request.started.plan);
+        let steps = self.dialect.steps(&request.started);
         // A client that knows no such session has never seen an earlier attempt.
         let messages = std::iter::once(request.message())
             .chain(std::iter::repeat_with(|| request.prompt.clone()));

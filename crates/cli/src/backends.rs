@@ -35,7 +35,7 @@ pub(crate) fn offers() -> Offers {
 
 /// Whether replies answer every prompt, whatever backend it names. The rules between backends hold
 /// all the same: what is played today is asked of them tomorrow.
-fn is_played(settings: &Settings) -> bool {
+pub(crate) fn is_played(settings: &Settings) -> bool {
     settings.replies.is_some() && settings.backend.as_str() == scripted::NAME
 }
 

@@ -170,22 +170,32 @@ impl TurnId {
 
     /// The session that a client opens for this turn. `generation` counts the sessions that were lost.
     pub fn session(&self, nonce: &Nonce, generation: u32) -> SessionId {
-        let mut bytes = [0; 16];
-        let hash = blake3::hash(format!("session\n{nonce}\n{self}\n{generation}").as_bytes());
-        bytes.copy_from_slice(&hash.as_bytes()[..16]);
-        // Version 8 (custom) and the RFC variant: clients check that the id is a UUID.
-        bytes[6] = (bytes[6] & 0x0f) | 0x80;
-        bytes[8] = (bytes[8] & 0x3f) | 0x80;
-        let n = u128::from_be_bytes(bytes);
-        SessionId::new(format!(
-            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-            n >> 96,
-            (n >> 80) & 0xffff,
-            (n >> 64) & 0xffff,
-            (n >> 48) & 0xffff,
-            n & 0xffff_ffff_ffff
-        ))
+        SessionId::new(uuid(&format!("session\n{nonce}\n{self}\n{generation}")))
     }
+
+    /// The session that an attempt opens when its client neither knows the one above nor lets it be
+    /// opened again.
+    pub fn spare_session(&self, nonce: &Nonce, attempt: u32) -> SessionId {
+        SessionId::new(uuid(&format!("spare session\n{nonce}\n{self}\n{attempt}")))
+    }
+}
+
+/// Clients check that an id is a UUID.
+fn uuid(key: &str) -> String {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&blake3::hash(key.as_bytes()).as_bytes()[..16]);
+    // Version 8 (custom) and the RFC variant.
+    bytes[6] = (bytes[6] & 0x0f) | 0x80;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    let n = u128::from_be_bytes(bytes);
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        n >> 96,
+        (n >> 80) & 0xffff,
+        (n >> 64) & 0xffff,
+        (n >> 48) & 0xffff,
+        n & 0xffff_ffff_ffff
+    )
 }
 
 impl fmt::Display for TurnId {
@@ -260,6 +270,10 @@ mod tests {
         assert_eq!(first, turn.session(&"a".into(), 0));
         assert_ne!(first, turn.session(&"b".into(), 0));
         assert_ne!(first, turn.session(&"a".into(), 1));
+        let spare = turn.spare_session(&"a".into(), 1);
+        assert_eq!(spare.as_str().len(), 36);
+        assert_ne!(spare, turn.session(&"a".into(), 1));
+        assert_ne!(spare, turn.spare_session(&"a".into(), 2));
     }
 
     #[test]

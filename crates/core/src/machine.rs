@@ -6,6 +6,7 @@
 pub mod agent;
 pub(crate) mod crossing;
 mod limits;
+pub(crate) mod mover;
 pub(crate) mod moves;
 pub(crate) mod ralph;
 pub mod session;

@@ -30,7 +30,7 @@ pub use live::Live;
 pub use narrate::{Line, Narrator, Weight};
 pub use path::Path;
 pub use plan::Plan;
-pub use status::{Owner, Status, status};
+pub use status::{Owner, Status, Waiting, status};
 pub use turns::Turns;
 pub use way_out::{Command, States, quoted, way_out};
 pub use why::{counted, why};

@@ -25,7 +25,7 @@
 //! | `grandchild`, `daemon`, `bare-daemon` | a process that stays: in a session of its own, holding stdout; forked twice; without an environment too |
 //! | `ignore INT\|TERM\|HUP` | that signal does nothing from here on |
 //! | `half`, `no-result`, `kill` | half a result line; none; SIGKILL here |
-//! | `forget` | the session was never kept |
+//! | `forget` | the session was never kept, and its id is taken all the same |
 //! | `exit CODE` | the exit code, whatever the result says |
 //!
 //! `fake[2]: …` holds the second time that these very lines are played in this configuration

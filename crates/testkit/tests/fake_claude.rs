@@ -254,11 +254,13 @@ fn an_unknown_session_is_an_error_in_the_result() {
 }
 
 #[test]
-fn a_session_that_was_never_kept_can_be_begun_again() {
+fn a_session_that_was_never_kept_is_not_known_and_its_id_is_taken() {
     let client = Client::new();
     client.run(&format!("--session-id {A}"), "fake: forget\nfake: say one\nfake: kill");
     assert_eq!(client.run(&format!("--resume {A}"), "fake: say two").code, Some(1));
-    assert_eq!(client.run(&format!("--session-id {A}"), "fake: say two").code, Some(0));
+    let taken = client.run(&format!("--session-id {A}"), "fake: say two");
+    assert_eq!((taken.code, taken.lines.len()), (Some(1), 0));
+    assert!(taken.stderr.contains("already in use"), "{taken:?}");
 }
 
 #[test]

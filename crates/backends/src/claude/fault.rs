@@ -43,6 +43,25 @@ impl Fault {
             (None, None) => Self::Transient,
         }
     }
+
+    /// By the name that the client has for this very error, where it is one that tells more than its
+    /// status and kind: no time lifts a limit that is lifted by money.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        match name {
+            "model_requires_usage_credits"
+            | "long_context_credits_required"
+            | "consent_unanswered"
+            | "provider_credentials"
+            | "gateway_signin_required"
+            | "gateway_session_expired"
+            | "api_key_auth_disabled"
+            | "org_disabled_credential"
+            | "invalid_credential_header"
+            | "network_edge_blocked" => Some(Self::Auth),
+            "usage_limit_reached" => Some(Self::Quota),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -88,5 +107,27 @@ mod tests {
         check(Some(422), "unknown", Fault::Task);
         check(None, "invalid_request", Fault::Task);
         check(None, "max_output_tokens", Fault::Task);
+    }
+
+    #[test]
+    fn some_errors_have_names_that_tell_more() {
+        let check = |name: &str, expected: Option<Fault>| assert_eq!(Fault::named(name), expected);
+        for name in [
+            "model_requires_usage_credits",
+            "long_context_credits_required",
+            "consent_unanswered",
+            "provider_credentials",
+            "gateway_signin_required",
+            "gateway_session_expired",
+            "api_key_auth_disabled",
+            "org_disabled_credential",
+            "invalid_credential_header",
+            "network_edge_blocked",
+        ] {
+            check(name, Some(Fault::Auth));
+        }
+        check("usage_limit_reached", Some(Fault::Quota));
+        check("connection_failed", None);
+        check("max_output_tokens", None);
     }
 }

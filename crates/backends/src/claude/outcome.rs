@@ -4,7 +4,6 @@
 //! sign of that.
 
 use raymond_core::failure::TurnFailure;
-use raymond_core::ids::SessionId;
 use raymond_core::prices::Prices;
 
 use super::fault::Fault;
@@ -17,26 +16,27 @@ use crate::process::LINE_MAX;
 /// How the turn ended for whoever asked. The step is the one that the last client took.
 pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answer {
     let cost = turn.spending.cost(prices);
+    let session = turn.session();
     let complete = turn.result.as_ref().filter(|ended| !ended.was_cut_off());
     let failure = match (complete, end) {
         (Some(ended), _) => match verdict(ended, &turn) {
             Verdict::Answer(text) => {
                 let structured = ended.conclusion.structured_output.clone();
-                return replied(turn, Reply { structured, ..Reply::new(text, cost) }, step);
+                return replied(turn, Reply { structured, ..Reply::new(text, cost) });
             }
             Verdict::Capped => {
-                return Answer::Capped { cost, denied: denied(&turn), session: None };
+                return Answer::Capped { cost, denied: denied(&turn), session };
             }
             Verdict::Failed(failure) => failure,
         },
         (None, End::Cancelled) => {
-            return Answer::Interrupted { cost, progressed: turn.progressed(), session: None };
+            return Answer::Interrupted { cost, progressed: turn.progressed(), session };
         }
         (None, End::TimedOut { clock, after }) => TurnFailure::Timeout { clock, after },
         (None, End::Hopeless) => login(turn.login().unwrap_or_default()),
         (None, end) => incomplete(&turn, &end, step),
     };
-    Answer::Failed { failure, cost, denied: denied(&turn), session: None }
+    Answer::Failed { failure, cost, denied: denied(&turn), session }
 }
 
 /// The calls that were denied, as permissions name them.
@@ -61,6 +61,10 @@ fn verdict(ended: &Ended, turn: &Turn) -> Verdict {
             // The cap is looked at after the spend: the answer may be there.
             return ended.message.clone().map_or(Verdict::Capped, Verdict::Answer);
         }
+        // Its words are no failure: whoever asked with a schema looks for what the schema describes.
+        "error_max_structured_output_retries" => {
+            return Verdict::Answer(ended.message.clone().unwrap_or_else(why));
+        }
         "error_max_turns" => {
             let why = "the client stopped at its own limit of turns".into();
             TurnFailure::Transient { why }
@@ -83,19 +87,21 @@ fn refused(ended: &Ended, turn: &Turn) -> TurnFailure {
         let why = refusal.explanation.as_deref().map_or(why, shortened);
         return TurnFailure::Task { why: format!("the model refused: {why}") };
     }
-    match Fault::of(ended.conclusion.api_error_status, ended.trouble.kind.as_deref()) {
+    match ended.trouble.fault(ended.conclusion.api_error_status) {
         Fault::Auth => login(&why),
-        Fault::Quota => TurnFailure::Quota { until: turn.limited_until, why },
+        Fault::Quota => {
+            let until = ended.trouble.until().or(turn.limited_until);
+            TurnFailure::Quota { until, why }
+        }
         Fault::Transient => TurnFailure::Transient { why },
         Fault::Task => TurnFailure::Task { why },
     }
 }
 
-fn replied(turn: Turn, reply: Reply, step: &Step) -> Answer {
-    let denied = denied(&turn);
-    let session = turn.session.filter(|id| id != step.writes().as_str());
+fn replied(turn: Turn, reply: Reply) -> Answer {
+    let (denied, session) = (denied(&turn), turn.session());
     Answer::Replied(Box::new(Reply {
-        session: session.map(SessionId::new),
+        session,
         model: turn.model,
         denied,
         warnings: turn.warnings.into_vec(),

@@ -53,6 +53,22 @@ pub(super) struct Assistant {
     /// The kind of an API error, on the message by which the client tells of it.
     #[serde(deserialize_with = "lenient")]
     pub(super) error: Option<String>,
+    /// Which of that kind, where the client knows.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) api_error: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) api_error_params: ErrorDetails,
+    /// When it was said.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) timestamp: Option<String>,
+}
+
+/// What the answer that was an error said besides.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ErrorDetails {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) rate_limit_info: RateLimitInfo,
 }
 
 /// A message of the model. Several lines may share its id.
@@ -176,6 +192,8 @@ pub(super) struct Retry {
     pub(super) attempt: u64,
     #[serde(deserialize_with = "lenient")]
     pub(super) max_retries: u64,
+    #[serde(rename = "retry_delay_ms", deserialize_with = "lenient")]
+    pub(super) delay: u64,
     #[serde(deserialize_with = "lenient")]
     pub(super) error_status: Option<u16>,
     #[serde(deserialize_with = "lenient")]
@@ -267,6 +285,13 @@ pub(super) struct Conclusion {
     /// Absent when the model never complied with the schema.
     #[serde(deserialize_with = "lenient")]
     pub(super) structured_output: Option<serde_json::Value>,
+}
+
+impl Conclusion {
+    /// Whether the client stopped in the middle.
+    pub(super) fn was_cut_off(&self) -> bool {
+        self.subtype == "error_during_execution"
+    }
 }
 
 /// What one model cost.

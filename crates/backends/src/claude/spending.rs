@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::prices::{Prices, Usage};
 
-use super::shape::{Message, ModelUsage, Tokens};
+use super::shape::{Conclusion, Message, ModelUsage, Tokens};
 
 /// The money of one turn so far.
 #[derive(Debug, Clone, Default)]
@@ -56,9 +56,13 @@ impl Spending {
     }
 
     /// A round is over.
-    pub(super) fn concluded(&mut self, usage: Option<&BTreeMap<String, ModelUsage>>) {
-        // A report that names no model covers nothing of what a model was heard to say.
-        let usage = usage.filter(|usage| !usage.is_empty() || self.unreported.is_empty());
+    pub(super) fn concluded(&mut self, conclusion: &Conclusion) {
+        // A report that names no model covers nothing of what a model was heard to say, nor what it was
+        // about to say when it was cut off.
+        let covers = |usage: &&BTreeMap<String, ModelUsage>| {
+            !usage.is_empty() || (self.unreported.is_empty() && !conclusion.was_cut_off())
+        };
+        let usage = conclusion.model_usage_since_last_result.as_ref().filter(covers);
         let Some(cost) = usage.and_then(total) else { return };
         self.reported = Some(self.reported.unwrap_or_default().plus(cost));
         self.unreported.clear();

@@ -214,28 +214,45 @@ async fn a_client_is_sent_the_prompt_and_told_the_rest() {
 
 #[tokio::test]
 async fn a_turn_whose_session_was_never_opened_starts_clean_in_the_same_transcript() {
+    // The id that was chosen may be taken all the same: another one is opened.
     let script = format!(
         r#"echo "$*: $prompt" >> log
-        case "$*" in *--resume*) {lost}; exit 1;; esac
-        {reply}"#,
+        case "$*" in
+            *--resume*) {lost}; exit 1;;
+            *{SESSION}*) echo "Error: Session ID {SESSION} is already in use." >&2; exit 1;;
+        esac
+        reply={reply}
+        say "${{reply//{SESSION}/$6}}""#,
         lost = say(&[sample::lost(SESSION)]),
-        reply = say(&[init(), success("x")]),
+        reply = say(&[init(), success("x")]).replace("say ", "").replace("' '", "'$'\\n''"),
     );
     let bench = Bench::new(&script, PATIENT);
     let request = bench.request("hello");
     let plan = request.started.plan.continued();
     let request = Request { notice: Some("again".into()), ..planned(request, plan) };
     let started = request.started.clone();
-    assert_eq!(bench.ask(request).await, replied("x", 2800));
+    let spare = started.turn.spare_session(&started.nonce, 1);
+    let expected = opened(replied("x", 2800), &spare);
+    assert_eq!(bench.ask(request).await, expected);
     let flags = "-p --output-format stream-json --verbose";
     let mode = "--permission-mode acceptEdits";
     let log = format!(
         "{flags} --resume {SESSION} {mode}: again\n\nhello\n\
-         {flags} --session-id {SESSION} {mode}: hello\n"
+         {flags} --session-id {spare} {mode}: hello\n"
     );
     assert_eq!(bench.read("log"), log);
     assert_eq!(bench.read("hello.jsonl").lines().count(), 3);
-    assert_eq!(bench.claude.attach(&started), Attached::Finished(replied("x", 2800)));
+    assert_eq!(bench.claude.attach(&started), Attached::Finished(expected));
+}
+
+/// The same answer, in a session that nobody chose for the turn at first.
+fn opened(answer: Answer, id: &SessionId) -> Answer {
+    match answer {
+        Answer::Replied(reply) => {
+            Answer::Replied(Box::new(Reply { session: Some(id.clone()), ..*reply }))
+        }
+        other => panic!("it has no text: {other:?}"),
+    }
 }
 
 #[tokio::test]
@@ -523,9 +540,16 @@ fn a_transcript_that_nobody_writes_any_more_is_read() {
     // A continuation that finds no session goes on with the plan that it continues.
     let (again, branching) = (fresh.continued(), branch.continued());
     check(&again, &[sample::lost(SESSION)], absent(free, false));
-    check(&again, &[sample::lost(SESSION), init()], absent(Cost::Unknown, false));
-    let finished = Attached::Finished(replied("x", 2800));
-    check(&again, &[sample::lost(SESSION), init(), success("x")], finished);
+    // That session has another id, and whoever goes on has to know it.
+    let Started { turn, nonce, .. } = bench.request("hello").started;
+    let spare = turn.spare_session(&nonce, 1);
+    let spared = |line: String| line.replace(SESSION, spare.as_str());
+    let left =
+        Attached::Absent { cost: Cost::Unknown, progressed: false, session: Some(spare.clone()) };
+    check(&again, &[sample::lost(SESSION), spared(init())], left);
+    let finished = Attached::Finished(opened(replied("x", 2800), &spare));
+    let lines = [sample::lost(SESSION), spared(init()), spared(success("x"))];
+    check(&again, &lines, finished);
     check(&branching, &[sample::lost(SESSION)], absent(free, false));
     check(&branching, &[sample::lost(SESSION), sample::lost("from")], lost(&from));
     let nothing = planned(bench.request("never started"), fresh).started;

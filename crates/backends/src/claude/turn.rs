@@ -6,17 +6,17 @@
 
 use std::collections::BTreeSet;
 
+use raymond_core::ids::SessionId;
 use raymond_core::run::event::Warning;
 use raymond_core::time::Timestamp;
 
 use super::fault::Fault;
 use super::line::{self, Line};
 use super::said;
-use super::shape::{
-    Assistant, Conclusion, Denial, Init, RateLimitInfo, Refusal, Retry, Task, User,
-};
+use super::shape::{Assistant, Conclusion, Denial, Init, Retry, Task, User};
 use super::spending::Spending;
 use super::tools;
+use super::trouble::Trouble;
 use crate::headless::{Fold, Said, Speaker, Stage, Warnings, is_name, shortened};
 use crate::process::Heard;
 
@@ -24,8 +24,10 @@ use crate::process::Heard;
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     pub(super) spending: Spending,
+    /// The session that was chosen for the turn.
+    planned: Option<SessionId>,
     /// The session that the client names.
-    pub(super) session: Option<String>,
+    session: Option<String>,
     /// The model that spoke last, or that the client named.
     pub(super) model: Option<String>,
     /// The last result that counts.
@@ -63,15 +65,6 @@ pub(super) struct Ended {
     pub(super) message: Option<String>,
     /// What went wrong in it.
     pub(super) trouble: Trouble,
-}
-
-/// What the client said of an error before it concluded.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Trouble {
-    /// The kind of an API error.
-    pub(super) kind: Option<String>,
-    /// The model refused.
-    pub(super) refusal: Option<Refusal>,
 }
 
 /// A message, joined from its lines.
@@ -140,12 +133,22 @@ impl Fold for Turn {
         &mut self.warnings
     }
 
+    fn session(&self) -> Option<SessionId> {
+        let named = self.session.clone().map(SessionId::new);
+        named.filter(|named| self.planned.as_ref().is_some_and(|planned| planned != named))
+    }
+
     fn successor(&self) -> Self {
-        Self { spending: self.spending.clone(), ..Self::default() }
+        Self { spending: self.spending.clone(), ..Self::planned(self.planned.clone()) }
     }
 }
 
 impl Turn {
+    /// A turn of which nothing was heard yet, and the session that was chosen for it.
+    pub(super) fn planned(session: Option<SessionId>) -> Self {
+        Self { planned: session, ..Self::default() }
+    }
+
     /// What the client said when it was found to be logged out.
     pub(super) fn login(&self) -> Option<&str> {
         self.login.as_deref()
@@ -160,7 +163,7 @@ impl Turn {
             Line::Refusal(refusal) => {
                 self.error.refusal = Some(refusal);
             }
-            Line::RateLimit(limit) => self.limited_until = until(&limit.info),
+            Line::RateLimit(limit) => self.limited_until = limit.info.until(),
             Line::TaskStarted(task) if task.is_backgrounded == Some(false) => {}
             Line::TaskStarted(task) => self.task_runs(task),
             Line::TaskUpdated(task) => self.task_changed(task),
@@ -217,16 +220,16 @@ impl Turn {
     }
 
     fn listen(&mut self, line: Assistant) -> Vec<Said> {
-        let Assistant { message, parent_tool_use_id, error } = line;
-        let own = parent_tool_use_id.is_none();
-        if error.is_some() || message.model.as_deref() == Some(SYNTHETIC) {
+        let own = line.parent_tool_use_id.is_none();
+        if line.error.is_some() || line.message.model.as_deref() == Some(SYNTHETIC) {
             if own {
-                self.error.kind = error;
+                self.error.tell(&line);
             }
-            let texts = message.content.into_iter().map(|block| block.text);
+            let texts = line.message.content.into_iter().map(|block| block.text);
             let texts = texts.filter(|text| !text.is_empty());
             return texts.map(|text| Said::Text { by: Speaker::Client, text }).collect();
         }
+        let message = line.message;
         (self.spoke, self.unread) = (true, false);
         self.spending.streamed(&message);
         let mut said = Vec::new();
@@ -260,9 +263,13 @@ impl Turn {
         let kind = retry.error.as_deref().unwrap_or("no answer");
         let status = retry.error_status.map(|status| format!(" ({status})")).unwrap_or_default();
         let why = format!("{kind}{status}, retry {} of {}", retry.attempt, retry.max_retries);
-        if Fault::of(retry.error_status, retry.error.as_deref()) == Fault::Auth {
-            self.spending.turned_away();
-            self.login = Some(format!("{kind}{status}"));
+        match Fault::of(retry.error_status, retry.error.as_deref()) {
+            Fault::Auth => {
+                self.spending.turned_away();
+                self.login = Some(format!("{kind}{status}"));
+            }
+            Fault::Quota => self.error.throttled(retry),
+            Fault::Transient | Fault::Task => {}
         }
         Said::Retries { why }
     }
@@ -303,10 +310,9 @@ impl Turn {
     }
 
     fn conclude(&mut self, conclusion: Conclusion) -> Vec<Said> {
-        self.spending.concluded(conclusion.model_usage_since_last_result.as_ref());
+        self.spending.concluded(&conclusion);
         self.stage = Stage::Done;
         self.unread = false;
-        self.is_in(conclusion.session_id.clone());
         let denials = conclusion.permission_denials.iter();
         let mut said: Vec<Said> = denials.filter_map(|denial| self.deny(denial)).collect();
         let last = std::mem::take(&mut self.last);
@@ -316,7 +322,12 @@ impl Turn {
         let message = Some(last.text).filter(|text| !text.is_empty() && !last.calls_tools);
         let trouble = std::mem::take(&mut self.error);
         let ended = Ended { conclusion, message, trouble };
-        self.lost += usize::from(ended.lost_its_session());
+        if ended.lost_its_session() {
+            // The session that it names is none that it opened.
+            self.lost += 1;
+        } else {
+            self.is_in(ended.conclusion.session_id.clone());
+        }
         // A later round that was cut off takes nothing from an answer that was complete.
         if !ended.was_cut_off() || self.result.as_ref().is_none_or(Ended::was_cut_off) {
             self.result = Some(ended);
@@ -328,19 +339,13 @@ impl Turn {
 impl Ended {
     /// Whether the client stopped in the middle.
     pub(super) fn was_cut_off(&self) -> bool {
-        self.conclusion.subtype == "error_during_execution"
+        self.conclusion.was_cut_off()
     }
 
     /// There is no typed sign of it, only this sentence.
     pub(super) fn lost_its_session(&self) -> bool {
         self.was_cut_off() && self.conclusion.errors.iter().any(|error| error.starts_with(LOST))
     }
-}
-
-/// When a limit that is reached is lifted.
-fn until(info: &RateLimitInfo) -> Option<Timestamp> {
-    let seconds = info.resets_at.filter(|_| info.status == "rejected")?;
-    Some(Timestamp(seconds.saturating_mul(1000)))
 }
 
 #[cfg(test)]

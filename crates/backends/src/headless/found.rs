@@ -21,7 +21,7 @@ struct Place {
 
 impl Place {
     fn of<D: Dialect>(dialect: &D, turn: &D::Turn, started: &Started) -> Option<Self> {
-        let steps = Step::of(&started.plan);
+        let steps = dialect.steps(started);
         let before = dialect.place(turn, &steps);
         let mut steps = steps.into_iter().skip(before);
         Some(Self { step: steps.next()?, next: steps.next() })

@@ -45,6 +45,15 @@ impl Step {
         }
     }
 
+    /// The same, with another session that is written; one that goes on in a session writes that.
+    pub(crate) fn under(self, id: SessionId) -> Self {
+        match self {
+            Self::Open(_) => Self::Open(id),
+            Self::Branch { from, .. } => Self::Branch { from, to: id },
+            resume @ Self::Resume(_) => resume,
+        }
+    }
+
     /// The session that is written.
     pub(crate) fn writes(&self) -> &SessionId {
         match self {

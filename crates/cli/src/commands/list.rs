@@ -1,6 +1,6 @@
 //! `raymond list`: all runs of this project, the last one first.
 
-use raymond_core::view::Status;
+use raymond_core::view::{Status, Waiting};
 use raymond_engine::look::Look;
 use raymond_engine::project::Project;
 
@@ -46,5 +46,24 @@ fn line(project: &Project, look: &Look) -> String {
         0 => String::new(),
         left => format!("  {left} left running"),
     };
-    format!("{:<40} {:<12} {started}  {}{left}\n", run.id, look.status, run.spent)
+    let until = until(look.status);
+    format!("{:<40} {:<12} {started}  {}{until}{left}\n", run.id, look.status, run.spent)
+}
+
+/// Until when a run waits, where that is known.
+fn until(status: Status) -> String {
+    const TO_THE_SECOND: usize = 19;
+    match status {
+        Status::Waiting(Waiting::Quota(Some(until)) | Waiting::Retry(until), _) => {
+            format!("  until {}", &until.to_string()[..TO_THE_SECOND])
+        }
+        Status::Waiting(Waiting::Quota(None) | Waiting::Person, _)
+        | Status::Running
+        | Status::Completed
+        | Status::Failed
+        | Status::OverBudget
+        | Status::Cancelled
+        | Status::Stopped
+        | Status::Interrupted => String::new(),
+    }
 }

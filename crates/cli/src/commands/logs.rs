@@ -13,12 +13,11 @@ use raymond_core::run::{Input, Record};
 use raymond_core::view::Turns;
 use raymond_core::view::turns::{Attempt, Change};
 use raymond_core::workflow::nearest;
-use raymond_engine::project::Project;
 use raymond_store::{Blobs, RunPaths};
 
 use crate::args::Logs;
 use crate::failure::Failure;
-use crate::runs;
+use crate::{backends, runs};
 
 use page::{Page, Shape, Stop};
 
@@ -36,7 +35,10 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
         (false, true) => Shape::Raw,
         (false, false) => Shape::Text,
     };
-    let source = Source::of(&project, &project.paths(&run));
+    let paths = project.paths(&run);
+    let blobs = project.blobs(&paths);
+    let is_played = backends::is_played(&seen.head.run.settings);
+    let source = Source { paths, blobs, is_played };
     let mut page = Page::new(shape);
     let told = if flags.follow {
         follow::follow(&project, seen, (turns, turns_seen), flags, (&source, &mut page))
@@ -165,13 +167,11 @@ fn offer<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> String {
 struct Source {
     paths: RunPaths,
     blobs: Blobs,
+    /// Whether replies stand in for the clients, which then leave no transcripts.
+    is_played: bool,
 }
 
 impl Source {
-    fn of(project: &Project, paths: &RunPaths) -> Self {
-        Self { paths: paths.clone(), blobs: project.blobs(paths) }
-    }
-
     /// Tells a whole turn.
     fn tell(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
         page.begin(&turn.attempt)?;

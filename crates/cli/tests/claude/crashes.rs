@@ -169,15 +169,25 @@ fn a_client_that_never_kept_its_session_starts_clean() {
         "START",
         "fake[1]: forget
         fake[1]: wait gate
+        fake[2]: wait second
         fake: say <result>done</result>",
     )]);
-    let running = stage.start_run("");
-    stage.reaches("gate");
-    running.signal(Signal::KILL);
-    running.wait();
-    kill_clients(&stage);
-    stage.raymond("resume r").prints("done\n").mentions(0, &[]);
-    assert_eq!(stage.told(), ["new A | START", "resume A | refused", "new A | START"]);
+    let mut owner = stage.start_run("");
+    for gate in ["gate", "second"] {
+        stage.reaches(gate);
+        owner.signal(Signal::KILL);
+        owner.wait();
+        kill_clients(&stage);
+        owner = stage.start("resume r");
+    }
+    owner.wait().prints("done\n").mentions(0, &[]);
+    let told = ["new A | START", "resume A | refused", "new B | START"];
+    assert_eq!(stage.told()[..3], told);
+    assert_eq!(
+        stage.told()[3..],
+        ["resume B | START, again START"],
+        "what was kept is gone on with"
+    );
 }
 
 #[test]

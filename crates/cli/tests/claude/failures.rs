@@ -22,7 +22,7 @@ fn a_transient_failure_is_retried_in_its_session_with_a_notice() {
 }
 
 #[test]
-fn a_retry_of_a_session_that_was_never_kept_begins_it_under_the_same_id() {
+fn a_retry_of_a_session_that_was_never_kept_begins_it_under_another_id() {
     let stage = Stage::prompts(&[
         (
             "START",
@@ -45,11 +45,11 @@ fn a_retry_of_a_session_that_was_never_kept_begins_it_under_the_same_id() {
         [
             "new A | START".to_owned(),
             "resume A | refused".to_owned(),
-            "new A | START".to_owned(),
-            format!("branch A to B | START, {call}, SUB"),
-            "resume B | refused".to_owned(),
-            format!("branch A to B | START, {call}, SUB"),
-            format!("resume A | START, {call}, BACK"),
+            "new B | START".to_owned(),
+            format!("branch B to C | START, {call}, SUB"),
+            "resume C | refused".to_owned(),
+            format!("branch B to D | START, {call}, SUB"),
+            format!("resume B | START, {call}, BACK"),
         ]
     );
 }

@@ -46,7 +46,8 @@ fn a_state_hands_directories_servers_and_a_system_prompt_to_its_client() {
                  append_system_prompt: Be brief.\n---\n";
     let stage = Stage::prompts(&[
         ("START", &format!("{front}fake: say <goto>NEXT</goto>")),
-        ("NEXT", &format!("append_system_prompt: Be kind.\n---\n{END}")),
+        ("NEXT", "append_system_prompt: Be kind.\n---\nfake: say <goto>LAST</goto>"),
+        ("LAST", END),
     ]);
     stage.project.write("mcp.json", "{\"mcpServers\":{}}");
     stage.run("").prints("done\n").mentions(0, &[]);
@@ -55,7 +56,8 @@ fn a_state_hands_directories_servers_and_a_system_prompt_to_its_client() {
     assert_eq!(sent[0].values("--mcp-config"), ["mcp.json"]);
     let prompts: Vec<Option<&str>> =
         sent.iter().map(|sent| sent.system_prompt.as_deref()).collect();
-    assert_eq!(prompts, [Some("Be brief."), Some("Be kind.")], "in force, not only passed");
+    // In force, not only passed; one that has none gets what the conversation began with.
+    assert_eq!(prompts, [Some("Be brief."), Some("Be kind."), Some("Be brief.")]);
 }
 
 #[test]

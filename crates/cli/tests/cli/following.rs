@@ -139,7 +139,7 @@ fn what_cannot_start_in_the_background_says_why_and_leaves_nothing() {
     let project = gated();
     project.raymond("run nowhere -d").prints("").mentions(2, &["there is no nowhere"]);
     project.write("prompt/START.md", "go");
-    project.raymond("run prompt -d --backend nobody").prints("").mentions(7, &["\"nobody\""]);
+    project.raymond("run prompt -d --backend nobody").prints("").mentions(2, &["\"nobody\""]);
     assert!(!project.path(".raymond").exists());
     project.raymond("run wf --run-id r -d").prints("r\n");
     project

@@ -140,6 +140,22 @@ fn list_shows_the_last_run_first_and_names_those_it_cannot_read() {
 }
 
 #[test]
+fn list_says_until_when_a_run_waits() {
+    let project = Project::of(&[
+        ("flow/START.md", "Work."),
+        ("replies.yaml", "START: { fail: { kind: quota, for: 2h } }"),
+    ]);
+    let words = "run flow --run-id r --replies replies.yaml --no-wait";
+    project.raymond(words).mentions(4, &["usage limit"]);
+    let list = project.raymond("list").stdout;
+    let row: Vec<&str> = list.split_whitespace().collect();
+    assert_eq!(row[..2], ["r", "waiting"]);
+    let why = project.raymond("why r").stdout;
+    let until = why.split("until ").nth(1).and_then(|rest| rest.get(..19)).unwrap();
+    assert_eq!(row[3..], ["$0.00", "until", until]);
+}
+
+#[test]
 fn a_run_that_was_never_started_is_named_and_is_no_run_to_go_on_with() {
     let project = two_runs();
     project.raymond("run bad --run-id header").mentions(1, &[]);

@@ -35,6 +35,26 @@ fn the_list_is_worked_off_in_three_rounds_that_know_nothing_of_each_other() {
 }
 
 #[test]
+fn codex_is_asked_anew_and_claude_goes_on_in_its_own_conversation() {
+    let stage = Way::of("claude-calls-codex", "replies.yaml").go();
+    let years = "for year in 1900 2000 2023 2024; do sh leap.sh $year; done";
+    assert_eq!(stage.prints(years), "no\nyes\nno\nyes\n");
+    let events = stage.events();
+    let turns = events.iter().filter_map(|event| event.get("turn_queued")).map(|queued| {
+        let plan = queued["plan"].as_object().unwrap().iter().next().unwrap();
+        (queued["lane"]["prompt"].as_str().unwrap(), plan.0.as_str(), plan.1.as_str().unwrap())
+    });
+    let turns: Vec<_> = turns.collect();
+    let [first, opinion, answer, again, end] = turns.as_slice() else { panic!("{turns:?}") };
+    assert_eq!((first.0, first.1), ("claude", "fresh"));
+    assert_eq!((opinion.0, opinion.1), ("codex", "fresh"));
+    assert_eq!(*answer, ("claude", "resume", first.2));
+    assert_eq!((again.0, again.1), ("codex", "fresh"));
+    assert_ne!(again.2, opinion.2);
+    assert_eq!(*end, ("claude", "resume", first.2));
+}
+
+#[test]
 fn the_readme_shows_its_example_as_it_is() {
     let readme = fs::read_to_string(top().join("README.md")).unwrap();
     let example = examples().join("title");

@@ -27,7 +27,7 @@ const fn way(
 }
 
 /// Every file of replies, and what comes of it.
-pub(crate) const WAYS: [Way; 17] = [
+pub(crate) const WAYS: [Way; 18] = [
     way("title", "replies.yaml", "--input text", "A night at sea (8)"),
     way("research", "replies.yaml", "", "the answers are in answers-demo.tsv"),
     way("ralph", "replies.yaml", "", "say.sh says goodbye and good night"),
@@ -47,6 +47,12 @@ pub(crate) const WAYS: [Way; 17] = [
         "replies.yaml",
         "--var looks=3 --var every=0.01",
         "looks: 3, issues: 12 15",
+    ),
+    way(
+        "claude-calls-codex",
+        "replies.yaml",
+        "--input 'leap.sh YEAR says yes or no'",
+        "leap.sh knows the centuries now",
     ),
     way("eight-steps", "replies.yaml", "", "closed 195: stats.sh counts words, too (closes #195)"),
     way("eight-steps", "hopeless.yaml", "", "not done: no test passes"),

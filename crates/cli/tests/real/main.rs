@@ -6,13 +6,23 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
+mod alone;
 mod clients;
 mod codex;
 mod contexts;
+mod contract;
+mod faults;
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]
 mod harness;
 mod isolation;
+mod kills;
 mod money;
+mod options;
+mod prompts;
+mod quota;
 mod shown;
+mod signals;
 mod stage;
+mod structured;
+mod tools;

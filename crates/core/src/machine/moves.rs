@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::failure::Failure;
-use crate::ids::{AgentId, BackendName, StateName};
+use crate::ids::{AgentId, StateName};
 use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Reading, Stack, Tag, TagName};
 use crate::run::Run;
@@ -12,11 +12,11 @@ use crate::run::draft::{Draft, Entry};
 use crate::run::event::{Event, StackChange, Warning};
 use crate::value::Value;
 use crate::workflow::Policy;
-use crate::workflow::policy::Refused;
 
-use super::agent::{Agent, Frame, Kept};
+use super::agent::{Agent, Frame};
 use super::crossing::{Crossing, crossing};
-use super::limits::{Destination, within_limits};
+use super::limits::within_limits;
+use super::mover::{Mover, cut};
 use super::session::Session;
 
 /// Why a transition is not taken now.
@@ -28,18 +28,6 @@ pub(crate) enum Blocked {
     Failed(Failure),
     /// Workers have to end first.
     Held,
-}
-
-/// The agent that moves, and what it is at this moment.
-#[derive(Clone, Copy)]
-pub(crate) struct Mover<'a> {
-    pub(crate) agent: &'a Agent,
-    /// Its conversation, once the turn that just ended is counted.
-    pub(crate) session: &'a Session,
-    /// The backend that holds it.
-    pub(crate) holder: Option<&'a BackendName>,
-    /// The directories that the tags name and that exist.
-    pub(crate) directories: &'a BTreeMap<String, String>,
 }
 
 /// The one transition that a reading holds.
@@ -331,103 +319,4 @@ fn resolve(draft: &Draft<'_>, tag: TagName, target: &str) -> Result<StateName, B
             Err(Blocked::Fault(Fault::Unresolved { tag, target, why }))
         }
     }
-}
-
-impl<'a> Mover<'a> {
-    /// An agent whose turn was counted earlier.
-    pub(crate) fn of(agent: &'a Agent, directories: &'a BTreeMap<String, String>) -> Self {
-        Self { agent, session: &agent.session, holder: agent.holder.as_ref(), directories }
-    }
-
-    /// Whether the policy of the state that is left allows this.
-    fn check(
-        self,
-        draft: &Draft<'_>,
-        tag: TagName,
-        target: Option<&StateName>,
-        then: Option<&StateName>,
-    ) -> Result<(), Blocked> {
-        let Some(state) = draft.state(&self.agent.visit.state) else {
-            return Ok(());
-        };
-        let named = || target.map(ToString::to_string);
-        state.front.policy.check(tag, target, then).map_err(|refused| {
-            let target = match refused {
-                Refused::Tag => None,
-                Refused::Target => named(),
-            };
-            Blocked::Fault(Fault::Forbidden { tag, target })
-        })
-    }
-
-    /// Whether its conversation can go on at `state`.
-    fn goes_on(self, draft: &Draft<'_>, tag: TagName, state: &StateName) -> Result<(), Blocked> {
-        crossing(draft, self.session, self.holder, state).map_err(
-            |Crossing { state, answers, holds }| {
-                Blocked::Fault(Fault::OtherBackend { tag, state, answers, holds })
-            },
-        )
-    }
-
-    /// Whether the backend of its conversation can branch it.
-    fn branches(self, draft: &Draft<'_>) -> Result<(), Blocked> {
-        match self.holder {
-            Some(backend) if draft.run.settings.no_branch.contains(backend) => {
-                Err(Blocked::Fault(Fault::NoBranch { backend: backend.clone() }))
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    fn directory(self, tag: TagName, cd: Option<&str>) -> Result<Option<String>, Blocked> {
-        let Some(cd) = cd else { return Ok(None) };
-        match self.directories.get(cd) {
-            Some(found) => Ok(Some(found.clone())),
-            None => Err(Blocked::Fault(Fault::NoDirectory { tag, cd: cut(cd) })),
-        }
-    }
-
-    fn moved(self, tag: TagName, stack: StackChange, session: &Session, to: &Destination) -> Event {
-        Event::Moved {
-            agent: self.agent.id.clone(),
-            tag,
-            stack,
-            session: session.clone(),
-            cwd: None,
-            model: self.agent.model.clone(),
-            forks: self.agent.forks,
-            instead_of: to.instead_of.clone(),
-        }
-    }
-
-    fn enter(
-        self,
-        draft: &mut Draft<'_>,
-        to: &Destination,
-        input: Option<Value>,
-        session: &Session,
-    ) {
-        draft.enter(Entry {
-            agent: &self.agent.id,
-            state: &to.state,
-            visit: self.agent.visit.number.saturating_add(1),
-            count: to.count,
-            input,
-            session,
-        });
-    }
-
-    /// The transition as something to decide again later.
-    pub(crate) fn keep(self, tags: &[Tag]) -> Kept {
-        Kept { tags: tags.to_vec(), directories: self.directories.clone() }
-    }
-}
-
-/// Faults are for people and agents: a name of kilobytes is cut.
-fn cut(text: &str) -> String {
-    const LONGEST: usize = 200;
-    if text.len() <= LONGEST {
-        return text.to_owned();
-    }
-    format!("{}…", &text[..text.floor_char_boundary(LONGEST)])
 }

@@ -3,7 +3,8 @@
 use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn};
 use crate::failure::Failure;
 use crate::ids::{AgentId, BackendName, TurnId};
-use crate::machine::moves::{self, Blocked, Mover};
+use crate::machine::mover::Mover;
+use crate::machine::moves::{self, Blocked};
 use crate::machine::{Agent, Kept, Session, SessionPlan, Standing};
 use crate::protocol::Fault;
 use crate::time::Timestamp;

@@ -168,11 +168,9 @@ impl Live {
 
     fn note_turn(&mut self, at: Timestamp, event: &Event) {
         if let Event::TurnQueued { turn, lane, prompt, .. } = event {
-            let elsewhere = match lane {
-                Lane::Prompt(backend) if self.backend.as_ref() != Some(backend) => {
-                    Some(backend.clone())
-                }
-                Lane::Prompt(_) | Lane::Script => None,
+            let elsewhere = match (lane, &self.backend) {
+                (Lane::Prompt(backend), Some(usual)) if backend != usual => Some(backend.clone()),
+                (Lane::Prompt(_) | Lane::Script, _) => None,
             };
             self.change(&turn.agent, |row| {
                 (row.lane, row.prompt) = (lane.clone(), prompt.clone());

@@ -192,11 +192,11 @@ impl Narrator {
     }
 
     fn queued(&mut self, agent: &AgentId, lane: &Lane) {
-        match lane {
-            Lane::Prompt(backend) if self.limits.backend.as_ref() != Some(backend) => {
+        match (lane, &self.limits.backend) {
+            (Lane::Prompt(backend), Some(usual)) if backend != usual => {
                 self.elsewhere.insert(agent.clone(), backend.clone());
             }
-            Lane::Prompt(_) | Lane::Script => drop(self.elsewhere.remove(agent)),
+            (Lane::Prompt(_) | Lane::Script, _) => drop(self.elsewhere.remove(agent)),
         }
     }
 

@@ -469,3 +469,32 @@ fn a_loop_says_which_iteration_it_is_in_and_how_it_is_begun_anew() {
     cancelled.stop(StopMode::Cancel);
     assert_snapshot!(shown(&cancelled, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond ralph /flow --max-iterations 2 --until 'make check'");
 }
+
+#[test]
+fn who_was_paid_is_said_where_it_is_not_the_backend_of_the_run() {
+    let files = [
+        ("A.md", "text"),
+        ("X.md", "---\nbackend: codex\n---\ntext"),
+        ("Z.md", "---\nmax_visits: 1\nthen: X\n---\ntext"),
+    ];
+    let mut play = Play::new(workflow(&files)).started();
+    play.says("main", r#"<function return="Z">X</function>"#);
+    play.says("main", "<result>fine</result>");
+    play.says("main", r#"<function return="Z">X</function>"#);
+    play.says("main", "<result>again</result>");
+    assert_snapshot!(told(&play), @"
+      main       starts at A.md
+    . main       A.md: turn 1
+      main       A.md → X.md (function) · $0.10
+    . main       X.md: turn 1
+      main       X.md → Z.md (result) · codex $0.10
+    . main       Z.md: turn 1
+      main       Z.md → X.md #2 (function) · $0.10
+    . main       X.md: turn 1
+    x main       X.md: failed: X.md is answered by codex, and claude holds the conversation (its transition is kept)
+      -          failed
+    ");
+    assert_snapshot!(shown(&play, Owner::Gone), @"
+    failed (1): main failed at X.md: X.md is answered by codex, and claude holds the conversation (first let claude answer X.md): raymond resume play --with-current
+    ");
+}

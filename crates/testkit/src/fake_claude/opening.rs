@@ -75,7 +75,11 @@ pub(super) fn open(
     let part = part(&session.messages);
     invocation.session = Some(session.id.clone());
     invocation.history.clone_from(&session.messages);
-    invocation.system_prompt.clone_from(&session.system_prompt);
+    // Without its snapshot a session is told something else for one invocation, and keeps its own.
+    invocation.system_prompt = match arguments.snapshot {
+        Snapshot::On => session.system_prompt.clone(),
+        Snapshot::Off => arguments.append_system_prompt.clone(),
+    };
     invocation.time = match part.reminder {
         Some(reminder) => reminder,
         None => sessions.count(&part.lines).unwrap_or_default(),
@@ -107,7 +111,7 @@ fn session(sessions: &Sessions, arguments: &Arguments, prompt: String) -> Result
         None if arguments.fork => session.id = stream::uuid(),
         None => {}
     }
-    if arguments.resume.is_none() || arguments.snapshot == Snapshot::Off {
+    if arguments.resume.is_none() {
         session.system_prompt.clone_from(&arguments.append_system_prompt);
     }
     session.messages.push(Message { role: Role::User, text: prompt });

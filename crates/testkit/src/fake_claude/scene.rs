@@ -210,7 +210,7 @@ impl Scene {
     /// The session is kept no longer, and nothing that follows is.
     pub(super) fn forget(&mut self) {
         if let Some(sessions) = self.sessions.take() {
-            sessions.remove(self.id());
+            sessions.empty(self.id());
         }
     }
 

@@ -24,6 +24,7 @@ pub(super) struct Sessions {
 pub(super) struct Session {
     pub(super) id: String,
     pub(super) messages: Vec<Message>,
+    /// What it began with.
     pub(super) system_prompt: Option<String>,
     /// What every model has cost and used, over all invocations and what was inherited.
     pub(super) usage: BTreeMap<String, Usage>,
@@ -85,9 +86,10 @@ impl Sessions {
         fs::rename(draft, path)
     }
 
-    pub(super) fn remove(&self, id: &str) {
+    /// There is no conversation in it, but it exists.
+    pub(super) fn empty(&self, id: &str) {
         if let Some(path) = self.path(id) {
-            fs::remove_file(path).ok();
+            fs::write(path, "").ok();
         }
     }
 

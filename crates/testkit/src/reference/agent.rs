@@ -157,10 +157,10 @@ impl Agent {
             Transition::Result { .. } => {
                 let Some(frame) = self.stack.last() else { return Ok(()) };
                 let to = self.destination(&frame.state, workflow)?;
-                return match frame.session.reaches(&workflow.states[&to]) {
-                    true => Ok(()),
-                    false => Err(Refused::Fails(Failure::OtherBackend)),
-                };
+                if frame.session.reaches(&workflow.states[&to]) {
+                    return Ok(());
+                }
+                return Err(Refused::Fails(Failure::OtherBackend));
             }
         };
         let mut states = going_on.iter().map(|(to, session)| (&workflow.states[to], session));

@@ -1,7 +1,7 @@
 use super::super::sample;
 use super::super::shape::{
-    Answers, Block, Denial, Message, ModelUsage, Patch, RateLimitInfo, Server, Tokens, ToolInput,
-    ToolResult,
+    Answers, Block, Denial, ErrorDetails, Message, ModelUsage, Patch, RateLimitInfo, Server,
+    Tokens, ToolInput, ToolResult,
 };
 use super::*;
 
@@ -14,14 +14,15 @@ fn lines_are_told_apart_by_type_wherever_it_stands() {
     let retry = Retry {
         attempt: 1,
         max_retries: 2,
+        delay: 612,
         error_status: Some(401),
         error: Some("authentication_failed".into()),
     };
     check(&sample::retry("401", "authentication_failed"), &Line::Retry(retry.clone()));
-    let last = r#"{"attempt":1,"max_retries":2,"error_status":401,"error":"authentication_failed","subtype":"api_retry","type":"system"}"#;
+    let last = r#"{"attempt":1,"max_retries":2,"retry_delay_ms":612,"error_status":401,"error":"authentication_failed","subtype":"api_retry","type":"system"}"#;
     check(last, &Line::Retry(retry));
     let refused = Retry { error_status: None, error: Some("unknown".into()), ..Retry::default() };
-    let refused = Retry { attempt: 1, max_retries: 2, ..refused };
+    let refused = Retry { attempt: 1, max_retries: 2, delay: 612, ..refused };
     check(&sample::retry("null", "unknown"), &Line::Retry(refused));
     let answered = ToolResult { kind: "tool_result".into(), ..ToolResult::default() };
     let user = User { message: Answers { content: vec![answered] } };
@@ -69,7 +70,16 @@ fn what_a_line_holds_is_read_and_the_rest_left() {
     check(&sample::bash("m1", "ls"), &Line::Assistant(assistant));
     let info = RateLimitInfo { status: "rejected".into(), resets_at: Some(1_900_000_000) };
     let text = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1900000000,"rateLimitType":"five_hour"},"session_id":"s"}"#;
-    check(text, &Line::RateLimit(RateLimit { info }));
+    check(text, &Line::RateLimit(RateLimit { info: info.clone() }));
+    let text = r#"{"type":"assistant","error":"rate_limit","is_api_error_message":true,"api_error":"usage_limit_reached","api_error_params":{"rate_limit_info":{"status":"rejected","resetsAt":1900000000,"isUsingOverage":false}},"timestamp":"2030-03-17T17:00:00.000Z"}"#;
+    let error = Assistant {
+        error: Some("rate_limit".into()),
+        api_error: Some("usage_limit_reached".into()),
+        api_error_params: ErrorDetails { rate_limit_info: info },
+        timestamp: Some("2030-03-17T17:00:00.000Z".into()),
+        ..Assistant::default()
+    };
+    check(text, &Line::Assistant(error));
     let refusal = Refusal { explanation: Some("no".into()) };
     let text = sample::system(
         "model_refusal_no_fallback",

@@ -3,6 +3,7 @@ use std::process::ExitStatus;
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::Clock;
+use raymond_core::ids::SessionId;
 use raymond_core::run::event::Warning;
 use raymond_core::time::{Span, Timestamp};
 
@@ -23,7 +24,7 @@ fn open() -> Step {
 }
 
 fn after(lines: &[String], end: End, step: &Step) -> Answer {
-    let mut turn = Turn::default();
+    let mut turn = Turn::planned(Some(step.writes().clone()));
     for line in lines {
         turn.hear(&Heard::Line(line.clone().into_bytes()));
     }
@@ -131,6 +132,61 @@ fn errors_of_the_api_have_their_kinds() {
     check(&[init(), sample::error("invalid_request"), text("m", "x"), last], transient(said));
 }
 
+/// The message by which the client tells of a limit, at noon of 2030-01-01.
+fn limit(more: &str) -> String {
+    sample::error("rate_limit").replacen(
+        '{',
+        &format!(r#"{{"timestamp":"2030-01-01T12:00:00.000Z"{more},"#),
+        1,
+    )
+}
+
+#[test]
+fn a_limit_is_lifted_when_the_server_says() {
+    const NOON: u64 = 1_893_499_200_000;
+    let check = |lines: &[String], until: Option<u64>| {
+        let lines = [&[init()], lines, &[sample::api_error("429")]].concat();
+        let until = until.map(Timestamp);
+        let quota = TurnFailure::Quota { until, why: "API Error: scripted".into() };
+        assert_eq!(after(&lines, exited(), &open()), failed(quota, FREE), "{lines:?}");
+    };
+    let event = |status: &str| {
+        format!(
+            r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"{status}","resetsAt":1900000000}}}}"#
+        )
+    };
+    let reached = r#","api_error":"usage_limit_reached","api_error_params":{"rate_limit_info":{"status":"rejected","resetsAt":1900000001}}"#;
+    check(&[limit("")], None);
+    check(&[event("rejected"), limit("")], Some(1_900_000_000_000));
+    // The answer to the very request comes first, and no later event takes it back.
+    check(&[event("rejected"), limit(reached)], Some(1_900_000_001_000));
+    check(&[limit(reached), event("allowed")], Some(1_900_000_001_000));
+    // The client waited as long as it was told to, twice, and came too early again.
+    let retry = |attempt: u64, delay: u64| {
+        let told = format!(r#""attempt":{attempt},"max_retries":2,"retry_delay_ms":{delay}"#);
+        sample::system("api_retry", &format!(r#"{told},"error_status":429,"error":"rate_limit""#))
+    };
+    check(&[retry(1, 20_000), retry(2, 30_000), limit("")], Some(NOON + 30_000));
+    check(&[retry(1, 1000), retry(2, 1000), limit("")], Some(NOON + 1000));
+    check(&[retry(1, 20_000), limit(reached)], Some(1_900_000_001_000));
+    // Nobody told it: these waits are its own.
+    check(&[retry(1, 500), retry(2, 1249), limit("")], None);
+    check(&[retry(1, 625), retry(6, 20_000), retry(40, 40_000), limit("")], None);
+    // Nobody knows when that was.
+    check(&[retry(1, 20_000), sample::error("rate_limit")], None);
+}
+
+#[test]
+fn a_limit_that_only_money_lifts_waits_for_a_person() {
+    let lines = [
+        init(),
+        limit(r#","api_error":"long_context_credits_required""#),
+        sample::api_error("429"),
+    ];
+    let person = failed(auth("API Error: scripted"), FREE);
+    assert_eq!(after(&lines, exited(), &open()), person);
+}
+
 #[test]
 fn a_refusal_is_final() {
     let refusal = |explanation: &str| {
@@ -182,8 +238,27 @@ fn other_ends_of_the_client_have_their_kinds() {
     check("error_during_execution", r#""a","b""#, transient(cut));
     let silent = "the client was cut off: it does not say why";
     check("error_during_execution", "", transient(silent));
-    check("error_max_structured_output_retries", r#""no""#, task("no"));
     check("error_new", "", task("it does not say why"));
+}
+
+#[test]
+fn an_answer_that_its_schema_describes_is_told_and_one_that_it_does_not_is_a_reply_without() {
+    let check = |lines: &[String], text: &str, structured: Option<serde_json::Value>| {
+        let expected = Answer::Replied(Box::new(Reply { structured, ..reply(text) }));
+        assert_eq!(after(lines, exited(), &open()), expected);
+    };
+    let result =
+        |subtype: &str, more: &str| sample::result(subtype, &format!("{more},{}", sample::USAGE));
+    let told = r#""is_error":false,"result":"done","structured_output":{"grade":3}"#;
+    let complied = [init(), text("m", "done"), result("success", told)];
+    check(&complied, "done", Some(serde_json::json!({ "grade": 3 })));
+    check(&[init(), text("m", "in words"), success("in words")], "in words", None);
+    let given_up = |words: &str| {
+        let more = format!(r#""is_error":true,"errors":["{words}"]"#);
+        result("error_max_structured_output_retries", &more)
+    };
+    check(&[init(), bash("m", "ls"), given_up("five attempts")], "five attempts", None);
+    check(&[init(), text("m", "in words"), given_up("five attempts")], "in words", None);
 }
 
 #[test]

@@ -22,9 +22,7 @@ fn after(lines: &[String]) -> Cost {
             Line::Init(_) => spending.begun(),
             Line::Assistant(line) => spending.streamed(&line.message),
             Line::Retry(_) => spending.turned_away(),
-            Line::Result(result) => {
-                spending.concluded(result.model_usage_since_last_result.as_ref());
-            }
+            Line::Result(result) => spending.concluded(&result),
             other => panic!("{other:?}"),
         }
     }
@@ -44,6 +42,10 @@ fn the_cost_of_a_turn_is_what_its_results_report_since_the_last_one() {
     let twice = [init.clone(), hello.clone(), done.clone(), init.clone(), done.clone()];
     check(&twice, Cost::Reported(Micros(5600)));
     check(&[init.clone(), sample::cut_off()], Cost::Reported(Micros(2800)));
+    // The model was at work, and the client does not know what for.
+    let early = sample::result("error_during_execution", sample::NO_USAGE);
+    check(&[init.clone(), early.clone()], Cost::Unknown);
+    check(&[init.clone(), done.clone(), init.clone(), early], Cost::Estimated(Micros(2800)));
     // A second round whose cost nobody reports.
     check(&[init.clone(), done.clone(), init.clone()], Cost::Estimated(Micros(2800)));
     let more = [init.clone(), done, init, hello];

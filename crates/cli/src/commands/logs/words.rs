@@ -161,8 +161,8 @@ impl Source {
     pub(super) fn transcript(&self, turn: &Turn) -> Option<io::Result<Reading>> {
         let attempt = &turn.attempt;
         let recount = match &attempt.lane {
-            Lane::Prompt(backend) => Recount::of(backend)?,
-            Lane::Script => return None,
+            Lane::Prompt(backend) if !self.is_played => Recount::of(backend)?,
+            Lane::Prompt(_) | Lane::Script => return None,
         };
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);
         let opened = Transcript::open(&path);

@@ -216,7 +216,7 @@ fn of_two_outcomes_in_one_batch_the_first_counts() {
 #[test]
 fn a_turn_cut_off_that_nobody_resumes_never_ends_a_run_for_good() {
     let mut play = Play::new(prompts(&["A.md"])).started();
-    let cost = crate::budget::Cost::Unknown;
+    let cost = Cost::Unknown;
     let outcome =
         Outcome::Interrupted { by: Interruption::Crash, cost, progressed: true, session: None };
     let input = play.settled("main", outcome);

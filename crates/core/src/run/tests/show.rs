@@ -63,8 +63,8 @@ impl Names {
         format!("{state} ({}, {cwd}{model})", self.session(session))
     }
 
-    fn opened(&self, session: &Option<SessionId>) -> String {
-        session.as_ref().map(|id| format!(" in {}", self.of(id))).unwrap_or_default()
+    fn opened(&self, session: Option<&SessionId>) -> String {
+        session.map(|id| format!(" in {}", self.of(id))).unwrap_or_default()
     }
 
     /// An event in a line.
@@ -97,14 +97,14 @@ impl Names {
                 format!("settle {turn} #{attempt}{}: {}", money(*charge), self.session(session))
             }
             Event::TurnContinues { turn, attempt, charge, session } => {
-                format!("cap {turn} #{attempt}{}{}", money(*charge), self.opened(session))
+                format!("cap {turn} #{attempt}{}{}", money(*charge), self.opened(session.as_ref()))
             }
             Event::TurnFailed { turn, attempt, charge, failure, session } => {
-                let opened = self.opened(session);
+                let opened = self.opened(session.as_ref());
                 format!("fail {turn} #{attempt}{}{opened}: {failure}", money(*charge))
             }
             Event::TurnInterrupted { turn, attempt, charge, by, crashes, session } => {
-                let (money, opened) = (money(*charge), self.opened(session));
+                let (money, opened) = (money(*charge), self.opened(session.as_ref()));
                 format!("cut off {turn} #{attempt}{money}{opened} by {by:?}, {crashes} crashes")
             }
             Event::RetryAt { turn, retry, .. } => format!("retry {retry} of {turn}"),

@@ -362,6 +362,7 @@ fn turn_events() -> Vec<Event> {
         failure,
         session: None,
     };
+    let continues = |charge| Event::TurnContinues { turn: id(), attempt: 2, charge, session: None };
     let cut = |by, crashes| Event::TurnInterrupted {
         turn: id(),
         attempt: 2,
@@ -385,12 +386,7 @@ fn turn_events() -> Vec<Event> {
         settled(charge(0, Basis::Free), Session::Fresh),
         settled(charge(1_500, Basis::Reported), Session::At("s1".into())),
         settled(charge(1_500, Basis::Estimated), Session::BranchOf("s1".into())),
-        Event::TurnContinues {
-            turn: id(),
-            attempt: 2,
-            charge: charge(9, Basis::Reported),
-            session: None,
-        },
+        continues(charge(9, Basis::Reported)),
     ]);
     events.extend(turn_failures().into_iter().map(failed));
     events.extend([cut(Interruption::Crash, 3), cut(Interruption::Stop, 0)]);

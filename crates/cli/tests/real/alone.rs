@@ -1,0 +1,92 @@
+//! A real client behind the contract of backends, without a run around it.
+//!
+//! A backend hands its client the environment of its own process, which in a test is that of whoever
+//! runs the tests. So the client is wrapped: what is started sees the stage, and of the process only
+//! what the backend set.
+
+use std::cell::Cell;
+use std::fs::{self, Permissions as Mode};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use raymond_backends::claude::{Claude, Settings};
+use raymond_backends::contract::{Answer, Backend as _, Request, Started, Watch};
+use raymond_core::ids::{Nonce, SessionId, TurnId};
+use raymond_core::machine::SessionPlan;
+use raymond_core::run::Permissions;
+use raymond_core::run::effect::Extras;
+use tokio_util::sync::CancellationToken;
+
+use crate::clients;
+use crate::stage::Stage;
+
+/// What a backend sets for its clients.
+const SET: [&str; 2] = ["RAYMOND_TURN", "CLAUDE_CODE_MAX_RETRIES"];
+
+/// The backend, and all that its client can reach.
+pub(crate) struct Alone {
+    pub(crate) stage: Stage,
+    pub(crate) claude: Claude,
+    asked: Cell<u32>,
+}
+
+impl Alone {
+    pub(crate) fn new() -> Self {
+        let stage = Stage::new();
+        let command = stage.home().join("wrapped");
+        fs::write(&command, wrapper(&stage, &clients::claude())).unwrap();
+        fs::set_permissions(&command, Mode::from_mode(0o755)).unwrap();
+        let settings = Settings { command: command.into(), ..Settings::default() };
+        Self { stage, claude: Claude::new(settings), asked: Cell::new(0) }
+    }
+
+    /// A turn of its own, in a fresh conversation.
+    pub(crate) fn request(&self, prompt: &str) -> Request {
+        self.asked.set(self.asked.get() + 1);
+        let number = self.asked.get();
+        Request {
+            started: Started {
+                nonce: Nonce::new(format!("alone{}", std::process::id())),
+                turn: TurnId::try_from(format!("main.{number}.1")).unwrap(),
+                attempt: 1,
+                plan: SessionPlan::Fresh(session(number)),
+                transcript: self.stage.home().join(format!("transcripts/{number}.jsonl")),
+                timeout: None,
+                idle_timeout: None,
+                cap: None,
+                config_home: None,
+            },
+            state: "START.md".into(),
+            count: 1,
+            prompt: prompt.to_owned(),
+            notice: None,
+            cwd: self.stage.project.root(),
+            model: None,
+            effort: None,
+            permissions: Permissions::default(),
+            extras: Extras::default(),
+            schema: None,
+            environment: None,
+        }
+    }
+
+    pub(crate) fn ask(&self, request: Request) -> Answer {
+        finished(self.claude.answer(request, Watch::unseen(CancellationToken::new())))
+    }
+}
+
+/// What comes of it. The model has a runtime of its own, which must not be started in another.
+pub(crate) fn finished<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+fn session(number: u32) -> SessionId {
+    SessionId::new(format!("00000000-0000-4000-8000-{:012}", number + 1000))
+}
+
+/// A script that is the client with the environment of the stage.
+fn wrapper(stage: &Stage, client: &Path) -> String {
+    let words: Vec<String> = stage.environment().iter().map(|entry| format!("'{entry}'")).collect();
+    let set = SET.map(|name| format!("\"{name}=${name}\"")).join(" ");
+    format!("#!/bin/sh\nexec env -i {} {set} '{}' \"$@\"\n", words.join(" "), client.display())
+}

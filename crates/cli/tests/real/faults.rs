@@ -1,0 +1,276 @@
+//! What goes wrong on the way to the model: how many requests it costs, and what it leads to.
+//!
+//! The client asks three times before it gives up (`CLAUDE_CODE_MAX_RETRIES=2`), unless an error is
+//! final or the wait too long. What it was denied is told by its stream; what it was charged, by the
+//! model.
+
+use raymond_core::prices::{Prices, Usage};
+use raymond_testkit::model::{Failure, Fate, Span, USUAL, Weather};
+use serde_json::Value;
+
+use crate::harness::until;
+use crate::shown::{conversation, session};
+use crate::stage::Stage;
+
+/// How often the client asks before it gives up.
+const TRIES: u32 = 3;
+
+/// A run that is done in one turn, and a server that fails from the start.
+fn under(weather: Weather) -> Stage {
+    let stage = Stage::prompts(&[("START", "model: say <result>done</result>")]);
+    stage.model.set_weather(weather).unwrap();
+    stage
+}
+
+fn failing(status: u16, span: Span) -> Weather {
+    Weather::Failing(Failure::new(status), span)
+}
+
+/// Every request, with a letter for its session: `A | START, again START`.
+pub(crate) fn shown(stage: &Stage) -> Vec<String> {
+    let requests = stage.requests();
+    let mut sessions: Vec<&str> = Vec::new();
+    let line = |seen| {
+        let place = sessions.iter().position(|known| *known == session(seen));
+        let place = place.unwrap_or_else(|| {
+            sessions.push(session(seen));
+            sessions.len() - 1
+        });
+        let letter = char::from(b'A' + u8::try_from(place).unwrap());
+        format!("{letter} | {}", conversation(&seen.conversation))
+    };
+    requests.iter().map(line).collect()
+}
+
+/// How turns failed, and what the client said of it.
+pub(crate) fn failures(stage: &Stage) -> Vec<(String, String)> {
+    let failed = |event: &Value| {
+        let (kind, failure) = event["failure"].as_object().unwrap().iter().next().unwrap();
+        (kind.clone(), failure["why"].as_str().unwrap_or_default().to_owned())
+    };
+    stage.events("turn_failed").iter().map(failed).collect()
+}
+
+fn kinds(stage: &Stage) -> Vec<String> {
+    failures(stage).into_iter().map(|(kind, _)| kind).collect()
+}
+
+/// One reply was delivered, and the run paid for it.
+#[track_caller]
+fn is_billed_once(stage: &Stage) {
+    let answered = stage.requests().iter().filter(|seen| seen.is_answered()).count();
+    assert_eq!(answered, 1);
+    is_billed(stage);
+}
+
+/// The run paid for what was delivered. The beginning of a reply that was cut off is counted by the
+/// client at times.
+#[track_caller]
+fn is_billed(stage: &Stage) {
+    let begun = Usage { output: 1, ..USUAL };
+    let cut = stage.requests().into_iter().filter(|seen| seen.fate == Fate::Broken);
+    let cut = cut.map(|seen| Prices::default().estimate(&seen.model, &begun).unwrap().0);
+    let (billed, most) = (stage.billed(), stage.billed() + cut.sum::<u64>());
+    let spent = stage.spent();
+    assert!((billed..=most).contains(&spent), "{spent} is not {billed} to {most}");
+    let charges = stage.charges();
+    assert!(charges.iter().all(|(_, _, basis)| basis == "reported"), "{charges:?}");
+}
+
+/// The client got over it by itself, after so many requests.
+#[track_caller]
+fn is_got_over(stage: &Stage, requests: usize) {
+    stage.run("").prints("done\n").mentions(0, &[]);
+    assert_eq!(kinds(stage), [""; 0]);
+    assert_eq!(stage.events("turn_started").len(), 1);
+    assert_eq!(shown(stage), vec!["A | START"; requests]);
+    is_billed_once(stage);
+    stage.leaves_nothing();
+}
+
+/// The client gave up after so many requests, and the run went on by itself.
+#[track_caller]
+fn is_tried_again(stage: &Stage, requests: usize) {
+    stage.run("").prints("done\n").mentions(0, &["retry 1 of 5 follows"]);
+    assert_eq!(kinds(stage), ["transient"]);
+    let mut expected = vec!["A | START"; requests];
+    expected.push("A | START, again START");
+    assert_eq!(shown(stage), expected);
+    is_billed_once(stage);
+    stage.leaves_nothing();
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_missing_login_is_seen_at_the_first_sign_and_waits_for_a_person() {
+    let stage = under(failing(401, Span::Lasting));
+    stage.run("").mentions(3, &["not logged in", "claude /login", "raymond resume r"]);
+    // What the client would say after its retries is another sentence.
+    let said = "run `claude /login` or set ANTHROPIC_API_KEY; the client says: \
+                authentication_failed (401)";
+    assert_eq!(failures(&stage), [("auth".to_owned(), said.to_owned())]);
+    let asked = stage.requests().len();
+    assert!(asked < TRIES as usize, "the client was left to its own retries: {asked} requests");
+    assert_eq!(stage.raymond("status r --json").json()["status"], "waiting");
+    stage.leaves_nothing();
+
+    stage.model.set_weather(Weather::Calm).unwrap();
+    stage.raymond("resume r").prints("done\n").mentions(0, &[]);
+    // The client was ended as a person ends it, and keeps that in the conversation.
+    let interrupted = "[Request interrupted by user], No response requested.";
+    assert_eq!(shown(&stage).last().unwrap(), &format!("A | START, {interrupted}, again START"));
+    is_billed_once(&stage);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_server_that_fails_for_a_moment_is_left_to_the_client() {
+    is_got_over(&under(failing(500, Span::Next(1))), 2);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_request_that_comes_too_early_is_repeated_by_the_client() {
+    let early = Failure::new(429).with("retry-after", "1");
+    is_got_over(&under(Weather::Failing(early, Span::Next(1))), 2);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_server_that_fails_is_tried_again() {
+    is_tried_again(&under(failing(500, Span::Next(TRIES))), 3);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_server_that_is_overloaded_is_tried_again() {
+    is_tried_again(&under(failing(529, Span::Next(TRIES))), 3);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn connections_that_are_dropped_are_tried_again() {
+    is_tried_again(&under(Weather::Dropping(Span::Next(TRIES))), 3);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_text_that_is_cut_once_is_asked_for_again_by_the_client() {
+    // The start of the message and of its text, and half of that.
+    is_got_over(&under(Weather::Cutting(3, Span::Next(1))), 2);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_text_that_is_cut_every_time_is_tried_again() {
+    // The client's last request is one without a stream.
+    is_tried_again(&under(Weather::Cutting(3, Span::Next(TRIES + 1))), 4);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_tool_whose_call_was_cut_has_not_run() {
+    let call = r#"model: tool Bash {"command":"echo x >> effects"}"#;
+    let stage = Stage::prompts(&[("START", &format!("{call}\nmodel: say <result>done</result>"))]);
+    stage.model.set_weather(Weather::Cutting(3, Span::Next(1))).unwrap();
+    let words = ["run", "wf", "--run-id", "r", "--allow", "Bash(echo:*)"];
+    stage.start_words(&words).wait().prints("done\n").mentions(0, &[]);
+    assert_eq!(stage.project.read("effects"), "x\n");
+    assert_eq!(shown(&stage), ["A | START", "A | START", "A | START, Bash, done"]);
+    assert_eq!(kinds(&stage), [""; 0]);
+    is_billed(&stage);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_server_that_never_comes_back_fails_the_agent_and_a_resume_goes_on() {
+    let stage = under(failing(500, Span::Lasting));
+    stage.run("--retries 1").mentions(1, &["failed: transient failure", "raymond resume r"]);
+    assert_eq!(kinds(&stage), ["transient", "transient"]);
+    let (first, second) = ("A | START", "A | START, again START");
+    assert_eq!(shown(&stage), [first, first, first, second, second, second]);
+    assert_eq!(stage.spent(), 0);
+    stage.model.set_weather(Weather::Calm).unwrap();
+    stage.raymond("resume r").prints("done\n").mentions(0, &[]);
+    assert_eq!(shown(&stage)[6], "A | START, again START, again START");
+    is_billed_once(&stage);
+}
+
+/// The agent fails at once, after so many requests.
+#[track_caller]
+fn is_final(stage: &Stage, requests: usize, why: &str) {
+    stage.run("").mentions(1, &[why, "raymond resume r"]);
+    assert_eq!(kinds(stage), ["task"], "{:?}", failures(stage));
+    assert_eq!(stage.events("turn_started").len(), 1);
+    assert_eq!(stage.requests().len(), requests);
+    assert_eq!(stage.spent(), stage.billed());
+    stage.leaves_nothing();
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_prompt_that_is_too_long_is_not_tried_again() {
+    let long = "prompt is too long: 250000 tokens > 200000 maximum";
+    let long = Failure::new(400).of_kind("invalid_request_error").saying(long);
+    is_final(&under(Weather::Failing(long, Span::Lasting)), 1, "Prompt is too long");
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn an_invalid_request_is_not_tried_again() {
+    // The client leaves out one optional part of its request after the other. None is billed.
+    let invalid = Failure::new(400).of_kind("invalid_request_error").saying("no such thing");
+    is_final(&under(Weather::Failing(invalid, Span::Lasting)), 6, "no such thing");
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_refusal_is_not_tried_again() {
+    // The client tells the model so, once, and goes on.
+    let stage = Stage::prompts(&[("START", "model: refuse\nmodel: then\nmodel: refuse")]);
+    is_final(&stage, 2, "the model refused");
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn an_outage_costs_nothing_that_is_done_and_hides_nothing_that_was_said() {
+    let stage = Stage::prompts(&[
+        ("START", "model: wait first\nmodel: say <goto>ONE</goto>"),
+        ("ONE", "model: say <goto>TWO</goto>"),
+        (
+            "TWO",
+            "model: wait second
+            model: tool Bash {\"command\":\"echo x >> effects\"}
+            model: say <goto>END</goto>
+            model: again
+            model: say <goto>END</goto>",
+        ),
+        ("END", "model: say <result>done</result>"),
+    ]);
+    let words = ["run", "wf", "--run-id", "r", "--allow", "Bash(echo:*)"];
+    let running = stage.start_words(&words);
+    // Nobody listens any more when the second turn begins.
+    stage.reaches("first");
+    stage.model.set_weather(Weather::Refusing).unwrap();
+    stage.opens("first");
+    until("the connection was refused", || kinds(&stage).len() == 1);
+    stage.model.set_weather(Weather::Calm).unwrap();
+    // The server goes down while the third turn is at its tool.
+    stage.reaches("second");
+    stage.model.set_weather(failing(503, Span::Lasting)).unwrap();
+    stage.opens("second");
+    until("the server failed", || kinds(&stage).len() == 2);
+    stage.model.set_weather(Weather::Calm).unwrap();
+    running.wait().prints("done\n").mentions(0, &["ONE.md: transient", "TWO.md: transient"]);
+
+    assert_eq!(kinds(&stage), ["transient", "transient"]);
+    let one = "A | START, <goto>ONE</goto>, ONE, again ONE";
+    let two = format!("{one}, <goto>TWO</goto>, TWO");
+    let down = format!("{two}, Bash, done");
+    let again = format!("{down}, again TWO");
+    let end = format!("{again}, <goto>END</goto>, END");
+    assert_eq!(shown(&stage), ["A | START", one, &two, &down, &down, &down, &again, &end]);
+    assert_eq!(stage.project.read("effects"), "x\n");
+    assert_eq!(stage.spent(), stage.billed());
+    stage.leaves_nothing();
+}

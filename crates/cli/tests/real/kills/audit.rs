@@ -1,0 +1,170 @@
+//! What holds for a run whatever was killed, and when.
+
+use raymond_testkit::model::{Role, Said, Seen};
+
+use super::points::{Ending, Moment};
+use super::scene::{CALL, GOTO, Kind, Scene};
+use crate::harness::Output;
+use crate::shown;
+
+/// What the client makes up: for the model, when it finds a prompt that was never answered, and for the
+/// person, when it was asked to stop.
+const MADE_UP: [&str; 2] = ["No response requested.", "[Request interrupted by user"];
+
+/// What the usual message costs, in micro-dollars.
+const MESSAGE: u64 = 6_000;
+
+/// How many replies of the model were lost with a client that was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    Known(u64),
+    /// The moment was left to chance.
+    Unknown,
+}
+
+impl Lost {
+    const fn of(moment: Moment, ending: Ending) -> Self {
+        match (moment, ending) {
+            (Moment::After(_), Ending::Killed) => Self::Unknown,
+            (Moment::Tool | Moment::ToldTheModel, Ending::Killed) => Self::Known(1),
+            _ => Self::Known(0),
+        }
+    }
+}
+
+/// Checks a run whose owner was killed then.
+#[track_caller]
+pub(crate) fn audit(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
+    let lost = Lost::of(moment, ending);
+    holds(scene, lost, output);
+    if let Lost::Known(_) = lost {
+        ends_as_foretold(scene, (moment, ending), output);
+    }
+}
+
+/// Checks everything that was asked of the model, and everything that was recorded.
+#[track_caller]
+pub(crate) fn holds(scene: &Scene, lost: Lost, output: &Output) {
+    output.prints(scene.kind.result()).mentions(0, &[]);
+    scene.stage.leaves_nothing();
+    history_is_whole(scene);
+    finished_turns_are_not_repeated(scene, lost);
+    nothing_is_paid_twice(scene, lost, output);
+}
+
+/// Every request is a step of the same story, in order; no step is met again once it is left.
+#[track_caller]
+fn history_is_whole(scene: &Scene) {
+    let requests = scene.stage.requests();
+    let mut told: Vec<Vec<String>> =
+        requests.iter().map(|seen| story(&seen.conversation)).collect();
+    told.dedup();
+    let expected: &[&[&str]] = match scene.kind {
+        Kind::Fresh => &[&["START"]],
+        Kind::Resumed => &[&["START"], &["START", GOTO, "WORK"]],
+        Kind::Branching => &[&["START"], &["START", CALL, "WORK"], &["START", CALL, "BACK"]],
+    };
+    assert_eq!(told, expected, "{:#?}", shown(scene));
+    let state = scene.kind.state();
+    let body = scene.stage.project.read(&format!("wf/{state}.md"));
+    for seen in turn(scene) {
+        let mut prompts = seen.conversation.iter().filter(|said| said.role == Role::User);
+        assert!(prompts.next_back().unwrap().text.ends_with(&body), "{seen:#?}");
+    }
+}
+
+/// What was said, without tools, and as if nobody had been interrupted.
+fn story(conversation: &[Said]) -> Vec<String> {
+    let made_up = |said: &&Said| MADE_UP.iter().any(|text| said.text.starts_with(text));
+    let spoken = conversation.iter().filter(|said| !made_up(said));
+    let told = spoken.filter_map(|said| match said.role {
+        Role::User => {
+            let label = shown::conversation(std::slice::from_ref(said));
+            Some(label.strip_prefix("again ").unwrap_or(&label).to_owned())
+        }
+        Role::Assistant => Some(said.text.clone()),
+        Role::Call | Role::Outcome => None,
+    });
+    let mut told: Vec<String> = told.collect();
+    told.dedup();
+    told
+}
+
+/// Every request, for whoever has to find out.
+fn shown(scene: &Scene) -> Vec<String> {
+    let line = |seen: &Seen| format!("{} {:?}", shown::conversation(&seen.conversation), seen.fate);
+    scene.stage.requests().iter().map(line).collect()
+}
+
+/// The requests of the turn that was killed.
+fn turn(scene: &Scene) -> impl Iterator<Item = Seen> {
+    let state = scene.kind.state();
+    let last = |seen: &Seen| story(&seen.conversation).pop();
+    scene.stage.requests().into_iter().filter(move |seen| last(seen).as_deref() == Some(state))
+}
+
+#[track_caller]
+fn finished_turns_are_not_repeated(scene: &Scene, lost: Lost) {
+    let mut settled: Vec<String> = Vec::new();
+    for event in scene.stage.events("turn_settled") {
+        settled.push(event["turn"].as_str().unwrap().to_owned());
+    }
+    let expected: &[&str] = match scene.kind {
+        Kind::Fresh => &["main.1.1"],
+        Kind::Resumed => &["main.1.1", "main.2.1"],
+        Kind::Branching => &["main.1.1", "main.2.1", "main.3.1"],
+    };
+    assert_eq!(settled, expected);
+    if let Lost::Known(lost) = lost {
+        let answered = scene.stage.requests().iter().filter(|seen| seen.is_answered()).count();
+        // Each turn has one message, and that of the tool.
+        let needed = expected.len() as u64 + 1;
+        assert_eq!(answered as u64, needed + lost, "{:#?}", shown(scene));
+        let again = usize::from(lost > 0);
+        assert_eq!(scene.tool().0, 1 + again, "how often the tool ran");
+    }
+}
+
+/// What was reported is what was billed; what nobody reported is labelled, and never nothing.
+#[track_caller]
+fn nothing_is_paid_twice(scene: &Scene, lost: Lost, output: &Output) {
+    let (charges, billed) = (scene.stage.charges(), scene.stage.billed());
+    let of_basis = |wanted: &str| -> Vec<u64> {
+        let charges = charges.iter().filter(|(_, _, basis)| basis == wanted);
+        charges.map(|(_, amount, _)| *amount).collect()
+    };
+    let (reported, estimated) = (of_basis("reported").iter().sum::<u64>(), of_basis("estimated"));
+    match lost {
+        Lost::Known(lost) => {
+            let unreported = if estimated.is_empty() { 0 } else { lost * MESSAGE };
+            assert_eq!(reported, billed - unreported, "{charges:?}");
+        }
+        Lost::Unknown => assert!(reported <= billed, "{charges:?}, and {billed} was billed"),
+    }
+    assert_eq!(scene.stage.spent(), reported + estimated.iter().sum::<u64>());
+    assert!(estimated.iter().all(|amount| *amount > 0), "{charges:?}");
+    let unpriced = of_basis("unpriced");
+    assert_eq!(output.stderr.contains("estimated"), !estimated.is_empty(), "{output:?}");
+    assert_eq!(output.stderr.contains("unpriced"), !unpriced.is_empty(), "{output:?}");
+    if scene.kind != Kind::Fresh && lost != Lost::Unknown {
+        assert!(unpriced.is_empty(), "there is a turn to compare it with: {charges:?}");
+    }
+}
+
+/// The next owner found what was left for it.
+#[track_caller]
+fn ends_as_foretold(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
+    let plan = match (moment, ending) {
+        // It may have got further than that before it died.
+        (Moment::Recorded | Moment::Settled | Moment::After(_), _) => return,
+        (_, Ending::Adopted) => "adopting 1, continuing 0",
+        (_, Ending::Finished) => "1 finished meanwhile, continuing 0",
+        (_, Ending::Killed) => "continuing 1",
+    };
+    output.mentions(0, &[plan]);
+    let interrupted = usize::from(ending == Ending::Killed);
+    assert_eq!(scene.of_the_turn("turn_interrupted").len(), interrupted);
+    let strays = output.stderr.matches("ended a process that was left").count();
+    let expected = (moment, ending) == (Moment::Tool, Ending::Killed);
+    assert_eq!(strays > 0, expected, "{output:?}");
+}

@@ -1,0 +1,144 @@
+//! A run with one turn that is worth killing: its model waits, then its tool, then its model again.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::clients;
+use crate::harness::until;
+use crate::stage::{RUN, Stage};
+
+/// Where the turn waits, in this order.
+pub(crate) const GATES: [&str; 3] = ["first", "tool", "last"];
+
+/// Every tool may be used.
+pub(crate) const FLAGS: &str = "--allow Bash";
+
+/// What the turn does. The tool leaves a line when it starts and one when it ends.
+const WORK: &str = "model: wait first
+    model: tool Bash {\"command\":\"bash hold.sh\"}
+    model: wait last
+    model: say <result>done</result>";
+const HOLD: &str = "echo began >> tool.log
+touch \"$HOME/gates/tool.waiting\"
+until test -e \"$HOME/gates/tool\"; do sleep 0.02; done
+echo ended >> tool.log
+";
+
+/// How the turn gets its conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Fresh,
+    /// By `goto`.
+    Resumed,
+    /// By `call`.
+    Branching,
+}
+
+pub(crate) const CALL: &str = "<call return='BACK'>WORK</call>";
+pub(crate) const GOTO: &str = "<goto>WORK</goto>";
+
+impl Kind {
+    /// The state of the turn.
+    pub(crate) const fn state(self) -> &'static str {
+        match self {
+            Self::Fresh => "START",
+            Self::Resumed | Self::Branching => "WORK",
+        }
+    }
+
+    /// The turn, as the journal names it.
+    pub(crate) const fn turn(self) -> &'static str {
+        match self {
+            Self::Fresh => "main.1.1",
+            Self::Resumed | Self::Branching => "main.2.1",
+        }
+    }
+
+    /// What the run prints.
+    pub(crate) const fn result(self) -> &'static str {
+        match self {
+            Self::Fresh | Self::Resumed => "done\n",
+            Self::Branching => "done!\n",
+        }
+    }
+
+    fn stage(self) -> Stage {
+        let start = |tag: &str| format!("model: say {tag}");
+        match self {
+            Self::Fresh => Stage::prompts(&[("START", WORK)]),
+            Self::Resumed => Stage::prompts(&[("START", &start(GOTO)), ("WORK", WORK)]),
+            Self::Branching => Stage::prompts(&[
+                ("START", &start(CALL)),
+                ("WORK", WORK),
+                ("BACK", &start("<result>{{result}}!</result>")),
+            ]),
+        }
+    }
+}
+
+pub(crate) struct Scene {
+    pub(crate) kind: Kind,
+    pub(crate) stage: Stage,
+}
+
+impl Scene {
+    pub(crate) fn new(kind: Kind) -> Self {
+        let stage = kind.stage();
+        stage.project.write("hold.sh", HOLD);
+        Self { kind, stage }
+    }
+
+    /// Nobody waits any more, now and later.
+    pub(crate) fn opens_all(&self) {
+        GATES.iter().for_each(|gate| self.stage.opens(gate));
+    }
+
+    /// The events of this name that tell of the turn.
+    pub(crate) fn of_the_turn(&self, event: &str) -> Vec<Value> {
+        let all = self.stage.events(event).into_iter();
+        all.filter(|event| event["turn"] == self.kind.turn()).collect()
+    }
+
+    /// What lies beside the transcript of the first attempt, or that: `jsonl`, `pid`.
+    pub(crate) fn file(&self, extension: &str) -> String {
+        let turn = self.kind.turn();
+        self.stage.project.read(&format!(".raymond/runs/{RUN}/transcripts/{turn}.1.{extension}"))
+    }
+
+    /// The clients that live.
+    pub(crate) fn clients(&self) -> Vec<u32> {
+        clients(&self.stage)
+    }
+
+    /// How often the tool began and ended.
+    pub(crate) fn tool(&self) -> (usize, usize) {
+        let log = self.stage.project.read("tool.log");
+        let count = |word: &str| log.lines().filter(|line| *line == word).count();
+        (count("began"), count("ended"))
+    }
+}
+
+/// The clients of a stage that live.
+pub(crate) fn clients(stage: &Stage) -> Vec<u32> {
+    let program = clients::claude();
+    let is_client =
+        |pid: u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
+    stage.processes().into_iter().map(|(pid, _)| pid).filter(|pid| is_client(*pid)).collect()
+}
+
+/// Sends a signal to every client of a stage.
+pub(crate) fn signal_clients(stage: &Stage, signal: Signal) {
+    for pid in clients(stage) {
+        let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        // It may be gone by now.
+        kill_process(pid, signal).ok();
+    }
+}
+
+/// Kills every client of a stage, and sees them dead.
+pub(crate) fn kill_clients(stage: &Stage) {
+    signal_clients(stage, Signal::KILL);
+    until("the clients are gone", || clients(stage).is_empty());
+}

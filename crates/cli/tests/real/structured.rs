@@ -1,0 +1,70 @@
+//! An answer in JSON that a schema describes, and a model that gives none.
+
+use raymond_backends::contract::{Answer, Reply, Request};
+use raymond_core::budget::{Cost, Micros};
+use serde_json::{Value, json};
+
+use crate::alone::Alone;
+
+fn replied(alone: &Alone, prompt: &str, schema: Option<Value>) -> Reply {
+    let answer = alone.ask(Request { schema, ..alone.request(prompt) });
+    let Answer::Replied(reply) = answer else { panic!("{answer:#?}") };
+    *reply
+}
+
+fn schema() -> Value {
+    let properties =
+        json!({ "grade": { "type": "integer", "minimum": 1 }, "why": { "type": "string" } });
+    json!({ "type": "object", "properties": properties, "required": ["grade"] })
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_model_that_complies_gives_its_answer_as_json() {
+    let alone = Alone::new();
+    let prompt = r#"model: tool StructuredOutput {"grade":0}
+        model: tool StructuredOutput {"grade":3,"why":"ä \"quoted\""}
+        model: say done"#;
+    let reply = replied(&alone, prompt, Some(schema()));
+    assert_eq!(reply.structured, Some(json!({ "grade": 3, "why": "ä \"quoted\"" })));
+    let requests = alone.stage.requests();
+    assert!(requests[0].tools.contains(&"StructuredOutput".to_owned()), "{:?}", requests[0].tools);
+    assert_eq!(reply.cost, Cost::Reported(Micros(alone.stage.billed())));
+    alone.stage.leaves_nothing();
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_model_that_never_complies_gives_a_reply_without_it() {
+    let alone = Alone::new();
+    let prompt = "model: say grade three\nmodel: then\nmodel: say three, in words";
+    let reply = replied(&alone, prompt, Some(schema()));
+    assert_eq!((reply.structured, reply.text), (None, "three, in words".to_owned()));
+    assert_eq!(reply.cost, Cost::Reported(Micros(alone.stage.billed())));
+    assert_eq!(alone.stage.requests().len(), 2, "the client insists once");
+    alone.stage.leaves_nothing();
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_model_that_is_wrong_again_and_again_gives_a_reply_without_it() {
+    let alone = Alone::new();
+    let prompt = ["model: tool StructuredOutput {\"grade\":0}"; 9].join("\n");
+    let reply = replied(&alone, &prompt, Some(schema()));
+    assert_eq!(reply.structured, None);
+    let told = "Failed to provide valid structured output after 5 attempts";
+    assert!(reply.text.starts_with(told), "{reply:?}");
+    assert_eq!(reply.cost, Cost::Reported(Micros(alone.stage.billed())));
+    assert_eq!(alone.stage.requests().len(), 5);
+    alone.stage.leaves_nothing();
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn json_that_nobody_asked_for_is_text() {
+    let alone = Alone::new();
+    let reply = replied(&alone, r#"model: say {"grade":3}"#, None);
+    assert_eq!((reply.structured, reply.text), (None, r#"{"grade":3}"#.to_owned()));
+    let shown = &alone.stage.requests()[0].tools;
+    assert!(!shown.contains(&"StructuredOutput".to_owned()), "{shown:?}");
+}
