@@ -17,6 +17,7 @@ mod faults;
 mod harness;
 mod isolation;
 mod kills;
+mod mixed;
 mod money;
 mod options;
 mod prompts;
