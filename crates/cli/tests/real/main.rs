@@ -18,6 +18,7 @@ mod harness;
 mod installs;
 mod isolation;
 mod kills;
+mod mixed;
 mod money;
 mod options;
 mod prompts;
