@@ -92,10 +92,10 @@ impl Problem {
 
 /// Checks that a client of this version does what is expected of it.
 pub fn check_version(said: &str) -> Result<(), Problem> {
-    match is_older(said, OLDEST) {
-        true => Err(Problem::TooOld { version: said.to_owned() }),
-        false => Ok(()),
+    if is_older(said, OLDEST) {
+        return Err(Problem::TooOld { version: said.to_owned() });
     }
+    Ok(())
 }
 
 /// Checks that a client can be started, and would understand what is asked of it.

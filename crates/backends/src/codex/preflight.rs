@@ -107,10 +107,10 @@ pub fn check(command: &OsStr, wish: Wish<'_>) -> Result<(), Problem> {
 
 /// Checks that a client of this version does what is expected of it.
 pub fn check_version(said: &str) -> Result<(), Problem> {
-    match is_older(said, OLDEST) {
-        true => Err(Problem::TooOld { version: said.to_owned() }),
-        false => Ok(()),
+    if is_older(said, OLDEST) {
+        return Err(Problem::TooOld { version: said.to_owned() });
     }
+    Ok(())
 }
 
 impl<'a> Wish<'a> {
