@@ -107,6 +107,11 @@ impl Dialect for Speech {
     fn spec(&self, step: &Step, request: &Request, message: String) -> Result<Spec, String> {
         let program = program::find(&self.command, env::var_os("PATH").as_deref());
         let program = program.map_err(|problem| problem.to_string())?;
+        if message.chars().count() > LONGEST {
+            return Err(format!(
+                "the prompt has more than the {LONGEST} characters that the client takes"
+            ));
+        }
         // States may have been edited since the start.
         preflight::Wish::of(request).check().map_err(|problem| problem.to_string())?;
         if let Some(schema) = &request.schema {
@@ -174,6 +179,9 @@ impl Backend for Codex {
         Box::pin(async move { self.0.follow(&started, &watch).await })
     }
 }
+
+/// The longest prompt that the client takes, in characters.
+const LONGEST: usize = 1 << 20;
 
 const HOME: &str = "CODEX_HOME";
 

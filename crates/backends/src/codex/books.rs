@@ -105,6 +105,7 @@ impl Books {
             let Account { rollout, model, .. } = account;
             rollout.read_on(&mut |entry| match entry {
                 Entry::Model(name) => *model = name,
+                Entry::Branched { from } => *model = self.model_of(&from),
                 Entry::Used { root_turn, usage } => {
                     let known = self.used.entry((root_turn, model.clone())).or_default();
                     *known = sum(*known, usage);
@@ -117,6 +118,17 @@ impl Books {
             });
         }
         self.accounts = accounts;
+    }
+
+    /// The last model of a thread. What another one is to go on with, it sums up first.
+    fn model_of(&self, thread: &str) -> String {
+        let mut model = String::new();
+        Rollout::new(&self.home, thread).read_on(&mut |entry| {
+            if let Entry::Model(name) = entry {
+                model = name;
+            }
+        });
+        model
     }
 
     fn answered(&mut self) {
@@ -134,11 +146,12 @@ impl Books {
                 self.calls = Calls::Speaking;
             }
             Entry::Calls => self.calls = Calls::Calling,
+            Entry::Compacted => self.calls = Calls::Called,
             Entry::Limited { resets_at } => {
                 self.limited_until = Some(Timestamp(resets_at.saturating_mul(1000)));
             }
             Entry::Ends { error } => self.over = error.map_or(Over::Well, Over::Failed),
-            Entry::Model(_) | Entry::Used { .. } | Entry::Other => {}
+            Entry::Branched { .. } | Entry::Model(_) | Entry::Used { .. } | Entry::Other => {}
         }
     }
 

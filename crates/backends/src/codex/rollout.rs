@@ -25,12 +25,16 @@ pub(super) struct Rollout {
 /// What an entry says.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Entry {
+    /// The thread was branched from this one.
+    Branched { from: String },
     /// A turn begins.
     Begins { turn: String },
     /// The model of what follows.
     Model(String),
     /// The model calls a tool: another request will follow.
     Calls,
+    /// The conversation was summed up, and the turn goes on.
+    Compacted,
     /// A request was answered.
     Used { root_turn: String, usage: Usage },
     /// A usage limit that is reached, and when it is lifted, in seconds.
@@ -99,6 +103,11 @@ fn entry(line: &[u8]) -> Entry {
     let Ok(Shape { kind, payload }) = serde_json::from_slice(line) else { return Entry::Other };
     let text = |key: &str| payload[key].as_str().unwrap_or_default().to_owned();
     match (kind.as_str(), payload["type"].as_str().unwrap_or_default()) {
+        ("session_meta", _) => match text("forked_from_id") {
+            from if from.is_empty() => Entry::Other,
+            from => Entry::Branched { from },
+        },
+        ("compacted", _) => Entry::Compacted,
         ("turn_context", _) => Entry::Model(text("model")),
         ("token_usage_record", _) => {
             let root = payload["root_turn_id"].as_str().or_else(|| payload["turn_id"].as_str());

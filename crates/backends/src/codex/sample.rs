@@ -81,6 +81,15 @@ pub(super) fn began(turn: &str) -> Vec<String> {
     ]
 }
 
+/// The beginning of a branch, in its rollout.
+pub(super) fn branched(from: &str) -> String {
+    entry("session_meta", &json!({ "id": "any", "forked_from_id": from }))
+}
+
+pub(super) fn compacted() -> String {
+    entry("compacted", &json!({ "message": "a summary" }))
+}
+
 pub(super) fn calls() -> String {
     entry("response_item", &json!({ "type": "function_call", "name": "exec_command" }))
 }

@@ -187,6 +187,17 @@ async fn what_the_client_cannot_do_is_never_dropped() {
 }
 
 #[tokio::test]
+async fn a_prompt_that_the_client_would_not_take_is_not_sent() {
+    let bench = Bench::new(&answering(THREAD));
+    let fresh = || bench.request(SessionPlan::Fresh(id(CHOSEN)));
+    let request = |length: usize| Request { prompt: "ä".repeat(length), notice: None, ..fresh() };
+    let answer = bench.ask(request(LONGEST + 1)).await;
+    assert!(format!("{answer:?}").contains("more than the 1048576 characters"), "{answer:?}");
+    assert_eq!(bench.asked(), Vec::<String>::new());
+    assert!(matches!(bench.ask(request(LONGEST)).await, Answer::Replied(_)));
+}
+
+#[tokio::test]
 async fn a_schema_is_handed_over_in_a_file() {
     let bench = Bench::new(&answering(THREAD));
     let schema = Some(json!({ "type": "object" }));

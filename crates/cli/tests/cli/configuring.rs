@@ -123,6 +123,7 @@ deny                 -                        default
 environment          inherit                  default
 config_home          shared                   default
 claude               no-such-client           RAYMOND_CLAUDE
+codex                codex                    default
 ",
     );
 }

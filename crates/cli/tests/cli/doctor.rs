@@ -74,13 +74,28 @@ fn a_client_that_does_not_answer_is_a_failure() {
 }
 
 #[test]
-fn a_client_of_another_kind_is_named_when_it_is_found() {
-    let project = with_client("echo 2.1.325");
-    program(&project, "bin/codex", "echo codex-cli 0.55.0");
-    let path = format!("{}:{}", project.path("bin").display(), std::env::var("PATH").unwrap());
-    let project = project.with("PATH", path);
-    let codex = "codex 0.55.0 (/project/bin/codex): found, not used by this version";
-    check(&project, "client", &[("ok", "claude 2.1.325 (/project/client)"), ("ok", codex)]);
+fn codex_is_named_when_it_is_found_or_asked_for() {
+    let claude = ("ok", "claude 2.1.325 (/project/client)");
+    let with_codex = |version: &str| {
+        let project = with_client("echo 2.1.325");
+        program(&project, "bin/codex", &format!("echo codex-cli {version}"));
+        let path = format!("{}:{}", project.path("bin").display(), std::env::var("PATH").unwrap());
+        project.with("PATH", path)
+    };
+    let found = ("ok", "codex 0.166.0 (/project/bin/codex)");
+    check(&with_codex("0.166.0"), "client", &[claude, found]);
+    let old = "the client codex is version 0.55.0, and this needs 0.166.0";
+    check(&with_codex("0.55.0"), "client", &[claude, ("warn", old)]);
+    let chosen = with_codex("0.55.0").with("RAYMOND_BACKEND", "codex");
+    check(&chosen, "client", &[claude, ("fail", old)]);
+    let missing = |name, value| with_client("echo 2.1.325").with(name, value);
+    check(&missing("RAYMOND_BUDGET", "1"), "client", &[claude]);
+    check(
+        &missing("RAYMOND_CODEX", "/nowhere"),
+        "client",
+        &[claude, ("warn", "there is no codex")],
+    );
+    check(&missing("RAYMOND_BACKEND", "codex"), "client", &[claude, ("fail", "there is no codex")]);
 }
 
 #[test]

@@ -34,7 +34,11 @@ fn thread(seen: &Seen) -> &str {
 /// The first request of every turn.
 fn openings(stage: &Stage) -> Vec<Seen> {
     let opens = |seen: &Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
-    stage.requests().into_iter().filter(opens).collect()
+    let mut requests = stage.requests();
+    requests.retain(opens);
+    // The client may try a request again.
+    requests.dedup_by(|a, b| thread(a) == thread(b) && a.conversation == b.conversation);
+    requests
 }
 
 /// One line per turn, as [`shown::told`] has it: `new A | START`, `resume A | …`, `branch A to B | …`.

@@ -72,7 +72,7 @@ fn only_the_final_message_is_read_and_all_of_its_blocks_are() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_task_in_the_background_is_waited_for_and_the_last_result_is_the_answer() {
-    let wait = r#"until [ -e go ]; do sleep 0.02; done; echo finished"#;
+    let wait = "until [ -e go ]; do sleep 0.02; done; echo finished";
     let lines = format!(
         "allow: [Bash]\n---\n\
          model: tool Bash {{\"command\":\"{wait}\",\"run_in_background\":true}}\n\

@@ -127,7 +127,6 @@ impl Stage {
             format!("CLAUDE_CONFIG_DIR={}", home.join("claude").display()),
             format!("RAYMOND_CODEX={}", clients::codex().display()),
             format!("CODEX_HOME={}", home.join("codex").display()),
-            "SCRIPTED_KEY=sk-not-a-key".to_owned(),
             format!("ANTHROPIC_BASE_URL={}", self.model.url()),
             "ANTHROPIC_API_KEY=sk-not-a-key".to_owned(),
         ];
@@ -229,7 +228,7 @@ impl Stage {
     }
 }
 
-/// Codex takes its model from a file. It tries again once, and soon.
+/// Codex takes its model from a file. It tries again once, and asks nobody else for anything.
 fn codex_config(url: &str) -> String {
     format!(
         "model = \"gpt-5.5\"
@@ -239,9 +238,16 @@ model_provider = \"scripted\"
 name = \"scripted\"
 base_url = \"{url}/v1\"
 wire_api = \"responses\"
-env_key = \"SCRIPTED_KEY\"
+experimental_bearer_token = \"sk-not-a-key\"
 request_max_retries = 0
 stream_max_retries = 1
+
+[analytics]
+enabled = false
+
+[features]
+apps = false
+plugins = false
 "
     )
 }

@@ -12,10 +12,10 @@ fn replied(alone: &Alone, prompt: &str, schema: Option<Value>) -> Reply {
     *reply
 }
 
-fn schema() -> Option<Value> {
+fn schema() -> Value {
     let properties =
         json!({ "grade": { "type": "integer", "minimum": 1 }, "why": { "type": "string" } });
-    Some(json!({ "type": "object", "properties": properties, "required": ["grade"] }))
+    json!({ "type": "object", "properties": properties, "required": ["grade"] })
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn a_model_that_complies_gives_its_answer_as_json() {
     let prompt = r#"model: tool StructuredOutput {"grade":0}
         model: tool StructuredOutput {"grade":3,"why":"ä \"quoted\""}
         model: say done"#;
-    let reply = replied(&alone, prompt, schema());
+    let reply = replied(&alone, prompt, Some(schema()));
     assert_eq!(reply.structured, Some(json!({ "grade": 3, "why": "ä \"quoted\"" })));
     let requests = alone.stage.requests();
     assert!(requests[0].tools.contains(&"StructuredOutput".to_owned()), "{:?}", requests[0].tools);
@@ -38,7 +38,7 @@ fn a_model_that_complies_gives_its_answer_as_json() {
 fn a_model_that_never_complies_gives_a_reply_without_it() {
     let alone = Alone::new();
     let prompt = "model: say grade three\nmodel: then\nmodel: say three, in words";
-    let reply = replied(&alone, prompt, schema());
+    let reply = replied(&alone, prompt, Some(schema()));
     assert_eq!((reply.structured, reply.text), (None, "three, in words".to_owned()));
     assert_eq!(reply.cost, Cost::Reported(Micros(alone.stage.billed())));
     assert_eq!(alone.stage.requests().len(), 2, "the client insists once");
@@ -50,7 +50,7 @@ fn a_model_that_never_complies_gives_a_reply_without_it() {
 fn a_model_that_is_wrong_again_and_again_gives_a_reply_without_it() {
     let alone = Alone::new();
     let prompt = ["model: tool StructuredOutput {\"grade\":0}"; 9].join("\n");
-    let reply = replied(&alone, &prompt, schema());
+    let reply = replied(&alone, &prompt, Some(schema()));
     assert_eq!(reply.structured, None);
     let told = "Failed to provide valid structured output after 5 attempts";
     assert!(reply.text.starts_with(told), "{reply:?}");

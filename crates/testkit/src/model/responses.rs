@@ -11,7 +11,8 @@ use super::conversation::{Asked, Form, Role, Said};
 use super::reply::{Block, Failure, Message, Stop};
 
 /// The tags of what the client adds as a user.
-const ADDED: [&str; 3] = ["<environment_context>", "<turn_aborted>", "<user_instructions>"];
+const ADDED: [&str; 4] =
+    ["<environment_context>", "<turn_aborted>", "<subagent_notification>", "<user_instructions>"];
 
 pub(super) fn read(body: &Value) -> Asked {
     let input = body["input"].as_array().map(Vec::as_slice).unwrap_or_default();

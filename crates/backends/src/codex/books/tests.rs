@@ -55,6 +55,22 @@ fn agents_that_work_for_the_turn_are_paid_by_it() {
 }
 
 #[test]
+fn a_branch_is_summed_up_by_the_model_of_its_parent() {
+    let (home, mut books) = books(&[
+        sample::branched(CHILD),
+        sample::began("b")[0].clone(),
+        sample::used("b"),
+        sample::compacted(),
+        sample::began("b")[1].replace(MODEL, "gpt-6.1-sol"),
+        sample::used("b"),
+    ]);
+    sample::write(home.path(), CHILD, &turn("a", &[sample::used("a")]));
+    books.read_on();
+    assert_eq!(books.spent(), Some(Micros(USED + 1600 + 20 + 1000)));
+    assert_eq!(books.model().as_deref(), Some("gpt-6.1-sol"));
+}
+
+#[test]
 fn a_model_without_a_price_makes_the_sum_unknown() {
     let foreign = turn("b", &[sample::used("b")]).join("\n").replace(MODEL, "house-model");
     let (_home, mut books) = books(&[foreign]);
@@ -75,6 +91,8 @@ fn a_turn_is_finishing_when_the_last_answer_called_no_tool() {
     check(&[calls.clone(), used.clone()], false);
     check(&[calls.clone(), used.clone(), used.clone()], true);
     check(&[used.clone(), calls.clone()], false);
+    check(&[used.clone(), sample::compacted()], false);
+    check(&[used.clone(), sample::compacted(), used.clone()], true);
     check(&[used, calls.clone(), calls], false);
 }
 

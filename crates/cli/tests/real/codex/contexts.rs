@@ -129,7 +129,7 @@ fn what_a_state_may_do_is_the_sandbox_of_its_commands() {
 fn a_prompt_of_a_megabyte_arrives_whole() {
     let stage = Stage::new();
     let prompt =
-        format!("START {}\n{TOOL}\nmodel: say <result>read</result>\n", "x".repeat(1 << 20));
+        format!("START {}\n{TOOL}\nmodel: say <result>read</result>\n", "x".repeat(1_000_000));
     stage.state("START.md", &prompt);
     run(&stage, "").prints("read\n").mentions(0, &[]);
     assert_eq!(stage.requests()[1].conversation[0], Said::new(Role::User, prompt));

@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use raymond_backends::codex::{Codex, Settings};
 use raymond_backends::conformance::{Bench, Situation, violations};
-use raymond_backends::contract::{Backend, Request, Started};
+use raymond_backends::contract::{Answer, Backend, Request, Started, Watch};
 use raymond_core::ids::{Nonce, SessionId, TurnId};
 use raymond_core::machine::SessionPlan;
 use raymond_core::run::Permissions;
 use raymond_core::run::effect::Extras;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::clients;
 use crate::stage::Stage;
@@ -34,6 +36,19 @@ impl Bench for Real {
             Situation::IsOverQuota => "error 429 type=usage_limit_reached",
             Situation::IsLoggedOut => "error 401",
         };
+        self.asking(&format!("model: {model}"))
+    }
+}
+
+impl Real {
+    fn new() -> Self {
+        let command = clients::codex().into();
+        let codex = Codex::new(Settings { command, ..Settings::default() });
+        Self { stage: Stage::new(), codex, requests: AtomicU32::new(0) }
+    }
+
+    /// A fresh turn with this prompt.
+    fn asking(&self, prompt: &str) -> Request {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let chosen = format!("00000000-0000-8000-8000-{number:012}");
         Request {
@@ -50,7 +65,7 @@ impl Bench for Real {
             },
             state: "START.md".into(),
             count: 1,
-            prompt: format!("model: {model}"),
+            prompt: prompt.to_owned(),
             notice: None,
             cwd: self.stage.project.root(),
             model: None,
@@ -63,11 +78,46 @@ impl Bench for Real {
     }
 }
 
-#[tokio::test]
+/// Waits for what the backend does.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(future)
+}
+
+#[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-async fn the_real_client_keeps_every_rule_of_a_backend() {
-    let command = clients::codex().into();
-    let codex = Codex::new(Settings { command, ..Settings::default() });
-    let bench = Real { stage: Stage::new(), codex, requests: AtomicU32::new(0) };
-    assert_eq!(violations(&bench).await, []);
+fn the_real_client_keeps_every_rule_of_a_backend() {
+    let bench = Real::new();
+    assert_eq!(block_on(violations(&bench)), []);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn json_is_there_when_the_model_complied_with_the_schema() {
+    let bench = Real::new();
+    let schema = json!({
+        "type": "object",
+        "properties": { "a": { "type": "number" } },
+        "required": ["a"],
+        "additionalProperties": false,
+    });
+    let check = |text: &str, expected: Option<Value>| {
+        let request = bench.asking(&format!("model: say {text}"));
+        let request = Request { schema: Some(schema.clone()), ..request };
+        let watch = Watch::unseen(CancellationToken::new());
+        let Answer::Replied(reply) = block_on(bench.codex.answer(request, watch)) else {
+            panic!("it replied")
+        };
+        assert_eq!((reply.text.as_str(), reply.structured), (text, expected));
+    };
+    check(r#"{"a":1}"#, Some(json!({ "a": 1 })));
+    check("never", None);
+    let formats: Vec<Value> = bench
+        .stage
+        .requests()
+        .into_iter()
+        .map(|mut seen| seen.body["text"]["format"].take())
+        .collect();
+    assert_eq!(formats.len(), 2);
+    assert!(formats.iter().all(|format| format["schema"] == schema), "{formats:?}");
 }

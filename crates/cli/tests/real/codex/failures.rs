@@ -25,7 +25,7 @@ fn what_passes_is_tried_again_in_the_same_thread() {
     assert_eq!(told(&stage)[0], "new A | START");
     assert!(told(&stage).last().unwrap().starts_with("continue A | START, again START"));
     let broke = "stream disconnected before completion: ";
-    let cut = format!("{broke}stream closed before response.completed");
+    let cut = format!("{broke}Transport error: network error: error decoding response body");
     check("model: cut 3\nmodel: say half", "", 0, &[transient(&cut)]);
     let dropped = format!("{broke}error sending request");
     check("model: drop", "", 0, &[transient(&dropped)]);

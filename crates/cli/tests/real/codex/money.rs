@@ -28,12 +28,13 @@ fn every_token_is_paid_once_in_threads_that_count_for_ever() {
         ("BACK", "model: say <result>{{result}}!</result>"),
     ]);
     run(&stage, "").prints("found!\n").mentions(0, &[]);
-    let first = USUAL + 5_000 + 300 + 10_000 + 10_000;
-    let expected = [("main.1.1", first), ("main.2.1", 3_000), ("main.3.1", USUAL)];
+    // A branch that another model goes on with is summed up first, by the one before.
+    let dear = 5_000 + 300 + 10_000 + 10_000;
+    let expected = [("main.1.1", USUAL + dear), ("main.2.1", dear + 3_000), ("main.3.1", USUAL)];
     assert_eq!(charges(&stage), expected.map(|(turn, amount)| (turn.to_owned(), amount)));
     assert_eq!(stage.spent(), stage.billed());
     let models: Vec<String> = stage.requests().into_iter().map(|seen| seen.model).collect();
-    assert_eq!(models, ["gpt-5.5", "gpt-5.5", "gpt-6.1-sol", "gpt-5.5"]);
+    assert_eq!(models, ["gpt-5.5", "gpt-5.5", "gpt-5.5", "gpt-6.1-sol", "gpt-5.5"]);
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn a_final_answer_counts_although_it_used_up_the_share() {
         ("NEXT", "model: say <result>never</result>"),
     ]);
     let output = run(&stage, "--budget 0.20");
-    output.mentions(5, &["spent $0.5000 of $0.20"]);
+    output.mentions(5, &["spent $0.50 of $0.20"]);
     assert_eq!(told(&stage), ["new A | START"]);
     let resumed = stage.raymond("resume r --budget 1");
     resumed.prints("never\n").mentions(0, &[]);
