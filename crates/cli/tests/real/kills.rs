@@ -15,9 +15,9 @@ use audit::audit;
 use points::{Ending, Moment, Since};
 use scene::{Kind, Scene};
 
+#[expect(clippy::print_stderr, reason = "shown when it fails")]
 fn check(kind: Kind, points: &[(Moment, Ending)]) {
     for point in points {
-        // Shown when it fails.
         eprintln!("{kind:?}, {point:?}");
         let scene = Scene::new(kind);
         let (moment, ending) = *point;
@@ -60,6 +60,7 @@ const AROUND_THE_RESULT: [(Moment, Ending); 3] = [
 ];
 
 /// Two moments of chance; `KILL_SEED=N` repeats them as far as a clock can.
+#[expect(clippy::print_stderr, reason = "a failure can be repeated")]
 fn by_chance(kind: Kind) {
     let given = std::env::var("KILL_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or_else(|| {

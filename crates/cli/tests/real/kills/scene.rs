@@ -98,7 +98,9 @@ impl Scene {
 
     /// Nobody waits any more, now and later.
     pub(crate) fn opens_all(&self) {
-        GATES.iter().for_each(|gate| self.stage.opens(gate));
+        for gate in GATES {
+            self.stage.opens(gate);
+        }
     }
 
     /// The events of this name that tell of the turn.
