@@ -59,6 +59,8 @@ impl Root {
         for directory in start.ancestors() {
             let git = directory.join(".git");
             match disk.metadata(&git) {
+                // Sandboxes leave empty ones in directories that hold many projects, such as `/tmp`.
+                Ok(Metadata::Directory) if !disk::exists(disk, &git.join("HEAD"))? => {}
                 Ok(Metadata::Directory) => return Ok(Self::in_directory(directory)),
                 Ok(Metadata::File(_)) => {
                     let main = main_worktree(&disk::read(disk, &git)?, directory);
@@ -295,8 +297,10 @@ mod tests {
             assert_eq!(found.path(), Path::new(expected));
         };
         let plain = ["/p", "/p/.git", "/p/src"];
-        check(&plain, None, "/p/src", "/p/.raymond");
-        check(&plain, None, "/p", "/p/.raymond");
+        let head = Some(("/p/.git/HEAD", "ref: refs/heads/main\n"));
+        check(&plain, head, "/p/src", "/p/.raymond");
+        check(&plain, head, "/p", "/p/.raymond");
+        check(&plain, None, "/p/src", "/p/src/.raymond");
         check(&["/p", "/p/src"], None, "/p/src", "/p/src/.raymond");
         let linked = ["/main", "/main/.git", "/w", "/w/src"];
         let file = |content| Some(("/w/.git", content));

@@ -53,8 +53,8 @@ fn a_mistake_in_a_file_starts_nothing() {
 
 #[test]
 fn a_project_configures_every_directory_below_it() {
-    let project = Project::of(&[SCRIPT, ("raymond.toml", "retries = 9"), ("sub/x", "")]);
-    std::fs::create_dir(project.path(".git")).unwrap();
+    let files = [SCRIPT, ("raymond.toml", "retries = 9"), ("sub/x", ""), (".git/HEAD", "")];
+    let project = Project::of(&files);
     let words = "cd sub && \"$0\" config --json";
     let output = project.spawn("bash", &["-c", words, env!("CARGO_BIN_EXE_raymond")]).wait();
     let rows = output.json();

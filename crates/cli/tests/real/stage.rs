@@ -33,7 +33,7 @@ impl Stage {
     /// An empty project in a repository of its own.
     pub(crate) fn new() -> Self {
         let (project, home) = (Project::of(&[]), tempfile::tempdir().unwrap());
-        for directory in ["claude", "codex", "gates"] {
+        for directory in ["claude", "codex", "gates", "tmp"] {
             fs::create_dir(home.path().join(directory)).unwrap();
         }
         let gates = home.path().join("gates");
@@ -123,6 +123,7 @@ impl Stage {
             "LANG=C.UTF-8".to_owned(),
             "PATH=/usr/local/bin:/usr/bin:/bin".to_owned(),
             format!("HOME={}", home.display()),
+            format!("TMPDIR={}", home.join("tmp").display()),
             format!("RAYMOND_CLAUDE={}", clients::claude().display()),
             format!("CLAUDE_CONFIG_DIR={}", home.join("claude").display()),
             format!("RAYMOND_CODEX={}", clients::codex().display()),
@@ -241,6 +242,9 @@ wire_api = \"responses\"
 experimental_bearer_token = \"sk-not-a-key\"
 request_max_retries = 0
 stream_max_retries = 1
+
+[sandbox_workspace_write]
+exclude_slash_tmp = true
 
 [analytics]
 enabled = false

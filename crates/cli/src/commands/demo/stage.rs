@@ -108,6 +108,7 @@ fn write(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(directory)?;
     // Runs are kept beside the nearest `.git`: this one makes the directory a project of its own.
     fs::create_dir(directory.join(".git"))?;
+    fs::write(directory.join(".git/HEAD"), "ref: refs/heads/main\n")?;
     for (name, text) in FILES {
         let path = directory.join(name);
         fs::create_dir_all(path.parent().unwrap_or(directory))?;

@@ -59,7 +59,8 @@ fn add_tests(listing: &mut Listing, folder: &Path, name: &str) {
 
 /// The top of the repository that a directory belongs to.
 pub(super) fn repository(directory: &Path) -> Option<PathBuf> {
-    directory.ancestors().find(|path| path.join(".git").exists()).map(Path::to_owned)
+    let is_top = |path: &&Path| path.join(".git/HEAD").exists() || path.join(".git").is_file();
+    directory.ancestors().find(is_top).map(Path::to_owned)
 }
 
 /// A file that cannot be read says nothing.
