@@ -404,6 +404,7 @@ async fn the_suite_finds_a_careless_backend_out() {
         [
             "a backend has a name, opens sessions, and declares each capability once",
             "a reply has a text and, where declared, a cost",
+            "a session is opened under the id that was chosen, or under one that is told",
             "the same request has the same answer",
             "turns at once are answered like turns one after the other",
             "a cancelled request is interrupted",
