@@ -50,6 +50,9 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability::Permissions,
 ];
 
+/// The oldest version that will do: the first one that says what an invocation has cost.
+pub const OLDEST: [u32; 3] = [2, 1, 309];
+
 /// How the client is run.
 #[derive(Debug, Clone)]
 pub struct Settings {

@@ -1,5 +1,7 @@
 //! Who answers the prompts of a run.
 
+mod versions;
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
@@ -14,14 +16,14 @@ use raymond_core::prices::Prices;
 use raymond_core::run::effect::Extras;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Permissions, Settings};
-use raymond_core::view::health::Program;
 use raymond_core::workflow::{Definition, Kind, State};
 use raymond_engine::project::Project;
 use raymond_engine::shell::Backends;
 
-use crate::commands::doctor::version;
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
+
+pub(crate) use versions::replaced;
 
 /// The backends that workflows and flags may name, and what each can do.
 pub(crate) fn offers() -> Offers {
@@ -51,14 +53,21 @@ pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     backends
 }
 
+/// The backends that a run needs.
+pub(crate) struct Usable {
+    pub(crate) backends: Backends,
+    /// The versions of their clients, where they say one.
+    pub(crate) clients: BTreeMap<BackendName, String>,
+}
+
 /// The backends that a run needs. A prompt that none of them can answer is refused here, before
 /// anything is spent.
 pub(crate) fn usable(
     config: &Layer,
     settings: &Settings,
     definition: &Definition,
-) -> Result<Backends, Failure> {
-    let mut backends = Backends::default();
+) -> Result<Usable, Failure> {
+    let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
     if settings.definition == Pinning::Unpinned {
         // An edit may name them; whether they are there is seen when they are asked.
         backends.add(claude(config));
@@ -76,11 +85,13 @@ pub(crate) fn usable(
     {
         match name.as_str() {
             claude::NAME => {
-                check_claude(config, settings, &wanted)?;
+                let version = check_claude(config, settings, &wanted)?;
+                clients.extend(version.map(|version| (name, version)));
                 backends.add(claude(config));
             }
             codex::NAME => {
-                check_codex(config, &wanted)?;
+                let version = check_codex(config, &wanted)?;
+                clients.extend(version.map(|version| (name, version)));
                 backends.add(codex(config));
             }
             scripted::NAME if backends.get(&name).is_none() => {
@@ -90,7 +101,7 @@ pub(crate) fn usable(
             _ => {}
         }
     }
-    Ok(backends)
+    Ok(Usable { backends, clients })
 }
 
 /// Adds the backend that plays replies, for whoever it stands in for.
@@ -142,33 +153,40 @@ fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName,
     all
 }
 
-fn check_claude(config: &Layer, settings: &Settings, wanted: &Wanted) -> Result<(), Failure> {
-    use claude::preflight::{Wish, check};
+/// Checks that Claude Code can be asked; returns its version.
+fn check_claude(
+    config: &Layer,
+    settings: &Settings,
+    wanted: &Wanted,
+) -> Result<Option<String>, Failure> {
+    use claude::preflight::{Problem, Wish, check, check_version};
+    let refused =
+        |problem: Problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy());
     let command = claude_command(config);
     for wish in &wanted.wishes {
         let (effort, environment) = (wish.effort.as_deref(), settings.environment.as_deref());
         let asked = Wish { permissions: &wish.permissions, effort, environment };
-        check(command.as_ref(), asked)
-            .map_err(|problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy()))?;
+        check(command.as_ref(), asked).map_err(refused)?;
     }
-    Ok(())
+    let version = versions::ask(&command)?;
+    version.as_deref().map_or(Ok(()), check_version).map_err(refused)?;
+    Ok(version)
 }
 
-fn check_codex(config: &Layer, wanted: &Wanted) -> Result<(), Failure> {
-    use codex::preflight::{Wish, check, check_version};
+/// Checks that Codex can be asked; returns its version.
+fn check_codex(config: &Layer, wanted: &Wanted) -> Result<Option<String>, Failure> {
+    use codex::preflight::{Problem, Wish, check, check_version};
+    let refused =
+        |problem: Problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy());
     let command = codex_command(config);
     for wish in &wanted.wishes {
         let effort = wish.effort.as_deref();
         let asked = Wish { permissions: &wish.permissions, effort, extras: &wish.extras };
-        check(command.as_ref(), asked)
-            .map_err(|problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy()))?;
+        check(command.as_ref(), asked).map_err(refused)?;
     }
-    // One that does not answer now may do so later: it is asked for no more than its age.
-    let Program::Answers { version, .. } = crate::runtime()?.block_on(version(&command)) else {
-        return Ok(());
-    };
-    check_version(&version)
-        .map_err(|problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy()))
+    let version = versions::ask(&command)?;
+    version.as_deref().map_or(Ok(()), check_version).map_err(refused)?;
+    Ok(version)
 }
 
 fn refused(wanted: &Wanted, (problem, is_usage): (&dyn Error, bool), remedy: String) -> Failure {

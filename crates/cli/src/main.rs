@@ -17,6 +17,7 @@ macro_rules! say {
 pub(crate) use say;
 
 mod args;
+mod ask;
 mod backends;
 mod commands;
 mod completion;

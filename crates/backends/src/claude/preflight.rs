@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 
 use raymond_core::run::permissions::{Checks, Permissions};
 
-use crate::headless::program::{Missing, find};
+use super::{NAME, OLDEST};
+use crate::headless::program::{Missing, dotted, find, is_older};
 
 /// Why no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -13,6 +14,12 @@ pub enum Problem {
     /// There is no such program.
     #[error(transparent)]
     Missing(#[from] Missing),
+    /// It is of an older make.
+    #[error("the client {NAME} is version {version}, and this needs {}", dotted(OLDEST))]
+    TooOld {
+        /// What it says of itself.
+        version: String,
+    },
     /// It refuses to skip its checks for root.
     #[error("the client refuses --dangerously-skip-permissions for root")]
     Root,
@@ -51,6 +58,10 @@ impl Problem {
     /// What to do about it.
     pub fn remedy(&self) -> String {
         let remedy = match self {
+            Self::TooOld { .. } => {
+                "install a newer one (npm install -g @anthropic-ai/claude-code@latest), or set `claude` \
+                 in the configuration to its path"
+            }
             Self::Mode(_) => return format!("the modes are {}", MODES.join(", ")),
             Self::Effort(_) => return format!("the efforts are {}", EFFORTS.join(", ")),
             Self::Rule(_) => "rules look like `Edit` or `Bash(cargo test:*)`",
@@ -77,6 +88,14 @@ impl Problem {
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Mode(_) | Self::Effort(_) | Self::Rule(_) | Self::Bypass)
     }
+}
+
+/// Checks that a client of this version does what is expected of it.
+pub fn check_version(said: &str) -> Result<(), Problem> {
+    if is_older(said, OLDEST) {
+        return Err(Problem::TooOld { version: said.to_owned() });
+    }
+    Ok(())
 }
 
 /// Checks that a client can be started, and would understand what is asked of it.
@@ -191,6 +210,15 @@ mod tests {
         check(Checks::Kept, Some("plan"), Ok(()));
         check(Checks::Kept, Some("bypassPermissions"), Err(Problem::Bypass));
         check(Checks::Skipped, Some("bypassPermissions"), Ok(()));
+    }
+
+    #[test]
+    fn an_older_client_is_told_by_its_version() {
+        assert_eq!(check_version("2.1.325"), Ok(()));
+        let problem = check_version("2.1.308").unwrap_err();
+        let told = "the client claude is version 2.1.308, and this needs 2.1.309";
+        assert_eq!((problem.to_string().as_str(), problem.is_usage()), (told, false));
+        assert!(problem.remedy().starts_with("install a newer one"), "{}", problem.remedy());
     }
 
     #[test]

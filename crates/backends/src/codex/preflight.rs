@@ -8,7 +8,7 @@ use raymond_core::run::permissions::{Checks, Permissions};
 
 use super::{NAME, OLDEST};
 use crate::contract::Request;
-use crate::headless::program::{Missing, find};
+use crate::headless::program::{Missing, dotted, find, is_older};
 
 /// Why no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum Problem {
     #[error(transparent)]
     Missing(#[from] Missing),
     /// It is of an older make.
-    #[error("the client {NAME} is version {version}, and this needs {}", dotted(&OLDEST))]
+    #[error("the client {NAME} is version {version}, and this needs {}", dotted(OLDEST))]
     TooOld {
         /// What it says of itself.
         version: String,
@@ -107,13 +107,10 @@ pub fn check(command: &OsStr, wish: Wish<'_>) -> Result<(), Problem> {
 
 /// Checks that a client of this version does what is expected of it.
 pub fn check_version(said: &str) -> Result<(), Problem> {
-    let numbers = said.split(['.', '-', '+', ' ']).map_while(|part| part.parse::<u32>().ok());
-    let numbers: Vec<u32> = numbers.take(OLDEST.len()).collect();
-    // A version that is no number is that of somebody who built it.
-    if numbers.is_empty() || numbers.as_slice() >= OLDEST.as_slice() {
-        return Ok(());
+    if is_older(said, OLDEST) {
+        return Err(Problem::TooOld { version: said.to_owned() });
     }
-    Err(Problem::TooOld { version: said.to_owned() })
+    Ok(())
 }
 
 impl<'a> Wish<'a> {
@@ -143,10 +140,6 @@ impl<'a> Wish<'a> {
             None => Ok(()),
         }
     }
-}
-
-fn dotted(numbers: &[u32]) -> String {
-    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(".")
 }
 
 #[cfg(test)]

@@ -35,6 +35,19 @@ pub fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, Missing>
     Ok(std::path::absolute(&found).unwrap_or(found))
 }
 
+/// Whether a client that says this of its version is older than that. One that says no number was built
+/// by somebody, who knows.
+pub fn is_older(version: &str, than: [u32; 3]) -> bool {
+    let numbers = version.split(['.', '-', '+', ' ']).map_while(|part| part.parse::<u32>().ok());
+    let numbers: Vec<u32> = numbers.take(than.len()).collect();
+    !numbers.is_empty() && numbers.as_slice() < than.as_slice()
+}
+
+/// A version as people write it.
+pub(crate) fn dotted(version: [u32; 3]) -> String {
+    version.map(|number| number.to_string()).join(".")
+}
+
 fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
@@ -69,5 +82,22 @@ mod tests {
         check(plain.as_os_str(), Err(Missing::NotExecutable(plain.clone())));
         check(place.as_os_str(), Err(Missing::NotExecutable(place.to_owned())));
         assert_eq!(find("claude".as_ref(), None), missing("claude".as_ref()));
+    }
+
+    #[test]
+    fn versions_are_compared_number_by_number() {
+        let check = |version: &str, expected: bool| {
+            assert_eq!(is_older(version, [2, 1, 309]), expected, "{version}");
+        };
+        check("2.1.308", true);
+        check("2.1.309", false);
+        check("2.1.309-beta.1", false);
+        check("2.1.1000", false);
+        check("2.2.0", false);
+        check("10.0.0", false);
+        check("1.9.999", true);
+        check("2.1", true);
+        check("unknown build", false);
+        check("", false);
     }
 }

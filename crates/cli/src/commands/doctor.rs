@@ -3,7 +3,6 @@
 //! It only looks: programs are asked for their version, no request is ever sent to a model, and nothing
 //! is ended or removed without `--fix`. Facts are gathered here and judged in `core::view::health`.
 
-mod ask;
 mod fix;
 mod machine;
 mod repository;
@@ -19,8 +18,6 @@ use serde_json::json;
 use crate::args::Doctor;
 use crate::failure::{ENVIRONMENT, Failure};
 use crate::words::plain;
-
-pub(crate) use ask::version;
 
 use super::{print_json, print_out};
 

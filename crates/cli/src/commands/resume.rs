@@ -20,10 +20,11 @@ use raymond_store::journal::{self, Tail};
 use raymond_store::lock::{self, Takeover};
 
 use crate::args::{Governing, Resume, Talk};
+use crate::backends::{self, Usable};
 use crate::console::{Console, Interrupt, Said};
 use crate::failure::Failure;
 use crate::place::Place;
-use crate::{backends, config, json as shapes, runs, settings};
+use crate::{config, json as shapes, runs, settings};
 
 use super::background::{self, Ground};
 use super::report::report;
@@ -136,13 +137,14 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     if owned.head.seq == 0 {
         return Err(runs::never_started(run));
     }
-    let settings = wish.settings(project, &owned.head.run)?;
+    let mut settings = wish.settings(project, &owned.head.run)?;
     check_money(&owned.head, &settings)?;
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
     check_ground(&owned.head.run, &settings, (definition, adopt.as_ref()))?;
-    let backends = backends::usable(&config::load(project)?, &settings, definition)?;
+    let Usable { backends, clients } =
+        backends::usable(&config::load(project)?, &settings, definition)?;
     let mut owned = match adopt {
         None => owned,
         Some(current) => owned.adopt(current)?.map_err(|refusal| {
@@ -150,9 +152,10 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
             Failure::usage(refusal.to_string()).hint(hint)
         })?,
     };
-    if let Some(line) = line {
+    for line in line.into_iter().chain(backends::replaced(&settings.clients, &clients)) {
         crate::say!("raymond: {line}");
     }
+    settings.clients.extend(clients);
     let (plan, told) =
         (Plan::of(&owned.head.run, &owned.head.ledger, &settings), owned.found.ended.len());
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));

@@ -20,11 +20,12 @@ use raymond_engine::shell::{self, Backends, Driven};
 use tokio::runtime::Runtime;
 
 use crate::args::Run;
+use crate::backends::{self, Usable};
 use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::paths::absolute;
 use crate::words::plain;
-use crate::{backends, config, runs, settings, workflows};
+use crate::{config, runs, settings, workflows};
 
 use super::background::{self, Ground};
 use super::farewell::farewell;
@@ -53,7 +54,7 @@ pub(super) fn start(flags: Run, program: Program) -> Result<u8, Failure> {
 /// Checks everything, and only then creates the run.
 fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<u8, Failure> {
     let asked = settings::of_run(config::load(project)?, &flags.governing);
-    let settings = Settings {
+    let mut settings = Settings {
         vars: settings::vars(&flags.beginning.vars)?,
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
         program,
@@ -64,7 +65,8 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     let weigh = |survey: &Survey<'_>| demand.of_start(survey);
     let prepared = prepare_with(&flags.workflow, &settings.program, &weigh)
         .map_err(|error| unprepared(error, &settings.program).within(&flags.workflow))?;
-    let backends = backends::usable(&asked, &settings, &prepared.definition)?;
+    let Usable { backends, clients } = backends::usable(&asked, &settings, &prepared.definition)?;
+    settings.clients = clients;
     if !flags.talk.quiet {
         for warning in &prepared.warnings {
             print_diagnostic(&located(warning.clone(), &flags.workflow));

@@ -15,6 +15,7 @@ mod faults;
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]
 mod harness;
+mod installs;
 mod isolation;
 mod kills;
 mod money;

@@ -2,9 +2,9 @@
 
 use rustix::process::Signal;
 
-use crate::harness::until;
+use crate::harness::{Running, until};
 use crate::kills::audit::{Lost, holds};
-use crate::kills::scene::{FLAGS, Kind, Scene, signal_clients};
+use crate::kills::scene::{FLAGS, Kind, Scene, nobody_is_answered, signal_clients};
 use crate::shown;
 
 /// Where a signal strikes: while the model holds its reply, and while a tool runs. The second one costs
@@ -12,7 +12,7 @@ use crate::shown;
 const POINTS: [(&str, Lost); 2] = [("first", Lost::Known(0)), ("tool", Lost::Known(1))];
 
 /// A run that goes on in a conversation, and waits at a gate.
-fn waiting_at(gate: &str) -> (Scene, crate::harness::Running) {
+fn waiting_at(gate: &str) -> (Scene, Running) {
     let scene = Scene::new(Kind::Resumed);
     if gate == "tool" {
         scene.stage.opens("first");
@@ -37,6 +37,7 @@ fn a_client_is_hit_by(signal: Signal) {
         let living = scene.stage.processes();
         let living: Vec<u32> = living.into_iter().map(|(pid, _)| pid).collect();
         assert_eq!(living, [running.pid()], "tools are ended before it is tried again");
+        nobody_is_answered(&scene.stage);
         scene.opens_all();
         let output = running.wait();
         output.mentions(0, &["transient failure: the client ", "retry 1 of 5 follows"]);
@@ -76,6 +77,7 @@ fn raymond_is_hit_by(signal: Signal, code: i32) {
         assert_eq!(status["status"], "stopped", "{status}");
         let [cut] = &scene.of_the_turn("turn_interrupted")[..] else { panic!("{gate}") };
         assert_ne!(cut["charge"]["amount"], 0, "{cut}");
+        nobody_is_answered(&scene.stage);
         scene.opens_all();
         let output = scene.stage.raymond("resume r");
         output.mentions(0, &["reused 1 turn ($0.0060), continuing 1, repeating 0"]);

@@ -75,6 +75,9 @@ pub struct Settings {
     /// What it executes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub program: Program,
+    /// The versions of the clients, where they say one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clients: BTreeMap<BackendName, String>,
 }
 
 /// What a lost session means.
@@ -169,6 +172,7 @@ impl Default for Settings {
             definition: Pinning::Pinned,
             vars: BTreeMap::new(),
             program: Program::States,
+            clients: BTreeMap::new(),
         }
     }
 }

@@ -14,9 +14,7 @@ use rustix::fs::{Access, access, statvfs};
 use rustix::process::geteuid;
 
 use crate::config::{self, Layer};
-use crate::{backends, failure::Failure};
-
-use super::ask;
+use crate::{ask, backends, failure::Failure};
 
 /// Programs that runs need, and what is configured about them.
 pub(super) async fn programs(project: &Project) -> Vec<Finding> {
@@ -24,9 +22,7 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
     let configuration = configuration(project, loaded.as_ref().err());
     let config = loaded.unwrap_or_default();
     let mut findings = Vec::new();
-    let found = ask::version(&backends::claude_command(&config)).await;
-    let install = Problem::from(Missing::NotFound(claude::NAME.into())).remedy();
-    findings.extend(health::client(claude::NAME, &found, need_of_claude(&config), &install));
+    findings.extend(claude_client(&config).await);
     findings.extend(codex_client(&config).await);
     findings.extend(root());
     findings.push(match ask::find("bash") {
@@ -40,12 +36,20 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
     findings
 }
 
-/// Whether prompts go to Claude Code when nobody says otherwise.
-fn need_of_claude(config: &Layer) -> Need {
-    match &config.backend {
+/// Claude Code. Prompts go to it when nobody says otherwise.
+async fn claude_client(config: &Layer) -> Option<Finding> {
+    let need = match &config.backend {
         Some(backend) if backend.value != claude::NAME => Need::Named,
         Some(_) | None => Need::Default,
+    };
+    let found = ask::version(&backends::claude_command(config)).await;
+    if let Program::Answers { version, .. } = &found
+        && let Err(problem) = claude::preflight::check_version(version)
+    {
+        return Some(too_old(need, problem.to_string(), problem.remedy()));
     }
+    let install = Problem::from(Missing::NotFound(claude::NAME.into())).remedy();
+    health::client(claude::NAME, &found, need, &install)
 }
 
 /// Codex. Whoever has set nothing about it need not have it.
@@ -60,14 +64,17 @@ async fn codex_client(config: &Layer) -> Option<Finding> {
     if let Program::Answers { version, .. } = &found
         && let Err(problem) = codex::preflight::check_version(version)
     {
-        let (text, remedy) = (problem.to_string(), problem.remedy());
-        return Some(match need {
-            Need::Default => Finding::fail("client", text, remedy),
-            Need::Named | Need::Optional => Finding::warn("client", text, remedy),
-        });
+        return Some(too_old(need, problem.to_string(), problem.remedy()));
     }
     let install = Problem::from(Missing::NotFound(codex::NAME.into())).remedy();
     health::client(codex::NAME, &found, need, &install)
+}
+
+fn too_old(need: Need, text: String, remedy: String) -> Finding {
+    match need {
+        Need::Default => Finding::fail("client", text, remedy),
+        Need::Named | Need::Optional => Finding::warn("client", text, remedy),
+    }
 }
 
 /// Clients refuse to skip their checks for root.

@@ -5,7 +5,7 @@ use std::path::Path;
 use raymond_core::view::health::{self, Finding, Repository};
 use raymond_engine::project::Project;
 
-use super::ask;
+use crate::ask;
 
 pub(super) async fn repository(project: &Project) -> Finding {
     let Some(git) = ask::find("git") else {

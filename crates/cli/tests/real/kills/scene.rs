@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use raymond_testkit::model::{Fate, Seen};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -90,6 +91,11 @@ impl Scene {
         Self { kind, stage }
     }
 
+    /// The same with one more variable.
+    pub(crate) fn with(self, entry: &str) -> Self {
+        Self { stage: self.stage.with(entry), ..self }
+    }
+
     /// Nobody waits any more, now and later.
     pub(crate) fn opens_all(&self) {
         GATES.iter().for_each(|gate| self.stage.opens(gate));
@@ -141,4 +147,12 @@ pub(crate) fn signal_clients(stage: &Stage, signal: Signal) {
 pub(crate) fn kill_clients(stage: &Stage) {
     signal_clients(stage, Signal::KILL);
     until("the clients are gone", || clients(stage).is_empty());
+    nobody_is_answered(stage);
+}
+
+/// Sees that the model has noticed that nobody waits for it: what is written into a connection whose
+/// other end has just gone counts as delivered.
+pub(crate) fn nobody_is_answered(stage: &Stage) {
+    let is_open = |seen: &Seen| seen.fate == Fate::Open;
+    until("nobody is answered", || !stage.requests().iter().any(is_open));
 }

@@ -37,6 +37,7 @@ fn samples() -> Vec<Sample> {
     let (opened_causes, opened_events) = samples::opened();
     let later = later.chain(opened_causes.into_iter().map(Sample::Cause));
     let later = later.chain(opened_events.into_iter().map(Sample::Event));
+    let later = later.chain([Sample::Event(samples::versions())]);
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

@@ -588,3 +588,9 @@ fn warnings() -> Vec<Event> {
     let run = Event::Warned { agent: None, warning: Warning::Spent { percent: 80 } };
     warnings.into_iter().map(warned).chain([run]).collect()
 }
+
+/// Added later: the versions of clients.
+pub(super) fn versions() -> Event {
+    let clients = [("claude".into(), "2.1.325".to_owned())].into();
+    Event::RunResumed { settings: Box::new(Settings { clients, ..Settings::default() }) }
+}

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where a program is.
-pub(super) fn find(command: &str) -> Option<PathBuf> {
+pub(crate) fn find(command: &str) -> Option<PathBuf> {
     let search = std::env::var_os("PATH");
     program::find(OsStr::new(command), search.as_deref()).ok()
 }
@@ -32,7 +32,7 @@ pub(crate) async fn version(command: &str) -> Program {
 }
 
 /// What a program prints, or why it does not.
-pub(super) async fn ask(program: &Path, words: &[&str], cwd: &Path) -> Result<String, String> {
+pub(crate) async fn ask(program: &Path, words: &[&str], cwd: &Path) -> Result<String, String> {
     let limits =
         Limits { wall: Some(PATIENCE), output: 1 << 20, grace: SHORT, ..Limits::default() };
     let nobody = TurnId { agent: AgentId::new("doctor"), visit: 1, turn: 1 };

@@ -1,0 +1,70 @@
+//! A client that is missing, too old, or replaced while a run waits for it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use rustix::process::Signal;
+
+use crate::clients;
+use crate::kills::audit::{Lost, holds};
+use crate::kills::scene::{FLAGS, Kind, Scene, kill_clients};
+use crate::stage::Stage;
+
+/// The real client under another version; returns the entry of the environment that names it.
+fn of_version(stage: &Stage, version: &str) -> String {
+    let (path, real) = (stage.home().join(format!("claude-{version}")), clients::claude());
+    let script = format!(
+        "#!/bin/sh\ntest \"$1\" = --version && echo '{version} (Claude Code)' && exit\n\
+         exec {} \"$@\"\n",
+        real.display()
+    );
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    format!("RAYMOND_CLAUDE={}", path.display())
+}
+
+const MISSING: &str = "cannot find the client no-such-client on PATH";
+const TOO_OLD: &str = "the client claude is version 2.1.308, and this needs 2.1.309";
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
+    let check = |entry: fn(&Stage) -> String, told: &str, hint: &str| {
+        let stage = Stage::prompts(&[("START", "model: say <result>done</result>")]);
+        let entry = entry(&stage);
+        let stage = stage.with(&entry);
+        let told = format!("raymond: START.md is a prompt: {told}\n");
+        stage.run("").prints("").mentions(7, &[&told, hint]);
+        assert_eq!(stage.model.requests(), []);
+        stage.raymond("status r").mentions(2, &[]);
+    };
+    let missing = |_: &Stage| "RAYMOND_CLAUDE=no-such-client".to_owned();
+    check(missing, MISSING, "hint: install Claude Code (npm install -g");
+    check(|stage| of_version(stage, "2.1.308"), TOO_OLD, "hint: install a newer one (npm install");
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_client_that_is_replaced_while_a_run_waits_is_told_and_gone_on_with() {
+    let scene = Scene::new(Kind::Resumed);
+    let running = scene.stage.start_run(FLAGS);
+    scene.stage.reaches("first");
+    running.signal(Signal::KILL);
+    running.wait();
+    kill_clients(&scene.stage);
+    scene.opens_all();
+    let scene = scene.with("RAYMOND_CLAUDE=no-such-client");
+    scene.stage.raymond("resume r").prints("").mentions(7, &[MISSING]);
+    let old = of_version(&scene.stage, "2.1.308");
+    let scene = scene.with(&old);
+    scene.stage.raymond("resume r").prints("").mentions(7, &[TOO_OLD]);
+    assert_eq!(scene.stage.events("run_resumed").len(), 0, "nothing was recorded");
+    let newer = of_version(&scene.stage, "2.2.0");
+    let scene = scene.with(&newer);
+    let output = scene.stage.raymond("resume r");
+    output.mentions(0, &["raymond: claude was 2.1.325, and is 2.2.0 now\n"]);
+    holds(&scene, Lost::Known(0), &output);
+    let recorded = |event: &str| scene.stage.events(event)[0]["settings"]["clients"].clone();
+    assert_eq!(recorded("run_started")["claude"], "2.1.325");
+    assert_eq!(recorded("run_resumed")["claude"], "2.2.0");
+}
