@@ -1,1 +1,1 @@
-echo '<result>three rounds, and still no agreement: look at it yourself</result>'
+echo "<result>after two corrections there are still objections: $RAYMOND_RESULT</result>"

@@ -55,6 +55,15 @@ fn codex_is_asked_anew_and_claude_goes_on_in_its_own_conversation() {
 }
 
 #[test]
+fn whoever_never_agrees_is_asked_three_times_and_the_last_objections_are_handed_over() {
+    let stage = Way::of("claude-calls-codex", "stubborn.yaml").go();
+    let events = stage.events();
+    let queued = events.iter().filter_map(|event| event.get("turn_queued"));
+    let of_codex = queued.filter(|queued| queued["lane"]["prompt"] == "codex").count();
+    assert_eq!(of_codex, 3);
+}
+
+#[test]
 fn the_readme_shows_its_example_as_it_is() {
     let readme = fs::read_to_string(top().join("README.md")).unwrap();
     let example = examples().join("title");

@@ -27,7 +27,7 @@ const fn way(
 }
 
 /// Every file of replies, and what comes of it.
-pub(crate) const WAYS: [Way; 18] = [
+pub(crate) const WAYS: [Way; 19] = [
     way("title", "replies.yaml", "--input text", "A night at sea (8)"),
     way("research", "replies.yaml", "", "the answers are in answers-demo.tsv"),
     way("ralph", "replies.yaml", "", "say.sh says goodbye and good night"),
@@ -53,6 +53,12 @@ pub(crate) const WAYS: [Way; 18] = [
         "replies.yaml",
         "--input 'leap.sh YEAR says yes or no'",
         "leap.sh knows the centuries now",
+    ),
+    way(
+        "claude-calls-codex",
+        "stubborn.yaml",
+        "--input x",
+        "after two corrections there are still objections: still wrong",
     ),
     way("eight-steps", "replies.yaml", "", "closed 195: stats.sh counts words, too (closes #195)"),
     way("eight-steps", "hopeless.yaml", "", "not done: no test passes"),
