@@ -107,7 +107,7 @@ fn what_a_client_says_is_not_obeyed() {
 
 #[test]
 fn a_machine_without_bash_or_git_says_so() {
-    let project = with_client("echo 2.1.325").with("PATH", "/nowhere");
+    let project = with_client("echo 9").with("PATH", "/nowhere");
     let bash = "there is no bash on PATH: scripts cannot run";
     check(&project, "bash", &[("fail", bash)]);
     let git = "there is no git on PATH: what agents edit cannot be told from what was there";
@@ -116,7 +116,7 @@ fn a_machine_without_bash_or_git_says_so() {
 
 #[test]
 fn mistakes_of_the_configuration_are_all_named() {
-    let project = with_client("echo 2.1.325");
+    let project = with_client("echo 9");
     let home = project.path("home").display().to_string();
     let project = project.with("XDG_CONFIG_HOME", home);
     check(&project, "config", &[("ok", "no home/raymond/config.toml, no raymond.toml")]);
@@ -134,7 +134,7 @@ fn mistakes_of_the_configuration_are_all_named() {
 
 #[test]
 fn the_directory_of_runs_has_to_be_ours_and_private() {
-    let project = with_client("echo 2.1.325");
+    let project = with_client("echo 9");
     check(&project, "storage", &[("ok", "/project can be written")]);
     assert!(!project.path(".raymond").exists(), "looking creates nothing");
     fs::create_dir(project.path(".raymond")).unwrap();
@@ -155,13 +155,13 @@ fn the_directory_of_runs_has_to_be_ours_and_private() {
 
 #[test]
 fn a_place_for_temporary_files_that_is_not_there_is_a_failure() {
-    let project = with_client("echo 2.1.325").with("TMPDIR", "/nowhere");
+    let project = with_client("echo 9").with("TMPDIR", "/nowhere");
     check(&project, "temporary", &[("fail", "/nowhere cannot be written")]);
 }
 
 #[test]
 fn root_is_told_what_clients_refuse() {
-    let project = with_client("echo 2.1.325").with("IS_SANDBOX", "0");
+    let project = with_client("echo 9").with("IS_SANDBOX", "0");
     let text = "this is root: clients refuse --dangerously-skip-permissions";
     let expected: &[_] = &[("warn", text)];
     check(&project, "root", if geteuid().is_root() { expected } else { &[] });
@@ -176,7 +176,7 @@ fn git(project: &Project, words: &str) {
 
 #[test]
 fn edits_that_are_not_committed_are_told() {
-    let project = with_client("echo 2.1.325");
+    let project = with_client("echo 9");
     let none = "this is no repository: what agents edit cannot be told from what was there";
     check(&project, "git", &[("warn", none)]);
     project.write("wf/START.sh", "echo '<result>x</result>'");
@@ -197,7 +197,7 @@ fn edits_that_are_not_committed_are_told() {
 /// A run whose owner was killed, and whose script goes on.
 fn orphaned() -> Project {
     let script = "touch held; sleep 301";
-    let project = with_client("echo 2.1.325");
+    let project = with_client("echo 9");
     project.write("wf/START.sh", script);
     let running = project.start("run wf --run-id r");
     until("the script runs", || project.path("held").exists());
@@ -234,7 +234,7 @@ fn what_nobody_drives_is_ended_only_when_that_is_asked_for() {
 
 #[test]
 fn what_somebody_drives_is_left_alone() {
-    let project = with_client("echo 2.1.325");
+    let project = with_client("echo 9");
     project.write("wf/START.sh", "touch held; sleep 301");
     let running = project.start("run wf --run-id r");
     until("the script runs", || project.path("held").exists());
@@ -248,7 +248,7 @@ fn what_somebody_drives_is_left_alone() {
 
 #[test]
 fn runs_that_cannot_be_read_or_never_started_are_named() {
-    let project = with_client("echo 2.1.325");
+    let project = with_client("echo 9");
     project.write("wf/START.sh", "echo '<result>x</result>'");
     for run in ["good", "damaged"] {
         project.raymond(&format!("run wf --run-id {run}")).prints("x\n");
@@ -301,7 +301,7 @@ fn an_owner_on_another_host_is_named_with_the_way_out() {
 
 #[test]
 fn a_ballast_that_was_given_up_is_told() {
-    let project = with_client("echo 2.1.325");
+    let project = with_client("echo 9");
     project.write("wf/START.sh", "echo '<result>x</result>'");
     project.raymond("run wf").prints("x\n");
     let disk = || found(&project, "disk").into_iter().map(|(_, text, _)| text).collect::<Vec<_>>();
@@ -315,7 +315,7 @@ fn a_ballast_that_was_given_up_is_told() {
 /// A project with a copy that was made while nobody drove its run, which is driven again since.
 fn driven_with_a_copy() -> (Project, Project, crate::harness::Running) {
     let project = orphaned();
-    let copy = with_client("echo 2.1.325");
+    let copy = with_client("echo 9");
     let (from, to) = (project.path(".raymond"), copy.path(".raymond"));
     let words = ["-a", from.to_str().unwrap(), to.to_str().unwrap()];
     assert_eq!(copy.spawn("cp", &words).wait().code(), 0);
@@ -346,7 +346,7 @@ fn what_a_copy_of_the_project_drives_is_left_alone() {
 #[test]
 fn what_a_linked_run_left_is_not_ended() {
     let project = orphaned();
-    let other = with_client("echo 2.1.325");
+    let other = with_client("echo 9");
     fs::create_dir_all(other.path(".raymond/runs")).unwrap();
     symlink(project.path(".raymond/runs/r"), other.path(".raymond/runs/r")).unwrap();
     other.raymond("doctor --fix").says(0, "");
@@ -359,7 +359,7 @@ fn what_a_linked_run_left_is_not_ended() {
 
 #[test]
 fn a_run_that_was_started_is_never_removed_whatever_became_of_its_journal() {
-    let project = with_client("echo 2.1.325");
+    let project = with_client("echo 9");
     project.write("wf/START.sh", "echo '<result>x</result>'");
     let directory = project.path(".raymond/runs/r");
     let journal = directory.join("journal.jsonl");
@@ -389,7 +389,7 @@ fn a_run_that_was_started_is_never_removed_whatever_became_of_its_journal() {
 
 #[test]
 fn a_run_that_may_be_starting_is_not_removed() {
-    let project = with_client("echo 2.1.325");
+    let project = with_client("echo 9");
     fs::create_dir_all(project.path(".raymond/runs/young")).unwrap();
     project.raymond("doctor --fix").says(0, "");
     assert!(project.path(".raymond/runs/young").exists());
