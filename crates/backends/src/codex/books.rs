@@ -4,7 +4,7 @@
 //! So requests are added up one by one: those of the last turn that the thread began, and those that
 //! agents made for it. What was there before the client started is past.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use raymond_core::budget::Micros;
 use raymond_core::prices::{Prices, Usage};
 use raymond_core::time::Timestamp;
 
+use super::preflight::is_priced;
 use super::rollout::{Entry, Problem, Rollout};
 
 /// The books of one turn.
@@ -25,6 +26,8 @@ pub(super) struct Books {
     used: BTreeMap<(String, String), Usage>,
     /// The turn that the thread began last.
     turn: Option<String>,
+    /// The models that were named since.
+    named: BTreeSet<String>,
     /// The one before the client started.
     past: Option<String>,
     /// Whether its last request was answered with more than words.
@@ -68,6 +71,7 @@ impl Books {
             prices,
             accounts: Vec::new(),
             used: BTreeMap::new(),
+            named: BTreeSet::new(),
             turn: None,
             past: None,
             calls: Calls::Speaking,
@@ -104,7 +108,10 @@ impl Books {
         for (place, account) in accounts.iter_mut().enumerate() {
             let Account { rollout, model, .. } = account;
             rollout.read_on(&mut |entry| match entry {
-                Entry::Model(name) => *model = name,
+                Entry::Model(name) => {
+                    self.named.insert(name.clone());
+                    *model = name;
+                }
                 Entry::Branched { from } => *model = self.model_of(&from),
                 Entry::Used { root_turn, usage } => {
                     let known = self.used.entry((root_turn, model.clone())).or_default();
@@ -141,6 +148,7 @@ impl Books {
     fn note(&mut self, entry: Entry) {
         match entry {
             Entry::Begins { turn } => {
+                self.named.clear();
                 (self.turn, self.over) = (Some(turn), Over::NotYet);
                 self.limited_until = None;
                 self.calls = Calls::Speaking;
@@ -165,6 +173,14 @@ impl Books {
         let own = self.used.iter().filter(|((turn, _), _)| Some(turn.as_str()) == self.turn());
         let costs = own.map(|((_, model), usage)| self.prices.estimate(model, usage));
         costs.sum::<Option<MicrosSum>>().map(|sum| sum.0)
+    }
+
+    /// A model that it asks, or has asked, and whose price is not known.
+    pub(super) fn unpriced(&self) -> Option<&str> {
+        let turn = self.turn()?;
+        let asked = self.used.keys().filter(|(of, _)| of == turn).map(|(_, model)| model);
+        let mut models = asked.chain(&self.named).map(String::as_str);
+        models.find(|model| !is_priced(&self.prices, model))
     }
 
     /// Whether any of its requests was answered.

@@ -6,6 +6,7 @@ use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 
 use super::fault::Fault;
+use super::preflight::Problem;
 use super::turn::{Conclusion, Form, Trouble, Turn};
 use crate::contract::{Answer, Reply};
 use crate::headless::{End, Fold as _, Step, died, shortened, too_large};
@@ -17,7 +18,10 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step) -> Answer {
     let session = opened(&turn, step);
     let failure = match (&turn.result, end) {
         (Some(Conclusion::Completed), _) if turn.unread => too_large(LINE_MAX as u64),
-        (Some(Conclusion::Completed), _) => return replied(turn, session),
+        (Some(Conclusion::Completed), _) => match &turn.trouble {
+            Some(Trouble::Unpriced(model)) => unpriced(model),
+            _ => return replied(turn, session),
+        },
         (Some(Conclusion::Failed { message }), _) => match failed(&turn, message) {
             Some(failure) => failure,
             None => return capped(turn, session),
@@ -26,6 +30,7 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step) -> Answer {
             Some(Trouble::Capped) => return capped(turn, session),
             Some(Trouble::Limited(why)) => limited(&turn, why.clone()),
             Some(Trouble::LoggedOut(why)) => login(why),
+            Some(Trouble::Unpriced(model)) => unpriced(model),
             None => TurnFailure::Transient { why: died(&End::Hopeless) },
         },
         (None, End::Cancelled) => {
@@ -73,6 +78,11 @@ fn failed(turn: &Turn, message: &str) -> Option<TurnFailure> {
 
 fn limited(turn: &Turn, why: String) -> TurnFailure {
     TurnFailure::Quota { until: turn.books.limited_until(), why }
+}
+
+/// The same would follow from every other turn.
+fn unpriced(model: &str) -> TurnFailure {
+    TurnFailure::Task { why: Problem::Unpriced(model.to_owned()).told() }
 }
 
 fn login(said: &str) -> TurnFailure {

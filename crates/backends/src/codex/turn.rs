@@ -66,6 +66,8 @@ pub(super) enum Trouble {
     Limited(String),
     /// The share is used up, and another request would follow.
     Capped,
+    /// There is a share, and a model whose price is not known: it cannot be kept.
+    Unpriced(String),
 }
 
 /// Whether the turn is watched from its start.
@@ -314,6 +316,11 @@ impl Fold for Turn {
             return;
         }
         self.books.read_on();
+        // Also of a turn that is done: else a run of short ones would never meet its cap.
+        let unpriced = self.cap.and(self.books.unpriced()).map(str::to_owned);
+        if let Some(model) = unpriced.filter(|_| self.trouble.is_none()) {
+            self.trouble = Some(Trouble::Unpriced(model));
+        }
         let used_up =
             self.cap.is_some_and(|cap| self.books.spent().is_some_and(|spent| spent >= cap));
         if used_up && !self.books.is_finishing() && self.trouble.is_none() {
