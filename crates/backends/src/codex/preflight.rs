@@ -92,15 +92,20 @@ impl Problem {
         remedy.to_owned()
     }
 
-    /// Whether it is what was asked for that is wrong, and not the machine.
-    pub const fn is_usage(&self) -> bool {
-        !matches!(self, Self::Missing(_) | Self::TooOld { .. })
+    /// The key of a state that asks for it; none when it is the machine that is wrong.
+    pub const fn key(&self) -> Option<&'static str> {
+        match self {
+            Self::Missing(_) | Self::TooOld { .. } => None,
+            Self::Mode(_) | Self::Bypass => Some("permission_mode"),
+            Self::Effort(_) => Some("effort"),
+            Self::Deny(_) => Some("deny"),
+            Self::Mcp => Some("mcp_config"),
+        }
     }
 }
 
-/// Checks that a client can be started, and would understand what is asked of it.
-pub fn check(command: &OsStr, wish: Wish<'_>) -> Result<(), Problem> {
-    wish.check()?;
+/// Checks that a client can be started.
+pub fn check(command: &OsStr) -> Result<(), Problem> {
     find(command, env::var_os("PATH").as_deref())?;
     Ok(())
 }
@@ -122,23 +127,23 @@ impl<'a> Wish<'a> {
 
     /// Checks that it can be done.
     pub(super) fn check(self) -> Result<(), Problem> {
+        self.problems().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// All of it that cannot be done.
+    pub fn problems(self) -> Vec<Problem> {
         let Permissions { mode, deny, checks, .. } = self.permissions;
-        match (checks, mode.as_deref()) {
-            (Checks::Kept, Some(BYPASS)) => return Err(Problem::Bypass),
-            (Checks::Skipped, Some(BYPASS)) | (_, None) => {}
-            (_, Some(mode)) if MODES.iter().any(|known| known.0 == mode) => {}
-            (_, Some(mode)) => return Err(Problem::Mode(mode.to_owned())),
-        }
-        if let Some(effort) = self.effort.filter(|effort| !EFFORTS.contains(effort)) {
-            return Err(Problem::Effort(effort.to_owned()));
-        }
-        if let Some(rule) = deny.first() {
-            return Err(Problem::Deny(rule.clone()));
-        }
-        match self.extras.mcp_config {
-            Some(_) => Err(Problem::Mcp),
-            None => Ok(()),
-        }
+        let mode = match (checks, mode.as_deref()) {
+            (Checks::Kept, Some(BYPASS)) => Some(Problem::Bypass),
+            (Checks::Skipped, Some(BYPASS)) | (_, None) => None,
+            (_, Some(mode)) if MODES.iter().any(|known| known.0 == mode) => None,
+            (_, Some(mode)) => Some(Problem::Mode(mode.to_owned())),
+        };
+        let effort = self.effort.filter(|effort| !EFFORTS.contains(effort));
+        let effort = effort.map(|effort| Problem::Effort(effort.to_owned()));
+        let deny = deny.first().map(|rule| Problem::Deny(rule.clone()));
+        let mcp = self.extras.mcp_config.as_ref().map(|_| Problem::Mcp);
+        [mode, effort, deny, mcp].into_iter().flatten().collect()
     }
 }
 
@@ -172,6 +177,17 @@ mod tests {
         let permissions = Permissions::default();
         let wish = Wish { permissions: &permissions, effort: None, extras: &extras };
         assert_eq!(wish.check(), Err(Problem::Mcp));
+    }
+
+    #[test]
+    fn all_that_cannot_be_done_is_told_at_once() {
+        let extras = Extras { mcp_config: Some("{}".into()), ..Extras::default() };
+        let permissions = Permissions { mode: Some("auto".into()), ..Permissions::default() };
+        let wish = Wish { permissions: &permissions, effort: Some("hgih"), extras: &extras };
+        let expected = [Problem::Mode("auto".into()), Problem::Effort("hgih".into()), Problem::Mcp];
+        assert_eq!(wish.problems(), expected);
+        let keys = expected.map(|problem| problem.key());
+        assert_eq!(keys, [Some("permission_mode"), Some("effort"), Some("mcp_config")]);
     }
 
     #[test]
