@@ -18,21 +18,45 @@ struct Pinned {
     path: [&'static str; 2],
 }
 
+/// The file that says what was installed.
+const STAMP: &str = "installed";
+
 const CLIENTS: [Pinned; 2] = [
     Pinned { name: "claude", version: "2.1.325", path: ["@anthropic-ai/claude-code-*", "claude"] },
     Pinned { name: "codex", version: "0.166.0", path: ["@openai/codex-*/vendor/*", "bin/codex"] },
 ];
 
+/// Where the clients are pinned, and where they are installed.
+fn places() -> (PathBuf, PathBuf) {
+    (root().join("tests/clients"), root().join("target/clients"))
+}
+
+/// What is pinned, unless it is installed already.
+fn wanted() -> Result<Option<Vec<u8>>> {
+    let (pins, home) = places();
+    let lock = fs::read(pins.join("package-lock.json")).context("reading tests/clients")?;
+    let installed = fs::read(home.join(STAMP)).ok();
+    Ok((installed.as_ref() != Some(&lock)).then_some(lock))
+}
+
+/// Checks that the clients are there, or can be fetched.
+pub(crate) fn check_machine() -> Result<()> {
+    if wanted()?.is_some() && !succeeds(program("npm").arg("--version")) {
+        bail!(
+            "npm is not installed: the real clients come from its registry. Install Node.js with npm, or run the other lanes by name"
+        );
+    }
+    Ok(())
+}
+
 /// Installs what is pinned, unless it is there already, and says which versions answer.
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
 pub(crate) fn install() -> Result<PathBuf> {
-    let (pins, home) = (root().join("tests/clients"), root().join("target/clients"));
-    let lock = fs::read(pins.join("package-lock.json")).context("reading tests/clients")?;
-    let stamp = home.join("installed");
-    if fs::read(&stamp).ok().as_ref() != Some(&lock) {
+    let (pins, home) = places();
+    if let Some(lock) = wanted()? {
         eprintln!("    installing the clients of tests/clients");
         download(&pins, &home)?;
-        fs::write(stamp, lock)?;
+        fs::write(home.join(STAMP), lock)?;
     }
     for client in &CLIENTS {
         let link = linked(client, &home)?;
@@ -42,11 +66,6 @@ pub(crate) fn install() -> Result<PathBuf> {
 }
 
 fn download(pins: &Path, home: &Path) -> Result<()> {
-    if !succeeds(program("npm").arg("--version")) {
-        bail!(
-            "npm is not installed: the real clients come from its registry. Install Node.js with npm, or run the other lanes by name"
-        );
-    }
     fs::create_dir_all(home)?;
     for file in ["package.json", "package-lock.json", ".npmrc"] {
         fs::copy(pins.join(file), home.join(file)).with_context(|| format!("copying {file}"))?;

@@ -14,9 +14,12 @@ struct Lane {
     run: fn() -> Result<()>,
 }
 
+/// The lane that needs more of a machine than the others.
+const REAL: &str = "real";
+
 const LANES: [Lane; 5] = [
     Lane { name: "rules", what: "every test of the workspace", run: rules },
-    Lane { name: "real", what: "the real agent clients, against a scripted model", run: real },
+    Lane { name: REAL, what: "the real agent clients, against a scripted model", run: real },
     Lane { name: "sweep", what: "a crash at every port call of the corpus", run: sweep },
     Lane { name: "simulate", what: "100,000 simulated runs", run: simulate },
     Lane {
@@ -33,8 +36,12 @@ pub(crate) fn test(wanted: &[&str]) -> Result<()> {
         let names = LANES.map(|lane| lane.name).join(", ");
         bail!("there is no lane {unknown:?}; there are {names}");
     }
+    let is_wanted = |lane: &&Lane| wanted.is_empty() || wanted.contains(&lane.name);
     check_machine()?;
-    for lane in LANES.iter().filter(|l| wanted.is_empty() || wanted.contains(&l.name)) {
+    if LANES.iter().filter(is_wanted).any(|lane| lane.name == REAL) {
+        clients::check_machine()?;
+    }
+    for lane in LANES.iter().filter(is_wanted) {
         let begun = Instant::now();
         eprintln!("==> {}: {}", lane.name, lane.what);
         (lane.run)()?;

@@ -1,5 +1,6 @@
 //! Who answers the prompts of a run.
 
+mod misfits;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -9,21 +10,20 @@ use std::sync::Arc;
 use raymond_backends::claude::{self, Claude};
 use raymond_backends::codex::{self, Codex};
 use raymond_backends::scripted::{self, Replies, Scripted};
-use raymond_core::budget::Micros;
 use raymond_core::capability::Offers;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
-use raymond_core::run::effect::Extras;
+use raymond_core::run::Settings;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Permissions, Settings};
-use raymond_core::workflow::{Definition, Kind, State};
+use raymond_core::workflow::{Definition, Kind, State, Survey};
 use raymond_engine::project::Project;
 use raymond_engine::shell::Backends;
 
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
 
+pub(crate) use misfits::misfits;
 pub(crate) use versions::replaced;
 
 /// The backends that workflows and flags may name, and what each can do.
@@ -82,27 +82,44 @@ pub(crate) fn usable(
         }
         play(&mut backends, settings, replies);
     }
-    for (name, wanted) in wanted(settings, definition).into_iter().filter(|_| !is_played(settings))
-    {
-        match name.as_str() {
-            claude::NAME => {
-                let version = check_claude(config, settings, &wanted)?;
-                clients.extend(version.map(|version| (name, version)));
-                backends.add(claude(config));
-            }
-            codex::NAME => {
-                let version = check_codex(config, &wanted)?;
-                clients.extend(version.map(|version| (name, version)));
-                backends.add(codex(config));
-            }
-            scripted::NAME if backends.get(&name).is_none() => {
-                return Err(no_replies(&wanted.state));
-            }
-            // A name that nobody knows was told before, unless nothing leads to its state.
-            _ => {}
-        }
+    if is_played(settings) {
+        return Ok(Usable { backends, clients });
+    }
+    let survey = Survey::of(definition);
+    for state in survey.prompts() {
+        add(&mut backends, config, settings.backend_of(&state.front));
+    }
+    for (name, state) in asked(settings, &survey) {
+        let version = match name.as_str() {
+            claude::NAME => check_claude(config, settings, state)?,
+            codex::NAME => check_codex(config, state)?,
+            scripted::NAME if backends.get(name).is_none() => return Err(no_replies(state)),
+            _ => None,
+        };
+        clients.extend(version.map(|version| (name.clone(), version)));
     }
     Ok(Usable { backends, clients })
+}
+
+/// Adds a client. Whether it is there matters only where something leads to a state of it.
+fn add(backends: &mut Backends, config: &Layer, name: &BackendName) {
+    match name.as_str() {
+        claude::NAME => backends.add(claude(config)),
+        codex::NAME => backends.add(codex(config)),
+        _ => {}
+    }
+}
+
+/// The backends that a run may come to ask, each with a prompt that names it.
+pub(crate) fn asked<'a>(
+    settings: &'a Settings,
+    survey: &Survey<'a>,
+) -> BTreeMap<&'a BackendName, &'a State> {
+    let mut all = BTreeMap::new();
+    for state in survey.prompts().filter(|state| survey.is_reached(&state.name)) {
+        all.entry(settings.backend_of(&state.front)).or_insert(state);
+    }
+    all
 }
 
 /// Adds the backend that plays replies, for whoever it stands in for.
@@ -127,92 +144,34 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
     Replies::load(file.as_ref()).ok()?.unanswered(prompts)
 }
 
-/// What a run wants of a backend.
-struct Wanted {
-    /// A prompt that names it.
-    state: String,
-    wishes: Vec<Wish>,
-}
-
-/// What a state wants of a client.
-struct Wish {
-    state: String,
-    permissions: Permissions,
-    effort: Option<String>,
-    extras: Extras,
-    model: Option<String>,
-    cap: Option<Micros>,
-}
-
-fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName, Wanted> {
-    let mut all: BTreeMap<BackendName, Wanted> = BTreeMap::new();
-    for state in definition.states.values().filter(|state| state.kind == Kind::Prompt) {
-        let name = settings.backend_of(&state.front);
-        let first = || Wanted { state: state.name.to_string(), wishes: Vec::new() };
-        let wanted = all.entry(name.clone()).or_insert_with(first);
-        let effort = state.front.effort.clone().or_else(|| settings.effort.clone());
-        let permissions = settings.permissions.of_state(&state.front);
-        wanted.wishes.push(Wish {
-            state: state.name.to_string(),
-            permissions,
-            effort,
-            extras: Extras::of(&state.front),
-            model: state.front.model.clone().or_else(|| settings.model.clone()),
-            cap: state.front.budget.or(settings.budget),
-        });
-    }
-    all
-}
-
 /// Checks that Claude Code can be asked; returns its version.
 fn check_claude(
     config: &Layer,
     settings: &Settings,
-    wanted: &Wanted,
+    state: &State,
 ) -> Result<Option<String>, Failure> {
-    use claude::preflight::{Problem, Wish, check, check_version};
-    let refused =
-        |problem: Problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy());
-    let command = claude_command(config);
-    for wish in &wanted.wishes {
-        let (effort, environment) = (wish.effort.as_deref(), settings.environment.as_deref());
-        let asked = Wish { permissions: &wish.permissions, effort, environment };
-        check(command.as_ref(), asked).map_err(refused)?;
-    }
+    use claude::preflight::{Problem, check, check_version};
+    let refused = |problem: Problem| refused(state, &problem, problem.remedy());
+    let (command, checks) = (claude_command(config), settings.permissions.checks);
+    check(command.as_ref(), checks, settings.environment.as_deref()).map_err(refused)?;
     let version = versions::ask(&command)?;
     version.as_deref().map_or(Ok(()), check_version).map_err(refused)?;
     Ok(version)
 }
 
 /// Checks that Codex can be asked; returns its version.
-fn check_codex(config: &Layer, wanted: &Wanted) -> Result<Option<String>, Failure> {
-    use codex::preflight::{Problem, Wish, check, check_version};
-    let refused =
-        |problem: Problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy());
-    let (command, prices) = (codex_command(config), prices(config));
-    for wish in &wanted.wishes {
-        let (effort, model) = (wish.effort.as_deref(), wish.model.as_deref());
-        let (permissions, extras) = (&wish.permissions, &wish.extras);
-        let asked = Wish { permissions, effort, extras, model, cap: wish.cap };
-        check(command.as_ref(), asked, &prices).map_err(|problem| match problem {
-            Problem::Unpriced(_) => {
-                Failure::usage(format!("{}: {problem}", wish.state)).hint(problem.remedy())
-            }
-            problem => refused(problem),
-        })?;
-    }
+fn check_codex(config: &Layer, state: &State) -> Result<Option<String>, Failure> {
+    use codex::preflight::{Problem, check, check_version};
+    let refused = |problem: Problem| refused(state, &problem, problem.remedy());
+    let command = codex_command(config);
+    check(command.as_ref()).map_err(refused)?;
     let version = versions::ask(&command)?;
     version.as_deref().map_or(Ok(()), check_version).map_err(refused)?;
     Ok(version)
 }
 
-fn refused(wanted: &Wanted, (problem, is_usage): (&dyn Error, bool), remedy: String) -> Failure {
-    let failure = if is_usage {
-        Failure::usage(problem.to_string())
-    } else {
-        Failure::environment(format!("{} is a prompt: {problem}", wanted.state))
-    };
-    failure.hint(remedy)
+fn refused(state: &State, problem: &dyn Error, remedy: String) -> Failure {
+    Failure::environment(format!("{} is a prompt: {problem}", state.name)).hint(remedy)
 }
 
 fn claude(config: &Layer) -> Arc<Claude> {
@@ -231,7 +190,8 @@ fn codex(config: &Layer) -> Arc<Codex> {
     }))
 }
 
-fn prices(config: &Layer) -> Prices {
+/// What tokens cost: the table, and the person's own prices over it.
+pub(crate) fn prices(config: &Layer) -> Prices {
     let own = config.prices.iter().map(|(model, price)| (model.clone(), price.value));
     Prices::default().with(own)
 }
@@ -246,7 +206,7 @@ pub(crate) fn codex_command(config: &Layer) -> String {
     config.codex.as_ref().map_or_else(|| codex::NAME.to_owned(), |command| command.value.clone())
 }
 
-fn no_replies(state: &str) -> Failure {
-    let message = format!("{state} is a prompt, and the scripted backend has no replies");
+fn no_replies(state: &State) -> Failure {
+    let message = format!("{} is a prompt, and the scripted backend has no replies", state.name);
     Failure::environment(message).hint("name them with --replies FILE")
 }

@@ -24,17 +24,22 @@ pub enum Problem {
     #[error("the client refuses --dangerously-skip-permissions for root")]
     Root,
     /// It has no such mode.
-    #[error("the client has no permission mode {0:?}")]
+    #[error("{NAME} has no permission mode {0:?}")]
     Mode(String),
     /// It has no such effort.
-    #[error("the client has no effort {0:?}")]
+    #[error("{NAME} has no effort {0:?}")]
     Effort(String),
     /// A mode that skips all checks, where nobody said that they may be skipped.
     #[error("the permission mode {BYPASS} skips all checks")]
     Bypass,
     /// It would not understand a rule.
-    #[error("{0:?} is no rule for a tool")]
-    Rule(String),
+    #[error("{rule:?} is no rule for a tool")]
+    Rule {
+        /// The list that it is in.
+        list: &'static str,
+        /// The rule.
+        rule: String,
+    },
 }
 
 /// What is asked of a client.
@@ -44,8 +49,6 @@ pub struct Wish<'a> {
     pub permissions: &'a Permissions,
     /// The effort; none leaves it to the client.
     pub effort: Option<&'a str>,
-    /// The variables that it is handed; none means all.
-    pub environment: Option<&'a [String]>,
 }
 
 /// The modes and efforts of the client, as its help lists them; `default` is an old name.
@@ -64,7 +67,7 @@ impl Problem {
             }
             Self::Mode(_) => return format!("the modes are {}", MODES.join(", ")),
             Self::Effort(_) => return format!("the efforts are {}", EFFORTS.join(", ")),
-            Self::Rule(_) => "rules look like `Edit` or `Bash(cargo test:*)`",
+            Self::Rule { .. } => "rules look like `Edit` or `Bash(cargo test:*)`",
             Self::Missing(Missing::NotFound(_)) => {
                 "install Claude Code (npm install -g @anthropic-ai/claude-code), or set `claude` in \
                  the configuration to its path; or play replies from a file with --replies FILE"
@@ -84,9 +87,14 @@ impl Problem {
         remedy.to_owned()
     }
 
-    /// Whether it is what was asked for that is wrong, and not the machine.
-    pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::Mode(_) | Self::Effort(_) | Self::Rule(_) | Self::Bypass)
+    /// The key of a state that asks for it; none when it is the machine that is wrong.
+    pub const fn key(&self) -> Option<&'static str> {
+        match self {
+            Self::Missing(_) | Self::TooOld { .. } | Self::Root => None,
+            Self::Mode(_) | Self::Bypass => Some("permission_mode"),
+            Self::Effort(_) => Some("effort"),
+            Self::Rule { list, .. } => Some(list),
+        }
     }
 }
 
@@ -98,31 +106,35 @@ pub fn check_version(said: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks that a client can be started, and would understand what is asked of it.
-pub fn check(command: &OsStr, wish: Wish<'_>) -> Result<(), Problem> {
-    wish.check()?;
+/// Checks that a client can be started. It is handed the variables of `environment`; none means all.
+pub fn check(
+    command: &OsStr,
+    checks: Checks,
+    environment: Option<&[String]>,
+) -> Result<(), Problem> {
     let variable = |name: &str| env::var_os(name);
     find(command, variable("PATH").as_deref())?;
-    let handed_on = wish.environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
+    let handed_on = environment.is_none_or(|names| names.iter().any(|name| name == SANDBOX));
     let sandbox = variable(SANDBOX).filter(|_| handed_on);
     let user = if rustix::process::getuid().is_root() { User::Root } else { User::Other };
-    may_skip(wish.permissions.checks, user, sandbox.as_deref())
+    may_skip(checks, user, sandbox.as_deref())
 }
 
 impl Wish<'_> {
-    fn check(self) -> Result<(), Problem> {
+    /// All of it that the client would not understand.
+    pub fn problems(self) -> Vec<Problem> {
         let Permissions { mode, allow, deny, .. } = self.permissions;
-        if let Some(mode) = mode.as_deref().filter(|mode| !MODES.contains(mode)) {
-            return Err(Problem::Mode(mode.to_owned()));
-        }
-        if let Some(effort) = self.effort.filter(|effort| !EFFORTS.contains(effort)) {
-            return Err(Problem::Effort(effort.to_owned()));
-        }
-        keeps_checks(self.permissions)?;
-        match allow.iter().chain(deny).find(|rule| !is_rule(rule)) {
-            Some(rule) => Err(Problem::Rule(rule.clone())),
-            None => Ok(()),
-        }
+        let mode = mode.as_deref().filter(|mode| !MODES.contains(mode));
+        let mode = mode.map(|mode| Problem::Mode(mode.to_owned()));
+        let effort = self.effort.filter(|effort| !EFFORTS.contains(effort));
+        let effort = effort.map(|effort| Problem::Effort(effort.to_owned()));
+        let bypass = keeps_checks(self.permissions).err();
+        let listed = [("allow", allow), ("deny", deny)].into_iter();
+        let rules = listed.flat_map(|(list, rules)| {
+            let wrong = rules.iter().filter(|rule| !is_rule(rule));
+            wrong.map(move |rule| Problem::Rule { list, rule: rule.clone() })
+        });
+        [mode, effort, bypass].into_iter().flatten().chain(rules).collect()
     }
 }
 
@@ -177,26 +189,34 @@ mod tests {
     #[test]
     fn what_the_client_would_not_understand_is_told_before_it_starts() {
         let check =
-            |change: fn(&mut Permissions), effort: Option<&str>, expected: Result<(), &str>| {
+            |change: fn(&mut Permissions), effort: Option<&str>, expected: &[(&str, &str)]| {
                 let mut permissions = Permissions::default();
                 change(&mut permissions);
-                let wish = Wish { permissions: &permissions, effort, environment: None };
-                let found = wish.check().map_err(|problem| problem.to_string());
-                assert_eq!(found, expected.map_err(str::to_owned));
+                let found = Wish { permissions: &permissions, effort }.problems();
+                let found: Vec<(&str, String)> = found
+                    .iter()
+                    .map(|problem| (problem.key().unwrap_or("-"), problem.to_string()))
+                    .collect();
+                let found: Vec<(&str, &str)> =
+                    found.iter().map(|(key, problem)| (*key, problem.as_str())).collect();
+                assert_eq!(found, expected);
             };
-        check(|_| {}, None, Ok(()));
-        check(|p| p.mode = Some("plan".into()), Some("max"), Ok(()));
-        let mode = "the client has no permission mode \"acceptEdit\"";
-        check(|p| p.mode = Some("acceptEdit".into()), None, Err(mode));
-        check(|_| {}, Some("huge"), Err("the client has no effort \"huge\""));
-        check(|p| p.allow = vec!["Bash(a (b):*)".into(), "mcp__x__*".into()], None, Ok(()));
-        check(|p| p.allow = vec![String::new()], None, Err("\"\" is no rule for a tool"));
-        check(|p| p.deny = vec!["Bash(".into()], None, Err("\"Bash(\" is no rule for a tool"));
-        check(
-            |p| p.allow = vec!["cargo test".into()],
-            None,
-            Err("\"cargo test\" is no rule for a tool"),
-        );
+        check(|_| {}, None, &[]);
+        check(|p| p.mode = Some("plan".into()), Some("max"), &[]);
+        let mode = ("permission_mode", "claude has no permission mode \"acceptEdit\"");
+        let effort = ("effort", "claude has no effort \"huge\"");
+        check(|p| p.mode = Some("acceptEdit".into()), None, &[mode]);
+        check(|p| p.mode = Some("acceptEdit".into()), Some("huge"), &[mode, effort]);
+        let bypass = ("permission_mode", "the permission mode bypassPermissions skips all checks");
+        check(|p| p.mode = Some("bypassPermissions".into()), None, &[bypass]);
+        check(|p| p.allow = vec!["Bash(a (b):*)".into(), "mcp__x__*".into()], None, &[]);
+        let rules = [
+            ("allow", "\"\" is no rule for a tool"),
+            ("allow", "\"cargo test\" is no rule for a tool"),
+        ];
+        check(|p| p.allow = vec![String::new(), "cargo test".into()], None, &rules);
+        let rule = ("deny", "\"Bash(\" is no rule for a tool");
+        check(|p| p.deny = vec!["Bash(".into()], None, &[rule]);
     }
 
     #[test]
@@ -217,15 +237,13 @@ mod tests {
         assert_eq!(check_version("2.1.325"), Ok(()));
         let problem = check_version("2.1.308").unwrap_err();
         let told = "the client claude is version 2.1.308, and this needs 2.1.309";
-        assert_eq!((problem.to_string().as_str(), problem.is_usage()), (told, false));
+        assert_eq!((problem.to_string().as_str(), problem.key()), (told, None));
         assert!(problem.remedy().starts_with("install a newer one"), "{}", problem.remedy());
     }
 
     #[test]
     fn a_client_that_is_missing_is_told_before_anything_else() {
-        let permissions = Permissions::default();
-        let wish = Wish { permissions: &permissions, effort: Some("high"), environment: None };
-        let found = check("no-such-client".as_ref(), wish);
+        let found = check("no-such-client".as_ref(), Checks::Skipped, None);
         let problem = found.unwrap_err();
         assert_eq!(problem.to_string(), "cannot find the client no-such-client on PATH");
         assert!(problem.remedy().starts_with("install Claude Code"));

@@ -112,15 +112,21 @@ impl Problem {
         format!("{self}: {}", self.remedy())
     }
 
-    /// Whether it is what was asked for that is wrong, and not the machine.
-    pub const fn is_usage(&self) -> bool {
-        !matches!(self, Self::Missing(_) | Self::TooOld { .. })
+    /// The key of a state that asks for it; none when it is the machine that is wrong.
+    pub const fn key(&self) -> Option<&'static str> {
+        match self {
+            Self::Missing(_) | Self::TooOld { .. } => None,
+            Self::Mode(_) | Self::Bypass => Some("permission_mode"),
+            Self::Effort(_) => Some("effort"),
+            Self::Deny(_) => Some("deny"),
+            Self::Mcp => Some("mcp_config"),
+            Self::Unpriced(_) => Some("model"),
+        }
     }
 }
 
-/// Checks that a client can be started, and would understand what is asked of it.
-pub fn check(command: &OsStr, wish: Wish<'_>, prices: &Prices) -> Result<(), Problem> {
-    wish.check(prices)?;
+/// Checks that a client can be started.
+pub fn check(command: &OsStr) -> Result<(), Problem> {
     find(command, env::var_os("PATH").as_deref())?;
     Ok(())
 }
@@ -148,26 +154,25 @@ impl<'a> Wish<'a> {
 
     /// Checks that it can be done.
     pub(super) fn check(self, prices: &Prices) -> Result<(), Problem> {
+        self.problems(prices).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// All of it that cannot be done.
+    pub fn problems(self, prices: &Prices) -> Vec<Problem> {
         let Permissions { mode, deny, checks, .. } = self.permissions;
-        match (checks, mode.as_deref()) {
-            (Checks::Kept, Some(BYPASS)) => return Err(Problem::Bypass),
-            (Checks::Skipped, Some(BYPASS)) | (_, None) => {}
-            (_, Some(mode)) if MODES.iter().any(|known| known.0 == mode) => {}
-            (_, Some(mode)) => return Err(Problem::Mode(mode.to_owned())),
-        }
-        if let Some(effort) = self.effort.filter(|effort| !EFFORTS.contains(effort)) {
-            return Err(Problem::Effort(effort.to_owned()));
-        }
-        if let Some(rule) = deny.first() {
-            return Err(Problem::Deny(rule.clone()));
-        }
-        if self.extras.mcp_config.is_some() {
-            return Err(Problem::Mcp);
-        }
-        match self.cap.and(self.model).filter(|model| !is_priced(prices, model)) {
-            Some(model) => Err(Problem::Unpriced(model.to_owned())),
-            None => Ok(()),
-        }
+        let mode = match (checks, mode.as_deref()) {
+            (Checks::Kept, Some(BYPASS)) => Some(Problem::Bypass),
+            (Checks::Skipped, Some(BYPASS)) | (_, None) => None,
+            (_, Some(mode)) if MODES.iter().any(|known| known.0 == mode) => None,
+            (_, Some(mode)) => Some(Problem::Mode(mode.to_owned())),
+        };
+        let effort = self.effort.filter(|effort| !EFFORTS.contains(effort));
+        let effort = effort.map(|effort| Problem::Effort(effort.to_owned()));
+        let deny = deny.first().map(|rule| Problem::Deny(rule.clone()));
+        let mcp = self.extras.mcp_config.as_ref().map(|_| Problem::Mcp);
+        let unpriced = self.cap.and(self.model).filter(|model| !is_priced(prices, model));
+        let unpriced = unpriced.map(|model| Problem::Unpriced(model.to_owned()));
+        [mode, effort, deny, mcp, unpriced].into_iter().flatten().collect()
     }
 }
 
@@ -234,6 +239,18 @@ mod tests {
                     put [prices.\"house-model\"] into the configuration, or run it with --budget \
                     none and no `budget` in the state";
         assert_eq!(unpriced.told(), told);
+    }
+
+    #[test]
+    fn all_that_cannot_be_done_is_told_at_once() {
+        let extras = Extras { mcp_config: Some("{}".into()), ..Extras::default() };
+        let permissions = Permissions { mode: Some("auto".into()), ..Permissions::default() };
+        let effort = Some("hgih");
+        let wish = Wish { permissions: &permissions, effort, ..nothing(&extras) };
+        let expected = [Problem::Mode("auto".into()), Problem::Effort("hgih".into()), Problem::Mcp];
+        assert_eq!(wish.problems(&Prices::default()), expected);
+        let keys = expected.map(|problem| problem.key());
+        assert_eq!(keys, [Some("permission_mode"), Some("effort"), Some("mcp_config")]);
     }
 
     #[test]

@@ -180,14 +180,18 @@ impl Turn {
                 vec![Said::Text { by: Speaker::Agent, text }]
             }
             Item::Command { command, status, .. } if status == "declined" => {
-                self.deny(shell(&command))
+                self.deny(format!("the command {}", line(&command)))
             }
             Item::Command { status, output, .. } if status == "failed" => {
                 vec![Said::ToolFailed { why: output }]
             }
             Item::Files { paths, status } => {
-                let call = format!("Edit({})", paths.join(", "));
-                if status == "declined" { self.deny(call) } else { vec![Said::Tool { name: call }] }
+                let paths = paths.join(", ");
+                if status == "declined" {
+                    self.deny(format!("the edit of {paths}"))
+                } else {
+                    vec![Said::Tool { name: format!("Edit({paths})") }]
+                }
             }
             Item::Tool { failed: Some(why), .. } => vec![Said::ToolFailed { why }],
             Item::Note(message) => {
@@ -208,6 +212,7 @@ impl Turn {
         }
     }
 
+    /// Not in the words of a rule: no list would allow it.
     fn deny(&mut self, call: String) -> Vec<Said> {
         const MOST: usize = 1000;
         if self.denied.len() < MOST {
@@ -329,15 +334,20 @@ impl Fold for Turn {
     }
 }
 
-/// A command as it was meant: the client has a shell run it.
+/// A command as a tool.
 fn shell(command: &str) -> String {
+    format!("Bash({})", line(command))
+}
+
+/// A command as it was meant: the client has a shell run it.
+fn line(command: &str) -> String {
     const LENGTH: usize = 2000;
     let line = command.split_once(" -lc ").map_or(command, |(_, line)| line).trim();
     let quoted = |quote| line.strip_prefix(quote).and_then(|line| line.strip_suffix(quote));
     let line = quoted('\'').or_else(|| quoted('"')).unwrap_or(line);
     let cut = line.floor_char_boundary(LENGTH);
     let dots = if cut < line.len() { "…" } else { "" };
-    format!("Bash({}{dots})", &line[..cut])
+    format!("{}{dots}", &line[..cut])
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod edits;
 
 use raymond_backends::contract::Attached;
 use raymond_backends::process::Leftover;
-use raymond_core::diagnostic::Severity;
+use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Run, Settings, stray};
@@ -22,7 +22,7 @@ use raymond_store::lock::{self, Takeover};
 use crate::args::{Governing, Resume, Talk};
 use crate::backends::{self, Usable};
 use crate::console::{Console, Interrupt, Said};
-use crate::failure::Failure;
+use crate::failure::{Failure, located, print_diagnostic};
 use crate::place::Place;
 use crate::{config, json as shapes, runs, settings};
 
@@ -142,7 +142,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
-    check_ground(&owned.head.run, &settings, (definition, adopt.as_ref()))?;
+    let warnings = check_ground(project, &owned.head.run, &settings, (definition, adopt.as_ref()))?;
     let Usable { backends, clients } =
         backends::usable(&config::load(project)?, &settings, definition)?;
     let mut owned = match adopt {
@@ -152,6 +152,9 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
             Failure::usage(refusal.to_string()).hint(hint)
         })?,
     };
+    if !wish.talk.quiet {
+        warnings.iter().for_each(print_diagnostic);
+    }
     for line in line.into_iter().chain(backends::replaced(&settings.clients, &clients)) {
         crate::say!("raymond: {line}");
     }
@@ -169,12 +172,14 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     drive(&runtime, owned, backends, (inputs, console))
 }
 
-/// Whether the states and settings that the run goes on with fit its conversations and its backends.
+/// Whether the states and settings that the run goes on with fit its conversations and its backends;
+/// returns warnings that were not there before.
 fn check_ground(
+    project: &Project,
     run: &Run,
     settings: &Settings,
     (definition, adopted): (&Definition, Option<&Prepared>),
-) -> Result<(), Failure> {
+) -> Result<Vec<Diagnostic>, Failure> {
     let hint = match adopted {
         Some(_) => format!("let it answer, or `raymond resume {} --pinned`", run.id),
         None => "a conversation stays with its backend: go on without --backend".to_owned(),
@@ -183,17 +188,23 @@ fn check_ground(
         stray::check(run, definition, settings)
             .map_err(|refusal| Failure::usage(refusal.to_string()).hint(hint))?;
     }
-    let offers = backends::offers();
-    let demand = Demand { settings, offers: &offers };
+    let (offers, prices) = (backends::offers(), backends::prices(&config::load(project)?));
     let survey = Survey::of(definition);
-    let found = match adopted {
-        Some(_) => demand.of_start(&survey),
-        None => demand.of_resume(&survey),
+    let weigh = |settings: &Settings| {
+        let demand = Demand { settings, offers: &offers };
+        let found = match adopted {
+            Some(_) => demand.of_start(&survey),
+            None => demand.of_resume(&survey),
+        };
+        [found, backends::misfits(settings, &survey, &prices)].concat()
     };
+    let found = weigh(settings);
     if found.iter().any(|found| found.severity == Severity::Error) {
         return Err(Failure::invalid("the run", found).within(run.workflow.as_ref()));
     }
-    Ok(())
+    let before = weigh(&run.settings);
+    let new = found.into_iter().filter(|found| !before.contains(found));
+    Ok(new.map(|warning| located(warning, run.workflow.as_ref())).collect())
 }
 
 /// A run that is out of money needs more of it, and the cap is a total.
@@ -261,7 +272,10 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
     let weighed = weigh(&seen.head, &pinned, wish.edits)?;
     let definition = weighed.adopt.as_ref().map_or(&pinned, |current| &current.definition);
-    check_ground(run, &settings, (definition, weighed.adopt.as_ref()))?;
+    let warnings = check_ground(project, run, &settings, (definition, weighed.adopt.as_ref()))?;
+    if !wish.talk.quiet {
+        warnings.iter().for_each(print_diagnostic);
+    }
     let backends = backends::known(project, &settings);
     let found: Vec<Attached> =
         in_flight(run).map(|turn| owned::find(run, &paths, turn, &backends)).collect();

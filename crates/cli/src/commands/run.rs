@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use raymond_backends::claude::DEFAULT_MODE;
-use raymond_core::ids::RunId;
+use raymond_core::ids::{BackendName, RunId};
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Demand, Input, Permissions, Program, Ralph, Settings};
 use raymond_core::view::quoted;
-use raymond_core::workflow::{Definition, Kind, Survey, template};
+use raymond_core::workflow::{Definition, Survey, template};
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError, PrepareError, Prepared, prepare_with};
 use raymond_engine::observe;
@@ -60,9 +60,11 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
         program,
         ..settings::govern(Settings::default(), &asked)?
     };
-    let offers = backends::offers();
+    let (offers, prices) = (backends::offers(), backends::prices(&asked));
     let demand = Demand { settings: &settings, offers: &offers };
-    let weigh = |survey: &Survey<'_>| demand.of_start(survey);
+    let weigh = |survey: &Survey<'_>| {
+        [demand.of_start(survey), backends::misfits(&settings, survey, &prices)].concat()
+    };
     let prepared = prepare_with(&flags.workflow, &settings.program, &weigh)
         .map_err(|error| unprepared(error, &settings.program).within(&flags.workflow))?;
     let Usable { backends, clients } = backends::usable(&asked, &settings, &prepared.definition)?;
@@ -214,15 +216,14 @@ fn cut_short(failure: Failure, directory: &Path) -> Failure {
 fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
     let cap = settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("cap {cap}"));
     let Prepared { definition, .. } = prepared;
+    let clients = clients(settings, &asked(settings, definition));
     if let Some(ralph) = settings.program.ralph() {
-        let parts = [vec![cap], clients(settings), vec![looped(ralph, settings, definition)]];
+        let parts = [vec![cap], clients, vec![looped(ralph, settings, definition)]];
         return plain(&format!("{run}: {}", parts.concat().join(" · ")));
     }
     let mut parts = vec![cap, format!("{} at a time", settings.max_parallel)];
     let states = &definition.states;
-    if states.values().any(|state| state.kind == Kind::Prompt) {
-        parts.extend(clients(settings));
-    }
+    parts.extend(clients);
     let s = if states.len() == 1 { "state" } else { "states" };
     let pinned = match settings.definition {
         Pinning::Pinned => "pinned",
@@ -241,9 +242,17 @@ fn looped(ralph: &Ralph, settings: &Settings, definition: &Definition) -> String
     format!("{}{pinned}", ralph.describe(&definition.entry))
 }
 
+/// The backends that may be asked. Replies that stand in for all of them are the only one.
+fn asked<'a>(settings: &'a Settings, definition: &'a Definition) -> Vec<&'a str> {
+    let asked = backends::asked(settings, &Survey::of(definition));
+    if backends::is_played(settings) && !asked.is_empty() {
+        return vec![settings.backend.as_str()];
+    }
+    asked.into_keys().map(BackendName::as_str).collect()
+}
+
 /// Who answers, unless it goes without saying, and what it may do: `acceptEdits + 3 allowed`.
-fn clients(settings: &Settings) -> Vec<String> {
-    let backend = settings.backend.as_str();
+fn clients(settings: &Settings, backends: &[&str]) -> Vec<String> {
     let Permissions { mode, allow, deny, checks } = &settings.permissions;
     let counted = |count: usize, word: &str| match count {
         0 => String::new(),
@@ -256,10 +265,11 @@ fn clients(settings: &Settings) -> Vec<String> {
         }
         Checks::Skipped => "no permissions asked".to_owned(),
     };
-    match backend {
-        "scripted" => vec![backend.to_owned()],
-        "claude" => vec![may],
-        _ => vec![backend.to_owned(), may],
+    match backends {
+        [] => Vec::new(),
+        ["scripted"] => vec!["scripted".to_owned()],
+        ["claude"] => vec![may],
+        several => vec![several.join(" + "), may],
     }
 }
 
@@ -287,7 +297,7 @@ mod tests {
         let check = |change: &dyn Fn(&mut Settings), expected: &[&str]| {
             let mut settings = Settings::default();
             change(&mut settings);
-            assert_eq!(clients(&settings), expected);
+            assert_eq!(clients(&settings, &["claude"]), expected);
         };
         let tools = |count: usize| vec!["Edit".to_owned(); count];
         check(&|_| {}, &["acceptEdits"]);
@@ -295,7 +305,17 @@ mod tests {
         check(&|s| s.permissions.deny = tools(1), &["acceptEdits + 1 denied"]);
         check(&|s| s.permissions.mode = Some("plan".into()), &["plan"]);
         check(&|s| s.permissions.checks = Checks::Skipped, &["no permissions asked"]);
-        check(&|s| s.backend = "codex".into(), &["codex", "acceptEdits"]);
-        check(&|s| s.backend = "scripted".into(), &["scripted"]);
+    }
+
+    #[test]
+    fn the_first_line_says_who_answers_unless_it_is_claude_alone() {
+        let check = |backends: &[&str], expected: &[&str]| {
+            assert_eq!(clients(&Settings::default(), backends), expected);
+        };
+        check(&[], &[]);
+        check(&["claude"], &["acceptEdits"]);
+        check(&["scripted"], &["scripted"]);
+        check(&["codex"], &["codex", "acceptEdits"]);
+        check(&["claude", "codex"], &["claude + codex", "acceptEdits"]);
     }
 }

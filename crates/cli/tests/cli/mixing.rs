@@ -36,6 +36,66 @@ go";
 }
 
 #[test]
+fn words_that_a_client_does_not_know_are_told_where_they_stand() {
+    let front = "---
+backend: claude
+allow: [cargo test]
+allowed_transitions: [{tag: reset, target: OTHER}]
+---
+go";
+    let other =
+        "---\nbackend: codex\nmcp_config: '{}'\neffort: hgih\nallowed_tags: [result]\n---\ngo";
+    let project = Project::of(&[
+        ("wf/START.md", front),
+        ("wf/OTHER.md", other),
+        ("wf/LOST.md", "---\nbackend: codex\npermission_mode: auto\n---\ngo"),
+        ("r.yaml", "START: hello"),
+    ]);
+    let told = "wf/LOST.md:3:1: warning: codex has nothing like the permission mode \"auto\" (nothing leads here) [backend-lacks]
+        hint: the modes are acceptEdits, default, plan
+        wf/OTHER.md:3:1: error: codex takes no mcp_config [backend-lacks]
+        hint: name the servers in its own config.toml, or use another backend
+        wf/OTHER.md:4:1: error: codex has no effort \"hgih\" [backend-lacks]
+        hint: the efforts are none, minimal, low, medium, high, xhigh, max, ultra
+        wf/START.md:3:1: error: \"cargo test\" is no rule for a tool [backend-lacks]
+        hint: rules look like `Edit` or `Bash(cargo test:*)`
+        raymond: the workflow has 3 mistakes";
+    project.raymond("run wf").prints("").says(2, told);
+    project.raymond("run wf --replies r.yaml").prints("").says(2, told);
+    assert!(!project.path(".raymond").exists());
+}
+
+#[test]
+fn words_of_the_run_are_told_once_for_each_backend_that_would_hear_them() {
+    let own = "---\nbackend: codex\neffort: high\n---\ngo";
+    let project = Project::of(&[("wf/START.md", CODEX), ("wf/OWN.md", own)]);
+    project.raymond("run wf --effort hgih --permission-mode auto").prints("").says(
+        2,
+        "wf: error: codex has nothing like the permission mode \"auto\" (codex answers OWN.md, START.md) [backend-lacks]
+        hint: the modes are acceptEdits, default, plan
+        wf: error: codex has no effort \"hgih\" (codex answers OWN.md, START.md) [backend-lacks]
+        hint: the efforts are none, minimal, low, medium, high, xhigh, max, ultra
+        raymond: the workflow has 2 mistakes",
+    );
+    let project = Project::of(&[("wf/START.md", own)]);
+    let heard = project.raymond("run wf --effort hgih --permission-mode auto");
+    heard.prints("").mentions(2, &["the workflow has a mistake"]);
+}
+
+#[test]
+fn a_client_that_nothing_leads_to_need_not_be_there() {
+    let project = Project::of(&[
+        ("wf/START.md", "---\nbackend: scripted\nallowed_tags: [result]\n---\ngo"),
+        ("wf/LOST.md", CODEX),
+        (".raymond/config.toml", "codex = \"no-such-client\"\nclaude = \"no-such-client\"\n"),
+        ("r.yaml", "START: <result>x</result>"),
+    ]);
+    project.raymond("run wf --backend claude --replies r.yaml").prints("x\n");
+    let reached = project.raymond("run wf/LOST.md --backend claude --replies r.yaml");
+    reached.prints("").mentions(7, &["LOST.md is a prompt: cannot find the client no-such-client"]);
+}
+
+#[test]
 fn flags_ask_of_every_backend_what_they_say() {
     let project = Project::of(&[("wf/START.md", CODEX), ("r.yaml", "START: <result>x</result>")]);
     project.raymond("run wf --replies r.yaml --deny WebFetch").prints("").says(
@@ -59,6 +119,22 @@ fn a_model_without_a_price_is_refused_by_a_backend_that_only_counts_tokens() {
     project.raymond("run named --budget 0.05").prints("").says(2, refused);
     project.raymond("run wf --model house-model").prints("").says(2, refused);
     assert!(!project.path(".raymond").exists());
+}
+
+#[test]
+fn a_resume_says_what_its_own_flags_do_not_change() {
+    let project = Project::of(&[
+        ("wf/START.md", CODEX),
+        ("r.yaml", "START: { fail: task }"),
+        ("good.yaml", "START: <result>x</result>"),
+    ]);
+    project.raymond("run wf --replies r.yaml --run-id r").mentions(1, &["START.md: failed"]);
+    let told = "it is not told that the run allows Edit (codex answers START.md) [backend-lacks]";
+    project.raymond("resume r --allow Edit").mentions(1, &[told]);
+    // It is no news for the next one.
+    let again = project.raymond("resume r --allow Edit --replies good.yaml");
+    again.prints("x\n");
+    assert!(!again.stderr.contains("backend-lacks"), "{}", again.stderr);
 }
 
 #[test]

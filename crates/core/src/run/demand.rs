@@ -16,6 +16,8 @@ use super::settings::Settings;
 mod crossing;
 mod lacking;
 
+pub use lacking::answering;
+
 /// What governs a run, and the backends that there are for it.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand<'a> {

@@ -2,7 +2,8 @@
 //!
 //! A rule is no wider than what is seen to be needed: `cargo test --all` is allowed as `cargo test`
 //! with any arguments, because `test` is a command of `cargo`. What may destroy more than it looks
-//! like is named, but never offered: whoever wants it writes the rule.
+//! like is named, but never offered: whoever wants it writes the rule. Nor is what a client without
+//! such rules denied: it is told in words that make none.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +45,7 @@ impl Denied {
             needed.retain(|(_, rule)| !allowed.contains(rule));
             calls += if needed.is_empty() { 0 } else { count };
             for (name, rule) in needed {
-                let allow = (!is_risky(&name)).then(|| rule.clone());
+                let allow = (is_rule(&rule) && !is_risky(&name)).then(|| rule.clone());
                 let group = Group { name, allow, calls: 0 };
                 rules.entry(rule).or_insert(group).calls += count;
             }
@@ -75,6 +76,9 @@ impl Denied {
 
 /// The name and the rule for each part of a call.
 fn rules_for(tool: &str) -> Vec<(String, String)> {
+    if !is_rule(tool) {
+        return vec![(shortened(tool), tool.to_owned())];
+    }
     let call = tool.strip_suffix(')').and_then(|call| call.split_once('('));
     let command = match call {
         Some(("Bash", command)) => command,
@@ -122,6 +126,12 @@ fn rule_for(command: &str) -> (String, String) {
         }
         _ => (shortened(command), format!("Bash({command})")),
     }
+}
+
+/// Whether it is `Tool`, or `Tool(…)`, rather than words about a call.
+fn is_rule(text: &str) -> bool {
+    let name = text.split_once('(').map_or(text, |(name, _)| name);
+    !name.contains(char::is_whitespace)
 }
 
 /// Whether a word is a name rather than a path, a flag, a pattern or an assignment.
@@ -189,6 +199,8 @@ mod tests {
         check("Read(/etc/hosts)", &[("Read", "Read(//etc/hosts)")]);
         check("Write(../x.rs)", &[("Write", "Edit(../x.rs)")]);
         check("mcp__x__y", &[("mcp__x__y", "mcp__x__y")]);
+        check("the command make", &[("the command make", "-")]);
+        check("the command echo (a; b)", &[("the command echo (a; b)", "-")]);
         let long = format!("cat {}", "x/".repeat(30));
         let name = format!("{}…", &long[..40]);
         check(&format!("Bash({long})"), &[(&name, &format!("Bash({long})"))]);

@@ -254,7 +254,7 @@ fn calls_that_were_declined_are_listed() {
         sample::text("well"),
         sample::completed(),
     ]);
-    let denied = vec!["Bash(rm x)".to_owned(), "Edit(/w/a.rs, /w/b.rs)".to_owned()];
+    let denied = vec!["the command rm x".to_owned(), "the edit of /w/a.rs, /w/b.rs".to_owned()];
     let expected = Reply { denied, ..reply("well") };
     let answer = after(&lines, &[sample::used("a")], exited(""));
     assert_eq!(answer, Answer::Replied(Box::new(expected)));

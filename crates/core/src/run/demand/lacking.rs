@@ -86,8 +86,7 @@ pub(super) fn of_run(
     if lacks(Capability::Permissions) {
         found.extend(permissions(settings, backend));
     }
-    let listed = listed(states);
-    found.into_iter().map(|each| answering(each, backend, &listed)).collect()
+    found.into_iter().map(|each| answering(each, backend, states)).collect()
 }
 
 /// What is denied must never be dropped silently; what is allowed can only be missed.
@@ -108,8 +107,10 @@ fn permissions(settings: &Settings, backend: &BackendName) -> Vec<Diagnostic> {
 }
 
 /// The same, with the states that the backend answers.
-fn answering(told: Diagnostic, backend: &BackendName, states: &str) -> Diagnostic {
-    Diagnostic { message: format!("{} ({backend} answers {states})", told.message), ..told }
+#[must_use]
+pub fn answering(told: Diagnostic, backend: &BackendName, states: &[&State]) -> Diagnostic {
+    let message = format!("{} ({backend} answers {})", told.message, listed(states));
+    Diagnostic { message, ..told }
 }
 
 fn listed(states: &[&State]) -> String {

@@ -1,0 +1,117 @@
+//! What prompts ask of clients that the clients would not understand.
+//!
+//! Which words a client knows is told by its backend. A word of a state is a mistake in its file; one
+//! of flags or configuration is told once for each backend that it would be handed to.
+
+use std::collections::BTreeMap;
+
+use raymond_backends::{claude, codex};
+use raymond_core::budget::Micros;
+use raymond_core::diagnostic::Diagnostic;
+use raymond_core::ids::BackendName;
+use raymond_core::prices::Prices;
+use raymond_core::run::demand::answering;
+use raymond_core::run::effect::Extras;
+use raymond_core::run::{Permissions, Settings};
+use raymond_core::workflow::{Frontmatter, Mark, State, Survey};
+
+/// All of it. What a backend lacks altogether is told elsewhere.
+pub(crate) fn misfits(
+    settings: &Settings,
+    survey: &Survey<'_>,
+    prices: &Prices,
+) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut answered: BTreeMap<&BackendName, Vec<&State>> = BTreeMap::new();
+    for state in survey.prompts() {
+        let backend = settings.backend_of(&state.front);
+        for misfit in Wish::of_state(settings, &state.front).misfits(backend, prices) {
+            found.push(survey.marked(misfit.diagnostic, state, Mark::Key(misfit.key)));
+        }
+        if survey.is_reached(&state.name) {
+            answered.entry(backend).or_default().push(state);
+        }
+    }
+    for (backend, states) in answered {
+        let misfits = Wish::of_run(settings, &states).misfits(backend, prices);
+        let told = |misfit: Misfit| answering(misfit.diagnostic, backend, &states);
+        found.extend(misfits.into_iter().map(told));
+    }
+    found
+}
+
+/// Something that a client would not understand, and the key that asks for it.
+struct Misfit {
+    key: &'static str,
+    diagnostic: Diagnostic,
+}
+
+impl Misfit {
+    fn new(key: Option<&'static str>, message: String, remedy: String) -> Option<Self> {
+        let diagnostic = Diagnostic::error("backend-lacks", message).hint(remedy);
+        Some(Self { key: key?, diagnostic })
+    }
+}
+
+/// What is asked of a client.
+struct Wish {
+    permissions: Permissions,
+    effort: Option<String>,
+    extras: Extras,
+    model: Option<String>,
+    cap: Option<Micros>,
+}
+
+impl Wish {
+    /// What a state itself says.
+    fn of_state(settings: &Settings, front: &Frontmatter) -> Self {
+        let own = Permissions { checks: settings.permissions.checks, ..Permissions::default() };
+        Self {
+            permissions: own.of_state(front),
+            effort: front.effort.clone(),
+            extras: Extras::of(front),
+            model: front.model.clone(),
+            cap: front.budget.or(settings.budget),
+        }
+    }
+
+    /// What the run says, as far as not all of these states say otherwise.
+    fn of_run(settings: &Settings, states: &[&State]) -> Self {
+        let mut permissions = settings.permissions.clone();
+        permissions.mode =
+            permissions.mode.filter(|_| states.iter().any(|s| s.front.permission_mode.is_none()));
+        let effort = settings.effort.clone();
+        let effort = effort.filter(|_| states.iter().any(|s| s.front.effort.is_none()));
+        let model = settings.model.clone();
+        let model = model.filter(|_| states.iter().any(|s| s.front.model.is_none()));
+        let cap = states.iter().find_map(|s| s.front.budget).or(settings.budget);
+        Self { permissions, effort, extras: Extras::default(), model, cap }
+    }
+
+    fn misfits(&self, backend: &BackendName, prices: &Prices) -> Vec<Misfit> {
+        let Self { permissions, extras, .. } = self;
+        let effort = self.effort.as_deref();
+        match backend.as_str() {
+            claude::NAME => {
+                let problems = claude::preflight::Wish { permissions, effort }.problems();
+                let misfit = |problem: claude::preflight::Problem| {
+                    Misfit::new(problem.key(), problem.to_string(), problem.remedy())
+                };
+                problems.into_iter().filter_map(misfit).collect()
+            }
+            codex::NAME => {
+                use codex::preflight::Problem;
+                let (model, cap) = (self.model.as_deref(), self.cap);
+                let wish = codex::preflight::Wish { permissions, effort, extras, model, cap };
+                let problems = wish.problems(prices);
+                // That it keeps no lists at all is among what it can do.
+                let problems = problems.into_iter().filter(|p| !matches!(p, Problem::Deny(_)));
+                let misfit = |problem: Problem| {
+                    Misfit::new(problem.key(), problem.to_string(), problem.remedy())
+                };
+                problems.filter_map(misfit).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
