@@ -4,6 +4,9 @@
 //! says which of its rules the answers break. It waits for answers only so long: a backend that
 //! hangs breaks a rule, it does not hang the suite.
 
+mod declared;
+mod sessions;
+
 use std::time::Duration;
 
 use raymond_core::budget::Cost;
@@ -24,6 +27,12 @@ pub trait Bench {
     /// A request that brings the situation about. Its plan is fresh unless the suite changes it.
     fn request(&self, situation: Situation) -> Request;
 
+    /// What the model was shown for the last turn: prompts and replies, in order. `None` where nobody
+    /// can tell; then only the answers are looked at.
+    fn shown(&self) -> Option<Vec<String>> {
+        None
+    }
+
     /// The longest that any answer may take: a stop with all its graces, and room.
     fn patience(&self) -> Duration {
         Duration::from_secs(30)
@@ -37,6 +46,12 @@ pub enum Situation {
     Replies,
     /// It answers something else than in [`Situation::Replies`].
     RepliesDifferently,
+    /// It is asked for JSON by a schema, and answers `{"a":1}`.
+    Complies,
+    /// It is asked for JSON by a schema, and never answers in it.
+    NeverComplies,
+    /// It would do more after it has spent something.
+    SpendsTooMuch,
     /// It never answers.
     Hangs,
     /// It knows no session.
@@ -74,6 +89,9 @@ pub async fn violations(bench: &dyn Bench) -> Vec<Violation> {
         tells_the_clocks_apart(bench).await,
         never_opens_a_lost_session(bench).await,
         continues_by_the_original_plan(bench).await,
+        sessions::goes_on_where_it_was(bench).await,
+        declared::answers_by_a_schema(bench).await,
+        declared::stops_at_its_cap(bench).await,
         names_failures(bench).await,
     ];
     results.into_iter().filter_map(Result::err).collect()
@@ -276,6 +294,9 @@ fn is_named(situation: Situation, failure: &TurnFailure) -> bool {
         Situation::IsLoggedOut => matches!(failure, TurnFailure::Auth { .. }),
         Situation::Replies
         | Situation::RepliesDifferently
+        | Situation::Complies
+        | Situation::NeverComplies
+        | Situation::SpendsTooMuch
         | Situation::Hangs
         | Situation::KnowsNoSession => false,
     }

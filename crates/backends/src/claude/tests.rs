@@ -150,6 +150,9 @@ impl conformance::Bench for Stage {
         let request = self.0.request(match situation {
             Situation::Replies | Situation::KnowsNoSession => "replies",
             Situation::RepliesDifferently => "differs",
+            Situation::Complies => "complies",
+            Situation::NeverComplies => "never",
+            Situation::SpendsTooMuch => "spends",
             Situation::Hangs => "hangs",
             Situation::Fails => "400",
             Situation::FailsTransiently => "529",
@@ -160,21 +163,39 @@ impl conformance::Bench for Stage {
         let transcript = request.started.transcript.with_file_name(format!("{situation:?}.jsonl"));
         Request { started: Started { transcript, ..request.started }, ..request }
     }
+
+    fn shown(&self) -> Option<Vec<String>> {
+        Some(self.0.read("shown").lines().map(str::to_owned).collect())
+    }
 }
+
+/// Keeps a file for each session, as the real client does, and leaves what the model was shown.
+const SESSIONS: &str = r#"
+while (($#)); do case $1 in --session-id) id=$2;; --resume) from=$2;; esac; shift; done
+if [[ $from && ! -e $from.said ]]; then LOST; exit 1; fi
+id=${id-$from}
+if [[ ! $from ]]; then : > $id.said; elif [[ $from != $id ]]; then cp $from.said $id.said; fi
+echo "$prompt" >> $id.said
+cp $id.said shown
+say() { printf '%s\n' "${@//FIRST/$id}"; }"#;
 
 #[tokio::test]
 async fn the_backend_conforms() {
     let reply = say(&[init(), text("m", "done"), success("done")]);
     let script = format!(
-        r#"
-case "$*" in *--resume*) {lost}; exit 1;; esac
+        r#"{sessions}
 case $prompt in
-    replies) {reply};;
-    differs) {differs};;
+    replies) echo done >> $id.said; {reply};;
+    differs) echo other >> $id.said; {differs};;
+    complies) {complies};;
+    never) {reply};;
+    spends) {spends}; exit 1;;
     hangs) exec sleep 600;;
     *) {error} | sed "s/STATUS/$prompt/"; exit 1;;
 esac"#,
-        lost = say(&[sample::lost("s")]),
+        sessions = SESSIONS.replace("LOST", &say(&[sample::lost("s")])).replace("FIRST", SESSION),
+        complies = reply.replace(r#""result":"#, r#""structured_output":{"a":1},"result":"#),
+        spends = say(&[init(), bash("m", "ls"), sample::capped()]),
         differs = reply.replace("done", "other"),
         error = say(&[init(), sample::api_error("STATUS")]),
     );

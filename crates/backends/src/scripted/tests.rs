@@ -343,6 +343,7 @@ struct OnBench<B>(B);
 const SITUATIONS: &str = "
 REPLIES: one
 DIFFERENT: two
+CAPPED: { capped: true, cost: 0.01 }
 HANGS: { hang: true }
 LOST: { fail: lost_session }
 FAILS: { fail: task }
@@ -358,7 +359,8 @@ impl<B: Backend> Bench for OnBench<B> {
 
     fn request(&self, situation: Situation) -> Request {
         let state = match situation {
-            Situation::Replies => "REPLIES.md",
+            Situation::Replies | Situation::Complies | Situation::NeverComplies => "REPLIES.md",
+            Situation::SpendsTooMuch => "CAPPED.md",
             Situation::RepliesDifferently => "DIFFERENT.md",
             Situation::Hangs => "HANGS.md",
             Situation::KnowsNoSession => "LOST.md",
@@ -385,12 +387,21 @@ impl Backend for Careless {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[Capability::Resume, Capability::Cost, Capability::Branch]
+        &[
+            Capability::Resume,
+            Capability::Cost,
+            Capability::Branch,
+            Capability::Schema,
+            Capability::Cap,
+        ]
     }
 
-    fn answer(&self, _: Request, _: Watch) -> Answering<'_> {
+    fn answer(&self, request: Request, _: Watch) -> Answering<'_> {
         let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let cost = Cost::Reported(Micros(count.into()));
+        let cost = match request.started.cap {
+            Some(_) => Cost::Unknown,
+            None => Cost::Reported(Micros(count.into())),
+        };
         Box::pin(async move { Answer::Capped { cost, denied: Vec::new(), session: None } })
     }
 }
@@ -412,6 +423,9 @@ async fn the_suite_finds_a_careless_backend_out() {
             "each clock is told by name",
             "a session that is not known is lost",
             "a turn whose session was never opened starts by its original plan",
+            "a session that was opened is gone on in",
+            "JSON is there when it was asked for and the model complied, and only then",
+            "a turn that has cost too much is ended, and says what it cost",
             "each failure is told by its kind",
         ]
     );

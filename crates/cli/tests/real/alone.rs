@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::fs::{self, Permissions as Mode};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use raymond_backends::claude::{Claude, Settings};
 use raymond_backends::contract::{Answer, Backend as _, Request, Started, Watch};
@@ -33,10 +33,8 @@ pub(crate) struct Alone {
 impl Alone {
     pub(crate) fn new() -> Self {
         let stage = Stage::new();
-        let command = stage.home().join("wrapped");
-        fs::write(&command, wrapper(&stage, &clients::claude())).unwrap();
-        fs::set_permissions(&command, Mode::from_mode(0o755)).unwrap();
-        let settings = Settings { command: command.into(), ..Settings::default() };
+        let command = wrapped(&stage, &clients::claude()).into();
+        let settings = Settings { command, ..Settings::default() };
         Self { stage, claude: Claude::new(settings), asked: Cell::new(0) }
     }
 
@@ -85,8 +83,13 @@ fn session(number: u32) -> SessionId {
 }
 
 /// A script that is the client with the environment of the stage.
-fn wrapper(stage: &Stage, client: &Path) -> String {
+pub(crate) fn wrapped(stage: &Stage, client: &Path) -> PathBuf {
     let words: Vec<String> = stage.environment().iter().map(|entry| format!("'{entry}'")).collect();
-    let set = SET.map(|name| format!("\"{name}=${name}\"")).join(" ");
-    format!("#!/bin/sh\nexec env -i {} {set} '{}' \"$@\"\n", words.join(" "), client.display())
+    let set = SET.map(|name| format!("${{{name}+\"{name}=${name}\"}}")).join(" ");
+    let script =
+        format!("#!/bin/sh\nexec env -i {} {set} '{}' \"$@\"\n", words.join(" "), client.display());
+    let path = stage.home().join("wrapped");
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, Mode::from_mode(0o755)).unwrap();
+    path
 }

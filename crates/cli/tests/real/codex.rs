@@ -8,6 +8,7 @@ mod contract;
 mod crashes;
 mod failures;
 mod money;
+mod quota;
 
 use std::collections::BTreeMap;
 

@@ -16,12 +16,19 @@ impl Bench for Alone {
         self.request(match situation {
             Situation::Replies | Situation::KnowsNoSession => "model: say done",
             Situation::RepliesDifferently => "model: say something else",
+            Situation::Complies => "model: tool StructuredOutput {\"a\":1}\nmodel: say done",
+            Situation::NeverComplies => "model: say never\nmodel: then\nmodel: say never",
+            Situation::SpendsTooMuch => "model: tool Bash {\"command\":\"pwd\"}\nmodel: say never",
             Situation::Hangs => "model: hang",
             Situation::Fails => "model: error 400",
             Situation::FailsTransiently => "model: error 529",
             Situation::IsOverQuota => "model: error 429 retry-after=3600",
             Situation::IsLoggedOut => "model: error 401",
         })
+    }
+
+    fn shown(&self) -> Option<Vec<String>> {
+        self.stage.last_shown()
     }
 
     fn patience(&self) -> Duration {

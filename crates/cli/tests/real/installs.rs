@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 use rustix::process::Signal;
 
@@ -21,6 +22,40 @@ fn of_version(stage: &Stage, version: &str) -> String {
     fs::write(&path, script).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     format!("RAYMOND_CLAUDE={}", path.display())
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn doctor_names_both_clients_and_their_versions_and_asks_no_model() {
+    let stage = Stage::new();
+    let doctor = stage.raymond("doctor --json");
+    let checks = doctor.json()["checks"].take();
+    let checks = checks.as_array().unwrap().iter();
+    let told: Vec<(&str, &str)> = checks
+        .filter(|check| check["check"] == "client")
+        .map(|check| (check["verdict"].as_str().unwrap(), check["text"].as_str().unwrap()))
+        .collect();
+    let version = |printed: &str| {
+        let mut words = printed.split(' ');
+        words.find(|word| word.starts_with(char::is_numeric)).unwrap().to_owned()
+    };
+    let line = |name: &str, printed: &str, path: PathBuf| {
+        format!("{name} {} ({})", version(printed), path.display())
+    };
+    let claude = line("claude", clients::CLAUDE_VERSION, clients::claude());
+    let codex = line("codex", clients::CODEX_VERSION, clients::codex());
+    assert_eq!(told, [("ok", claude.as_str()), ("ok", codex.as_str())]);
+    doctor.mentions(0, &[]);
+    assert_eq!(stage.model.requests(), []);
+    stage.leaves_nothing();
+
+    let silent = stage.home().join("silent");
+    fs::write(&silent, "#!/bin/sh\nexit 3\n").unwrap();
+    fs::set_permissions(&silent, fs::Permissions::from_mode(0o755)).unwrap();
+    let stage = stage.with(&format!("RAYMOND_CODEX={}", silent.display()));
+    let doctor = stage.raymond("doctor");
+    assert!(doctor.stdout.contains(&claude), "{doctor:?}");
+    assert!(doctor.stdout.contains(&format!("codex ({}) does not answer", silent.display())));
 }
 
 const MISSING: &str = "cannot find the client no-such-client on PATH";

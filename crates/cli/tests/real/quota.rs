@@ -27,7 +27,7 @@ fn one_prompt() -> Stage {
 }
 
 /// Seconds since 1970.
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
@@ -40,13 +40,13 @@ fn limit(reset: u64) -> Failure {
         .with("anthropic-ratelimit-unified-representative-claim", "five_hour")
 }
 
-fn status(stage: &Stage) -> Value {
+pub(crate) fn status(stage: &Stage) -> Value {
     stage.raymond("status r --json").json()
 }
 
 /// When the one hold of the journal began and when it ends, in milliseconds since 1970.
 #[track_caller]
-fn hold(stage: &Stage) -> (u64, u64) {
+pub(crate) fn hold(stage: &Stage) -> (u64, u64) {
     let records = stage.project.records("r");
     let holds = records.iter().flat_map(|record| {
         let steps = record["steps"].as_array().unwrap().iter();
@@ -65,7 +65,7 @@ fn number(value: &Value) -> u64 {
 }
 
 /// When each turn started, in milliseconds since 1970.
-fn starts(stage: &Stage) -> Vec<u64> {
+pub(crate) fn starts(stage: &Stage) -> Vec<u64> {
     let records = stage.project.records("r");
     let started = records.iter().filter(|record| {
         let mut steps = record["steps"].as_array().unwrap().iter();

@@ -160,6 +160,23 @@ impl Stage {
         requests.filter(|seen| seen.api.is_of_a_model()).collect()
     }
 
+    /// Whether the client has kept anything that was said in this session.
+    pub(crate) fn keeps(&self, session: &str) -> bool {
+        let projects = fs::read_dir(self.home.path().join("claude/projects"));
+        let mut files = projects.into_iter().flatten().flatten();
+        files.any(|project| {
+            let file = project.path().join(format!("{session}.jsonl"));
+            let said = |line: &str| line.contains("\"type\":\"user\"");
+            fs::read_to_string(file).is_ok_and(|text| text.lines().any(said))
+        })
+    }
+
+    /// What was said in the conversation that the model was shown last.
+    pub(crate) fn last_shown(&self) -> Option<Vec<String>> {
+        let seen = self.requests().pop()?;
+        Some(seen.conversation.into_iter().map(|said| said.text).collect())
+    }
+
     /// Every turn of a run that takes one after the other; see [`shown::told`].
     #[track_caller]
     pub(crate) fn told(&self) -> Vec<String> {

@@ -12,6 +12,7 @@ use raymond_core::run::effect::Extras;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::alone::{finished, wrapped};
 use crate::clients;
 use crate::stage::Stage;
 
@@ -30,6 +31,11 @@ impl Bench for Real {
         let model = match situation {
             Situation::Replies | Situation::KnowsNoSession => "say hello",
             Situation::RepliesDifferently => "say something else",
+            Situation::Complies => "say {\"a\":1}",
+            Situation::NeverComplies => "say never",
+            Situation::SpendsTooMuch => {
+                "tool exec_command {\"cmd\": \"sleep 2\"}\nmodel: say never"
+            }
             Situation::Hangs => "hang",
             Situation::Fails => "error 400",
             Situation::FailsTransiently => "error 500",
@@ -38,13 +44,18 @@ impl Bench for Real {
         };
         self.asking(&format!("model: {model}"))
     }
+
+    fn shown(&self) -> Option<Vec<String>> {
+        self.stage.last_shown()
+    }
 }
 
 impl Real {
     fn new() -> Self {
-        let command = clients::codex().into();
+        let stage = Stage::new();
+        let command = wrapped(&stage, &clients::codex()).into();
         let codex = Codex::new(Settings { command, ..Settings::default() });
-        Self { stage: Stage::new(), codex, requests: AtomicU32::new(0) }
+        Self { stage, codex, requests: AtomicU32::new(0) }
     }
 
     /// A fresh turn with this prompt.
@@ -73,22 +84,17 @@ impl Real {
             permissions: Permissions::default(),
             extras: Extras::default(),
             schema: None,
-            environment: Some(vec!["PATH".to_owned()]),
+            environment: None,
         }
     }
-}
-
-/// Waits for what the backend does.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(future)
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn the_real_client_keeps_every_rule_of_a_backend() {
     let bench = Real::new();
-    assert_eq!(block_on(violations(&bench)), []);
+    assert_eq!(finished(violations(&bench)), []);
+    bench.stage.leaves_nothing();
 }
 
 #[test]
@@ -105,7 +111,7 @@ fn json_that_a_schema_asked_for_is_there_whatever_its_shape() {
         let request = bench.asking(&format!("model: say {text}"));
         let request = Request { schema: Some(schema.clone()), ..request };
         let watch = Watch::unseen(CancellationToken::new());
-        let Answer::Replied(reply) = block_on(bench.codex.answer(request, watch)) else {
+        let Answer::Replied(reply) = finished(bench.codex.answer(request, watch)) else {
             panic!("it replied")
         };
         assert_eq!((reply.text.as_str(), reply.structured), (text, expected));
@@ -121,4 +127,5 @@ fn json_that_a_schema_asked_for_is_there_whatever_its_shape() {
         .collect();
     assert_eq!(formats.len(), 3);
     assert!(formats.iter().all(|format| format["schema"] == schema), "{formats:?}");
+    bench.stage.leaves_nothing();
 }

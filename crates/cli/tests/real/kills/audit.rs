@@ -48,6 +48,7 @@ pub(crate) fn holds(scene: &Scene, lost: Lost, output: &Output) {
     output.prints(scene.kind.result()).mentions(0, &[]);
     scene.stage.leaves_nothing();
     history_is_whole(scene);
+    conversations_are_kept(scene);
     finished_turns_are_not_repeated(scene, lost);
     nothing_is_paid_twice(scene, lost, output);
 }
@@ -70,6 +71,43 @@ fn history_is_whole(scene: &Scene) {
     for seen in turn(scene) {
         let mut prompts = seen.conversation.iter().filter(|said| said.role == Role::User);
         assert!(prompts.next_back().unwrap().text.ends_with(&body), "{seen:#?}");
+    }
+}
+
+/// Each step has one conversation, however often it is begun: whoever goes on, goes on where it was.
+/// Only a client that was killed before it kept anything is begun anew, and then from the start.
+#[track_caller]
+fn conversations_are_kept(scene: &Scene) {
+    let requests = scene.stage.requests();
+    let mut places: Vec<(String, &str)> = Vec::new();
+    for seen in &requests {
+        let session = shown::session(seen);
+        assert_ne!(session, "", "{seen:#?}");
+        places.push((shown::prompt(seen).trim_start_matches("again ").to_owned(), session));
+        let first = shown::conversation(&seen.conversation[..1]);
+        assert_eq!(first, "START", "it goes on without its beginning: {:#?}", shown(scene));
+    }
+    places.dedup();
+    places.dedup_by(|next, place| {
+        let again = next.0 == place.0 && !scene.stage.keeps(place.1);
+        if again {
+            *place = next.clone();
+        }
+        again
+    });
+    let steps: Vec<&str> = places.iter().map(|(step, _)| step.as_str()).collect();
+    let sessions: Vec<&str> = places.iter().map(|(_, session)| *session).collect();
+    match scene.kind {
+        Kind::Fresh => assert_eq!(steps, ["START"], "{places:?}"),
+        Kind::Resumed => {
+            assert_eq!(steps, ["START", "WORK"], "{places:?}");
+            assert_eq!(sessions[0], sessions[1], "it goes on in the conversation that it had");
+        }
+        Kind::Branching => {
+            assert_eq!(steps, ["START", "WORK", "BACK"], "{places:?}");
+            assert_eq!(sessions[0], sessions[2], "the caller goes on in its own");
+            assert_ne!(sessions[0], sessions[1], "the callee has its own");
+        }
     }
 }
 

@@ -1,0 +1,57 @@
+//! Rules of what only some backends can do: JSON by a schema, and an end when a turn has cost too much.
+
+use raymond_core::budget::{Cost, Micros};
+use serde_json::{Value, json};
+
+use super::{Bench, Situation, Verdict, ask, holds};
+use crate::contract::{Answer, Capability, Request, Started};
+
+/// What [`Situation::Complies`] has to give.
+fn answer() -> Value {
+    json!({ "a": 1 })
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "a": { "type": "number" } },
+        "required": ["a"],
+        "additionalProperties": false,
+    })
+}
+
+pub(super) async fn answers_by_a_schema(bench: &dyn Bench) -> Verdict {
+    if !bench.backend().capabilities().contains(&Capability::Schema) {
+        return Ok(());
+    }
+    let rows = [
+        (Situation::Complies, Some(schema()), Some(answer())),
+        (Situation::NeverComplies, Some(schema()), None),
+        (Situation::Replies, None, None),
+    ];
+    for (situation, schema, expected) in rows {
+        let request = Request { schema, ..bench.request(situation) };
+        let found = ask(bench, request).await?;
+        let good = matches!(&found, Answer::Replied(reply) if reply.structured == expected);
+        let rule = "JSON is there when it was asked for and the model complied, and only then";
+        holds(rule, good, &(situation, found))?;
+    }
+    Ok(())
+}
+
+pub(super) async fn stops_at_its_cap(bench: &dyn Bench) -> Verdict {
+    if !bench.backend().capabilities().contains(&Capability::Cap) {
+        return Ok(());
+    }
+    let request = bench.request(Situation::SpendsTooMuch);
+    let started = Started { cap: Some(Micros(1)), ..request.started };
+    let found = ask(bench, Request { started, ..request }).await?;
+    let good = match &found {
+        Answer::Capped { cost, .. } => match cost {
+            Cost::Reported(amount) | Cost::Estimated(amount) => amount.0 > 0,
+            Cost::Free | Cost::Unknown => false,
+        },
+        Answer::Replied(_) | Answer::Failed { .. } | Answer::Interrupted { .. } => false,
+    };
+    holds("a turn that has cost too much is ended, and says what it cost", good, &found)
+}
