@@ -114,10 +114,16 @@ fn flags_ask_of_every_backend_what_they_say() {
 fn a_model_without_a_price_is_refused_by_a_backend_that_only_counts_tokens() {
     let state = "---\nbackend: codex\nmodel: house-model\n---\ngo";
     let project = Project::of(&[("wf/START.md", CODEX), ("named/START.md", state)]);
-    let refused = "raymond: START.md: the model \"house-model\" has no price, so codex cannot be held to a budget
-        hint: put [prices.\"house-model\"] into the configuration, or run it with --budget none and no `budget` in the state";
-    project.raymond("run named --budget 0.05").prints("").says(2, refused);
-    project.raymond("run wf --model house-model").prints("").says(2, refused);
+    let named = "named/START.md:3:1: error: the model \"house-model\" has no price, so codex cannot be held to a budget [backend-lacks]";
+    project
+        .raymond("run named --budget 0.05")
+        .prints("")
+        .mentions(2, &[named, "[prices.\"house-model\"]"]);
+    let flagged = "error: the model \"house-model\" has no price, so codex cannot be held to a budget (codex answers START.md) [backend-lacks]";
+    project
+        .raymond("run wf --model house-model")
+        .prints("")
+        .mentions(2, &[flagged, "--budget none"]);
     assert!(!project.path(".raymond").exists());
 }
 
