@@ -87,7 +87,7 @@ fn a_client_that_nothing_leads_to_need_not_be_there() {
     let project = Project::of(&[
         ("wf/START.md", "---\nbackend: scripted\nallowed_tags: [result]\n---\ngo"),
         ("wf/LOST.md", CODEX),
-        (".raymond/config.toml", "codex = \"no-such-client\"\nclaude = \"no-such-client\"\n"),
+        ("raymond.toml", "codex = \"no-such-client\"\nclaude = \"no-such-client\"\n"),
         ("r.yaml", "START: <result>x</result>"),
     ]);
     project.raymond("run wf --backend claude --replies r.yaml").prints("x\n");
