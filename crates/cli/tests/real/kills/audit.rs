@@ -97,6 +97,7 @@ fn conversations_are_kept(scene: &Scene) {
     });
     let steps: Vec<&str> = places.iter().map(|(step, _)| step.as_str()).collect();
     let sessions: Vec<&str> = places.iter().map(|(_, session)| *session).collect();
+    assert!(sessions.iter().all(|session| scene.stage.keeps(session)), "{places:?}");
     match scene.kind {
         Kind::Fresh => assert_eq!(steps, ["START"], "{places:?}"),
         Kind::Resumed => {
