@@ -11,6 +11,7 @@ mod books;
 mod fault;
 mod line;
 mod outcome;
+mod past;
 pub mod preflight;
 mod rollout;
 mod said;
@@ -29,6 +30,7 @@ use raymond_core::prices::Prices;
 pub(crate) use said::Recount;
 
 use books::Books;
+use past::Past;
 use turn::Turn;
 
 use crate::contract::{Answer, Answering, Attached, Backend, Capability, Request, Started, Watch};
@@ -99,7 +101,8 @@ impl Dialect for Speech {
     type Turn = Turn;
 
     fn begin(&self, started: &Started) -> Turn {
-        let books = Books::new(&home(started), Arc::clone(&self.prices));
+        let past = Past::kept_in(started.transcript.with_extension("past.json"));
+        let books = Books::new(&home(started), Arc::clone(&self.prices), past);
         let form = if schema_file(started).exists() { turn::Form::Json } else { turn::Form::Text };
         Turn::new(books, started.cap, form)
     }

@@ -9,7 +9,7 @@ const CHILD: &str = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
 fn books(entries: &[String]) -> (TempDir, Books) {
     let home = tempfile::tempdir().unwrap();
     sample::write(home.path(), THREAD, entries);
-    let mut books = Books::new(home.path(), Arc::new(Prices::default()));
+    let mut books = Books::new(home.path(), Arc::new(Prices::default()), Past::default());
     books.add(THREAD);
     (home, books)
 }
@@ -33,9 +33,9 @@ fn what_was_there_before_the_client_is_past() {
     let past =
         turn("a", &[sample::used("a"), sample::limits(100, 0), sample::ended(&json!("other"))]);
     let (home, mut books) = books(&past);
-    books.close();
+    books.close(Some(THREAD)).unwrap();
     books.read_on();
-    assert_eq!((books.spent(), books.is_empty()), (Some(Micros::ZERO), true));
+    assert_eq!((books.spent(), books.is_empty()), (None, true));
     assert_eq!((books.problem(), books.limited_until()), (None, None));
     let now = turn("b", &[sample::used("b")]);
     sample::write(home.path(), THREAD, &[past, now].concat());

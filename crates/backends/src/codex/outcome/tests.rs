@@ -10,6 +10,7 @@ use raymond_core::time::{Span, Timestamp};
 use serde_json::{Value, json};
 
 use super::super::books::Books;
+use super::super::past::Past;
 use super::super::sample::{self, MODEL, THREAD, USED};
 use super::*;
 use crate::process::Heard;
@@ -36,7 +37,8 @@ fn heard(lines: &[String], entries: &[String], cap: Option<Micros>, form: Form) 
     let entries: Vec<String> =
         sample::began("a").into_iter().chain(entries.iter().cloned()).collect();
     sample::write(home.path(), THREAD, &entries);
-    let mut turn = Turn::new(Books::new(home.path(), Arc::new(Prices::default())), cap, form);
+    let mut turn =
+        Turn::new(Books::new(home.path(), Arc::new(Prices::default()), Past::default()), cap, form);
     for line in lines {
         turn.hear(&Heard::Line(line.clone().into_bytes()));
     }
