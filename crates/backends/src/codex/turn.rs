@@ -48,7 +48,7 @@ pub(super) struct Turn {
     /// What the stream says that a thread used, in all its turns.
     told: Option<Usage>,
     /// The model of a thread that is opened: all that it uses is of this turn.
-    opens: Option<String>,
+    pub(super) opens: Option<String>,
     spoke: bool,
 }
 
@@ -93,7 +93,7 @@ enum Begun {
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// How long a client that works may keep no books.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Turn {
     pub(super) fn new(books: Books, cap: Option<Micros>, form: Form) -> Self {
