@@ -20,7 +20,7 @@ mod turn;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 use std::sync::Arc;
 
 use raymond_core::budget::Cost;
@@ -194,9 +194,11 @@ fn home(started: &Started) -> PathBuf {
     own.unwrap_or_else(|| PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".codex"))
 }
 
-/// Where the client is told to keep them, so that it does not look elsewhere than its owner.
+/// Where the client is told to keep them, so that it does not look elsewhere than its owner: it works in
+/// another directory.
 fn own_home(config_home: Option<PathBuf>) -> Option<PathBuf> {
-    config_home.or_else(|| env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from))
+    let told = || env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from);
+    config_home.or_else(told).map(|home| path::absolute(&home).unwrap_or(home))
 }
 
 /// The client reads the schema of its answer from a file.

@@ -14,7 +14,7 @@ use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
 use raymond_core::run::effect::Extras;
-use raymond_core::run::settings::Pinning;
+use raymond_core::run::settings::{ConfigHome, Pinning};
 use raymond_core::run::{Permissions, Settings};
 use raymond_core::workflow::{Definition, Kind, State};
 use raymond_engine::project::Project;
@@ -90,7 +90,7 @@ pub(crate) fn usable(
                 backends.add(claude(config));
             }
             codex::NAME => {
-                let version = check_codex(config, &wanted)?;
+                let version = check_codex(config, settings, &wanted)?;
                 clients.extend(version.map(|version| (name, version)));
                 backends.add(codex(config));
             }
@@ -174,8 +174,12 @@ fn check_claude(
 }
 
 /// Checks that Codex can be asked; returns its version.
-fn check_codex(config: &Layer, wanted: &Wanted) -> Result<Option<String>, Failure> {
-    use codex::preflight::{Problem, Wish, check, check_version};
+fn check_codex(
+    config: &Layer,
+    settings: &Settings,
+    wanted: &Wanted,
+) -> Result<Option<String>, Failure> {
+    use codex::preflight::{Problem, Wish, check, check_home, check_version};
     let refused =
         |problem: Problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy());
     let command = codex_command(config);
@@ -183,6 +187,9 @@ fn check_codex(config: &Layer, wanted: &Wanted) -> Result<Option<String>, Failur
         let effort = wish.effort.as_deref();
         let asked = Wish { permissions: &wish.permissions, effort, extras: &wish.extras };
         check(command.as_ref(), asked).map_err(refused)?;
+    }
+    if settings.config_home == ConfigHome::Shared {
+        check_home().map_err(refused)?;
     }
     let version = versions::ask(&command)?;
     version.as_deref().map_or(Ok(()), check_version).map_err(refused)?;

@@ -2,11 +2,12 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::path::PathBuf;
 
 use raymond_core::run::effect::Extras;
 use raymond_core::run::permissions::{Checks, Permissions};
 
-use super::{NAME, OLDEST};
+use super::{HOME, NAME, OLDEST, own_home};
 use crate::contract::Request;
 use crate::headless::program::{Missing, dotted, find, is_older};
 
@@ -34,6 +35,9 @@ pub enum Problem {
     /// It cannot deny tools.
     #[error("{NAME} cannot deny tools, and {0:?} is denied")]
     Deny(String),
+    /// Where it is told to keep its threads is no directory.
+    #[error("{HOME} is {}, and there is no such directory", .0.display())]
+    Home(PathBuf),
     /// It takes MCP servers from its own configuration only.
     #[error("{NAME} takes no mcp_config")]
     Mcp,
@@ -87,6 +91,7 @@ impl Problem {
                 "its sandbox is all that holds it back: use permission_mode plan, or another backend \
                  for this state"
             }
+            Self::Home(_) => "create it, and log in there with `codex login`; or unset CODEX_HOME",
             Self::Mcp => "name the servers in its own config.toml, or use another backend",
         };
         remedy.to_owned()
@@ -94,7 +99,7 @@ impl Problem {
 
     /// Whether it is what was asked for that is wrong, and not the machine.
     pub const fn is_usage(&self) -> bool {
-        !matches!(self, Self::Missing(_) | Self::TooOld { .. })
+        !matches!(self, Self::Missing(_) | Self::TooOld { .. } | Self::Home(_))
     }
 }
 
@@ -103,6 +108,18 @@ pub fn check(command: &OsStr, wish: Wish<'_>) -> Result<(), Problem> {
     wish.check()?;
     find(command, env::var_os("PATH").as_deref())?;
     Ok(())
+}
+
+/// Checks that the directory is there that the client is told to use: it makes none itself.
+pub fn check_home() -> Result<(), Problem> {
+    is_there(own_home(None))
+}
+
+fn is_there(home: Option<PathBuf>) -> Result<(), Problem> {
+    match home {
+        Some(home) if !home.is_dir() => Err(Problem::Home(home)),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Checks that a client of this version does what is expected of it.
@@ -190,6 +207,19 @@ mod tests {
         let problem = Problem::TooOld { version: "0.55.0".into() };
         let text = "the client codex is version 0.55.0, and this needs 0.166.0";
         assert_eq!(problem.to_string(), text);
+    }
+
+    #[test]
+    fn a_home_that_is_named_must_be_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let check = |home: Option<PathBuf>, expected: Result<(), Problem>| {
+            assert_eq!(is_there(home), expected);
+        };
+        let nowhere = directory.path().join("nowhere");
+        check(None, Ok(()));
+        check(Some(directory.path().to_owned()), Ok(()));
+        check(Some(nowhere.clone()), Err(Problem::Home(nowhere)));
+        assert!(!Problem::Home(PathBuf::new()).is_usage());
     }
 
     #[test]

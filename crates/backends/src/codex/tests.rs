@@ -254,11 +254,13 @@ fn what_an_earlier_attempt_spent_is_not_paid_by_the_next() {
     check(&past, Cost::Unknown);
     let used = [sample::used("b"), sample::calls(), sample::used("b")];
     let now: Vec<String> = sample::began("b").into_iter().chain(used).collect();
-    check(&[past.clone(), now].concat(), Cost::Estimated(Micros(2 * USED)));
+    check(&[past, now].concat(), Cost::Estimated(Micros(2 * USED)));
 }
 
 #[test]
 fn a_home_of_its_own_comes_first() {
     let own = own_home(Some(PathBuf::from("/run/home")));
     assert_eq!(own.as_deref(), Some(Path::new("/run/home")));
+    let relative = own_home(Some(PathBuf::from("home")));
+    assert_eq!(relative, Some(env::current_dir().unwrap().join("home")));
 }

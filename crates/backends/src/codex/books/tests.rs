@@ -71,7 +71,7 @@ fn a_later_owner_knows_what_was_there_before_the_client() {
     };
     check(&past, None);
     let now = [turn("b", &[sample::used("b")]), turn("c", &[sample::used("c")])].concat();
-    check(&[past.clone(), now].concat(), Some(Micros(2 * USED)));
+    check(&[past, now].concat(), Some(Micros(2 * USED)));
 }
 
 #[test]

@@ -264,7 +264,7 @@ async fn a_turn_with_a_share_that_cannot_be_watched_is_ended_and_says_why() {
     tokio::time::advance(PATIENCE).await;
     turn.look();
     assert!(turn.is_hopeless());
-    let answer = super::answer(turn, End::Hopeless, &open());
+    let answer = answer(turn, End::Hopeless, &open());
     let Answer::Failed { failure: TurnFailure::Task { why }, cost: Cost::Unknown, .. } = answer
     else {
         panic!("{answer:?}")
