@@ -116,7 +116,8 @@ impl Dialect for Speech {
             ));
         }
         // States may have been edited since the start.
-        preflight::Wish::of(request).check().map_err(|problem| problem.to_string())?;
+        let wish = preflight::Wish::of(request);
+        wish.check(&self.prices).map_err(|problem| problem.told())?;
         if let Some(schema) = &request.schema {
             let file = schema_file(&request.started);
             fs::write(&file, schema.to_string())

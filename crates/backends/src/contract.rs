@@ -194,7 +194,8 @@ pub struct Reply {
     pub cost: Cost,
     /// The session, when it is not the one that the plan names.
     pub session: Option<SessionId>,
-    /// What was asked for with a schema, where the client says that the model complied.
+    /// What was asked for with a schema, where the client or its message has JSON for it. Not every client
+    /// checks its shape: whoever asked does.
     pub structured: Option<Value>,
     /// The model that answered, where the client said so.
     pub model: Option<String>,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use raymond_backends::claude::{self, Claude};
 use raymond_backends::codex::{self, Codex};
 use raymond_backends::scripted::{self, Replies, Scripted};
+use raymond_core::budget::Micros;
 use raymond_core::capability::Offers;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
@@ -135,9 +136,12 @@ struct Wanted {
 
 /// What a state wants of a client.
 struct Wish {
+    state: String,
     permissions: Permissions,
     effort: Option<String>,
     extras: Extras,
+    model: Option<String>,
+    cap: Option<Micros>,
 }
 
 fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName, Wanted> {
@@ -148,7 +152,14 @@ fn wanted(settings: &Settings, definition: &Definition) -> BTreeMap<BackendName,
         let wanted = all.entry(name.clone()).or_insert_with(first);
         let effort = state.front.effort.clone().or_else(|| settings.effort.clone());
         let permissions = settings.permissions.of_state(&state.front);
-        wanted.wishes.push(Wish { permissions, effort, extras: Extras::of(&state.front) });
+        wanted.wishes.push(Wish {
+            state: state.name.to_string(),
+            permissions,
+            effort,
+            extras: Extras::of(&state.front),
+            model: state.front.model.clone().or_else(|| settings.model.clone()),
+            cap: state.front.budget.or(settings.budget),
+        });
     }
     all
 }
@@ -182,11 +193,17 @@ fn check_codex(
     use codex::preflight::{Problem, Wish, check, check_home, check_version};
     let refused =
         |problem: Problem| refused(wanted, (&problem, problem.is_usage()), problem.remedy());
-    let command = codex_command(config);
+    let (command, prices) = (codex_command(config), prices(config));
     for wish in &wanted.wishes {
-        let effort = wish.effort.as_deref();
-        let asked = Wish { permissions: &wish.permissions, effort, extras: &wish.extras };
-        check(command.as_ref(), asked).map_err(refused)?;
+        let (effort, model) = (wish.effort.as_deref(), wish.model.as_deref());
+        let (permissions, extras) = (&wish.permissions, &wish.extras);
+        let asked = Wish { permissions, effort, extras, model, cap: wish.cap };
+        check(command.as_ref(), asked, &prices).map_err(|problem| match problem {
+            Problem::Unpriced(_) => {
+                Failure::usage(format!("{}: {problem}", wish.state)).hint(problem.remedy())
+            }
+            problem => refused(problem),
+        })?;
     }
     if settings.config_home == ConfigHome::Shared {
         check_home().map_err(refused)?;

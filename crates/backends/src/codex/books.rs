@@ -15,6 +15,7 @@ use raymond_core::prices::{Prices, Usage};
 use raymond_core::time::Timestamp;
 
 use super::past::Past;
+use super::preflight::is_priced;
 use super::rollout::{Entry, Problem, Rollout};
 
 /// The books of one turn.
@@ -32,6 +33,8 @@ pub(super) struct Books {
     turn: Option<String>,
     /// Those before the client started.
     past: Past,
+    /// The models that were named since.
+    named: BTreeSet<String>,
     /// Whether its last request was answered with more than words.
     calls: Calls,
     over: Over,
@@ -75,6 +78,7 @@ impl Books {
             accounts: Vec::new(),
             used: BTreeMap::new(),
             begun: BTreeSet::new(),
+            named: BTreeSet::new(),
             turn: None,
             past,
             calls: Calls::Speaking,
@@ -116,7 +120,10 @@ impl Books {
         for (place, account) in accounts.iter_mut().enumerate() {
             let Account { rollout, model, .. } = account;
             rollout.read_on(&mut |entry| match entry {
-                Entry::Model(name) => *model = name,
+                Entry::Model(name) => {
+                    self.named.insert(name.clone());
+                    *model = name;
+                }
                 Entry::Branched { from } => *model = self.model_of(&from),
                 Entry::Used { root_turn, usage } => {
                     let none = || Some(Usage::default());
@@ -155,6 +162,7 @@ impl Books {
         match entry {
             Entry::Begins { turn } => {
                 self.begun.insert(turn.clone());
+                self.named.clear();
                 (self.turn, self.over) = (Some(turn), Over::NotYet);
                 self.limited_until = None;
                 self.calls = Calls::Speaking;
@@ -193,6 +201,14 @@ impl Books {
     /// What so many tokens of a model cost.
     pub(super) fn price(&self, model: &str, usage: &Usage) -> Option<Micros> {
         self.prices.estimate(model, usage)
+    }
+
+    /// A model that it asks, or has asked, and whose price is not known.
+    pub(super) fn unpriced(&self) -> Option<&str> {
+        let turn = self.turn()?;
+        let asked = self.used.keys().filter(|(of, _)| of == turn).map(|(_, model)| model);
+        let mut models = asked.chain(&self.named).map(String::as_str);
+        models.find(|model| !is_priced(&self.prices, model))
     }
 
     /// Whether none of its requests was answered.

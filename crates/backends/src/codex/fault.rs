@@ -1,7 +1,8 @@
 //! What an error means for a turn.
 //!
 //! The rollout has types for errors, and they decide. Where it has none but `other`, a status in the
-//! message does, or the words by which the client tells that a stream broke; both are the client's own.
+//! message does, or the words by which the client tells that a stream broke or that the key of its provider
+//! is not there; all of them are the client's own.
 
 use super::rollout::Problem;
 
@@ -65,9 +66,11 @@ impl Fault {
 
     fn told(message: &str) -> Self {
         const BROKE: &str = "stream disconnected before completion";
+        const NO_KEY: &str = "Missing environment variable: ";
         match status(message) {
             Some(status) => Self::answered(Some(status)),
             None if message.starts_with(BROKE) => Self::Transient,
+            None if message.starts_with(NO_KEY) => Self::Auth,
             None => Self::Task,
         }
     }
@@ -146,7 +149,8 @@ mod tests {
         check("unexpected status 401 Unauthorized: no, url: http://x", Fault::Auth);
         check("unexpected status 502 Bad Gateway: no", Fault::Transient);
         check("exceeded retry limit, last status: 429 Too Many Requests", Fault::Quota);
-        check("Missing environment variable: `KEY`.", Fault::Task);
+        check("Missing environment variable: `KEY`.", Fault::Auth);
+        check("a tool says: Missing environment variable: `KEY`.", Fault::Task);
         check("unexpected status 4", Fault::Task);
         check("unexpected status €€€", Fault::Task);
         check("", Fault::Task);

@@ -6,6 +6,7 @@ use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 
 use super::fault::Fault;
+use super::preflight::Problem;
 use super::turn::{Conclusion, Form, Trouble, Turn};
 use crate::contract::{Answer, Reply};
 use crate::headless::{End, Fold as _, Step, died, shortened, too_large};
@@ -21,7 +22,10 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step) -> Answer {
     let failure = match (&turn.result, end) {
         (Some(Conclusion::Completed), _) if turn.unread => too_large(LINE_MAX as u64),
         (Some(Conclusion::Completed), _) if turn.is_unseen() => unseen(&turn),
-        (Some(Conclusion::Completed), _) => return replied(turn, session),
+        (Some(Conclusion::Completed), _) => match &turn.trouble {
+            Some(Trouble::Unpriced(model)) => unpriced(model),
+            _ => return replied(turn, session),
+        },
         (Some(Conclusion::Failed { message }), _) => match failed(&turn, message) {
             Some(failure) => failure,
             None => return capped(turn, session),
@@ -31,6 +35,7 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step) -> Answer {
             Some(Trouble::Limited(why)) => limited(&turn, why.clone()),
             Some(Trouble::LoggedOut(why)) => login(why),
             Some(Trouble::Unseen) => unseen(&turn),
+            Some(Trouble::Unpriced(model)) => unpriced(model),
             Some(Trouble::Strayed { .. }) | None => {
                 TurnFailure::Transient { why: died(&End::Hopeless) }
             }
@@ -105,6 +110,11 @@ fn failed(turn: &Turn, message: &str) -> Option<TurnFailure> {
 
 fn limited(turn: &Turn, why: String) -> TurnFailure {
     TurnFailure::Quota { until: turn.books.limited_until(), why }
+}
+
+/// The same would follow from every other turn.
+fn unpriced(model: &str) -> TurnFailure {
+    TurnFailure::Task { why: Problem::Unpriced(model.to_owned()).told() }
 }
 
 fn login(said: &str) -> TurnFailure {

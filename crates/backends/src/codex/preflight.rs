@@ -4,6 +4,8 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use raymond_core::budget::Micros;
+use raymond_core::prices::{Prices, Usage};
 use raymond_core::run::effect::Extras;
 use raymond_core::run::permissions::{Checks, Permissions};
 
@@ -41,6 +43,9 @@ pub enum Problem {
     /// It takes MCP servers from its own configuration only.
     #[error("{NAME} takes no mcp_config")]
     Mcp,
+    /// Its tokens are counted, but nobody knows what they cost.
+    #[error("the model {0:?} has no price, so {NAME} cannot be held to a budget")]
+    Unpriced(String),
 }
 
 /// What is asked of a client.
@@ -52,6 +57,10 @@ pub struct Wish<'a> {
     pub effort: Option<&'a str>,
     /// What else a state hands to it.
     pub extras: &'a Extras,
+    /// The model; none leaves it to the client.
+    pub model: Option<&'a str>,
+    /// What it may cost; none when that does not matter.
+    pub cap: Option<Micros>,
 }
 
 /// What permission modes are called here, and the sandbox that comes nearest.
@@ -93,8 +102,19 @@ impl Problem {
             }
             Self::Home(_) => "create it, and log in there with `codex login`; or unset CODEX_HOME",
             Self::Mcp => "name the servers in its own config.toml, or use another backend",
+            Self::Unpriced(model) => {
+                return format!(
+                    "put [prices.{model:?}] into the configuration, or run it with --budget none \
+                     and no `budget` in the state"
+                );
+            }
         };
         remedy.to_owned()
+    }
+
+    /// What is wrong, and what to do about it.
+    pub(super) fn told(&self) -> String {
+        format!("{self}: {}", self.remedy())
     }
 
     /// Whether it is what was asked for that is wrong, and not the machine.
@@ -104,8 +124,8 @@ impl Problem {
 }
 
 /// Checks that a client can be started, and would understand what is asked of it.
-pub fn check(command: &OsStr, wish: Wish<'_>) -> Result<(), Problem> {
-    wish.check()?;
+pub fn check(command: &OsStr, wish: Wish<'_>, prices: &Prices) -> Result<(), Problem> {
+    wish.check(prices)?;
     find(command, env::var_os("PATH").as_deref())?;
     Ok(())
 }
@@ -122,6 +142,11 @@ fn is_there(home: Option<PathBuf>) -> Result<(), Problem> {
     }
 }
 
+/// Whether it is known what tokens of a model cost.
+pub(super) fn is_priced(prices: &Prices, model: &str) -> bool {
+    prices.estimate(model, &Usage::default()).is_some()
+}
+
 /// Checks that a client of this version does what is expected of it.
 pub fn check_version(said: &str) -> Result<(), Problem> {
     if is_older(said, OLDEST) {
@@ -133,12 +158,13 @@ pub fn check_version(said: &str) -> Result<(), Problem> {
 impl<'a> Wish<'a> {
     /// What a request asks.
     pub(super) fn of(request: &'a Request) -> Self {
-        let Request { permissions, effort, extras, .. } = request;
-        Self { permissions, effort: effort.as_deref(), extras }
+        let Request { permissions, effort, extras, model, .. } = request;
+        let (effort, model) = (effort.as_deref(), model.as_deref());
+        Self { permissions, effort, extras, model, cap: request.started.cap }
     }
 
     /// Checks that it can be done.
-    pub(super) fn check(self) -> Result<(), Problem> {
+    pub(super) fn check(self, prices: &Prices) -> Result<(), Problem> {
         let Permissions { mode, deny, checks, .. } = self.permissions;
         match (checks, mode.as_deref()) {
             (Checks::Kept, Some(BYPASS)) => return Err(Problem::Bypass),
@@ -152,8 +178,11 @@ impl<'a> Wish<'a> {
         if let Some(rule) = deny.first() {
             return Err(Problem::Deny(rule.clone()));
         }
-        match self.extras.mcp_config {
-            Some(_) => Err(Problem::Mcp),
+        if self.extras.mcp_config.is_some() {
+            return Err(Problem::Mcp);
+        }
+        match self.cap.and(self.model).filter(|model| !is_priced(prices, model)) {
+            Some(model) => Err(Problem::Unpriced(model.to_owned())),
             None => Ok(()),
         }
     }
@@ -161,15 +190,25 @@ impl<'a> Wish<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
+    use raymond_core::prices::Price;
+
     use super::*;
+
+    /// Of a client that may do as it likes.
+    fn nothing(extras: &Extras) -> Wish<'_> {
+        static USUAL: LazyLock<Permissions> = LazyLock::new(Permissions::default);
+        Wish { permissions: &USUAL, effort: None, extras, model: None, cap: None }
+    }
 
     #[test]
     fn what_the_client_cannot_be_asked_for_is_refused_with_the_reason() {
         let check =
             |permissions: Permissions, effort: Option<&str>, expected: Result<(), Problem>| {
                 let extras = Extras::default();
-                let wish = Wish { permissions: &permissions, effort, extras: &extras };
-                assert_eq!(wish.check(), expected);
+                let wish = Wish { permissions: &permissions, effort, ..nothing(&extras) };
+                assert_eq!(wish.check(&Prices::default()), expected);
             };
         let mode = |mode: &str| Permissions { mode: Some(mode.into()), ..Permissions::default() };
         check(Permissions::default(), None, Ok(()));
@@ -186,9 +225,32 @@ mod tests {
         // Whatever its sandbox lets it do needs no list.
         check(Permissions { allow: rules, ..Permissions::default() }, None, Ok(()));
         let extras = Extras { mcp_config: Some("{}".into()), ..Extras::default() };
-        let permissions = Permissions::default();
-        let wish = Wish { permissions: &permissions, effort: None, extras: &extras };
-        assert_eq!(wish.check(), Err(Problem::Mcp));
+        assert_eq!(nothing(&extras).check(&Prices::default()), Err(Problem::Mcp));
+    }
+
+    #[test]
+    fn a_model_without_a_price_is_refused_where_there_is_a_cap() {
+        let extras = Extras::default();
+        let check = |model: Option<&str>, cap: Option<Micros>, expected: Result<(), Problem>| {
+            let wish = Wish { model, cap, ..nothing(&extras) };
+            assert_eq!(wish.check(&Prices::default()), expected, "{model:?} {cap:?}");
+        };
+        let cap = Some(Micros(50_000));
+        let unpriced = Problem::Unpriced("house-model".into());
+        check(Some("house-model"), cap, Err(unpriced.clone()));
+        check(Some("house-model"), None, Ok(()));
+        check(Some("gpt-5.5"), cap, Ok(()));
+        // The client says what its own is when the turn runs.
+        check(None, cap, Ok(()));
+        let one = Micros(1);
+        let price = Price { input: one, output: one, cache_write: one, cache_read: one };
+        let prices = Prices::default().with([("house".to_owned(), price)]);
+        let wish = Wish { model: Some("house-model"), cap, ..nothing(&extras) };
+        assert_eq!(wish.check(&prices), Ok(()));
+        let told = "the model \"house-model\" has no price, so codex cannot be held to a budget: \
+                    put [prices.\"house-model\"] into the configuration, or run it with --budget \
+                    none and no `budget` in the state";
+        assert_eq!(unpriced.told(), told);
     }
 
     #[test]

@@ -175,7 +175,7 @@ async fn what_the_client_cannot_do_is_never_dropped() {
     let deny = vec!["Bash(rm:*)".to_owned()];
     let permissions = Permissions { deny, ..Permissions::default() };
     let request = Request { permissions, ..bench.request(SessionPlan::Fresh(id(CHOSEN))) };
-    let why = "codex cannot deny tools, and \"Bash(rm:*)\" is denied".to_owned();
+    let why = preflight::Problem::Deny("Bash(rm:*)".into()).told();
     let expected = Answer::Failed {
         failure: TurnFailure::NotStarted { why },
         cost: Cost::Reported(Micros::ZERO),

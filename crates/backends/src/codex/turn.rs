@@ -79,6 +79,8 @@ pub(super) enum Trouble {
     Unseen,
     /// It writes another thread than it should.
     Strayed { from: SessionId, to: SessionId },
+    /// There is a share, and a model whose price is not known: it cannot be kept.
+    Unpriced(String),
 }
 
 /// Whether the model may have been asked.
@@ -362,6 +364,11 @@ impl Fold for Turn {
         self.look_for_books();
         if self.books.may_be_behind() {
             return;
+        }
+        // Also of a turn that is done: else a run of short ones would never meet its cap.
+        let unpriced = self.cap.and(self.books.unpriced()).map(str::to_owned);
+        if let Some(model) = unpriced.filter(|_| self.trouble.is_none()) {
+            self.trouble = Some(Trouble::Unpriced(model));
         }
         let used_up =
             self.cap.is_some_and(|cap| self.books.spent().is_some_and(|spent| spent >= cap));

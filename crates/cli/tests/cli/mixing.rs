@@ -51,6 +51,17 @@ fn flags_ask_of_every_backend_what_they_say() {
 }
 
 #[test]
+fn a_model_without_a_price_is_refused_by_a_backend_that_only_counts_tokens() {
+    let state = "---\nbackend: codex\nmodel: house-model\n---\ngo";
+    let project = Project::of(&[("wf/START.md", CODEX), ("named/START.md", state)]);
+    let refused = "raymond: START.md: the model \"house-model\" has no price, so codex cannot be held to a budget
+        hint: put [prices.\"house-model\"] into the configuration, or run it with --budget none and no `budget` in the state";
+    project.raymond("run named --budget 0.05").prints("").says(2, refused);
+    project.raymond("run wf --model house-model").prints("").says(2, refused);
+    assert!(!project.path(".raymond").exists());
+}
+
+#[test]
 fn the_backend_of_flags_and_configuration_must_exist() {
     let project = Project::of(&[("wf/START.md", "go"), ("wf/S.sh", "echo '<result>x</result>'")]);
     project.raymond("run wf --backend gemini").says(

@@ -90,7 +90,7 @@ fn a_warning_that_is_called_an_error_fails_nothing() {
 }
 
 #[test]
-fn json_that_was_asked_for_is_read_where_the_model_complied() {
+fn json_that_was_asked_for_is_read_whatever_its_shape() {
     let check = |text: &str, form: Form, expected: Option<Value>| {
         let lines = said(&[sample::text(text), sample::completed()]);
         let turn = heard(&lines, &[sample::used("a")], None, form);
@@ -100,6 +100,8 @@ fn json_that_was_asked_for_is_read_where_the_model_complied() {
         assert_eq!((reply.text.as_str(), reply.structured), (text, expected));
     };
     check(r#"{"a":1}"#, Form::Json, Some(json!({ "a": 1 })));
+    // Whoever asked for a shape looks whether it is one.
+    check(r#"["another", "shape"]"#, Form::Json, Some(json!(["another", "shape"])));
     check("no", Form::Json, None);
     check(r#"{"a":1}"#, Form::Text, None);
 }
@@ -117,6 +119,8 @@ fn failures_have_kinds_by_what_the_rollout_says() {
     check(json!("model_not_found"), "no", TurnFailure::Task { why: why("no") });
     let broke = "stream disconnected before completion: x";
     check(json!("other"), broke, TurnFailure::Transient { why: why(broke) });
+    let missing = "Missing environment variable: `GATEWAY_KEY`.";
+    check(json!("other"), missing, login(missing));
     let refused = json!({ "http_connection_failed": { "http_status_code": 401 } });
     check(refused, "no", login("no"));
     let quota = TurnFailure::Quota { until: None, why: why("enough") };
@@ -166,6 +170,29 @@ fn a_turn_that_used_up_its_share_is_ended_unless_it_finishes() {
     let lines = said(&[sample::text("done"), sample::completed()]);
     let turn = heard(&lines, &[sample::calls(), used], Some(Micros(1)), Form::Text);
     assert_eq!(answer(turn, End::Hopeless, &open()), Answer::Replied(Box::new(reply("done"))));
+}
+
+#[test]
+fn a_turn_with_a_share_is_ended_when_its_model_has_no_price() {
+    let named = [sample::began("b").join("\n").replace(MODEL, "house-model")];
+    let asked = [named[0].clone(), sample::calls(), sample::used("b")];
+    let done = said(&[sample::text("done"), sample::completed()]);
+    let check = |lines: &[String], entries: &[String]| {
+        let turn = heard(lines, entries, Some(Micros(1_000_000)), Form::Text);
+        let expected = failed(unpriced("house-model"), Cost::Unknown);
+        assert_eq!(answer(turn, End::Hopeless, &open()), expected);
+        let free = heard(lines, entries, None, Form::Text);
+        assert!(!free.is_hopeless(), "nothing is to be kept");
+    };
+    assert!(heard(&said(&[]), &named, Some(Micros(1)), Form::Text).is_hopeless());
+    check(&said(&[]), &named);
+    check(&said(&[]), &asked);
+    // It was done before it could be ended; the next one would be, too.
+    check(&done, &asked);
+    // What an earlier turn was answered by does not matter.
+    let later = [asked.as_slice(), &sample::began("c"), &[sample::used("c")]].concat();
+    let turn = heard(&done, &later, Some(Micros(1_000_000)), Form::Text);
+    assert_eq!(answer(turn, End::Settled, &open()), Answer::Replied(Box::new(reply("done"))));
 }
 
 #[test]
