@@ -216,9 +216,11 @@ impl Books {
         self.used.keys().all(|(turn, _)| !self.is_own(turn))
     }
 
-    /// Whether the thread's file is there, and can be read.
+    /// Whether the thread's file is there, and what it counts can be understood.
     pub(super) fn are_open(&self) -> bool {
-        self.accounts.first().is_some_and(|account| account.rollout.is_open())
+        let counts =
+            self.used.iter().all(|((turn, _), usage)| usage.is_some() || !self.is_own(turn));
+        counts && self.accounts.first().is_some_and(|account| account.rollout.is_open())
     }
 
     /// Where the client keeps its threads.

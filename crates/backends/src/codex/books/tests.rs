@@ -79,7 +79,7 @@ fn tokens_that_are_not_understood_make_the_sum_unknown() {
     let odd = sample::used("a").replace("\"output_tokens\":100", "\"output_tokens\":100.5");
     let (_home, mut books) = books(&turn("a", &[sample::used("a"), odd, sample::used("a")]));
     books.read_on();
-    assert_eq!((books.spent(), books.is_empty()), (None, false));
+    assert_eq!((books.spent(), books.is_empty(), books.are_open()), (None, false, false));
 }
 
 #[test]
