@@ -366,7 +366,7 @@ impl Fold for Turn {
             return;
         }
         // Also of a turn that is done: else a run of short ones would never meet its cap.
-        let unpriced = self.cap.and(self.books.unpriced()).map(str::to_owned);
+        let unpriced = self.cap.and_then(|_| self.books.unpriced()).map(str::to_owned);
         if let Some(model) = unpriced.filter(|_| self.trouble.is_none()) {
             self.trouble = Some(Trouble::Unpriced(model));
         }
