@@ -11,6 +11,7 @@ mod books;
 mod fault;
 mod line;
 mod outcome;
+mod past;
 pub mod preflight;
 mod rollout;
 mod said;
@@ -19,7 +20,7 @@ mod turn;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 use std::sync::Arc;
 
 use raymond_core::budget::Cost;
@@ -29,6 +30,7 @@ use raymond_core::prices::Prices;
 pub(crate) use said::Recount;
 
 use books::Books;
+use past::Past;
 use turn::Turn;
 
 use crate::contract::{Answer, Answering, Attached, Backend, Capability, Request, Started, Watch};
@@ -99,7 +101,8 @@ impl Dialect for Speech {
     type Turn = Turn;
 
     fn begin(&self, started: &Started) -> Turn {
-        let books = Books::new(&home(started), Arc::clone(&self.prices));
+        let past = Past::kept_in(started.transcript.with_extension("past.json"));
+        let books = Books::new(&home(started), Arc::clone(&self.prices), past);
         let form = if schema_file(started).exists() { turn::Form::Json } else { turn::Form::Text };
         Turn::new(books, started.cap, form)
     }
@@ -192,9 +195,11 @@ fn home(started: &Started) -> PathBuf {
     own.unwrap_or_else(|| PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".codex"))
 }
 
-/// Where the client is told to keep them, so that it does not look elsewhere than its owner.
+/// Where the client is told to keep them, so that it does not look elsewhere than its owner: it works in
+/// another directory.
 fn own_home(config_home: Option<PathBuf>) -> Option<PathBuf> {
-    config_home.or_else(|| env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from))
+    let told = || env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from);
+    config_home.or_else(told).map(|home| path::absolute(&home).unwrap_or(home))
 }
 
 /// The client reads the schema of its answer from a file.

@@ -143,7 +143,7 @@ pub(crate) enum Stage {
 /// Clients that speak one dialect.
 #[derive(Debug, Clone)]
 pub(crate) struct Headless<D> {
-    dialect: D,
+    pub(crate) dialect: D,
     clocks: Clocks,
     pub(crate) grace: Grace,
     gate: Gate,

@@ -73,7 +73,8 @@ fn number(said: &str) -> String {
     const LONGEST: usize = 60;
     let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("of no version").trim();
     let starts = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
-    let word = line.split_whitespace().find(starts).unwrap_or(line);
+    let mut words = line.split_whitespace().map(|word| word.strip_prefix('v').unwrap_or(word));
+    let word = words.find(starts).unwrap_or(line);
     word.chars().take(LONGEST).collect()
 }
 
@@ -87,7 +88,9 @@ mod tests {
         check("2.1.325 (Claude Code)\n", "2.1.325");
         check("\ncodex-cli 0.55.0\nmore", "0.55.0");
         check("GNU bash, version 5.2.15(1)-release", "5.2.15(1)-release");
+        check("codex-cli v0.10.0", "0.10.0");
         check("unknown build", "unknown build");
+        check("very new", "very new");
         check("", "of no version");
         check(&"9".repeat(100), &"9".repeat(60));
     }

@@ -15,7 +15,7 @@ use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
 use raymond_core::run::Settings;
-use raymond_core::run::settings::Pinning;
+use raymond_core::run::settings::{ConfigHome, Pinning};
 use raymond_core::workflow::{Definition, Kind, State, Survey};
 use raymond_engine::project::Project;
 use raymond_engine::shell::Backends;
@@ -92,7 +92,7 @@ pub(crate) fn usable(
     for (name, state) in asked(settings, &survey) {
         let version = match name.as_str() {
             claude::NAME => check_claude(config, settings, state)?,
-            codex::NAME => check_codex(config, state)?,
+            codex::NAME => check_codex(config, settings, state)?,
             scripted::NAME if backends.get(name).is_none() => return Err(no_replies(state)),
             _ => None,
         };
@@ -160,11 +160,18 @@ fn check_claude(
 }
 
 /// Checks that Codex can be asked; returns its version.
-fn check_codex(config: &Layer, state: &State) -> Result<Option<String>, Failure> {
-    use codex::preflight::{Problem, check, check_version};
+fn check_codex(
+    config: &Layer,
+    settings: &Settings,
+    state: &State,
+) -> Result<Option<String>, Failure> {
+    use codex::preflight::{Problem, check, check_home, check_version};
     let refused = |problem: Problem| refused(state, &problem, problem.remedy());
     let command = codex_command(config);
     check(command.as_ref()).map_err(refused)?;
+    if settings.config_home == ConfigHome::Shared {
+        check_home().map_err(refused)?;
+    }
     let version = versions::ask(&command)?;
     version.as_deref().map_or(Ok(()), check_version).map_err(refused)?;
     Ok(version)

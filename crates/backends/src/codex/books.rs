@@ -1,10 +1,12 @@
 //! What a turn cost and why it failed, out of the files that the client keeps.
 //!
 //! The tokens of a thread are counted over all its turns, and a fork inherits the count of its parent.
-//! So requests are added up one by one: those of the last turn that the thread began, and those that
-//! agents made for it. What was there before the client started is past.
+//! So requests are added up one by one: those of the turns that the thread began since the client
+//! started, and those that agents made for them. Where it is not known what was there before, only the
+//! last turn is taken for the client's.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use raymond_core::budget::Micros;
 use raymond_core::prices::{Prices, Usage};
 use raymond_core::time::Timestamp;
 
+use super::past::Past;
 use super::preflight::is_priced;
 use super::rollout::{Entry, Problem, Rollout};
 
@@ -22,14 +25,16 @@ pub(super) struct Books {
     prices: Arc<Prices>,
     /// The thread of the turn first.
     accounts: Vec<Account>,
-    /// By turn and model.
-    used: BTreeMap<(String, String), Usage>,
-    /// The turn that the thread began last.
+    /// By turn and model; none where tokens were told in a way that is not understood.
+    used: BTreeMap<(String, String), Option<Usage>>,
+    /// The turns that the thread began.
+    begun: BTreeSet<String>,
+    /// The last of them.
     turn: Option<String>,
+    /// Those before the client started.
+    past: Past,
     /// The models that were named since.
     named: BTreeSet<String>,
-    /// The one before the client started.
-    past: Option<String>,
     /// Whether its last request was answered with more than words.
     calls: Calls,
     over: Over,
@@ -65,15 +70,17 @@ enum Over {
 }
 
 impl Books {
-    pub(super) fn new(home: &Path, prices: Arc<Prices>) -> Self {
+    /// Books that know of no earlier turns but those.
+    pub(super) fn new(home: &Path, prices: Arc<Prices>, past: Past) -> Self {
         Self {
             home: home.to_owned(),
             prices,
             accounts: Vec::new(),
             used: BTreeMap::new(),
+            begun: BTreeSet::new(),
             named: BTreeSet::new(),
             turn: None,
-            past: None,
+            past,
             calls: Calls::Speaking,
             over: Over::NotYet,
             limited_until: None,
@@ -82,7 +89,7 @@ impl Books {
 
     /// The books of another client's turn.
     pub(super) fn anew(&self) -> Self {
-        Self::new(&self.home, Arc::clone(&self.prices))
+        Self::new(&self.home, Arc::clone(&self.prices), self.past.clone())
     }
 
     /// Another thread works for the turn; the first one is the turn's own.
@@ -94,12 +101,17 @@ impl Books {
         }
     }
 
-    /// All that there is now is of earlier turns.
-    pub(super) fn close(&mut self) {
-        self.read_on();
-        (self.past, self.over) = (self.turn.take(), Over::NotYet);
-        self.limited_until = None;
-        self.calls = Calls::Speaking;
+    /// All that there is now is of earlier turns: those of the thread that is gone on with, if any.
+    pub(super) fn close(&mut self, thread: Option<&str>) -> io::Result<()> {
+        let mut turns = BTreeSet::new();
+        if let Some(thread) = thread {
+            Rollout::new(&self.home, thread).read_on(&mut |entry| {
+                if let Entry::Begins { turn } = entry {
+                    turns.insert(turn);
+                }
+            });
+        }
+        self.past.keep(turns)
     }
 
     /// Reads what was written since the last look.
@@ -114,8 +126,9 @@ impl Books {
                 }
                 Entry::Branched { from } => *model = self.model_of(&from),
                 Entry::Used { root_turn, usage } => {
-                    let known = self.used.entry((root_turn, model.clone())).or_default();
-                    *known = sum(*known, usage);
+                    let none = || Some(Usage::default());
+                    let known = self.used.entry((root_turn, model.clone())).or_insert_with(none);
+                    *known = known.zip(usage).map(|(known, usage)| sum(known, usage));
                     if place == 0 {
                         self.answered();
                     }
@@ -148,6 +161,7 @@ impl Books {
     fn note(&mut self, entry: Entry) {
         match entry {
             Entry::Begins { turn } => {
+                self.begun.insert(turn.clone());
                 self.named.clear();
                 (self.turn, self.over) = (Some(turn), Over::NotYet);
                 self.limited_until = None;
@@ -163,16 +177,30 @@ impl Books {
         }
     }
 
-    /// The turn, when it began after the client started.
+    /// The last turn, when it began after the client started.
     fn turn(&self) -> Option<&str> {
-        self.turn.as_deref().filter(|turn| Some(*turn) != self.past.as_deref())
+        self.turn.as_deref().filter(|turn| self.is_own(turn))
     }
 
-    /// What its requests cost so far; none when the price of a model is not known.
+    /// Whether a turn is the client's.
+    fn is_own(&self, turn: &str) -> bool {
+        match self.past.holds(turn) {
+            Some(is_past) => !is_past && self.begun.contains(turn),
+            None => self.turn.as_deref() == Some(turn),
+        }
+    }
+
+    /// What the client's requests cost so far; none when there are none, or when the price of a model
+    /// or the tokens are not known.
     pub(super) fn spent(&self) -> Option<Micros> {
-        let own = self.used.iter().filter(|((turn, _), _)| Some(turn.as_str()) == self.turn());
-        let costs = own.map(|((_, model), usage)| self.prices.estimate(model, usage));
-        costs.sum::<Option<MicrosSum>>().map(|sum| sum.0)
+        let own = self.used.iter().filter(|((turn, _), _)| self.is_own(turn));
+        let costs = own.map(|((_, model), usage)| self.price(model, usage.as_ref()?));
+        costs.sum::<Option<MicrosSum>>().map(|sum| sum.0).filter(|_| !self.is_empty())
+    }
+
+    /// What so many tokens of a model cost.
+    pub(super) fn price(&self, model: &str, usage: &Usage) -> Option<Micros> {
+        self.prices.estimate(model, usage)
     }
 
     /// A model that it asks, or has asked, and whose price is not known.
@@ -183,9 +211,26 @@ impl Books {
         models.find(|model| !is_priced(&self.prices, model))
     }
 
-    /// Whether any of its requests was answered.
+    /// Whether none of its requests was answered.
     pub(super) fn is_empty(&self) -> bool {
-        self.used.keys().all(|(turn, _)| Some(turn.as_str()) != self.turn())
+        self.used.keys().all(|(turn, _)| !self.is_own(turn))
+    }
+
+    /// Whether the thread's file is there, and what it counts can be understood.
+    pub(super) fn are_open(&self) -> bool {
+        let counts =
+            self.used.iter().all(|((turn, _), usage)| usage.is_some() || !self.is_own(turn));
+        counts && self.accounts.first().is_some_and(|account| account.rollout.is_open())
+    }
+
+    /// Where the client keeps its threads.
+    pub(super) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Whether what they hold may all be of a turn before the client's.
+    pub(super) fn may_be_behind(&self) -> bool {
+        !self.past.is_known() && self.is_over()
     }
 
     /// Whether nothing follows what the model said last.
@@ -194,7 +239,7 @@ impl Books {
     }
 
     /// Whether the thread's last turn is over.
-    pub(super) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.over != Over::NotYet
     }
 

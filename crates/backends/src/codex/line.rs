@@ -3,8 +3,11 @@
 //! A line of another type, or one that is no JSON at all, is nothing to act on; it stays in the
 //! transcript. A field of another shape than expected is as good as absent.
 
+use raymond_core::prices::Usage;
 use serde::Deserialize;
 use serde_json::Value;
+
+use super::rollout::usage;
 
 /// What a line says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +20,8 @@ pub(super) enum Line {
     Doing(Item),
     /// Something is done.
     Done(Item),
-    /// The turn is over.
-    Completed,
+    /// The turn is over, and this is what the thread used in all.
+    Completed(Option<Usage>),
     /// The turn failed.
     Failed(String),
     /// A request failed, and is tried again; or the turn is about to fail.
@@ -59,6 +62,7 @@ struct Shape {
     item: Value,
     error: Option<Said>,
     message: String,
+    usage: Value,
 }
 
 #[derive(Default, Deserialize)]
@@ -80,7 +84,7 @@ pub(super) fn read(text: &str) -> Line {
         "turn.started" => Line::Begins,
         "item.started" | "item.updated" => Line::Doing(item(&shape.item)),
         "item.completed" => Line::Done(item(&shape.item)),
-        "turn.completed" => Line::Completed,
+        "turn.completed" => Line::Completed(usage(&shape.usage)),
         "turn.failed" => Line::Failed(shape.error.unwrap_or_default().message),
         "error" => Line::Trouble(shape.message),
         _ => unknown(&kind),

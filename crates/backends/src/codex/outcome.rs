@@ -15,9 +15,13 @@ use crate::process::LINE_MAX;
 /// How the turn ended for whoever asked. The step is the one that the last client took.
 pub(super) fn answer(turn: Turn, end: End, step: &Step) -> Answer {
     let cost = turn.cost();
+    if let Some(failure) = strayed(&turn, step) {
+        return Answer::Failed { failure, cost, denied: turn.denied, session: None };
+    }
     let session = opened(&turn, step);
     let failure = match (&turn.result, end) {
         (Some(Conclusion::Completed), _) if turn.unread => too_large(LINE_MAX as u64),
+        (Some(Conclusion::Completed), _) if turn.is_unseen() => unseen(&turn),
         (Some(Conclusion::Completed), _) => match &turn.trouble {
             Some(Trouble::Unpriced(model)) => unpriced(model),
             _ => return replied(turn, session),
@@ -30,8 +34,11 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step) -> Answer {
             Some(Trouble::Capped) => return capped(turn, session),
             Some(Trouble::Limited(why)) => limited(&turn, why.clone()),
             Some(Trouble::LoggedOut(why)) => login(why),
+            Some(Trouble::Unseen) => unseen(&turn),
             Some(Trouble::Unpriced(model)) => unpriced(model),
-            None => TurnFailure::Transient { why: died(&End::Hopeless) },
+            Some(Trouble::Strayed { .. }) | None => {
+                TurnFailure::Transient { why: died(&End::Hopeless) }
+            }
         },
         (None, End::Cancelled) => {
             return Answer::Interrupted { cost, progressed: turn.progressed(), session };
@@ -45,6 +52,31 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step) -> Answer {
 /// The thread, when it is not the one that was planned.
 fn opened(turn: &Turn, step: &Step) -> Option<SessionId> {
     turn.session.clone().filter(|id| id != step.writes())
+}
+
+/// A client that writes another thread than the one that it was told to.
+fn strayed(turn: &Turn, step: &Step) -> Option<TurnFailure> {
+    let (from, to) = match (&turn.trouble, step, &turn.session) {
+        (Some(Trouble::Strayed { from, to }), _, _) => (from, to),
+        (_, Step::Resume(id), Some(session)) if id != session => (id, session),
+        (_, Step::Branch { from, .. }, Some(session)) if from == session => {
+            let why = format!("the client was to branch thread {from}, and went on in it");
+            return Some(TurnFailure::Task { why });
+        }
+        _ => return None,
+    };
+    let why = format!("the client was to write thread {from}, and names thread {to}");
+    Some(TurnFailure::Task { why })
+}
+
+fn unseen(turn: &Turn) -> TurnFailure {
+    let sessions = turn.books.home().join("sessions");
+    let why = format!(
+        "the client keeps no readable file of its thread in {}: what the turn costs cannot be \
+         watched, and it has a share of the budget",
+        sessions.display()
+    );
+    TurnFailure::Task { why }
 }
 
 fn replied(turn: Turn, session: Option<SessionId>) -> Answer {

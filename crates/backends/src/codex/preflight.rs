@@ -2,13 +2,14 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::path::PathBuf;
 
 use raymond_core::budget::Micros;
 use raymond_core::prices::{Prices, Usage};
 use raymond_core::run::effect::Extras;
 use raymond_core::run::permissions::{Checks, Permissions};
 
-use super::{NAME, OLDEST};
+use super::{HOME, NAME, OLDEST, own_home};
 use crate::contract::Request;
 use crate::headless::program::{Missing, dotted, find, is_older};
 
@@ -36,6 +37,9 @@ pub enum Problem {
     /// It cannot deny tools.
     #[error("{NAME} cannot deny tools, and {0:?} is denied")]
     Deny(String),
+    /// Where it is told to keep its threads is no directory.
+    #[error("{HOME} is {}, and there is no such directory", .0.display())]
+    Home(PathBuf),
     /// It takes MCP servers from its own configuration only.
     #[error("{NAME} takes no mcp_config")]
     Mcp,
@@ -96,6 +100,7 @@ impl Problem {
                 "its sandbox is all that holds it back: use permission_mode plan, or another backend \
                  for this state"
             }
+            Self::Home(_) => "create it, and log in there with `codex login`; or unset CODEX_HOME",
             Self::Mcp => "name the servers in its own config.toml, or use another backend",
             Self::Unpriced(model) => {
                 return format!(
@@ -115,7 +120,7 @@ impl Problem {
     /// The key of a state that asks for it; none when it is the machine that is wrong.
     pub const fn key(&self) -> Option<&'static str> {
         match self {
-            Self::Missing(_) | Self::TooOld { .. } => None,
+            Self::Missing(_) | Self::TooOld { .. } | Self::Home(_) => None,
             Self::Mode(_) | Self::Bypass => Some("permission_mode"),
             Self::Effort(_) => Some("effort"),
             Self::Deny(_) => Some("deny"),
@@ -129,6 +134,18 @@ impl Problem {
 pub fn check(command: &OsStr) -> Result<(), Problem> {
     find(command, env::var_os("PATH").as_deref())?;
     Ok(())
+}
+
+/// Checks that the directory is there that the client is told to use: it makes none itself.
+pub fn check_home() -> Result<(), Problem> {
+    is_there(own_home(None))
+}
+
+fn is_there(home: Option<PathBuf>) -> Result<(), Problem> {
+    match home {
+        Some(home) if !home.is_dir() => Err(Problem::Home(home)),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Whether it is known what tokens of a model cost.
@@ -269,6 +286,19 @@ mod tests {
         let problem = Problem::TooOld { version: "0.55.0".into() };
         let text = "the client codex is version 0.55.0, and this needs 0.166.0";
         assert_eq!(problem.to_string(), text);
+    }
+
+    #[test]
+    fn a_home_that_is_named_must_be_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let check = |home: Option<PathBuf>, expected: Result<(), Problem>| {
+            assert_eq!(is_there(home), expected);
+        };
+        let nowhere = directory.path().join("nowhere");
+        check(None, Ok(()));
+        check(Some(directory.path().to_owned()), Ok(()));
+        check(Some(nowhere.clone()), Err(Problem::Home(nowhere)));
+        assert_eq!(Problem::Home(PathBuf::new()).key(), None);
     }
 
     #[test]

@@ -35,8 +35,8 @@ pub(super) enum Entry {
     Calls,
     /// The conversation was summed up, and the turn goes on.
     Compacted,
-    /// A request was answered.
-    Used { root_turn: String, usage: Usage },
+    /// A request was answered; how many tokens it took is not known when they are not told as numbers.
+    Used { root_turn: String, usage: Option<Usage> },
     /// A usage limit that is reached, and when it is lifted, in seconds.
     Limited { resets_at: u64 },
     /// A turn is over.
@@ -65,11 +65,19 @@ impl Rollout {
             self.file = self.find().and_then(|path| Transcript::open(&path).ok());
         }
         let Some(file) = &mut self.file else { return };
-        file.read_on(&mut |heard| {
+        let mut tell = |heard| {
             if let Heard::Line(line) = heard {
                 tell(entry(&line));
             }
-        });
+        };
+        file.read_on(&mut tell);
+        // No beginning of an object is one: the client may have been ended before it ended the line.
+        file.take_last_if(|line| serde_json::from_slice::<Value>(line).is_ok(), &mut tell);
+    }
+
+    /// Whether there is a file, and it can be read.
+    pub(super) fn is_open(&self) -> bool {
+        self.file.is_some()
     }
 
     /// Whose clock named the day is not known: the days beside it are looked at, too.
@@ -127,13 +135,18 @@ fn entry(line: &[u8]) -> Entry {
     }
 }
 
-/// What is read from the cache is part of the input, and so is what is put there.
-fn usage(value: &Value) -> Usage {
-    let count = |key: &str| value[key].as_u64().unwrap_or_default();
+/// What is read from the cache is part of the input, and so is what is put there. What is no number is
+/// not taken for zero.
+pub(super) fn usage(value: &Value) -> Option<Usage> {
+    let cached = |key: &str| match &value[key] {
+        Value::Null => Some(0),
+        count => count.as_u64(),
+    };
     let (cache_read, cache_write) =
-        (count("cached_input_tokens"), count("cache_write_input_tokens"));
-    let input = count("input_tokens").saturating_sub(cache_read).saturating_sub(cache_write);
-    Usage { input, output: count("output_tokens"), cache_write, cache_read }
+        (cached("cached_input_tokens")?, cached("cache_write_input_tokens")?);
+    let read = value["input_tokens"].as_u64()?;
+    let input = read.saturating_sub(cache_read).saturating_sub(cache_write);
+    Some(Usage { input, output: value["output_tokens"].as_u64()?, cache_write, cache_read })
 }
 
 /// The last of the limits that are reached.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use raymond_core::prices::Prices;
 
 use super::books::Books;
+use super::past::Past;
 use super::turn::{Form, Turn};
 use crate::headless::{Fold as _, Said};
 use crate::process::Heard;
@@ -16,7 +17,7 @@ pub(crate) struct Recount(Turn);
 
 impl Default for Recount {
     fn default() -> Self {
-        let books = Books::new(Path::new(""), Arc::new(Prices::default()));
+        let books = Books::new(Path::new(""), Arc::new(Prices::default()), Past::default());
         Self(Turn::new(books, None, Form::Text))
     }
 }

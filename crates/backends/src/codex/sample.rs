@@ -55,7 +55,7 @@ pub(super) fn note(message: &str) -> String {
     item("item.completed", json!({ "type": "error", "message": message }))
 }
 
-/// Its usage counts the whole thread, and must never be charged.
+/// Its usage counts the whole thread, and is charged only where nothing else is known of a new one.
 pub(super) fn completed() -> String {
     let usage = json!({ "input_tokens": 9_000_000, "output_tokens": 9_000_000 });
     json!({ "type": "turn.completed", "usage": usage }).to_string()
@@ -133,8 +133,12 @@ pub(super) fn ended(info: &Value) -> String {
 
 /// Writes the rollout of a thread where the client would.
 pub(super) fn write(home: &Path, thread: &str, entries: &[String]) {
+    write_raw(home, thread, &(entries.join("\n") + "\n"));
+}
+
+/// Writes this text there.
+pub(super) fn write_raw(home: &Path, thread: &str, text: &str) {
     let day = home.join("sessions").join(DAY);
     fs::create_dir_all(&day).unwrap();
-    let text = entries.join("\n") + "\n";
     fs::write(day.join(format!("rollout-2026-11-15T12-16-58-{thread}.jsonl")), text).unwrap();
 }

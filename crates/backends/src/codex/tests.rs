@@ -231,7 +231,36 @@ fn what_a_client_left_tells_its_thread_and_what_it_cost() {
 }
 
 #[test]
+fn what_an_earlier_attempt_spent_is_not_paid_by_the_next() {
+    let bench = Bench::new("");
+    let past = turn(&[sample::calls(), sample::used("a")]);
+    bench.rollout(THREAD, &past);
+    let mut request = bench.request(SessionPlan::Resume(id(THREAD)));
+    request.started.cap = Some(Micros(1));
+    let step = Step::Resume(id(THREAD));
+    bench.codex.0.dialect.begin(&request.started).starts(&step, &request);
+    let check = |entries: &[String], cost: Cost| {
+        bench.rollout(THREAD, entries);
+        let lines = [sample::thread(THREAD), sample::begins()].join("\n");
+        fs::write(&request.started.transcript, lines).unwrap();
+        let session = Some(id(THREAD));
+        let expected = Attached::Absent { cost, progressed: false, session };
+        assert_eq!(bench.codex.attach(&request.started), expected);
+        let mut adopted = bench.codex.0.dialect.begin(&request.started);
+        adopted.hear(&crate::process::Heard::Line(sample::thread(THREAD).into_bytes()));
+        adopted.look();
+        assert_eq!(adopted.is_hopeless(), cost != Cost::Unknown, "it has spent nothing yet");
+    };
+    check(&past, Cost::Unknown);
+    let used = [sample::used("b"), sample::calls(), sample::used("b")];
+    let now: Vec<String> = sample::began("b").into_iter().chain(used).collect();
+    check(&[past, now].concat(), Cost::Estimated(Micros(2 * USED)));
+}
+
+#[test]
 fn a_home_of_its_own_comes_first() {
     let own = own_home(Some(PathBuf::from("/run/home")));
     assert_eq!(own.as_deref(), Some(Path::new("/run/home")));
+    let relative = own_home(Some(PathBuf::from("home")));
+    assert_eq!(relative, Some(env::current_dir().unwrap().join("home")));
 }

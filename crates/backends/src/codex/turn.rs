@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::ids::SessionId;
+use raymond_core::prices::Usage;
 use raymond_core::run::event::Warning;
+use tokio::time::Instant;
 
 use super::books::Books;
 use super::fault::Retry;
@@ -38,8 +40,15 @@ pub(super) struct Turn {
     pub(super) warnings: Warnings,
     cap: Option<Micros>,
     long_lines: usize,
-    watched: Watched,
     begun: Begun,
+    /// Since when there is something to see in the books that cannot be seen.
+    unseen: Option<Instant>,
+    /// The thread that it is to go on with.
+    resumes: Option<SessionId>,
+    /// What the stream says that a thread used, in all its turns.
+    told: Option<Usage>,
+    /// The model of a thread that is opened: all that it uses is of this turn.
+    pub(super) opens: Option<String>,
     spoke: bool,
 }
 
@@ -66,16 +75,12 @@ pub(super) enum Trouble {
     Limited(String),
     /// The share is used up, and another request would follow.
     Capped,
+    /// There is a share, and what the client spends cannot be seen.
+    Unseen,
+    /// It writes another thread than it should.
+    Strayed { from: SessionId, to: SessionId },
     /// There is a share, and a model whose price is not known: it cannot be kept.
     Unpriced(String),
-}
-
-/// Whether the turn is watched from its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Watched {
-    FromStart,
-    /// What the books held before it is not known.
-    Later,
 }
 
 /// Whether the model may have been asked.
@@ -88,6 +93,9 @@ enum Begun {
 /// How often the books are read while there is a cap: a request that follows upon one that used up the
 /// share is stopped before it is much older than this.
 const GLANCE: Duration = Duration::from_millis(50);
+
+/// How long a client that works may keep no books.
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Turn {
     pub(super) fn new(books: Books, cap: Option<Micros>, form: Form) -> Self {
@@ -104,8 +112,11 @@ impl Turn {
             warnings: Warnings::default(),
             cap,
             long_lines: 0,
-            watched: Watched::Later,
             begun: Begun::NotYet,
+            unseen: None,
+            resumes: None,
+            told: None,
+            opens: None,
             spoke: false,
         }
     }
@@ -113,17 +124,31 @@ impl Turn {
     /// What is known of the cost. Tokens are counted, and priced by the list.
     pub(super) fn cost(&self) -> Cost {
         let free = Cost::Reported(Micros::ZERO);
+        let is_empty = self.books.are_open() && self.books.is_empty();
         let turned_away = matches!(self.trouble, Some(Trouble::LoggedOut(_) | Trouble::Limited(_)));
         match (&self.result, self.begun) {
             (_, Begun::NotYet) => free,
             // Requests that failed are all that there were.
-            (Some(Conclusion::Failed { .. }), _) if self.books.is_empty() => free,
-            (None, _) if self.books.is_empty() && turned_away => free,
-            (_, Begun::Already) if self.books.is_empty() => Cost::Unknown,
+            (Some(Conclusion::Failed { .. }), _) if is_empty => free,
+            (None, _) if is_empty && turned_away => free,
             // The books may not have got further than the turn before.
-            (None, _) if self.watched == Watched::Later && self.books.is_over() => Cost::Unknown,
-            (_, Begun::Already) => self.books.spent().map_or(Cost::Unknown, Cost::Estimated),
+            (None, _) if self.books.may_be_behind() => Cost::Unknown,
+            (_, Begun::Already) => {
+                let spent = self.books.spent().or_else(|| self.told());
+                spent.map_or(Cost::Unknown, Cost::Estimated)
+            }
         }
+    }
+
+    /// What the stream says, where the books say nothing.
+    fn told(&self) -> Option<Micros> {
+        let model = self.opens.as_ref().filter(|_| self.books.is_empty())?;
+        self.books.price(model, self.told.as_ref()?)
+    }
+
+    /// Whether there is a share to keep, and nobody knows how much of it is left.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.cap.is_some() && !self.books.are_open() && self.cost() == Cost::Unknown
     }
 
     fn read(&mut self, line: Line) -> Vec<Said> {
@@ -132,7 +157,11 @@ impl Turn {
             Line::Begins => self.begun = Begun::Already,
             Line::Doing(item) => return self.doing(&item),
             Line::Done(item) => return self.done(item),
-            Line::Completed => self.result = Some(Conclusion::Completed),
+            Line::Completed(usage) => {
+                self.begun = Begun::Already;
+                self.told = usage;
+                self.result = Some(Conclusion::Completed);
+            }
             Line::Failed(message) => {
                 let said = Said::Final { by: Speaker::Client, text: message.clone() };
                 self.result = Some(Conclusion::Failed { message });
@@ -155,12 +184,19 @@ impl Turn {
             self.warnings.say("the client names a thread in a way that cannot be used");
             return;
         }
-        self.books.add(id);
-        self.session = Some(SessionId::new(id));
+        let id = SessionId::new(id);
+        match self.session.as_ref().or(self.resumes.as_ref()).filter(|known| **known != id) {
+            Some(from) => self.trouble = Some(Trouble::Strayed { from: from.clone(), to: id }),
+            None => {
+                self.books.add(id.as_str());
+                self.session = Some(id);
+            }
+        }
     }
 
     fn doing(&mut self, item: &Item) -> Vec<Said> {
         self.spoke = true;
+        self.begun = Begun::Already;
         self.enlist(item);
         match item {
             Item::Command { command, .. } => vec![Said::Tool { name: shell(command) }],
@@ -172,7 +208,10 @@ impl Turn {
 
     fn done(&mut self, item: Item) -> Vec<Said> {
         self.enlist(&item);
-        self.spoke |= !matches!(item, Item::Note(_));
+        if !matches!(item, Item::Note(_)) {
+            self.spoke = true;
+            self.begun = Begun::Already;
+        }
         match item {
             Item::Message(text) => {
                 self.unread = false;
@@ -298,13 +337,18 @@ impl Fold for Turn {
     }
 
     fn starts(&mut self, step: &Step, request: &Request) {
-        self.watched = Watched::FromStart;
+        if self.books.close(step.needs().map(SessionId::as_str)).is_err() {
+            self.warnings.say("what a thread held before the turn could not be kept");
+        }
         if request.schema.is_some() {
             self.form = Form::Json;
         }
+        if let Step::Open(_) = step {
+            self.opens.clone_from(&request.model);
+        }
         if let Step::Resume(id) = step {
             self.books.add(id.as_str());
-            self.books.close();
+            self.resumes = Some(id.clone());
             if request.extras.append_system_prompt.is_some() {
                 let why = "the client keeps the system prompt that a thread was opened with";
                 self.warnings.say(format!("append_system_prompt was not heard: {why}"));
@@ -313,14 +357,19 @@ impl Fold for Turn {
     }
 
     fn look_every(&self) -> Option<Duration> {
-        self.cap.filter(|_| self.begun == Begun::Already).map(|_| GLANCE)
+        let is_watched = self.session.is_some() || self.begun == Begun::Already;
+        self.cap.filter(|_| is_watched).map(|_| GLANCE)
     }
 
     fn look(&mut self) {
-        if self.session.is_none() {
+        self.books.read_on();
+        if !self.books.is_empty() && !self.books.may_be_behind() {
+            self.begun = Begun::Already;
+        }
+        self.look_for_books();
+        if self.books.may_be_behind() {
             return;
         }
-        self.books.read_on();
         // Also of a turn that is done: else a run of short ones would never meet its cap.
         let unpriced = self.cap.and_then(|_| self.books.unpriced()).map(str::to_owned);
         if let Some(model) = unpriced.filter(|_| self.trouble.is_none()) {
@@ -330,6 +379,21 @@ impl Fold for Turn {
             self.cap.is_some_and(|cap| self.books.spent().is_some_and(|spent| spent >= cap));
         if used_up && !self.books.is_finishing() && self.trouble.is_none() {
             self.trouble = Some(Trouble::Capped);
+        }
+    }
+}
+
+impl Turn {
+    /// What cannot be seen cannot be kept below a share.
+    fn look_for_books(&mut self) {
+        let is_unseen = self.begun == Begun::Already && !self.books.are_open();
+        if self.cap.is_none() || !is_unseen {
+            self.unseen = None;
+            return;
+        }
+        let since = *self.unseen.get_or_insert_with(Instant::now);
+        if since.elapsed() >= PATIENCE && self.trouble.is_none() {
+            self.trouble = Some(Trouble::Unseen);
         }
     }
 }

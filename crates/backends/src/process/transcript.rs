@@ -137,6 +137,14 @@ impl Transcript {
         }
     }
 
+    /// Tells the last line although nothing ended it, if it is whole already. The end of it will be told
+    /// as a line of its own, which is empty.
+    pub fn take_last_if(&mut self, is_whole: fn(&[u8]) -> bool, tell: &mut dyn FnMut(Heard)) {
+        if self.lines.cut.is_none() && is_whole(&self.lines.partial) {
+            tell(self.lines.take());
+        }
+    }
+
     /// Tells what is left of a transcript that nobody writes any more.
     pub fn finish(mut self, tell: &mut dyn FnMut(Heard)) {
         self.read_on(tell);

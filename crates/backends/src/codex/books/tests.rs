@@ -9,7 +9,7 @@ const CHILD: &str = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
 fn books(entries: &[String]) -> (TempDir, Books) {
     let home = tempfile::tempdir().unwrap();
     sample::write(home.path(), THREAD, entries);
-    let mut books = Books::new(home.path(), Arc::new(Prices::default()));
+    let mut books = Books::new(home.path(), Arc::new(Prices::default()), Past::default());
     books.add(THREAD);
     (home, books)
 }
@@ -33,14 +33,53 @@ fn what_was_there_before_the_client_is_past() {
     let past =
         turn("a", &[sample::used("a"), sample::limits(100, 0), sample::ended(&json!("other"))]);
     let (home, mut books) = books(&past);
-    books.close();
+    books.close(Some(THREAD)).unwrap();
     books.read_on();
-    assert_eq!((books.spent(), books.is_empty()), (Some(Micros::ZERO), true));
+    assert_eq!((books.spent(), books.is_empty()), (None, true));
     assert_eq!((books.problem(), books.limited_until()), (None, None));
     let now = turn("b", &[sample::used("b")]);
     sample::write(home.path(), THREAD, &[past, now].concat());
     books.read_on();
     assert_eq!((books.spent(), books.is_empty()), (Some(Micros(USED)), false));
+}
+
+#[test]
+fn all_turns_that_began_since_the_client_started_are_paid() {
+    let past = turn("a", &[sample::used("a")]);
+    let (home, mut books) = books(&past);
+    books.close(Some(THREAD)).unwrap();
+    let now = [turn("b", &[sample::used("b")]), turn("c", &[sample::used("c")])].concat();
+    sample::write(home.path(), THREAD, &[past, now].concat());
+    books.read_on();
+    assert_eq!(books.spent(), Some(Micros(2 * USED)));
+}
+
+#[test]
+fn a_later_owner_knows_what_was_there_before_the_client() {
+    let past = turn("a", &[sample::calls(), sample::used("a")]);
+    let (home, _) = books(&past);
+    let kept = || Past::kept_in(home.path().join("1.past.json"));
+    let books = || Books::new(home.path(), Arc::new(Prices::default()), kept());
+    books().close(Some(THREAD)).unwrap();
+    let check = |entries: &[String], expected: Option<Micros>| {
+        sample::write(home.path(), THREAD, entries);
+        let mut books = books();
+        books.add(THREAD);
+        books.read_on();
+        assert_eq!(books.spent(), expected);
+        assert!(!books.may_be_behind());
+    };
+    check(&past, None);
+    let now = [turn("b", &[sample::used("b")]), turn("c", &[sample::used("c")])].concat();
+    check(&[past, now].concat(), Some(Micros(2 * USED)));
+}
+
+#[test]
+fn tokens_that_are_not_understood_make_the_sum_unknown() {
+    let odd = sample::used("a").replace("\"output_tokens\":100", "\"output_tokens\":100.5");
+    let (_home, mut books) = books(&turn("a", &[sample::used("a"), odd, sample::used("a")]));
+    books.read_on();
+    assert_eq!((books.spent(), books.is_empty(), books.are_open()), (None, false, false));
 }
 
 #[test]

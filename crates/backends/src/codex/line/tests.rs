@@ -20,7 +20,9 @@ fn every_line_that_was_seen_is_read() {
     let agents = Item::Agents { tool: "spawn_agent".into(), threads: vec!["u".into()] };
     check(&sample::spawned("u"), Line::Done(agents));
     check(&sample::note("careful"), Line::Done(Item::Note("careful".into())));
-    check(&sample::completed(), Line::Completed);
+    let all = Usage { input: 9_000_000, output: 9_000_000, ..Usage::default() };
+    check(&sample::completed(), Line::Completed(Some(all)));
+    check(r#"{"type":"turn.completed"}"#, Line::Completed(None));
     check(&sample::failed("no"), Line::Failed("no".into()));
     check(&sample::trouble("no"), Line::Trouble("no".into()));
     let tool = r#"{"type":"item.completed","item":{"type":"mcp_tool_call","server":"db","tool":"run","error":{"message":"gone"}}}"#;

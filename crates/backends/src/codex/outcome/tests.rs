@@ -10,7 +10,9 @@ use raymond_core::time::{Span, Timestamp};
 use serde_json::{Value, json};
 
 use super::super::books::Books;
+use super::super::past::Past;
 use super::super::sample::{self, MODEL, THREAD, USED};
+use super::super::turn::PATIENCE;
 use super::*;
 use crate::process::Heard;
 
@@ -36,7 +38,8 @@ fn heard(lines: &[String], entries: &[String], cap: Option<Micros>, form: Form) 
     let entries: Vec<String> =
         sample::began("a").into_iter().chain(entries.iter().cloned()).collect();
     sample::write(home.path(), THREAD, &entries);
-    let mut turn = Turn::new(Books::new(home.path(), Arc::new(Prices::default())), cap, form);
+    let mut turn =
+        Turn::new(Books::new(home.path(), Arc::new(Prices::default()), Past::default()), cap, form);
     for line in lines {
         turn.hear(&Heard::Line(line.clone().into_bytes()));
     }
@@ -267,4 +270,108 @@ fn a_message_that_could_not_be_read_is_no_answer() {
     turn.hear(&Heard::Line(sample::completed().into_bytes()));
     let expected = failed(too_large(LINE_MAX as u64), PAID);
     assert_eq!(answer(turn, exited(""), &open()), expected);
+}
+
+/// A turn of which these lines are all that there is; the client keeps no books.
+fn unseen_turn(lines: &[String], cap: Option<Micros>) -> Turn {
+    let nowhere = Books::new("/nowhere".as_ref(), Arc::new(Prices::default()), Past::default());
+    let mut turn = Turn::new(nowhere, cap, Form::Text);
+    for line in lines {
+        turn.hear(&Heard::Line(line.clone().into_bytes()));
+    }
+    turn.look();
+    turn
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_with_a_share_that_cannot_be_watched_is_ended_and_says_why() {
+    let share = Some(Micros(1_000_000));
+    let mut turn = unseen_turn(&said(&[]), share);
+    assert!(!turn.is_hopeless(), "the client may be about to open its books");
+    tokio::time::advance(PATIENCE).await;
+    turn.look();
+    assert!(turn.is_hopeless());
+    let answer = answer(turn, End::Hopeless, &open());
+    let Answer::Failed { failure: TurnFailure::Task { why }, cost: Cost::Unknown, .. } = answer
+    else {
+        panic!("{answer:?}")
+    };
+    assert!(why.contains("in /nowhere/sessions: what the turn costs cannot be watched"), "{why}");
+    // One that was quicker is no better, and one without a share is let be.
+    let lines = said(&[sample::text("done"), sample::completed()]);
+    let answer = super::answer(unseen_turn(&lines, share), exited(""), &open());
+    assert!(matches!(answer, Answer::Failed { failure: TurnFailure::Task { .. }, .. }));
+    let answer = super::answer(unseen_turn(&lines, None), exited(""), &open());
+    assert!(matches!(answer, Answer::Replied(_)), "{answer:?}");
+    // A client that has not begun has nothing to write down.
+    let mut turn = unseen_turn(&[sample::thread(THREAD)], share);
+    tokio::time::advance(PATIENCE).await;
+    turn.look();
+    assert!(!turn.is_hopeless());
+}
+
+#[test]
+fn a_turn_without_books_is_priced_by_the_stream_if_the_thread_is_new() {
+    let completed = sample::completed().replace("9000000", "1000");
+    let lines = said(&[sample::text("done"), completed]);
+    let check = |opens: Option<&str>, expected: Cost| {
+        let mut turn = unseen_turn(&lines, Some(Micros(1)));
+        turn.opens = opens.map(str::to_owned);
+        assert_eq!(turn.cost(), expected);
+        let answer = answer(turn, exited(""), &open());
+        assert_eq!(matches!(answer, Answer::Replied(_)), expected != Cost::Unknown);
+    };
+    check(Some(MODEL), Cost::Estimated(Micros(5000 + 30000)));
+    check(Some("house-model"), Cost::Unknown);
+    check(None, Cost::Unknown);
+}
+
+#[test]
+fn a_turn_whose_start_was_not_told_is_paid_and_watched() {
+    let entries = [sample::calls(), sample::used("a")];
+    let check = |lines: &[String], entries: &[String], expected: Cost| {
+        let thread = sample::thread(THREAD);
+        let lines: Vec<String> = [thread].iter().chain(lines).cloned().collect();
+        let turn = heard(&lines, entries, Some(Micros(USED)), Form::Text);
+        assert_eq!(turn.cost(), expected, "{lines:?}");
+        assert_eq!(turn.is_hopeless(), expected == PAID && !turn.is_complete(), "{lines:?}");
+        assert!(turn.look_every().is_some());
+    };
+    check(&[], &[], FREE);
+    check(&[sample::note("careful")], &[], FREE);
+    check(&["{\"type\":\"turn.sta".to_owned()], &entries, PAID);
+    check(&[sample::text("hi")], &[], Cost::Unknown);
+    check(&[sample::command("item.started", "ls", "in_progress")], &[], Cost::Unknown);
+    check(&[sample::completed()], &[], Cost::Unknown);
+    check(&[sample::completed()], &entries, PAID);
+}
+
+#[test]
+fn another_thread_than_the_one_that_was_asked_for_is_a_failure_that_names_both() {
+    let other = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
+    let check = |lines: &[String], step: &Step, expected: Option<&str>| {
+        let lines: Vec<String> =
+            lines.iter().cloned().chain([sample::text("hi"), sample::completed()]).collect();
+        let answer =
+            answer(heard(&lines, &[sample::used("a")], None, Form::Text), exited(""), step);
+        match (answer, expected) {
+            (Answer::Replied(_), None) => {}
+            (Answer::Failed { failure, session: None, .. }, Some(why)) => {
+                assert_eq!(failure, TurnFailure::Task { why: why.to_owned() });
+            }
+            (answer, _) => panic!("{answer:?}"),
+        }
+    };
+    let (own, foreign) = (sample::thread(THREAD), sample::thread(other));
+    let strayed = |from: &str, to: &str| {
+        format!("the client was to write thread {from}, and names thread {to}")
+    };
+    let resume = Step::Resume(SessionId::new(THREAD));
+    check(&[own.clone(), own.clone()], &resume, None);
+    check(std::slice::from_ref(&foreign), &resume, Some(&strayed(THREAD, other)));
+    check(&[own.clone(), foreign.clone()], &resume, Some(&strayed(THREAD, other)));
+    check(&[own.clone(), foreign], &open(), Some(&strayed(THREAD, other)));
+    let branch = Step::Branch { from: SessionId::new(THREAD), to: SessionId::new("t") };
+    let why = format!("the client was to branch thread {THREAD}, and went on in it");
+    check(&[own], &branch, Some(&why));
 }

@@ -14,7 +14,7 @@ fn requests_errors_and_limits_are_read() {
     check(&began[0], Entry::Begins { turn: "a".into() });
     check(&began[1], Entry::Model("gpt-5.5".into()));
     check(&sample::calls(), Entry::Calls);
-    let usage = Usage { input: 800, output: 100, cache_write: 0, cache_read: 200 };
+    let usage = Some(Usage { input: 800, output: 100, cache_write: 0, cache_read: 200 });
     check(&sample::used("a"), Entry::Used { root_turn: "a".into(), usage });
     let problem =
         |kind: &str, status| Entry::Ends { error: Some(Problem { kind: kind.into(), status }) };
@@ -34,12 +34,42 @@ fn requests_errors_and_limits_are_read() {
 #[test]
 fn tokens_in_the_cache_are_counted_once() {
     let check = |value: Value, [input, output, cache_write, cache_read]: [u64; 4]| {
-        assert_eq!(usage(&value), Usage { input, output, cache_write, cache_read });
+        assert_eq!(usage(&value), Some(Usage { input, output, cache_write, cache_read }));
     };
     let all = json!({ "input_tokens": 100, "cached_input_tokens": 30, "cache_write_input_tokens": 20, "output_tokens": 7 });
     check(all, [50, 7, 20, 30]);
-    check(json!({ "input_tokens": 10, "cached_input_tokens": 30 }), [0, 0, 0, 30]);
-    check(json!({ "input_tokens": "many" }), [0; 4]);
+    let much = json!({ "input_tokens": 10, "cached_input_tokens": 30, "output_tokens": 0 });
+    check(much, [0, 0, 0, 30]);
+}
+
+#[test]
+fn tokens_that_are_no_numbers_are_not_zero() {
+    let check = |value: Value| assert_eq!(usage(&value), None, "{value}");
+    check(json!({ "input_tokens": "many", "output_tokens": 1 }));
+    check(json!({ "input_tokens": 10.5, "output_tokens": 1 }));
+    check(json!({ "input_tokens": 10, "output_tokens": -1 }));
+    check(json!({ "input_tokens": 10 }));
+    check(json!({ "input_tokens": 10, "output_tokens": 1, "cached_input_tokens": 2.0 }));
+    check(json!({}));
+    check(Value::Null);
+}
+
+#[test]
+fn a_last_record_counts_once_it_is_whole_and_only_once() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = Rollout::new(home.path(), THREAD);
+    let mut check = |text: &str, expected: &[Entry]| {
+        sample::write_raw(home.path(), THREAD, text);
+        let mut found = Vec::new();
+        rollout.read_on(&mut |entry| found.push(entry));
+        found.retain(|entry| *entry != Entry::Other);
+        assert_eq!(found, expected, "{text}");
+    };
+    let (calls, compacted) = (sample::calls(), sample::compacted());
+    check(&calls[..calls.len() - 1], &[]);
+    check(&calls, &[Entry::Calls]);
+    check(&format!("{calls}\n"), &[]);
+    check(&format!("{calls}\n{compacted}"), &[Entry::Compacted]);
 }
 
 #[test]
