@@ -59,7 +59,8 @@ fn agents_of_the_client_are_paid_by_the_turn_that_started_them() {
 fn a_model_without_a_price_is_not_free() {
     let stage =
         Stage::prompts(&[("START", "model: house-model\n---\nmodel: say <result>x</result>")]);
-    let refused = ["START.md: the model \"house-model\" has no price", "[prices.\"house-model\"]"];
+    let refused = "START.md:2:1: error: the model \"house-model\" has no price";
+    let refused = [refused, "[prices.\"house-model\"]"];
     run(&stage, "--budget 0.05").prints("").mentions(2, &refused);
     assert_eq!(told(&stage), Vec::<String>::new());
     run(&stage, "--budget none").prints("x\n").mentions(0, &["unpriced"]);
