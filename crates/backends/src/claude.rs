@@ -139,7 +139,7 @@ impl Dialect for Speech {
     fn is_conclusive(&self, turn: &Turn) -> bool {
         match &turn.result {
             Some(ended) => !ended.was_cut_off() || ended.lost_its_session(),
-            None => turn.flooded.is_some() || turn.unread,
+            None => turn.hearing.flooded.is_some() || turn.hearing.unread,
         }
     }
 

@@ -151,7 +151,7 @@ impl Dialect for Speech {
     }
 
     fn is_conclusive(&self, turn: &Turn) -> bool {
-        turn.is_complete() || turn.flooded.is_some()
+        turn.is_complete() || turn.hearing.flooded.is_some()
     }
 
     /// A client that does not know its thread writes no line: the one that wrote is known by its thread.

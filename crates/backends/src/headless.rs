@@ -10,6 +10,7 @@ mod end;
 mod follow;
 mod found;
 mod gate;
+mod hearing;
 pub mod program;
 mod said;
 mod steps;
@@ -33,6 +34,7 @@ pub use clocks::Clocks;
 pub use said::{Said, Speaker};
 
 pub(crate) use end::{End, died, shortened, too_large};
+pub(crate) use hearing::{Hearing, Nonsense};
 pub(crate) use said::is_name;
 pub(crate) use steps::Step;
 pub(crate) use warnings::Warnings;
@@ -51,8 +53,21 @@ use crate::process::{
 /// What the lines of a turn add up to: the same for a client that runs, one that is adopted, and a
 /// transcript that nobody writes any more.
 pub(crate) trait Fold: Debug + Send {
+    /// How well the client was heard.
+    fn hearing(&mut self) -> &mut Hearing;
+
+    /// Takes in a line, and tells what was said.
+    fn read(&mut self, line: &str) -> Result<Vec<Said>, Nonsense>;
+
     /// Takes in what was heard, and tells what was said.
-    fn hear(&mut self, heard: &Heard) -> Vec<Said>;
+    fn hear(&mut self, heard: &Heard) -> Vec<Said> {
+        let Heard::Line(bytes) = heard else { return self.hearing().note(heard) };
+        let line = self.hearing().text(bytes);
+        match self.read(&line) {
+            Ok(said) => said,
+            Err(nonsense) => vec![self.hearing().nonsense(nonsense, &line)],
+        }
+    }
 
     /// How far the client is.
     fn stage(&self) -> Stage;
@@ -66,16 +81,10 @@ pub(crate) trait Fold: Debug + Send {
     /// Whether the client is to be ended now, because of what it said: the turn knows why.
     fn is_hopeless(&self) -> bool;
 
-    /// How many lines were too long to be read.
-    fn long_lines(&self) -> usize;
-
     /// The session that the client opened under an id of its own.
     fn session(&self) -> Option<SessionId> {
         None
     }
-
-    /// What is worth a look.
-    fn warnings(&mut self) -> &mut Warnings;
 
     /// The turn as the next client takes it up, when this one did not know its session.
     fn successor(&self) -> Self
@@ -243,8 +252,8 @@ impl<D: Dialect> Headless<D> {
         let limits = (started.timeout, started.idle_timeout);
         let timer = Timer::new(self.clocks, limits, Instant::now());
         let following = Following { client, turn, timer, gate };
-        let (turn, end) = following.finish(watch, &self.grace).await;
-        if turn.long_lines() > 0 {
+        let (mut turn, end) = following.finish(watch, &self.grace).await;
+        if turn.hearing().long_lines > 0 {
             // It is said in a warning, whether the file can be cut or not.
             cut_long_lines(&started.transcript).ok();
         }

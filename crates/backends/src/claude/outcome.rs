@@ -104,14 +104,14 @@ fn replied(turn: Turn, reply: Reply) -> Answer {
         session,
         model: turn.model,
         denied,
-        warnings: turn.warnings.into_vec(),
+        warnings: turn.hearing.warnings.into_vec(),
         ..reply
     }))
 }
 
 /// A client that has no result that counts.
 fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
-    if let Some(limit) = turn.flooded {
+    if let Some(limit) = turn.hearing.flooded {
         return too_large(limit);
     }
     if let Some(ended) = &turn.result {
@@ -125,7 +125,7 @@ fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
             }
         };
     }
-    if turn.unread {
+    if turn.hearing.unread {
         return too_large(LINE_MAX as u64);
     }
     TurnFailure::Transient { why: died(end) }

@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 
 use raymond_core::ids::SessionId;
-use raymond_core::run::event::Warning;
 use raymond_core::time::Timestamp;
 
 use super::fault::Fault;
@@ -17,8 +16,7 @@ use super::shape::{Assistant, Conclusion, Denial, Init, Retry, Task, User};
 use super::spending::Spending;
 use super::tools;
 use super::trouble::Trouble;
-use crate::headless::{Fold, Said, Speaker, Stage, Warnings, is_name, shortened};
-use crate::process::Heard;
+use crate::headless::{Fold, Hearing, Nonsense, Said, Speaker, Stage, is_name};
 
 /// A turn, as far as it was heard.
 #[derive(Debug, Default)]
@@ -36,15 +34,9 @@ pub(super) struct Turn {
     pub(super) denied: Vec<Denial>,
     /// When the usage limit is lifted.
     pub(super) limited_until: Option<Timestamp>,
-    /// What is too much of a transcript, when this one is.
-    pub(super) flooded: Option<u64>,
     /// How often the client said that it knows no such session.
     pub(super) lost: usize,
-    /// How many lines were too long to be read.
-    long_lines: usize,
-    /// Whether a line that could not be read may have been the result.
-    pub(super) unread: bool,
-    pub(super) warnings: Warnings,
+    pub(super) hearing: Hearing,
     /// The ids of calls that are listed.
     denied_calls: BTreeSet<String>,
     last: Spoken,
@@ -80,29 +72,12 @@ const SYNTHETIC: &str = "<synthetic>";
 const LOST: &str = "No conversation found";
 
 impl Fold for Turn {
-    fn hear(&mut self, heard: &Heard) -> Vec<Said> {
-        match heard {
-            Heard::Line(bytes) => {
-                let text = String::from_utf8_lossy(bytes);
-                if let std::borrow::Cow::Owned(_) = &text {
-                    self.warnings.add(Warning::InvalidUtf8);
-                }
-                return match line::read(&text) {
-                    Line::NotJson => vec![self.nonsense(&text)],
-                    line => self.read(line),
-                };
-            }
-            Heard::Cut { length } => {
-                self.long_lines += 1;
-                self.unread = true;
-                let what = format!("a line of {length} bytes was too long to be read");
-                self.warnings.say(what.clone());
-                return vec![Said::Unread { what }];
-            }
-            Heard::Flooded { limit } => self.flooded = Some(*limit),
-            Heard::Stderr | Heard::Woke { .. } | Heard::Exited(_) | Heard::Deadline => {}
-        }
-        Vec::new()
+    fn hearing(&mut self) -> &mut Hearing {
+        &mut self.hearing
+    }
+
+    fn read(&mut self, line: &str) -> Result<Vec<Said>, Nonsense> {
+        self.take(line::read(line))
     }
 
     fn stage(&self) -> Stage {
@@ -123,14 +98,6 @@ impl Fold for Turn {
 
     fn is_hopeless(&self) -> bool {
         self.login.is_some()
-    }
-
-    fn long_lines(&self) -> usize {
-        self.long_lines
-    }
-
-    fn warnings(&mut self) -> &mut Warnings {
-        &mut self.warnings
     }
 
     fn session(&self) -> Option<SessionId> {
@@ -154,12 +121,12 @@ impl Turn {
         self.login.as_deref()
     }
 
-    fn read(&mut self, line: Line) -> Vec<Said> {
+    fn take(&mut self, line: Line) -> Result<Vec<Said>, Nonsense> {
         match line {
             Line::Init(init) => self.begin(init),
-            Line::Assistant(line) => return self.listen(line),
-            Line::User(user) => return self.answered(user),
-            Line::Retry(retry) => return vec![self.retried(&retry)],
+            Line::Assistant(line) => return Ok(self.listen(line)),
+            Line::User(user) => return Ok(self.answered(user)),
+            Line::Retry(retry) => return Ok(vec![self.retried(&retry)]),
             Line::Refusal(refusal) => {
                 self.error.refusal = Some(refusal);
             }
@@ -172,24 +139,16 @@ impl Turn {
                 self.tasks.clear();
                 all.tasks.into_iter().for_each(|task| self.task_runs(task));
             }
-            Line::Result(conclusion) => return self.conclude(*conclusion),
-            Line::Ignored | Line::NotJson => {}
-            Line::Unknown { kind } => {
-                let what = format!("a line of unknown type {kind:?}");
-                self.warnings.say(format!("the client wrote {what}; it was ignored"));
-                return vec![Said::Unread { what }];
-            }
+            Line::Result(conclusion) => return Ok(self.conclude(*conclusion)),
+            Line::Ignored => {}
+            Line::NotJson => return Err(Nonsense::NotJson),
+            Line::Unknown { kind } => return Err(Nonsense::Unknown(kind)),
         }
-        Vec::new()
-    }
-
-    fn nonsense(&mut self, line: &str) -> Said {
-        self.warnings.say("the client wrote a line that is not JSON; it was ignored");
-        Said::Unread { what: format!("not JSON: {}", shortened(line)) }
+        Ok(Vec::new())
     }
 
     fn answered(&mut self, user: User) -> Vec<Said> {
-        self.unread = false;
+        self.hearing.unread = false;
         let errors = user.message.content.into_iter().filter(|answer| answer.kind == "tool_result");
         errors.filter_map(|answer| answer.error).map(|why| Said::ToolFailed { why }).collect()
     }
@@ -197,7 +156,7 @@ impl Turn {
     fn begin(&mut self, init: Init) {
         self.spending.begun();
         self.stage = Stage::Working;
-        self.unread = false;
+        self.hearing.unread = false;
         // Another client follows one that was cut off, and speaks for itself.
         self.result = self.result.take().filter(|ended| !ended.was_cut_off());
         self.is_in(init.session_id);
@@ -205,7 +164,7 @@ impl Turn {
         for server in init.mcp_servers {
             if matches!(server.status.as_str(), "failed" | "needs-auth") {
                 let (name, status) = (server.name, server.status);
-                self.warnings.say(format!("the MCP server {name} is not there: {status}"));
+                self.hearing.warnings.say(format!("the MCP server {name} is not there: {status}"));
             }
         }
     }
@@ -215,7 +174,11 @@ impl Turn {
         match session {
             None => {}
             Some(id) if is_name(&id) => self.session = Some(id),
-            Some(_) => self.warnings.say("the client names a session in a way that cannot be used"),
+            Some(_) => {
+                self.hearing
+                    .warnings
+                    .say("the client names a session in a way that cannot be used");
+            }
         }
     }
 
@@ -230,7 +193,7 @@ impl Turn {
             return texts.map(|text| Said::Text { by: Speaker::Client, text }).collect();
         }
         let message = line.message;
-        (self.spoke, self.unread) = (true, false);
+        (self.spoke, self.hearing.unread) = (true, false);
         self.spending.streamed(&message);
         let mut said = Vec::new();
         if own {
@@ -300,7 +263,8 @@ impl Turn {
             return None;
         }
         if self.denied.len() == MOST {
-            self.warnings
+            self.hearing
+                .warnings
                 .say(format!("more than {MOST} calls were denied; the rest is not listed"));
             return None;
         }
@@ -312,7 +276,7 @@ impl Turn {
     fn conclude(&mut self, conclusion: Conclusion) -> Vec<Said> {
         self.spending.concluded(&conclusion);
         self.stage = Stage::Done;
-        self.unread = false;
+        self.hearing.unread = false;
         let denials = conclusion.permission_denials.iter();
         let mut said: Vec<Said> = denials.filter_map(|denial| self.deny(denial)).collect();
         let last = std::mem::take(&mut self.last);

@@ -20,7 +20,7 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step) -> Answer {
     }
     let session = opened(&turn, step);
     let failure = match (&turn.result, end) {
-        (Some(Conclusion::Completed), _) if turn.unread => too_large(LINE_MAX as u64),
+        (Some(Conclusion::Completed), _) if turn.hearing.unread => too_large(LINE_MAX as u64),
         (Some(Conclusion::Completed), _) if turn.is_unseen() => unseen(&turn),
         (Some(Conclusion::Completed), _) => match &turn.trouble {
             Some(Trouble::Unpriced(model)) => unpriced(model),
@@ -86,7 +86,7 @@ fn replied(turn: Turn, session: Option<SessionId>) -> Answer {
         Form::Text => None,
         Form::Json => serde_json::from_str(&text).ok(),
     };
-    let warnings = turn.warnings.into_vec();
+    let warnings = turn.hearing.warnings.into_vec();
     let denied = turn.denied;
     Answer::Replied(Box::new(Reply { text, cost, session, structured, model, denied, warnings }))
 }
@@ -127,7 +127,7 @@ fn login(said: &str) -> TurnFailure {
 
 /// A client that has not concluded.
 fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
-    if let Some(limit) = turn.flooded {
+    if let Some(limit) = turn.hearing.flooded {
         return too_large(limit);
     }
     if let (Some(session), End::Exited { stderr, .. }) = (step.needs(), end) {

@@ -8,15 +8,13 @@ use std::time::Duration;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::ids::SessionId;
 use raymond_core::prices::Usage;
-use raymond_core::run::event::Warning;
 use tokio::time::Instant;
 
 use super::books::Books;
 use super::fault::Retry;
 use super::line::{self, Item, Line};
 use crate::contract::Request;
-use crate::headless::{Fold, Said, Speaker, Stage, Step, Warnings, is_name, shortened};
-use crate::process::Heard;
+use crate::headless::{Fold, Hearing, Nonsense, Said, Speaker, Stage, Step, is_name, shortened};
 
 /// A turn, as far as it was heard.
 #[derive(Debug)]
@@ -32,14 +30,9 @@ pub(super) struct Turn {
     pub(super) trouble: Option<Trouble>,
     /// The calls that were declined.
     pub(super) denied: Vec<String>,
-    /// What is too much of a transcript, when this one is.
-    pub(super) flooded: Option<u64>,
-    /// Whether a line that could not be read may have been the last message.
-    pub(super) unread: bool,
     pub(super) form: Form,
-    pub(super) warnings: Warnings,
+    pub(super) hearing: Hearing,
     cap: Option<Micros>,
-    long_lines: usize,
     begun: Begun,
     /// Since when there is something to see in the books that cannot be seen.
     unseen: Option<Instant>,
@@ -106,12 +99,9 @@ impl Turn {
             result: None,
             trouble: None,
             denied: Vec::new(),
-            flooded: None,
-            unread: false,
             form,
-            warnings: Warnings::default(),
+            hearing: Hearing::default(),
             cap,
-            long_lines: 0,
             begun: Begun::NotYet,
             unseen: None,
             resumes: None,
@@ -151,12 +141,12 @@ impl Turn {
         self.cap.is_some() && !self.books.are_open() && self.cost() == Cost::Unknown
     }
 
-    fn read(&mut self, line: Line) -> Vec<Said> {
+    fn take(&mut self, line: Line) -> Result<Vec<Said>, Nonsense> {
         match line {
             Line::Thread(id) => self.is_in(&id),
             Line::Begins => self.begun = Begun::Already,
-            Line::Doing(item) => return self.doing(&item),
-            Line::Done(item) => return self.done(item),
+            Line::Doing(item) => return Ok(self.doing(&item)),
+            Line::Done(item) => return Ok(self.done(item)),
             Line::Completed(usage) => {
                 self.begun = Begun::Already;
                 self.told = usage;
@@ -165,23 +155,20 @@ impl Turn {
             Line::Failed(message) => {
                 let said = Said::Final { by: Speaker::Client, text: message.clone() };
                 self.result = Some(Conclusion::Failed { message });
-                return vec![said];
+                return Ok(vec![said]);
             }
-            Line::Trouble(message) => return self.troubled(&message),
-            Line::Ignored | Line::NotJson => {}
-            Line::Unknown(kind) => {
-                let what = format!("a line of unknown type {kind:?}");
-                self.warnings.say(format!("the client wrote {what}; it was ignored"));
-                return vec![Said::Unread { what }];
-            }
+            Line::Trouble(message) => return Ok(self.troubled(&message)),
+            Line::Ignored => {}
+            Line::NotJson => return Err(Nonsense::NotJson),
+            Line::Unknown(kind) => return Err(Nonsense::Unknown(kind)),
         }
-        Vec::new()
+        Ok(Vec::new())
     }
 
     /// The thread that the client names will be an argument of the next client.
     fn is_in(&mut self, id: &str) {
         if !is_name(id) {
-            self.warnings.say("the client names a thread in a way that cannot be used");
+            self.hearing.warnings.say("the client names a thread in a way that cannot be used");
             return;
         }
         let id = SessionId::new(id);
@@ -214,7 +201,7 @@ impl Turn {
         }
         match item {
             Item::Message(text) => {
-                self.unread = false;
+                self.hearing.unread = false;
                 self.message = Some(text.clone());
                 vec![Said::Text { by: Speaker::Agent, text }]
             }
@@ -234,7 +221,7 @@ impl Turn {
             }
             Item::Tool { failed: Some(why), .. } => vec![Said::ToolFailed { why }],
             Item::Note(message) => {
-                self.warnings.say(format!("the client says: {message}"));
+                self.hearing.warnings.say(format!("the client says: {message}"));
                 vec![Said::Unread { what: shortened(&message) }]
             }
             Item::Command { .. } | Item::Tool { .. } | Item::Agents { .. } | Item::Other => {
@@ -274,33 +261,12 @@ impl Turn {
 }
 
 impl Fold for Turn {
-    fn hear(&mut self, heard: &Heard) -> Vec<Said> {
-        match heard {
-            Heard::Line(bytes) => {
-                let text = String::from_utf8_lossy(bytes);
-                if let std::borrow::Cow::Owned(_) = &text {
-                    self.warnings.add(Warning::InvalidUtf8);
-                }
-                return match line::read(&text) {
-                    Line::NotJson => {
-                        self.warnings
-                            .say("the client wrote a line that is not JSON; it was ignored");
-                        vec![Said::Unread { what: format!("not JSON: {}", shortened(&text)) }]
-                    }
-                    line => self.read(line),
-                };
-            }
-            Heard::Cut { length } => {
-                self.long_lines += 1;
-                self.unread = true;
-                let what = format!("a line of {length} bytes was too long to be read");
-                self.warnings.say(what.clone());
-                return vec![Said::Unread { what }];
-            }
-            Heard::Flooded { limit } => self.flooded = Some(*limit),
-            Heard::Stderr | Heard::Woke { .. } | Heard::Exited(_) | Heard::Deadline => {}
-        }
-        Vec::new()
+    fn hearing(&mut self) -> &mut Hearing {
+        &mut self.hearing
+    }
+
+    fn read(&mut self, line: &str) -> Result<Vec<Said>, Nonsense> {
+        self.take(line::read(line))
     }
 
     fn stage(&self) -> Stage {
@@ -319,16 +285,8 @@ impl Fold for Turn {
         self.trouble.is_some() && self.result.is_none()
     }
 
-    fn long_lines(&self) -> usize {
-        self.long_lines
-    }
-
     fn session(&self) -> Option<SessionId> {
         self.session.clone()
-    }
-
-    fn warnings(&mut self) -> &mut Warnings {
-        &mut self.warnings
     }
 
     /// One that does not know its thread has spent nothing.
@@ -338,7 +296,7 @@ impl Fold for Turn {
 
     fn starts(&mut self, step: &Step, request: &Request) {
         if self.books.close(step.needs().map(SessionId::as_str)).is_err() {
-            self.warnings.say("what a thread held before the turn could not be kept");
+            self.hearing.warnings.say("what a thread held before the turn could not be kept");
         }
         if request.schema.is_some() {
             self.form = Form::Json;
@@ -351,7 +309,7 @@ impl Fold for Turn {
             self.resumes = Some(id.clone());
             if request.extras.append_system_prompt.is_some() {
                 let why = "the client keeps the system prompt that a thread was opened with";
-                self.warnings.say(format!("append_system_prompt was not heard: {why}"));
+                self.hearing.warnings.say(format!("append_system_prompt was not heard: {why}"));
             }
         }
     }

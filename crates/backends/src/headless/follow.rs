@@ -112,7 +112,10 @@ impl<T: Fold> Following<T> {
         let survivors = self.client.end(grace).await;
         for survivor in survivors {
             let pid = survivor.pid;
-            self.turn.warnings().say(format!("process {pid} of the client could not be ended"));
+            self.turn
+                .hearing()
+                .warnings
+                .say(format!("process {pid} of the client could not be ended"));
         }
         loop {
             let heard = self.client.next(Some(Instant::now())).await;

@@ -6,7 +6,9 @@ use super::super::outcome;
 use super::super::sample::{self, bash, init, success, system, text, user};
 use super::*;
 use crate::contract::Sign;
+use crate::headless::Warnings;
 use crate::headless::{End, Step};
+use crate::process::Heard;
 
 fn heard(line: &str) -> Heard {
     Heard::Line(line.as_bytes().to_vec())
@@ -21,7 +23,7 @@ fn after(lines: &[String]) -> Turn {
 }
 
 fn warnings(lines: &[String]) -> Vec<String> {
-    after(lines).warnings.into_vec().iter().map(ToString::to_string).collect()
+    after(lines).hearing.warnings.into_vec().iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -171,7 +173,7 @@ fn a_session_is_believed_when_it_can_be_named() {
         let lines = [system("init", &format!(r#""session_id":"{id}""#))];
         let turn = after(&lines);
         assert_eq!(turn.session.as_deref(), expected, "{id}");
-        let warned = turn.warnings.into_vec().len();
+        let warned = turn.hearing.warnings.into_vec().len();
         assert_eq!(warned, usize::from(expected.is_none()), "{id}");
         let told = success("x").replace(sample::SESSION, id);
         assert_eq!(after(&[init(), told]).session.as_deref(), expected.or(Some(sample::SESSION)));
@@ -206,7 +208,7 @@ fn no_number_of_denied_calls_is_too_large() {
     let more = format!(r#""permission_denials":[{}]"#, calls.join(","));
     let turn = after(&[sample::result("success", &more)]);
     assert_eq!(turn.denied.len(), 1000);
-    let warned: Vec<_> = turn.warnings.into_vec().iter().map(ToString::to_string).collect();
+    let warned: Vec<_> = turn.hearing.warnings.into_vec().iter().map(ToString::to_string).collect();
     assert_eq!(warned, ["more than 1000 calls were denied; the rest is not listed"]);
 }
 
@@ -246,7 +248,7 @@ fn each_kind_of_nonsense_is_told_once() {
     let mut turn = Turn::default();
     turn.hear(&Heard::Line(b"{\"type\":\"user\",\"x\":\"\xff\"}".to_vec()));
     turn.hear(&Heard::Cut { length: 50_000_000 });
-    let found: Vec<_> = turn.warnings.into_vec().iter().map(ToString::to_string).collect();
+    let found: Vec<_> = turn.hearing.warnings.into_vec().iter().map(ToString::to_string).collect();
     let long = "a line of 50000000 bytes was too long to be read";
     assert_eq!(found, ["the output was not UTF-8; bad bytes were replaced", long]);
     let many: Vec<String> = (0..100).map(|n| novelty(&n.to_string())).collect();
@@ -261,7 +263,7 @@ fn a_line_that_was_not_read_may_have_been_the_result_until_the_client_goes_on() 
         for line in lines {
             turn.hear(&heard(line));
         }
-        assert_eq!(turn.unread, expected, "{lines:?}");
+        assert_eq!(turn.hearing.unread, expected, "{lines:?}");
     };
     check(&[], true);
     check(&[system("task_notification", r#""task_id":"b1""#)], true);

@@ -2,6 +2,7 @@ use super::super::said::Recount;
 use super::super::sample::{self, THREAD};
 use super::*;
 use crate::contract::Sign;
+use crate::process::Heard;
 
 fn told(lines: &[String]) -> Vec<Said> {
     let mut recount = Recount::default();
