@@ -96,6 +96,9 @@ pub(crate) trait Fold: Debug + Send {
     /// A client is about to start.
     fn starts(&mut self, _: &Step, _: &Request) {}
 
+    /// The client is about to be ended.
+    fn ends(&mut self) {}
+
     /// How often to look at what the client writes elsewhere.
     fn look_every(&self) -> Option<Duration> {
         None

@@ -39,6 +39,7 @@ pub(super) struct Books {
     calls: Calls,
     /// What its last request took.
     last: Option<Usage>,
+    client: Client,
     over: Over,
     limited_until: Option<Timestamp>,
 }
@@ -65,6 +66,14 @@ enum Calls {
     Spoke,
 }
 
+/// Whether it goes on when a tool has returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Client {
+    Works,
+    /// It was told to end.
+    Ends,
+}
+
 /// How the thread's last turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Over {
@@ -87,6 +96,7 @@ impl Books {
             past,
             calls: Calls::Speaking,
             last: None,
+            client: Client::Works,
             over: Over::NotYet,
             limited_until: None,
         }
@@ -175,12 +185,18 @@ impl Books {
             }
             Entry::Calls => self.calls = Calls::Calling,
             // Other tools may still run: rather one request too many than one too few.
-            Entry::Returned if self.calls == Calls::Called => self.calls = Calls::Asked,
+            Entry::Returned if self.calls == Calls::Called && self.client == Client::Works => {
+                self.calls = Calls::Asked;
+            }
             Entry::Compacted => self.calls = Calls::Asked,
             Entry::Limited { resets_at } => {
                 self.limited_until = Some(Timestamp(resets_at.saturating_mul(1000)));
             }
-            Entry::Ends { error } => self.over = error.map_or(Over::Well, Over::Failed),
+            Entry::Ends { error } => {
+                self.over = error.map_or(Over::Well, Over::Failed);
+                self.calls = Calls::Spoke;
+            }
+            Entry::BrokenOff => self.over = Over::Well,
             Entry::Returned
             | Entry::Branched { .. }
             | Entry::Model(_)
@@ -221,10 +237,17 @@ impl Books {
         Some(spent.plus(self.price(model, &Usage { input, ..Usage::default() })?))
     }
 
+    /// The client is about to be ended: a tool that returns from now on was broken off, and leads to no
+    /// request.
+    pub(super) fn ends(&mut self) {
+        self.read_on();
+        self.client = Client::Ends;
+    }
+
     /// Whether a request is under way.
     fn is_asking(&self) -> bool {
         match self.calls {
-            Calls::Calling | Calls::Speaking | Calls::Asked => !self.is_over(),
+            Calls::Calling | Calls::Speaking | Calls::Asked => true,
             Calls::Called | Calls::Spoke => false,
         }
     }

@@ -51,6 +51,8 @@ pub(super) enum Entry {
     Limited { resets_at: u64 },
     /// A turn is over.
     Ends { error: Option<Problem> },
+    /// A turn was broken off.
+    BrokenOff,
     /// Of no interest.
     Other,
 }
@@ -151,9 +153,8 @@ fn entry(line: &[u8]) -> Entry {
         ) => Entry::Returned,
         ("event_msg", "task_started") => Entry::Begins { turn: text("turn_id") },
         ("event_msg", "token_count") => limits(&payload["rate_limits"]),
-        ("event_msg", "task_complete" | "turn_aborted") => {
-            Entry::Ends { error: problem(&payload["error"]) }
-        }
+        ("event_msg", "task_complete") => Entry::Ends { error: problem(&payload["error"]) },
+        ("event_msg", "turn_aborted") => Entry::BrokenOff,
         _ => Entry::Other,
     }
 }

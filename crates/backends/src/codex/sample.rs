@@ -130,6 +130,10 @@ pub(super) fn limits(primary: u32, secondary: u32) -> String {
     entry("event_msg", &json!({ "type": "token_count", "info": null, "rate_limits": limits }))
 }
 
+pub(super) fn broken_off() -> String {
+    entry("event_msg", &json!({ "type": "turn_aborted", "reason": "interrupted" }))
+}
+
 pub(super) fn ended(info: &Value) -> String {
     let error = match info {
         Value::Null => Value::Null,

@@ -317,6 +317,10 @@ impl Fold for Turn {
         }
     }
 
+    fn ends(&mut self) {
+        self.books.ends();
+    }
+
     fn look_every(&self) -> Option<Duration> {
         let is_watched = self.session.is_some() || self.begun == Begun::Already;
         self.cap.filter(|_| is_watched).map(|_| GLANCE)

@@ -154,7 +154,19 @@ fn a_request_under_way_is_paid_when_the_client_is_ended() {
     check(&[&again[..], std::slice::from_ref(&used)].concat(), Some(2 * USED));
     check(&[calls, used.clone(), returned, used.clone()], Some(2 * USED));
     check(&[used.clone(), sample::compacted()], Some(USED + FOLLOWED));
+    check(&[used.clone(), sample::compacted(), sample::broken_off()], Some(USED + FOLLOWED));
     check(&[used, sample::compacted(), sample::ended(&Value::Null)], Some(USED));
+}
+
+#[test]
+fn a_tool_that_was_broken_off_leads_to_no_request() {
+    let called = turn("a", &[sample::calls(), sample::used("a")]);
+    let (home, mut books) = books(&called);
+    books.ends();
+    let broken = [sample::returned(), sample::broken_off()];
+    sample::write(home.path(), THREAD, &[&called[..], &broken].concat());
+    books.read_on();
+    assert_eq!(books.spent_if_ended(), Some(Micros(USED)));
 }
 
 #[test]
