@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use raymond_core::ids::RunId;
+use raymond_core::ids::{BackendName, RunId};
 use raymond_core::machine::{Agent, Standing};
 use raymond_core::run::{Program, Ralph, Run};
 use raymond_core::value::Value;
 use raymond_core::view::denied::{Denied, Group};
-use raymond_core::view::{Ledger, Plan};
+use raymond_core::view::{Ledger, Plan, answering};
 use raymond_engine::driver::Head;
 use raymond_store::Blobs;
 use serde_json::{Map, json};
@@ -64,11 +64,13 @@ pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
         "started_at": ledger.started_at.to_string(),
         "updated_at": ledger.updated_at.to_string(),
         "visits": run.visits,
-        "turns": ledger.settled.turns,
+        "turns": ledger.turns(),
+        "paid_turns": ledger.paid.turns,
+        "backends": backends(ledger),
         "estimated_usd": ledger.estimated.dollars(),
         "unpriced_turns": run.unpriced,
         "denied": denied(run, ledger),
-        "agents": agents.into_iter().map(agent).collect::<Vec<_>>(),
+        "agents": agents.into_iter().map(|one| agent(run, one)).collect::<Vec<_>>(),
         "ended": ledger.results.len(),
     });
     if let Program::Ralph(Ralph { max_iterations, until }) = &run.settings.program {
@@ -83,17 +85,34 @@ pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
 
 /// What a resume will do: `resume --plan`.
 pub(crate) fn plan(run: &RunId, plan: &Plan, states: Option<&str>) -> serde_json::Value {
+    let backend = |backend: &BackendName| {
+        json!({
+            "backend": backend,
+            "finished_meanwhile": plan.finished.of(backend),
+            "adopting": plan.adopted.of(backend),
+            "continuing": plan.continuing.of(backend),
+        })
+    };
     json!({
         "version": VERSION,
         "run_id": run,
         "reused_turns": plan.reused,
         "reused_usd": plan.amount.dollars(),
-        "finished_meanwhile": plan.finished,
-        "adopting": plan.adopted,
-        "continuing": plan.continuing,
+        "finished_meanwhile": plan.finished.count(),
+        "adopting": plan.adopted.count(),
+        "continuing": plan.continuing.count(),
         "repeating": plan.repeating,
         "states": states,
+        "backends": plan.backends().into_iter().map(backend).collect::<Vec<_>>(),
     })
+}
+
+/// Whom a run asked, how often, and what that cost.
+fn backends(ledger: &Ledger) -> serde_json::Value {
+    let backends = ledger.backends.iter().map(|(backend, spent)| {
+        json!({ "backend": backend, "turns": spent.turns, "spent_usd": spent.amount.dollars() })
+    });
+    backends.collect()
 }
 
 /// The tools that clients denied, with the rule that would allow each of them.
@@ -106,7 +125,7 @@ pub(crate) fn denied(run: &Run, ledger: &Ledger) -> serde_json::Value {
     groups.into_iter().map(group).collect()
 }
 
-fn agent(agent: &Agent) -> serde_json::Value {
+fn agent(run: &Run, agent: &Agent) -> serde_json::Value {
     let (standing, failure) = match &agent.standing {
         Standing::Live => ("live", None),
         Standing::Held(_) => ("waiting: agents", None),
@@ -117,6 +136,7 @@ fn agent(agent: &Agent) -> serde_json::Value {
         "state": agent.visit.state,
         "visit": agent.visits.get(&agent.visit.state),
         "depth": agent.stack.len(),
+        "backend": answering(run, agent),
         "cwd": agent.cwd,
         "standing": standing,
         "failure": failure,

@@ -2,11 +2,12 @@
 //!
 //! [`mod@status`] says where a run is, [`mod@way_out`] what leads out of it, [`mod@why`] says it in a sentence,
 //! [`ledger`] keeps what a run no longer holds (results, money by state, the [`path`] that was taken),
-//! [`costs`] counts money by whatever is asked, [`denied`] says how to allow what was denied, [`plan`]
+//! [`costs`] counts money by whatever is asked, [`backends`] says whether they are named, [`denied`] says how to allow what was denied, [`plan`]
 //! what a resume will do, [`turns`] tells one attempt from the other, [`narrate`] turns events into
 //! lines, the same for a live run and for one from last week, [`live`] knows what every agent is at,
 //! [`health`] judges the machine, and [`pruning`] says what may be deleted.
 
+pub mod backends;
 mod bytes;
 pub mod costs;
 pub mod denied;
@@ -22,6 +23,7 @@ pub mod turns;
 pub mod way_out;
 pub mod why;
 
+pub use backends::{Naming, answering};
 pub use bytes::bytes;
 pub use costs::Costs;
 pub use denied::Denied;

@@ -87,5 +87,6 @@ pub(crate) struct Cost {
 pub(crate) enum CostBy {
     State,
     Model,
+    Backend,
     Workflow,
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use raymond_core::prices::PRICES_AS_OF;
 use raymond_core::time::{Span, Timestamp};
-use raymond_core::view::costs::{By, Counter, Tally};
+use raymond_core::view::costs::{By, Counter, Row, Tally};
 use raymond_core::view::{Costs, counted};
 use raymond_engine::clock;
 use raymond_engine::look::Look;
@@ -25,6 +25,7 @@ pub(crate) fn cost(flags: &Cost) -> Result<u8, Failure> {
         by: match (flags.by, &flags.run) {
             (Some(CostBy::State), _) | (None, Some(_)) => By::State,
             (Some(CostBy::Model), _) => By::Model,
+            (Some(CostBy::Backend), _) => By::Backend,
             (Some(CostBy::Workflow), _) | (None, None) => By::Workflow,
         },
         since: flags.since.map_or(Timestamp(0), |span| before(clock::now(), span)),
@@ -87,8 +88,8 @@ fn count(project: &Project, seen: &Look, asked: &Asked) -> Costs {
     let mut costs = counter.finish();
     if asked.by == By::Workflow {
         let root = project.root.project();
-        let rows = costs.rows.into_iter().map(|(workflow, tally)| (below(&workflow, root), tally));
-        costs.rows = rows.collect();
+        let relative = |row: Row| Row { name: below(&row.name, root), ..row };
+        costs.rows = costs.rows.into_iter().map(|(row, tally)| (relative(row), tally)).collect();
     }
     costs
 }
@@ -109,11 +110,12 @@ fn text(title: &str, costs: &Costs) -> String {
     let Costs { total, .. } = costs;
     let mut text = format!("{title}: {} (list prices){}\n", total.amount, reserves(total, ", "));
     for (row, tally) in costs.dearest_first() {
+        let row = plain(&row.title(costs.naming()));
         let turns = counted(tally.turns, "turn");
         let percent = tally.percent_of(total.amount);
         let reserves = reserves(&tally, "  ");
         let amount = tally.amount.to_string();
-        writeln!(text, "{:<32} {turns:>10} {amount:>10} {percent:>4} %{reserves}", plain(row)).ok();
+        writeln!(text, "{row:<32} {turns:>10} {amount:>10} {percent:>4} %{reserves}").ok();
     }
     text
 }
@@ -136,6 +138,7 @@ fn object(costs: &Costs, asked: &Asked, run: Option<&str>) -> serde_json::Value 
     let by = match asked.by {
         By::State => "state",
         By::Model => "model",
+        By::Backend => "backend",
         By::Workflow => "workflow",
     };
     let tally = |tally: &Tally| {
@@ -146,10 +149,11 @@ fn object(costs: &Costs, asked: &Asked, run: Option<&str>) -> serde_json::Value 
             "unpriced_turns": tally.unpriced,
         })
     };
-    let rows = costs.dearest_first().into_iter().map(|(name, row)| {
-        let mut row = tally(&row);
-        row["name"] = name.into();
-        row
+    let rows = costs.dearest_first().into_iter().map(|(row, spent)| {
+        let mut object = tally(&spent);
+        object["name"] = json!(row.name);
+        object["backend"] = json!(row.backend);
+        object
     });
     let mut object = tally(&costs.total);
     object["version"] = crate::json::VERSION.into();

@@ -4,6 +4,7 @@
 //! and may run nothing else, with replies to try it at once. Or it copies an example. Nothing is ever
 //! overwritten: it writes all its files, or none.
 
+mod client;
 mod directory;
 mod files;
 mod found;
@@ -24,6 +25,7 @@ use crate::runs;
 use crate::words::plain;
 
 use super::{print_json, print_out};
+use client::Client;
 use directory::Directory;
 use found::{Found, Git, Offer, Tool};
 use scaffold::Scaffold;
@@ -69,7 +71,7 @@ fn scaffold(flags: &Init) -> Result<(), Failure> {
         |error| Failure::environment(format!("could not list {}: {error}", here.display()));
     let found = Found::of(&listing::read(&here).map_err(unlisted)?);
     let directory = Directory::named(flags, directory::DEFAULT)?;
-    let scaffold = Scaffold::new(&found, &directory.name);
+    let scaffold = Scaffold::new(&found, &directory.name, Client::configured());
     let files = scaffold.files();
     directory.is_free(&files, flags)?;
     directory.write(&files, flags)?;
@@ -111,7 +113,7 @@ fn next_steps(found: &Found, here: &Path, scaffold: &Scaffold<'_>) {
         "\nTry it: a file of replies stands in for the model, so it costs nothing, {runs}."
     );
     crate::say!("  {}", plain(&scaffold.try_it()));
-    crate::say!("Then for real, with Claude Code and a cap of $5.00:");
+    crate::say!("Then for real, {}:", scaffold.client.with("a cap of $5.00"));
     crate::say!("  {}", plain(&scaffold.run_it()));
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let blobs = project.blobs(&paths);
     let is_played = backends::is_played(&seen.head.run.settings);
     let source = Source { paths, blobs, is_played };
-    let mut page = Page::new(shape);
+    let mut page = Page::new(shape, seen.head.ledger.naming());
     let told = if flags.follow {
         follow::follow(&project, seen, (turns, turns_seen), flags, (&source, &mut page))
     } else {

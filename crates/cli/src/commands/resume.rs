@@ -4,6 +4,7 @@ mod edits;
 
 use raymond_backends::contract::Attached;
 use raymond_backends::process::Leftover;
+use raymond_core::desk::Turn;
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
@@ -277,10 +278,14 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
         warnings.iter().for_each(print_diagnostic);
     }
     let backends = backends::known(project, &settings);
-    let found: Vec<Attached> =
-        in_flight(run).map(|turn| owned::find(run, &paths, turn, &backends)).collect();
-    let finished = found.iter().filter(|found| matches!(found, Attached::Finished(_))).count();
-    let running = found.iter().filter(|found| matches!(found, Attached::Running)).count();
+    let found: Vec<(&Turn, Attached)> =
+        in_flight(run).map(|turn| (turn, owned::find(run, &paths, turn, &backends))).collect();
+    let of = |is_one: fn(&Attached) -> bool| {
+        let turns = found.iter().filter(|(_, found)| is_one(found)).map(|(turn, _)| turn);
+        turns.filter_map(|turn| turn.lane.backend().cloned()).collect()
+    };
+    let finished = of(|found| matches!(found, Attached::Finished(_)));
+    let running = of(|found| matches!(found, Attached::Running));
     let plan = Plan::of(run, &seen.head.ledger, &settings).without(finished, running);
     if wish.talk.json {
         print_json(shapes::plan(&run.id, &plan, weighed.line.as_deref()))?;

@@ -27,7 +27,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
         return Ok(0);
     }
     let least = if flags.verbose { Weight::Detail } else { Weight::Plain };
-    let mut narrator = Narrator::default();
+    let mut narrator = Narrator::history(seen.head.ledger.naming());
     let mut text = String::new();
     let edge = console::edge(&std::io::stdout());
     for record in &seen.records {

@@ -1,7 +1,8 @@
 //! `raymond status`: where a run is, and what leads out of it.
 
+use raymond_core::ids::BackendName;
 use raymond_core::machine::{Agent, Standing};
-use raymond_core::view::counted;
+use raymond_core::view::{Ledger, answering, counted};
 use raymond_engine::driver::Head;
 use raymond_engine::look::Look as Seen;
 use raymond_engine::observe;
@@ -43,10 +44,12 @@ fn text(seen: &Seen, place: &Place, blobs: &Blobs) -> String {
         format!("  → {}", place.way_out),
     ];
     let cap = run.settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
-    let turns = counted(seen.head.ledger.settled.turns, "turn");
-    let mut money = vec![format!("spent {} {cap}", run.spent), turns, counted(run.visits, "visit")];
+    let ledger = &seen.head.ledger;
+    let mut money =
+        vec![format!("spent {} {cap}", run.spent), turns(ledger), counted(run.visits, "visit")];
     money.extend(report::uncertain(&seen.head));
     lines.push(format!("  {}", money.join(" · ")));
+    lines.extend(backends(ledger).map(|backends| format!("  {backends}")));
     if let Some(owner) = &seen.owner {
         lines.push(format!("  driven by process {} on {}", owner.process.pid, owner.process.host));
     }
@@ -54,7 +57,8 @@ fn text(seen: &Seen, place: &Place, blobs: &Blobs) -> String {
     let mut agents: Vec<&Agent> = run.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
     for agent in agents.iter().take(MOST_AGENTS) {
-        lines.push(format!("  {}", line(agent)));
+        let backend = ledger.naming().tells(answering(run, agent));
+        lines.push(format!("  {}", line(agent, backend)));
     }
     if agents.len() > MOST_AGENTS {
         lines.push(format!("  … and {} more", agents.len() - MOST_AGENTS));
@@ -62,6 +66,23 @@ fn text(seen: &Seen, place: &Place, blobs: &Blobs) -> String {
     lines.extend(returned(&seen.head, blobs).into_iter().map(|line| format!("  {line}")));
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// `6 turns, 4 paid`: what is paid is what `cost` counts.
+fn turns(ledger: &Ledger) -> String {
+    let (all, paid) = (ledger.turns(), ledger.paid.turns);
+    let turns = counted(all, "turn");
+    if paid == 0 || paid == all { turns } else { format!("{turns}, {paid} paid") }
+}
+
+/// `claude: 4 turns, $0.30 · codex: 2 turns, $0.12`, where there are several.
+fn backends(ledger: &Ledger) -> Option<String> {
+    let told = ledger.backends.iter().filter_map(|(backend, spent)| {
+        let backend = ledger.naming().tells(Some(backend))?;
+        Some(format!("{backend}: {}, {}", counted(spent.turns, "turn"), spent.amount))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join(" · "))
 }
 
 /// The beginning of what agents returned: of `main` first, and only of a few.
@@ -86,7 +107,7 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
     lines
 }
 
-fn line(agent: &Agent) -> String {
+fn line(agent: &Agent, backend: Option<&BackendName>) -> String {
     let standing = match &agent.standing {
         Standing::Live => String::new(),
         Standing::Held(_) => "  waiting: agents".to_owned(),
@@ -97,5 +118,6 @@ fn line(agent: &Agent) -> String {
         0 => String::new(),
         n => format!("  depth {n}"),
     };
-    format!("{:<16} {} #{visit}{depth}{standing}", agent.id, agent.visit.state)
+    let backend = backend.map(|backend| format!("  {backend}")).unwrap_or_default();
+    format!("{:<16} {} #{visit}{depth}{backend}{standing}", agent.id, agent.visit.state)
 }

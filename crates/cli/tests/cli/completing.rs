@@ -113,7 +113,7 @@ fn commands_come_before_flags_and_hidden_flags_are_never_offered() {
     assert_eq!(offered(&project, &["comp"]), ["completions"]);
     let shells = ["bash", "zsh", "fish", "elvish", "powershell"];
     assert_eq!(offered(&project, &["completions", ""]), shells);
-    assert_eq!(offered(&project, &["cost", "--by", ""]), ["state", "model", "workflow"]);
+    assert_eq!(offered(&project, &["cost", "--by", ""]), ["state", "model", "backend", "workflow"]);
     let flags = offered(&project, &["resume", "bad-1", "--"]);
     assert!(flags.contains(&"--with-current".to_owned()), "{flags:?}");
     assert!(!flags.contains(&"--detached-as".to_owned()), "{flags:?}");

@@ -48,29 +48,31 @@ fn with_client(script: &str) -> Project {
     project.with("RAYMOND_CLAUDE", path)
 }
 
+const NO_CODEX: (&str, &str) = ("ok", "codex: not installed (only needed for `backend: codex`)");
+
 #[test]
 fn a_client_is_asked_for_its_version_and_for_nothing_else() {
     let project = with_client("echo \"$@\" >> \"$0.asked\"; echo '2.1.325 (Claude Code)'");
-    check(&project, "client", &[("ok", "claude 2.1.325 (/project/client)")]);
+    check(&project, "client", &[("ok", "claude 2.1.325 (/project/client)"), NO_CODEX]);
     assert_eq!(project.read("client.asked"), "--version\n");
 }
 
 #[test]
 fn a_client_that_does_not_answer_is_a_failure() {
     let project = Project::of(&[]);
-    check(&project, "client", &[("fail", "there is no claude")]);
+    check(&project, "client", &[("fail", "there is no claude"), NO_CODEX]);
     assert!(found(&project, "client")[0].2.as_ref().unwrap().starts_with("install Claude Code"));
     let project = project.with("RAYMOND_BACKEND", "scripted");
-    check(&project, "client", &[("warn", "there is no claude")]);
+    check(&project, "client", &[("warn", "there is no claude"), NO_CODEX]);
     let project = with_client("echo no node >&2; exit 3");
     let silent = "claude (/project/client) does not answer: exit status 3: no node";
-    check(&project, "client", &[("fail", silent)]);
+    check(&project, "client", &[("fail", silent), NO_CODEX]);
     let project = with_client("trap '' INT TERM; sleep 300");
     let slow = "claude (/project/client) does not answer: it took more than 5 s";
-    check(&project, "client", &[("fail", slow)]);
+    check(&project, "client", &[("fail", slow), NO_CODEX]);
     let project = with_client("yes");
     let endless = "claude (/project/client) does not answer: it does not stop talking";
-    check(&project, "client", &[("fail", endless)]);
+    check(&project, "client", &[("fail", endless), NO_CODEX]);
 }
 
 #[test]
@@ -89,7 +91,7 @@ fn codex_is_named_when_it_is_found_or_asked_for() {
     let chosen = with_codex("0.55.0").with("RAYMOND_BACKEND", "codex");
     check(&chosen, "client", &[claude, ("fail", old)]);
     let missing = |name, value| with_client("echo 2.1.325").with(name, value);
-    check(&missing("RAYMOND_BUDGET", "1"), "client", &[claude]);
+    check(&missing("RAYMOND_BUDGET", "1"), "client", &[claude, NO_CODEX]);
     check(
         &missing("RAYMOND_CODEX", "/nowhere"),
         "client",
@@ -160,12 +162,54 @@ fn a_place_for_temporary_files_that_is_not_there_is_a_failure() {
 }
 
 #[test]
-fn root_is_told_what_clients_refuse() {
-    let project = with_client("echo 9").with("IS_SANDBOX", "0");
-    let text = "this is root: clients refuse --dangerously-skip-permissions";
-    let expected: &[_] = &[("warn", text)];
-    check(&project, "root", if geteuid().is_root() { expected } else { &[] });
-    check(&project.with("IS_SANDBOX", "1"), "root", &[]);
+fn root_is_told_what_claude_refuses_where_there_is_a_claude() {
+    let text = "this is root: claude refuses --dangerously-skip-permissions";
+    let warning: &[_] = &[("warn", text)];
+    let expected = if geteuid().is_root() { warning } else { &[] };
+    let project = || with_client("echo 9").with("IS_SANDBOX", "0");
+    check(&project(), "root", expected);
+    check(&project().with("RAYMOND_BACKEND", "codex"), "root", expected);
+    check(&project().with("IS_SANDBOX", "1"), "root", &[]);
+    // What is not handed on does not help.
+    let alone = project().with("IS_SANDBOX", "1").with("RAYMOND_ENVIRONMENT", "PATH");
+    check(&alone, "root", expected);
+    check(&Project::of(&[]).with("IS_SANDBOX", "0"), "root", &[]);
+}
+
+#[test]
+fn a_machine_for_codex_alone_is_fine_without_claude() {
+    let machine = |programs: &[&str]| {
+        let project = Project::of(&[]);
+        for name in programs {
+            program(&project, &format!("bin/{name}"), "echo codex-cli 0.166.0");
+        }
+        let path = format!("{}:/bin:/usr/bin", project.path("bin").display());
+        project.with("PATH", path).with("RAYMOND_CLAUDE", "claude").with("RAYMOND_BACKEND", "codex")
+    };
+    let no_claude = ("ok", "claude: not installed (only needed for `backend: claude`)");
+    let codex = ("ok", "codex 0.166.0 (/project/bin/codex)");
+    check(&machine(&["codex"]), "client", &[no_claude, codex]);
+    let nothing = machine(&["other"]);
+    check(&nothing, "client", &[no_claude, ("fail", "there is no codex")]);
+    let remedy = found(&nothing, "client")[1].2.clone().unwrap();
+    assert!(remedy.starts_with("install Codex"), "{remedy}");
+    let played = nothing.with("RAYMOND_BACKEND", "scripted");
+    check(&played, "client", &[no_claude, NO_CODEX]);
+}
+
+#[test]
+fn the_backend_that_is_configured_must_exist() {
+    let project = with_client("echo 2.1.325");
+    let files = found(&project, "config").remove(0);
+    let wrong = |origin: &str| {
+        let text = format!("there is no backend \"codx\" ({origin})");
+        ("fail".to_owned(), text, Some("did you mean `codex`?".to_owned()))
+    };
+    let project = project.with("RAYMOND_BACKEND", "codx");
+    assert_eq!(found(&project, "config"), [files, wrong("RAYMOND_BACKEND")]);
+    let project = with_client("echo 2.1.325");
+    project.write("raymond.toml", "\nbackend = \"codx\"\n");
+    assert_eq!(found(&project, "config")[1], wrong("raymond.toml:2"));
 }
 
 fn git(project: &Project, words: &str) {

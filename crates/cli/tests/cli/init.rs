@@ -414,3 +414,21 @@ fn the_name_of_a_file_is_no_command() {
     project.raymond(words).mentions(0, &[]);
     assert!(!project.path("PWNED").exists());
 }
+
+#[test]
+fn the_client_that_is_configured_is_named_and_takes_what_is_written() {
+    let files = [("Makefile", "test: ; true\n"), (".git/HEAD", "ref: refs/heads/main\n")];
+    let check = |backend: &str, expected: &str| {
+        let project = Project::of(&files).with("RAYMOND_BACKEND", backend);
+        project.raymond("init").mentions(0, &[&format!("Then for real, with {expected}:\n")]);
+        rehearse(&project);
+        project
+    };
+    check("claude", "Claude Code and a cap of $5.00");
+    check("scripted", "a cap of $5.00");
+    check("codx", "a cap of $5.00");
+    let project = check("codex", "Codex and a cap of $5.00");
+    // Nothing but the client is missing.
+    let output = project.with("RAYMOND_CODEX", "no-such-client").raymond("run workflows/change");
+    output.mentions(7, &["is a prompt: cannot find the client no-such-client"]);
+}

@@ -69,7 +69,7 @@ fn status_shows_agents_and_the_way_out() {
         "one-bad  failed
   main failed at START.sh: script: exit status 1: why
   → raymond resume one-bad
-  spent $0.00 of $10.00 · 0 turns · 1 visit
+  spent $0.00 of $10.00 · 1 turn · 1 visit
   main             START.sh #1  failed: script: exit status 1: why
 ",
     );
@@ -77,7 +77,7 @@ fn status_shows_agents_and_the_way_out() {
     assert_eq!(
         object["agents"],
         json!([{
-            "id": "main", "state": "START.sh", "visit": 1, "depth": 0, "cwd": "/project",
+            "id": "main", "state": "START.sh", "visit": 1, "depth": 0, "backend": null, "cwd": "/project",
             "standing": "failed", "failure": "script: exit status 1: why",
         }])
     );

@@ -1,5 +1,7 @@
 //! Runs with several backends. Replies stand in for all of them, and the rules between them hold.
 
+use serde_json::json;
+
 use crate::harness::Project;
 
 const CLAUDE: &str = "---\nbackend: claude\n---\ngo on: {{result}}";
@@ -267,4 +269,84 @@ fn an_unpinned_run_does_not_take_up_what_its_backends_cannot_do() {
         .raymond("run wf --replies r.yaml --run-id r --unpinned")
         .prints("as before\n")
         .mentions(0, &["goes on with the states as they were", "there is no backend \"gemini\""]);
+}
+
+/// Claude asks codex, which fails after a while.
+fn mixed() -> Project {
+    let project = Project::of(&[
+        ("wf/START.md", CLAUDE),
+        ("wf/S.sh", "echo '<function return=\"START\" input=\"x\">OTHER</function>'"),
+        ("wf/OTHER.md", CODEX),
+        (
+            "r.yaml",
+            "
+START: { text: <goto>S</goto>, cost: 0.10 }
+OTHER:
+  - - { text: no tag, cost: 0.20 }
+    - { fail: task, cost: 0.20 }
+",
+        ),
+    ]);
+    project.raymond("run wf --replies r.yaml --run-id r").mentions(1, &["OTHER.md: failed"]);
+    project
+}
+
+#[test]
+fn money_is_told_by_backend_and_rows_say_who_answered() {
+    let project = mixed();
+    project.raymond("cost r --by backend").prints(
+        "r: $0.50 (list prices)
+codex                               2 turns      $0.40   80 %
+claude                               1 turn      $0.10   20 %
+",
+    );
+    project.raymond("cost r").prints(
+        "r: $0.50 (list prices)
+OTHER.md (codex)                    2 turns      $0.40   80 %
+START.md (claude)                    1 turn      $0.10   20 %
+",
+    );
+    let object = project.raymond("cost r --by backend --json").json();
+    assert_eq!((&object["by"], &object["rows"][0]["name"]), (&json!("backend"), &json!("codex")));
+    let object = project.raymond("cost r --json").json();
+    assert_eq!(object["rows"][0]["backend"], json!("codex"));
+    let status = project.raymond("status r --json").json();
+    assert_eq!(status["paid_turns"], object["turns"]);
+}
+
+#[test]
+fn whoever_looks_at_a_run_of_several_backends_sees_who_did_what() {
+    let project = mixed();
+    let failed = "main failed at OTHER.md (codex): the client reports failure";
+    let why = project.raymond("why r").stdout;
+    assert!(why.starts_with(&format!("failed: {failed}")), "{why}");
+    let status = project.raymond("status r").stdout;
+    let lines: Vec<&str> = status.lines().skip(3).collect();
+    assert_eq!(lines[0], "  spent $0.50 of $10.00 · 4 turns, 3 paid · 3 visits");
+    assert_eq!(lines[1], "  claude: 1 turn, $0.10 · codex: 2 turns, $0.40");
+    assert!(lines[2].starts_with("  main             OTHER.md #1  depth 1  codex  failed: "));
+    let object = project.raymond("status r --json").json();
+    assert_eq!(object["agents"][0]["backend"], json!("codex"));
+    let backends = json!([
+        { "backend": "claude", "turns": 1, "spent_usd": 0.1 },
+        { "backend": "codex", "turns": 2, "spent_usd": 0.4 },
+    ]);
+    assert_eq!(object["backends"], backends);
+    let told = project.raymond("show r").stdout;
+    for line in ["START.md → S.sh (goto) · claude $0.10", "OTHER.md (codex): reminder 1: no tag"]
+    {
+        assert!(told.contains(line), "{told}");
+    }
+    let told = project.raymond("logs r").stdout;
+    for title in
+        ["START.md · turn 1 · claude · $0.10", "OTHER.md · turn 2 (a reminder) · codex · $0.20"]
+    {
+        assert!(told.contains(title), "{told}");
+    }
+    let plan = "r: reused 3 turns ($0.30), continuing 1 (codex), repeating 0\n";
+    project.raymond("resume r --plan").prints(plan);
+    let plan = project.raymond("resume r --plan --json").json();
+    let codex =
+        json!({ "backend": "codex", "finished_meanwhile": 0, "adopting": 0, "continuing": 1 });
+    assert_eq!(plan["backends"], json!([codex]));
 }

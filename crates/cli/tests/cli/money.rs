@@ -62,8 +62,8 @@ wf                                  6 turns      $2.00  100 %  $0.60 of it estim
             "prices_as_of": raymond_core::prices::PRICES_AS_OF,
             "turns": 6, "spent_usd": 2.0, "estimated_usd": 0.6, "unpriced_turns": 0,
             "rows": [
-                { "name": "REVIEW.md", "turns": 4, "spent_usd": 1.4, "estimated_usd": 0.6, "unpriced_turns": 0 },
-                { "name": "START.md", "turns": 2, "spent_usd": 0.6, "estimated_usd": 0.0, "unpriced_turns": 0 },
+                { "name": "REVIEW.md", "backend": "scripted", "turns": 4, "spent_usd": 1.4, "estimated_usd": 0.6, "unpriced_turns": 0 },
+                { "name": "START.md", "backend": "scripted", "turns": 2, "spent_usd": 0.6, "estimated_usd": 0.0, "unpriced_turns": 0 },
             ],
         })
     );

@@ -39,7 +39,7 @@ fn a_failed_run_goes_on_at_the_visit_that_failed() {
         project.raymond("resume r --plan --json").json(),
         json!({
             "version": 1, "run_id": "r", "reused_turns": 1, "reused_usd": 0.0, "finished_meanwhile": 0, "adopting": 0, "continuing": 0, "repeating": 1,
-            "states": null,
+            "states": null, "backends": [],
         })
     );
     project.raymond("resume r").prints("done\n").says(

@@ -96,6 +96,16 @@ pub enum Lane {
     Prompt(BackendName),
 }
 
+impl Lane {
+    /// Whose turns queue there; nobody answers a script.
+    pub const fn backend(&self) -> Option<&BackendName> {
+        match self {
+            Self::Script => None,
+            Self::Prompt(backend) => Some(backend),
+        }
+    }
+}
+
 /// What a turn sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

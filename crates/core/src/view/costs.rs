@@ -4,12 +4,15 @@
 //! estimated and what could not be priced is counted beside them, never mixed in silently. Scripts
 //! cost nothing and are not counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::{Basis, Charge, Micros};
-use crate::ids::{AgentId, StateName};
+use crate::ids::BackendName;
 use crate::run::Event;
 use crate::time::Timestamp;
+
+use super::backends::Naming;
+use super::turns::{Attempt, Change, End, Turns};
 
 /// By what money is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub enum By {
     State,
     /// By the model that answered.
     Model,
+    /// By the backend that was asked.
+    Backend,
     /// By the workflow of the run.
     Workflow,
 }
@@ -41,7 +46,16 @@ pub struct Costs {
     /// All of it.
     pub total: Tally,
     /// The same, by what was asked for.
-    pub rows: BTreeMap<String, Tally>,
+    pub rows: BTreeMap<Row, Tally>,
+}
+
+/// What some of it was spent on.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Row {
+    /// The state, the model, the backend or the workflow.
+    pub name: String,
+    /// Who answered there, for a state and a model.
+    pub backend: Option<BackendName>,
 }
 
 /// The row of turns whose client did not say which model answered.
@@ -53,34 +67,26 @@ pub struct Counter {
     by: By,
     since: Timestamp,
     workflow: String,
-    places: BTreeMap<AgentId, StateName>,
+    turns: Turns,
     costs: Costs,
 }
 
 impl Counter {
     /// Counts what is spent from `since` on.
     pub fn new(by: By, since: Timestamp) -> Self {
-        let (workflow, places, costs) = (String::new(), BTreeMap::new(), Costs::default());
-        Self { by, since, workflow, places, costs }
+        let (workflow, turns, costs) = (String::new(), Turns::default(), Costs::default());
+        Self { by, since, workflow, turns, costs }
     }
 
     /// Folds one event in.
     pub fn note(&mut self, at: Timestamp, event: &Event) {
         if let Event::RunStarted(start) = event {
             self.workflow.clone_from(&start.workflow);
-        } else if let Event::VisitEntered { agent, state, .. } = event {
-            self.places.insert(agent.clone(), state.clone());
-        } else if let Event::AgentEnded { agent, .. } = event {
-            self.places.remove(agent);
-        } else if at < self.since {
-            // What follows is money.
-        } else if let Event::TurnSettled { turn, charge, model, .. } = event {
-            self.count(&turn.agent, *charge, model.as_deref());
-        } else if let Event::TurnContinues { turn, charge, .. }
-        | Event::TurnFailed { turn, charge, .. }
-        | Event::TurnInterrupted { turn, charge, .. } = event
+        }
+        if let Some(Change::Ended(attempt)) = self.turns.note(at, event)
+            && let Some(end) = attempt.end.as_ref().filter(|end| end.at >= self.since)
         {
-            self.count(&turn.agent, *charge, None);
+            self.count(&attempt, end);
         }
     }
 
@@ -89,18 +95,19 @@ impl Counter {
         self.costs
     }
 
-    fn count(&mut self, agent: &AgentId, charge: Charge, model: Option<&str>) {
-        if charge.basis == Basis::Free {
+    fn count(&mut self, attempt: &Attempt, end: &End) {
+        let Some(backend) = attempt.backend().filter(|_| end.charge.basis != Basis::Free) else {
             return;
-        }
-        let row = match self.by {
-            By::State => self.places.get(agent).map_or("?", StateName::as_str),
-            By::Model => model.unwrap_or(NO_MODEL),
-            By::Workflow => &self.workflow,
         };
-        let tally = Tally::of(charge);
+        let (name, backend) = match self.by {
+            By::State => (attempt.state.as_str(), Some(backend.clone())),
+            By::Model => (end.model.as_deref().unwrap_or(NO_MODEL), Some(backend.clone())),
+            By::Backend => (backend.as_str(), None),
+            By::Workflow => (self.workflow.as_str(), None),
+        };
+        let (row, tally) = (Row { name: name.to_owned(), backend }, Tally::of(end.charge));
         self.costs.total.add(tally);
-        self.costs.rows.entry(row.to_owned()).or_default().add(tally);
+        self.costs.rows.entry(row).or_default().add(tally);
     }
 }
 
@@ -137,11 +144,25 @@ impl Costs {
     }
 
     /// The rows, the dearest first.
-    pub fn dearest_first(&self) -> Vec<(&str, Tally)> {
-        let rows = self.rows.iter().map(|(row, tally)| (row.as_str(), *tally));
-        let mut rows: Vec<(&str, Tally)> = rows.collect();
+    pub fn dearest_first(&self) -> Vec<(&Row, Tally)> {
+        let mut rows: Vec<(&Row, Tally)> =
+            self.rows.iter().map(|(row, tally)| (row, *tally)).collect();
         rows.sort_by_key(|(_, tally)| std::cmp::Reverse((tally.amount, tally.turns)));
         rows
+    }
+
+    /// Whether rows name who answered.
+    pub fn naming(&self) -> Naming {
+        let backends: BTreeSet<&BackendName> =
+            self.rows.keys().filter_map(|row| row.backend.as_ref()).collect();
+        Naming::of(backends.len())
+    }
+}
+
+impl Row {
+    /// `REVIEW.md`, or `REVIEW.md (codex)` where backends are named.
+    pub fn title(&self, naming: Naming) -> String {
+        format!("{}{}", self.name, naming.remark(self.backend.as_ref()))
     }
 }
 
@@ -176,14 +197,19 @@ mod tests {
     }
 
     /// The rows, with a millisecond between two events.
-    fn counted(by: By, since: u64) -> Vec<String> {
+    fn costs(play: &Play, by: By, since: u64) -> Costs {
         let mut counter = Counter::new(by, Timestamp(since));
-        for (at, event) in (0..).zip(&play().story) {
+        for (at, event) in (0..).zip(&play.story) {
             counter.note(Timestamp(at), event);
         }
-        let costs = counter.finish();
-        let all = [("total", costs.total)];
-        let rows = all.into_iter().chain(costs.dearest_first());
+        counter.finish()
+    }
+
+    fn counted(play: &Play, by: By, since: u64) -> Vec<String> {
+        let costs = costs(play, by, since);
+        let all = [("total".to_owned(), costs.total)];
+        let titled = |(row, tally): (&Row, Tally)| (row.title(costs.naming()), tally);
+        let rows = all.into_iter().chain(costs.dearest_first().into_iter().map(titled));
         rows.map(|(row, tally)| {
             let Tally { turns, amount, estimated, unpriced } = tally;
             let percent = tally.percent_of(costs.total.amount);
@@ -208,11 +234,11 @@ mod tests {
     }
 
     #[test]
-    fn money_is_counted_by_state_by_model_or_by_workflow() {
+    fn money_is_counted_by_state_by_model_by_backend_or_by_workflow() {
         let total = "total: 4, $1.00, $0.10 estimated, 1 unpriced, 100 %";
         let check = |by, expected: &[&str]| {
             let expected: Vec<&str> = [total].iter().chain(expected).copied().collect();
-            assert_eq!(counted(by, 0), expected);
+            assert_eq!(counted(&play(), by, 0), expected);
         };
         check(
             By::State,
@@ -229,17 +255,52 @@ mod tests {
                 "haiku: 1, $0.10, $0.10 estimated, 0 unpriced, 10 %",
             ],
         );
+        check(By::Backend, &["claude: 4, $1.00, $0.10 estimated, 1 unpriced, 100 %"]);
         check(By::Workflow, &["/flow: 4, $1.00, $0.10 estimated, 1 unpriced, 100 %"]);
+    }
+
+    #[test]
+    fn rows_name_who_answered_where_there_are_several() {
+        let codex = "---\nbackend: codex\n---\ntext";
+        let files = [("A.md", "text"), ("B.md", "text"), ("X.md", codex)];
+        let mut play = Play::new(workflow(&files)).started();
+        play.says_so("main", "<goto>B</goto>", |said| said.model = Some("opus".into()));
+        play.costs(Cost::Reported(usd("0.20"))).says("main", "<reset>X</reset>");
+        play.costs(Cost::Reported(usd("0.40"))).says("main", "<result>x</result>");
+        let check = |by, expected: [&str; 3]| {
+            let rows = costs(&play, by, 0);
+            let titles = rows.dearest_first().into_iter().map(|(row, _)| row.title(rows.naming()));
+            let titles: Vec<String> = titles.collect();
+            assert_eq!(
+                titles,
+                expected.into_iter().filter(|row| !row.is_empty()).collect::<Vec<_>>()
+            );
+        };
+        check(By::State, ["X.md (codex)", "B.md (claude)", "A.md (claude)"]);
+        check(By::Model, ["model not said (codex)", "model not said (claude)", "opus (claude)"]);
+        check(By::Backend, ["codex", "claude", ""]);
+        check(By::Workflow, ["/flow", "", ""]);
+        let both = counted(&play, By::Backend, 0);
+        assert_eq!(
+            both[1..],
+            [
+                "codex: 1, $0.40, $0.00 estimated, 0 unpriced, 57 %",
+                "claude: 2, $0.30, $0.00 estimated, 0 unpriced, 43 %",
+            ]
+        );
     }
 
     #[test]
     fn what_was_spent_before_is_not_counted() {
         let last = u64::try_from(play().story.len()).unwrap();
-        assert_eq!(counted(By::State, last), ["total: 0, $0.00, $0.00 estimated, 0 unpriced, 0 %"]);
+        assert_eq!(
+            counted(&play(), By::State, last),
+            ["total: 0, $0.00, $0.00 estimated, 0 unpriced, 0 %"]
+        );
         let settled = |event: &Event| matches!(event, Event::TurnSettled { .. });
         let third = play().story.iter().rposition(settled).unwrap();
         assert_eq!(
-            counted(By::State, u64::try_from(third).unwrap())[1..],
+            counted(&play(), By::State, u64::try_from(third).unwrap())[1..],
             ["A.md: 1, $0.60, $0.00 estimated, 0 unpriced, 100 %"]
         );
     }
@@ -247,15 +308,16 @@ mod tests {
     #[test]
     fn runs_add_up() {
         let tally = |amount| Tally { turns: 1, amount: usd(amount), ..Tally::default() };
+        let named = |name: &str| Row { name: name.to_owned(), backend: None };
         let one = |row: &str, amount| Costs {
             total: tally(amount),
-            rows: [(row.to_owned(), tally(amount))].into(),
+            rows: [(named(row), tally(amount))].into(),
         };
         let mut costs = one("A", "1");
         costs.add(one("B", "2"));
         costs.add(one("A", "3"));
         let both = Tally { turns: 2, amount: usd("4"), ..Tally::default() };
-        assert_eq!(costs.dearest_first(), [("A", both), ("B", tally("2"))]);
+        assert_eq!(costs.dearest_first(), [(&named("A"), both), (&named("B"), tally("2"))]);
         assert_eq!((costs.total.turns, costs.total.amount), (3, usd("6")));
     }
 }

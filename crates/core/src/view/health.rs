@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+use crate::capability::Offers;
+use crate::ids::BackendName;
+
 use super::{bytes, counted};
 
 /// How bad it is.
@@ -109,31 +112,46 @@ pub enum Program {
 pub enum Need {
     /// Unless a state or a flag names another one.
     Default,
-    /// Only where a state or a flag names it.
+    /// Only where a state or a flag names it, and somebody has said where it is.
     Named,
     /// Only where a state or a flag names it; whoever lacks it has not missed it yet.
     Optional,
 }
 
-/// The client `name`.
-pub fn client(name: &str, found: &Program, need: Need, install: &str) -> Option<Finding> {
-    let bad = |text: String, remedy: String| match need {
-        Need::Default => Some(Finding::fail("client", text, remedy)),
-        Need::Named | Need::Optional => Some(Finding::warn("client", text, remedy)),
-    };
+impl Need {
+    /// A client that cannot be used.
+    pub fn unfit(self, text: String, remedy: String) -> Finding {
+        match self {
+            Self::Default => Finding::fail("client", text, remedy),
+            Self::Named | Self::Optional => Finding::warn("client", text, remedy),
+        }
+    }
+}
+
+/// The client of the backend `name`.
+pub fn client(name: &str, found: &Program, need: Need, install: &str) -> Finding {
     match (found, need) {
         (Program::Answers { path, version }, _) => {
-            Some(Finding::ok("client", format!("{name} {version} ({path})")))
+            Finding::ok("client", format!("{name} {version} ({path})"))
         }
-        (Program::Silent { path, why }, _) => bad(
+        (Program::Silent { path, why }, _) => need.unfit(
             format!("{name} ({path}) does not answer: {why}"),
             format!("see what `{path} --version` says"),
         ),
-        (Program::Missing, Need::Optional) => None,
+        (Program::Missing, Need::Optional) => {
+            let text = format!("{name}: not installed (only needed for `backend: {name}`)");
+            Finding::ok("client", text)
+        }
         (Program::Missing, Need::Default | Need::Named) => {
-            bad(format!("there is no {name}"), install.to_owned())
+            need.unfit(format!("there is no {name}"), install.to_owned())
         }
     }
+}
+
+/// The backend that was chosen at `origin`, where there is no such backend.
+pub fn backend(name: &BackendName, origin: &str, offers: &Offers) -> Option<Finding> {
+    let text = format!("there is no backend {:?} ({origin})", name.as_str());
+    offers.of(name).is_none().then(|| Finding::fail("config", text, offers.advice(name)))
 }
 
 /// The least room that nothing is said about: 1 GiB.
@@ -269,26 +287,41 @@ mod tests {
 
     #[test]
     fn a_client_that_prompts_need_is_a_failure_when_it_does_not_answer() {
-        let check = |found: &Program, need, expected: Option<&str>| {
-            let finding = client("claude", found, need, "install it");
-            assert_eq!(finding.as_ref().map(told).as_deref(), expected);
+        let check = |found: &Program, need, expected: &str| {
+            assert_eq!(told(&client("claude", found, need, "install it")), expected);
         };
         let path = || "/bin/claude".to_owned();
         let answers = Program::Answers { path: path(), version: "2.1".into() };
         let silent = Program::Silent { path: path(), why: "exit status 1".into() };
-        check(&answers, Need::Default, Some("ok client: claude 2.1 (/bin/claude)"));
-        check(&answers, Need::Optional, Some("ok client: claude 2.1 (/bin/claude)"));
+        check(&answers, Need::Default, "ok client: claude 2.1 (/bin/claude)");
+        check(&answers, Need::Optional, "ok client: claude 2.1 (/bin/claude)");
         let bad = "FAIL client: claude (/bin/claude) does not answer: exit status 1 → see what \
                    `/bin/claude --version` says";
-        check(&silent, Need::Default, Some(bad));
-        check(&silent, Need::Optional, Some(&bad.replace("FAIL", "warn")));
-        check(
-            &Program::Missing,
-            Need::Default,
-            Some("FAIL client: there is no claude → install it"),
-        );
-        check(&Program::Missing, Need::Named, Some("warn client: there is no claude → install it"));
-        check(&Program::Missing, Need::Optional, None);
+        check(&silent, Need::Default, bad);
+        check(&silent, Need::Optional, &bad.replace("FAIL", "warn"));
+        let missing = Program::Missing;
+        check(&missing, Need::Default, "FAIL client: there is no claude → install it");
+        check(&missing, Need::Named, "warn client: there is no claude → install it");
+        let information = "ok client: claude: not installed (only needed for `backend: claude`)";
+        check(&missing, Need::Optional, information);
+    }
+
+    #[test]
+    fn a_backend_that_there_is_not_is_named_with_the_place_that_chose_it() {
+        let names = ["claude", "codex"];
+        let offers: Offers =
+            names.into_iter().map(|name| (BackendName::new(name), &[] as &[_])).collect();
+        let check = |name: &str, expected: Option<&str>| {
+            let finding = backend(&BackendName::new(name), "RAYMOND_BACKEND", &offers);
+            assert_eq!(finding.as_ref().map(told).as_deref(), expected);
+        };
+        check("codex", None);
+        let codx =
+            "FAIL config: there is no backend \"codx\" (RAYMOND_BACKEND) → did you mean `codex`?";
+        check("codx", Some(codx));
+        let other =
+            "FAIL config: there is no backend \"x\" (RAYMOND_BACKEND) → there are claude and codex";
+        check("x", Some(other));
     }
 
     #[test]

@@ -1,18 +1,21 @@
-//! What a run no longer holds, for those who ask: results, the way that was taken, and where the
-//! money went.
+//! What a run no longer holds, for those who ask: results, the way that was taken, who answered, and
+//! where the money went.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Basis, Charge, Micros};
-use crate::ids::{AgentId, StateName, TurnId};
+use crate::desk::Lane;
+use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::run::Event;
 use crate::run::event::Warning;
 use crate::time::Timestamp;
 use crate::value::Value;
 
+use super::backends::Naming;
 use super::path::Path;
+use super::turns::charged;
 
 /// A fold of everything that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -36,6 +39,12 @@ pub struct Ledger {
     pub forks: BTreeMap<AgentId, u32>,
     /// Turns and money by state.
     pub states: BTreeMap<StateName, Spending>,
+    /// Turns and money by backend, for every backend that was asked.
+    #[serde(default)]
+    pub backends: BTreeMap<BackendName, Spending>,
+    /// Turns that were paid, however they ended.
+    #[serde(default)]
+    pub paid: Spending,
     /// Turns that were settled, and what they cost.
     pub settled: Spending,
     /// What of the money was estimated.
@@ -50,6 +59,8 @@ pub struct Ledger {
     #[serde(default)]
     pub exhausted: Option<u32>,
     current: BTreeMap<AgentId, StateName>,
+    #[serde(default)]
+    asked: BTreeMap<AgentId, BackendName>,
 }
 
 /// Who asked a run to end.
@@ -111,7 +122,10 @@ impl Ledger {
             self.forks.insert(agent.clone(), *forks);
         } else if let Event::AgentEnded { agent, result } = event {
             self.current.remove(agent);
+            self.asked.remove(agent);
             self.results.insert(agent.clone(), result.clone());
+        } else if let Event::TurnQueued { turn, lane, .. } = event {
+            self.ask(&turn.agent, lane);
         } else if let Event::StopRequested { key, .. } = event {
             self.stopper = Some(Stopper::of(key));
         } else if let Event::Warned { warning, .. } = event {
@@ -126,14 +140,20 @@ impl Ledger {
     }
 
     fn count(&mut self, event: &Event) {
-        if let Event::TurnSettled { turn, charge, .. } = event {
+        let Some((turn, charge)) = charged(event) else { return };
+        if let Event::TurnSettled { .. } = event {
             self.settled.add(charge.amount);
-            self.charge(turn, *charge);
-        } else if let Event::TurnContinues { turn, charge, .. }
-        | Event::TurnFailed { turn, charge, .. }
-        | Event::TurnInterrupted { turn, charge, .. } = event
-        {
-            self.charge(turn, *charge);
+        }
+        self.charge(turn, charge);
+    }
+
+    fn ask(&mut self, agent: &AgentId, lane: &Lane) {
+        match lane {
+            Lane::Script => drop(self.asked.remove(agent)),
+            Lane::Prompt(backend) => {
+                self.backends.entry(backend.clone()).or_default();
+                self.asked.insert(agent.clone(), backend.clone());
+            }
         }
     }
 
@@ -141,9 +161,25 @@ impl Ledger {
         if charge.basis == Basis::Estimated {
             self.estimated = self.estimated.plus(charge.amount);
         }
+        if charge.basis != Basis::Free {
+            self.paid.add(charge.amount);
+        }
         if let Some(state) = self.current.get(&turn.agent) {
             self.states.entry(state.clone()).or_default().add(charge.amount);
         }
+        if let Some(backend) = self.asked.get(&turn.agent) {
+            self.backends.entry(backend.clone()).or_default().add(charge.amount);
+        }
+    }
+
+    /// How many turns ended, whatever they ended with: each attempt is one, and so is a script.
+    pub fn turns(&self) -> u64 {
+        self.states.values().map(|spending| spending.turns).sum()
+    }
+
+    /// Whether the backends of the run are named.
+    pub fn naming(&self) -> Naming {
+        Naming::of(self.backends.len())
     }
 
     /// The state that took most of the money, and how much.

@@ -13,6 +13,8 @@ use crate::run::event::Hold;
 use crate::run::{Event, Settings};
 use crate::time::Timestamp;
 
+use super::turns::charged;
+
 /// All agents of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Live {
@@ -184,12 +186,8 @@ impl Live {
             self.at(at, &turn.agent, Doing::Working(work));
         } else if let Event::RetryAt { turn, until, .. } = event {
             self.at(at, &turn.agent, Doing::Waiting(Wait::Retry(*until)));
-        } else if let Event::TurnSettled { turn, charge, .. }
-        | Event::TurnContinues { turn, charge, .. }
-        | Event::TurnFailed { turn, charge, .. }
-        | Event::TurnInterrupted { turn, charge, .. } = event
-        {
-            self.charge(turn, *charge);
+        } else if let Some((turn, charge)) = charged(event) {
+            self.charge(turn, charge);
             self.at(at, &turn.agent, Doing::Nothing);
         }
     }

@@ -12,6 +12,7 @@ use crate::run::input::{Interruption, StopMode};
 use crate::run::{Event, Settings};
 use crate::value::Value;
 
+use super::backends::Naming;
 use super::ledger::Stopper;
 
 /// One line, without its time.
@@ -42,11 +43,12 @@ pub enum Weight {
 #[derive(Debug, Clone, Default)]
 pub struct Narrator {
     telling: Telling,
+    naming: Naming,
     places: BTreeMap<AgentId, StateName>,
     moves: BTreeMap<AgentId, (TagName, Option<StateName>)>,
     spent: BTreeMap<AgentId, Spent>,
-    /// Backends of turns, where they are not the one of the run.
-    elsewhere: BTreeMap<AgentId, BackendName>,
+    /// Backends of turns.
+    asked: BTreeMap<AgentId, BackendName>,
     /// How a turn failed, until it is told what follows from it.
     failures: BTreeMap<AgentId, String>,
     limits: Limits,
@@ -83,6 +85,11 @@ impl Narrator {
     /// One for those who watch: they are told anyway how it began and ended, and what `main` returned.
     pub fn live() -> Self {
         Self { telling: Telling::Live, ..Self::default() }
+    }
+
+    /// One for those who were not there, of a run whose backends are named like this.
+    pub fn history(naming: Naming) -> Self {
+        Self { naming, ..Self::default() }
     }
 
     /// The line for an event, when it is worth one.
@@ -192,11 +199,9 @@ impl Narrator {
     }
 
     fn queued(&mut self, agent: &AgentId, lane: &Lane) {
-        match (lane, &self.limits.backend) {
-            (Lane::Prompt(backend), Some(usual)) if backend != usual => {
-                self.elsewhere.insert(agent.clone(), backend.clone());
-            }
-            (Lane::Prompt(_) | Lane::Script, _) => drop(self.elsewhere.remove(agent)),
+        match lane {
+            Lane::Prompt(backend) => drop(self.asked.insert(agent.clone(), backend.clone())),
+            Lane::Script => drop(self.asked.remove(agent)),
         }
     }
 
@@ -221,6 +226,7 @@ impl Narrator {
         let cost = self.bill(agent);
         self.places.remove(agent);
         self.moves.remove(agent);
+        self.asked.remove(agent);
         let text = match self.telling {
             Telling::Live if *agent == AgentId::main() => format!("ended{cost}"),
             Telling::Live | Telling::History => format!("ended: {}{cost}", preview(result)),
@@ -236,7 +242,8 @@ impl Narrator {
     /// A line about an agent, which says where it is.
     fn of(&self, agent: &AgentId, weight: Weight, text: impl fmt::Display) -> Line {
         let place = self.places.get(agent).map_or("?", StateName::as_str);
-        Line { agent: Some(agent.clone()), weight, text: format!("{place}: {text}") }
+        let backend = self.naming.remark(self.asked.get(agent));
+        Line { agent: Some(agent.clone()), weight, text: format!("{place}{backend}: {text}") }
     }
 
     /// Thresholds are few; what is spent may lie far beyond the one that was passed.
@@ -268,11 +275,15 @@ impl Narrator {
         let Some(Spent { amount, estimated, unpriced }) = self.spent.remove(agent) else {
             return String::new();
         };
-        let mut bill = String::new();
-        if amount > Micros::ZERO {
-            let payee = self.elsewhere.get(agent).map(|backend| format!("{backend} "));
-            bill = format!(" · {}{amount}", payee.unwrap_or_default());
-        }
+        let backend = self.asked.get(agent);
+        let named = self.naming.tells(backend);
+        let mut bill = if amount > Micros::ZERO {
+            let elsewhere = backend.filter(|name| self.limits.backend.as_ref() != Some(*name));
+            let payee = named.or(elsewhere).map(|payee| format!("{payee} "));
+            format!(" · {}{amount}", payee.unwrap_or_default())
+        } else {
+            named.map(|backend| format!(" · {backend}")).unwrap_or_default()
+        };
         if estimated {
             bill.push_str(" estimated");
         }

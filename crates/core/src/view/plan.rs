@@ -1,33 +1,84 @@
 //! What a resume will do, told before it does it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::budget::Micros;
 use crate::desk::{Lane, Phase, Turn};
-use crate::machine::Standing;
+use crate::ids::BackendName;
+use crate::machine::{Agent, Standing};
 use crate::run::effect::in_flight;
 use crate::run::input::Outcome;
 use crate::run::settings::InterruptedScripts;
 use crate::run::{Input, Run, Settings};
 use crate::workflow::Extension;
 
+use super::backends::Naming;
 use super::ledger::Ledger;
 
 /// `reused 7 turns ($2.10), 1 finished meanwhile, adopting 1, continuing 1, repeating 0`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Turns whose outcome is recorded.
     pub reused: u64,
     /// What they cost.
     pub amount: Micros,
     /// Turns in flight whose answer was found.
-    pub finished: usize,
+    pub finished: Prompts,
     /// Turns in flight whose client still runs.
-    pub adopted: usize,
+    pub adopted: Prompts,
     /// Prompts that go on in their sessions.
-    pub continuing: usize,
+    pub continuing: Prompts,
     /// Scripts that run again.
     pub repeating: usize,
+    naming: Naming,
+}
+
+/// Turns, counted by the backend that answers them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Prompts(BTreeMap<BackendName, usize>);
+
+impl Prompts {
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.0.values().sum()
+    }
+
+    /// How many of this backend.
+    pub fn of(&self, backend: &BackendName) -> usize {
+        self.0.get(backend).copied().unwrap_or(0)
+    }
+
+    fn without(mut self, others: &Self) -> Self {
+        for (backend, count) in &mut self.0 {
+            *count = count.saturating_sub(others.of(backend));
+        }
+        self.0.retain(|_, count| *count > 0);
+        self
+    }
+
+    /// `2`, or `2 (claude, codex)`, `3 (2 claude, 1 codex)` where backends are named.
+    fn told(&self, naming: Naming) -> String {
+        let count = self.count();
+        if naming == Naming::Tacit || count == 0 {
+            return count.to_string();
+        }
+        let several = count > self.0.len() && self.0.len() > 1;
+        let named = self.0.iter().map(|(backend, count)| {
+            if several { format!("{count} {backend}") } else { backend.to_string() }
+        });
+        format!("{count} ({})", named.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl FromIterator<BackendName> for Prompts {
+    fn from_iter<T: IntoIterator<Item = BackendName>>(backends: T) -> Self {
+        let mut prompts = Self::default();
+        for backend in backends {
+            *prompts.0.entry(backend).or_default() += 1;
+        }
+        prompts
+    }
 }
 
 impl Plan {
@@ -41,41 +92,60 @@ impl Plan {
         };
         // An agent that failed after its turn was settled is asked again.
         let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
-        let asked_again: Vec<Option<Extension>> = failed
+        let (prompts, scripts): (Vec<&Agent>, Vec<&Agent>) = failed
             .filter(|agent| matches!(agent.standing, Standing::Failed { kept: None, .. }))
             .filter(|agent| !run.desk.turns.contains_key(&agent.id))
-            .map(|agent| Extension::of(agent.visit.state.as_str()))
-            .collect();
-        let prompts = asked_again.iter().filter(|kind| **kind == Some(Extension::Md)).count();
-        let scripts = asked_again.len() - prompts;
+            .partition(|agent| Extension::of(agent.visit.state.as_str()) == Some(Extension::Md));
+        let holder =
+            |agent: &Agent| agent.holder.clone().unwrap_or_else(|| settings.backend.clone());
+        let cut = lanes().filter_map(|(lane, _)| lane.backend().cloned());
         Self {
             reused: settled.turns,
             amount: settled.amount,
-            finished: 0,
-            adopted: 0,
-            continuing: prompts + lanes().filter(|(lane, _)| **lane != Lane::Script).count(),
+            finished: Prompts::default(),
+            adopted: Prompts::default(),
+            continuing: prompts.into_iter().map(holder).chain(cut).collect(),
             repeating: lanes()
                 .filter(|(lane, cut)| **lane == Lane::Script && repeats(*cut))
                 .count()
-                + scripts,
+                + scripts.len(),
+            // Under another one, what never began begins there.
+            naming: if settings.backend == run.settings.backend {
+                ledger.naming()
+            } else {
+                Naming::Tacit
+            },
         }
     }
 
     /// The same, once it is recorded what became of them.
     #[must_use]
     pub fn knowing(self, run: &Run, reports: &[Input]) -> Self {
-        let finished =
-            |input: &&Input| matches!(input, Input::Settled { outcome: Outcome::Finished(_), .. });
-        let settled = |input: &&Input| matches!(input, Input::Settled { .. });
-        let adopted = in_flight(run).count().saturating_sub(reports.iter().filter(settled).count());
-        self.without(reports.iter().filter(finished).count(), adopted)
+        let report = |turn: &Turn| {
+            reports.iter().find_map(|input| {
+                let Input::Settled { turn: id, outcome, .. } = input else { return None };
+                (*id == turn.id).then_some(outcome)
+            })
+        };
+        let backends = |is_one: &dyn Fn(Option<&Outcome>) -> bool| {
+            let turns = in_flight(run).filter(|turn| is_one(report(turn)));
+            turns.filter_map(|turn| turn.lane.backend().cloned()).collect()
+        };
+        let finished = |report: Option<&Outcome>| matches!(report, Some(Outcome::Finished(_)));
+        self.without(backends(&finished), backends(&|report| report.is_none()))
     }
 
     /// The same, with a look at the turns in flight: what has finished or still runs is not continued.
     #[must_use]
-    pub fn without(self, finished: usize, adopted: usize) -> Self {
-        let continuing = self.continuing.saturating_sub(finished + adopted);
+    pub fn without(self, finished: Prompts, adopted: Prompts) -> Self {
+        let continuing = self.continuing.without(&finished).without(&adopted);
         Self { finished, adopted, continuing, ..self }
+    }
+
+    /// The backends that have something to do with it.
+    pub fn backends(&self) -> BTreeSet<&BackendName> {
+        let all = [&self.finished, &self.adopted, &self.continuing];
+        all.into_iter().flat_map(|prompts| prompts.0.keys()).collect()
     }
 }
 
@@ -106,15 +176,15 @@ fn again<'r>(run: &Run, turn: &'r Turn) -> Option<(&'r Lane, Cut)> {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reused, amount, finished, adopted, continuing, repeating } = self;
+        let Self { reused, amount, finished, adopted, continuing, repeating, naming } = self;
         let s = if *reused == 1 { "turn" } else { "turns" };
         write!(f, "reused {reused} {s} ({amount})")?;
-        if *finished > 0 {
-            write!(f, ", {finished} finished meanwhile")?;
+        if finished.count() > 0 {
+            write!(f, ", {} finished meanwhile", finished.told(*naming))?;
         }
-        if *adopted > 0 {
-            write!(f, ", adopting {adopted}")?;
+        if adopted.count() > 0 {
+            write!(f, ", adopting {}", adopted.told(*naming))?;
         }
-        write!(f, ", continuing {continuing}, repeating {repeating}")
+        write!(f, ", continuing {}, repeating {repeating}", continuing.told(*naming))
     }
 }

@@ -495,6 +495,6 @@ fn who_was_paid_is_said_where_it_is_not_the_backend_of_the_run() {
       -          failed
     ");
     assert_snapshot!(shown(&play, Owner::Gone), @"
-    failed (1): main failed at X.md: X.md is answered by codex, and claude holds the conversation (first let claude answer X.md): raymond resume play --with-current
+    failed (1): main failed at X.md (codex): X.md is answered by codex, and claude holds the conversation (first let claude answer X.md): raymond resume play --with-current
     ");
 }

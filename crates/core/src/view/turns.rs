@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 use crate::budget::{Basis, Charge, Micros};
 use crate::desk::{Lane, Prompt};
 use crate::failure::TurnFailure;
-use crate::ids::{AgentId, StateName, TurnId};
+use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::run::Event;
 use crate::run::input::Interruption;
 use crate::time::Timestamp;
+
+use super::backends::Naming;
 
 /// One attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +81,19 @@ pub enum Change {
     Ended(Attempt),
 }
 
+/// The turn that ended with this event, whatever it ended with, and what it is charged. Whoever counts
+/// turns counts these: a turn that was cut off and taken up again was carried out twice.
+pub(super) fn charged(event: &Event) -> Option<(&TurnId, Charge)> {
+    if let Event::TurnSettled { turn, charge, .. }
+    | Event::TurnContinues { turn, charge, .. }
+    | Event::TurnFailed { turn, charge, .. }
+    | Event::TurnInterrupted { turn, charge, .. } = event
+    {
+        return Some((turn, *charge));
+    }
+    None
+}
+
 /// Follows the turns of a run, event by event.
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
@@ -137,8 +152,13 @@ impl Turns {
 }
 
 impl Attempt {
-    /// `REVIEW.md #2 · turn 1 · claude-opus-5-5 · $0.12 · finished after 12s`
-    pub fn title(&self) -> String {
+    /// Who answers it; nobody answers a script.
+    pub const fn backend(&self) -> Option<&BackendName> {
+        self.lane.backend()
+    }
+
+    /// `REVIEW.md #2 · turn 1 · codex · gpt-5.5 · $0.12 · finished after 12s`
+    pub fn title(&self, naming: Naming) -> String {
         let visit = if self.visit > 1 { format!(" #{}", self.visit) } else { String::new() };
         let sent = match self.sent {
             Sent::Body => "",
@@ -148,6 +168,7 @@ impl Attempt {
             if self.number > 1 { format!(", attempt {}", self.number) } else { String::new() };
         let mut parts =
             vec![format!("{}{visit}", self.state), format!("turn {}{sent}{again}", self.turn.turn)];
+        parts.extend(naming.tells(self.backend()).map(ToString::to_string));
         match &self.end {
             None => parts.push("in flight".to_owned()),
             Some(end) => {
@@ -215,16 +236,24 @@ mod tests {
 
     /// The turns of the story so far, an event each second; a mark for those that are over.
     fn titles(play: &Play) -> Vec<String> {
+        titled(play, Naming::Tacit)
+    }
+
+    fn titled(play: &Play, naming: Naming) -> Vec<String> {
         let mut turns = Turns::default();
         let changes = (0..).zip(&play.story);
         let changes = changes.filter_map(|(n, event)| turns.note(Timestamp(n * 1000), event));
         let told = changes.filter_map(|change| match change {
             Change::Started(_) => None,
-            Change::Ended(attempt) => Some(format!("{}: {}", attempt.turn.agent, attempt.title())),
+            Change::Ended(attempt) => {
+                Some(format!("{}: {}", attempt.turn.agent, attempt.title(naming)))
+            }
         });
         let mut told: Vec<String> = told.collect();
         let open = turns.in_flight();
-        told.extend(open.map(|attempt| format!("{}: {}", attempt.turn.agent, attempt.title())));
+        told.extend(
+            open.map(|attempt| format!("{}: {}", attempt.turn.agent, attempt.title(naming))),
+        );
         told
     }
 

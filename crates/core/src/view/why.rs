@@ -1,30 +1,35 @@
 //! One sentence: why a run is where it is.
 
+use std::collections::BTreeSet;
+
 use crate::desk::Lane;
 use crate::failure::Failure;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, BackendName};
 use crate::machine::{Agent, Standing};
+use crate::run::effect::in_flight;
 use crate::run::event::Hold;
 use crate::run::program::without_result;
 use crate::run::{Phase, Ralph, Run};
 
+use super::backends::{Naming, answering};
 use super::ledger::{Ledger, Stopper};
 use super::status::{Status, Waiting};
 
 /// The cause of a status, in one sentence without a full stop.
 pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
+    let naming = ledger.naming();
     match status {
-        Status::Running => running(run),
-        Status::Waiting(waiting, _) => waits(run, waiting),
+        Status::Running => running(run, naming),
+        Status::Waiting(waiting, _) => waits(run, waiting, naming),
         Status::Completed => completed(run, ledger),
-        Status::Failed => failed(run),
+        Status::Failed => failed(run, naming),
         Status::OverBudget => over_budget(run),
         Status::Cancelled => "`raymond cancel` ended it; it cannot be resumed".to_owned(),
         Status::Stopped => {
             let by = stopper_words(ledger.stopper);
             format!("{by} stopped it; {} can go on", counted(run.live, "agent"))
         }
-        Status::Interrupted => interrupted(run),
+        Status::Interrupted => interrupted(run, naming),
     }
 }
 
@@ -53,7 +58,7 @@ const fn stopper_words(stopper: Option<Stopper>) -> &'static str {
     }
 }
 
-fn running(run: &Run) -> String {
+fn running(run: &Run, naming: Naming) -> String {
     let mut agents = run.desk.in_flight.iter().filter_map(|id| run.agents.get(id));
     let Some(first) = agents.next() else {
         return "it is about to go on".to_owned();
@@ -69,10 +74,11 @@ fn running(run: &Run) -> String {
     });
     let iteration = iteration.unwrap_or_default();
     let Agent { id, visit, .. } = first;
-    format!("{id} is in turn {} of {}{iteration}{more}{stopping}", visit.turn, visit.state)
+    let place = format!("{}{}", visit.state, naming.remark(answering(run, first)));
+    format!("{id} is in turn {} of {place}{iteration}{more}{stopping}", visit.turn)
 }
 
-fn waits(run: &Run, waiting: Waiting) -> String {
+fn waits(run: &Run, waiting: Waiting, naming: Naming) -> String {
     let wanted = |hold: &Hold| match (waiting, hold) {
         (Waiting::Person, Hold::Auth { .. }) | (Waiting::Quota(_), Hold::Quota { .. }) => true,
         (Waiting::Person | Waiting::Quota(_) | Waiting::Retry(_), _) => false,
@@ -80,7 +86,11 @@ fn waits(run: &Run, waiting: Waiting) -> String {
     let hold = run.desk.holds.iter().find(|(_, hold)| wanted(hold));
     match (waiting, hold) {
         (Waiting::Retry(_), _) => match run.desk.retries.first() {
-            Some((until, agent)) => format!("{agent} tries its failed turn again at {until}"),
+            Some((until, agent)) => {
+                let backend = run.desk.turns.get(agent).and_then(|turn| turn.lane.backend());
+                let backend = naming.remark(backend);
+                format!("{agent} tries its failed turn{backend} again at {until}")
+            }
             None => "a failed turn is tried again soon".to_owned(),
         },
         (_, Some((backend, Hold::Quota { why, until }))) => {
@@ -94,10 +104,12 @@ fn waits(run: &Run, waiting: Waiting) -> String {
     }
 }
 
-fn failed(run: &Run) -> String {
+fn failed(run: &Run, naming: Naming) -> String {
     let reason = |id: &AgentId| match run.agents.get(id) {
         Some(agent @ Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
-            format!("{id} failed at {}: {failure}{}", visit.state, first(run, agent, failure))
+            let backend = naming.remark(answering(run, agent));
+            let first = first(run, agent, failure);
+            format!("{id} failed at {}{backend}: {failure}{first}", visit.state)
         }
         _ => format!("{id} failed"),
     };
@@ -163,10 +175,19 @@ fn over_budget(run: &Run) -> String {
     format!("{} of the {cap} cap is spent; {waiting} for more", run.spent)
 }
 
-fn interrupted(run: &Run) -> String {
+fn interrupted(run: &Run, naming: Naming) -> String {
+    let asked = in_flight(run).filter_map(|turn| naming.tells(turn.lane.backend()));
+    let asked: BTreeSet<&str> = asked.map(BackendName::as_str).collect();
+    let backends = match asked.into_iter().collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => none,
+        names => format!(" ({names})"),
+    };
     match run.desk.in_flight.len() {
         0 => "its process is gone; no turn was in flight".to_owned(),
-        n => format!("its process is gone with {} in flight", counted(n as u64, "turn")),
+        n => {
+            let turns = counted(n as u64, "turn");
+            format!("its process is gone with {turns} in flight{backends}")
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use std::path::Path;
 use raymond_backends::claude::{self, preflight::Problem};
 use raymond_backends::codex;
 use raymond_backends::headless::program::Missing;
+use raymond_core::ids::BackendName;
+use raymond_core::run::permissions::Checks;
 use raymond_core::view::health::{self, Finding, Folder, Need, Program};
 use raymond_engine::discard::size_of;
 use raymond_engine::project::Project;
@@ -13,7 +15,7 @@ use raymond_store::ballast;
 use rustix::fs::{Access, access, statvfs};
 use rustix::process::geteuid;
 
-use crate::config::{self, Layer};
+use crate::config::{self, Layer, Sourced};
 use crate::{ask, backends, failure::Failure};
 
 /// Programs that runs need, and what is configured about them.
@@ -21,10 +23,8 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
     let loaded = config::load(project);
     let configuration = configuration(project, loaded.as_ref().err());
     let config = loaded.unwrap_or_default();
-    let mut findings = Vec::new();
-    findings.extend(claude_client(&config).await);
-    findings.extend(codex_client(&config).await);
-    findings.extend(root());
+    let mut findings = vec![claude_client(&config).await, codex_client(&config).await];
+    findings.extend(root(&config));
     findings.push(match ask::find("bash") {
         Some(path) => Finding::ok("bash", path.display().to_string()),
         None => {
@@ -33,56 +33,63 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
         }
     });
     findings.push(configuration);
+    findings.extend(backend(&config));
     findings
 }
 
-/// Claude Code. Prompts go to it when nobody says otherwise.
-async fn claude_client(config: &Layer) -> Option<Finding> {
-    let need = match &config.backend {
-        Some(backend) if backend.value != claude::NAME => Need::Named,
-        Some(_) | None => Need::Default,
-    };
+/// Whether prompts are sent to a client: when nobody says otherwise, to Claude Code.
+fn need(config: &Layer, name: &str, command: Option<&Sourced<String>>) -> Need {
+    let default = config.backend.as_ref().map_or(claude::NAME, |backend| &backend.value);
+    match command {
+        _ if default == name => Need::Default,
+        Some(command) if command.value != name => Need::Named,
+        Some(_) | None => Need::Optional,
+    }
+}
+
+async fn claude_client(config: &Layer) -> Finding {
+    let need = need(config, claude::NAME, config.claude.as_ref());
     let found = ask::version(&backends::claude_command(config)).await;
     if let Program::Answers { version, .. } = &found
         && let Err(problem) = claude::preflight::check_version(version)
     {
-        return Some(too_old(need, problem.to_string(), problem.remedy()));
+        return need.unfit(problem.to_string(), problem.remedy());
     }
     let install = Problem::from(Missing::NotFound(claude::NAME.into())).remedy();
     health::client(claude::NAME, &found, need, &install)
 }
 
-/// Codex. Whoever has set nothing about it need not have it.
-async fn codex_client(config: &Layer) -> Option<Finding> {
+async fn codex_client(config: &Layer) -> Finding {
     use codex::preflight::Problem;
-    let need = match (&config.backend, &config.codex) {
-        (Some(backend), _) if backend.value == codex::NAME => Need::Default,
-        (_, Some(_)) => Need::Named,
-        (_, None) => Need::Optional,
-    };
+    let need = need(config, codex::NAME, config.codex.as_ref());
     let found = ask::version(&backends::codex_command(config)).await;
     if let Program::Answers { version, .. } = &found
         && let Err(problem) = codex::preflight::check_version(version)
     {
-        return Some(too_old(need, problem.to_string(), problem.remedy()));
+        return need.unfit(problem.to_string(), problem.remedy());
     }
     let install = Problem::from(Missing::NotFound(codex::NAME.into())).remedy();
     health::client(codex::NAME, &found, need, &install)
 }
 
-fn too_old(need: Need, text: String, remedy: String) -> Finding {
-    match need {
-        Need::Default => Finding::fail("client", text, remedy),
-        Need::Named | Need::Optional => Finding::warn("client", text, remedy),
+/// Claude Code, where it is installed, refuses to skip its checks for root. Other clients do not.
+fn root(config: &Layer) -> Option<Finding> {
+    let command = backends::claude_command(config);
+    let environment = config.environment.as_ref().and_then(|names| names.value.as_deref());
+    match claude::preflight::check(command.as_ref(), Checks::Skipped, environment) {
+        Err(problem @ Problem::Root) => {
+            let text = "this is root: claude refuses --dangerously-skip-permissions";
+            Some(Finding::warn("root", text, problem.remedy()))
+        }
+        Err(_) | Ok(()) => None,
     }
 }
 
-/// Clients refuse to skip their checks for root.
-fn root() -> Option<Finding> {
-    let sandbox = std::env::var_os("IS_SANDBOX").is_some_and(|value| value == "1");
-    let is_root = geteuid().is_root();
-    let text = "this is root: clients refuse --dangerously-skip-permissions";
-    (is_root && !sandbox).then(|| Finding::warn("root", text, Problem::Root.remedy()))
+/// The backend that is configured has to exist.
+fn backend(config: &Layer) -> Option<Finding> {
+    let Sourced { value, origin } = config.backend.as_ref()?;
+    let name = BackendName::new(value.as_str());
+    health::backend(&name, &origin.to_string(), &backends::offers())
 }
 
 fn configuration(project: &Project, wrong: Option<&Failure>) -> Finding {

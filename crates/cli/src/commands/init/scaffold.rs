@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use raymond_core::view::quoted;
 
+use super::client::Client;
 use super::files::File;
 use super::found::{Found, Git};
 
@@ -35,11 +36,12 @@ const FILES: [(&str, &str, &str); 8] = files![
 pub(super) struct Scaffold<'f> {
     found: &'f Found,
     directory: String,
+    pub(super) client: Client,
 }
 
 impl<'f> Scaffold<'f> {
-    pub(super) fn new(found: &'f Found, directory: &str) -> Self {
-        Self { found, directory: directory.to_owned() }
+    pub(super) fn new(found: &'f Found, directory: &str, client: Client) -> Self {
+        Self { found, directory: directory.to_owned(), client }
     }
 
     /// The script in which the check is.
@@ -78,14 +80,16 @@ impl<'f> Scaffold<'f> {
     }
 
     /// What stands for each `@NAME@`.
-    fn values(&self) -> [(&'static str, String); 11] {
+    fn values(&self) -> [(&'static str, String); 13] {
         let check = self.found.check().map(|check| check.line);
         let or = |with: &dyn Fn(&str) -> String, without: &str| {
             check.map_or_else(|| without.to_owned(), with)
         };
         let unchecked = "nothing was checked: CHECK.sh has no command yet";
         [
+            ("@MAY@", format!("{}\n{}", self.may(), self.allow())),
             ("@ALLOW@", self.allow()),
+            ("@YOURS@", self.yours().to_owned()),
             ("@LOOK@", self.look()),
             ("@WHERE@", self.look_where().to_owned()),
             ("@CHECK@", self.commands()),
@@ -99,8 +103,33 @@ impl<'f> Scaffold<'f> {
         ]
     }
 
+    /// What is to be known about what the author may do.
+    const fn may(&self) -> &'static str {
+        match self.client {
+            Client::ClaudeCode | Client::Other => {
+                "# What the agent may run. Files of the project it may edit anyway; whatever else it tries is denied,\n\
+                 # and the summary of the run names the line that would allow it."
+            }
+            Client::Codex => {
+                "# The agent may run what it likes, in a sandbox: it can write below this directory, and has no\n\
+                 # network."
+            }
+        }
+    }
+
+    /// The lines to begin with when somebody makes it theirs.
+    const fn yours(&self) -> &'static str {
+        match self.client {
+            Client::ClaudeCode | Client::Other => "the `allow` lines in START.md and FIX.md",
+            Client::Codex => "`permission_mode` in START.md and FIX.md",
+        }
+    }
+
     /// What the author of the change may run.
     fn allow(&self) -> String {
+        if self.client == Client::Codex {
+            return "permission_mode: acceptEdits".to_owned();
+        }
         let rules = self.found.rules();
         if rules.is_empty() {
             return "allow: [] # such as Bash(make test:*)".to_owned();
@@ -110,13 +139,21 @@ impl<'f> Scaffold<'f> {
 
     /// What the reviewer may run.
     fn look(&self) -> String {
-        match self.found.git {
+        if self.client == Client::Codex {
+            return "# A reviewer looks, and changes nothing: this sandbox can only be read.\n\
+                    permission_mode: plan"
+                .to_owned();
+        }
+        let allow = match self.found.git {
             Git::Repository => {
                 "allow:\n  - Bash(git status:*)\n  - Bash(git diff:*)\n  - Bash(git log:*)\n"
-                    .to_owned()
             }
-            Git::None => String::new(),
-        }
+            Git::None => "",
+        };
+        format!(
+            "# A reviewer looks, and changes nothing. `deny` wins over every `allow`.\n\
+             {allow}deny: [Edit, Write, NotebookEdit]"
+        )
     }
 
     const fn look_where(&self) -> &'static str {

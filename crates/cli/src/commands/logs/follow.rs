@@ -48,6 +48,7 @@ pub(super) fn follow(
         for line in lines.iter() {
             let record = fold::record(line.body, line.seq).map_err(Failure::from)?;
             seen.head.fold(&record);
+            ear.page.naming = seen.head.ledger.naming();
             for (change, outcome) in changes(&mut ear.turns, &record) {
                 match change {
                     Change::Started(attempt) => ear.begin(Turn { attempt, outcome })?,

@@ -6,11 +6,10 @@
 use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
 
 use raymond_core::budget::Basis;
-use raymond_core::desk::Lane;
 use raymond_core::ids::{RunId, TurnId};
 use raymond_core::run::input::Interruption;
 use raymond_core::view::turns::{Attempt, End, How, Sent};
-use raymond_core::view::{Line, Weight};
+use raymond_core::view::{Line, Naming, Weight};
 use serde_json::json;
 
 use crate::console;
@@ -54,6 +53,8 @@ pub(super) enum Shape {
 /// What is written to.
 pub(super) struct Page {
     shape: Shape,
+    /// Whether turns name their backend.
+    pub(super) naming: Naming,
     out: io::BufWriter<StdoutLock<'static>>,
     reader: Reader,
     /// Whose words follow.
@@ -75,11 +76,12 @@ enum Reader {
 }
 
 impl Page {
-    pub(super) fn new(shape: Shape) -> Self {
+    pub(super) fn new(shape: Shape, naming: Naming) -> Self {
         let stdout = io::stdout();
         let reader = if stdout.is_terminal() { Reader::Terminal } else { Reader::Other };
         let out = io::BufWriter::new(stdout.lock());
-        Self { shape, out, reader, speaker: None, titled: None, turns: 0, words: 0, lines: 0 }
+        let (speaker, titled) = (None, None);
+        Self { shape, naming, out, reader, speaker, titled, turns: 0, words: 0, lines: 0 }
     }
 
     pub(super) const fn shape(&self) -> Shape {
@@ -151,7 +153,7 @@ impl Page {
             Some(How::Failed(_)) => Weight::Error,
         };
         let agent = Some(attempt.turn.agent.clone());
-        let line = Line { agent, weight, text: attempt.title() };
+        let line = Line { agent, weight, text: attempt.title(self.naming) };
         let line = console::format_line(attempt.started, &line);
         match self.reader {
             Reader::Terminal => writeln!(self.out, "{line}")?,
@@ -214,11 +216,7 @@ impl Page {
 }
 
 fn object(attempt: &Attempt) -> serde_json::Value {
-    let Attempt { turn, number, state, visit, lane, sent, started, end } = attempt;
-    let backend = match lane {
-        Lane::Script => None,
-        Lane::Prompt(backend) => Some(backend),
-    };
+    let Attempt { turn, number, state, visit, sent, started, end, .. } = attempt;
     let failure = end.as_ref().and_then(|end| match &end.how {
         How::Failed(failure) => Some(failure.to_string()),
         How::Finished | How::ShareUsedUp | How::Interrupted(_) => None,
@@ -230,7 +228,7 @@ fn object(attempt: &Attempt) -> serde_json::Value {
         "agent": turn.agent,
         "state": state,
         "visit": visit,
-        "backend": backend,
+        "backend": attempt.backend(),
         "reminder": *sent == Sent::Reminder,
         "started_at": started.to_string(),
         "ended_at": end.map(|end| end.at.to_string()),

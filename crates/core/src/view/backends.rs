@@ -1,0 +1,55 @@
+//! Which backend answers whom, and whether that has to be said.
+//!
+//! A run that asks one backend does not repeat its name at every turn. One that asks several names
+//! them wherever a turn or a conversation is named: who did what is what people look for there.
+
+use crate::desk::Lane;
+use crate::ids::BackendName;
+use crate::machine::Agent;
+use crate::run::Run;
+use crate::workflow::Extension;
+
+/// Whether backends are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Naming {
+    /// There is only one: it goes without saying.
+    #[default]
+    Tacit,
+    /// There are several.
+    Named,
+}
+
+impl Naming {
+    /// For so many backends.
+    pub const fn of(backends: usize) -> Self {
+        if backends > 1 { Self::Named } else { Self::Tacit }
+    }
+
+    /// The backend, where it is named.
+    pub fn tells(self, backend: Option<&BackendName>) -> Option<&BackendName> {
+        match self {
+            Self::Tacit => None,
+            Self::Named => backend,
+        }
+    }
+
+    /// ` (codex)`, where it is named.
+    pub(super) fn remark(self, backend: Option<&BackendName>) -> String {
+        self.tells(backend).map(|backend| format!(" ({backend})")).unwrap_or_default()
+    }
+}
+
+/// The backend of an agent's turn or, between two turns, of its conversation. A script has none.
+pub fn answering<'r>(run: &'r Run, agent: &'r Agent) -> Option<&'r BackendName> {
+    match run.desk.turns.get(&agent.id).map(|turn| &turn.lane) {
+        Some(Lane::Prompt(backend)) => Some(backend),
+        Some(Lane::Script) => None,
+        None => {
+            let is_prompt = Extension::of(agent.visit.state.as_str()) == Some(Extension::Md);
+            agent.holder.as_ref().filter(|_| is_prompt)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! Who did what, wherever a run with several backends is told; and that one backend goes unsaid.
+
+use insta::assert_snapshot;
+
+use super::*;
+use crate::budget::Cost;
+use crate::run::input::{Interruption, StopMode};
+use crate::run::tests::play::{Play, usd, workflow};
+use crate::time::{Span, Timestamp};
+use crate::view::costs::{By, Counter};
+use crate::view::plan::Prompts;
+use crate::view::turns::Change;
+use crate::view::{Ledger, Narrator, Owner, Plan, Turns, status, why};
+
+const CODEX: &str = "---\nbackend: codex\n---\ntext";
+
+/// `A` is answered by claude, `X` by codex; `S` is a script.
+fn stage() -> Play {
+    Play::new(workflow(&[("A.md", "text"), ("X.md", CODEX), ("S.sh", "true")])).started()
+}
+
+/// A worker of codex beside `main`, which claude answers.
+fn forked() -> Play {
+    let mut play = stage();
+    play.says("main", r#"<fork next="A">X</fork>"#);
+    play
+}
+
+fn ledger(play: &Play) -> Ledger {
+    let mut ledger = Ledger::default();
+    for event in &play.story {
+        ledger.note(Timestamp(0), event);
+    }
+    ledger
+}
+
+#[track_caller]
+fn check_why(play: &Play, owner: Owner, expected: &str) {
+    assert_eq!(why(&play.run, &ledger(play), status(&play.run, owner)), expected);
+}
+
+#[test]
+fn a_sentence_names_the_backend_once_there_are_several() {
+    check_why(&stage(), Owner::Alive, "main is in turn 1 of A.md");
+    check_why(&stage(), Owner::Gone, "its process is gone with 1 turn in flight");
+    let mut play = stage();
+    play.says("main", "<reset>X</reset>");
+    check_why(&play, Owner::Alive, "main is in turn 1 of X.md (codex)");
+    check_why(&play, Owner::Gone, "its process is gone with 1 turn in flight (codex)");
+    play.stumbles("main");
+    let retry = "main tries its failed turn (codex) again at 1970-01-01T00:00:02.074Z";
+    check_why(&play, Owner::Alive, retry);
+    play.after(Span::minutes(5));
+    play.says("main", "<goto>S</goto>");
+    check_why(&play, Owner::Alive, "main is in turn 1 of S.sh");
+    check_why(&play, Owner::Gone, "its process is gone with 1 turn in flight");
+    let play = forked();
+    check_why(&play, Owner::Alive, "main is in turn 1 of A.md (claude) and 1 more");
+    check_why(&play, Owner::Gone, "its process is gone with 2 turns in flight (claude, codex)");
+}
+
+#[test]
+fn a_failure_names_the_backend_that_was_asked() {
+    let task = || crate::failure::TurnFailure::Task { why: "refused".into() };
+    let mut play = forked();
+    play.says("main", "<result>x</result>");
+    play.fails("main_x1", task());
+    let told = "main_x1 failed at X.md (codex): the client reports failure: refused";
+    check_why(&play, Owner::Gone, told);
+    let mut play = stage();
+    play.fails("main", task());
+    let told = "main failed at A.md: the client reports failure: refused";
+    check_why(&play, Owner::Gone, told);
+}
+
+#[test]
+fn an_agent_between_two_turns_has_the_backend_of_its_conversation() {
+    let check = |play: &Play, expected: Option<&str>| {
+        let found = answering(&play.run, play.agent("main"));
+        assert_eq!(found.map(BackendName::as_str), expected);
+    };
+    let mut play = stage().with(|s| s.reminders = 0);
+    check(&play, Some("claude"));
+    play.says("main", "<reset>X</reset>");
+    check(&play, Some("codex"));
+    play.says("main", "<goto>S</goto>");
+    check(&play, None);
+    let mut play = Play::new(workflow(&[("X.md", CODEX)])).with(|s| s.reminders = 0).started();
+    play.says("main", "no tag");
+    assert!(play.run.desk.turns.is_empty());
+    check(&play, Some("codex"));
+}
+
+#[test]
+fn a_history_says_who_answered_and_who_was_paid() {
+    let mut play = forked();
+    play.costs(Cost::Free).stumbles("main_x1");
+    play.after(Span::minutes(5));
+    play.says("main_x1", "<goto>S</goto>");
+    play.says("main_x1", "<result>x</result>");
+    play.costs(Cost::Reported(usd("0.20"))).says("main", "<result>y</result>");
+    let mut narrator = Narrator::history(ledger(&play).naming());
+    let told = play.story.iter().filter_map(|event| narrator.line(event));
+    let told: Vec<String> = told.map(|line| line.text).collect();
+    assert_snapshot!(told.join("\n"), @"
+    starts at A.md
+    A.md (claude): turn 1
+    A.md → A.md #2 (fork) · claude $0.10
+    starts at X.md
+    A.md (claude): turn 1
+    X.md (codex): turn 1
+    X.md (codex): transient failure: overloaded; retry 1 of 5 follows
+    X.md (codex): turn 1, attempt 2
+    X.md → S.sh (goto) · codex
+    S.sh: turn 1
+    ended: x
+    ended: y · claude $0.20
+    completed
+    ");
+}
+
+#[test]
+fn turns_name_their_backend_also_where_no_model_is_known() {
+    let mut play = forked();
+    play.says_so("main", "<goto>S</goto>", |said| said.model = Some("opus".into()));
+    play.crashes(true);
+    let mut turns = Turns::default();
+    let ended = play.story.iter().filter_map(|event| turns.note(Timestamp(0), event));
+    let ended: Vec<Change> = ended.collect();
+    let mut titles = Vec::new();
+    for change in &ended {
+        if let Change::Ended(attempt) = change {
+            titles.push(attempt.title(Naming::Named));
+        }
+    }
+    titles.extend(turns.in_flight().map(|attempt| attempt.title(Naming::Named)));
+    assert_snapshot!(titles.join("\n"), @"
+    A.md · turn 1 · claude · $0.10 · finished after 0ms
+    A.md #2 · turn 1 · claude · opus · $0.10 · finished after 0ms
+    S.sh · turn 1 · cut off when its owner died
+    X.md · turn 1 · codex · $0.10 · cut off when its owner died
+    S.sh · turn 1, attempt 2 · in flight
+    X.md · turn 1, attempt 2 · codex · in flight
+    ");
+}
+
+#[test]
+fn a_plan_names_whose_turns_go_on() {
+    let told = |play: &Play| Plan::of(&play.run, &ledger(play), &play.settings);
+    assert_eq!(told(&stage()).to_string(), "reused 0 turns ($0.00), continuing 1, repeating 0");
+    let mut play = forked();
+    let plan = told(&play);
+    assert_eq!(
+        plan.to_string(),
+        "reused 1 turn ($0.10), continuing 2 (claude, codex), repeating 0"
+    );
+    let (claude, codex) = (BackendName::new("claude"), BackendName::new("codex"));
+    let found = plan.clone().without(Prompts::default(), [codex.clone()].into_iter().collect());
+    assert_eq!(
+        found.to_string(),
+        "reused 1 turn ($0.10), adopting 1 (codex), continuing 1 (claude), repeating 0"
+    );
+    assert_eq!((found.adopted.of(&codex), found.continuing.of(&codex)), (1, 0));
+    assert_eq!(found.backends(), [&claude, &codex].into());
+    let cut = play.cut_off(Interruption::Crash, true);
+    assert_eq!(plan.clone().knowing(&play.run, &cut), plan);
+    assert_eq!(plan.knowing(&play.run, &cut[..1]), found);
+    play.says("main", r#"<fork next="A">X</fork>"#);
+    assert_eq!(
+        told(&play).to_string(),
+        "reused 2 turns ($0.20), continuing 3 (1 claude, 2 codex), repeating 0"
+    );
+    // Under another backend it is not known who goes on.
+    play.settings.backend = codex;
+    assert_eq!(told(&play).to_string(), "reused 2 turns ($0.20), continuing 3, repeating 0");
+}
+
+#[test]
+fn every_view_counts_the_same_turns() {
+    let mut play = forked();
+    play.stumbles("main_x1");
+    play.after(Span::minutes(5));
+    play.says("main", "<goto>S</goto>");
+    play.crashes(true);
+    play.is_capped("main_x1");
+    play.says("main", "<goto>A</goto>");
+    play.stop(StopMode::AfterTurn);
+    let ledger = ledger(&play);
+    let mut turns = Turns::default();
+    let ended = play.story.iter().filter_map(|event| turns.note(Timestamp(0), event));
+    let ended = ended.filter(|change| matches!(change, Change::Ended(_))).count() as u64;
+    let mut counter = Counter::new(By::Backend, Timestamp(0));
+    play.story.iter().for_each(|event| counter.note(Timestamp(0), event));
+    let costs = counter.finish();
+    // Two by claude, three attempts by codex, and a script that was cut off once.
+    assert_eq!((ended, ledger.turns()), (7, 7));
+    assert_eq!((costs.total.turns, ledger.paid.turns), (5, 5));
+    assert_eq!((costs.total.amount, ledger.paid.amount), (usd("0.50"), usd("0.50")));
+    let by_ledger: Vec<_> =
+        ledger.backends.iter().map(|(name, s)| (name.as_str(), s.turns, s.amount)).collect();
+    let by_costs: Vec<_> =
+        costs.rows.iter().map(|(row, t)| (row.name.as_str(), t.turns, t.amount)).collect();
+    assert_eq!(by_ledger, [("claude", 2, usd("0.20")), ("codex", 3, usd("0.30"))]);
+    assert_eq!(by_costs, by_ledger);
+}
