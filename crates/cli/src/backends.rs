@@ -4,7 +4,7 @@ mod misfits;
 mod versions;
 
 use std::collections::BTreeMap;
-use std::error::Error;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use raymond_backends::claude::{self, Claude};
@@ -57,7 +57,7 @@ pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
 /// The backends that a run needs.
 pub(crate) struct Usable {
     pub(crate) backends: Backends,
-    /// The versions of their clients, where they say one.
+    /// The versions of their clients.
     pub(crate) clients: BTreeMap<BackendName, String>,
 }
 
@@ -94,9 +94,9 @@ pub(crate) fn usable(
             claude::NAME => check_claude(config, settings, state)?,
             codex::NAME => check_codex(config, settings, state)?,
             scripted::NAME if backends.get(name).is_none() => return Err(no_replies(state)),
-            _ => None,
+            _ => continue,
         };
-        clients.extend(version.map(|version| (name.clone(), version)));
+        clients.insert(name.clone(), version);
     }
     Ok(Usable { backends, clients })
 }
@@ -145,26 +145,18 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
 }
 
 /// Checks that Claude Code can be asked; returns its version.
-fn check_claude(
-    config: &Layer,
-    settings: &Settings,
-    state: &State,
-) -> Result<Option<String>, Failure> {
+fn check_claude(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
     use claude::preflight::{Problem, check, check_version};
     let refused = |problem: Problem| refused(state, &problem, problem.remedy());
     let (command, checks) = (claude_command(config), settings.permissions.checks);
     check(command.as_ref(), checks, settings.environment.as_deref()).map_err(refused)?;
-    let version = versions::ask(&command)?;
-    version.as_deref().map_or(Ok(()), check_version).map_err(refused)?;
+    let version = versions::ask(claude::NAME, &command, state)?;
+    check_version(&version).map_err(refused)?;
     Ok(version)
 }
 
 /// Checks that Codex can be asked; returns its version.
-fn check_codex(
-    config: &Layer,
-    settings: &Settings,
-    state: &State,
-) -> Result<Option<String>, Failure> {
+fn check_codex(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
     use codex::preflight::{Problem, check, check_home, check_version};
     let refused = |problem: Problem| refused(state, &problem, problem.remedy());
     let command = codex_command(config);
@@ -172,12 +164,12 @@ fn check_codex(
     if settings.config_home == ConfigHome::Shared {
         check_home().map_err(refused)?;
     }
-    let version = versions::ask(&command)?;
-    version.as_deref().map_or(Ok(()), check_version).map_err(refused)?;
+    let version = versions::ask(codex::NAME, &command, state)?;
+    check_version(&version).map_err(refused)?;
     Ok(version)
 }
 
-fn refused(state: &State, problem: &dyn Error, remedy: String) -> Failure {
+fn refused(state: &State, problem: &dyn Display, remedy: String) -> Failure {
     Failure::environment(format!("{} is a prompt: {problem}", state.name)).hint(remedy)
 }
 

@@ -1,5 +1,8 @@
 //! Runs with several backends. Replies stand in for all of them, and the rules between them hold.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
 use crate::harness::Project;
 
 const CLAUDE: &str = "---\nbackend: claude\n---\ngo on: {{result}}";
@@ -93,6 +96,50 @@ fn a_client_that_nothing_leads_to_need_not_be_there() {
     project.raymond("run wf --backend claude --replies r.yaml").prints("x\n");
     let reached = project.raymond("run wf/LOST.md --backend claude --replies r.yaml");
     reached.prints("").mentions(7, &["LOST.md is a prompt: cannot find the client no-such-client"]);
+}
+
+/// It would be found out when the other one has been paid.
+#[test]
+fn a_client_that_does_not_say_its_version_is_refused_before_anyone_is_asked() {
+    let check = |script: &str, told: &str| {
+        let claude = "echo \"$@\" >> \"$0.asked\"; echo '2.1.325 (Claude Code)'";
+        let project = Project::of(&[
+            ("wf/START.md", "---\nbackend: claude\n---\ngo"),
+            ("wf/OTHER.md", CODEX),
+            ("claude", &format!("#!/bin/sh\n{claude}\n")),
+            ("codex", &format!("#!/bin/sh\n{script}\n")),
+        ]);
+        for client in ["claude", "codex"] {
+            let mode = Permissions::from_mode(0o755);
+            std::fs::set_permissions(project.path(client), mode).unwrap();
+        }
+        let project = project.with("RAYMOND_CLAUDE", "./claude").with("RAYMOND_CODEX", "./codex");
+        let expected = format!(
+            "raymond: OTHER.md is a prompt: the client codex (/project/codex) does not say its version: {told}
+            hint: see what `/project/codex --version` says, and set `codex` in the configuration to the path of the client"
+        );
+        project.raymond("run wf").prints("").says(7, &expected);
+        assert_eq!(project.read("claude.asked"), "--version\n");
+        assert!(!project.path(".raymond").exists());
+    };
+    check("echo no node >&2; exit 3", "exit status 3: no node");
+    check("echo cat 9.4", "\"cat 9.4\" is no version of codex");
+    check("echo '2.1.325 (Claude Code)'", "\"2.1.325 (Claude Code)\" is no version of codex");
+    check("true", "it says nothing");
+}
+
+#[test]
+fn a_client_that_is_not_where_it_was_said_to_be_is_told_by_its_path() {
+    let check = |client: &str, told: &str| {
+        let project = Project::of(&[("wf/START.md", "go"), ("plain", "no program")]);
+        let project = project.with("RAYMOND_CLAUDE", client);
+        let told = format!("raymond: START.md is a prompt: {told}\n");
+        project.raymond("run wf").prints("").mentions(7, &[&told]);
+    };
+    check("/nowhere/claude", "there is no program at /nowhere/claude");
+    check("./bin/claude", "there is no program at /project/bin/claude");
+    check("./plain", "cannot run the client /project/plain: it is not an executable file");
+    check("no-such", "cannot find the client no-such on PATH");
 }
 
 #[test]

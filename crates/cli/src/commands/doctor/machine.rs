@@ -42,7 +42,7 @@ async fn claude_client(config: &Layer) -> Option<Finding> {
         Some(backend) if backend.value != claude::NAME => Need::Named,
         Some(_) | None => Need::Default,
     };
-    let found = ask::version(&backends::claude_command(config)).await;
+    let found = ask::version(claude::NAME, &backends::claude_command(config), ask::PATIENCE).await;
     if let Program::Answers { version, .. } = &found
         && let Err(problem) = claude::preflight::check_version(version)
     {
@@ -60,7 +60,7 @@ async fn codex_client(config: &Layer) -> Option<Finding> {
         (_, Some(_)) => Need::Named,
         (_, None) => Need::Optional,
     };
-    let found = ask::version(&backends::codex_command(config)).await;
+    let found = ask::version(codex::NAME, &backends::codex_command(config), ask::PATIENCE).await;
     if let Program::Answers { version, .. } = &found
         && let Err(problem) = codex::preflight::check_version(version)
     {

@@ -161,5 +161,5 @@ fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
     run(&old, "").mentions(7, &["the client codex is version 0.55.0, and this needs 0.166.0"]);
     let stage = stage().with("RAYMOND_CODEX=/nowhere/codex");
     run(&stage, "")
-        .mentions(7, &["cannot find the client /nowhere/codex", "npm install -g @openai/codex"]);
+        .mentions(7, &["there is no program at /nowhere/codex", "npm install -g @openai/codex"]);
 }
