@@ -232,17 +232,28 @@ BACK: { text: <result>done</result>, expect: "go on: fine" }
 }
 
 #[test]
-fn a_script_that_carries_a_conversation_elsewhere_fails_its_agent() {
-    let project = Project::of(&[
-        ("wf/START.md", CLAUDE),
-        ("wf/S.sh", "echo '<goto>OTHER</goto>'"),
-        ("wf/OTHER.md", CODEX),
-        ("r.yaml", "START: <goto>S</goto>\nOTHER: <result>x</result>"),
-    ]);
-    project.raymond("run wf --replies r.yaml --run-id r").mentions(
-        1,
-        &["S.sh: failed: <goto>: OTHER.md is answered by codex, and claude holds the conversation"],
-    );
+fn a_script_that_carries_a_conversation_elsewhere_fails_its_agent_with_what_would_work() {
+    let check = |tag: &str, told: &str| {
+        let project = Project::of(&[
+            ("wf/START.md", CLAUDE),
+            ("wf/S.sh", &format!("echo '{tag}'")),
+            ("wf/OTHER.md", CODEX),
+            ("r.yaml", "START: <goto>S</goto>\nOTHER: <result>x</result>"),
+        ]);
+        let told = format!(
+            "{told}: OTHER.md is answered by codex, and claude holds the conversation: enter it by \
+             <reset>, <function> or <fork>, or name a state that claude answers"
+        );
+        let failed = project.raymond("run wf --replies r.yaml --run-id r");
+        failed.mentions(1, &[&format!("S.sh: failed: {told}")]);
+        project.raymond("why r").prints(&format!(
+            "failed: main failed at S.sh: {told} (what it said: raymond logs r --agent main --state S)
+→ raymond resume r
+"
+        ));
+    };
+    check("<goto>OTHER</goto>", "<goto>");
+    check("<call return=\"START\">OTHER</call>", "<call>");
 }
 
 /// Fails in the conversation of claude.
