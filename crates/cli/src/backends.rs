@@ -23,7 +23,7 @@ use raymond_engine::shell::Backends;
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
 
-pub(crate) use misfits::misfits;
+pub(crate) use misfits::Words;
 pub(crate) use versions::replaced;
 
 /// The backends that workflows and flags may name, and what each can do.
@@ -65,10 +65,12 @@ pub(crate) struct Usable {
 /// anything is spent.
 pub(crate) fn usable(
     config: &Layer,
+    words: Words,
     settings: &Settings,
     definition: &Definition,
 ) -> Result<Usable, Failure> {
     let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
+    backends.weigh_by(move |settings, survey| words.misfits(settings, survey));
     if settings.definition == Pinning::Unpinned {
         // An edit may name them; whether they are there is seen when they are asked.
         backends.add(claude(config));
@@ -208,4 +210,39 @@ pub(crate) fn codex_command(config: &Layer) -> String {
 fn no_replies(state: &State) -> Failure {
     let message = format!("{} is a prompt, and the scripted backend has no replies", state.name);
     Failure::environment(message).hint("name them with --replies FILE")
+}
+
+#[cfg(test)]
+mod tests {
+    use raymond_core::capability::Capability;
+
+    use super::*;
+
+    /// The cells of a line of a table.
+    fn cells(line: &str) -> Vec<&str> {
+        line.trim_matches('|').split('|').map(str::trim).collect()
+    }
+
+    #[test]
+    fn the_book_says_of_every_backend_what_it_declares() {
+        let page = include_str!("../../../docs/backends.md");
+        let mut lines = page.lines().skip_while(|line| !line.starts_with("| ability |"));
+        let names: Vec<&str> = cells(lines.next().unwrap()).split_off(2);
+        let rows: Vec<Vec<&str>> =
+            lines.skip(1).take_while(|line| line.starts_with('|')).map(cells).collect();
+
+        let offers = offers();
+        let declared: Vec<String> = offers.names().map(|name| format!("`{name}`")).collect();
+        assert_eq!(names, declared, "a column for each backend");
+        let able = |capability: &Capability| -> Vec<bool> {
+            offers.names().map(|name| offers.of(name).unwrap().contains(capability)).collect()
+        };
+        let declared: Vec<(String, Vec<bool>)> =
+            Capability::ALL.iter().map(|each| (each.to_string(), able(each))).collect();
+        let said = |row: &Vec<&str>| {
+            let ability = row[0].split(':').next().unwrap().to_owned();
+            (ability, row[2..].iter().map(|cell| !cell.starts_with("no")).collect())
+        };
+        assert_eq!(rows.iter().map(said).collect::<Vec<(String, Vec<bool>)>>(), declared);
+    }
 }

@@ -85,6 +85,73 @@ fn words_of_the_run_are_told_once_for_each_backend_that_would_hear_them() {
     heard.prints("").mentions(2, &["the workflow has a mistake"]);
 }
 
+/// What is played today is asked of a client tomorrow.
+#[test]
+fn words_are_checked_in_a_played_run_as_in_a_real_one() {
+    let check = |configuration: &str, flags: &str, expected: &str| {
+        let project = Project::of(&[
+            ("wf/START.md", "---\npermission_mode: auto\n---\ngo"),
+            ("raymond.toml", configuration),
+            ("r.yaml", "START: <result>x</result>"),
+        ]);
+        let played = project.raymond(&format!("run wf --replies r.yaml {flags}"));
+        match expected {
+            "" => played.prints("x\n").mentions(0, &[]),
+            told => played.prints("").mentions(2, &[told]),
+        };
+    };
+    check("", "", "");
+    check("", "--effort huge", "wf: error: claude has no effort \"huge\"");
+    let no_mode = "wf/START.md:2:1: error: codex has nothing like the permission mode \"auto\"";
+    check("backend = 'codex'", "", no_mode);
+    check("backend = 'codex'", "--backend scripted", no_mode);
+    check("backend = 'scripted'", "--effort huge", "claude has no effort \"huge\"");
+}
+
+#[test]
+fn a_model_for_several_clients_is_a_warning_that_names_the_states() {
+    let check = |other: &str, flags: &str, expected: &str| {
+        let project = Project::of(&[
+            ("wf/START.md", "---\nbackend: claude\n---\ngo"),
+            ("wf/OTHER.md", other),
+            ("r.yaml", "START: <result>x</result>\nOTHER: <result>y</result>"),
+        ]);
+        let played = project.raymond(&format!("run wf --replies r.yaml --run-id r {flags}"));
+        let (told, _) = played.prints("x\n").stderr.split_once("r: cap").unwrap();
+        assert_eq!(told, expected, "{flags}");
+    };
+    let warning = "wf: warning: the model \"gpt-5.5\" is asked of claude and codex [shared-model]
+  hint: leave it out, and write `model` into the frontmatter of START.md, or into that of OTHER.md
+";
+    check(CODEX, "--model gpt-5.5", warning);
+    check(CODEX, "", "");
+    check("---\nbackend: codex\nmodel: gpt-5.5\n---\ngo", "--model opus", "");
+    check(CLAUDE, "--model opus", "");
+    check("---\nbackend: scripted\n---\ngo", "--model opus", "");
+}
+
+#[test]
+fn what_only_some_clients_understand_is_to_be_said_in_their_states() {
+    let project = Project::of(&[("wf/START.md", CLAUDE), ("wf/OTHER.md", CODEX)]);
+    let instead = |key: &str| {
+        format!("or write `{key}` into the frontmatter of START.md instead of asking it of all")
+    };
+    let words = "--model house --permission-mode auto --deny WebFetch --effort max";
+    project.raymond(&format!("run wf {words}")).prints("").says(
+        2,
+        &format!(
+            "wf: error: codex keeps no lists of allowed and denied tools, and the run denies WebFetch (codex answers OTHER.md) [backend-lacks]
+            hint: leave out `deny` and set `permission_mode`, or let another backend answer; {}
+            wf: error: codex has nothing like the permission mode \"auto\" (codex answers OTHER.md) [backend-lacks]
+            hint: the modes are acceptEdits, default, plan; {}
+            wf: error: the model \"house\" has no price, so codex cannot be held to a budget (codex answers OTHER.md) [backend-lacks]
+            hint: put [prices.\"house\"] into the configuration, or run it with --budget none and no `budget` in the state; {}
+            raymond: the workflow has 3 mistakes",
+            instead("deny"), instead("permission_mode"), instead("model"),
+        ),
+    );
+}
+
 #[test]
 fn a_client_that_nothing_leads_to_need_not_be_there() {
     let project = Project::of(&[
@@ -325,4 +392,20 @@ fn an_unpinned_run_does_not_take_up_what_its_backends_cannot_do() {
         .raymond("run wf --replies r.yaml --run-id r --unpinned")
         .prints("as before\n")
         .mentions(0, &["goes on with the states as they were", "there is no backend \"gemini\""]);
+}
+
+#[test]
+fn an_unpinned_run_does_not_go_on_with_words_that_its_clients_do_not_know() {
+    let project = Project::of(&[
+        ("wf/START.md", CLAUDE),
+        ("wf/NEXT.md", CLAUDE),
+        ("r.yaml", "START: <goto>NEXT</goto>\nNEXT: { fail: task }"),
+        ("good.yaml", "NEXT: { text: <result>done</result>, expect: go on }"),
+    ]);
+    let failed = project.raymond("run wf --replies r.yaml --run-id r --unpinned");
+    failed.mentions(1, &["NEXT.md: failed"]);
+    project.write("wf/NEXT.md", "---\nbackend: claude\neffort: huge\n---\nedited");
+    let told =
+        "goes on with the states as they were: NEXT.md:3:1: error: claude has no effort \"huge\"";
+    project.raymond("resume r --replies good.yaml").prints("done\n").mentions(0, &[told]);
 }
