@@ -9,8 +9,9 @@ use std::fs::{self, Permissions as Mode};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use raymond_backends::claude::{Claude, Settings};
-use raymond_backends::contract::{Answer, Backend as _, Request, Started, Watch};
+use raymond_backends::claude::{self, Claude};
+use raymond_backends::codex::{self, Codex};
+use raymond_backends::contract::{Answer, Backend, Request, Started, Watch};
 use raymond_core::ids::{Nonce, SessionId, TurnId};
 use raymond_core::machine::SessionPlan;
 use raymond_core::run::Permissions;
@@ -24,22 +25,36 @@ use crate::stage::Stage;
 const SET: [&str; 2] = ["RAYMOND_TURN", "CLAUDE_CODE_MAX_RETRIES"];
 
 /// The backend, and all that its client can reach.
-pub(crate) struct Alone {
+pub(crate) struct Alone<B> {
     pub(crate) stage: Stage,
-    pub(crate) claude: Claude,
+    pub(crate) backend: B,
+    /// Where the backend looks for what its client keeps; none when it need not look.
+    config_home: Option<PathBuf>,
     asked: Cell<u32>,
 }
 
-impl Alone {
-    pub(crate) fn new() -> Self {
+impl Alone<Claude> {
+    pub(crate) fn claude() -> Self {
         let stage = Stage::new();
         let command = wrapped(&stage, &clients::claude()).into();
-        let settings = Settings { command, ..Settings::default() };
-        Self { stage, claude: Claude::new(settings), asked: Cell::new(0) }
+        let backend = Claude::new(claude::Settings { command, ..claude::Settings::default() });
+        Self { stage, backend, config_home: None, asked: Cell::new(0) }
     }
+}
 
+impl Alone<Codex> {
+    pub(crate) fn codex() -> Self {
+        let stage = Stage::new();
+        let command = wrapped(&stage, &clients::codex()).into();
+        let backend = Codex::new(codex::Settings { command, ..codex::Settings::default() });
+        let config_home = Some(stage.home().join("codex"));
+        Self { stage, backend, config_home, asked: Cell::new(0) }
+    }
+}
+
+impl<B: Backend> Alone<B> {
     /// A turn of its own, in a fresh conversation.
-    pub(crate) fn request(&self, prompt: &str) -> Request {
+    pub(crate) fn asking(&self, prompt: &str) -> Request {
         self.asked.set(self.asked.get() + 1);
         let number = self.asked.get();
         Request {
@@ -52,7 +67,7 @@ impl Alone {
                 timeout: None,
                 idle_timeout: None,
                 cap: None,
-                config_home: None,
+                config_home: self.config_home.clone(),
             },
             state: "START.md".into(),
             count: 1,
@@ -69,7 +84,7 @@ impl Alone {
     }
 
     pub(crate) fn ask(&self, request: Request) -> Answer {
-        finished(self.claude.answer(request, Watch::unseen(CancellationToken::new())))
+        finished(self.backend.answer(request, Watch::unseen(CancellationToken::new())))
     }
 }
 
@@ -83,7 +98,7 @@ fn session(number: u32) -> SessionId {
 }
 
 /// A script that is the client with the environment of the stage.
-pub(crate) fn wrapped(stage: &Stage, client: &Path) -> PathBuf {
+fn wrapped(stage: &Stage, client: &Path) -> PathBuf {
     let words: Vec<String> = stage.environment().iter().map(|entry| format!("'{entry}'")).collect();
     let set = SET.map(|name| format!("${{{name}+\"{name}=${name}\"}}")).join(" ");
     let script =

@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
+use raymond_backends::claude::Claude;
 use raymond_backends::conformance::{Bench, Situation, violations};
 use raymond_backends::contract::{Backend, Request};
 
 use crate::alone::{Alone, finished};
 
-impl Bench for Alone {
+impl Bench for Alone<Claude> {
     fn backend(&self) -> &dyn Backend {
-        &self.claude
+        &self.backend
     }
 
     fn request(&self, situation: Situation) -> Request {
-        self.request(match situation {
+        self.asking(match situation {
             Situation::Replies | Situation::KnowsNoSession => "model: say done",
             Situation::RepliesDifferently => "model: say something else",
             Situation::Complies => "model: tool StructuredOutput {\"a\":1}\nmodel: say done",
@@ -39,7 +40,7 @@ impl Bench for Alone {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn the_backend_conforms() {
-    let alone = Alone::new();
+    let alone = Alone::claude();
     assert_eq!(finished(violations(&alone)), []);
     alone.stage.leaves_nothing();
 }

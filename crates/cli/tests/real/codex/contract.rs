@@ -1,30 +1,15 @@
 //! The suite of every backend, passed by the real client.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use raymond_backends::codex::{Codex, Settings};
+use raymond_backends::codex::Codex;
 use raymond_backends::conformance::{Bench, Situation, violations};
-use raymond_backends::contract::{Answer, Backend, Request, Started, Watch};
-use raymond_core::ids::{Nonce, SessionId, TurnId};
-use raymond_core::machine::SessionPlan;
-use raymond_core::run::Permissions;
-use raymond_core::run::effect::Extras;
+use raymond_backends::contract::{Answer, Backend, Request};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
-use crate::alone::{finished, wrapped};
-use crate::clients;
-use crate::stage::Stage;
+use crate::alone::{Alone, finished};
 
-struct Real {
-    stage: Stage,
-    codex: Codex,
-    requests: AtomicU32,
-}
-
-impl Bench for Real {
+impl Bench for Alone<Codex> {
     fn backend(&self) -> &dyn Backend {
-        &self.codex
+        &self.backend
     }
 
     fn request(&self, situation: Situation) -> Request {
@@ -50,49 +35,10 @@ impl Bench for Real {
     }
 }
 
-impl Real {
-    fn new() -> Self {
-        let stage = Stage::new();
-        let command = wrapped(&stage, &clients::codex()).into();
-        let codex = Codex::new(Settings { command, ..Settings::default() });
-        Self { stage, codex, requests: AtomicU32::new(0) }
-    }
-
-    /// A fresh turn with this prompt.
-    fn asking(&self, prompt: &str) -> Request {
-        let number = self.requests.fetch_add(1, Ordering::Relaxed);
-        let chosen = format!("00000000-0000-8000-8000-{number:012}");
-        Request {
-            started: Started {
-                nonce: Nonce::new("conformance"),
-                turn: TurnId::try_from(format!("main.{}.1", number + 1)).unwrap(),
-                attempt: 1,
-                plan: SessionPlan::Fresh(SessionId::new(chosen)),
-                transcript: self.stage.project.path(&format!("{number}.jsonl")),
-                timeout: None,
-                idle_timeout: None,
-                cap: None,
-                config_home: Some(self.stage.home().join("codex")),
-            },
-            state: "START.md".into(),
-            count: 1,
-            prompt: prompt.to_owned(),
-            notice: None,
-            cwd: self.stage.project.root(),
-            model: None,
-            effort: None,
-            permissions: Permissions::default(),
-            extras: Extras::default(),
-            schema: None,
-            environment: None,
-        }
-    }
-}
-
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn the_real_client_keeps_every_rule_of_a_backend() {
-    let bench = Real::new();
+    let bench = Alone::codex();
     assert_eq!(finished(violations(&bench)), []);
     bench.stage.leaves_nothing();
 }
@@ -100,7 +46,7 @@ fn the_real_client_keeps_every_rule_of_a_backend() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn json_that_a_schema_asked_for_is_there_whatever_its_shape() {
-    let bench = Real::new();
+    let bench = Alone::codex();
     let schema = json!({
         "type": "object",
         "properties": { "a": { "type": "number" } },
@@ -110,10 +56,7 @@ fn json_that_a_schema_asked_for_is_there_whatever_its_shape() {
     let check = |text: &str, expected: Option<Value>| {
         let request = bench.asking(&format!("model: say {text}"));
         let request = Request { schema: Some(schema.clone()), ..request };
-        let watch = Watch::unseen(CancellationToken::new());
-        let Answer::Replied(reply) = finished(bench.codex.answer(request, watch)) else {
-            panic!("it replied")
-        };
+        let Answer::Replied(reply) = bench.ask(request) else { panic!("it replied") };
         assert_eq!((reply.text.as_str(), reply.structured), (text, expected));
     };
     check(r#"{"a":1}"#, Some(json!({ "a": 1 })));
