@@ -11,8 +11,7 @@ use crate::kills::audit::{Lost, holds};
 use crate::kills::scene::{FLAGS, Kind, Scene, kill_clients};
 use crate::stage::Stage;
 
-/// A client under another version, or another program in its place; returns the entry of the
-/// environment that names it.
+/// A client under another version, or under that of another program.
 pub(crate) struct Other<'a> {
     pub(crate) client: &'a str,
     /// What it says to `--version`.
@@ -20,6 +19,7 @@ pub(crate) struct Other<'a> {
 }
 
 impl Other<'_> {
+    /// Returns the entry of the environment that names it.
     pub(crate) fn install(&self, stage: &Stage) -> String {
         let Self { client, said } = self;
         let (path, real) = (stage.home().join(said.replace(' ', "-")), clients::installed(client));
