@@ -4,7 +4,7 @@ mod misfits;
 mod versions;
 
 use std::collections::BTreeMap;
-use std::error::Error;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use raymond_backends::contract::Backend;
@@ -24,7 +24,7 @@ use raymond_engine::shell::Backends;
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
 
-pub(crate) use misfits::misfits;
+pub(crate) use misfits::Words;
 pub(crate) use versions::replaced;
 
 /// The backends that workflows and flags may name, and what each can do.
@@ -58,7 +58,7 @@ pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
 /// The backends that a run needs.
 pub(crate) struct Usable {
     pub(crate) backends: Backends,
-    /// The versions of their clients, where they say one.
+    /// The versions of their clients.
     pub(crate) clients: BTreeMap<BackendName, String>,
 }
 
@@ -66,10 +66,12 @@ pub(crate) struct Usable {
 /// anything is spent.
 pub(crate) fn usable(
     config: &Layer,
+    words: Words,
     settings: &Settings,
     definition: &Definition,
 ) -> Result<Usable, Failure> {
     let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
+    backends.weigh_by(move |settings, survey| words.misfits(settings, survey));
     if settings.definition == Pinning::Unpinned {
         // An edit may name them; whether they are there is seen when they are asked.
         backends.add(claude(config));
@@ -95,9 +97,9 @@ pub(crate) fn usable(
             claude::NAME => check_claude(config, settings, state)?,
             codex::NAME => check_codex(config, settings, state)?,
             scripted::NAME if backends.get(name).is_none() => return Err(no_replies(state)),
-            _ => None,
+            _ => continue,
         };
-        clients.extend(version.map(|version| (name.clone(), version)));
+        clients.insert(name.clone(), version);
     }
     Ok(Usable { backends, clients })
 }
@@ -146,26 +148,18 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
 }
 
 /// Checks that Claude Code can be asked; returns its version.
-fn check_claude(
-    config: &Layer,
-    settings: &Settings,
-    state: &State,
-) -> Result<Option<String>, Failure> {
+fn check_claude(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
     use claude::preflight::{Problem, check, check_version};
     let refused = |problem: Problem| refused(state, &problem, problem.remedy());
     let (command, checks) = (claude_command(config), settings.permissions.checks);
     check(command.as_ref(), checks, settings.environment.as_deref()).map_err(refused)?;
-    let version = versions::ask(&command)?;
-    version.as_deref().map_or(Ok(()), check_version).map_err(refused)?;
+    let version = versions::ask(claude::NAME, &command, state)?;
+    check_version(&version).map_err(refused)?;
     Ok(version)
 }
 
 /// Checks that Codex can be asked; returns its version.
-fn check_codex(
-    config: &Layer,
-    settings: &Settings,
-    state: &State,
-) -> Result<Option<String>, Failure> {
+fn check_codex(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
     use codex::preflight::{Problem, check, check_home, check_version};
     let refused = |problem: Problem| refused(state, &problem, problem.remedy());
     let command = codex_command(config);
@@ -173,12 +167,12 @@ fn check_codex(
     if settings.config_home == ConfigHome::Shared {
         check_home().map_err(refused)?;
     }
-    let version = versions::ask(&command)?;
-    version.as_deref().map_or(Ok(()), check_version).map_err(refused)?;
+    let version = versions::ask(codex::NAME, &command, state)?;
+    check_version(&version).map_err(refused)?;
     Ok(version)
 }
 
-fn refused(state: &State, problem: &dyn Error, remedy: String) -> Failure {
+fn refused(state: &State, problem: &dyn Display, remedy: String) -> Failure {
     Failure::environment(format!("{} is a prompt: {problem}", state.name)).hint(remedy)
 }
 
@@ -209,4 +203,39 @@ pub(crate) fn codex_command(config: &Layer) -> String {
 fn no_replies(state: &State) -> Failure {
     let message = format!("{} is a prompt, and the scripted backend has no replies", state.name);
     Failure::environment(message).hint("name them with --replies FILE")
+}
+
+#[cfg(test)]
+mod tests {
+    use raymond_core::capability::Capability;
+
+    use super::*;
+
+    /// The cells of a line of a table.
+    fn cells(line: &str) -> Vec<&str> {
+        line.trim_matches('|').split('|').map(str::trim).collect()
+    }
+
+    #[test]
+    fn the_book_says_of_every_backend_what_it_declares() {
+        let page = include_str!("../../../docs/backends.md");
+        let mut lines = page.lines().skip_while(|line| !line.starts_with("| ability |"));
+        let names: Vec<&str> = cells(lines.next().unwrap()).split_off(2);
+        let rows: Vec<Vec<&str>> =
+            lines.skip(1).take_while(|line| line.starts_with('|')).map(cells).collect();
+
+        let offers = offers();
+        let declared: Vec<String> = offers.names().map(|name| format!("`{name}`")).collect();
+        assert_eq!(names, declared, "a column for each backend");
+        let able = |capability: &Capability| -> Vec<bool> {
+            offers.names().map(|name| offers.of(name).unwrap().contains(capability)).collect()
+        };
+        let declared: Vec<(String, Vec<bool>)> =
+            Capability::ALL.iter().map(|each| (each.to_string(), able(each))).collect();
+        let said = |row: &Vec<&str>| {
+            let ability = row[0].split(':').next().unwrap().to_owned();
+            (ability, row[2..].iter().map(|cell| !cell.starts_with("no")).collect())
+        };
+        assert_eq!(rows.iter().map(said).collect::<Vec<(String, Vec<bool>)>>(), declared);
+    }
 }

@@ -188,8 +188,13 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Turn(failure) => write!(f, "{failure}"),
-            Self::Protocol { fault, stderr } if stderr.is_empty() => write!(f, "{fault}"),
-            Self::Protocol { fault, stderr } => write!(f, "{fault}; stderr: {}", one_line(stderr)),
+            Self::Protocol { fault, stderr } => {
+                write!(f, "{fault}")?;
+                if let Some(instead) = fault.instead() {
+                    write!(f, ": {instead}")?;
+                }
+                if stderr.is_empty() { Ok(()) } else { write!(f, "; stderr: {}", one_line(stderr)) }
+            }
             Self::Visits { state, limit } => {
                 let visits = counted(*limit, "visit");
                 write!(f, "{state} has had its {visits}, and there is no way on")

@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use raymond_backends::contract::Sign;
 use raymond_backends::process::{self, Grace};
-use raymond_core::capability::Offers;
 use raymond_core::ids::TurnId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase, Record, Refusal, Run};
@@ -121,8 +120,8 @@ struct Shell<'w> {
     haste: Haste,
     /// What is wrong with the edited states of an unpinned run, as it was last told.
     mistaken: Option<String>,
-    /// What the backends can do that edited states may name.
-    offers: Offers,
+    /// The backends that edited states may name.
+    backends: Backends,
 }
 
 /// How the processes of a run are ended.
@@ -144,7 +143,7 @@ impl<'w> Shell<'w> {
                 &raymond_core::run::Event::RunStarted(start.clone()),
             );
         }
-        let offers = backends.offers();
+        let weighing = backends.clone();
         let kit = Kit {
             run: run.id,
             nonce: run.nonce,
@@ -177,7 +176,7 @@ impl<'w> Shell<'w> {
             ignored: BTreeSet::new(),
         };
         let (signal, haste) = (None, Haste::Patient);
-        Self { driver, reports, signs, home, signal, haste, mistaken: None, offers }
+        Self { driver, reports, signs, home, signal, haste, mistaken: None, backends: weighing }
     }
 
     async fn turn_until_done(

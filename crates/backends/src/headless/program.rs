@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 /// Why there is no program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
-    /// It is not installed.
-    #[error("cannot find the client {} on PATH", .0.display())]
+    /// It is not installed, or not where it was said to be.
+    #[error("{}", not_found(.0))]
     NotFound(OsString),
     /// What is there is no program.
     #[error("cannot run the client {}: it is not an executable file", .0.display())]
@@ -20,12 +20,12 @@ pub enum Missing {
 /// than ours, so it is looked up here.
 pub fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, Missing> {
     let path = Path::new(command);
-    if path.components().count() > 1 || path.is_absolute() {
+    if is_path(path) {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         return match (is_program(&absolute), absolute.exists()) {
             (true, _) => Ok(absolute),
             (false, true) => Err(Missing::NotExecutable(absolute)),
-            (false, false) => Err(Missing::NotFound(command.to_owned())),
+            (false, false) => Err(Missing::NotFound(absolute.into_os_string())),
         };
     }
     let mut found = env::split_paths(search.unwrap_or_default()).map(|place| place.join(path));
@@ -46,6 +46,20 @@ pub fn is_older(version: &str, than: [u32; 3]) -> bool {
 /// A version as people write it.
 pub(crate) fn dotted(version: [u32; 3]) -> String {
     version.map(|number| number.to_string()).join(".")
+}
+
+/// Only a mere name is looked up.
+fn is_path(command: &Path) -> bool {
+    command.components().count() > 1 || command.is_absolute()
+}
+
+fn not_found(command: &OsStr) -> String {
+    let shown = command.display();
+    if is_path(Path::new(command)) {
+        format!("there is no program at {shown}")
+    } else {
+        format!("cannot find the client {shown} on PATH")
+    }
 }
 
 fn is_program(path: &Path) -> bool {
@@ -76,12 +90,24 @@ mod tests {
         check("plain".as_ref(), missing("plain".as_ref()));
         check("gone".as_ref(), missing("gone".as_ref()));
         check("".as_ref(), missing("".as_ref()));
-        check("./claude".as_ref(), missing("./claude".as_ref()));
+        // A path is not looked up, and is told as what it stands for here.
+        let here = env::current_dir().unwrap().join("claude");
+        check("./claude".as_ref(), missing(here.as_os_str()));
         check(place.join("gone").as_os_str(), missing(place.join("gone").as_os_str()));
         let plain = place.join("plain");
         check(plain.as_os_str(), Err(Missing::NotExecutable(plain.clone())));
         check(place.as_os_str(), Err(Missing::NotExecutable(place.to_owned())));
         assert_eq!(find("claude".as_ref(), None), missing("claude".as_ref()));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_by_how_it_was_looked_for() {
+        let check = |command: &str, expected: &str| {
+            assert_eq!(Missing::NotFound(command.into()).to_string(), expected);
+        };
+        check("claude", "cannot find the client claude on PATH");
+        check("/opt/claude", "there is no program at /opt/claude");
+        check("bin/claude", "there is no program at bin/claude");
     }
 
     #[test]

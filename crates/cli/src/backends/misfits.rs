@@ -1,43 +1,86 @@
 //! What prompts ask of clients that the clients would not understand.
 //!
 //! Which words a client knows is told by its backend. A word of a state is a mistake in its file; one
-//! of flags or configuration is told once for each backend that it would be handed to.
+//! of flags or configuration is told once for each backend that it would be handed to. Replies answer in
+//! place of a client, and understand anything: what is played is asked of the client that would answer.
 
-use std::collections::BTreeMap;
-
-use raymond_backends::{claude, codex};
+use raymond_backends::{claude, codex, scripted};
 use raymond_core::budget::Micros;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
-use raymond_core::run::demand::answering;
+use raymond_core::run::demand::{Answered, listed};
 use raymond_core::run::effect::Extras;
 use raymond_core::run::{Permissions, Settings};
 use raymond_core::workflow::{Frontmatter, Mark, State, Survey};
 
-/// All of it. What a backend lacks altogether is told elsewhere.
-pub(crate) fn misfits(
-    settings: &Settings,
-    survey: &Survey<'_>,
-    prices: &Prices,
-) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    let mut answered: BTreeMap<&BackendName, Vec<&State>> = BTreeMap::new();
-    for state in survey.prompts() {
-        let backend = settings.backend_of(&state.front);
-        for misfit in Wish::of_state(settings, &state.front).misfits(backend, prices) {
-            found.push(survey.marked(misfit.diagnostic, state, Mark::Key(misfit.key)));
+use super::{is_played, prices};
+use crate::config::Layer;
+
+/// What is known of the words of clients.
+#[derive(Debug, Clone)]
+pub(crate) struct Words {
+    prices: Prices,
+    /// Who answers where nothing is played and nobody is named.
+    usual: BackendName,
+}
+
+impl Words {
+    /// As configuration has it, without flags.
+    pub(crate) fn of(config: &Layer) -> Self {
+        let named = config.backend.as_ref().map(|backend| backend.value.as_str());
+        let usual = named.filter(|name| *name != scripted::NAME).unwrap_or(claude::NAME);
+        Self { prices: prices(config), usual: BackendName::new(usual) }
+    }
+
+    /// All that would not be understood. What a backend lacks altogether is told elsewhere.
+    pub(crate) fn misfits(&self, settings: &Settings, survey: &Survey<'_>) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        for state in survey.prompts() {
+            let wish = Wish::of_state(settings, &state.front);
+            for misfit in wish.misfits(self.asked(settings, state), &self.prices) {
+                found.push(survey.marked(misfit.diagnostic, state, Mark::Key(misfit.key)));
+            }
         }
-        if survey.is_reached(&state.name) {
-            answered.entry(backend).or_default().push(state);
+        let answered = Answered::of(survey, |state| self.asked(settings, state));
+        let mut shared = shared_model(settings, &answered);
+        for (backend, states) in answered.iter() {
+            for misfit in Wish::of_run(settings, states).misfits(backend, &self.prices) {
+                shared = shared.filter(|_| misfit.key != "model");
+                found.push(answered.told(misfit.diagnostic, backend, Some(misfit.key)));
+            }
+        }
+        found.extend(shared);
+        found
+    }
+
+    /// The backend that would be asked, were nothing played.
+    fn asked<'a>(&'a self, settings: &'a Settings, state: &'a State) -> &'a BackendName {
+        match &state.front.backend {
+            None if is_played(settings) => &self.usual,
+            None | Some(_) => settings.backend_of(&state.front),
         }
     }
-    for (backend, states) in answered {
-        let misfits = Wish::of_run(settings, &states).misfits(backend, prices);
-        let told = |misfit: Misfit| answering(misfit.diagnostic, backend, &states);
-        found.extend(misfits.into_iter().map(told));
-    }
-    found
+}
+
+/// A model for all states, where several clients would be asked for it: few know the same ones.
+fn shared_model(settings: &Settings, answered: &Answered<'_>) -> Option<Diagnostic> {
+    let model = settings.model.as_ref()?;
+    let hears = |state: &&State| state.front.model.is_none();
+    let is_client = |backend: &BackendName| matches!(backend.as_str(), claude::NAME | codex::NAME);
+    let asked = answered.iter().filter(|(backend, _)| is_client(backend));
+    let asked = asked.filter_map(|(backend, states)| {
+        let states: Vec<&State> = states.iter().copied().filter(hears).collect();
+        (!states.is_empty()).then(|| (backend.as_str(), listed(&states)))
+    });
+    let (names, states): (Vec<&str>, Vec<String>) = asked.unzip();
+    let (last, others @ [_, ..]) = names.split_last()? else { return None };
+    let message = format!("the model {model:?} is asked of {} and {last}", others.join(", "));
+    let hint = format!(
+        "leave it out, and write `model` into the frontmatter of {}",
+        states.join(", or into that of ")
+    );
+    Some(Diagnostic::warning("shared-model", message).hint(hint))
 }
 
 /// Something that a client would not understand, and the key that asks for it.

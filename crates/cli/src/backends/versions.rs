@@ -1,23 +1,34 @@
 //! What clients say of their versions.
 //!
-//! They are asked before a run starts or goes on. One that does not answer, or says no number, is taken
-//! as it is: a wrapper need not know.
+//! They are asked before a run starts or goes on. One that does not say it is no client: whoever is asked
+//! before it would be paid for nothing.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use raymond_core::ids::BackendName;
 use raymond_core::view::health::Program;
+use raymond_core::workflow::State;
 
 use crate::ask;
 use crate::failure::Failure;
 
-/// The version of a client; none when it says no number.
-pub(super) fn ask(command: &str) -> Result<Option<String>, Failure> {
-    let is_number = |version: &String| version.starts_with(|first: char| first.is_ascii_digit());
-    Ok(match crate::runtime()?.block_on(ask::version(command)) {
-        Program::Answers { version, .. } => Some(version).filter(is_number),
-        Program::Silent { .. } | Program::Missing => None,
-    })
+/// Longer than anything takes that works: a busy machine is no reason to refuse a run.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The version of a client that was found, for a state that asks it.
+pub(super) fn ask(name: &str, command: &str, state: &State) -> Result<String, Failure> {
+    let (path, why) = match crate::runtime()?.block_on(ask::version(name, command, PATIENCE)) {
+        Program::Answers { version, .. } => return Ok(version),
+        Program::Silent { path, why } => (path, why),
+        Program::Missing => (command.to_owned(), "it has gone".to_owned()),
+    };
+    let told = format!("the client {name} ({path}) does not say its version: {why}");
+    let remedy = format!(
+        "see what `{path} --version` says, and set `{name}` in the configuration to the path of the \
+         client"
+    );
+    Err(super::refused(state, &told, remedy))
 }
 
 /// A line for each client that is another one than before.

@@ -21,7 +21,7 @@ use raymond_store::journal::{self, Tail};
 use raymond_store::lock::{self, Takeover};
 
 use crate::args::{Governing, Resume, Talk};
-use crate::backends::{self, Usable};
+use crate::backends::{self, Usable, Words};
 use crate::console::{Console, Interrupt, Said};
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::place::Place;
@@ -144,8 +144,9 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
     let warnings = check_ground(project, &owned.head.run, &settings, (definition, adopt.as_ref()))?;
+    let config = config::load(project)?;
     let Usable { backends, clients } =
-        backends::usable(&config::load(project)?, &settings, definition)?;
+        backends::usable(&config, Words::of(&config), &settings, definition)?;
     let mut owned = match adopt {
         None => owned,
         Some(current) => owned.adopt(current)?.map_err(|refusal| {
@@ -189,7 +190,7 @@ fn check_ground(
         stray::check(run, definition, settings)
             .map_err(|refusal| Failure::usage(refusal.to_string()).hint(hint))?;
     }
-    let (offers, prices) = (backends::offers(), backends::prices(&config::load(project)?));
+    let (offers, words) = (backends::offers(), Words::of(&config::load(project)?));
     let survey = Survey::of(definition);
     let weigh = |settings: &Settings| {
         let demand = Demand { settings, offers: &offers };
@@ -197,7 +198,7 @@ fn check_ground(
             Some(_) => demand.of_start(&survey),
             None => demand.of_resume(&survey),
         };
-        [found, backends::misfits(settings, &survey, &prices)].concat()
+        [found, words.misfits(settings, &survey)].concat()
     };
     let found = weigh(settings);
     if found.iter().any(|found| found.severity == Severity::Error) {

@@ -20,7 +20,7 @@ use raymond_engine::shell::{self, Backends, Driven};
 use tokio::runtime::Runtime;
 
 use crate::args::Run;
-use crate::backends::{self, Usable};
+use crate::backends::{self, Usable, Words};
 use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::paths::absolute;
@@ -53,21 +53,23 @@ pub(super) fn start(flags: Run, program: Program) -> Result<u8, Failure> {
 
 /// Checks everything, and only then creates the run.
 fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<u8, Failure> {
-    let asked = settings::of_run(config::load(project)?, &flags.governing);
+    let config = config::load(project)?;
+    let words = Words::of(&config);
+    let asked = settings::of_run(config, &flags.governing);
     let mut settings = Settings {
         vars: settings::vars(&flags.beginning.vars)?,
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
         program,
         ..settings::govern(Settings::default(), &asked)?
     };
-    let (offers, prices) = (backends::offers(), backends::prices(&asked));
+    let offers = backends::offers();
     let demand = Demand { settings: &settings, offers: &offers };
-    let weigh = |survey: &Survey<'_>| {
-        [demand.of_start(survey), backends::misfits(&settings, survey, &prices)].concat()
-    };
+    let weigh =
+        |survey: &Survey<'_>| [demand.of_start(survey), words.misfits(&settings, survey)].concat();
     let prepared = prepare_with(&flags.workflow, &settings.program, &weigh)
         .map_err(|error| unprepared(error, &settings.program).within(&flags.workflow))?;
-    let Usable { backends, clients } = backends::usable(&asked, &settings, &prepared.definition)?;
+    let Usable { backends, clients } =
+        backends::usable(&asked, words, &settings, &prepared.definition)?;
     settings.clients = clients;
     if !flags.talk.quiet {
         for warning in &prepared.warnings {

@@ -127,7 +127,8 @@ fn lines_that_cannot_be_read_are_kept_and_warn_once() {
 #[test]
 fn what_the_client_refuses_before_it_begins_is_said_in_its_own_words() {
     let said = "error: unknown option '--verbose'";
-    let client = format!("#!/bin/sh\necho \"{said}\" >&2\nexit 1\n");
+    let version = "test \"$1\" = --version && echo 2.1.325 && exit";
+    let client = format!("#!/bin/sh\n{version}\necho \"{said}\" >&2\nexit 1\n");
     let stage = Stage::of(&[
         ("wf/START.md", "go"),
         ("old-client", &client),

@@ -104,7 +104,11 @@ fn codex_is_named_when_it_is_found_or_asked_for() {
 fn what_a_client_says_is_not_obeyed() {
     let project = with_client("printf '\\033[2J9\\033[1m\\n'");
     let output = project.raymond("doctor");
-    assert!(output.stdout.contains("claude \u{fffd}[2J9\u{fffd}[1m (/project"), "{output:?}");
+    let told = r#"does not answer: "\u{1b}[2J9\u{1b}[1m" is no version of claude"#;
+    assert!(output.stdout.contains(told), "{output:?}");
+    let project = with_client("printf '\\033[2Jno node\\n' >&2; exit 3");
+    let output = project.raymond("doctor");
+    assert!(output.stdout.contains("exit status 3: \u{fffd}[2Jno node"), "{output:?}");
 }
 
 #[test]

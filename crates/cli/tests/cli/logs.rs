@@ -15,7 +15,8 @@ fn client(lines: &[&str]) -> Project {
 }
 
 fn with_client(project: Project, script: &str) -> Project {
-    project.write("client", format!("#!/bin/sh\n{script}\n"));
+    let version = "test \"$1\" = --version && echo 2.1.325 && exit";
+    project.write("client", format!("#!/bin/sh\n{version}\n{script}\n"));
     fs::set_permissions(project.path("client"), fs::Permissions::from_mode(0o755)).unwrap();
     let path = project.path("client").to_str().unwrap().to_owned();
     project.with("RAYMOND_CLAUDE", path)

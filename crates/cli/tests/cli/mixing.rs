@@ -1,5 +1,8 @@
 //! Runs with several backends. Replies stand in for all of them, and the rules between them hold.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::json;
 
 use crate::harness::Project;
@@ -84,6 +87,73 @@ fn words_of_the_run_are_told_once_for_each_backend_that_would_hear_them() {
     heard.prints("").mentions(2, &["the workflow has a mistake"]);
 }
 
+/// What is played today is asked of a client tomorrow.
+#[test]
+fn words_are_checked_in_a_played_run_as_in_a_real_one() {
+    let check = |configuration: &str, flags: &str, expected: &str| {
+        let project = Project::of(&[
+            ("wf/START.md", "---\npermission_mode: auto\n---\ngo"),
+            ("raymond.toml", configuration),
+            ("r.yaml", "START: <result>x</result>"),
+        ]);
+        let played = project.raymond(&format!("run wf --replies r.yaml {flags}"));
+        match expected {
+            "" => played.prints("x\n").mentions(0, &[]),
+            told => played.prints("").mentions(2, &[told]),
+        };
+    };
+    check("", "", "");
+    check("", "--effort huge", "wf: error: claude has no effort \"huge\"");
+    let no_mode = "wf/START.md:2:1: error: codex has nothing like the permission mode \"auto\"";
+    check("backend = 'codex'", "", no_mode);
+    check("backend = 'codex'", "--backend scripted", no_mode);
+    check("backend = 'scripted'", "--effort huge", "claude has no effort \"huge\"");
+}
+
+#[test]
+fn a_model_for_several_clients_is_a_warning_that_names_the_states() {
+    let check = |other: &str, flags: &str, expected: &str| {
+        let project = Project::of(&[
+            ("wf/START.md", "---\nbackend: claude\n---\ngo"),
+            ("wf/OTHER.md", other),
+            ("r.yaml", "START: <result>x</result>\nOTHER: <result>y</result>"),
+        ]);
+        let played = project.raymond(&format!("run wf --replies r.yaml --run-id r {flags}"));
+        let (told, _) = played.prints("x\n").stderr.split_once("r: cap").unwrap();
+        assert_eq!(told, expected, "{flags}");
+    };
+    let warning = "wf: warning: the model \"gpt-5.5\" is asked of claude and codex [shared-model]
+  hint: leave it out, and write `model` into the frontmatter of START.md, or into that of OTHER.md
+";
+    check(CODEX, "--model gpt-5.5", warning);
+    check(CODEX, "", "");
+    check("---\nbackend: codex\nmodel: gpt-5.5\n---\ngo", "--model opus", "");
+    check(CLAUDE, "--model opus", "");
+    check("---\nbackend: scripted\n---\ngo", "--model opus", "");
+}
+
+#[test]
+fn what_only_some_clients_understand_is_to_be_said_in_their_states() {
+    let project = Project::of(&[("wf/START.md", CLAUDE), ("wf/OTHER.md", CODEX)]);
+    let instead = |key: &str| {
+        format!("or write `{key}` into the frontmatter of START.md instead of asking it of all")
+    };
+    let words = "--model house --permission-mode auto --deny WebFetch --effort max";
+    project.raymond(&format!("run wf {words}")).prints("").says(
+        2,
+        &format!(
+            "wf: error: codex keeps no lists of allowed and denied tools, and the run denies WebFetch (codex answers OTHER.md) [backend-lacks]
+            hint: leave out `deny` and set `permission_mode`, or let another backend answer; {}
+            wf: error: codex has nothing like the permission mode \"auto\" (codex answers OTHER.md) [backend-lacks]
+            hint: the modes are acceptEdits, default, plan; {}
+            wf: error: the model \"house\" has no price, so codex cannot be held to a budget (codex answers OTHER.md) [backend-lacks]
+            hint: put [prices.\"house\"] into the configuration, or run it with --budget none and no `budget` in the state; {}
+            raymond: the workflow has 3 mistakes",
+            instead("deny"), instead("permission_mode"), instead("model"),
+        ),
+    );
+}
+
 #[test]
 fn a_client_that_nothing_leads_to_need_not_be_there() {
     let project = Project::of(&[
@@ -95,6 +165,50 @@ fn a_client_that_nothing_leads_to_need_not_be_there() {
     project.raymond("run wf --backend claude --replies r.yaml").prints("x\n");
     let reached = project.raymond("run wf/LOST.md --backend claude --replies r.yaml");
     reached.prints("").mentions(7, &["LOST.md is a prompt: cannot find the client no-such-client"]);
+}
+
+/// It would be found out when the other one has been paid.
+#[test]
+fn a_client_that_does_not_say_its_version_is_refused_before_anyone_is_asked() {
+    let check = |script: &str, told: &str| {
+        let claude = "echo \"$@\" >> \"$0.asked\"; echo '2.1.325 (Claude Code)'";
+        let project = Project::of(&[
+            ("wf/START.md", "---\nbackend: claude\n---\ngo"),
+            ("wf/OTHER.md", CODEX),
+            ("claude", &format!("#!/bin/sh\n{claude}\n")),
+            ("codex", &format!("#!/bin/sh\n{script}\n")),
+        ]);
+        for client in ["claude", "codex"] {
+            let mode = Permissions::from_mode(0o755);
+            std::fs::set_permissions(project.path(client), mode).unwrap();
+        }
+        let project = project.with("RAYMOND_CLAUDE", "./claude").with("RAYMOND_CODEX", "./codex");
+        let expected = format!(
+            "raymond: OTHER.md is a prompt: the client codex (/project/codex) does not say its version: {told}
+            hint: see what `/project/codex --version` says, and set `codex` in the configuration to the path of the client"
+        );
+        project.raymond("run wf").prints("").says(7, &expected);
+        assert_eq!(project.read("claude.asked"), "--version\n");
+        assert!(!project.path(".raymond").exists());
+    };
+    check("echo no node >&2; exit 3", "exit status 3: no node");
+    check("echo cat 9.4", "\"cat 9.4\" is no version of codex");
+    check("echo '2.1.325 (Claude Code)'", "\"2.1.325 (Claude Code)\" is no version of codex");
+    check("true", "it says nothing");
+}
+
+#[test]
+fn a_client_that_is_not_where_it_was_said_to_be_is_told_by_its_path() {
+    let check = |client: &str, told: &str| {
+        let project = Project::of(&[("wf/START.md", "go"), ("plain", "no program")]);
+        let project = project.with("RAYMOND_CLAUDE", client);
+        let told = format!("raymond: START.md is a prompt: {told}\n");
+        project.raymond("run wf").prints("").mentions(7, &[&told]);
+    };
+    check("/nowhere/claude", "there is no program at /nowhere/claude");
+    check("./bin/claude", "there is no program at /project/bin/claude");
+    check("./plain", "cannot run the client /project/plain: it is not an executable file");
+    check("no-such", "cannot find the client no-such on PATH");
 }
 
 #[test]
@@ -187,17 +301,28 @@ BACK: { text: <result>done</result>, expect: "go on: fine" }
 }
 
 #[test]
-fn a_script_that_carries_a_conversation_elsewhere_fails_its_agent() {
-    let project = Project::of(&[
-        ("wf/START.md", CLAUDE),
-        ("wf/S.sh", "echo '<goto>OTHER</goto>'"),
-        ("wf/OTHER.md", CODEX),
-        ("r.yaml", "START: <goto>S</goto>\nOTHER: <result>x</result>"),
-    ]);
-    project.raymond("run wf --replies r.yaml --run-id r").mentions(
-        1,
-        &["S.sh: failed: <goto>: OTHER.md is answered by codex, and claude holds the conversation"],
-    );
+fn a_script_that_carries_a_conversation_elsewhere_fails_its_agent_with_what_would_work() {
+    let check = |tag: &str, told: &str| {
+        let project = Project::of(&[
+            ("wf/START.md", CLAUDE),
+            ("wf/S.sh", &format!("echo '{tag}'")),
+            ("wf/OTHER.md", CODEX),
+            ("r.yaml", "START: <goto>S</goto>\nOTHER: <result>x</result>"),
+        ]);
+        let told = format!(
+            "{told}: OTHER.md is answered by codex, and claude holds the conversation: enter it by \
+             <reset>, <function> or <fork>, or name a state that claude answers"
+        );
+        let failed = project.raymond("run wf --replies r.yaml --run-id r");
+        failed.mentions(1, &[&format!("S.sh: failed: {told}")]);
+        project.raymond("why r").prints(&format!(
+            "failed: main failed at S.sh: {told} (what it said: raymond logs r --agent main --state S)
+→ raymond resume r
+"
+        ));
+    };
+    check("<goto>OTHER</goto>", "<goto>");
+    check("<call return=\"START\">OTHER</call>", "<call>");
 }
 
 /// Fails in the conversation of claude.
@@ -349,4 +474,20 @@ fn whoever_looks_at_a_run_of_several_backends_sees_who_did_what() {
     let codex =
         json!({ "backend": "codex", "finished_meanwhile": 0, "adopting": 0, "continuing": 1 });
     assert_eq!(plan["backends"], json!([codex]));
+}
+
+#[test]
+fn an_unpinned_run_does_not_go_on_with_words_that_its_clients_do_not_know() {
+    let project = Project::of(&[
+        ("wf/START.md", CLAUDE),
+        ("wf/NEXT.md", CLAUDE),
+        ("r.yaml", "START: <goto>NEXT</goto>\nNEXT: { fail: task }"),
+        ("good.yaml", "NEXT: { text: <result>done</result>, expect: go on }"),
+    ]);
+    let failed = project.raymond("run wf --replies r.yaml --run-id r --unpinned");
+    failed.mentions(1, &["NEXT.md: failed"]);
+    project.write("wf/NEXT.md", "---\nbackend: claude\neffort: huge\n---\nedited");
+    let told =
+        "goes on with the states as they were: NEXT.md:3:1: error: claude has no effort \"huge\"";
+    project.raymond("resume r --replies good.yaml").prints("done\n").mentions(0, &[told]);
 }

@@ -9,10 +9,12 @@ use std::fs::{self, Permissions as Mode};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use raymond_backends::claude;
+use raymond_backends::conformance::{Bench, Situation};
 use raymond_backends::contract::{Answer, Backend, Request, Started, Watch};
 use raymond_backends::headless::Settings;
+use raymond_backends::{claude, codex};
 use raymond_core::ids::{Nonce, SessionId, TurnId};
 use raymond_core::machine::SessionPlan;
 use raymond_core::run::Permissions;
@@ -20,6 +22,8 @@ use raymond_core::run::effect::Extras;
 use tokio_util::sync::CancellationToken;
 
 use crate::clients;
+use crate::codex::contract as codex_contract;
+use crate::contract;
 use crate::stage::Stage;
 
 /// What a backend sets for its clients.
@@ -28,19 +32,31 @@ const SET: [&str; 2] = ["RAYMOND_TURN", "CLAUDE_CODE_MAX_RETRIES"];
 /// The backend, and all that its client can reach.
 pub(crate) struct Alone {
     pub(crate) stage: Stage,
-    pub(crate) claude: Arc<dyn Backend>,
+    pub(crate) backend: Arc<dyn Backend>,
+    /// What leads the model to each situation.
+    prompts: fn(Situation) -> &'static str,
+    /// Where the backend looks for what its client keeps; none when it need not look.
+    config_home: Option<PathBuf>,
     asked: Cell<u32>,
 }
 
 impl Alone {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn claude() -> Self {
         let stage = Stage::new();
-        let client = Settings::of(wrapped(&stage, &clients::claude()));
-        Self { stage, claude: claude::client(client), asked: Cell::new(0) }
+        let backend = claude::client(Settings::of(wrapped(&stage, &clients::claude())));
+        Self { stage, backend, prompts: contract::prompts, config_home: None, asked: Cell::new(0) }
+    }
+
+    pub(crate) fn codex() -> Self {
+        let stage = Stage::new();
+        let backend = codex::client(Settings::of(wrapped(&stage, &clients::codex())));
+        let config_home = Some(stage.home().join("codex"));
+        let prompts = codex_contract::prompts;
+        Self { stage, backend, prompts, config_home, asked: Cell::new(0) }
     }
 
     /// A turn of its own, in a fresh conversation.
-    pub(crate) fn request(&self, prompt: &str) -> Request {
+    pub(crate) fn asking(&self, prompt: &str) -> Request {
         self.asked.set(self.asked.get() + 1);
         let number = self.asked.get();
         Request {
@@ -53,7 +69,7 @@ impl Alone {
                 timeout: None,
                 idle_timeout: None,
                 cap: None,
-                config_home: None,
+                config_home: self.config_home.clone(),
             },
             state: "START.md".into(),
             count: 1,
@@ -70,7 +86,25 @@ impl Alone {
     }
 
     pub(crate) fn ask(&self, request: Request) -> Answer {
-        finished(self.claude.answer(request, Watch::unseen(CancellationToken::new())))
+        finished(self.backend.answer(request, Watch::unseen(CancellationToken::new())))
+    }
+}
+
+impl Bench for Alone {
+    fn backend(&self) -> &dyn Backend {
+        self.backend.as_ref()
+    }
+
+    fn request(&self, situation: Situation) -> Request {
+        self.asking((self.prompts)(situation))
+    }
+
+    fn shown(&self) -> Option<Vec<String>> {
+        self.stage.last_shown()
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_mins(1)
     }
 }
 
@@ -84,7 +118,7 @@ fn session(number: u32) -> SessionId {
 }
 
 /// A script that is the client with the environment of the stage.
-pub(crate) fn wrapped(stage: &Stage, client: &Path) -> PathBuf {
+fn wrapped(stage: &Stage, client: &Path) -> PathBuf {
     let words: Vec<String> = stage.environment().iter().map(|entry| format!("'{entry}'")).collect();
     let set = SET.map(|name| format!("${{{name}+\"{name}=${name}\"}}")).join(" ");
     let script =

@@ -18,7 +18,7 @@ pub(crate) fn codex() -> PathBuf {
 }
 
 /// A client, as `cargo xtask test real` installs it.
-fn installed(client: &str) -> PathBuf {
+pub(crate) fn installed(client: &str) -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let place = env::var_os("RAYMOND_TEST_CLIENTS")
         .map_or_else(|| workspace.join("target/clients"), PathBuf::from);

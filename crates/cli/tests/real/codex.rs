@@ -4,7 +4,7 @@
 //! the thread by which the client asks the model.
 
 mod contexts;
-mod contract;
+pub(crate) mod contract;
 mod crashes;
 mod failures;
 mod money;

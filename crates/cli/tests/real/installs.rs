@@ -11,17 +11,32 @@ use crate::kills::audit::{Lost, holds};
 use crate::kills::scene::{FLAGS, Kind, Scene, kill_clients};
 use crate::stage::Stage;
 
-/// The real client under another version; returns the entry of the environment that names it.
+/// A client under another version, or under that of another program.
+pub(crate) struct Other<'a> {
+    pub(crate) client: &'a str,
+    /// What it says to `--version`.
+    pub(crate) said: &'a str,
+}
+
+impl Other<'_> {
+    /// Returns the entry of the environment that names it.
+    pub(crate) fn install(&self, stage: &Stage) -> String {
+        let Self { client, said } = self;
+        let (path, real) = (stage.home().join(said.replace(' ', "-")), clients::installed(client));
+        let script = format!(
+            "#!/bin/sh\ntest \"$1\" = --version && echo '{said}' && exit\nexec {} \"$@\"\n",
+            real.display()
+        );
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        format!("RAYMOND_{}={}", client.to_uppercase(), path.display())
+    }
+}
+
+/// Claude under another version.
 fn of_version(stage: &Stage, version: &str) -> String {
-    let (path, real) = (stage.home().join(format!("claude-{version}")), clients::claude());
-    let script = format!(
-        "#!/bin/sh\ntest \"$1\" = --version && echo '{version} (Claude Code)' && exit\n\
-         exec {} \"$@\"\n",
-        real.display()
-    );
-    fs::write(&path, script).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    format!("RAYMOND_CLAUDE={}", path.display())
+    let said = format!("{version} (Claude Code)");
+    Other { client: "claude", said: &said }.install(stage)
 }
 
 #[test]
@@ -76,6 +91,13 @@ fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
     let missing = |_: &Stage| "RAYMOND_CLAUDE=no-such-client".to_owned();
     check(missing, MISSING, "hint: install Claude Code (npm install -g");
     check(|stage| of_version(stage, "2.1.308"), TOO_OLD, "hint: install a newer one (npm install");
+    let mixed_up = |_: &Stage| format!("RAYMOND_CLAUDE={}", clients::codex().display());
+    let codex = clients::codex().display().to_string();
+    let told = format!(
+        "the client claude ({codex}) does not say its version: {:?} is no version of claude",
+        clients::CODEX_VERSION
+    );
+    check(mixed_up, &told, &format!("hint: see what `{codex} --version` says, and set `claude`"));
 }
 
 #[test]

@@ -1,22 +1,31 @@
 //! Both clients in one run: each keeps its own conversations, and only results pass between them.
 
+use std::fs;
+use std::path::Path;
+
 use raymond_testkit::model::{Api, Role, Seen};
 
 use crate::shown;
-use crate::stage::Stage;
+use crate::stage::{RUN, Stage};
 
 /// Who asked, in which conversation, and what the model was shown; one line per turn.
 fn told(stage: &Stage) -> Vec<(Api, String, String)> {
-    let opens = |seen: &Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
     let line = |seen: Seen| {
-        let place = match seen.header("thread-id") {
-            Some(thread) => thread.to_owned(),
-            None => shown::session(&seen).to_owned(),
-        };
         let words = shown::conversation(&seen.conversation);
-        (seen.api, place, words)
+        (seen.api, place(&seen), words)
     };
-    stage.requests().into_iter().filter(opens).map(line).collect()
+    openings(stage).into_iter().map(line).collect()
+}
+
+/// The first request of every turn.
+fn openings(stage: &Stage) -> Vec<Seen> {
+    let opens = |seen: &Seen| seen.conversation.last().is_some_and(|said| said.role == Role::User);
+    stage.requests().into_iter().filter(opens).collect()
+}
+
+/// The conversation that a request goes on in.
+fn place(seen: &Seen) -> String {
+    seen.header("thread-id").unwrap_or_else(|| shown::session(seen)).to_owned()
 }
 
 #[test]
@@ -83,5 +92,73 @@ model: say <goto>MORE</goto>",
     let of_claude = stage.requests().into_iter().filter(|seen| seen.api == Api::Messages);
     assert!(!of_claude.into_iter().any(|seen| zebra(&seen)), "only the result came back");
     assert_eq!(stage.spent(), stage.billed(), "what both models took is what was paid");
+    stage.leaves_nothing();
+}
+
+/// A change that is wrong, what Codex says of it, a better one, and nothing more to say.
+///
+/// The model is scripted by the input alone: Claude by its lines, and Codex by those that Claude hands on.
+const CHANGE: &str = r#"leap.sh YEAR says yes or no
+model: tool Write {"file_path": "ROOT/leap.sh", "content": "test $(($1 % 4)) = 0 && echo yes || echo no\n"}
+model: say <function return="ANSWER" input="I wrote leap.sh.\nmodel: tool exec_command {&quot;cmd&quot;: &quot;sh leap.sh 1900&quot;}\nmodel: say &lt;result>1900 was no leap year&lt;/result>">SECOND_OPINION</function>
+model: then
+model: tool Bash {"command": "sh mend.sh"}
+model: say <function return="ANSWER" input="The centuries are right now.\nmodel: say &lt;result>none&lt;/result>">SECOND_OPINION</function>
+model: then
+model: say <result>leap.sh knows the centuries now</result>"#;
+
+/// Who asked, how many prompts its conversation has, and what the last of them quotes.
+fn handed_over(seen: &Seen) -> (Api, usize, &str) {
+    let prompts = seen.conversation.iter().filter(|said| said.role == Role::User);
+    let last = prompts.clone().next_back().map(|said| said.text.lines());
+    let quoted = last.and_then(|mut lines| lines.find(|line| line.starts_with("> ")));
+    (seen.api, prompts.count(), quoted.unwrap_or_default())
+}
+
+/// What came of the tools of a client, in the conversation of it that has most of them.
+fn outcomes(stage: &Stage, api: Api) -> Vec<String> {
+    let requests = stage.requests().into_iter().filter(|seen| seen.api == api);
+    let outcomes = requests.map(|seen| {
+        let outcomes = seen.conversation.into_iter().filter(|said| said.role == Role::Outcome);
+        outcomes.map(|said| said.text.trim().to_owned()).collect::<Vec<_>>()
+    });
+    outcomes.max_by_key(Vec::len).unwrap_or_default()
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn the_example_works_with_both_clients() {
+    let stage = Stage::new();
+    let workflow = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/claude-calls-codex/workflow")
+        .read_dir()
+        .unwrap();
+    for file in workflow.flatten() {
+        let text = fs::read_to_string(file.path()).unwrap();
+        stage.state(file.file_name().to_str().unwrap(), &text);
+    }
+    stage.project.write("mend.sh", "sh leap.sh 1900; echo 'echo no' > leap.sh");
+    let input = CHANGE.replace("ROOT", stage.project.root().to_str().unwrap());
+    let words = ["run", "wf", "--run-id", RUN, "--input", &input];
+    stage.start_words(&words).wait().prints("leap.sh knows the centuries now\n").mentions(0, &[]);
+    assert_eq!(stage.project.read("leap.sh"), "echo no\n");
+
+    let openings = openings(&stage);
+    let turns: Vec<(Api, usize, &str)> = openings.iter().map(handed_over).collect();
+    let expected = [
+        (Api::Messages, 1, ""),
+        (Api::Responses, 1, "> I wrote leap.sh."),
+        (Api::Messages, 2, "> 1900 was no leap year"),
+        (Api::Responses, 1, "> The centuries are right now."),
+        (Api::Messages, 3, "> none"),
+    ];
+    assert_eq!(turns, expected, "Claude goes on in its conversation, Codex begins one each time");
+    let places: Vec<String> = openings.iter().map(place).collect();
+    assert_eq!(places, [0, 1, 0, 3, 0].map(|first: usize| places[first].clone()));
+    assert_ne!(places[1], places[3]);
+    // Both have tried what Claude wrote.
+    assert_eq!(outcomes(&stage, Api::Responses), ["yes"]);
+    assert_eq!(outcomes(&stage, Api::Messages)[1..], ["yes"]);
+    assert_eq!(stage.spent(), stage.billed());
     stage.leaves_nothing();
 }

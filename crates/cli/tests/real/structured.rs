@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::alone::Alone;
 
 fn replied(alone: &Alone, prompt: &str, schema: Option<Value>) -> Reply {
-    let answer = alone.ask(Request { schema, ..alone.request(prompt) });
+    let answer = alone.ask(Request { schema, ..alone.asking(prompt) });
     let Answer::Replied(reply) = answer else { panic!("{answer:#?}") };
     *reply
 }
@@ -21,7 +21,7 @@ fn schema() -> Value {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_model_that_complies_gives_its_answer_as_json() {
-    let alone = Alone::new();
+    let alone = Alone::claude();
     let prompt = r#"model: tool StructuredOutput {"grade":0}
         model: tool StructuredOutput {"grade":3,"why":"ä \"quoted\""}
         model: say done"#;
@@ -36,7 +36,7 @@ fn a_model_that_complies_gives_its_answer_as_json() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_model_that_never_complies_gives_a_reply_without_it() {
-    let alone = Alone::new();
+    let alone = Alone::claude();
     let prompt = "model: say grade three\nmodel: then\nmodel: say three, in words";
     let reply = replied(&alone, prompt, Some(schema()));
     assert_eq!((reply.structured, reply.text), (None, "three, in words".to_owned()));
@@ -48,7 +48,7 @@ fn a_model_that_never_complies_gives_a_reply_without_it() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_model_that_is_wrong_again_and_again_gives_a_reply_without_it() {
-    let alone = Alone::new();
+    let alone = Alone::claude();
     let prompt = ["model: tool StructuredOutput {\"grade\":0}"; 9].join("\n");
     let reply = replied(&alone, &prompt, Some(schema()));
     assert_eq!(reply.structured, None);
@@ -65,7 +65,7 @@ fn a_model_that_is_wrong_again_and_again_gives_a_reply_without_it() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn json_that_nobody_asked_for_is_text() {
-    let alone = Alone::new();
+    let alone = Alone::claude();
     let reply = replied(&alone, r#"model: say {"grade":3}"#, None);
     assert_eq!((reply.structured, reply.text), (None, r#"{"grade":3}"#.to_owned()));
     let shown = &alone.stage.requests()[0].tools;

@@ -76,6 +76,28 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// What would work instead, where that does not depend on the policy.
+    pub(crate) fn instead(&self) -> Option<String> {
+        match self {
+            Self::OtherBackend { holds, .. } => Some(format!(
+                "enter it by <reset>, <function> or <fork>, or name a state that {holds} answers"
+            )),
+            Self::NoBranch { .. } => Some(
+                "use <function> for work that needs nothing of it, or <goto> to go on in it".into(),
+            ),
+            Self::NoTag
+            | Self::SeveralTags { .. }
+            | Self::Malformed(_)
+            | Self::Unresolved { .. }
+            | Self::NextDiffers { .. }
+            | Self::NoDirectory { .. }
+            | Self::Forbidden { .. }
+            | Self::Denied { .. } => None,
+        }
+    }
+}
+
 /// How much of a foreign text is shown.
 const SHOWN: usize = 80;
 /// How many names or tags are shown.

@@ -55,12 +55,13 @@ fn complaint(fault: &Fault) -> String {
         Fault::OtherBackend { tag, state, answers, holds } => format!(
             "The <{tag}> tag of your message cannot be followed: {state} would go on in this \
              conversation, which {holds} holds, and {answers} answers {state}. A state of another \
-             backend needs a conversation of its own: enter it by <reset>, <function> or <fork>, or \
-             name a state that {holds} answers."
+             backend needs a conversation of its own: {}.",
+            fault.instead().unwrap_or_default()
         ),
         Fault::NoBranch { backend } => format!(
             "The <call> tag of your message cannot be followed: {backend} cannot branch this \
-             conversation. Use <function> for work that needs nothing of it, or <goto> to go on in it."
+             conversation: {}.",
+            fault.instead().unwrap_or_default()
         ),
         Fault::Denied { tools } => format!(
             "You were denied these tools: {}. Reach the goal without them, or say what is missing.",

@@ -4,8 +4,6 @@
 //! state is a mistake in its file; one of the whole run is told once for each backend. Nothing that
 //! protects is dropped silently: only what merely allows more is a warning.
 
-use std::collections::BTreeMap;
-
 use crate::capability::Offers;
 use crate::diagnostic::Diagnostic;
 use crate::ids::BackendName;
@@ -13,10 +11,11 @@ use crate::workflow::{Mark, State, Survey};
 
 use super::settings::Settings;
 
+mod answered;
 mod crossing;
 mod lacking;
 
-pub use lacking::answering;
+pub use answered::{Answered, listed};
 
 /// What governs a run, and the backends that there are for it.
 #[derive(Debug, Clone, Copy)]
@@ -26,9 +25,6 @@ pub struct Demand<'a> {
     /// The backends.
     pub offers: &'a Offers,
 }
-
-/// The reached prompts that a backend answers.
-type Answered<'a> = BTreeMap<&'a BackendName, Vec<&'a State>>;
 
 impl<'a> Demand<'a> {
     /// All that stands in the way of a start.
@@ -42,18 +38,15 @@ impl<'a> Demand<'a> {
     /// all the time: it is met where a transition takes it.
     pub fn of_resume(&self, survey: &Survey<'a>) -> Vec<Diagnostic> {
         let mut found = self.unknown(survey);
-        let mut answered = Answered::new();
         for state in survey.prompts() {
             let backend = self.settings.backend_of(&state.front);
             let Some(can) = self.offers.of(backend) else { continue };
             found.extend(lacking::of_state(survey, state, (backend, can)));
-            if survey.is_reached(&state.name) {
-                answered.entry(backend).or_default().push(state);
-            }
         }
-        for (backend, states) in answered {
-            let can = self.offers.of(backend).unwrap_or_default();
-            found.extend(lacking::of_run(self.settings, &states, (backend, can)));
+        let answered = Answered::of(survey, |state| self.settings.backend_of(&state.front));
+        for (backend, _) in answered.iter() {
+            let Some(can) = self.offers.of(backend) else { continue };
+            found.extend(lacking::of_run(self.settings, &answered, (backend, can)));
         }
         found
     }

@@ -2,7 +2,7 @@
 
 use raymond_core::diagnostic::Severity;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Demand, Ending, Phase};
+use raymond_core::run::{Ending, Phase};
 use raymond_core::workflow::Survey;
 
 use super::{Shell, ShellError};
@@ -22,8 +22,7 @@ impl Shell<'_> {
         if run.settings.definition == Pinning::Pinned || is_over {
             return Ok(());
         }
-        let demand = Demand { settings: &run.settings, offers: &self.offers };
-        let weigh = |survey: &Survey<'_>| demand.of_start(survey);
+        let weigh = |survey: &Survey<'_>| self.backends.weighed(&run.settings, survey);
         let mistake = match prepare_with(run.workflow.as_ref(), &run.settings.program, &weigh) {
             Err(error) => Some(mistakes(&error)),
             Ok(prepared) => {

@@ -7,10 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use raymond_backends::contract::Backend;
 use raymond_backends::process::Grace;
 use raymond_core::capability::Offers;
+use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::{BackendName, Nonce, RunId, StateName};
 use raymond_core::protocol::Source;
 use raymond_core::run::event::Warning;
+use raymond_core::run::{Demand, Settings};
 use raymond_core::value::{BlobRef, Value};
+use raymond_core::workflow::Survey;
 use raymond_store::{Blobs, blobs};
 
 use crate::observe;
@@ -18,33 +21,58 @@ use crate::scope::Origin;
 
 /// The agent clients that a run may use.
 #[derive(Clone, Default)]
-pub struct Backends(BTreeMap<BackendName, Arc<dyn Backend>>);
+pub struct Backends {
+    all: BTreeMap<BackendName, Arc<dyn Backend>>,
+    weigh: Option<Arc<Weigh>>,
+}
+
+/// What clients would not understand of what states and settings ask of them.
+type Weigh = dyn Fn(&Settings, &Survey<'_>) -> Vec<Diagnostic> + Send + Sync;
 
 impl Backends {
     /// Adds one.
     pub fn add(&mut self, backend: Arc<dyn Backend>) {
-        self.0.insert(backend.name(), backend);
+        self.all.insert(backend.name(), backend);
     }
 
     /// Lets one answer for the backend of this name.
     pub fn stand_in(&mut self, name: BackendName, backend: Arc<dyn Backend>) {
-        self.0.insert(name, backend);
+        self.all.insert(name, backend);
+    }
+
+    /// Has edits of an unpinned run weighed like this, beside what the backends can do.
+    pub fn weigh_by(
+        &mut self,
+        weigh: impl Fn(&Settings, &Survey<'_>) -> Vec<Diagnostic> + Send + Sync + 'static,
+    ) {
+        self.weigh = Some(Arc::new(weigh));
+    }
+
+    /// All that stands in the way of states that these backends are to answer.
+    pub(super) fn weighed<'a>(
+        &self,
+        settings: &'a Settings,
+        survey: &Survey<'a>,
+    ) -> Vec<Diagnostic> {
+        let demand = Demand { settings, offers: &self.offers() };
+        let words = self.weigh.iter().flat_map(|weigh| weigh(settings, survey));
+        demand.of_start(survey).into_iter().chain(words).collect()
     }
 
     /// What they can do.
     pub fn offers(&self) -> Offers {
-        self.0.iter().map(|(name, backend)| (name.clone(), backend.capabilities())).collect()
+        self.all.iter().map(|(name, backend)| (name.clone(), backend.capabilities())).collect()
     }
 
     /// The one of this name.
     pub fn get(&self, name: &BackendName) -> Option<Arc<dyn Backend>> {
-        self.0.get(name).cloned()
+        self.all.get(name).cloned()
     }
 }
 
 impl std::fmt::Debug for Backends {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+        f.debug_set().entries(self.all.keys()).finish()
     }
 }
 

@@ -115,7 +115,7 @@ async fn what_cannot_be_started_says_why() {
     let script = planned(bench.request("hello"), SessionPlan::Carry);
     check(&bench.claude, script, "the plan of the turn has no conversation").await;
     let gone = Headless::new(Settings::of("/no/such/client"));
-    let why = "cannot find the client /no/such/client on PATH";
+    let why = "there is no program at /no/such/client";
     check(&gone, bench.request("hello"), why).await;
     let huge = Request { model: Some("x".repeat(200_000)), ..bench.request("hello") };
     let why = format!(

@@ -49,7 +49,7 @@ fn need(config: &Layer, name: &str, command: Option<&Sourced<String>>) -> Need {
 
 async fn claude_client(config: &Layer) -> Finding {
     let need = need(config, claude::NAME, config.claude.as_ref());
-    let found = ask::version(&backends::claude_command(config)).await;
+    let found = ask::version(claude::NAME, &backends::claude_command(config), ask::PATIENCE).await;
     if let Program::Answers { version, .. } = &found
         && let Err(problem) = claude::preflight::check_version(version)
     {
@@ -62,7 +62,7 @@ async fn claude_client(config: &Layer) -> Finding {
 async fn codex_client(config: &Layer) -> Finding {
     use codex::preflight::Problem;
     let need = need(config, codex::NAME, config.codex.as_ref());
-    let found = ask::version(&backends::codex_command(config)).await;
+    let found = ask::version(codex::NAME, &backends::codex_command(config), ask::PATIENCE).await;
     if let Program::Answers { version, .. } = &found
         && let Err(problem) = codex::preflight::check_version(version)
     {

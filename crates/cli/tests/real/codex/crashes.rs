@@ -4,6 +4,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{TOOL, run, thread, told};
 use crate::harness::until;
+use crate::installs::Other;
 use crate::stage::Stage;
 
 /// One finished turn, and one that waits at a gate after a tool.
@@ -156,14 +157,51 @@ fn a_run_that_is_stopped_goes_on_in_the_thread_that_it_opened() {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
-    let stage = || Stage::prompts(&[("START", "model: say <result>x</result>")]);
-    let old = stage();
-    let script = old.project.path("old-codex");
-    std::fs::write(&script, "#!/bin/sh\necho codex-cli 0.55.0\n").unwrap();
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let old = old.with(&format!("RAYMOND_CODEX={}", script.display()));
-    run(&old, "").mentions(7, &["the client codex is version 0.55.0, and this needs 0.166.0"]);
-    let stage = stage().with("RAYMOND_CODEX=/nowhere/codex");
-    run(&stage, "")
-        .mentions(7, &["cannot find the client /nowhere/codex", "npm install -g @openai/codex"]);
+    let check = |entry: &dyn Fn(&Stage) -> String, told: &str, hint: &str| {
+        let stage = Stage::prompts(&[("START", "model: say <result>x</result>")]);
+        let entry = entry(&stage);
+        let stage = stage.with(&entry);
+        run(&stage, "").prints("").mentions(7, &[told, hint]);
+        assert_eq!(stage.model.requests(), []);
+    };
+    let missing = |_: &Stage| "RAYMOND_CODEX=/nowhere/codex".to_owned();
+    check(&missing, "there is no program at /nowhere/codex", "npm install -g @openai/codex");
+    let says = |said| move |stage: &Stage| Other { client: "codex", said }.install(stage);
+    check(&says("codex-cli 0.55.0"), TOO_OLD, "install a newer one");
+    let other = "\"2.1.325 (Claude Code)\" is no version of codex";
+    check(&says("2.1.325 (Claude Code)"), other, "set `codex` in the configuration");
+}
+
+const TOO_OLD: &str = "the client codex is version 0.55.0, and this needs 0.166.0";
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_client_that_is_replaced_while_a_run_waits_is_told_and_gone_on_with() {
+    let stage = stage();
+    let running = stage.start_run(FLAGS);
+    stage.reaches("gate");
+    running.signal(Signal::KILL);
+    running.wait();
+    kill_process(client(&stage).unwrap(), Signal::KILL).unwrap();
+    until("the client is gone", || client(&stage).is_none());
+    let with = |stage: Stage, said: &str| {
+        let entry = Other { client: "codex", said }.install(&stage);
+        stage.with(&entry)
+    };
+    let stage = with(stage, "codex-cli 0.55.0");
+    stage.raymond("resume r").prints("").mentions(7, &[TOO_OLD]);
+    let stage = with(stage, "2.1.325 (Claude Code)");
+    stage.raymond("resume r").prints("").mentions(7, &["is no version of codex"]);
+    assert_eq!(stage.events("run_resumed").len(), 0, "nothing was recorded");
+    let stage = with(stage, "codex-cli 0.170.0");
+    let resumed = stage.raymond("resume r");
+    resumed.prints("again\n").mentions(0, &["raymond: codex was 0.166.0, and is 0.170.0 now\n"]);
+    let expected = format!("resume A | {NEXT}, exec_command, done, again NEXT");
+    assert_eq!(told(&stage)[1..], [format!("resume A | {NEXT}"), expected]);
+    let recorded = |event: &str| stage.events(event)[0]["settings"]["clients"]["codex"].clone();
+    assert_eq!(
+        (recorded("run_started"), recorded("run_resumed")),
+        ("0.166.0".into(), "0.170.0".into())
+    );
+    stage.leaves_nothing();
 }

@@ -7,8 +7,7 @@ use crate::protocol::TagName;
 use crate::run::settings::Settings;
 use crate::workflow::{Frontmatter, Mark, Policy, State, Survey};
 
-/// More states than this are counted, not listed.
-const LISTED: usize = 5;
+use super::Answered;
 
 /// What a state says of itself that its backend cannot do.
 pub(super) fn of_state(
@@ -60,7 +59,7 @@ fn calls(policy: &Policy) -> Option<&'static str> {
 /// What the whole run asks for, told once for a backend that cannot do it.
 pub(super) fn of_run(
     settings: &Settings,
-    states: &[&State],
+    answered: &Answered<'_>,
     (backend, can): (&BackendName, &[Capability]),
 ) -> Vec<Diagnostic> {
     let lacks = |what| !can.contains(&what);
@@ -68,57 +67,47 @@ pub(super) fn of_run(
     for what in [Capability::Fresh, Capability::Resume] {
         if lacks(what) {
             let message = format!("{backend} {}, which every prompt needs", cannot(what));
-            found.push(lack(message).hint("let another backend answer"));
+            found.push((None, lack(message).hint("let another backend answer")));
         }
     }
     if let Some(cap) = settings.budget.filter(|_| lacks(Capability::Cap)) {
         let cannot = cannot(Capability::Cap);
         let message = format!("{backend} {cannot}, and the run has one of {cap}");
-        found
-            .push(lack(message).hint("run it with `--budget none`, or let another backend answer"));
+        let hint = "run it with `--budget none`, or let another backend answer";
+        found.push((Some("budget"), lack(message).hint(hint)));
     }
-    let unsaid = states.iter().any(|state| state.front.effort.is_none());
+    let mut states = answered.iter().filter(|(name, _)| *name == backend);
+    let unsaid = states.any(|(_, states)| states.iter().any(|s| s.front.effort.is_none()));
     if let Some(effort) = settings.effort.as_ref().filter(|_| unsaid && lacks(Capability::Effort)) {
         let cannot = cannot(Capability::Effort);
         let message = format!("{backend} {cannot}, and the run asks for {effort:?}");
-        found.push(lack(message).hint("leave out `effort`, or let another backend answer"));
+        let hint = "leave out `effort`, or let another backend answer";
+        found.push((Some("effort"), lack(message).hint(hint)));
     }
     if lacks(Capability::Permissions) {
         found.extend(permissions(settings, backend));
     }
-    found.into_iter().map(|each| answering(each, backend, states)).collect()
+    found.into_iter().map(|(key, each)| answered.told(each, backend, key)).collect()
 }
 
 /// What is denied must never be dropped silently; what is allowed can only be missed.
-fn permissions(settings: &Settings, backend: &BackendName) -> Vec<Diagnostic> {
+fn permissions(
+    settings: &Settings,
+    backend: &BackendName,
+) -> Vec<(Option<&'static str>, Diagnostic)> {
     let lists = &settings.permissions;
     let cannot = cannot(Capability::Permissions);
     let mut found = Vec::new();
     if let [first, ..] = lists.deny.as_slice() {
         let message = format!("{backend} {cannot}, and the run denies {first}");
         let hint = "leave out `deny` and set `permission_mode`, or let another backend answer";
-        found.push(lack(message).hint(hint));
+        found.push((Some("deny"), lack(message).hint(hint)));
     }
     if let [first, ..] = lists.allow.as_slice() {
         let message = format!("{backend} {cannot}: it is not told that the run allows {first}");
-        found.push(Diagnostic::warning("backend-lacks", message));
+        found.push((Some("allow"), Diagnostic::warning("backend-lacks", message)));
     }
     found
-}
-
-/// The same, with the states that the backend answers.
-#[must_use]
-pub fn answering(told: Diagnostic, backend: &BackendName, states: &[&State]) -> Diagnostic {
-    let message = format!("{} ({backend} answers {})", told.message, listed(states));
-    Diagnostic { message, ..told }
-}
-
-fn listed(states: &[&State]) -> String {
-    let names: Vec<&str> = states.iter().take(LISTED).map(|state| state.name.as_str()).collect();
-    match states.len().saturating_sub(LISTED) {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
 }
 
 fn lack(message: String) -> Diagnostic {

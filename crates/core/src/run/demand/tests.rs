@@ -176,18 +176,23 @@ fn what_a_run_asks_for_is_told_once_for_each_backend_that_cannot_do_it() {
     };
     check(&|_| {}, &[]);
     let answers = "(linear answers A.md, B.md, C.md, D.md, E.md and 1 more) [backend-lacks]";
+    let instead = |key: &str| {
+        format!("write `{key}` into the frontmatter of G.md instead of asking it of all")
+    };
     check(
         &|s| s.budget = Some(crate::budget::Micros(2_000_000)),
         &[&format!(
             "error: linear cannot stop at a cap, and the run has one of $2.00 {answers}; run it with \
-             `--budget none`, or let another backend answer"
+             `--budget none`, or let another backend answer; or {}",
+            instead("budget")
         )],
     );
     check(
         &|s| s.effort = Some("high".into()),
         &[&format!(
             "error: linear cannot be told an effort, and the run asks for \"high\" {answers}; leave \
-             out `effort`, or let another backend answer"
+             out `effort`, or let another backend answer; or {}",
+            instead("effort")
         )],
     );
     check(
@@ -199,11 +204,13 @@ fn what_a_run_asks_for_is_told_once_for_each_backend_that_cannot_do_it() {
             &format!(
                 "error: linear keeps no lists of allowed and denied tools, and the run denies \
                  Bash(rm:*) {answers}; leave out `deny` and set `permission_mode`, or let another \
-                 backend answer"
+                 backend answer; or {}",
+                instead("deny")
             ),
             &format!(
                 "warning: linear keeps no lists of allowed and denied tools: it is not told that the \
-                 run allows Edit {answers}"
+                 run allows Edit {answers}; {}",
+                instead("allow")
             ),
         ],
     );

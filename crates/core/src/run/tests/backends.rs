@@ -111,7 +111,7 @@ fn a_script_carries_the_conversation_and_fails_where_it_cannot_go_on() {
     play.says("main", "<goto>S</goto>");
     assert_snapshot!(play.says("main", "<goto>X</goto>"), @"
     settle main.2.1 #1: at main.1.1
-    main fails: <goto>: X.md is answered by codex, and claude holds the conversation
+    main fails: <goto>: X.md is answered by codex, and claude holds the conversation: enter it by <reset>, <function> or <fork>, or name a state that claude answers
     ended: Failed
     ");
     // Without a conversation there is nothing to hold.
@@ -125,7 +125,8 @@ fn a_script_carries_the_conversation_and_fails_where_it_cannot_go_on() {
     let events = play.says("main", "<goto>X</goto>");
     assert_eq!(
         outcome(&events),
-        "main fails: <goto>: X.md is answered by codex, and claude holds the conversation"
+        "main fails: <goto>: X.md is answered by codex, and claude holds the conversation: enter it \
+         by <reset>, <function> or <fork>, or name a state that claude answers"
     );
 }
 
