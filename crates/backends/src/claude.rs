@@ -20,9 +20,9 @@ mod turn;
 
 use std::env;
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use raymond_core::budget::Cost;
-use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
 
 pub use arguments::DEFAULT_MODE;
@@ -30,9 +30,9 @@ pub(crate) use said::Recount;
 
 use turn::{Ended, Turn};
 
-use crate::contract::{Answer, Answering, Attached, Backend, Capability, Request, Started, Watch};
-use crate::headless::{Clocks, Dialect, End, Headless, Step, marker, program};
-use crate::process::{Grace, Inherit, Input, Spec};
+use crate::contract::{Answer, Backend, Capability, Request, Started};
+use crate::headless::{Dialect, End, Headless, Settings, Step, marker, program};
+use crate::process::{Inherit, Input, Spec};
 
 /// How workflows and flags name it.
 pub const NAME: &str = "claude";
@@ -53,51 +53,27 @@ pub const CAPABILITIES: &[Capability] = &[
 /// The oldest version that will do: the first one that says what an invocation has cost.
 pub const OLDEST: [u32; 3] = [2, 1, 309];
 
-/// How the client is run.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// A path, or a name that is looked up in `PATH`.
-    pub command: OsString,
-    /// For turns that end without saying what they cost.
-    pub prices: Prices,
-    /// How long a client may take.
-    pub clocks: Clocks,
-    /// How patient its end is.
-    pub grace: Grace,
+/// The Claude Code client, run like this.
+pub fn client(settings: Settings) -> Arc<dyn Backend> {
+    Arc::new(Headless::<Speech>::new(settings))
 }
-
-/// The Claude Code client.
-#[derive(Debug, Clone)]
-pub struct Claude(Headless<Speech>);
 
 /// How the client is started and understood.
 #[derive(Debug, Clone)]
 struct Speech {
     command: OsString,
-    prices: Prices,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            command: NAME.into(),
-            prices: Prices::default(),
-            clocks: Clocks::default(),
-            grace: Grace::default(),
-        }
-    }
-}
-
-impl Claude {
-    /// A client that is run like this.
-    pub fn new(settings: Settings) -> Self {
-        let Settings { command, prices, clocks, grace } = settings;
-        Self(Headless::new(Speech { command, prices }, clocks, grace))
-    }
+    prices: Arc<Prices>,
 }
 
 impl Dialect for Speech {
     type Turn = Turn;
+
+    const NAME: &str = NAME;
+    const CAPABILITIES: &'static [Capability] = CAPABILITIES;
+
+    fn new(command: OsString, prices: Arc<Prices>) -> Self {
+        Self { command, prices }
+    }
 
     fn begin(&self, started: &Started) -> Turn {
         Turn::planned(started.plan.session().cloned())
@@ -146,28 +122,6 @@ impl Dialect for Speech {
     fn place(&self, turn: &Turn, _: &[Step]) -> usize {
         let lost = turn.result.as_ref().is_some_and(Ended::lost_its_session);
         if lost { turn.lost.saturating_sub(1) } else { turn.lost }
-    }
-}
-
-impl Backend for Claude {
-    fn name(&self) -> BackendName {
-        BackendName::new(NAME)
-    }
-
-    fn capabilities(&self) -> &'static [Capability] {
-        CAPABILITIES
-    }
-
-    fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {
-        Box::pin(async move { self.0.answer(&request, &watch).await })
-    }
-
-    fn attach(&self, started: &Started) -> Attached {
-        self.0.attach(started)
-    }
-
-    fn follow(&self, started: Started, watch: Watch) -> Answering<'_> {
-        Box::pin(async move { self.0.follow(&started, &watch).await })
     }
 }
 

@@ -24,7 +24,6 @@ use std::path::{self, PathBuf};
 use std::sync::Arc;
 
 use raymond_core::budget::Cost;
-use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
 
 pub(crate) use said::Recount;
@@ -33,9 +32,9 @@ use books::Books;
 use past::Past;
 use turn::Turn;
 
-use crate::contract::{Answer, Answering, Attached, Backend, Capability, Request, Started, Watch};
-use crate::headless::{Clocks, Dialect, End, Fold as _, Headless, Step, marker, program};
-use crate::process::{Grace, Inherit, Input, Spec};
+use crate::contract::{Answer, Backend, Capability, Request, Started};
+use crate::headless::{Dialect, End, Fold as _, Headless, Settings, Step, marker, program};
+use crate::process::{Inherit, Input, Spec};
 
 /// How workflows and flags name it.
 pub const NAME: &str = "codex";
@@ -54,22 +53,10 @@ pub const CAPABILITIES: &[Capability] = &[
     Capability::Effort,
 ];
 
-/// How the client is run.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// A path, or a name that is looked up in `PATH`.
-    pub command: OsString,
-    /// The client counts tokens; this says what they cost.
-    pub prices: Prices,
-    /// How long a client may take.
-    pub clocks: Clocks,
-    /// How patient its end is.
-    pub grace: Grace,
+/// The Codex client, run like this.
+pub fn client(settings: Settings) -> Arc<dyn Backend> {
+    Arc::new(Headless::<Speech>::new(settings))
 }
-
-/// The Codex client.
-#[derive(Debug, Clone)]
-pub struct Codex(Headless<Speech>);
 
 /// How the client is started and understood.
 #[derive(Debug, Clone)]
@@ -78,27 +65,15 @@ struct Speech {
     prices: Arc<Prices>,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            command: NAME.into(),
-            prices: Prices::default(),
-            clocks: Clocks::default(),
-            grace: Grace::default(),
-        }
-    }
-}
-
-impl Codex {
-    /// A client that is run like this.
-    pub fn new(settings: Settings) -> Self {
-        let Settings { command, prices, clocks, grace } = settings;
-        Self(Headless::new(Speech { command, prices: Arc::new(prices) }, clocks, grace))
-    }
-}
-
 impl Dialect for Speech {
     type Turn = Turn;
+
+    const NAME: &str = NAME;
+    const CAPABILITIES: &'static [Capability] = CAPABILITIES;
+
+    fn new(command: OsString, prices: Arc<Prices>) -> Self {
+        Self { command, prices }
+    }
 
     fn begin(&self, started: &Started) -> Turn {
         let past = Past::kept_in(started.transcript.with_extension("past.json"));
@@ -159,28 +134,6 @@ impl Dialect for Speech {
         let Some(session) = &turn.session else { return 0 };
         let resumes = |step: &Step| matches!(step, Step::Resume(id) if id == session);
         steps.iter().position(resumes).unwrap_or_else(|| steps.len().saturating_sub(1))
-    }
-}
-
-impl Backend for Codex {
-    fn name(&self) -> BackendName {
-        BackendName::new(NAME)
-    }
-
-    fn capabilities(&self) -> &'static [Capability] {
-        CAPABILITIES
-    }
-
-    fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {
-        Box::pin(async move { self.0.answer(&request, &watch).await })
-    }
-
-    fn attach(&self, started: &Started) -> Attached {
-        self.0.attach(started)
-    }
-
-    fn follow(&self, started: Started, watch: Watch) -> Answering<'_> {
-        Box::pin(async move { self.0.follow(&started, &watch).await })
     }
 }
 

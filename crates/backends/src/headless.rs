@@ -23,11 +23,13 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::TurnFailure;
-use raymond_core::ids::SessionId;
+use raymond_core::ids::{BackendName, SessionId};
+use raymond_core::prices::Prices;
 use tokio::time::Instant;
 
 pub use clocks::Clocks;
@@ -45,7 +47,7 @@ use follow::Following;
 use found::Left;
 use gate::{Gate, Held};
 
-use crate::contract::{Answer, Attached, Request, Started, Watch};
+use crate::contract::{Answer, Answering, Attached, Backend, Capability, Request, Started, Watch};
 use crate::process::{
     Client, Files, Grace, Heard, Marker, Spec, adopt, cut_long_lines, start_client,
 };
@@ -94,6 +96,9 @@ pub(crate) trait Fold: Debug + Send {
     /// A client is about to start.
     fn starts(&mut self, _: &Step, _: &Request) {}
 
+    /// The client is about to be ended.
+    fn ends(&mut self) {}
+
     /// How often to look at what the client writes elsewhere.
     fn look_every(&self) -> Option<Duration> {
         None
@@ -107,6 +112,15 @@ pub(crate) trait Fold: Debug + Send {
 pub(crate) trait Dialect: Debug + Send + Sync {
     /// What its lines add up to.
     type Turn: Fold;
+
+    /// How workflows and flags name it.
+    const NAME: &str;
+
+    /// What it can do.
+    const CAPABILITIES: &'static [Capability];
+
+    /// A client that is this program, and whose tokens have these prices.
+    fn new(command: OsString, prices: Arc<Prices>) -> Self;
 
     /// A turn of which nothing was heard yet.
     fn begin(&self, started: &Started) -> Self::Turn;
@@ -149,6 +163,31 @@ pub(crate) enum Stage {
     Done,
 }
 
+/// How a client is run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// A path, or a name that is looked up in `PATH`.
+    pub command: OsString,
+    /// For turns whose client does not say what they cost.
+    pub prices: Prices,
+    /// How long a client may take.
+    pub clocks: Clocks,
+    /// How patient its end is.
+    pub grace: Grace,
+}
+
+impl Settings {
+    /// This program, at the prices of the list and as patient as usual.
+    pub fn of(command: impl Into<OsString>) -> Self {
+        Self {
+            command: command.into(),
+            prices: Prices::default(),
+            clocks: Clocks::default(),
+            grace: Grace::default(),
+        }
+    }
+}
+
 /// Clients that speak one dialect.
 #[derive(Debug, Clone)]
 pub(crate) struct Headless<D> {
@@ -158,14 +197,37 @@ pub(crate) struct Headless<D> {
     gate: Gate,
 }
 
+impl<D: Dialect> Backend for Headless<D> {
+    fn name(&self) -> BackendName {
+        BackendName::new(D::NAME)
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        D::CAPABILITIES
+    }
+
+    fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {
+        Box::pin(async move { self.ask(&request, &watch).await })
+    }
+
+    fn attach(&self, started: &Started) -> Attached {
+        self.look_for(started)
+    }
+
+    fn follow(&self, started: Started, watch: Watch) -> Answering<'_> {
+        Box::pin(async move { self.adopt(&started, &watch).await })
+    }
+}
+
 impl<D: Dialect> Headless<D> {
-    /// Clients with these clocks, whose end is this patient.
-    pub(crate) fn new(dialect: D, clocks: Clocks, grace: Grace) -> Self {
-        Self { dialect, clocks, grace, gate: Gate::new() }
+    /// Clients that are run like this.
+    pub(crate) fn new(settings: Settings) -> Self {
+        let Settings { command, prices, clocks, grace } = settings;
+        Self { dialect: D::new(command, Arc::new(prices)), clocks, grace, gate: Gate::new() }
     }
 
     /// One client after the other, until one knows its session.
-    pub(crate) async fn answer(&self, request: &Request, watch: &Watch) -> Answer {
+    async fn ask(&self, request: &Request, watch: &Watch) -> Answer {
         let steps = self.dialect.steps(&request.started);
         // A client that knows no such session has never seen an earlier attempt.
         let messages = std::iter::once(request.message())
@@ -261,7 +323,7 @@ impl<D: Dialect> Headless<D> {
     }
 
     /// Looks for a turn that an earlier owner of the run started.
-    pub(crate) fn attach(&self, started: &Started) -> Attached {
+    fn look_for(&self, started: &Started) -> Attached {
         match adopt(&marker(started), &files(started)) {
             Some(client) => {
                 client.leave();
@@ -277,7 +339,7 @@ impl<D: Dialect> Headless<D> {
     }
 
     /// Observes a turn to its end that was found running.
-    pub(crate) async fn follow(&self, started: &Started, watch: &Watch) -> Answer {
+    async fn adopt(&self, started: &Started, watch: &Watch) -> Answer {
         let Some(client) = adopt(&marker(started), &files(started)) else {
             return match found::read(&self.dialect, started) {
                 Left::Answer(answer) => answer,

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 
-use raymond_backends::claude::{self, Claude};
-use raymond_backends::codex::{self, Codex};
+use raymond_backends::contract::Backend;
+use raymond_backends::headless::Settings as Client;
 use raymond_backends::scripted::{self, Replies, Scripted};
+use raymond_backends::{claude, codex};
 use raymond_core::capability::Offers;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
@@ -181,20 +182,12 @@ fn refused(state: &State, problem: &dyn Error, remedy: String) -> Failure {
     Failure::environment(format!("{} is a prompt: {problem}", state.name)).hint(remedy)
 }
 
-fn claude(config: &Layer) -> Arc<Claude> {
-    Arc::new(Claude::new(claude::Settings {
-        command: claude_command(config).into(),
-        prices: prices(config),
-        ..claude::Settings::default()
-    }))
+fn claude(config: &Layer) -> Arc<dyn Backend> {
+    claude::client(Client { prices: prices(config), ..Client::of(claude_command(config)) })
 }
 
-fn codex(config: &Layer) -> Arc<Codex> {
-    Arc::new(Codex::new(codex::Settings {
-        command: codex_command(config).into(),
-        prices: prices(config),
-        ..codex::Settings::default()
-    }))
+fn codex(config: &Layer) -> Arc<dyn Backend> {
+    codex::client(Client { prices: prices(config), ..Client::of(codex_command(config)) })
 }
 
 /// What tokens cost: the table, and the person's own prices over it.

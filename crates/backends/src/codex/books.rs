@@ -37,6 +37,9 @@ pub(super) struct Books {
     named: BTreeSet<String>,
     /// Whether its last request was answered with more than words.
     calls: Calls,
+    /// What its last request took.
+    last: Option<Usage>,
+    client: Client,
     over: Over,
     limited_until: Option<Timestamp>,
 }
@@ -57,8 +60,18 @@ enum Calls {
     Speaking,
     /// Its last answer was whole, and called tools: another request follows.
     Called,
+    /// It was handed what a tool said, or a summary: another request is under way.
+    Asked,
     /// Its last answer was whole, and was only words: nothing follows.
     Spoke,
+}
+
+/// Whether it goes on when a tool has returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Client {
+    Works,
+    /// It was told to end.
+    Ends,
 }
 
 /// How the thread's last turn ended.
@@ -82,6 +95,8 @@ impl Books {
             turn: None,
             past,
             calls: Calls::Speaking,
+            last: None,
+            client: Client::Works,
             over: Over::NotYet,
             limited_until: None,
         }
@@ -130,6 +145,7 @@ impl Books {
                     let known = self.used.entry((root_turn, model.clone())).or_insert_with(none);
                     *known = known.zip(usage).map(|(known, usage)| sum(known, usage));
                     if place == 0 {
+                        self.last = usage;
                         self.answered();
                     }
                 }
@@ -154,7 +170,7 @@ impl Books {
     fn answered(&mut self) {
         self.calls = match self.calls {
             Calls::Calling => Calls::Called,
-            Calls::Speaking | Calls::Called | Calls::Spoke => Calls::Spoke,
+            Calls::Speaking | Calls::Asked | Calls::Called | Calls::Spoke => Calls::Spoke,
         };
     }
 
@@ -168,12 +184,24 @@ impl Books {
                 self.calls = Calls::Speaking;
             }
             Entry::Calls => self.calls = Calls::Calling,
-            Entry::Compacted => self.calls = Calls::Called,
+            // Other tools may still run: rather one request too many than one too few.
+            Entry::Returned if self.calls == Calls::Called && self.client == Client::Works => {
+                self.calls = Calls::Asked;
+            }
+            Entry::Compacted => self.calls = Calls::Asked,
             Entry::Limited { resets_at } => {
                 self.limited_until = Some(Timestamp(resets_at.saturating_mul(1000)));
             }
-            Entry::Ends { error } => self.over = error.map_or(Over::Well, Over::Failed),
-            Entry::Branched { .. } | Entry::Model(_) | Entry::Used { .. } | Entry::Other => {}
+            Entry::Ends { error } => {
+                self.over = error.map_or(Over::Well, Over::Failed);
+                self.calls = Calls::Spoke;
+            }
+            Entry::BrokenOff => self.over = Over::Well,
+            Entry::Returned
+            | Entry::Branched { .. }
+            | Entry::Model(_)
+            | Entry::Used { .. }
+            | Entry::Other => {}
         }
     }
 
@@ -196,6 +224,32 @@ impl Books {
         let own = self.used.iter().filter(|((turn, _), _)| self.is_own(turn));
         let costs = own.map(|((_, model), usage)| self.price(model, usage.as_ref()?));
         costs.sum::<Option<MicrosSum>>().map(|sum| sum.0).filter(|_| !self.is_empty())
+    }
+
+    /// What the client's requests cost when it is ended now: one that is under way reads at least what
+    /// the last one read and wrote. Whether any of it is in the cache is not known.
+    pub(super) fn spent_if_ended(&self) -> Option<Micros> {
+        let spent = self.spent()?;
+        let Some(last) = self.last.filter(|_| self.is_asking()) else { return Some(spent) };
+        let input = [last.input, last.cache_read, last.cache_write, last.output];
+        let input = input.into_iter().fold(0, u64::saturating_add);
+        let model = &self.accounts.first()?.model;
+        Some(spent.plus(self.price(model, &Usage { input, ..Usage::default() })?))
+    }
+
+    /// The client is about to be ended: a tool that returns from now on was broken off, and leads to no
+    /// request.
+    pub(super) fn ends(&mut self) {
+        self.read_on();
+        self.client = Client::Ends;
+    }
+
+    /// Whether a request is under way.
+    fn is_asking(&self) -> bool {
+        match self.calls {
+            Calls::Calling | Calls::Speaking | Calls::Asked => true,
+            Calls::Called | Calls::Spoke => false,
+        }
     }
 
     /// What so many tokens of a model cost.

@@ -70,13 +70,16 @@ fn strayed(turn: &Turn, step: &Step) -> Option<TurnFailure> {
 }
 
 fn unseen(turn: &Turn) -> TurnFailure {
+    TurnFailure::Task { why: unwatched(turn) }
+}
+
+fn unwatched(turn: &Turn) -> String {
     let sessions = turn.books.home().join("sessions");
-    let why = format!(
-        "the client keeps no readable file of its thread in {}: what the turn costs cannot be \
-         watched, and it has a share of the budget",
+    format!(
+        "the client keeps no file of its thread in {} that could be read: what the turn costs cannot \
+         be watched, and it has a share of the budget",
         sessions.display()
-    );
-    TurnFailure::Task { why }
+    )
 }
 
 fn replied(turn: Turn, session: Option<SessionId>) -> Answer {
@@ -135,6 +138,10 @@ fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
         if turn.session.is_none() && stderr.contains(&lost) {
             return TurnFailure::LostSession { session: session.clone() };
         }
+    }
+    if turn.is_unseen() {
+        let why = format!("{}; {}", died(end), unwatched(turn));
+        return TurnFailure::Task { why };
     }
     TurnFailure::Transient { why: died(end) }
 }

@@ -12,7 +12,7 @@ use raymond_core::prices::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::process::{Heard, Transcript};
+use crate::process::{Heard, TRANSCRIPT_MAX, Transcript};
 
 /// A thread's file, read from where it was left.
 #[derive(Debug)]
@@ -20,6 +20,14 @@ pub(super) struct Rollout {
     sessions: PathBuf,
     thread: String,
     file: Option<Transcript>,
+    size: Size,
+}
+
+/// Whether a file can be read while its client waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Readable,
+    TooLarge,
 }
 
 /// What an entry says.
@@ -33,6 +41,8 @@ pub(super) enum Entry {
     Model(String),
     /// The model calls a tool: another request will follow.
     Calls,
+    /// The model is handed what a tool said.
+    Returned,
     /// The conversation was summed up, and the turn goes on.
     Compacted,
     /// A request was answered; how many tokens it took is not known when they are not told as numbers.
@@ -41,6 +51,8 @@ pub(super) enum Entry {
     Limited { resets_at: u64 },
     /// A turn is over.
     Ends { error: Option<Problem> },
+    /// A turn was broken off.
+    BrokenOff,
     /// Of no interest.
     Other,
 }
@@ -56,15 +68,24 @@ pub(super) struct Problem {
 
 impl Rollout {
     pub(super) fn new(home: &Path, thread: &str) -> Self {
-        Self { sessions: home.join("sessions"), thread: thread.to_owned(), file: None }
+        Self {
+            sessions: home.join("sessions"),
+            thread: thread.to_owned(),
+            file: None,
+            size: Size::Readable,
+        }
     }
 
     /// Tells what was written since the last look.
     pub(super) fn read_on(&mut self, tell: &mut dyn FnMut(Entry)) {
-        if self.file.is_none() {
+        if self.file.is_none() && self.size == Size::Readable {
             self.file = self.find().and_then(|path| Transcript::open(&path).ok());
         }
         let Some(file) = &mut self.file else { return };
+        if file.length() > TRANSCRIPT_MAX {
+            (self.file, self.size) = (None, Size::TooLarge);
+            return;
+        }
         let mut tell = |heard| {
             if let Heard::Line(line) = heard {
                 tell(entry(&line));
@@ -75,7 +96,7 @@ impl Rollout {
         file.take_last_if(|line| serde_json::from_slice::<Value>(line).is_ok(), &mut tell);
     }
 
-    /// Whether there is a file, and it can be read.
+    /// Whether there is a file, and it can be read: one that is longer than a transcript may be is not.
     pub(super) fn is_open(&self) -> bool {
         self.file.is_some()
     }
@@ -126,11 +147,14 @@ fn entry(line: &[u8]) -> Entry {
             "response_item",
             "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call",
         ) => Entry::Calls,
+        (
+            "response_item",
+            "function_call_output" | "custom_tool_call_output" | "tool_search_output",
+        ) => Entry::Returned,
         ("event_msg", "task_started") => Entry::Begins { turn: text("turn_id") },
         ("event_msg", "token_count") => limits(&payload["rate_limits"]),
-        ("event_msg", "task_complete" | "turn_aborted") => {
-            Entry::Ends { error: problem(&payload["error"]) }
-        }
+        ("event_msg", "task_complete") => Entry::Ends { error: problem(&payload["error"]) },
+        ("event_msg", "turn_aborted") => Entry::BrokenOff,
         _ => Entry::Other,
     }
 }

@@ -94,6 +94,10 @@ pub(super) fn calls() -> String {
     entry("response_item", &json!({ "type": "function_call", "name": "exec_command" }))
 }
 
+pub(super) fn returned() -> String {
+    entry("response_item", &json!({ "type": "function_call_output", "output": "ok" }))
+}
+
 /// A request of 1000 tokens read, 200 of them from the cache, and 100 written.
 pub(super) fn used(root_turn: &str) -> String {
     let usage = json!({
@@ -117,10 +121,17 @@ pub(super) fn used(root_turn: &str) -> String {
 /// What such a request costs: 800 + 200 + 100 tokens of three kinds.
 pub(super) const USED: u64 = 4000 + 100 + 3000;
 
+/// What another one costs that reads what it read and wrote: 1100 tokens.
+pub(super) const FOLLOWED: u64 = 5500;
+
 pub(super) fn limits(primary: u32, secondary: u32) -> String {
     let window = |used: u32, resets_at: u64| json!({ "used_percent": f64::from(used), "resets_at": resets_at });
     let limits = json!({ "primary": window(primary, 1000), "secondary": window(secondary, 2000) });
     entry("event_msg", &json!({ "type": "token_count", "info": null, "rate_limits": limits }))
+}
+
+pub(super) fn broken_off() -> String {
+    entry("event_msg", &json!({ "type": "turn_aborted", "reason": "interrupted" }))
 }
 
 pub(super) fn ended(info: &Value) -> String {

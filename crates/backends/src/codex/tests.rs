@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::sample::{self, THREAD, USED};
 use super::*;
-use crate::contract::Reply;
+use crate::contract::{Attached, Reply, Watch};
 use crate::process::leftovers;
 
 const FORK: &str = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
@@ -25,7 +25,7 @@ const CHOSEN: &str = "00000000-0000-8000-8000-000000000001";
 
 struct Bench {
     directory: TempDir,
-    codex: Codex,
+    codex: Headless<Speech>,
 }
 
 impl Bench {
@@ -38,8 +38,8 @@ impl Bench {
         fs::write(&command, format!("{prelude}{script}\n")).unwrap();
         fs::set_permissions(&command, Mode::from_mode(0o755)).unwrap();
         fs::create_dir(directory.path().join("home")).unwrap();
-        let settings = Settings { command: command.into(), ..Settings::default() };
-        Self { directory, codex: Codex::new(settings) }
+        let settings = Settings::of(command);
+        Self { directory, codex: Headless::new(settings) }
     }
 
     fn home(&self) -> PathBuf {
@@ -238,7 +238,7 @@ fn what_an_earlier_attempt_spent_is_not_paid_by_the_next() {
     let mut request = bench.request(SessionPlan::Resume(id(THREAD)));
     request.started.cap = Some(Micros(1));
     let step = Step::Resume(id(THREAD));
-    bench.codex.0.dialect.begin(&request.started).starts(&step, &request);
+    bench.codex.dialect.begin(&request.started).starts(&step, &request);
     let check = |entries: &[String], cost: Cost| {
         bench.rollout(THREAD, entries);
         let lines = [sample::thread(THREAD), sample::begins()].join("\n");
@@ -246,7 +246,7 @@ fn what_an_earlier_attempt_spent_is_not_paid_by_the_next() {
         let session = Some(id(THREAD));
         let expected = Attached::Absent { cost, progressed: false, session };
         assert_eq!(bench.codex.attach(&request.started), expected);
-        let mut adopted = bench.codex.0.dialect.begin(&request.started);
+        let mut adopted = bench.codex.dialect.begin(&request.started);
         adopted.hear(&crate::process::Heard::Line(sample::thread(THREAD).into_bytes()));
         adopted.look();
         assert_eq!(adopted.is_hopeless(), cost != Cost::Unknown, "it has spent nothing yet");

@@ -123,8 +123,11 @@ impl Turn {
             (None, _) if is_empty && turned_away => free,
             // The books may not have got further than the turn before.
             (None, _) if self.books.may_be_behind() => Cost::Unknown,
-            (_, Begun::Already) => {
-                let spent = self.books.spent().or_else(|| self.told());
+            (result, Begun::Already) => {
+                let spent = match result {
+                    Some(_) => self.books.spent().or_else(|| self.told()),
+                    None => self.books.spent_if_ended(),
+                };
                 spent.map_or(Cost::Unknown, Cost::Estimated)
             }
         }
@@ -312,6 +315,10 @@ impl Fold for Turn {
                 self.hearing.warnings.say(format!("append_system_prompt was not heard: {why}"));
             }
         }
+    }
+
+    fn ends(&mut self) {
+        self.books.ends();
     }
 
     fn look_every(&self) -> Option<Duration> {

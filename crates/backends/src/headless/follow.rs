@@ -34,6 +34,7 @@ impl<T: Fold> Following<T> {
         // One that exited in the middle may have left its work to a child, which would go on in the
         // same conversation as whoever continues the turn.
         if !matches!(end, End::Exited { .. }) || !self.turn.is_complete() {
+            self.turn.ends();
             self.end(watch, grace).await;
         }
         self.turn.look();

@@ -15,7 +15,7 @@ use super::client::Followed;
 pub const LINE_MAX: usize = 16 * 1024 * 1024;
 
 /// The longest transcript that is put up with: 256 MiB.
-pub(super) const TRANSCRIPT_MAX: u64 = 256 * 1024 * 1024;
+pub const TRANSCRIPT_MAX: u64 = 256 * 1024 * 1024;
 
 /// How much is read at once.
 pub(super) const CHUNK: usize = 64 * 1024;
@@ -123,6 +123,11 @@ impl Transcript {
         }
         let file = Followed::from_start(path)?;
         Ok(Self { file, lines: Lines::default(), chunk: vec![0; CHUNK] })
+    }
+
+    /// How long it is now.
+    pub fn length(&mut self) -> u64 {
+        self.file.length()
     }
 
     /// Tells the lines that were written since the last look. One that has not ended waits.

@@ -8,9 +8,11 @@ use std::cell::Cell;
 use std::fs::{self, Permissions as Mode};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use raymond_backends::claude::{Claude, Settings};
-use raymond_backends::contract::{Answer, Backend as _, Request, Started, Watch};
+use raymond_backends::claude;
+use raymond_backends::contract::{Answer, Backend, Request, Started, Watch};
+use raymond_backends::headless::Settings;
 use raymond_core::ids::{Nonce, SessionId, TurnId};
 use raymond_core::machine::SessionPlan;
 use raymond_core::run::Permissions;
@@ -26,16 +28,15 @@ const SET: [&str; 2] = ["RAYMOND_TURN", "CLAUDE_CODE_MAX_RETRIES"];
 /// The backend, and all that its client can reach.
 pub(crate) struct Alone {
     pub(crate) stage: Stage,
-    pub(crate) claude: Claude,
+    pub(crate) claude: Arc<dyn Backend>,
     asked: Cell<u32>,
 }
 
 impl Alone {
     pub(crate) fn new() -> Self {
         let stage = Stage::new();
-        let command = wrapped(&stage, &clients::claude()).into();
-        let settings = Settings { command, ..Settings::default() };
-        Self { stage, claude: Claude::new(settings), asked: Cell::new(0) }
+        let client = Settings::of(wrapped(&stage, &clients::claude()));
+        Self { stage, claude: claude::client(client), asked: Cell::new(0) }
     }
 
     /// A turn of its own, in a fresh conversation.

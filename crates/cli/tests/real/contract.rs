@@ -9,7 +9,7 @@ use crate::alone::{Alone, finished};
 
 impl Bench for Alone {
     fn backend(&self) -> &dyn Backend {
-        &self.claude
+        self.claude.as_ref()
     }
 
     fn request(&self, situation: Situation) -> Request {

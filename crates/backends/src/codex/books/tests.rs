@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::super::sample::{self, MODEL, THREAD, USED};
+use super::super::sample::{self, FOLLOWED, MODEL, THREAD, USED};
 use super::*;
 
 const CHILD: &str = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
@@ -133,6 +133,40 @@ fn a_turn_is_finishing_when_the_last_answer_called_no_tool() {
     check(&[used.clone(), sample::compacted()], false);
     check(&[used.clone(), sample::compacted(), used.clone()], true);
     check(&[used, calls.clone(), calls], false);
+}
+
+#[test]
+fn a_request_under_way_is_paid_when_the_client_is_ended() {
+    let check = |entries: &[String], expected: Option<u64>| {
+        let (_home, mut books) = books(&turn("a", entries));
+        books.read_on();
+        assert_eq!(books.spent_if_ended(), expected.map(Micros), "{entries:?}");
+    };
+    let (calls, used, returned) = (sample::calls(), sample::used("a"), sample::returned());
+    // Of the first one nothing is known.
+    check(&[], None);
+    check(std::slice::from_ref(&calls), None);
+    check(std::slice::from_ref(&used), Some(USED));
+    check(&[calls.clone(), used.clone()], Some(USED));
+    check(&[calls.clone(), used.clone(), returned.clone()], Some(USED + FOLLOWED));
+    let again = [calls.clone(), used.clone(), returned.clone(), calls.clone()];
+    check(&again, Some(USED + FOLLOWED));
+    check(&[&again[..], std::slice::from_ref(&used)].concat(), Some(2 * USED));
+    check(&[calls, used.clone(), returned, used.clone()], Some(2 * USED));
+    check(&[used.clone(), sample::compacted()], Some(USED + FOLLOWED));
+    check(&[used.clone(), sample::compacted(), sample::broken_off()], Some(USED + FOLLOWED));
+    check(&[used, sample::compacted(), sample::ended(&Value::Null)], Some(USED));
+}
+
+#[test]
+fn a_tool_that_was_broken_off_leads_to_no_request() {
+    let called = turn("a", &[sample::calls(), sample::used("a")]);
+    let (home, mut books) = books(&called);
+    books.ends();
+    let broken = [sample::returned(), sample::broken_off()];
+    sample::write(home.path(), THREAD, &[&called[..], &broken].concat());
+    books.read_on();
+    assert_eq!(books.spent_if_ended(), Some(Micros(USED)));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::books::Books;
 use super::super::past::Past;
-use super::super::sample::{self, MODEL, THREAD, USED};
+use super::super::sample::{self, FOLLOWED, MODEL, THREAD, USED};
 use super::super::turn::PATIENCE;
 use super::*;
 use crate::process::Heard;
@@ -229,6 +229,10 @@ fn a_client_that_says_no_more_has_died_or_was_ended() {
     assert_eq!(answer, failed(TurnFailure::Transient { why }, PAID));
     let interrupted = Answer::Interrupted { cost: PAID, progressed: true, session: Some(own()) };
     assert_eq!(after(&begun, &entries, End::Cancelled), interrupted);
+    let asking = [&entries[..], &[sample::returned()]].concat();
+    let cost = Cost::Estimated(Micros(USED + FOLLOWED));
+    let interrupted = Answer::Interrupted { cost, progressed: true, session: Some(own()) };
+    assert_eq!(after(&begun, &asking, End::Cancelled), interrupted);
     let (clock, after_time) = (Clock::Idle, Span::minutes(30));
     let timeout = TurnFailure::Timeout { clock, after: after_time };
     let end = End::TimedOut { clock, after: after_time };
@@ -296,11 +300,16 @@ async fn a_turn_with_a_share_that_cannot_be_watched_is_ended_and_says_why() {
     else {
         panic!("{answer:?}")
     };
-    assert!(why.contains("in /nowhere/sessions: what the turn costs cannot be watched"), "{why}");
+    assert!(why.contains("in /nowhere/sessions that could be read"), "{why}");
     // One that was quicker is no better, and one without a share is let be.
     let lines = said(&[sample::text("done"), sample::completed()]);
     let answer = super::answer(unseen_turn(&lines, share), exited(""), &open());
     assert!(matches!(answer, Answer::Failed { failure: TurnFailure::Task { .. }, .. }));
+    let answer = super::answer(unseen_turn(&said(&[]), share), exited("oh"), &open());
+    let Answer::Failed { failure: TurnFailure::Task { why }, .. } = answer else {
+        panic!("{answer:?}")
+    };
+    assert!(why.contains(": oh; the client keeps no file"), "{why}");
     let answer = super::answer(unseen_turn(&lines, None), exited(""), &open());
     assert!(matches!(answer, Answer::Replied(_)), "{answer:?}");
     // A client that has not begun has nothing to write down.

@@ -101,3 +101,21 @@ fn a_rollout_is_found_once_it_is_there_and_read_as_it_grows() {
     sample::write(home.path(), THREAD, &entries);
     check(&[Entry::Begins { turn: "a".into() }, Entry::Model("gpt-5.5".into())]);
 }
+
+#[test]
+fn a_rollout_that_is_too_large_is_not_waited_for() {
+    let home = tempfile::tempdir().unwrap();
+    sample::write(home.path(), THREAD, &[sample::used("a")]);
+    let mut rollout = Rollout::new(home.path(), THREAD);
+    let told = |rollout: &mut Rollout| {
+        let mut entries = 0;
+        rollout.read_on(&mut |_| entries += 1);
+        (entries, rollout.is_open())
+    };
+    assert_eq!(told(&mut rollout), (1, true));
+    let file = fs::OpenOptions::new().write(true).open(rollout.find().unwrap()).unwrap();
+    file.set_len(TRANSCRIPT_MAX + 1).unwrap();
+    assert_eq!(told(&mut rollout), (0, false));
+    assert_eq!(told(&mut rollout), (0, false));
+    assert_eq!(told(&mut Rollout::new(home.path(), THREAD)), (0, false));
+}

@@ -1,10 +1,12 @@
 //! The suite of every backend, passed by the real client.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use raymond_backends::codex::{Codex, Settings};
+use raymond_backends::codex;
 use raymond_backends::conformance::{Bench, Situation, violations};
 use raymond_backends::contract::{Answer, Backend, Request, Started, Watch};
+use raymond_backends::headless::Settings;
 use raymond_core::ids::{Nonce, SessionId, TurnId};
 use raymond_core::machine::SessionPlan;
 use raymond_core::run::Permissions;
@@ -18,13 +20,13 @@ use crate::stage::Stage;
 
 struct Real {
     stage: Stage,
-    codex: Codex,
+    codex: Arc<dyn Backend>,
     requests: AtomicU32,
 }
 
 impl Bench for Real {
     fn backend(&self) -> &dyn Backend {
-        &self.codex
+        self.codex.as_ref()
     }
 
     fn request(&self, situation: Situation) -> Request {
@@ -53,8 +55,7 @@ impl Bench for Real {
 impl Real {
     fn new() -> Self {
         let stage = Stage::new();
-        let command = wrapped(&stage, &clients::codex()).into();
-        let codex = Codex::new(Settings { command, ..Settings::default() });
+        let codex = codex::client(Settings::of(wrapped(&stage, &clients::codex())));
         Self { stage, codex, requests: AtomicU32::new(0) }
     }
 

@@ -1,0 +1,110 @@
+//! What an earlier owner left: a client, or only its transcript.
+
+use super::*;
+
+/// Starts a client as an owner does that is then killed.
+fn abandon(bench: &Bench, request: &Request) {
+    let step = Step::of(&request.started.plan).remove(0);
+    bench.claude.start(&step, request, request.message()).unwrap().leave();
+}
+
+#[tokio::test]
+async fn a_client_that_still_runs_is_followed_on() {
+    let script = format!(
+        "{}; read < go; {}",
+        say(&[init(), text("m", "one ")]),
+        say(&[text("m", "two"), success("two")])
+    );
+    let bench = Bench::new(&script, PATIENT);
+    let request = bench.request("hello");
+    abandon(&bench, &request);
+    assert_eq!(bench.claude.attach(&request.started), Attached::Running);
+    bench.go();
+    let watch = Watch::unseen(CancellationToken::new());
+    let answer = bench.claude.follow(request.started.clone(), watch).await;
+    assert_eq!(answer, replied("one two", 2800));
+    assert_eq!(bench.claude.attach(&request.started), Attached::Finished(answer.clone()));
+    let watch = Watch::unseen(CancellationToken::new());
+    assert_eq!(bench.claude.follow(request.started, watch).await, answer);
+}
+
+#[tokio::test]
+async fn an_adopted_client_whose_session_was_never_opened_is_tried_again() {
+    let script = format!("read < go; {}; exit 1", say(&[sample::lost(SESSION)]));
+    let bench = Bench::new(&script, PATIENT);
+    let request = bench.request("hello");
+    let plan = request.started.plan.continued();
+    let request = planned(request, plan);
+    abandon(&bench, &request);
+    bench.go();
+    let watch = Watch::unseen(CancellationToken::new());
+    let answer = bench.claude.follow(request.started, watch).await;
+    let why = "the session was never opened, and its prompt went with the earlier owner";
+    let failure = TurnFailure::Transient { why: why.into() };
+    assert_eq!(
+        answer,
+        Answer::Failed {
+            failure,
+            cost: Cost::Reported(Micros::ZERO),
+            denied: Vec::new(),
+            session: None
+        }
+    );
+}
+
+#[test]
+fn a_transcript_that_nobody_writes_any_more_is_read() {
+    let bench = Bench::new("", PATIENT);
+    let fresh = SessionPlan::Fresh(SessionId::new(SESSION));
+    let from = SessionId::new("from");
+    let branch = SessionPlan::Branch { from: from.clone(), to: SessionId::new(SESSION) };
+    let check = |plan: &SessionPlan, lines: &[String], expected: Attached| {
+        let request = planned(bench.request("hello"), plan.clone());
+        fs::write(&request.started.transcript, lines.join("\n")).unwrap();
+        assert_eq!(bench.claude.attach(&request.started), expected, "{plan:?} {lines:?}");
+    };
+    let free = Cost::Reported(Micros::ZERO);
+    let absent = |cost, progressed| Attached::Absent { cost, progressed, session: None };
+    let lost = |session: &SessionId| {
+        let failure = TurnFailure::LostSession { session: session.clone() };
+        Attached::Finished(Answer::Failed {
+            failure,
+            cost: free,
+            denied: Vec::new(),
+            session: None,
+        })
+    };
+    check(&fresh, &[], absent(free, false));
+    check(&fresh, &[init()], absent(Cost::Unknown, false));
+    check(&fresh, &[init(), text("m", "x")], absent(Cost::Estimated(Micros(420)), true));
+    let torn = success("x")[..40].to_owned();
+    check(&fresh, &[init(), torn], absent(Cost::Unknown, false));
+    check(&fresh, &[init(), success("x")], Attached::Finished(replied("x", 2800)));
+    let capped =
+        Answer::Capped { cost: Cost::Reported(Micros(2800)), denied: Vec::new(), session: None };
+    check(&fresh, &[init(), sample::capped()], Attached::Finished(capped));
+    // Whoever ended it had no use for it: that is no outcome.
+    let cut = absent(Cost::Reported(Micros(2800)), true);
+    check(&fresh, &[init(), text("m", "x"), sample::cut_off()], cut);
+    check(&SessionPlan::Resume(from.clone()), &[sample::lost("from")], lost(&from));
+    check(&branch, &[sample::lost("from")], lost(&from));
+    // A continuation that finds no session goes on with the plan that it continues.
+    let (again, branching) = (fresh.continued(), branch.continued());
+    check(&again, &[sample::lost(SESSION)], absent(free, false));
+    // That session has another id, and whoever goes on has to know it.
+    let Started { turn, nonce, .. } = bench.request("hello").started;
+    let spare = turn.spare_session(&nonce, 1);
+    let spared = |line: String| line.replace(SESSION, spare.as_str());
+    let left =
+        Attached::Absent { cost: Cost::Unknown, progressed: false, session: Some(spare.clone()) };
+    check(&again, &[sample::lost(SESSION), spared(init())], left);
+    let finished = Attached::Finished(opened(replied("x", 2800), &spare));
+    let lines = [sample::lost(SESSION), spared(init()), spared(success("x"))];
+    check(&again, &lines, finished);
+    check(&branching, &[sample::lost(SESSION)], absent(free, false));
+    check(&branching, &[sample::lost(SESSION), sample::lost("from")], lost(&from));
+    let nothing = planned(bench.request("never started"), fresh).started;
+    assert_eq!(bench.claude.attach(&nothing), absent(free, false));
+    let unreadable = Started { transcript: bench.directory.path().to_owned(), ..nothing };
+    assert_eq!(bench.claude.attach(&unreadable), absent(Cost::Unknown, false));
+}

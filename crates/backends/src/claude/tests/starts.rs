@@ -1,0 +1,170 @@
+//! How a client is started, and in which session.
+
+use super::*;
+
+#[tokio::test]
+async fn a_client_is_sent_the_prompt_and_told_the_rest() {
+    let script = format!(
+        r#"printf %s "$prompt" > stdin; printf '%s\n' "$@" > arguments
+        echo "$CLAUDE_CODE_MAX_RETRIES $CLAUDE_CONFIG_DIR ${{HOME-none}} ${{PATH:+path}}" > variables
+        {}"#,
+        say(&[init(), success("x")])
+    );
+    let bench = Bench::new(&script, PATIENT);
+    let home = bench.path("homes/main");
+    let request = Request {
+        prompt: "-p \"quoted\"\n€".into(),
+        notice: Some("a notice".into()),
+        model: Some("opus".into()),
+        started: Started { config_home: Some(home.clone()), ..bench.request("hello").started },
+        environment: Some(vec!["PATH".into()]),
+        ..bench.request("hello")
+    };
+    assert_eq!(bench.ask(request).await, replied("x", 2800));
+    assert_eq!(bench.read("stdin"), "a notice\n\n-p \"quoted\"\n€");
+    let arguments = bench.read("arguments");
+    let expected = ["-p", "--output-format", "stream-json", "--verbose", "--session-id", SESSION];
+    let expected =
+        [&expected[..], &["--permission-mode", "acceptEdits", "--model", "opus"]].concat();
+    assert_eq!(arguments.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(bench.read("variables"), format!("2 {} none path\n", home.display()));
+    assert_eq!(fs::metadata(home).unwrap().mode() & 0o777, 0o700);
+}
+
+#[tokio::test]
+async fn a_turn_whose_session_was_never_opened_starts_clean_in_the_same_transcript() {
+    // The id that was chosen may be taken all the same: another one is opened.
+    let script = format!(
+        r#"echo "$*: $prompt" >> log
+        case "$*" in
+            *--resume*) {lost}; exit 1;;
+            *{SESSION}*) echo "Error: Session ID {SESSION} is already in use." >&2; exit 1;;
+        esac
+        reply={reply}
+        say "${{reply//{SESSION}/$6}}""#,
+        lost = say(&[sample::lost(SESSION)]),
+        reply = say(&[init(), success("x")]).replace("say ", "").replace("' '", "'$'\\n''"),
+    );
+    let bench = Bench::new(&script, PATIENT);
+    let request = bench.request("hello");
+    let plan = request.started.plan.continued();
+    let request = Request { notice: Some("again".into()), ..planned(request, plan) };
+    let started = request.started.clone();
+    let spare = started.turn.spare_session(&started.nonce, 1);
+    let expected = opened(replied("x", 2800), &spare);
+    assert_eq!(bench.ask(request).await, expected);
+    let flags = "-p --output-format stream-json --verbose";
+    let mode = "--permission-mode acceptEdits";
+    let log = format!(
+        "{flags} --resume {SESSION} {mode}: again\n\nhello\n\
+         {flags} --session-id {spare} {mode}: hello\n"
+    );
+    assert_eq!(bench.read("log"), log);
+    assert_eq!(bench.read("hello.jsonl").lines().count(), 3);
+    assert_eq!(bench.claude.attach(&started), Attached::Finished(expected));
+}
+
+#[tokio::test]
+async fn what_a_client_spent_before_it_lost_its_session_is_part_of_the_turn() {
+    let spent = sample::lost(SESSION).replace(r#""permission_denials":[]"#, sample::USAGE);
+    let lost = format!("case \"$*\" in *--resume*) {}; exit 1;; esac", say(&[init(), spent]));
+    let check = async |script: &str, expected: Answer| {
+        let bench = Bench::new(&format!("{lost}\n{script}"), PATIENT);
+        let request = bench.request("hello");
+        let plan = request.started.plan.continued();
+        assert_eq!(bench.ask(planned(request, plan)).await, expected);
+    };
+    check(&say(&[init(), success("x")]), replied("x", 5600)).await;
+    let why = "the client died without a result, with exit status 3".into();
+    let cost = Cost::Reported(Micros(2800));
+    let died = Answer::Failed {
+        failure: TurnFailure::Transient { why },
+        cost,
+        denied: Vec::new(),
+        session: None,
+    };
+    check("exit 3", died).await;
+}
+
+#[tokio::test]
+async fn a_directory_of_transcripts_that_vanished_is_made_again() {
+    let bench = Bench::new(&say(&[init(), success("x")]), PATIENT);
+    let request = bench.request("hello");
+    let transcript = bench.path("run/transcripts/hello.jsonl");
+    let started = Started { transcript, ..request.started };
+    assert_eq!(bench.ask(Request { started, ..request }).await, replied("x", 2800));
+    assert_eq!(fs::metadata(bench.path("run/transcripts")).unwrap().mode() & 0o777, 0o700);
+    // Where that cannot be, the client is not to blame.
+    fs::write(bench.path("file"), "").unwrap();
+    let request = bench.request("hello");
+    let started = Started { transcript: bench.path("file/hello.jsonl"), ..request.started };
+    let answer = bench.ask(Request { started, ..request }).await;
+    let why = format!("cannot create {}: File exists (os error 17)", bench.path("file").display());
+    assert_eq!(answer, not_started(why));
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_says_why() {
+    let bench = Bench::new("", PATIENT);
+    let check = async |claude: &Headless<Speech>, request: Request, why: &str| {
+        let watch = Watch::unseen(CancellationToken::new());
+        assert_eq!(claude.answer(request, watch).await, not_started(why));
+    };
+    let blank = Request { prompt: " \n".into(), ..bench.request("hello") };
+    check(&bench.claude, blank, "the prompt is empty, and the client takes none").await;
+    let script = planned(bench.request("hello"), SessionPlan::Carry);
+    check(&bench.claude, script, "the plan of the turn has no conversation").await;
+    let gone = Headless::new(Settings::of("/no/such/client"));
+    let why = "cannot find the client /no/such/client on PATH";
+    check(&gone, bench.request("hello"), why).await;
+    let huge = Request { model: Some("x".repeat(200_000)), ..bench.request("hello") };
+    let why = format!(
+        "cannot run {}: Argument list too long (os error 7) (its arguments or its environment are \
+         too large)",
+        bench.path("claude").display()
+    );
+    check(&bench.claude, huge, &why).await;
+}
+
+#[tokio::test]
+async fn clients_that_share_a_configuration_start_one_after_the_other() {
+    let script = format!(
+        "case $prompt in silent) exec sleep 600;; begun) {}; exec sleep 600;; *) {};; esac",
+        say(&[init()]),
+        say(&[init(), success("x")])
+    );
+    let ask = async |bench: &Bench, first: &str, cancelled: CancellationToken| {
+        let seen = CancellationToken::new();
+        let token = seen.clone();
+        let before = bench.claude.answer(bench.request(first), Watch::unseen(seen));
+        let after = async {
+            let answer = bench.claude.answer(bench.request("next"), Watch::unseen(cancelled)).await;
+            token.cancel();
+            answer
+        };
+        tokio::join!(before, after).1
+    };
+    let never = CancellationToken::new;
+    // A shell that is asked to go while it reads its prompt does not listen.
+    let bench = |clocks| {
+        let mut bench = Bench::new(&script, clocks);
+        bench.claude.grace = IMPATIENT;
+        bench
+    };
+    // The way is free after the first word, or after some time.
+    let begins = bench(PATIENT);
+    assert_eq!(ask(&begins, "begun", never()).await, replied("x", 2800));
+    let waits = bench(Clocks { start: SHORT, ..PATIENT });
+    assert_eq!(ask(&waits, "silent", never()).await, replied("x", 2800));
+    // Whoever waits can be cancelled, and has started nothing.
+    let bench = bench(PATIENT);
+    let cancelled = CancellationToken::new();
+    let token = cancelled.clone();
+    let (answer, ()) = tokio::join!(ask(&bench, "silent", cancelled), async {
+        tokio::task::yield_now().await;
+        token.cancel();
+    });
+    let free = Cost::Reported(Micros::ZERO);
+    assert_eq!(answer, Answer::Interrupted { cost: free, progressed: false, session: None });
+    assert!(!bench.path("next.jsonl").exists());
+}
