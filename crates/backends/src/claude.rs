@@ -31,7 +31,7 @@ pub(crate) use said::Recount;
 use turn::{Ended, Turn};
 
 use crate::contract::{Answer, Backend, Capability, Request, Started};
-use crate::headless::{Dialect, End, Headless, Settings, Step, marker, program};
+use crate::headless::{Dialect, End, Headless, Settings, Step, marker};
 use crate::process::{Inherit, Input, Spec};
 
 /// How workflows and flags name it.
@@ -61,7 +61,6 @@ pub fn client(settings: Settings) -> Arc<dyn Backend> {
 /// How the client is started and understood.
 #[derive(Debug, Clone)]
 struct Speech {
-    command: OsString,
     prices: Arc<Prices>,
 }
 
@@ -71,8 +70,8 @@ impl Dialect for Speech {
     const NAME: &str = NAME;
     const CAPABILITIES: &'static [Capability] = CAPABILITIES;
 
-    fn new(command: OsString, prices: Arc<Prices>) -> Self {
-        Self { command, prices }
+    fn new(prices: Arc<Prices>) -> Self {
+        Self { prices }
     }
 
     fn begin(&self, started: &Started) -> Turn {
@@ -87,9 +86,13 @@ impl Dialect for Speech {
         steps.map(|(n, step)| if n == 0 { step } else { step.under(spare.clone()) }).collect()
     }
 
-    fn spec(&self, step: &Step, request: &Request, message: String) -> Result<Spec, String> {
-        let program = program::find(&self.command, env::var_os("PATH").as_deref());
-        let program = program.map_err(|problem| problem.to_string())?;
+    fn spec(
+        &self,
+        program: OsString,
+        step: &Step,
+        request: &Request,
+        message: String,
+    ) -> Result<Spec, String> {
         // States may have been edited since the start.
         preflight::keeps_checks(&request.permissions).map_err(|problem| problem.to_string())?;
         Ok(Spec {
@@ -100,7 +103,7 @@ impl Dialect for Speech {
             unset: arguments::foreign(env::vars_os().map(|(name, _)| name)),
             marker: marker(&request.started),
             stdin: Input::Bytes(message.into_bytes()),
-            program: program.into_os_string(),
+            program,
         })
     }
 

@@ -17,6 +17,7 @@ mod steps;
 mod warnings;
 mod words;
 
+use std::env;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::fs::DirBuilder;
@@ -119,14 +120,20 @@ pub(crate) trait Dialect: Debug + Send + Sync {
     /// What it can do.
     const CAPABILITIES: &'static [Capability];
 
-    /// A client that is this program, and whose tokens have these prices.
-    fn new(command: OsString, prices: Arc<Prices>) -> Self;
+    /// A client whose tokens have these prices.
+    fn new(prices: Arc<Prices>) -> Self;
 
     /// A turn of which nothing was heard yet.
     fn begin(&self, started: &Started) -> Self::Turn;
 
-    /// How the client is started for this step, or why it cannot be.
-    fn spec(&self, step: &Step, request: &Request, message: String) -> Result<Spec, String>;
+    /// How the client, which is this program, is started for this step, or why it cannot be.
+    fn spec(
+        &self,
+        program: OsString,
+        step: &Step,
+        request: &Request,
+        message: String,
+    ) -> Result<Spec, String>;
 
     /// Whether the client would not even look for the session that the step needs.
     fn cannot_know(&self, _: &Step) -> bool {
@@ -191,6 +198,7 @@ impl Settings {
 /// Clients that speak one dialect.
 #[derive(Debug, Clone)]
 pub(crate) struct Headless<D> {
+    command: OsString,
     pub(crate) dialect: D,
     clocks: Clocks,
     pub(crate) grace: Grace,
@@ -223,7 +231,8 @@ impl<D: Dialect> Headless<D> {
     /// Clients that are run like this.
     pub(crate) fn new(settings: Settings) -> Self {
         let Settings { command, prices, clocks, grace } = settings;
-        Self { dialect: D::new(command, Arc::new(prices)), clocks, grace, gate: Gate::new() }
+        let dialect = D::new(Arc::new(prices));
+        Self { command, dialect, clocks, grace, gate: Gate::new() }
     }
 
     /// One client after the other, until one knows its session.
@@ -299,8 +308,9 @@ impl<D: Dialect> Headless<D> {
             private_directory(place)
                 .map_err(|error| format!("cannot create {}: {error}", place.display()))?;
         }
-        let spec = self.dialect.spec(step, request, message)?;
-        let program = spec.program.clone();
+        let program = program::find(&self.command, env::var_os("PATH").as_deref());
+        let program = program.map_err(|problem| problem.to_string())?.into_os_string();
+        let spec = self.dialect.spec(program.clone(), step, request, message)?;
         start_client(spec, &files(started)).map_err(|error| refused(&program, &error))
     }
 
