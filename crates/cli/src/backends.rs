@@ -43,6 +43,12 @@ pub(crate) fn is_played(settings: &Settings) -> bool {
     settings.replies.is_some() && settings.backend.as_str() == scripted::NAME
 }
 
+/// The backend of states that name none, when nothing is played.
+pub(crate) fn usual(config: &Layer) -> BackendName {
+    let named = config.backend.as_ref().map(|backend| backend.value.as_str());
+    BackendName::new(named.filter(|name| *name != scripted::NAME).unwrap_or(claude::NAME))
+}
+
 /// The backends that may know what became of a turn, whether they can be used or not.
 pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     let mut backends = Backends::default();
@@ -89,6 +95,7 @@ pub(crate) fn usable(
         return Ok(Usable { backends, clients });
     }
     let survey = Survey::of(definition);
+    check_replies(config, settings, &survey)?;
     for state in survey.prompts() {
         add(&mut backends, config, settings.backend_of(&state.front));
     }
@@ -96,7 +103,6 @@ pub(crate) fn usable(
         let version = match name.as_str() {
             claude::NAME => check_claude(config, settings, state)?,
             codex::NAME => check_codex(config, settings, state)?,
-            scripted::NAME if backends.get(name).is_none() => return Err(no_replies(state)),
             _ => continue,
         };
         clients.insert(name.clone(), version);
@@ -200,9 +206,38 @@ pub(crate) fn codex_command(config: &Layer) -> String {
     config.codex.as_ref().map_or_else(|| codex::NAME.to_owned(), |command| command.value.clone())
 }
 
-fn no_replies(state: &State) -> Failure {
-    let message = format!("{} is a prompt, and the scripted backend has no replies", state.name);
-    Failure::environment(message).hint("name them with --replies FILE")
+/// Whether replies and another backend are asked for in one place: a flag may well undo what a file says.
+fn is_said_together(config: &Layer) -> bool {
+    let (Some(replies), Some(backend)) = (&config.replies, &config.backend) else { return false };
+    replies.origin.is_beside(&backend.origin)
+}
+
+/// Who asks for replies must have them, and who has them must have something to play: otherwise clients
+/// would be paid whom nobody meant.
+fn check_replies(config: &Layer, settings: &Settings, survey: &Survey<'_>) -> Result<(), Failure> {
+    let asked = asked(settings, survey);
+    let played = asked.get(&BackendName::new(scripted::NAME));
+    match (&settings.replies, played) {
+        (None, Some(state)) => {
+            let message =
+                format!("{} is a prompt, and the scripted backend has no replies", state.name);
+            Err(Failure::environment(message).hint("name them with --replies FILE"))
+        }
+        (None, None) if settings.backend.as_str() == scripted::NAME => {
+            let message = "the scripted backend is asked for, and has no replies";
+            Err(Failure::environment(message).hint("name them with --replies FILE"))
+        }
+        (Some(_), None) if !asked.is_empty() && is_said_together(config) => {
+            let message = format!(
+                "the replies would answer nothing: the backend is {}, and no state says `backend: {}`",
+                settings.backend,
+                scripted::NAME
+            );
+            let hint = format!("leave out `backend` ({}) to play them all", settings.backend);
+            Err(Failure::usage(message).hint(hint))
+        }
+        (Some(_) | None, _) => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! of flags or configuration is told once for each backend that it would be handed to. Replies answer in
 //! place of a client, and understand anything: what is played is asked of the client that would answer.
 
-use raymond_backends::{claude, codex, scripted};
+use raymond_backends::{claude, codex};
 use raymond_core::budget::Micros;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
@@ -14,23 +14,19 @@ use raymond_core::run::effect::Extras;
 use raymond_core::run::{Permissions, Settings};
 use raymond_core::workflow::{Frontmatter, Mark, State, Survey};
 
-use super::{is_played, prices};
+use super::prices;
 use crate::config::Layer;
 
 /// What is known of the words of clients.
 #[derive(Debug, Clone)]
 pub(crate) struct Words {
     prices: Prices,
-    /// Who answers where nothing is played and nobody is named.
-    usual: BackendName,
 }
 
 impl Words {
     /// As configuration has it, without flags.
     pub(crate) fn of(config: &Layer) -> Self {
-        let named = config.backend.as_ref().map(|backend| backend.value.as_str());
-        let usual = named.filter(|name| *name != scripted::NAME).unwrap_or(claude::NAME);
-        Self { prices: prices(config), usual: BackendName::new(usual) }
+        Self { prices: prices(config) }
     }
 
     /// All that would not be understood. What a backend lacks altogether is told elsewhere.
@@ -38,11 +34,11 @@ impl Words {
         let mut found = Vec::new();
         for state in survey.prompts() {
             let wish = Wish::of_state(settings, &state.front);
-            for misfit in wish.misfits(self.asked(settings, state), &self.prices) {
+            for misfit in wish.misfits(settings.meant_for(&state.front), &self.prices) {
                 found.push(survey.marked(misfit.diagnostic, state, Mark::Key(misfit.key)));
             }
         }
-        let answered = Answered::of(survey, |state| self.asked(settings, state));
+        let answered = Answered::of(survey, |state| settings.meant_for(&state.front));
         let mut shared = shared_model(settings, &answered);
         for (backend, states) in answered.iter() {
             for misfit in Wish::of_run(settings, states).misfits(backend, &self.prices) {
@@ -52,14 +48,6 @@ impl Words {
         }
         found.extend(shared);
         found
-    }
-
-    /// The backend that would be asked, were nothing played.
-    fn asked<'a>(&'a self, settings: &'a Settings, state: &'a State) -> &'a BackendName {
-        match &state.front.backend {
-            None if is_played(settings) => &self.usual,
-            None | Some(_) => settings.backend_of(&state.front),
-        }
     }
 }
 

@@ -47,8 +47,12 @@ pub(crate) struct Wish<'a> {
 impl Wish<'_> {
     /// What the run is to be governed by from here on.
     fn settings(&self, project: &Project, run: &Run) -> Result<Settings, Failure> {
-        let asked = settings::of_resume(config::load(project)?, self.governing);
+        let config = config::load(project)?;
+        let usual = backends::usual(&config);
+        let asked = settings::of_resume(config, self.governing);
         let mut settings = settings::govern(run.settings.clone(), &asked)?;
+        let stands_for = settings.stands_for.take().unwrap_or(usual);
+        settings.stands_for = backends::is_played(&settings).then_some(stands_for);
         match (&mut settings.program, self.max_iterations) {
             (_, None) => {}
             (Program::Ralph(ralph), Some(most)) => ralph.max_iterations = most,

@@ -54,7 +54,7 @@ pub(super) fn start(flags: Run, program: Program) -> Result<u8, Failure> {
 /// Checks everything, and only then creates the run.
 fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<u8, Failure> {
     let config = config::load(project)?;
-    let words = Words::of(&config);
+    let (words, usual) = (Words::of(&config), backends::usual(&config));
     let asked = settings::of_run(config, &flags.governing);
     let mut settings = Settings {
         vars: settings::vars(&flags.beginning.vars)?,
@@ -62,6 +62,7 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
         program,
         ..settings::govern(Settings::default(), &asked)?
     };
+    settings.stands_for = backends::is_played(&settings).then_some(usual);
     let offers = backends::offers();
     let demand = Demand { settings: &settings, offers: &offers };
     let weigh =

@@ -30,6 +30,19 @@ pub(crate) enum Origin {
     Flag(&'static str),
 }
 
+impl Origin {
+    /// Whether both were said in one place: by flags, in the environment, or in one file.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Default, Self::Default)
+            | (Self::Environment(_), Self::Environment(_))
+            | (Self::Flag(_), Self::Flag(_)) => true,
+            (Self::File { path, .. }, Self::File { path: other, .. }) => path == other,
+            (Self::Default | Self::File { .. } | Self::Environment(_) | Self::Flag(_), _) => false,
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -268,9 +268,41 @@ fn the_backend_of_flags_and_configuration_must_exist() {
         hint: there are claude, codex and scripted
         raymond: the workflow has a mistake",
     );
-    // Whoever is never asked need not be there.
-    std::fs::remove_file(project.path("wf/START.md")).unwrap();
-    project.raymond("run wf/S.sh --backend gemini").prints("x\n");
+    // Also where no state asks for it.
+    project.write("wf/START.md", CLAUDE);
+    project.raymond("run wf --backend gemini").mentions(2, &["there is no backend \"gemini\""]);
+}
+
+#[test]
+fn replies_that_would_answer_nothing_do_not_start_clients() {
+    let project = Project::of(&[("wf/START.md", CLAUDE), ("r.yaml", "START: <result>x</result>")]);
+    project.raymond("run wf --replies r.yaml --backend codex").says(
+        2,
+        "raymond: the replies would answer nothing: the backend is codex, and no state says `backend: scripted`
+        hint: leave out `backend` (codex) to play them all",
+    );
+    project.raymond("run wf --backend scripted").says(
+        7,
+        "raymond: the scripted backend is asked for, and has no replies
+        hint: name them with --replies FILE",
+    );
+    project.write("raymond.toml", "replies = 'r.yaml'\nbackend = 'claude'");
+    project.raymond("run wf").mentions(2, &["the replies would answer nothing"]);
+}
+
+#[test]
+fn what_is_played_crosses_as_it_would_for_real() {
+    let project = Project::of(&[
+        ("wf/START.md", "go"),
+        ("wf/NEXT.md", CLAUDE),
+        ("r.yaml", "START: <goto>NEXT</goto>\nNEXT: <result>x</result>"),
+    ]);
+    project.raymond("run wf --replies r.yaml --run-id r").prints("x\n");
+    let project = project.with("RAYMOND_BACKEND", "codex");
+    let told = ["NEXT.md is answered by claude, and codex holds"];
+    project.raymond("run wf --replies r.yaml --reminders 0").mentions(1, &told);
+    project.write("wf/START.md", "---\ndeny: [WebFetch]\n---\ngo");
+    project.raymond("run wf --replies r.yaml").mentions(2, &["codex keeps no lists of allowed"]);
 }
 
 /// What an agent is told, and what it does then, is played to its end.

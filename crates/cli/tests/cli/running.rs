@@ -160,7 +160,7 @@ fn exit_codes_say_how_it_ended() {
     check("{ fail: auth }", "", 3);
     check("{ fail: quota }", "--no-wait", 4);
     check("{ text: '<goto>START</goto>', cost: 0.6 }", "--budget 1", 5);
-    check("'<result>x</result>'", "--backend claude", 7);
+    check("'<result>x</result>'", "--backend claude", 2);
 }
 
 #[test]

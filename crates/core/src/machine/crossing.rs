@@ -6,6 +6,7 @@
 
 use crate::desk::Lane;
 use crate::ids::{BackendName, StateName};
+use crate::run::Settings;
 use crate::run::draft::Draft;
 
 use super::session::Session;
@@ -28,20 +29,22 @@ pub(crate) fn crossing(
     holder: Option<&BackendName>,
     state: &StateName,
 ) -> Result<(), Crossing> {
-    between(session, holder, (state, draft.lane(state)))
+    between(&draft.run.settings, (session, holder), (state, draft.lane(state)))
 }
 
 /// The same, where it is known who answers the state.
 pub(crate) fn between(
-    session: &Session,
-    holder: Option<&BackendName>,
+    settings: &Settings,
+    (session, holder): (&Session, Option<&BackendName>),
     (state, lane): (&StateName, Lane),
 ) -> Result<(), Crossing> {
     match (session, holder, lane) {
         (Session::At(_) | Session::BranchOf(_), Some(holds), Lane::Prompt(answers))
-            if *holds != answers =>
+            if settings.meant(holds) != settings.meant(&answers) =>
         {
-            Err(Crossing { state: state.clone(), answers, holds: holds.clone() })
+            let (answers, holds) =
+                (settings.meant(&answers).clone(), settings.meant(holds).clone());
+            Err(Crossing { state: state.clone(), answers, holds })
         }
         (Session::Fresh | Session::At(_) | Session::BranchOf(_), _, _) => Ok(()),
     }

@@ -7,7 +7,7 @@
 use crate::capability::Offers;
 use crate::diagnostic::Diagnostic;
 use crate::ids::BackendName;
-use crate::workflow::{Mark, State, Survey};
+use crate::workflow::{Mark, Survey};
 
 use super::settings::Settings;
 
@@ -39,11 +39,11 @@ impl<'a> Demand<'a> {
     pub fn of_resume(&self, survey: &Survey<'a>) -> Vec<Diagnostic> {
         let mut found = self.unknown(survey);
         for state in survey.prompts() {
-            let backend = self.settings.backend_of(&state.front);
+            let backend = self.settings.meant_for(&state.front);
             let Some(can) = self.offers.of(backend) else { continue };
             found.extend(lacking::of_state(survey, state, (backend, can)));
         }
-        let answered = Answered::of(survey, |state| self.settings.backend_of(&state.front));
+        let answered = Answered::of(survey, |state| self.settings.meant_for(&state.front));
         for (backend, _) in answered.iter() {
             let Some(can) = self.offers.of(backend) else { continue };
             found.extend(lacking::of_run(self.settings, &answered, (backend, can)));
@@ -63,12 +63,8 @@ impl<'a> Demand<'a> {
             Some(survey.marked(mistake(name), state, Mark::Key("backend")))
         });
         let mut found: Vec<Diagnostic> = named.collect();
-        let default = &self.settings.backend;
-        let uses_it =
-            |state: &State| state.front.backend.is_none() && survey.is_reached(&state.name);
-        if is_unknown(default) && survey.prompts().any(uses_it) {
-            found.push(mistake(default));
-        }
+        // Also where no state needs it: whoever names one means it.
+        found.extend(Some(&self.settings.backend).filter(|name| is_unknown(name)).map(mistake));
         found
     }
 }

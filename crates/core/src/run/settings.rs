@@ -37,6 +37,9 @@ pub struct Settings {
     /// The file with the replies of the scripted backend, absolute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies: Option<String>,
+    /// The backend in whose place the scripted one plays; none when nothing is played.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stands_for: Option<BackendName>,
     /// The model of turns that nothing else decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -130,6 +133,16 @@ impl Settings {
         front.backend.as_ref().unwrap_or(&self.backend)
     }
 
+    /// The backend that would answer the prompts of a state, were nothing played.
+    pub fn meant_for<'a>(&'a self, front: &'a Frontmatter) -> &'a BackendName {
+        self.meant(self.backend_of(front))
+    }
+
+    /// The backend in whose place one answers: what is played today is asked of it tomorrow.
+    pub fn meant<'a>(&'a self, backend: &'a BackendName) -> &'a BackendName {
+        self.stands_for.as_ref().filter(|_| *backend == self.backend).unwrap_or(backend)
+    }
+
     /// Where the turns of a state queue.
     pub(crate) fn lane(&self, definition: &Definition, state: &StateName) -> Lane {
         match definition.states.get(state) {
@@ -159,6 +172,7 @@ impl Default for Settings {
             backend: BackendName::new("claude"),
             no_branch: BTreeSet::new(),
             replies: None,
+            stands_for: None,
             model: None,
             effort: None,
             permissions: Permissions::default(),

@@ -19,8 +19,11 @@ pub fn check(run: &Run, definition: &Definition, settings: &Settings) -> Result<
     for agent in run.agents.values() {
         let lane = settings.lane(definition, &agent.visit.state);
         let own = match run.desk.turns.get(&agent.id) {
-            Some(turn) => turned(run, agent, turn, lane),
-            None => between(&agent.session, agent.holder.as_ref(), (&agent.visit.state, lane)),
+            Some(turn) => turned(run, settings, agent, (turn, lane)),
+            None => {
+                let own = (&agent.session, agent.holder.as_ref());
+                between(settings, own, (&agent.visit.state, lane))
+            }
         };
         own.map_err(|crossing| refusal(agent, crossing))?;
     }
@@ -36,7 +39,7 @@ pub(super) fn check_returns(
     for agent in run.agents.values() {
         for frame in &agent.stack {
             let lane = settings.lane(definition, &frame.state);
-            between(&frame.session, frame.holder.as_ref(), (&frame.state, lane))
+            between(settings, (&frame.session, frame.holder.as_ref()), (&frame.state, lane))
                 .map_err(|crossing| refusal(agent, crossing))?;
         }
     }
@@ -49,11 +52,16 @@ fn refusal(agent: &Agent, crossing: Crossing) -> Refusal {
 }
 
 /// A turn at the desk keeps its backend, unless it can move.
-fn turned(run: &Run, agent: &Agent, turn: &Turn, lane: Lane) -> Result<(), Crossing> {
+fn turned(
+    run: &Run,
+    settings: &Settings,
+    agent: &Agent,
+    (turn, lane): (&Turn, Lane),
+) -> Result<(), Crossing> {
     let at_rest = matches!(run.phase, Phase::Ended(_));
     match (&turn.lane, lane) {
         (Lane::Prompt(holds), Lane::Prompt(answers))
-            if *holds != answers && !(at_rest && turn.opens()) =>
+            if settings.meant(holds) != settings.meant(&answers) && !(at_rest && turn.opens()) =>
         {
             let (state, holds) = (agent.visit.state.clone(), holds.clone());
             Err(Crossing { state, answers, holds })

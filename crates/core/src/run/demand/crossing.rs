@@ -20,7 +20,7 @@ impl<'a> Demand<'a> {
     }
 
     fn crossings_of(&self, survey: &Survey<'a>, state: &State) -> Vec<Diagnostic> {
-        let own = self.settings.backend_of(&state.front);
+        let own = self.settings.meant_for(&state.front);
         let mut names = BTreeSet::new();
         for (tag, routes) in state.front.policy.allowances() {
             let Routes::Only(routes) = routes else { continue };
@@ -28,7 +28,7 @@ impl<'a> Demand<'a> {
         }
         let crosses = |(tag, word, name): (TagName, Word, String)| {
             let target = survey.prompt(&name)?;
-            let other = self.settings.backend_of(&target.front);
+            let other = self.settings.meant_for(&target.front);
             let known = self.offers.of(own).is_some() && self.offers.of(other).is_some();
             if own == other || !known {
                 return None;

@@ -113,13 +113,10 @@ fn a_backend_must_exist() {
     let unknown = "A.md:2:1: error: there is no backend \"codx\" [unknown-backend]; did you mean \
                    `codex`?";
     check("claude", "backend: codx\n", &[unknown]);
-    check("gemini", "backend: codex\n", &[]);
-    check(
-        "gemini",
-        "",
-        &["error: there is no backend \"gemini\" [unknown-backend]; there are claude, codex and \
-           linear"],
-    );
+    let gemini = "error: there is no backend \"gemini\" [unknown-backend]; there are claude, codex and \
+                  linear";
+    check("gemini", "", &[gemini]);
+    check("gemini", "backend: codex\n", &[gemini]);
 }
 
 #[test]
