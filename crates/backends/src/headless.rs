@@ -100,6 +100,11 @@ pub(crate) trait Fold: Debug + Send {
     /// The client is about to be ended.
     fn ends(&mut self) {}
 
+    /// Whether what it said last is no sign of progress: its clocks run on.
+    fn is_getting_nowhere(&self) -> bool {
+        false
+    }
+
     /// How often to look at what the client writes elsewhere.
     fn look_every(&self) -> Option<Duration> {
         None

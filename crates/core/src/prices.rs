@@ -47,7 +47,7 @@ pub struct Prices(BTreeMap<String, Price>);
 ///
 /// Where a model has dearer prices for long prompts, those are meant: a usage does not say how long
 /// its prompts were.
-const TABLE: [(&str, [u32; 4]); 35] = [
+const TABLE: [(&str, [u32; 4]); 39] = [
     // Names of families as clients take them: the dearest that is current.
     ("fable", [1000, 5000, 1250, 100]),
     ("opus", [500, 2500, 625, 50]),
@@ -71,12 +71,16 @@ const TABLE: [(&str, [u32; 4]); 35] = [
     // Nothing is charged for filling these caches: what is put there was input.
     ("gpt-5", [125, 1000, 125, 13]),
     ("gpt-5-mini", [25, 200, 25, 3]),
+    ("gpt-5-pro", [1500, 12000, 1500, 1500]),
     ("gpt-5.1", [125, 1000, 125, 13]),
     ("gpt-5.2", [175, 1400, 175, 18]),
+    ("gpt-5.2-pro", [2100, 16800, 2100, 2100]),
     ("gpt-5.3", [175, 1400, 175, 18]),
     ("gpt-5.4", [250, 1500, 250, 25]),
     ("gpt-5.4-mini", [75, 450, 75, 8]),
+    ("gpt-5.4-pro", [3000, 18000, 3000, 3000]),
     ("gpt-5.5", [500, 3000, 500, 50]),
+    ("gpt-5.5-pro", [3000, 18000, 3000, 3000]),
     // From here on filling them is charged. Prompts beyond 272,000 tokens are dearer, but the client that
     // counts its tokens by this list never sends one.
     ("gpt-5.6", [500, 3000, 625, 50]),
@@ -128,9 +132,12 @@ impl Prices {
         // Routers put a vendor before the name: `anthropic/claude-opus-5`, `us.anthropic.claude-…`.
         let name = model.rsplit_once('/').map_or(model, |(_, name)| name);
         let name = name.rsplit_once("anthropic.").map_or(name, |(_, name)| name);
-        let fits = |known: &&String| [model, name].iter().any(|n| n.starts_with(known.as_str()));
+        let rest = |known: &str| [model, name].iter().find_map(|n| n.strip_prefix(known));
+        let fits = |known: &&String| rest(known).is_some();
         let known = self.0.keys().filter(fits).max_by_key(|known| known.len())?;
-        self.0.get(known).copied()
+        // A `pro` costs many times what its family does.
+        let is_dearer = rest(known)?.split('-').any(|word| word == "pro");
+        self.0.get(known).copied().filter(|_| !is_dearer)
     }
 }
 
@@ -151,6 +158,10 @@ mod tests {
             assert_eq!(estimate(model, [MILLION, 0, 0, 0]).as_deref(), expected, "{model}");
         };
         check("claude-opus-4-1-20250805", Some("$15.00"));
+        check("gpt-5.5-pro-2026-04-23", Some("$30.00"));
+        // A dearer sibling that is not on the list costs nobody knows what.
+        check("gpt-5.6-pro", None);
+        check("gpt-5.6-professional", Some("$5.00"));
         check("claude-opus-4-20250514", Some("$15.00"));
         check("claude-opus-4-5-20251101", Some("$5.00"));
         check("claude-opus-5", Some("$5.00"));

@@ -29,6 +29,8 @@ const OF_AN_OUTER_CLIENT: [&str; 8] = [
 pub(super) fn arguments(request: &Request, step: &Step, schema: Option<&Path>) -> Vec<OsString> {
     let mut words = Words::default();
     words.add(["exec", "--json", "--color", "never", "--skip-git-repo-check"]);
+    // A goal outlives its turn: the client would go on with it by itself, and tell the next turn of it.
+    words.add(["-c", "features.goals=false"]);
     words.add(["-C"]);
     words.0.push(request.cwd.clone().into_os_string());
     permissions(&mut words, &request.permissions);

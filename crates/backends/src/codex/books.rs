@@ -40,6 +40,7 @@ pub(super) struct Books {
     /// What its last request took.
     last: Option<Usage>,
     client: Client,
+    counting: Counting,
     over: Over,
     limited_until: Option<Timestamp>,
 }
@@ -64,6 +65,14 @@ enum Calls {
     Asked,
     /// Its last answer was whole, and was only words: nothing follows.
     Spoke,
+}
+
+/// Whether every answer comes with its tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counting {
+    Told,
+    /// A tool that it called has returned, and what the call took is not told.
+    Lacks,
 }
 
 /// Whether it goes on when a tool has returned.
@@ -97,6 +106,7 @@ impl Books {
             calls: Calls::Speaking,
             last: None,
             client: Client::Works,
+            counting: Counting::Told,
             over: Over::NotYet,
             limited_until: None,
         }
@@ -114,6 +124,15 @@ impl Books {
             let thread = thread.to_owned();
             self.accounts.push(Account { thread, rollout, model: String::new() });
         }
+    }
+
+    /// Whether a thread was opened with these instructions.
+    pub(super) fn was_told(&self, thread: &str, text: &str) -> bool {
+        let mut told = false;
+        Rollout::new(&self.home, thread).read_on(&mut |entry| {
+            told |= matches!(entry, Entry::Instructed(said) if said.contains(text));
+        });
+        told
     }
 
     /// All that there is now is of earlier turns: those of the thread that is gone on with, if any.
@@ -145,6 +164,7 @@ impl Books {
                     let known = self.used.entry((root_turn, model.clone())).or_insert_with(none);
                     *known = known.zip(usage).map(|(known, usage)| sum(known, usage));
                     if place == 0 {
+                        self.counting = Counting::Told;
                         self.last = usage;
                         self.answered();
                     }
@@ -169,8 +189,9 @@ impl Books {
 
     fn answered(&mut self) {
         self.calls = match self.calls {
-            Calls::Calling => Calls::Called,
-            Calls::Speaking | Calls::Asked | Calls::Called | Calls::Spoke => Calls::Spoke,
+            // What it spoke before was not its last word: it goes on without being called upon.
+            Calls::Calling | Calls::Spoke => Calls::Called,
+            Calls::Speaking | Calls::Asked | Calls::Called => Calls::Spoke,
         };
     }
 
@@ -184,6 +205,7 @@ impl Books {
                 self.calls = Calls::Speaking;
             }
             Entry::Calls => self.calls = Calls::Calling,
+            Entry::Returned if self.calls == Calls::Calling => self.counting = Counting::Lacks,
             // Other tools may still run: rather one request too many than one too few.
             Entry::Returned if self.calls == Calls::Called && self.client == Client::Works => {
                 self.calls = Calls::Asked;
@@ -201,6 +223,7 @@ impl Books {
             | Entry::Branched { .. }
             | Entry::Model(_)
             | Entry::Used { .. }
+            | Entry::Instructed(_)
             | Entry::Other => {}
         }
     }
@@ -226,26 +249,29 @@ impl Books {
         costs.sum::<Option<MicrosSum>>().map(|sum| sum.0).filter(|_| !self.is_empty())
     }
 
-    /// What the client's requests cost when it is ended now: one that is under way reads at least what
-    /// the last one read and wrote. Whether any of it is in the cache is not known.
-    pub(super) fn spent_if_ended(&self) -> Option<Micros> {
+    /// The same with a request that is broken off: it reads at least what the last one read and wrote.
+    /// Whether any of it is in the cache is not known.
+    pub(super) fn spent_with_another(&self) -> Option<Micros> {
         let spent = self.spent()?;
-        let Some(last) = self.last.filter(|_| self.is_asking()) else { return Some(spent) };
+        let Some(last) = self.last else { return Some(spent) };
         let input = [last.input, last.cache_read, last.cache_write, last.output];
         let input = input.into_iter().fold(0, u64::saturating_add);
         let model = &self.accounts.first()?.model;
         Some(spent.plus(self.price(model, &Usage { input, ..Usage::default() })?))
     }
 
-    /// The client is about to be ended: a tool that returns from now on was broken off, and leads to no
-    /// request.
+    /// The client is told to end: a tool that returns from now on was broken off, and leads to no request.
     pub(super) fn ends(&mut self) {
-        self.read_on();
         self.client = Client::Ends;
     }
 
+    /// Whether an answer came without its tokens, so far.
+    pub(super) fn lacks_tokens(&self) -> bool {
+        self.counting == Counting::Lacks
+    }
+
     /// Whether a request is under way.
-    fn is_asking(&self) -> bool {
+    pub(super) fn is_asking(&self) -> bool {
         match self.calls {
             Calls::Calling | Calls::Speaking | Calls::Asked => true,
             Calls::Called | Calls::Spoke => false,
@@ -274,7 +300,12 @@ impl Books {
     pub(super) fn are_open(&self) -> bool {
         let counts =
             self.used.iter().all(|((turn, _), usage)| usage.is_some() || !self.is_own(turn));
-        counts && self.accounts.first().is_some_and(|account| account.rollout.is_open())
+        counts && self.is_readable()
+    }
+
+    /// Whether its thread's file can be read.
+    pub(super) fn is_readable(&self) -> bool {
+        self.accounts.first().is_some_and(|account| account.rollout.is_open())
     }
 
     /// Where the client keeps its threads.

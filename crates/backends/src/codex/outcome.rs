@@ -21,9 +21,9 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step) -> Answer {
     let session = opened(&turn, step);
     let failure = match (&turn.result, end) {
         (Some(Conclusion::Completed), _) if turn.hearing.unread => too_large(LINE_MAX as u64),
-        (Some(Conclusion::Completed), _) if turn.is_unseen() => unseen(&turn),
         (Some(Conclusion::Completed), _) => match &turn.trouble {
             Some(Trouble::Unpriced(model)) => unpriced(model),
+            _ if turn.is_unseen() => unseen(&turn),
             _ => return replied(turn, session),
         },
         (Some(Conclusion::Failed { message }), _) => match failed(&turn, message) {
@@ -75,9 +75,13 @@ fn unseen(turn: &Turn) -> TurnFailure {
 
 fn unwatched(turn: &Turn) -> String {
     let sessions = turn.books.home().join("sessions");
+    let lack = if turn.books.is_readable() {
+        "does not count the tokens of its requests in a way that could be read, below"
+    } else {
+        "keeps no file of its thread that could be read in"
+    };
     format!(
-        "the client keeps no file of its thread in {} that could be read: what the turn costs cannot \
-         be watched, and it has a share of the budget",
+        "the client {lack} {}: what the turn costs cannot be watched, and it has a share of the budget",
         sessions.display()
     )
 }

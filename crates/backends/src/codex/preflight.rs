@@ -2,7 +2,9 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use raymond_core::budget::Micros;
 use raymond_core::prices::{Prices, Usage};
@@ -40,6 +42,9 @@ pub enum Problem {
     /// Where it is told to keep its threads is no directory.
     #[error("{HOME} is {}, and there is no such directory", .0.display())]
     Home(PathBuf),
+    /// It cannot keep its threads where it is told to.
+    #[error("{HOME} is {}, and nothing can be written there", .0.display())]
+    Unwritable(PathBuf),
     /// It takes MCP servers from its own configuration only.
     #[error("{NAME} takes no mcp_config")]
     Mcp,
@@ -100,6 +105,7 @@ impl Problem {
                 "its sandbox is all that holds it back: use permission_mode plan, or another backend \
                  for this state"
             }
+            Self::Unwritable(_) => "make it writable, or set CODEX_HOME to another directory",
             Self::Home(_) => "create it, and log in there with `codex login`; or unset CODEX_HOME",
             Self::Mcp => "name the servers in its own config.toml, or use another backend",
             Self::Unpriced(model) => {
@@ -120,7 +126,7 @@ impl Problem {
     /// The key of a state that asks for it; none when it is the machine that is wrong.
     pub const fn key(&self) -> Option<&'static str> {
         match self {
-            Self::Missing(_) | Self::TooOld { .. } | Self::Home(_) => None,
+            Self::Missing(_) | Self::TooOld { .. } | Self::Home(_) | Self::Unwritable(_) => None,
             Self::Mode(_) | Self::Bypass => Some("permission_mode"),
             Self::Effort(_) => Some("effort"),
             Self::Deny(_) => Some("deny"),
@@ -144,7 +150,17 @@ pub fn check_home() -> Result<(), Problem> {
 fn is_there(home: Option<PathBuf>) -> Result<(), Problem> {
     match home {
         Some(home) if !home.is_dir() => Err(Problem::Home(home)),
+        Some(home) if !is_writable(&home) => Err(Problem::Unwritable(home)),
         Some(_) | None => Ok(()),
+    }
+}
+
+/// Permissions do not tell, least of all to root.
+fn is_writable(directory: &Path) -> bool {
+    let trial = directory.join(format!(".raymond-{}", std::process::id()));
+    match fs::create_dir(&trial) {
+        Ok(()) => fs::remove_dir(&trial).is_ok(),
+        Err(error) => error.kind() == io::ErrorKind::AlreadyExists,
     }
 }
 
@@ -298,6 +314,9 @@ mod tests {
         check(None, Ok(()));
         check(Some(directory.path().to_owned()), Ok(()));
         check(Some(nowhere.clone()), Err(Problem::Home(nowhere)));
+        let proc = PathBuf::from("/proc");
+        check(Some(proc.clone()), Err(Problem::Unwritable(proc)));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
         assert_eq!(Problem::Home(PathBuf::new()).key(), None);
     }
 

@@ -39,6 +39,8 @@ pub(super) enum Entry {
     Begins { turn: String },
     /// The model of what follows.
     Model(String),
+    /// The client instructs the model.
+    Instructed(String),
     /// The model calls a tool: another request will follow.
     Calls,
     /// The model is handed what a tool said.
@@ -151,6 +153,11 @@ fn entry(line: &[u8]) -> Entry {
             "response_item",
             "function_call_output" | "custom_tool_call_output" | "tool_search_output",
         ) => Entry::Returned,
+        ("response_item", "message") if payload["role"] == "developer" => {
+            let texts = payload["content"].as_array().into_iter().flatten();
+            let texts = texts.filter_map(|part| part["text"].as_str());
+            Entry::Instructed(texts.collect::<Vec<_>>().join("\n"))
+        }
         ("event_msg", "task_started") => Entry::Begins { turn: text("turn_id") },
         ("event_msg", "token_count") => limits(&payload["rate_limits"]),
         ("event_msg", "task_complete") => Entry::Ends { error: problem(&payload["error"]) },

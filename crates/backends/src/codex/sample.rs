@@ -94,6 +94,12 @@ pub(super) fn calls() -> String {
     entry("response_item", &json!({ "type": "function_call", "name": "exec_command" }))
 }
 
+/// What the client tells the model before anything else.
+pub(super) fn instructed(text: &str) -> String {
+    let content = json!([{ "type": "input_text", "text": format!("sandbox\n{text}") }]);
+    entry("response_item", &json!({ "type": "message", "role": "developer", "content": content }))
+}
+
 pub(super) fn returned() -> String {
     entry("response_item", &json!({ "type": "function_call_output", "output": "ok" }))
 }

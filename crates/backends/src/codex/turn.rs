@@ -35,7 +35,17 @@ pub(super) struct Turn {
     cap: Option<Micros>,
     begun: Begun,
     /// Since when there is something to see in the books that cannot be seen.
-    unseen: Option<Instant>,
+    unseen: Since,
+    /// Since when an answer lacks its tokens.
+    uncounted: Since,
+    /// Since when nothing should follow.
+    finishing: Since,
+    /// Since when a request is under way.
+    asking: Since,
+    /// Whether one was under way when the client was told to end.
+    broken_off: Option<bool>,
+    /// The last that the client said is that it tries again.
+    retries: bool,
     /// The thread that it is to go on with.
     resumes: Option<SessionId>,
     /// What the stream says that a thread used, in all its turns.
@@ -87,6 +97,26 @@ enum Begun {
 /// share is stopped before it is much older than this.
 const GLANCE: Duration = Duration::from_millis(50);
 
+/// Since when something is so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Since(Option<Instant>);
+
+impl Since {
+    fn note(&mut self, is_so: bool) {
+        self.0 = if is_so { self.0.or_else(|| Some(Instant::now())) } else { None };
+    }
+
+    fn lasts(&self, span: Duration) -> bool {
+        self.0.is_some_and(|since| since.elapsed() >= span)
+    }
+}
+
+/// A request that is younger may not have been sent.
+const SENT: Duration = Duration::from_millis(500);
+
+/// How long the client may take to write down what goes with an answer: its tokens, the end of the turn.
+pub(super) const SETTLED: Duration = Duration::from_secs(1);
+
 /// How long a client that works may keep no books.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -103,7 +133,12 @@ impl Turn {
             hearing: Hearing::default(),
             cap,
             begun: Begun::NotYet,
-            unseen: None,
+            unseen: Since::default(),
+            uncounted: Since::default(),
+            finishing: Since::default(),
+            asking: Since::default(),
+            broken_off: None,
+            retries: false,
             resumes: None,
             told: None,
             opens: None,
@@ -115,7 +150,8 @@ impl Turn {
     pub(super) fn cost(&self) -> Cost {
         let free = Cost::Reported(Micros::ZERO);
         let is_empty = self.books.are_open() && self.books.is_empty();
-        let turned_away = matches!(self.trouble, Some(Trouble::LoggedOut(_) | Trouble::Limited(_)));
+        let turned_away = self.retries
+            || matches!(self.trouble, Some(Trouble::LoggedOut(_) | Trouble::Limited(_)));
         match (&self.result, self.begun) {
             (_, Begun::NotYet) => free,
             // Requests that failed are all that there were.
@@ -126,11 +162,19 @@ impl Turn {
             (result, Begun::Already) => {
                 let spent = match result {
                     Some(_) => self.books.spent().or_else(|| self.told()),
-                    None => self.books.spent_if_ended(),
+                    None if self.is_broken_off() => self.books.spent_with_another(),
+                    None => self.books.spent(),
                 };
                 spent.map_or(Cost::Unknown, Cost::Estimated)
             }
         }
+    }
+
+    /// Whether the client was ended, or died, while a request was under way. One that was turned away
+    /// is not.
+    fn is_broken_off(&self) -> bool {
+        let is_asking = self.books.is_asking() && !self.retries;
+        is_asking && self.broken_off.unwrap_or(true)
     }
 
     /// What the stream says, where the books say nothing.
@@ -141,7 +185,8 @@ impl Turn {
 
     /// Whether there is a share to keep, and nobody knows how much of it is left.
     pub(super) fn is_unseen(&self) -> bool {
-        self.cap.is_some() && !self.books.are_open() && self.cost() == Cost::Unknown
+        let is_over = self.result.is_some() || !self.books.are_open() || self.books.lacks_tokens();
+        self.cap.is_some() && is_over && self.cost() == Cost::Unknown
     }
 
     fn take(&mut self, line: Line) -> Result<Vec<Said>, Nonsense> {
@@ -185,7 +230,7 @@ impl Turn {
     }
 
     fn doing(&mut self, item: &Item) -> Vec<Said> {
-        self.spoke = true;
+        (self.spoke, self.retries) = (true, false);
         self.begun = Begun::Already;
         self.enlist(item);
         match item {
@@ -199,7 +244,7 @@ impl Turn {
     fn done(&mut self, item: Item) -> Vec<Said> {
         self.enlist(&item);
         if !matches!(item, Item::Note(_)) {
-            self.spoke = true;
+            (self.spoke, self.retries) = (true, false);
             self.begun = Begun::Already;
         }
         match item {
@@ -255,7 +300,7 @@ impl Turn {
         match Retry::of(message) {
             // What it fails with is told again when it does.
             None => return Vec::new(),
-            Some(Retry::Useful) => {}
+            Some(Retry::Useful) => self.retries = true,
             Some(Retry::LoggedOut) => self.trouble = Some(Trouble::LoggedOut(why.clone())),
             Some(Retry::Limited) => self.trouble = Some(Trouble::Limited(why.clone())),
         }
@@ -310,7 +355,8 @@ impl Fold for Turn {
         if let Step::Resume(id) = step {
             self.books.add(id.as_str());
             self.resumes = Some(id.clone());
-            if request.extras.append_system_prompt.is_some() {
+            let told = |text: &String| !self.books.was_told(id.as_str(), text);
+            if request.extras.append_system_prompt.as_ref().is_some_and(told) {
                 let why = "the client keeps the system prompt that a thread was opened with";
                 self.hearing.warnings.say(format!("append_system_prompt was not heard: {why}"));
             }
@@ -318,7 +364,13 @@ impl Fold for Turn {
     }
 
     fn ends(&mut self) {
+        self.look();
+        self.broken_off = Some(self.asking.lasts(SENT));
         self.books.ends();
+    }
+
+    fn is_getting_nowhere(&self) -> bool {
+        self.retries
     }
 
     fn look_every(&self) -> Option<Duration> {
@@ -331,6 +383,7 @@ impl Fold for Turn {
         if !self.books.is_empty() && !self.books.may_be_behind() {
             self.begun = Begun::Already;
         }
+        self.asking.note(self.books.is_asking());
         self.look_for_books();
         if self.books.may_be_behind() {
             return;
@@ -342,7 +395,9 @@ impl Fold for Turn {
         }
         let used_up =
             self.cap.is_some_and(|cap| self.books.spent().is_some_and(|spent| spent >= cap));
-        if used_up && !self.books.is_finishing() && self.trouble.is_none() {
+        self.finishing.note(self.books.is_finishing());
+        let follows = !self.books.is_finishing() || self.finishing.lasts(SETTLED);
+        if used_up && follows && self.trouble.is_none() {
             self.trouble = Some(Trouble::Capped);
         }
     }
@@ -351,13 +406,11 @@ impl Fold for Turn {
 impl Turn {
     /// What cannot be seen cannot be kept below a share.
     fn look_for_books(&mut self) {
-        let is_unseen = self.begun == Begun::Already && !self.books.are_open();
-        if self.cap.is_none() || !is_unseen {
-            self.unseen = None;
-            return;
-        }
-        let since = *self.unseen.get_or_insert_with(Instant::now);
-        if since.elapsed() >= PATIENCE && self.trouble.is_none() {
+        let is_watched = self.cap.is_some() && self.begun == Begun::Already;
+        self.unseen.note(is_watched && !self.books.are_open());
+        self.uncounted.note(is_watched && self.books.lacks_tokens());
+        let is_unseen = self.unseen.lasts(PATIENCE) || self.uncounted.lasts(SETTLED);
+        if is_unseen && self.trouble.is_none() {
             self.trouble = Some(Trouble::Unseen);
         }
     }

@@ -57,12 +57,12 @@ impl<T: Fold> Following<T> {
             Next::Heard(heard) => heard,
         };
         match heard {
-            Heard::Line(_) | Heard::Cut { .. } => {
-                self.gate = None;
-                self.timer.heard(Instant::now());
+            Heard::Line(_) | Heard::Cut { .. } => self.gate = None,
+            Heard::Stderr => {}
+            Heard::Woke { gap } => {
+                self.timer.woke(gap);
+                return None;
             }
-            Heard::Stderr => self.timer.heard(Instant::now()),
-            Heard::Woke { gap } => self.timer.woke(gap),
             Heard::Flooded { .. } => {
                 self.take(&heard, watch);
                 return Some(End::Flooded);
@@ -77,6 +77,9 @@ impl<T: Fold> Following<T> {
         }
         self.take(&heard, watch);
         self.turn.look();
+        if !self.turn.is_getting_nowhere() {
+            self.timer.heard(Instant::now());
+        }
         self.hopeless()
     }
 

@@ -37,7 +37,7 @@ fn request() -> Request {
 fn check(request: &Request, step: &Step, schema: Option<&Path>, expected: &str) {
     let words = arguments(request, step, schema);
     let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap()).collect();
-    let usual = "exec --json --color never --skip-git-repo-check -C /w ";
+    let usual = "exec --json --color never --skip-git-repo-check -c features.goals=false -C /w ";
     assert_eq!(words.join(" "), format!("{usual}{expected}"));
 }
 

@@ -128,7 +128,10 @@ fn a_turn_is_finishing_when_the_last_answer_called_no_tool() {
     check(&[], false);
     check(std::slice::from_ref(&used), true);
     check(&[calls.clone(), used.clone()], false);
-    check(&[calls.clone(), used.clone(), used.clone()], true);
+    let returned = sample::returned();
+    check(&[calls.clone(), used.clone(), returned, used.clone()], true);
+    // A model may go on without being called upon.
+    check(&[used.clone(), used.clone()], false);
     check(&[used.clone(), calls.clone()], false);
     check(&[used.clone(), sample::compacted()], false);
     check(&[used.clone(), sample::compacted(), used.clone()], true);
@@ -136,37 +139,68 @@ fn a_turn_is_finishing_when_the_last_answer_called_no_tool() {
 }
 
 #[test]
-fn a_request_under_way_is_paid_when_the_client_is_ended() {
-    let check = |entries: &[String], expected: Option<u64>| {
+fn a_request_is_under_way_when_nothing_is_waited_for_but_the_model() {
+    let check = |entries: &[String], expected: bool| {
         let (_home, mut books) = books(&turn("a", entries));
         books.read_on();
-        assert_eq!(books.spent_if_ended(), expected.map(Micros), "{entries:?}");
+        assert_eq!(books.is_asking(), expected, "{entries:?}");
     };
     let (calls, used, returned) = (sample::calls(), sample::used("a"), sample::returned());
-    // Of the first one nothing is known.
-    check(&[], None);
-    check(std::slice::from_ref(&calls), None);
-    check(std::slice::from_ref(&used), Some(USED));
-    check(&[calls.clone(), used.clone()], Some(USED));
-    check(&[calls.clone(), used.clone(), returned.clone()], Some(USED + FOLLOWED));
-    let again = [calls.clone(), used.clone(), returned.clone(), calls.clone()];
-    check(&again, Some(USED + FOLLOWED));
-    check(&[&again[..], std::slice::from_ref(&used)].concat(), Some(2 * USED));
-    check(&[calls, used.clone(), returned, used.clone()], Some(2 * USED));
-    check(&[used.clone(), sample::compacted()], Some(USED + FOLLOWED));
-    check(&[used.clone(), sample::compacted(), sample::broken_off()], Some(USED + FOLLOWED));
-    check(&[used, sample::compacted(), sample::ended(&Value::Null)], Some(USED));
+    let (compacted, over) = (sample::compacted(), sample::ended(&Value::Null));
+    check(&[], true);
+    check(std::slice::from_ref(&calls), true);
+    check(std::slice::from_ref(&used), false);
+    check(&[calls.clone(), used.clone()], false);
+    check(&[calls.clone(), used.clone(), returned.clone()], true);
+    check(&[calls.clone(), used.clone(), returned.clone(), calls.clone()], true);
+    check(&[calls, used.clone(), returned, used.clone()], false);
+    check(&[used.clone(), compacted.clone()], true);
+    check(&[used.clone(), compacted.clone(), sample::broken_off()], true);
+    check(&[used, compacted, over], false);
+}
+
+#[test]
+fn a_request_that_is_broken_off_has_read_what_the_one_before_read_and_wrote() {
+    let (_home, mut nothing) = books(&turn("a", &[]));
+    nothing.read_on();
+    assert_eq!(nothing.spent_with_another(), None);
+    let (_home, mut books) = books(&turn("a", &[sample::used("a")]));
+    books.read_on();
+    assert_eq!(books.spent_with_another(), Some(Micros(USED + FOLLOWED)));
 }
 
 #[test]
 fn a_tool_that_was_broken_off_leads_to_no_request() {
     let called = turn("a", &[sample::calls(), sample::used("a")]);
     let (home, mut books) = books(&called);
+    books.read_on();
     books.ends();
     let broken = [sample::returned(), sample::broken_off()];
     sample::write(home.path(), THREAD, &[&called[..], &broken].concat());
     books.read_on();
-    assert_eq!(books.spent_if_ended(), Some(Micros(USED)));
+    assert!(!books.is_asking());
+}
+
+#[test]
+fn an_answer_whose_tokens_are_not_told_is_noticed_when_its_tool_returns() {
+    let check = |entries: &[String], expected: bool| {
+        let (_home, mut books) = books(&turn("a", entries));
+        books.read_on();
+        assert_eq!(books.lacks_tokens(), expected, "{entries:?}");
+    };
+    let (calls, used, returned) = (sample::calls(), sample::used("a"), sample::returned());
+    check(std::slice::from_ref(&calls), false);
+    check(&[calls.clone(), used.clone(), returned.clone()], false);
+    check(&[calls.clone(), returned.clone()], true);
+    check(&[calls, returned, used], false);
+}
+
+#[test]
+fn a_thread_keeps_the_instructions_that_it_was_opened_with() {
+    let (_home, books) = books(&[sample::instructed("be brief")]);
+    assert!(books.was_told(THREAD, "be brief"));
+    assert!(!books.was_told(THREAD, "be long"));
+    assert!(!books.was_told(CHILD, "be brief"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::super::books::Books;
 use super::super::past::Past;
 use super::super::sample::{self, FOLLOWED, MODEL, THREAD, USED};
-use super::super::turn::PATIENCE;
+use super::super::turn::{PATIENCE, SETTLED};
 use super::*;
 use crate::process::Heard;
 
@@ -163,6 +163,7 @@ fn a_turn_that_used_up_its_share_is_ended_unless_it_finishes() {
     let (calls, used) = (sample::calls(), sample::used("a"));
     check(USED + 1, &[calls.clone(), used.clone()], false);
     check(USED, std::slice::from_ref(&used), false);
+    check(USED, &[used.clone(), used.clone()], true);
     let turn = check(USED, &[calls, used.clone()], true);
     let capped = Answer::Capped { cost: PAID, denied: Vec::new(), session: Some(own()) };
     assert_eq!(answer(turn, End::Hopeless, &open()), capped);
@@ -300,7 +301,10 @@ async fn a_turn_with_a_share_that_cannot_be_watched_is_ended_and_says_why() {
     else {
         panic!("{answer:?}")
     };
-    assert!(why.contains("in /nowhere/sessions that could be read"), "{why}");
+    assert!(
+        why.contains("keeps no file of its thread that could be read in /nowhere/sessions"),
+        "{why}"
+    );
     // One that was quicker is no better, and one without a share is let be.
     let lines = said(&[sample::text("done"), sample::completed()]);
     let answer = super::answer(unseen_turn(&lines, share), exited(""), &open());
@@ -383,4 +387,55 @@ fn another_thread_than_the_one_that_was_asked_for_is_a_failure_that_names_both()
     let branch = Step::Branch { from: SessionId::new(THREAD), to: SessionId::new("t") };
     let why = format!("the client was to branch thread {THREAD}, and went on in it");
     check(&[own], &branch, Some(&why));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_used_up_its_share_and_does_not_end_is_ended() {
+    let mut turn = heard(&said(&[]), &[sample::used("a")], Some(Micros(USED)), Form::Text);
+    assert!(!turn.is_hopeless(), "it may have said its last word");
+    tokio::time::advance(SETTLED).await;
+    turn.look();
+    assert!(turn.is_hopeless());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_with_a_share_whose_tokens_are_not_told_is_ended_and_says_why() {
+    let entries = [sample::calls(), sample::returned()];
+    let mut turn = heard(&said(&[]), &entries, Some(Micros(1)), Form::Text);
+    assert!(!turn.is_hopeless(), "the tokens may follow");
+    tokio::time::advance(SETTLED).await;
+    turn.look();
+    let answer = answer(turn, End::Hopeless, &open());
+    let Answer::Failed { failure: TurnFailure::Task { why }, .. } = answer else {
+        panic!("{answer:?}")
+    };
+    assert!(why.starts_with("the client does not count the tokens of its requests"), "{why}");
+    // Neither is one that was done before anybody noticed.
+    let lines = said(&[sample::text("done"), sample::completed().replace("9000000", "null")]);
+    let turn = heard(&lines, &[], Some(Micros(1)), Form::Text);
+    let answer = super::answer(turn, exited(""), &open());
+    assert!(matches!(answer, Answer::Failed { failure: TurnFailure::Task { .. }, .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_request_that_was_sent_is_paid_when_it_is_broken_off() {
+    let entries = [sample::calls(), sample::used("a"), sample::returned()];
+    let asking = || heard(&said(&[]), &entries, None, Form::Text);
+    let mut at_once = asking();
+    at_once.ends();
+    assert_eq!(at_once.cost(), PAID);
+    let mut later = asking();
+    tokio::time::advance(SETTLED).await;
+    later.ends();
+    assert_eq!(later.cost(), Cost::Estimated(Micros(USED + FOLLOWED)));
+    let mut turned_away = asking();
+    let notice = sample::trouble("Reconnecting... 1/5 (waiting for network)");
+    turned_away.hear(&Heard::Line(notice.into_bytes()));
+    assert!(turned_away.is_getting_nowhere());
+    tokio::time::advance(SETTLED).await;
+    turned_away.ends();
+    assert_eq!(turned_away.cost(), PAID);
+    // The model was never reached.
+    let notice = sample::trouble("Reconnecting... 1/5 (waiting for network)");
+    assert_eq!(heard(&said(&[notice]), &[], None, Form::Text).cost(), FREE);
 }

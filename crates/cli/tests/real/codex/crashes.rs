@@ -53,8 +53,9 @@ fn a_client_that_is_ended_is_continued_in_its_thread() {
         assert_eq!(told[2], expected, "{signal:?}");
         assert_eq!(stage.events("turn_settled").len(), 2, "{signal:?}");
         let charges = stage.charges();
-        let paid = 8_000 + BROKEN_OFF;
-        assert_eq!(charges[1].1, paid, "{signal:?}: all requests before the end: {charges:?}");
+        // The request at the gate counts once it is half a second old.
+        let paid = [8_000, 8_000 + BROKEN_OFF];
+        assert!(paid.contains(&charges[1].1), "{signal:?}: what was paid before: {charges:?}");
         stage.leaves_nothing();
     }
 }
