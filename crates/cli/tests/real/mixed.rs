@@ -28,10 +28,9 @@ fn place(seen: &Seen) -> String {
     seen.header("thread-id").unwrap_or_else(|| shown::session(seen)).to_owned()
 }
 
-#[test]
-#[ignore = "needs the real clients: cargo xtask test real"]
-fn claude_calls_a_codex_function_that_resets_to_claude_and_goes_on_in_its_own_conversation() {
-    let stage = Stage::prompts(&[
+/// Claude would call Codex, which would go on with Claude; both are told to begin a conversation instead.
+fn across() -> Stage {
+    Stage::prompts(&[
         (
             "START",
             "backend: claude
@@ -51,7 +50,13 @@ model: say <reset>MORE</reset>",
         ),
         ("MORE", "backend: claude\n---\nmodel: say <result>fine</result>"),
         ("BACK", "backend: claude\n---\ngot {{result}}\nmodel: say <result>{{result}}!</result>"),
-    ]);
+    ])
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn claude_calls_a_codex_function_that_resets_to_claude_and_goes_on_in_its_own_conversation() {
+    let stage = across();
     stage.run("").prints("fine!\n").mentions(
         0,
         &[

@@ -215,8 +215,16 @@ fn nothing_is_paid_twice(scene: &Scene, lost: Lost, output: &Output) {
 fn ends_as_foretold(scene: &Scene, (moment, ending): (Moment, Ending), output: &Output) {
     let plan = match (moment, ending) {
         // It may have got further than that before it died, or the client was not there yet.
-        (Moment::Recorded | Moment::Opened | Moment::Executed, _)
-        | (Moment::Answered | Moment::Resulted | Moment::Settled | Moment::After(_), _) => return,
+        (
+            Moment::Recorded
+            | Moment::Opened
+            | Moment::Executed
+            | Moment::Answered
+            | Moment::Resulted
+            | Moment::Settled
+            | Moment::After(_),
+            _,
+        ) => return,
         (_, Ending::Adopted) => "adopting 1, continuing 0",
         (_, Ending::Finished) => "1 finished meanwhile, continuing 0",
         (_, Ending::Killed) => "continuing 1",
