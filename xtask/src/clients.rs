@@ -118,3 +118,61 @@ fn answering(client: &Pinned, path: &Path, home: &Path) -> Result<String> {
     }
     Ok(format!("{}: {said}", client.name))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    type Versions = BTreeMap<String, String>;
+
+    fn pinned(file: &str) -> Value {
+        let text = fs::read_to_string(places().0.join(file)).expect("it is pinned");
+        serde_json::from_str(&text).expect("it is JSON")
+    }
+
+    /// What a package asks for: name and version.
+    fn asked_for(package: &Value) -> Versions {
+        let lists = [&package["dependencies"], &package["optionalDependencies"]];
+        let each = lists.into_iter().filter_map(Value::as_object).flatten();
+        each.map(|(name, version)| (name.clone(), word(version))).collect()
+    }
+
+    fn word(value: &Value) -> String {
+        value.as_str().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn the_lock_file_holds_no_address_and_every_sum() {
+        let lock = pinned("package-lock.json");
+        let packages = lock["packages"].as_object().expect("packages");
+        for (path, package) in packages.iter().filter(|(path, _)| !path.is_empty()) {
+            assert_eq!(package.get("resolved"), None, "{path} has a download address");
+            assert!(word(&package["integrity"]).starts_with("sha512-"), "{path} has no sum");
+        }
+        assert!(!lock.to_string().contains("://"), "{lock:#}");
+    }
+
+    #[test]
+    fn the_lock_file_pins_exactly_what_is_asked_for() {
+        let (package, lock) = (pinned("package.json"), pinned("package-lock.json"));
+        let asked = asked_for(&package);
+        assert_eq!(asked_for(&lock["packages"][""]), asked);
+        let locked = |name: &String| {
+            let version = &lock["packages"][format!("node_modules/{name}")]["version"];
+            (name.clone(), word(version))
+        };
+        assert_eq!(asked.keys().map(locked).collect::<Versions>(), asked);
+    }
+
+    #[test]
+    fn the_versions_that_are_checked_are_those_that_are_pinned() {
+        for (name, version) in asked_for(&pinned("package.json")) {
+            let client = CLIENTS.iter().find(|client| name.contains(client.name));
+            assert_eq!(client.map(|client| client.version), Some(version.as_str()), "{name}");
+        }
+    }
+}

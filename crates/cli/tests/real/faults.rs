@@ -103,14 +103,15 @@ fn is_tried_again(stage: &Stage, requests: usize) {
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_missing_login_is_seen_at_the_first_sign_and_waits_for_a_person() {
-    let stage = under(failing(401, Span::Lasting));
+    // The client would wait so long before it asks again.
+    let refused = Failure::new(401).with("retry-after", "20");
+    let stage = under(Weather::Failing(refused, Span::Lasting));
     stage.run("").mentions(3, &["not logged in", "claude /login", "raymond resume r"]);
     // What the client would say after its retries is another sentence.
     let said = "run `claude /login` or set ANTHROPIC_API_KEY; the client says: \
                 authentication_failed (401)";
     assert_eq!(failures(&stage), [("auth".to_owned(), said.to_owned())]);
-    let asked = stage.requests().len();
-    assert!(asked < TRIES as usize, "the client was left to its own retries: {asked} requests");
+    assert_eq!(stage.requests().len(), 1, "the client is not left to its own retries");
     assert_eq!(stage.raymond("status r --json").json()["status"], "waiting");
     stage.leaves_nothing();
 
@@ -120,6 +121,38 @@ fn a_missing_login_is_seen_at_the_first_sign_and_waits_for_a_person() {
     let interrupted = "[Request interrupted by user], No response requested.";
     assert_eq!(shown(&stage).last().unwrap(), &format!("A | START, {interrupted}, again START"));
     is_billed_once(&stage);
+}
+
+/// Somebody has to see to it first, after one request that is not repeated; then the run goes on.
+#[track_caller]
+fn is_for_a_person(failure: Failure, why: &str) {
+    let stage = under(Weather::Failing(failure, Span::Lasting));
+    stage.run("").mentions(3, &[why, "raymond resume r"]);
+    assert_eq!(kinds(&stage), ["auth"], "{:?}", failures(&stage));
+    assert_eq!(shown(&stage), ["A | START"]);
+    assert_eq!(stage.raymond("status r --json").json()["status"], "waiting");
+    assert_eq!(stage.spent(), 0);
+    stage.leaves_nothing();
+    stage.model.set_weather(Weather::Calm).unwrap();
+    stage.raymond("resume r").prints("done\n").mentions(0, &[]);
+    assert_eq!(shown(&stage).last().unwrap(), "A | START, again START");
+    is_billed_once(&stage);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_key_that_may_not_do_this_waits_for_a_person() {
+    is_for_a_person(Failure::new(403).saying("not for this key"), "not for this key");
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_balance_that_is_used_up_waits_for_a_person() {
+    // The server calls this an invalid request, and those fail their agent.
+    let credit = "Your credit balance is too low to access the Anthropic API. \
+                  Please go to Plans & Billing to upgrade or purchase credits.";
+    let credit = Failure::new(400).of_kind("invalid_request_error").saying(credit);
+    is_for_a_person(credit, "Credit balance is too low");
 }
 
 #[test]
@@ -213,6 +246,20 @@ fn a_prompt_that_is_too_long_is_not_tried_again() {
     let long = "prompt is too long: 250000 tokens > 200000 maximum";
     let long = Failure::new(400).of_kind("invalid_request_error").saying(long);
     is_final(&under(Weather::Failing(long, Span::Lasting)), 1, "Prompt is too long");
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_request_that_is_too_large_is_not_tried_again() {
+    is_final(&under(failing(413, Span::Lasting)), 1, "Request too large");
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_model_that_nobody_knows_is_not_tried_again() {
+    let unknown = Failure::new(404).of_kind("not_found_error").saying("model: no-such-model");
+    let stage = under(Weather::Failing(unknown, Span::Lasting));
+    is_final(&stage, 2, "issue with the selected model");
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! kill -9 of the owner at every point of a fresh, a resumed and a branching turn, then `resume`.
+//! kill -9 of the owner at twenty points of a fresh, a resumed and a branching turn, then `resume`.
 //!
-//! Points are told by what the journal, the transcript or the model holds, and a few by chance. Each
-//! has what may become of the client meanwhile: it still runs, it has finished, it was killed too.
+//! Points are told by what the journal, the transcript, the client or the model holds; two more are left
+//! to chance. Of what may become of the client meanwhile (it still runs, it has finished, it was killed,
+//! too), each point meets one with each kind of turn, and another one with the next kind.
 
 pub(crate) mod audit;
 mod points;
@@ -16,47 +17,54 @@ use points::{Ending, Moment, Since};
 use scene::{Kind, Scene};
 
 #[expect(clippy::print_stderr, reason = "shown when it fails")]
-fn check(kind: Kind, points: &[(Moment, Ending)]) {
-    for point in points {
-        eprintln!("{kind:?}, {point:?}");
-        let scene = Scene::new(kind);
-        let (moment, ending) = *point;
-        moment.strike(&scene);
-        let output = ending.come(&scene).wait();
-        audit(&scene, *point, &output);
+fn strike(kind: Kind, moment: Moment, ending: Ending) {
+    eprintln!("{kind:?}, {moment:?}, {ending:?}");
+    let scene = Scene::new(kind);
+    moment.strike(&scene);
+    let output = ending.come(&scene).wait();
+    audit(&scene, (moment, ending), &output);
+}
+
+const ENDINGS: [Ending; 3] = [Ending::Adopted, Ending::Finished, Ending::Killed];
+
+fn check(kind: Kind, moments: &[Moment]) {
+    let turn = match kind {
+        Kind::Fresh => 0,
+        Kind::Resumed => 1,
+        Kind::Branching => 2,
+    };
+    for (place, moment) in moments.iter().enumerate() {
+        let ending = match moment {
+            // The client is done already.
+            Moment::Blind(_) => Ending::Finished,
+            _ => ENDINGS[(place + turn) % ENDINGS.len()],
+        };
+        strike(kind, *moment, ending);
     }
 }
 
-const WHILE_THE_CLIENT_STARTS: [(Moment, Ending); 6] = [
-    (Moment::Recorded, Ending::Adopted),
-    (Moment::Recorded, Ending::Killed),
-    (Moment::Spawned, Ending::Adopted),
-    (Moment::Spawned, Ending::Killed),
-    (Moment::Spoken, Ending::Adopted),
-    (Moment::Spoken, Ending::Killed),
+const WHILE_THE_CLIENT_STARTS: [Moment; 6] = [
+    Moment::Recorded,
+    Moment::Opened,
+    Moment::Executed,
+    Moment::Spawned,
+    Moment::Spoken,
+    Moment::Kept,
 ];
 
-const WHILE_THE_MODEL_IS_ASKED: [(Moment, Ending); 5] = [
-    (Moment::Asked, Ending::Adopted),
-    (Moment::Asked, Ending::Finished),
-    (Moment::Asked, Ending::Killed),
-    (Moment::AskedTwice, Ending::Adopted),
-    (Moment::AskedTwice, Ending::Killed),
-];
+const WHILE_THE_MODEL_IS_ASKED: [Moment; 3] =
+    [Moment::Asked, Moment::AskedTwice, Moment::Blind(Since::Asked)];
 
-const WHILE_A_TOOL_RUNS: [(Moment, Ending); 6] = [
-    (Moment::Tool, Ending::Adopted),
-    (Moment::Tool, Ending::Finished),
-    (Moment::Tool, Ending::Killed),
-    (Moment::ToldTheModel, Ending::Adopted),
-    (Moment::ToldTheModel, Ending::Finished),
-    (Moment::ToldTheModel, Ending::Killed),
-];
+const WHILE_A_TOOL_RUNS: [Moment; 5] =
+    [Moment::Called, Moment::Tool, Moment::ToolTwice, Moment::ToolEnded, Moment::Returned];
 
-const AROUND_THE_RESULT: [(Moment, Ending); 3] = [
-    (Moment::Blind(Since::Asked), Ending::Finished),
-    (Moment::Blind(Since::ToldTheModel), Ending::Finished),
-    (Moment::Settled, Ending::Finished),
+const AROUND_THE_RESULT: [Moment; 6] = [
+    Moment::ToldTheModel,
+    Moment::ToldTwice,
+    Moment::Blind(Since::ToldTheModel),
+    Moment::Answered,
+    Moment::Resulted,
+    Moment::Settled,
 ];
 
 /// Two moments of chance; `KILL_SEED=N` repeats them as far as a clock can.
@@ -71,8 +79,7 @@ fn by_chance(kind: Kind) {
     let mut dice = Dice::new(seed);
     for _ in 0..2 {
         let moment = Moment::After(Duration::from_millis(dice.below(4_000)));
-        let ending = *dice.pick(&[Ending::Adopted, Ending::Finished, Ending::Killed]);
-        check(kind, &[(moment, ending)]);
+        strike(kind, moment, *dice.pick(&ENDINGS));
     }
 }
 

@@ -28,15 +28,14 @@ fn place(seen: &Seen) -> String {
     seen.header("thread-id").unwrap_or_else(|| shown::session(seen)).to_owned()
 }
 
-#[test]
-#[ignore = "needs the real clients: cargo xtask test real"]
-fn claude_calls_a_codex_function_and_goes_on_in_its_own_conversation() {
-    let stage = Stage::prompts(&[
+/// Claude would call Codex, which would go on with Claude; both are told to begin a conversation instead.
+fn across() -> Stage {
+    Stage::prompts(&[
         (
             "START",
             "backend: claude
 ---
-model: say <goto>LOOK</goto>
+model: say <call return='BACK'>LOOK</call>
 model: then
 model: say <function return='BACK' input='my work'>LOOK</function>",
         ),
@@ -47,15 +46,21 @@ model: say <function return='BACK' input='my work'>LOOK</function>",
 at {{input}}, says the zebra
 model: say <goto>BACK</goto>
 model: then
-model: say <goto>MORE</goto>",
+model: say <reset>MORE</reset>",
         ),
-        ("MORE", "backend: codex\n---\nmodel: say <result>fine</result>"),
+        ("MORE", "backend: claude\n---\nmodel: say <result>fine</result>"),
         ("BACK", "backend: claude\n---\ngot {{result}}\nmodel: say <result>{{result}}!</result>"),
-    ]);
+    ])
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn claude_calls_a_codex_function_that_resets_to_claude_and_goes_on_in_its_own_conversation() {
+    let stage = across();
     stage.run("").prints("fine!\n").mentions(
         0,
         &[
-            "<goto>: LOOK.md is answered by codex, and claude holds the conversation",
+            "<call>: LOOK.md is answered by codex, and claude holds the conversation",
             "<goto>: BACK.md is answered by claude, and codex holds the conversation",
         ],
     );
@@ -66,10 +71,13 @@ model: say <goto>MORE</goto>",
     assert_eq!(first.0, Api::Messages);
     let codex = &who[2];
     assert_eq!(codex.0, Api::Responses);
-    assert_eq!(who, [first, first, codex, codex, codex, last].map(Clone::clone));
+    let reset = &who[4];
+    assert_eq!(reset.0, Api::Messages);
+    assert_eq!(who, [first, first, codex, codex, reset, last].map(Clone::clone));
     assert_eq!(first, last, "the caller goes on where it was");
+    assert_ne!(first, reset, "a conversation begins");
 
-    let start = "START, <goto>LOOK</goto>, The <goto> tag of your message cannot be followed: \
+    let start = "START, <call return='BACK'>LOOK</call>, The <call> tag of your message cannot be followed: \
                  LOOK.md would go on in this conversation, which claude holds, and codex answers \
                  LOOK.md. A state of another backend needs a conversation of its own: enter it by \
                  <reset>, <function> or <fork>, or name a state that claude answers.";
@@ -83,7 +91,7 @@ model: say <goto>MORE</goto>",
         start.to_owned(),
         "LOOK".to_owned(),
         look.to_owned(),
-        format!("{look}, <goto>MORE</goto>, MORE"),
+        "MORE".to_owned(),
         format!("{start}, {call}, BACK"),
     ];
     assert_eq!(words, expected);

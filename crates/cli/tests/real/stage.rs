@@ -162,11 +162,16 @@ impl Stage {
 
     /// Whether the client has kept anything that was said in this session.
     pub(crate) fn keeps(&self, session: &str) -> bool {
+        self.kept(session, "")
+    }
+
+    /// Whether the client has kept a prompt of this session that holds these words.
+    pub(crate) fn kept(&self, session: &str, words: &str) -> bool {
         let projects = fs::read_dir(self.home.path().join("claude/projects"));
         let mut files = projects.into_iter().flatten().flatten();
         files.any(|project| {
             let file = project.path().join(format!("{session}.jsonl"));
-            let said = |line: &str| line.contains("\"type\":\"user\"");
+            let said = |line: &str| line.contains("\"type\":\"user\"") && line.contains(words);
             fs::read_to_string(file).is_ok_and(|text| text.lines().any(said))
         })
     }

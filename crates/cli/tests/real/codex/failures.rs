@@ -1,8 +1,13 @@
 //! What goes wrong on the way to the model, and what it is called.
 
+use std::time::{Duration, Instant};
+
+use raymond_testkit::model::Weather;
 use serde_json::{Value, json};
 
 use super::{TOOL, failures, run, told};
+use crate::harness::until;
+use crate::shown::conversation;
 use crate::stage::Stage;
 
 /// Runs one prompt that meets this, and then is answered.
@@ -114,4 +119,37 @@ fn a_thread_that_is_gone_is_lost_and_never_silently_fresh() {
     assert_eq!(stage.requests().len(), 1, "nothing was asked in another thread");
     let resumed = stage.raymond("resume r --on-lost-session fresh");
     resumed.prints("x\n").mentions(0, &[]);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_provider_that_cannot_be_reached_is_waited_for_by_the_client_and_costs_nothing() {
+    let stage = Stage::prompts(&[("START", "model: say <result>x</result>")]);
+    stage.model.set_weather(Weather::Refusing).unwrap();
+    let waits = |attempt: u32| {
+        let transcript = format!(".raymond/runs/r/transcripts/main.1.1.{attempt}.jsonl");
+        until("the client waits", || stage.project.read(&transcript).contains("Reconnecting..."));
+        let notice = "tries again: Reconnecting... waiting for network (Connection failed";
+        let logs = stage.raymond("logs r");
+        assert!(logs.stdout.contains(notice), "{logs:?}");
+    };
+    let running = stage.start_run("--backend codex --retries 0");
+    waits(1);
+    let asked = Instant::now();
+    stage.raymond("stop r").mentions(0, &["r: stopped"]);
+    assert!(asked.elapsed() < Duration::from_secs(5), "it does not wait for the network");
+    running.wait().prints("").mentions(130, &["stopped: `raymond stop` stopped it"]);
+    stage.leaves_nothing();
+    assert_eq!(stage.spent(), 0, "nothing was ever answered");
+
+    let resumed = stage.start("resume r");
+    waits(2);
+    stage.model.set_weather(Weather::Calm).unwrap();
+    resumed.wait().prints("x\n").mentions(0, &[]);
+    assert_eq!(failures(&stage), Vec::<Value>::new(), "it goes on by itself");
+    let shown: Vec<String> =
+        stage.requests().iter().map(|seen| conversation(&seen.conversation)).collect();
+    assert_eq!(shown, ["START, again START"]);
+    assert_eq!(stage.spent(), stage.billed());
+    stage.leaves_nothing();
 }

@@ -34,19 +34,24 @@ fn restarts_while_it_waits(stage: &Stage, running: Running) -> Running {
     next
 }
 
-/// The limit was met once, in a thread that was gone on with when it was lifted, and not before.
+/// The limit was met once, in a thread that was gone on with when it was lifted, and not before; nor was
+/// any other. So many turns of another client started meanwhile.
 #[track_caller]
-fn is_waited_for(stage: &Stage, state: &str) {
+fn is_waited_for(stage: &Stage, state: &str, others: &[&str], meanwhile: usize) {
     let held = stage.events("backend_held");
     assert_eq!(held.iter().map(|held| &held["backend"]).collect::<Vec<_>>(), ["codex"]);
-    let (_, lifted) = hold(stage);
-    assert!(*starts(stage).last().unwrap() >= lifted, "{:?}", starts(stage));
+    let (held, lifted) = hold(stage);
+    let early = starts(stage).into_iter().filter(|at| (held..lifted).contains(at));
+    assert_eq!(early.count(), meanwhile, "{held} {:?} {lifted}", starts(stage));
     assert_eq!((stage.events("turn_failed").len(), stage.events("retry_at").len()), (1, 0));
-    let asked: Vec<Seen> =
-        stage.requests().into_iter().filter(|seen| seen.api == Api::Responses).collect();
-    let shown: Vec<String> = asked.iter().map(|seen| conversation(&seen.conversation)).collect();
-    assert_eq!(shown, [state.to_owned(), format!("{state}, again {state}")]);
+    let requests = stage.requests().into_iter().filter(|seen| seen.api == Api::Responses);
+    let (asked, later): (Vec<Seen>, Vec<Seen>) =
+        requests.partition(|seen| conversation(&seen.conversation).starts_with(state));
+    let shown = |seen: &Seen| conversation(&seen.conversation);
+    let told: Vec<String> = asked.iter().map(shown).collect();
+    assert_eq!(told, [state.to_owned(), format!("{state}, again {state}")]);
     assert_eq!(thread(&asked[0]), thread(&asked[1]));
+    assert_eq!(later.iter().map(shown).collect::<Vec<_>>(), others);
     assert_eq!(stage.spent(), stage.billed());
     stage.leaves_nothing();
 }
@@ -58,31 +63,33 @@ fn a_run_waits_for_a_limit_restarts_meanwhile_and_goes_on_by_itself() {
     let running = stage.start_run("--backend codex --retries 0");
     let next = restarts_while_it_waits(&stage, running);
     next.wait().prints("done\n").mentions(0, &["tries again"]);
-    is_waited_for(&stage, "START");
+    is_waited_for(&stage, "START", &[], 0);
 }
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
-fn claude_goes_on_while_codex_is_held() {
+fn claude_goes_on_while_codex_is_held_and_another_agent_of_codex_does_not() {
     let look = format!("backend: codex\n---\n{}", limited("looked"));
     let stage = Stage::prompts(&[
         ("START", "model: say <fork next='NEXT'>LOOK</fork>"),
-        ("NEXT", "model: wait gate\nmodel: say <goto>MORE</goto>"),
+        ("NEXT", "model: wait gate\nmodel: say <fork next='MORE'>SECOND</fork>"),
         ("MORE", "model: say <result>done</result>"),
         ("LOOK", &look),
+        ("SECOND", "backend: codex\n---\nmodel: say <result>seconded</result>"),
     ]);
     let running = stage.start_run("--retries 0");
     stage.reaches("gate");
     until("codex is held", || !stage.events("backend_held").is_empty());
-    let before = starts(&stage).len();
     stage.opens("gate");
     until("claude is done", || stage.project.state("r")["results"]["main"] == "done");
-    let (held, lifted) = hold(&stage);
-    let meanwhile = starts(&stage).split_off(before);
-    assert_eq!(meanwhile.len(), 1, "MORE");
-    assert!((held..lifted).contains(&meanwhile[0]), "{held} {meanwhile:?} {lifted}");
+    let agents = stage.raymond("status r").stdout;
+    assert!(agents.contains("main_second2     SECOND.md #1"), "{agents}");
     let next = restarts_while_it_waits(&stage, running);
     next.wait().prints("done\n").mentions(0, &["tries again"]);
-    assert_eq!(stage.project.state("r")["results"]["main_look1"], "looked");
-    is_waited_for(&stage, "LOOK");
+    let results = &stage.project.state("r")["results"];
+    assert_eq!(
+        (&results["main_look1"], &results["main_second2"]),
+        (&"looked".into(), &"seconded".into())
+    );
+    is_waited_for(&stage, "LOOK", &["SECOND"], 1);
 }

@@ -8,25 +8,45 @@ use rustix::process::Signal;
 use super::scene::{FLAGS, Scene, kill_clients};
 use crate::harness::{Running, until};
 
-/// When the owner is killed.
+/// When the owner is killed, in the order of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// The journal says that the turn starts.
     Recorded,
-    /// The client has a process.
+    /// There is a transcript for the client to write to.
+    Opened,
+    /// The client runs, and perhaps nobody has noted its process.
+    Executed,
+    /// Its process is noted.
     Spawned,
     /// The client has said its first word.
     Spoken,
+    /// The client has kept the prompt.
+    Kept,
     /// The model has been asked, and holds its reply.
     Asked,
     /// The same; and the next owner is killed as soon as it has recorded that it goes on.
     AskedTwice,
+    /// The transcript tells of the tool, which may run or not.
+    Called,
     /// The tool runs.
     Tool,
+    /// The same; and the next owner, too.
+    ToolTwice,
+    /// The tool has ended, and the client may know it or not.
+    ToolEnded,
+    /// The transcript tells what the tool said.
+    Returned,
     /// The model has been told what the tool said, and holds its reply.
     ToldTheModel,
+    /// The same; and the next owner, too.
+    ToldTwice,
     /// The owner stands still since then, and sees nothing of what the client does to its end.
     Blind(Since),
+    /// The transcript tells the last words of the model. Nothing holds up the client.
+    Answered,
+    /// The transcript tells the result.
+    Resulted,
     /// The journal says how the turn ended.
     Settled,
     /// So long after the journal says that the run exists.
@@ -58,7 +78,7 @@ impl Moment {
         let running = scene.stage.start_run(FLAGS);
         self.reach(scene, &running);
         kill(running);
-        if self == Self::AskedTwice {
+        if let Self::AskedTwice | Self::ToolTwice | Self::ToldTwice = self {
             kill(resumed(scene));
         }
     }
@@ -66,47 +86,67 @@ impl Moment {
     /// Opens what does not hold up the turn before this moment.
     fn prepare(self, scene: &Scene) {
         match self {
-            Self::Tool => scene.stage.opens("first"),
-            Self::ToldTheModel | Self::Blind(Since::ToldTheModel) => {
-                scene.stage.opens("first");
-                scene.stage.opens("tool");
-            }
-            Self::Settled | Self::After(_) => scene.opens_all(),
             Self::Recorded
+            | Self::Opened
+            | Self::Executed
             | Self::Spawned
             | Self::Spoken
+            | Self::Kept
             | Self::Asked
             | Self::AskedTwice
             | Self::Blind(Since::Asked) => {}
+            Self::Called | Self::Tool | Self::ToolTwice => scene.stage.opens("first"),
+            Self::ToolEnded
+            | Self::Returned
+            | Self::ToldTheModel
+            | Self::ToldTwice
+            | Self::Blind(Since::ToldTheModel) => {
+                scene.stage.opens("first");
+                scene.stage.opens("tool");
+            }
+            Self::Answered | Self::Resulted | Self::Settled | Self::After(_) => scene.opens_all(),
         }
     }
 
     fn reach(self, scene: &Scene, running: &Running) {
-        let stage = &scene.stage;
         let told = |event: &str| !scene.of_the_turn(event).is_empty();
+        let until = |is_so: &dyn Fn() -> bool| until(&format!("it is {self:?}"), is_so);
         match self {
-            Self::Recorded => until("it is recorded", || told("turn_started")),
-            Self::Spawned => until("it has a process", || !scene.file("pid").is_empty()),
-            Self::Spoken => until("it has spoken", || scene.file("jsonl").contains('\n')),
-            Self::Asked | Self::AskedTwice => stage.reaches("first"),
-            Self::Tool => stage.reaches("tool"),
-            Self::ToldTheModel => stage.reaches("last"),
-            Self::Blind(since) => {
-                match since {
-                    Since::Asked => stage.reaches("first"),
-                    Since::ToldTheModel => stage.reaches("last"),
-                }
-                running.signal(Signal::STOP);
-                scene.opens_all();
-                until("the client is done", || scene.clients().is_empty());
-                assert!(!told("turn_settled"), "nobody saw it");
-            }
-            Self::Settled => until("it is settled", || told("turn_settled")),
+            Self::Recorded => until(&|| told("turn_started")),
+            Self::Opened => until(&|| scene.has_a_transcript()),
+            Self::Executed => until(&|| told("turn_started") && !scene.clients().is_empty()),
+            Self::Spawned => until(&|| !scene.file("pid").is_empty()),
+            Self::Spoken => until(&|| scene.file("jsonl").contains('\n')),
+            Self::Kept => until(&|| scene.keeps_the_prompt()),
+            Self::Asked | Self::AskedTwice => scene.stage.reaches("first"),
+            Self::Called => until(&|| scene.transcribes("assistant", "tool_use")),
+            Self::Tool | Self::ToolTwice => scene.stage.reaches("tool"),
+            Self::ToolEnded => until(&|| scene.tool().1 > 0),
+            Self::Returned => until(&|| scene.transcribes("user", "tool_result")),
+            Self::ToldTheModel | Self::ToldTwice => scene.stage.reaches("last"),
+            Self::Blind(since) => since.stand_still(scene, running),
+            Self::Answered => until(&|| scene.transcribes("assistant", "<result>")),
+            Self::Resulted => until(&|| scene.transcribes("result", "")),
+            Self::Settled => until(&|| told("turn_settled")),
             Self::After(time) => {
-                until("the run exists", || !stage.events("run_started").is_empty());
+                until(&|| !scene.stage.events("run_started").is_empty());
                 sleep(time);
             }
         }
+    }
+}
+
+impl Since {
+    /// The owner stands still until the client is done.
+    fn stand_still(self, scene: &Scene, running: &Running) {
+        scene.stage.reaches(match self {
+            Self::Asked => "first",
+            Self::ToldTheModel => "last",
+        });
+        running.signal(Signal::STOP);
+        scene.opens_all();
+        until("the client is done", || scene.clients().is_empty());
+        assert!(scene.of_the_turn("turn_settled").is_empty(), "nobody saw it");
     }
 }
 

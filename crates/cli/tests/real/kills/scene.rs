@@ -109,10 +109,38 @@ impl Scene {
         all.filter(|event| event["turn"] == self.kind.turn()).collect()
     }
 
-    /// What lies beside the transcript of the first attempt, or that: `jsonl`, `pid`.
-    pub(crate) fn file(&self, extension: &str) -> String {
+    /// Where the transcript of the first attempt is, and what lies beside it: `jsonl`, `pid`.
+    fn path(&self, extension: &str) -> String {
         let turn = self.kind.turn();
-        self.stage.project.read(&format!(".raymond/runs/{RUN}/transcripts/{turn}.1.{extension}"))
+        format!(".raymond/runs/{RUN}/transcripts/{turn}.1.{extension}")
+    }
+
+    /// What such a file holds.
+    pub(crate) fn file(&self, extension: &str) -> String {
+        self.stage.project.read(&self.path(extension))
+    }
+
+    /// Whether there is a transcript, be it empty.
+    pub(crate) fn has_a_transcript(&self) -> bool {
+        self.stage.project.path(&self.path("jsonl")).exists()
+    }
+
+    /// Whether the transcript has a line of this type that holds these words.
+    pub(crate) fn transcribes(&self, kind: &str, words: &str) -> bool {
+        let is_told = |line: &str| {
+            let told = serde_json::from_str::<Value>(line);
+            told.is_ok_and(|told| told["type"] == kind) && line.contains(words)
+        };
+        self.file("jsonl").lines().any(is_told)
+    }
+
+    /// Whether the client has kept the prompt of the turn.
+    pub(crate) fn keeps_the_prompt(&self) -> bool {
+        let started = self.of_the_turn("turn_started");
+        let Some(plan) = started.first().map(|started| &started["plan"]) else { return false };
+        let sessions = [&plan["fresh"], &plan["resume"], &plan["branch"]["to"]];
+        let session = sessions.into_iter().find_map(Value::as_str);
+        session.is_some_and(|session| self.stage.kept(session, "model: wait first"))
     }
 
     /// The clients that live.
