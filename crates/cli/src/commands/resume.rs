@@ -8,7 +8,7 @@ use raymond_core::desk::Turn;
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Run, Settings, stray};
+use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Refusal, Run, Settings, stray};
 use raymond_core::view::{self, Plan, States, Status};
 use raymond_core::workflow::{Definition, Survey};
 use raymond_engine::driver::Head;
@@ -182,13 +182,11 @@ fn check_ground(
     settings: &Settings,
     (definition, adopted): (&Definition, Option<&Prepared>),
 ) -> Result<Vec<Diagnostic>, Failure> {
-    let hint = match adopted {
-        Some(_) => format!("let it answer, or `raymond resume {} --pinned`", run.id),
-        None => "a conversation stays with its backend: go on without --backend".to_owned(),
-    };
     if adopted.is_some() || settings.backend != run.settings.backend {
-        stray::check(run, definition, settings)
-            .map_err(|refusal| Failure::usage(refusal.to_string()).hint(hint))?;
+        stray::check(run, definition, settings).map_err(|refusal| {
+            let hint = way_back(run, &refusal, adopted);
+            Failure::usage(refusal.to_string()).hint(hint)
+        })?;
     }
     let (offers, words) = (backends::offers(), Words::of(&config::load(project)?));
     let survey = Survey::of(definition);
@@ -207,6 +205,18 @@ fn check_ground(
     let before = weigh(&run.settings);
     let new = found.into_iter().filter(|found| !before.contains(found));
     Ok(new.map(|warning| located(warning, run.workflow.as_ref())).collect())
+}
+
+/// How a conversation that would be given away stays where it is.
+fn way_back(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -> String {
+    match (adopted, refusal) {
+        (Some(_), Refusal::OtherBackend { state, holds, .. }) => {
+            let pinned = format!("`raymond resume {} --pinned`", run.id);
+            format!("name {holds} as the `backend` of {state} again, or {pinned}")
+        }
+        (Some(_), _) => format!("put it back, or `raymond resume {} --pinned`", run.id),
+        (None, _) => "a conversation stays with its backend: go on without --backend".to_owned(),
+    }
 }
 
 /// A run that is out of money needs more of it, and the cap is a total.

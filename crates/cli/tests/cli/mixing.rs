@@ -164,7 +164,9 @@ fn a_client_that_nothing_leads_to_need_not_be_there() {
     ]);
     project.raymond("run wf --backend claude --replies r.yaml").prints("x\n");
     let reached = project.raymond("run wf/LOST.md --backend claude --replies r.yaml");
-    reached.prints("").mentions(7, &["LOST.md is a prompt: cannot find the client no-such-client"]);
+    reached
+        .prints("")
+        .mentions(7, &["LOST.md is answered by codex: cannot find the client no-such-client"]);
 }
 
 /// It would be found out when the other one has been paid.
@@ -184,7 +186,7 @@ fn a_client_that_does_not_say_its_version_is_refused_before_anyone_is_asked() {
         }
         let project = project.with("RAYMOND_CLAUDE", "./claude").with("RAYMOND_CODEX", "./codex");
         let expected = format!(
-            "raymond: OTHER.md is a prompt: the client codex (/project/codex) does not say its version: {told}
+            "raymond: OTHER.md is answered by codex: the client codex (/project/codex) does not say its version: {told}
             hint: see what `/project/codex --version` says, and set `codex` in the configuration to the path of the client"
         );
         project.raymond("run wf").prints("").says(7, &expected);
@@ -202,7 +204,7 @@ fn a_client_that_is_not_where_it_was_said_to_be_is_told_by_its_path() {
     let check = |client: &str, told: &str| {
         let project = Project::of(&[("wf/START.md", "go"), ("plain", "no program")]);
         let project = project.with("RAYMOND_CLAUDE", client);
-        let told = format!("raymond: START.md is a prompt: {told}\n");
+        let told = format!("raymond: START.md is answered by claude: {told}\n");
         project.raymond("run wf").prints("").mentions(7, &[&told]);
     };
     check("/nowhere/claude", "there is no program at /nowhere/claude");
@@ -344,7 +346,7 @@ fn edits_that_give_a_conversation_away_are_refused_and_change_nothing() {
     let before = project.read(".raymond/runs/r/journal.jsonl");
     let refused =
         "raymond: main has a conversation of claude for NEXT.md, which codex would answer now
-        hint: let it answer, or `raymond resume r --pinned`";
+        hint: name claude as the `backend` of NEXT.md again, or `raymond resume r --pinned`";
     project.raymond("resume r --with-current --replies good.yaml").says(2, refused);
     project.raymond("resume r --with-current --plan").says(2, refused);
     assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), before);
