@@ -8,6 +8,7 @@ use raymond_core::desk::Turn;
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
+use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Refusal, Run, Settings, stray};
 use raymond_core::view::{self, Plan, States, Status};
 use raymond_core::workflow::{Definition, Survey};
@@ -147,6 +148,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let config = config::load(project)?;
     let Usable { backends, clients } =
         backends::usable(&config, Words::of(&config), &settings, definition)?;
+    let states = adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
     let mut owned = match adopt {
         None => owned,
         Some(current) => owned.adopt(current)?.map_err(|refusal| {
@@ -161,8 +163,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
         crate::say!("raymond: {line}");
     }
     settings.clients.extend(clients);
-    let (plan, told) =
-        (Plan::of(&owned.head.run, &owned.head.ledger, &settings), owned.found.ended.len());
+    let (plan, told) = (planned(&owned.head, &settings, states), owned.found.ended.len());
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
     let inputs = resumed.map_err(|error| Failure::from(error).about(run))?;
     tell_ended(&owned.found.ended[told..]);
@@ -269,6 +270,15 @@ fn check_iterations(head: &Head, wish: &Wish<'_>) -> Result<(), Failure> {
         .hint(format!("begin anew: {}", view::Command::Run.line(&anew, ledger, States::AsPinned))))
 }
 
+/// The plan; under states that may be others than they were it is not known who goes on.
+fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States) -> Plan {
+    let plan = Plan::of(run, ledger, settings);
+    match (states, settings.definition) {
+        (States::AsPinned, Pinning::Pinned) => plan,
+        (States::Edited, _) | (States::AsPinned, Pinning::Unpinned) => plan.unnamed(),
+    }
+}
+
 /// `--plan`: what would be done, and nothing is touched.
 fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failure> {
     let run = &seen.head.run;
@@ -297,7 +307,8 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
     };
     let finished = of(|found| matches!(found, Attached::Finished(_)));
     let running = of(|found| matches!(found, Attached::Running));
-    let plan = Plan::of(run, &seen.head.ledger, &settings).without(finished, running);
+    let states = weighed.adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
+    let plan = planned(&seen.head, &settings, states).without(finished, running);
     if wish.talk.json {
         print_json(shapes::plan(&run.id, &plan, weighed.line.as_deref()))?;
     } else {

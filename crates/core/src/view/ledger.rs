@@ -1,7 +1,7 @@
 //! What a run no longer holds, for those who ask: results, the way that was taken, who answered, and
 //! where the money went.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,9 @@ pub struct Ledger {
     /// Turns and money by backend, for every backend that was asked.
     #[serde(default)]
     pub backends: BTreeMap<BackendName, Spending>,
+    /// The backends that its states may ask, as far as that was written down.
+    #[serde(default)]
+    pub may_ask: BTreeSet<BackendName>,
     /// Turns that were paid, however they ended.
     #[serde(default)]
     pub paid: Spending,
@@ -109,6 +112,7 @@ impl Ledger {
         if let Event::RunStarted(start) = event {
             (self.started_at, self.driven_since) = (at, at);
             self.input.clone_from(&start.input);
+            self.may_ask.clone_from(&start.backends);
         } else if let Event::RunResumed { .. } = event {
             self.driven_since = at;
         } else if let Event::VisitEntered { agent, state, .. } = event {
@@ -179,7 +183,7 @@ impl Ledger {
 
     /// Whether the backends of the run are named.
     pub fn naming(&self) -> Naming {
-        Naming::of(self.backends.len())
+        Naming::among(self.may_ask.iter().chain(self.backends.keys()))
     }
 
     /// The state that took most of the money, and how much.
