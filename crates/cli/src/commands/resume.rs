@@ -26,7 +26,7 @@ use crate::backends::{self, Usable, Words};
 use crate::console::{Console, Interrupt, Said};
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::place::Place;
-use crate::{config, json as shapes, runs, settings};
+use crate::{config, json as shapes, runs, settings, strict};
 
 use super::background::{self, Ground};
 use super::report::report;
@@ -197,7 +197,8 @@ fn check_ground(
             Some(_) => demand.of_start(&survey),
             None => demand.of_resume(&survey),
         };
-        [found, words.misfits(settings, &survey)].concat()
+        let strict = strict::warning(settings, &survey).into_iter().collect();
+        [found, words.misfits(settings, &survey), strict].concat()
     };
     let found = weigh(settings);
     if found.iter().any(|found| found.severity == Severity::Error) {

@@ -369,6 +369,80 @@ fn a_turn_that_only_opens_a_conversation_may_move() {
 }
 
 #[test]
+fn a_plan_names_nobody_where_states_may_name_others_by_now() {
+    let fails = |flags: &str| {
+        let project = Project::of(&[
+            ("wf/START.md", CODEX),
+            ("wf/NEXT.md", CLAUDE),
+            ("r.yaml", "START: { fail: task }"),
+        ]);
+        let run = project.raymond(&format!("run wf --replies r.yaml --run-id r {flags}"));
+        run.mentions(1, &["START.md (codex): failed"]);
+        project
+    };
+    let plan = |project: &Project, flags: &str, continuing: &str| {
+        let told = project.raymond(&format!("resume r --plan {flags}"));
+        let line = format!("r: reused 0 turns ($0.00), {continuing}, repeating 0");
+        assert_eq!(told.stdout.lines().last(), Some(line.as_str()));
+        let told = project.raymond(&format!("resume r --plan --json {flags}"));
+        told.json()["backends"].as_array().unwrap().len()
+    };
+    let project = fails("");
+    assert_eq!(plan(&project, "", "continuing 1 (codex)"), 1);
+    project.write("wf/START.md", CLAUDE);
+    assert_eq!(plan(&project, "--with-current", "continuing 1"), 0);
+    assert_eq!(plan(&project, "--pinned", "continuing 1 (codex)"), 1);
+    assert_eq!(plan(&fails("--unpinned"), "", "continuing 1"), 0);
+}
+
+#[test]
+fn a_tool_is_allowed_in_its_state_where_a_backend_keeps_no_lists() {
+    let replies = "START: { text: <reset>OTHER</reset>, denied: ['Bash(npm test)'] }\n";
+    let other = |reply: &str| format!("{replies}OTHER: {reply}");
+    let project = Project::of(&[
+        ("wf/START.md", CLAUDE),
+        ("wf/OTHER.md", CODEX),
+        ("good.yaml", &other("{ text: <result>x</result>, denied: ['the command curl x'] }")),
+        ("bad.yaml", &other("{ fail: task }")),
+    ]);
+    let key = "allow: [\"Bash(npm test:*)\"] in the frontmatter of START.md";
+    let told =
+        format!("2 tool calls (npm test, the command curl x); to allow them next time: {key}");
+    project.raymond("run wf --replies good.yaml").mentions(0, &[&told]);
+    let told =
+        format!("1 tool call (npm test); allow it: {key}, then raymond resume bad --with-current");
+    project.raymond("run wf --replies bad.yaml --run-id bad").mentions(1, &[&told]);
+}
+
+#[test]
+fn a_strict_budget_is_told_to_charge_all_of_a_client_that_counts_tokens() {
+    let project = Project::of(&[
+        ("wf/START.md", CLAUDE),
+        ("wf/OTHER.md", CODEX),
+        ("wf/LAST.md", CODEX),
+        (
+            "r.yaml",
+            "START: <result>x</result>\nOTHER: <result>x</result>\nLAST: <result>x</result>",
+        ),
+    ]);
+    let check = |command: &str, expected: &[&str]| {
+        let output = project.raymond(command);
+        let lines = output.stderr.lines().filter(|line| line.contains("[strict-estimates]"));
+        assert_eq!(lines.collect::<Vec<_>>(), expected, "{command}");
+    };
+    let told = "wf: warning: a strict budget charges the whole share of every turn of codex, whose costs \
+                are all estimates (codex answers LAST.md and 1 more) [strict-estimates]";
+    check("run wf --replies r.yaml --strict-budget", &[told]);
+    check("run wf --replies r.yaml", &[]);
+    check("run wf --replies r.yaml --strict-budget --budget none", &[]);
+    project.write("bad.yaml", "START: { fail: task }");
+    check("run wf --replies bad.yaml --run-id r", &[]);
+    check("resume r --plan --strict-budget", &[&format!("/project/{told}")]);
+    project.write("wf/START.md", "---\nbackend: claude\nallowed_tags: [result]\n---\ngo");
+    check("run wf --replies r.yaml --strict-budget", &[]);
+}
+
+#[test]
 fn a_resume_with_another_backend_keeps_conversations_where_they_are() {
     let project = Project::of(&[
         ("wf/START.md", "go"),
@@ -414,7 +488,9 @@ OTHER:
 ",
         ),
     ]);
-    project.raymond("run wf --replies r.yaml --run-id r").mentions(1, &["OTHER.md: failed"]);
+    project
+        .raymond("run wf --replies r.yaml --run-id r")
+        .mentions(1, &["OTHER.md (codex): failed"]);
     project
 }
 

@@ -14,6 +14,7 @@ use crate::time::Timestamp;
 use crate::value::Value;
 
 use super::backends::Naming;
+use super::denied::is_rule;
 use super::path::Path;
 use super::turns::charged;
 
@@ -55,6 +56,9 @@ pub struct Ledger {
     pub estimated: Micros,
     /// Tools that clients denied, with how often.
     pub denied: BTreeMap<String, u32>,
+    /// The states that could allow some of them.
+    #[serde(default)]
+    pub denied_in: BTreeSet<StateName>,
     /// Who asked it to end, the last time.
     #[serde(default)]
     pub stopper: Option<Stopper>,
@@ -132,9 +136,11 @@ impl Ledger {
             self.ask(&turn.agent, lane);
         } else if let Event::StopRequested { key, .. } = event {
             self.stopper = Some(Stopper::of(key));
-        } else if let Event::Warned { warning, .. } = event {
+        } else if let Event::Warned { warning, agent } = event {
             if let Warning::ToolDenied { tool } = warning {
                 *self.denied.entry(tool.clone()).or_default() += 1;
+                let state = agent.as_ref().and_then(|agent| self.current.get(agent));
+                self.denied_in.extend(state.filter(|_| is_rule(tool)).cloned());
             } else if let Warning::Exhausted { iterations, .. } = warning {
                 self.exhausted = Some(*iterations);
             }

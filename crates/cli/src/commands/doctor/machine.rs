@@ -54,7 +54,7 @@ async fn claude_client(config: &Layer) -> Finding {
     let told = |problem: Problem| (problem.to_string(), problem.remedy());
     let found = check(command.as_ref(), Checks::Kept, None).map_err(told);
     let fit = |version: &str| check_version(command.as_ref(), version).map_err(told);
-    client(claude::NAME, &command, need, (found, &fit)).await
+    client(claude::NAME, &command, need, found, &fit).await
 }
 
 async fn codex_client(config: &Layer) -> Finding {
@@ -71,7 +71,7 @@ async fn codex_client(config: &Layer) -> Finding {
             Some(ConfigHome::Shared) | None => check_home().map_err(told),
         }
     };
-    client(codex::NAME, &command, need, (found, &fit)).await
+    client(codex::NAME, &command, need, found, &fit).await
 }
 
 /// What is wrong, and what to do about it.
@@ -82,7 +82,8 @@ async fn client(
     name: &str,
     command: &str,
     need: Need,
-    (found, fit): (Result<(), Told>, &dyn Fn(&str) -> Result<(), Told>),
+    found: Result<(), Told>,
+    fit: &dyn Fn(&str) -> Result<(), Told>,
 ) -> Finding {
     if let Err(missing) = found {
         return health::missing(name, missing, need);
