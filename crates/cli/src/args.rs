@@ -112,7 +112,9 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  raymond init\n  raymond init --from title")]
     Init(Init),
     /// Check this machine and this project; nothing is changed without --fix
-    #[command(after_help = "Example:\n  raymond doctor\n  raymond doctor --fix")]
+    #[command(
+        after_help = "Example:\n  raymond doctor\n  raymond doctor --fix\n\nA login is not checked: clients are asked for their versions, and for nothing else."
+    )]
     Doctor(Doctor),
     /// Delete runs that are over
     #[command(after_help = "Example:\n  raymond prune --older-than 7d --dry-run")]

@@ -13,8 +13,11 @@ use raymond_core::view::health::Program;
 use raymond_engine::clock;
 use tokio_util::sync::CancellationToken;
 
-/// How long a program may take to answer: clients are large, and machines are busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a program may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a client may take, for whoever asks: longer than anything takes that works. Clients are large,
+/// and a busy machine is no reason to refuse a run.
+pub(crate) const OF_A_CLIENT: Duration = Duration::from_secs(30);
 
 /// How much of what a program says is told.
 const LONGEST: usize = 60;
@@ -99,7 +102,8 @@ fn number(name: &str, said: &str) -> Result<String, String> {
 fn is_of(name: &str, line: &str) -> bool {
     let line = line.to_lowercase();
     let mut others = [claude::NAME, codex::NAME].into_iter().filter(|other| *other != name);
-    let is_bare = line.starts_with(|first: char| first.is_ascii_digit());
+    let bare = line.strip_prefix('v').unwrap_or(&line);
+    let is_bare = bare.starts_with(|first: char| first.is_ascii_digit());
     line.contains(name) || (is_bare && !others.any(|other| line.contains(other)))
 }
 
@@ -136,7 +140,8 @@ mod tests {
         check("claude", &format!("{longest}9"), Ok(&format!("{longest}…")));
         let coreutils = "cat (GNU coreutils) 9.4";
         check("claude", coreutils, Err("\"cat (GNU coreutils) 9.4\" is no version of claude"));
-        check("claude", "v22.1.0", Err("\"v22.1.0\" is no version of claude"));
+        check("claude", "v2.1.325", Ok("2.1.325"));
+        check("claude", "v2.1.325 (Claude Code)", Ok("2.1.325"));
         check("claude", "very new", Err("\"very new\" is no version of claude"));
         check("claude", "claude", Err("\"claude\" is no version of claude"));
         let mixed_up = "\"codex-cli 0.166.0\" is no version of claude";
@@ -163,5 +168,6 @@ mod tests {
         check("exit 3", long, "exit status 3").await;
         check("echo hello", long, "\"hello\" is no version of claude").await;
         check("exec sleep 600", short, "it took more than 0 s").await;
+        check("trap '' INT TERM; sleep 600", short, "it took more than 0 s").await;
     }
 }

@@ -156,30 +156,32 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
 /// Checks that Claude Code can be asked; returns its version.
 fn check_claude(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
     use claude::preflight::{Problem, check, check_version};
-    let refused = |problem: Problem| refused(state, &problem, problem.remedy());
+    let refused = |problem: Problem| refused((state, claude::NAME), &problem, problem.remedy());
     let (command, checks) = (claude_command(config), settings.permissions.checks);
     check(command.as_ref(), checks, settings.environment.as_deref()).map_err(refused)?;
     let version = versions::ask(claude::NAME, &command, state)?;
-    check_version(&version).map_err(refused)?;
+    check_version(command.as_ref(), &version).map_err(refused)?;
     Ok(version)
 }
 
 /// Checks that Codex can be asked; returns its version.
 fn check_codex(config: &Layer, settings: &Settings, state: &State) -> Result<String, Failure> {
     use codex::preflight::{Problem, check, check_home, check_version};
-    let refused = |problem: Problem| refused(state, &problem, problem.remedy());
+    let refused = |problem: Problem| refused((state, codex::NAME), &problem, problem.remedy());
     let command = codex_command(config);
     check(command.as_ref()).map_err(refused)?;
     if settings.config_home == ConfigHome::Shared {
         check_home().map_err(refused)?;
     }
     let version = versions::ask(codex::NAME, &command, state)?;
-    check_version(&version).map_err(refused)?;
+    check_version(command.as_ref(), &version).map_err(refused)?;
     Ok(version)
 }
 
-fn refused(state: &State, problem: &dyn Display, remedy: String) -> Failure {
-    Failure::environment(format!("{} is a prompt: {problem}", state.name)).hint(remedy)
+/// A state that would be answered by a client that cannot be asked.
+fn refused((state, name): (&State, &str), problem: &dyn Display, remedy: String) -> Failure {
+    let message = format!("{} is answered by {name}: {problem}", state.name);
+    Failure::environment(message).hint(remedy)
 }
 
 fn claude(config: &Layer) -> Arc<dyn Backend> {

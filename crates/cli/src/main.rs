@@ -31,6 +31,7 @@ mod runs;
 mod secrets;
 mod settings;
 mod streams;
+mod strict;
 mod words;
 mod workflows;
 

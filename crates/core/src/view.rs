@@ -23,7 +23,7 @@ pub mod turns;
 pub mod way_out;
 pub mod why;
 
-pub use backends::{Naming, answering};
+pub use backends::{Naming, answering, asked};
 pub use bytes::bytes;
 pub use costs::Costs;
 pub use denied::Denied;

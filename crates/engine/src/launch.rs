@@ -10,7 +10,7 @@ use raymond_core::run::record::FORMAT;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Ending, Header, Input, Phase, Program, Run, Settings};
 use raymond_core::value::Value;
-use raymond_core::view::States;
+use raymond_core::view::{States, asked};
 use raymond_core::workflow::{Definition, Survey};
 use raymond_store::disk::Disk;
 use raymond_store::lock::Takeover;
@@ -149,6 +149,7 @@ impl Owned {
             manifest: pin.store(&blobs).map_err(OwnError::Pin)?,
             cwd: launch.cwd,
             input,
+            backends: asked(&launch.settings, &prepared.definition),
             settings: launch.settings,
         };
         let owned = Self {

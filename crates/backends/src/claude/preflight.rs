@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use raymond_core::run::permissions::{Checks, Permissions};
 
 use super::{NAME, OLDEST};
-use crate::headless::program::{Missing, dotted, find, is_older};
+use crate::headless::program::{Missing, dotted, find, is_older, shown};
 
 /// Why no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,8 +15,10 @@ pub enum Problem {
     #[error(transparent)]
     Missing(#[from] Missing),
     /// It is of an older make.
-    #[error("the client {NAME} is version {version}, and this needs {}", dotted(OLDEST))]
+    #[error("the client {NAME} ({path}) is version {version}, and this needs {}", dotted(OLDEST))]
     TooOld {
+        /// Where it is.
+        path: String,
         /// What it says of itself.
         version: String,
     },
@@ -98,10 +100,10 @@ impl Problem {
     }
 }
 
-/// Checks that a client of this version does what is expected of it.
-pub fn check_version(said: &str) -> Result<(), Problem> {
+/// Checks that a client that says this of its version does what is expected of it.
+pub fn check_version(command: &OsStr, said: &str) -> Result<(), Problem> {
     if is_older(said, OLDEST) {
-        return Err(Problem::TooOld { version: said.to_owned() });
+        return Err(Problem::TooOld { path: shown(command), version: said.to_owned() });
     }
     Ok(())
 }
@@ -234,9 +236,10 @@ mod tests {
 
     #[test]
     fn an_older_client_is_told_by_its_version() {
-        assert_eq!(check_version("2.1.325"), Ok(()));
-        let problem = check_version("2.1.308").unwrap_err();
-        let told = "the client claude is version 2.1.308, and this needs 2.1.309";
+        let command = OsStr::new("/opt/claude");
+        assert_eq!(check_version(command, "2.1.325"), Ok(()));
+        let problem = check_version(command, "2.1.308").unwrap_err();
+        let told = "the client claude (/opt/claude) is version 2.1.308, and this needs 2.1.309";
         assert_eq!((problem.to_string().as_str(), problem.key()), (told, None));
         assert!(problem.remedy().starts_with("install a newer one"), "{}", problem.remedy());
     }

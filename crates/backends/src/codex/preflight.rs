@@ -13,7 +13,7 @@ use raymond_core::run::permissions::{Checks, Permissions};
 
 use super::{HOME, NAME, OLDEST, own_home};
 use crate::contract::Request;
-use crate::headless::program::{Missing, dotted, find, is_older};
+use crate::headless::program::{Missing, dotted, find, is_older, shown};
 
 /// Why no client can be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,8 +22,10 @@ pub enum Problem {
     #[error(transparent)]
     Missing(#[from] Missing),
     /// It is of an older make.
-    #[error("the client {NAME} is version {version}, and this needs {}", dotted(OLDEST))]
+    #[error("the client {NAME} ({path}) is version {version}, and this needs {}", dotted(OLDEST))]
     TooOld {
+        /// Where it is.
+        path: String,
         /// What it says of itself.
         version: String,
     },
@@ -96,7 +98,10 @@ impl Problem {
             Self::Missing(Missing::NotExecutable(_)) => {
                 "set `codex` in the configuration to the path of the client"
             }
-            Self::TooOld { .. } => "install a newer one (npm install -g @openai/codex)",
+            Self::TooOld { .. } => {
+                "install a newer one (npm install -g @openai/codex@latest), or set `codex` in the \
+                 configuration to its path"
+            }
             Self::Bypass => {
                 "only --dangerously-skip-permissions may say so: a file that comes with a project \
                  may not"
@@ -169,10 +174,10 @@ pub(super) fn is_priced(prices: &Prices, model: &str) -> bool {
     prices.estimate(model, &Usage::default()).is_some()
 }
 
-/// Checks that a client of this version does what is expected of it.
-pub fn check_version(said: &str) -> Result<(), Problem> {
+/// Checks that a client that says this of its version does what is expected of it.
+pub fn check_version(command: &OsStr, said: &str) -> Result<(), Problem> {
     if is_older(said, OLDEST) {
-        return Err(Problem::TooOld { version: said.to_owned() });
+        return Err(Problem::TooOld { path: shown(command), version: said.to_owned() });
     }
     Ok(())
 }
@@ -289,9 +294,11 @@ mod tests {
     #[test]
     fn an_older_client_is_told_by_its_version() {
         let check = |said: &str, expected: Result<(), Problem>| {
-            assert_eq!(check_version(said), expected, "{said}");
+            assert_eq!(check_version("/opt/codex".as_ref(), said), expected, "{said}");
         };
-        let old = |said: &str| Err(Problem::TooOld { version: said.to_owned() });
+        let too_old =
+            |said: &str| Problem::TooOld { path: "/opt/codex".into(), version: said.to_owned() };
+        let old = |said: &str| Err(too_old(said));
         check("0.166.0", Ok(()));
         check("0.166.1-alpha.2", Ok(()));
         check("1.0.0", Ok(()));
@@ -299,9 +306,11 @@ mod tests {
         check("0.165.9", old("0.165.9"));
         check("0.55.0", old("0.55.0"));
         check("of no version", Ok(()));
-        let problem = Problem::TooOld { version: "0.55.0".into() };
-        let text = "the client codex is version 0.55.0, and this needs 0.166.0";
-        assert_eq!(problem.to_string(), text);
+        let text = "the client codex (/opt/codex) is version 0.55.0, and this needs 0.166.0";
+        assert_eq!(too_old("0.55.0").to_string(), text);
+        let remedy = "install a newer one (npm install -g @openai/codex@latest), or set `codex` in the \
+                      configuration to its path";
+        assert_eq!(too_old("0.55.0").remedy(), remedy);
     }
 
     #[test]

@@ -35,12 +35,19 @@ pub fn find(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, Missing>
     Ok(std::path::absolute(&found).unwrap_or(found))
 }
 
-/// Whether a client that says this of its version is older than that. One that says no number was built
-/// by somebody, who knows.
+/// Whether a client that says this of its version is older than that. Whoever asks has refused what has
+/// no number: here it is no older.
 pub fn is_older(version: &str, than: [u32; 3]) -> bool {
+    let version = version.strip_prefix('v').unwrap_or(version);
     let numbers = version.split(['.', '-', '+', ' ']).map_while(|part| part.parse::<u32>().ok());
     let numbers: Vec<u32> = numbers.take(than.len()).collect();
     !numbers.is_empty() && numbers.as_slice() < than.as_slice()
+}
+
+/// Where a command leads, for people: what cannot be found is told as it was given.
+pub(crate) fn shown(command: &OsStr) -> String {
+    let found = find(command, env::var_os("PATH").as_deref());
+    found.map_or_else(|_| command.display().to_string(), |path| path.display().to_string())
 }
 
 /// A version as people write it.
@@ -123,6 +130,8 @@ mod tests {
         check("10.0.0", false);
         check("1.9.999", true);
         check("2.1", true);
+        check("v2.1.308", true);
+        check("v2.1.325", false);
         check("unknown build", false);
         check("", false);
     }

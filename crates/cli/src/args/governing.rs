@@ -14,10 +14,10 @@ pub(crate) struct Governing {
     /// The cap in US dollars, or `none`; with `resume` the new total [default: 10.00]
     ///
     /// Clients check after they have spent: the overshoot is at most one model request for each turn
-    /// in flight.
+    /// in flight; with codex another one may have begun, which is broken off (docs/codex.md).
     #[arg(long, value_name = "USD|none", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
-    /// Charge the whole share of a turn that does not say what it cost
+    /// Charge the whole share of a turn that does not say what it cost: with codex, of every turn
     #[arg(long)]
     pub(crate) strict_budget: bool,
     /// The model of turns that nothing else decides

@@ -4,7 +4,6 @@
 //! before it would be paid for nothing.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use raymond_core::ids::BackendName;
 use raymond_core::view::health::Program;
@@ -13,22 +12,20 @@ use raymond_core::workflow::State;
 use crate::ask;
 use crate::failure::Failure;
 
-/// Longer than anything takes that works: a busy machine is no reason to refuse a run.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// The version of a client that was found, for a state that asks it.
 pub(super) fn ask(name: &str, command: &str, state: &State) -> Result<String, Failure> {
-    let (path, why) = match crate::runtime()?.block_on(ask::version(name, command, PATIENCE)) {
-        Program::Answers { version, .. } => return Ok(version),
-        Program::Silent { path, why } => (path, why),
-        Program::Missing => (command.to_owned(), "it has gone".to_owned()),
-    };
+    let (path, why) =
+        match crate::runtime()?.block_on(ask::version(name, command, ask::OF_A_CLIENT)) {
+            Program::Answers { version, .. } => return Ok(version),
+            Program::Silent { path, why } => (path, why),
+            Program::Missing => (command.to_owned(), "it has gone".to_owned()),
+        };
     let told = format!("the client {name} ({path}) does not say its version: {why}");
     let remedy = format!(
         "see what `{path} --version` says, and set `{name}` in the configuration to the path of the \
          client"
     );
-    Err(super::refused(state, &told, remedy))
+    Err(super::refused((state, name), &told, remedy))
 }
 
 /// A line for each client that is another one than before.

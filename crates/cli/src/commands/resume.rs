@@ -8,7 +8,8 @@ use raymond_core::desk::Turn;
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Run, Settings, stray};
+use raymond_core::run::settings::Pinning;
+use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Refusal, Run, Settings, stray};
 use raymond_core::view::{self, Plan, States, Status};
 use raymond_core::workflow::{Definition, Survey};
 use raymond_engine::driver::Head;
@@ -25,7 +26,7 @@ use crate::backends::{self, Usable, Words};
 use crate::console::{Console, Interrupt, Said};
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::place::Place;
-use crate::{config, json as shapes, runs, settings};
+use crate::{config, json as shapes, runs, settings, strict};
 
 use super::background::{self, Ground};
 use super::report::report;
@@ -151,6 +152,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let config = config::load(project)?;
     let Usable { backends, clients } =
         backends::usable(&config, Words::of(&config), &settings, definition)?;
+    let states = adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
     let mut owned = match adopt {
         None => owned,
         Some(current) => owned.adopt(current)?.map_err(|refusal| {
@@ -165,8 +167,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
         crate::say!("raymond: {line}");
     }
     settings.clients.extend(clients);
-    let (plan, told) =
-        (Plan::of(&owned.head.run, &owned.head.ledger, &settings), owned.found.ended.len());
+    let (plan, told) = (planned(&owned.head, &settings, states), owned.found.ended.len());
     let resumed = runtime.block_on(owned.resume_inputs(settings, &backends));
     let inputs = resumed.map_err(|error| Failure::from(error).about(run))?;
     tell_ended(&owned.found.ended[told..]);
@@ -186,13 +187,11 @@ fn check_ground(
     settings: &Settings,
     (definition, adopted): (&Definition, Option<&Prepared>),
 ) -> Result<Vec<Diagnostic>, Failure> {
-    let hint = match adopted {
-        Some(_) => format!("let it answer, or `raymond resume {} --pinned`", run.id),
-        None => "a conversation stays with its backend: go on without --backend".to_owned(),
-    };
     if adopted.is_some() || settings.backend != run.settings.backend {
-        stray::check(run, definition, settings)
-            .map_err(|refusal| Failure::usage(refusal.to_string()).hint(hint))?;
+        stray::check(run, definition, settings).map_err(|refusal| {
+            let hint = way_back(run, &refusal, adopted);
+            Failure::usage(refusal.to_string()).hint(hint)
+        })?;
     }
     let (offers, words) = (backends::offers(), Words::of(&config::load(project)?));
     let survey = Survey::of(definition);
@@ -202,7 +201,8 @@ fn check_ground(
             Some(_) => demand.of_start(&survey),
             None => demand.of_resume(&survey),
         };
-        [found, words.misfits(settings, &survey)].concat()
+        let strict = strict::warning(settings, &survey).into_iter().collect();
+        [found, words.misfits(settings, &survey), strict].concat()
     };
     let found = weigh(settings);
     if found.iter().any(|found| found.severity == Severity::Error) {
@@ -211,6 +211,18 @@ fn check_ground(
     let before = weigh(&run.settings);
     let new = found.into_iter().filter(|found| !before.contains(found));
     Ok(new.map(|warning| located(warning, run.workflow.as_ref())).collect())
+}
+
+/// How a conversation that would be given away stays where it is.
+fn way_back(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -> String {
+    match (adopted, refusal) {
+        (Some(_), Refusal::OtherBackend { state, holds, .. }) => {
+            let pinned = format!("`raymond resume {} --pinned`", run.id);
+            format!("name {holds} as the `backend` of {state} again, or {pinned}")
+        }
+        (Some(_), _) => format!("put it back, or `raymond resume {} --pinned`", run.id),
+        (None, _) => "a conversation stays with its backend: go on without --backend".to_owned(),
+    }
 }
 
 /// A run that is out of money needs more of it, and the cap is a total.
@@ -263,6 +275,15 @@ fn check_iterations(head: &Head, wish: &Wish<'_>) -> Result<(), Failure> {
         .hint(format!("begin anew: {}", view::Command::Run.line(&anew, ledger, States::AsPinned))))
 }
 
+/// The plan; under states that may be others than they were it is not known who goes on.
+fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States) -> Plan {
+    let plan = Plan::of(run, ledger, settings);
+    match (states, settings.definition) {
+        (States::AsPinned, Pinning::Pinned) => plan,
+        (States::Edited, _) | (States::AsPinned, Pinning::Unpinned) => plan.unnamed(),
+    }
+}
+
 /// `--plan`: what would be done, and nothing is touched.
 fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failure> {
     let run = &seen.head.run;
@@ -291,7 +312,8 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
     };
     let finished = of(|found| matches!(found, Attached::Finished(_)));
     let running = of(|found| matches!(found, Attached::Running));
-    let plan = Plan::of(run, &seen.head.ledger, &settings).without(finished, running);
+    let states = weighed.adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
+    let plan = planned(&seen.head, &settings, states).without(finished, running);
     if wish.talk.json {
         print_json(shapes::plan(&run.id, &plan, weighed.line.as_deref()))?;
     } else {

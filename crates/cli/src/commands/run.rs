@@ -25,7 +25,7 @@ use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::paths::absolute;
 use crate::words::plain;
-use crate::{config, runs, settings, workflows};
+use crate::{config, runs, settings, strict, workflows};
 
 use super::background::{self, Ground};
 use super::farewell::farewell;
@@ -65,8 +65,10 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     settings.stands_for = backends::is_played(&settings).then_some(usual);
     let offers = backends::offers();
     let demand = Demand { settings: &settings, offers: &offers };
-    let weigh =
-        |survey: &Survey<'_>| [demand.of_start(survey), words.misfits(&settings, survey)].concat();
+    let weigh = |survey: &Survey<'_>| {
+        let strict = strict::warning(&settings, survey).into_iter().collect();
+        [demand.of_start(survey), words.misfits(&settings, survey), strict].concat()
+    };
     let prepared = prepare_with(&flags.workflow, &settings.program, &weigh)
         .map_err(|error| unprepared(error, &settings.program).within(&flags.workflow))?;
     let Usable { backends, clients } =

@@ -120,7 +120,7 @@ impl Cells {
 fn activity(row: &Row, doing: &Doing, scene: &Scene) -> String {
     match doing {
         Doing::Working(Work::Script) => "runs".to_owned(),
-        Doing::Working(Work::Prompt) => match &row.elsewhere {
+        Doing::Working(Work::Prompt) => match &row.backend {
             Some(backend) => format!("{backend} works"),
             None => "works".to_owned(),
         },

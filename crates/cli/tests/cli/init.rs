@@ -430,5 +430,5 @@ fn the_client_that_is_configured_is_named_and_takes_what_is_written() {
     let project = check("codex", "Codex and a cap of $5.00");
     // Nothing but the client is missing.
     let output = project.with("RAYMOND_CODEX", "no-such-client").raymond("run workflows/change");
-    output.mentions(7, &["is a prompt: cannot find the client no-such-client"]);
+    output.mentions(7, &["is answered by codex: cannot find the client no-such-client"]);
 }

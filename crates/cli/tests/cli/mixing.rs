@@ -164,7 +164,9 @@ fn a_client_that_nothing_leads_to_need_not_be_there() {
     ]);
     project.raymond("run wf --backend claude --replies r.yaml").prints("x\n");
     let reached = project.raymond("run wf/LOST.md --backend claude --replies r.yaml");
-    reached.prints("").mentions(7, &["LOST.md is a prompt: cannot find the client no-such-client"]);
+    reached
+        .prints("")
+        .mentions(7, &["LOST.md is answered by codex: cannot find the client no-such-client"]);
 }
 
 /// It would be found out when the other one has been paid.
@@ -184,7 +186,7 @@ fn a_client_that_does_not_say_its_version_is_refused_before_anyone_is_asked() {
         }
         let project = project.with("RAYMOND_CLAUDE", "./claude").with("RAYMOND_CODEX", "./codex");
         let expected = format!(
-            "raymond: OTHER.md is a prompt: the client codex (/project/codex) does not say its version: {told}
+            "raymond: OTHER.md is answered by codex: the client codex (/project/codex) does not say its version: {told}
             hint: see what `/project/codex --version` says, and set `codex` in the configuration to the path of the client"
         );
         project.raymond("run wf").prints("").says(7, &expected);
@@ -202,7 +204,7 @@ fn a_client_that_is_not_where_it_was_said_to_be_is_told_by_its_path() {
     let check = |client: &str, told: &str| {
         let project = Project::of(&[("wf/START.md", "go"), ("plain", "no program")]);
         let project = project.with("RAYMOND_CLAUDE", client);
-        let told = format!("raymond: START.md is a prompt: {told}\n");
+        let told = format!("raymond: START.md is answered by claude: {told}\n");
         project.raymond("run wf").prints("").mentions(7, &[&told]);
     };
     check("/nowhere/claude", "there is no program at /nowhere/claude");
@@ -376,7 +378,7 @@ fn edits_that_give_a_conversation_away_are_refused_and_change_nothing() {
     let before = project.read(".raymond/runs/r/journal.jsonl");
     let refused =
         "raymond: main has a conversation of claude for NEXT.md, which codex would answer now
-        hint: let it answer, or `raymond resume r --pinned`";
+        hint: name claude as the `backend` of NEXT.md again, or `raymond resume r --pinned`";
     project.raymond("resume r --with-current --replies good.yaml").says(2, refused);
     project.raymond("resume r --with-current --plan").says(2, refused);
     assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), before);
@@ -396,6 +398,80 @@ fn a_turn_that_only_opens_a_conversation_may_move() {
         .raymond("resume r --with-current --replies good.yaml")
         .prints("done\n")
         .mentions(0, &["START.md begins anew with codex: claude was to answer it before"]);
+}
+
+#[test]
+fn a_plan_names_nobody_where_states_may_name_others_by_now() {
+    let fails = |flags: &str| {
+        let project = Project::of(&[
+            ("wf/START.md", CODEX),
+            ("wf/NEXT.md", CLAUDE),
+            ("r.yaml", "START: { fail: task }"),
+        ]);
+        let run = project.raymond(&format!("run wf --replies r.yaml --run-id r {flags}"));
+        run.mentions(1, &["START.md (codex): failed"]);
+        project
+    };
+    let plan = |project: &Project, flags: &str, continuing: &str| {
+        let told = project.raymond(&format!("resume r --plan {flags}"));
+        let line = format!("r: reused 0 turns ($0.00), {continuing}, repeating 0");
+        assert_eq!(told.stdout.lines().last(), Some(line.as_str()));
+        let told = project.raymond(&format!("resume r --plan --json {flags}"));
+        told.json()["backends"].as_array().unwrap().len()
+    };
+    let project = fails("");
+    assert_eq!(plan(&project, "", "continuing 1 (codex)"), 1);
+    project.write("wf/START.md", CLAUDE);
+    assert_eq!(plan(&project, "--with-current", "continuing 1"), 0);
+    assert_eq!(plan(&project, "--pinned", "continuing 1 (codex)"), 1);
+    assert_eq!(plan(&fails("--unpinned"), "", "continuing 1"), 0);
+}
+
+#[test]
+fn a_tool_is_allowed_in_its_state_where_a_backend_keeps_no_lists() {
+    let replies = "START: { text: <reset>OTHER</reset>, denied: ['Bash(npm test)'] }\n";
+    let other = |reply: &str| format!("{replies}OTHER: {reply}");
+    let project = Project::of(&[
+        ("wf/START.md", CLAUDE),
+        ("wf/OTHER.md", CODEX),
+        ("good.yaml", &other("{ text: <result>x</result>, denied: ['the command curl x'] }")),
+        ("bad.yaml", &other("{ fail: task }")),
+    ]);
+    let key = "allow: [\"Bash(npm test:*)\"] in the frontmatter of START.md";
+    let told =
+        format!("2 tool calls (npm test, the command curl x); to allow them next time: {key}");
+    project.raymond("run wf --replies good.yaml").mentions(0, &[&told]);
+    let told =
+        format!("1 tool call (npm test); allow it: {key}, then raymond resume bad --with-current");
+    project.raymond("run wf --replies bad.yaml --run-id bad").mentions(1, &[&told]);
+}
+
+#[test]
+fn a_strict_budget_is_told_to_charge_all_of_a_client_that_counts_tokens() {
+    let project = Project::of(&[
+        ("wf/START.md", CLAUDE),
+        ("wf/OTHER.md", CODEX),
+        ("wf/LAST.md", CODEX),
+        (
+            "r.yaml",
+            "START: <result>x</result>\nOTHER: <result>x</result>\nLAST: <result>x</result>",
+        ),
+    ]);
+    let check = |command: &str, expected: &[&str]| {
+        let output = project.raymond(command);
+        let lines = output.stderr.lines().filter(|line| line.contains("[strict-estimates]"));
+        assert_eq!(lines.collect::<Vec<_>>(), expected, "{command}");
+    };
+    let told = "wf: warning: a strict budget charges the whole share of every turn of codex, whose costs \
+                are all estimates (codex answers LAST.md and 1 more) [strict-estimates]";
+    check("run wf --replies r.yaml --strict-budget", &[told]);
+    check("run wf --replies r.yaml", &[]);
+    check("run wf --replies r.yaml --strict-budget --budget none", &[]);
+    project.write("bad.yaml", "START: { fail: task }");
+    check("run wf --replies bad.yaml --run-id r", &[]);
+    check("resume r --plan --strict-budget", &[&format!("/project/{told}")]);
+    project.write("wf/START.md", "---\nbackend: claude\nallowed_tags: [result]\n---\ngo");
+    check("run wf --replies r.yaml --strict-budget", &[]);
 }
 
 #[test]
@@ -444,7 +520,9 @@ OTHER:
 ",
         ),
     ]);
-    project.raymond("run wf --replies r.yaml --run-id r").mentions(1, &["OTHER.md: failed"]);
+    project
+        .raymond("run wf --replies r.yaml --run-id r")
+        .mentions(1, &["OTHER.md (codex): failed"]);
     project
 }
 

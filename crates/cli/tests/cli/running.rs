@@ -196,7 +196,7 @@ fn a_prompt_that_nobody_can_answer_is_refused_before_anything_is_created() {
     let project = Project::of(&FLOW);
     project.raymond("run wf").says(
         7,
-        "raymond: DONE.md is a prompt: cannot find the client no-such-client on PATH
+        "raymond: DONE.md is answered by claude: cannot find the client no-such-client on PATH
         hint: install Claude Code (npm install -g @anthropic-ai/claude-code), or set `claude` in the configuration to its path; or play replies from a file with --replies FILE",
     );
     assert!(!project.path(".raymond").exists());

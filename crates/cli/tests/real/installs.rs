@@ -74,7 +74,7 @@ fn doctor_names_both_clients_and_their_versions_and_asks_no_model() {
 }
 
 const MISSING: &str = "cannot find the client no-such-client on PATH";
-const TOO_OLD: &str = "the client claude is version 2.1.308, and this needs 2.1.309";
+const TOO_OLD: &str = ") is version 2.1.308, and this needs 2.1.309";
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
@@ -83,8 +83,11 @@ fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
         let stage = Stage::prompts(&[("START", "model: say <result>done</result>")]);
         let entry = entry(&stage);
         let stage = stage.with(&entry);
-        let told = format!("raymond: START.md is a prompt: {told}\n");
-        stage.run("").prints("").mentions(7, &[&told, hint]);
+        let told = format!("{told}\n");
+        stage
+            .run("")
+            .prints("")
+            .mentions(7, &["raymond: START.md is answered by claude: ", &told, hint]);
         assert_eq!(stage.model.requests(), []);
         stage.raymond("status r").mentions(2, &[]);
     };

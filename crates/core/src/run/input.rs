@@ -1,12 +1,12 @@
 //! What happens to a run: everything that `decide` may learn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Cost;
 use crate::failure::TurnFailure;
-use crate::ids::{Nonce, RunId, SessionId, TurnId};
+use crate::ids::{BackendName, Nonce, RunId, SessionId, TurnId};
 use crate::protocol::Reading;
 use crate::value::Value;
 
@@ -84,6 +84,9 @@ pub struct Start {
     pub input: Option<Value>,
     /// What governs it.
     pub settings: Settings,
+    /// The backends that its states may ask; none where that was not written down.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub backends: BTreeSet<BackendName>,
 }
 
 /// How a run goes on.

@@ -1,13 +1,16 @@
 //! Which backend answers whom, and whether that has to be said.
 //!
-//! A run that asks one backend does not repeat its name at every turn. One that asks several names
-//! them wherever a turn or a conversation is named: who did what is what people look for there.
+//! A run whose states and turns ask one backend does not repeat its name at every turn. One that asks
+//! several, or may, names them wherever a turn or a conversation is named: who did what is what people look
+//! for there.
+
+use std::collections::BTreeSet;
 
 use crate::desk::Lane;
 use crate::ids::BackendName;
 use crate::machine::Agent;
-use crate::run::Run;
-use crate::workflow::Extension;
+use crate::run::{Run, Settings};
+use crate::workflow::{Definition, Extension, Survey};
 
 /// Whether backends are named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,9 +23,11 @@ pub enum Naming {
 }
 
 impl Naming {
-    /// For so many backends.
-    pub const fn of(backends: usize) -> Self {
-        if backends > 1 { Self::Named } else { Self::Tacit }
+    /// For these backends, some of which may be the same.
+    pub(super) fn among<'a>(backends: impl IntoIterator<Item = &'a BackendName>) -> Self {
+        let mut backends = backends.into_iter();
+        let Some(first) = backends.next() else { return Self::Tacit };
+        if backends.any(|other| other != first) { Self::Named } else { Self::Tacit }
     }
 
     /// The backend, where it is named.
@@ -37,6 +42,13 @@ impl Naming {
     pub(super) fn remark(self, backend: Option<&BackendName>) -> String {
         self.tells(backend).map(|backend| format!(" ({backend})")).unwrap_or_default()
     }
+}
+
+/// The backends that a run of these states may ask.
+pub fn asked(settings: &Settings, definition: &Definition) -> BTreeSet<BackendName> {
+    let survey = Survey::of(definition);
+    let prompts = survey.prompts().filter(|state| survey.is_reached(&state.name));
+    prompts.map(|state| settings.backend_of(&state.front).clone()).collect()
 }
 
 /// The backend of an agent's turn or, between two turns, of its conversation. A script has none.

@@ -47,6 +47,8 @@ pub struct Costs {
     pub total: Tally,
     /// The same, by what was asked for.
     pub rows: BTreeMap<Row, Tally>,
+    /// The backends that the states of the runs may ask.
+    may_ask: BTreeSet<BackendName>,
 }
 
 /// What some of it was spent on.
@@ -82,6 +84,7 @@ impl Counter {
     pub fn note(&mut self, at: Timestamp, event: &Event) {
         if let Event::RunStarted(start) = event {
             self.workflow.clone_from(&start.workflow);
+            self.costs.may_ask.clone_from(&start.backends);
         }
         if let Some(Change::Ended(attempt)) = self.turns.note(at, event)
             && let Some(end) = attempt.end.as_ref().filter(|end| end.at >= self.since)
@@ -138,6 +141,7 @@ impl Costs {
     /// Adds what another run cost.
     pub fn add(&mut self, other: Self) {
         self.total.add(other.total);
+        self.may_ask.extend(other.may_ask);
         for (row, tally) in other.rows {
             self.rows.entry(row).or_default().add(tally);
         }
@@ -153,9 +157,8 @@ impl Costs {
 
     /// Whether rows name who answered.
     pub fn naming(&self) -> Naming {
-        let backends: BTreeSet<&BackendName> =
-            self.rows.keys().filter_map(|row| row.backend.as_ref()).collect();
-        Naming::of(backends.len())
+        let asked = self.rows.keys().filter_map(|row| row.backend.as_ref());
+        Naming::among(self.may_ask.iter().chain(asked))
     }
 }
 
@@ -312,6 +315,7 @@ mod tests {
         let one = |row: &str, amount| Costs {
             total: tally(amount),
             rows: [(named(row), tally(amount))].into(),
+            ..Costs::default()
         };
         let mut costs = one("A", "1");
         costs.add(one("B", "2"));

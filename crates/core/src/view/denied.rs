@@ -72,6 +72,13 @@ impl Denied {
         let flags: Vec<String> = rules.map(|rule| format!("--allow {}", quoted(rule))).collect();
         flags.join(" ")
     }
+
+    /// `allow: ["Bash(cargo test:*)", "Bash(git commit:*)"]`, for the frontmatter of a state.
+    pub fn key(&self) -> String {
+        let rules = self.groups.iter().filter_map(|group| group.allow.as_ref());
+        let rules: Vec<String> = rules.map(|rule| format!("{rule:?}")).collect();
+        format!("allow: [{}]", rules.join(", "))
+    }
 }
 
 /// The name and the rule for each part of a call.
@@ -129,7 +136,7 @@ fn rule_for(command: &str) -> (String, String) {
 }
 
 /// Whether it is `Tool`, or `Tool(…)`, rather than words about a call.
-fn is_rule(text: &str) -> bool {
+pub(super) fn is_rule(text: &str) -> bool {
     let name = text.split_once('(').map_or(text, |(name, _)| name);
     !name.contains(char::is_whitespace)
 }
@@ -215,6 +222,7 @@ mod tests {
         ]);
         assert_eq!(found.named(), "6 tool calls (cargo test, git commit)");
         assert_eq!(found.flags(), "--allow 'Bash(cargo test:*)' --allow 'Bash(git commit:*)'");
+        assert_eq!(found.key(), r#"allow: ["Bash(cargo test:*)", "Bash(git commit:*)"]"#);
     }
 
     #[test]

@@ -128,22 +128,27 @@ impl Need {
     }
 }
 
-/// The client of the backend `name`.
-pub fn client(name: &str, found: &Program, need: Need, install: &str) -> Finding {
-    match (found, need) {
-        (Program::Answers { path, version }, _) => {
+/// The client of the backend `name`, which was found.
+pub fn client(name: &str, found: &Program, need: Need) -> Finding {
+    match found {
+        Program::Answers { path, version } => {
             Finding::ok("client", format!("{name} {version} ({path})"))
         }
-        (Program::Silent { path, why }, _) => need.unfit(
+        Program::Silent { path, why } => need.unfit(
             format!("{name} ({path}) does not answer: {why}"),
             format!("see what `{path} --version` says"),
         ),
-        (Program::Missing, Need::Optional) => {
+        Program::Missing => need.unfit(format!("{name} has gone"), "look again".to_owned()),
+    }
+}
+
+/// The client of the backend `name`, which was not found: why, and what to do about it.
+pub fn missing(name: &str, (text, remedy): (String, String), need: Need) -> Finding {
+    match need {
+        Need::Default | Need::Named => need.unfit(text, remedy),
+        Need::Optional => {
             let text = format!("{name}: not installed (only needed for `backend: {name}`)");
             Finding::ok("client", text)
-        }
-        (Program::Missing, Need::Default | Need::Named) => {
-            need.unfit(format!("there is no {name}"), install.to_owned())
         }
     }
 }
@@ -288,7 +293,7 @@ mod tests {
     #[test]
     fn a_client_that_prompts_need_is_a_failure_when_it_does_not_answer() {
         let check = |found: &Program, need, expected: &str| {
-            assert_eq!(told(&client("claude", found, need, "install it")), expected);
+            assert_eq!(told(&client("claude", found, need)), expected);
         };
         let path = || "/bin/claude".to_owned();
         let answers = Program::Answers { path: path(), version: "2.1".into() };
@@ -299,11 +304,19 @@ mod tests {
                    `/bin/claude --version` says";
         check(&silent, Need::Default, bad);
         check(&silent, Need::Optional, &bad.replace("FAIL", "warn"));
-        let missing = Program::Missing;
-        check(&missing, Need::Default, "FAIL client: there is no claude → install it");
-        check(&missing, Need::Named, "warn client: there is no claude → install it");
+        check(&Program::Missing, Need::Default, "FAIL client: claude has gone → look again");
+    }
+
+    #[test]
+    fn a_client_that_nobody_asked_for_is_not_missed() {
+        let check = |need, expected: &str| {
+            let why = ("cannot find it".to_owned(), "install it".to_owned());
+            assert_eq!(told(&missing("claude", why, need)), expected);
+        };
+        check(Need::Default, "FAIL client: cannot find it → install it");
+        check(Need::Named, "warn client: cannot find it → install it");
         let information = "ok client: claude: not installed (only needed for `backend: claude`)";
-        check(&missing, Need::Optional, information);
+        check(Need::Optional, information);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a run no longer holds, for those who ask: results, the way that was taken, who answered, and
 //! where the money went.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,7 @@ use crate::time::Timestamp;
 use crate::value::Value;
 
 use super::backends::Naming;
+use super::denied::is_rule;
 use super::path::Path;
 use super::turns::charged;
 
@@ -42,6 +43,9 @@ pub struct Ledger {
     /// Turns and money by backend, for every backend that was asked.
     #[serde(default)]
     pub backends: BTreeMap<BackendName, Spending>,
+    /// The backends that its states may ask, as far as that was written down.
+    #[serde(default)]
+    pub may_ask: BTreeSet<BackendName>,
     /// Turns that were paid, however they ended.
     #[serde(default)]
     pub paid: Spending,
@@ -52,6 +56,9 @@ pub struct Ledger {
     pub estimated: Micros,
     /// Tools that clients denied, with how often.
     pub denied: BTreeMap<String, u32>,
+    /// The states that could allow some of them.
+    #[serde(default)]
+    pub denied_in: BTreeSet<StateName>,
     /// Who asked it to end, the last time.
     #[serde(default)]
     pub stopper: Option<Stopper>,
@@ -109,6 +116,7 @@ impl Ledger {
         if let Event::RunStarted(start) = event {
             (self.started_at, self.driven_since) = (at, at);
             self.input.clone_from(&start.input);
+            self.may_ask.clone_from(&start.backends);
         } else if let Event::RunResumed { .. } = event {
             self.driven_since = at;
         } else if let Event::VisitEntered { agent, state, .. } = event {
@@ -128,9 +136,11 @@ impl Ledger {
             self.ask(&turn.agent, lane);
         } else if let Event::StopRequested { key, .. } = event {
             self.stopper = Some(Stopper::of(key));
-        } else if let Event::Warned { warning, .. } = event {
+        } else if let Event::Warned { warning, agent } = event {
             if let Warning::ToolDenied { tool } = warning {
                 *self.denied.entry(tool.clone()).or_default() += 1;
+                let state = agent.as_ref().and_then(|agent| self.current.get(agent));
+                self.denied_in.extend(state.filter(|_| is_rule(tool)).cloned());
             } else if let Warning::Exhausted { iterations, .. } = warning {
                 self.exhausted = Some(*iterations);
             }
@@ -179,7 +189,7 @@ impl Ledger {
 
     /// Whether the backends of the run are named.
     pub fn naming(&self) -> Naming {
-        Naming::of(self.backends.len())
+        Naming::among(self.may_ask.iter().chain(self.backends.keys()))
     }
 
     /// The state that took most of the money, and how much.

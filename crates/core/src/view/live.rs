@@ -4,7 +4,7 @@
 //! agents only, and a step costs nothing that grows with their number. It knows no clock: a row says
 //! since when, and whoever draws it how long that is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::{Charge, Micros};
 use crate::desk::{Lane, Prompt};
@@ -13,6 +13,7 @@ use crate::run::event::Hold;
 use crate::run::{Event, Settings};
 use crate::time::Timestamp;
 
+use super::backends::Naming;
 use super::turns::charged;
 
 /// All agents of a run.
@@ -26,8 +27,8 @@ pub struct Live {
     pub since: Timestamp,
     /// Where it goes.
     pub course: Course,
-    /// Who answers prompts that say nothing.
-    backend: Option<BackendName>,
+    /// All that the states may ask, or that were asked so far.
+    backends: BTreeSet<BackendName>,
     agents: BTreeMap<AgentId, Row>,
     holds: BTreeMap<BackendName, Hold>,
     born: u64,
@@ -58,8 +59,8 @@ pub struct Row {
     pub since: Timestamp,
     /// What its turns cost so far.
     pub spent: Micros,
-    /// The backend of its turn, where it is not the one of the run.
-    pub elsewhere: Option<BackendName>,
+    /// The backend of its turn, where backends are named.
+    pub backend: Option<BackendName>,
     lane: Lane,
     prompt: Prompt,
 }
@@ -120,7 +121,10 @@ impl Live {
     /// Folds one event in.
     pub fn note(&mut self, at: Timestamp, event: &Event) {
         match event {
-            Event::RunStarted(start) => self.govern(at, &start.settings),
+            Event::RunStarted(start) => {
+                self.backends.clone_from(&start.backends);
+                self.govern(at, &start.settings);
+            }
             Event::RunResumed { settings } => self.govern(at, settings),
             Event::StopRequested { .. } => self.course = Course::Stopping,
             Event::BackendHeld { backend, hold } => {
@@ -164,19 +168,15 @@ impl Live {
 
     fn govern(&mut self, at: Timestamp, settings: &Settings) {
         (self.cap, self.since) = (settings.budget, at);
-        self.backend = Some(settings.backend.clone());
         self.course = Course::Ahead;
     }
 
     fn note_turn(&mut self, at: Timestamp, event: &Event) {
         if let Event::TurnQueued { turn, lane, prompt, .. } = event {
-            let elsewhere = match (lane, &self.backend) {
-                (Lane::Prompt(backend), Some(usual)) if backend != usual => Some(backend.clone()),
-                (Lane::Prompt(_) | Lane::Script, _) => None,
-            };
+            self.backends.extend(lane.backend().cloned());
+            let backend = Naming::among(&self.backends).tells(lane.backend()).cloned();
             self.change(&turn.agent, |row| {
-                (row.lane, row.prompt) = (lane.clone(), prompt.clone());
-                row.elsewhere = elsewhere;
+                (row.lane, row.prompt, row.backend) = (lane.clone(), prompt.clone(), backend);
             });
             self.at(at, &turn.agent, Doing::Queued);
         } else if let Event::TurnRequeued { turn, .. } = event {
@@ -247,7 +247,7 @@ impl Live {
             doing: Doing::Nothing,
             since: at,
             spent: Micros::ZERO,
-            elsewhere: None,
+            backend: None,
             lane: Lane::Script,
             prompt: Prompt::Body,
         };

@@ -1,6 +1,6 @@
 //! Events as lines for people. A live console and `show` tell the same story.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::budget::{Basis, Charge, Micros};
@@ -49,6 +49,8 @@ pub struct Narrator {
     spent: BTreeMap<AgentId, Spent>,
     /// Backends of turns.
     asked: BTreeMap<AgentId, BackendName>,
+    /// All that the states may ask, or that were asked so far.
+    backends: BTreeSet<BackendName>,
     /// How a turn failed, until it is told what follows from it.
     failures: BTreeMap<AgentId, String>,
     limits: Limits,
@@ -71,13 +73,11 @@ enum Telling {
 struct Limits {
     cap: Option<Micros>,
     retries: u32,
-    backend: Option<BackendName>,
 }
 
 impl Limits {
-    fn of(settings: &Settings) -> Self {
-        let backend = Some(settings.backend.clone());
-        Self { cap: settings.budget, retries: settings.retries, backend }
+    const fn of(settings: &Settings) -> Self {
+        Self { cap: settings.budget, retries: settings.retries }
     }
 }
 
@@ -98,6 +98,7 @@ impl Narrator {
         let said = match event {
             Event::RunStarted(start) => {
                 self.limits = Limits::of(&start.settings);
+                self.backends.clone_from(&start.backends);
                 return None;
             }
             Event::RunResumed { settings } => {
@@ -198,9 +199,21 @@ impl Narrator {
         Some(said)
     }
 
+    /// Those who were not there are told as everything is known by now; those who watch, by what is known
+    /// so far.
+    fn naming(&self) -> Naming {
+        match self.naming {
+            Naming::Named => Naming::Named,
+            Naming::Tacit => Naming::among(&self.backends),
+        }
+    }
+
     fn queued(&mut self, agent: &AgentId, lane: &Lane) {
         match lane {
-            Lane::Prompt(backend) => drop(self.asked.insert(agent.clone(), backend.clone())),
+            Lane::Prompt(backend) => {
+                self.backends.insert(backend.clone());
+                self.asked.insert(agent.clone(), backend.clone());
+            }
             Lane::Script => drop(self.asked.remove(agent)),
         }
     }
@@ -242,7 +255,7 @@ impl Narrator {
     /// A line about an agent, which says where it is.
     fn of(&self, agent: &AgentId, weight: Weight, text: impl fmt::Display) -> Line {
         let place = self.places.get(agent).map_or("?", StateName::as_str);
-        let backend = self.naming.remark(self.asked.get(agent));
+        let backend = self.naming().remark(self.asked.get(agent));
         Line { agent: Some(agent.clone()), weight, text: format!("{place}{backend}: {text}") }
     }
 
@@ -269,20 +282,17 @@ impl Narrator {
         }
     }
 
-    /// What the visit that ends now has cost, where it has, and who was paid, unless it goes without
-    /// saying.
+    /// What the visit that ends now has cost, where it has, and who was paid, where backends are named.
     fn bill(&mut self, agent: &AgentId) -> String {
         let Some(Spent { amount, estimated, unpriced }) = self.spent.remove(agent) else {
             return String::new();
         };
-        let backend = self.asked.get(agent);
-        let named = self.naming.tells(backend);
-        let mut bill = if amount > Micros::ZERO {
-            let elsewhere = backend.filter(|name| self.limits.backend.as_ref() != Some(*name));
-            let payee = named.or(elsewhere).map(|payee| format!("{payee} "));
-            format!(" · {}{amount}", payee.unwrap_or_default())
-        } else {
-            named.map(|backend| format!(" · {backend}")).unwrap_or_default()
+        let named = self.naming().tells(self.asked.get(agent));
+        let mut bill = match named {
+            Some(backend) if amount > Micros::ZERO => format!(" · {backend} {amount}"),
+            Some(backend) => format!(" · {backend}"),
+            None if amount > Micros::ZERO => format!(" · {amount}"),
+            None => String::new(),
         };
         if estimated {
             bill.push_str(" estimated");

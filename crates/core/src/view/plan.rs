@@ -31,7 +31,8 @@ pub struct Plan {
     pub continuing: Prompts,
     /// Scripts that run again.
     pub repeating: usize,
-    naming: Naming,
+    /// None when it is not known yet who goes on.
+    naming: Option<Naming>,
 }
 
 /// Turns, counted by the backend that answers them.
@@ -110,12 +111,14 @@ impl Plan {
                 .count()
                 + scripts.len(),
             // Under another one, what never began begins there.
-            naming: if settings.backend == run.settings.backend {
-                ledger.naming()
-            } else {
-                Naming::Tacit
-            },
+            naming: (settings.backend == run.settings.backend).then(|| ledger.naming()),
         }
+    }
+
+    /// The same, with states that may name other backends than those that were asked.
+    #[must_use]
+    pub fn unnamed(self) -> Self {
+        Self { naming: None, ..self }
     }
 
     /// The same, once it is recorded what became of them.
@@ -142,10 +145,11 @@ impl Plan {
         Self { finished, adopted, continuing, ..self }
     }
 
-    /// The backends that have something to do with it.
+    /// The backends that have something to do with it, where that is known.
     pub fn backends(&self) -> BTreeSet<&BackendName> {
         let all = [&self.finished, &self.adopted, &self.continuing];
-        all.into_iter().flat_map(|prompts| prompts.0.keys()).collect()
+        let all = all.into_iter().filter(|_| self.naming.is_some());
+        all.flat_map(|prompts| prompts.0.keys()).collect()
     }
 }
 
@@ -176,15 +180,16 @@ fn again<'r>(run: &Run, turn: &'r Turn) -> Option<(&'r Lane, Cut)> {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reused, amount, finished, adopted, continuing, repeating, naming } = self;
+        let Self { reused, amount, finished, adopted, continuing, repeating, .. } = self;
+        let naming = self.naming.unwrap_or_default();
         let s = if *reused == 1 { "turn" } else { "turns" };
         write!(f, "reused {reused} {s} ({amount})")?;
         if finished.count() > 0 {
-            write!(f, ", {} finished meanwhile", finished.told(*naming))?;
+            write!(f, ", {} finished meanwhile", finished.told(naming))?;
         }
         if adopted.count() > 0 {
-            write!(f, ", adopting {}", adopted.told(*naming))?;
+            write!(f, ", adopting {}", adopted.told(naming))?;
         }
-        write!(f, ", continuing {}, repeating {repeating}", continuing.told(*naming))
+        write!(f, ", continuing {}, repeating {repeating}", continuing.told(naming))
     }
 }

@@ -471,7 +471,7 @@ fn a_loop_says_which_iteration_it_is_in_and_how_it_is_begun_anew() {
 }
 
 #[test]
-fn who_was_paid_is_said_where_it_is_not_the_backend_of_the_run() {
+fn who_was_paid_is_said_where_states_ask_several_backends() {
     let files = [
         ("A.md", "text"),
         ("X.md", "---\nbackend: codex\n---\ntext"),
@@ -484,14 +484,14 @@ fn who_was_paid_is_said_where_it_is_not_the_backend_of_the_run() {
     play.says("main", "<result>again</result>");
     assert_snapshot!(told(&play), @"
       main       starts at A.md
-    . main       A.md: turn 1
-      main       A.md → X.md (function) · $0.10
-    . main       X.md: turn 1
+    . main       A.md (claude): turn 1
+      main       A.md → X.md (function) · claude $0.10
+    . main       X.md (codex): turn 1
       main       X.md → Z.md (result) · codex $0.10
-    . main       Z.md: turn 1
-      main       Z.md → X.md #2 (function) · $0.10
-    . main       X.md: turn 1
-    x main       X.md: failed: X.md is answered by codex, and claude holds the conversation (its transition is kept)
+    . main       Z.md (claude): turn 1
+      main       Z.md → X.md #2 (function) · claude $0.10
+    . main       X.md (codex): turn 1
+    x main       X.md (codex): failed: X.md is answered by codex, and claude holds the conversation (its transition is kept)
       -          failed
     ");
     assert_snapshot!(shown(&play, Owner::Gone), @"

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use raymond_backends::claude::{self, preflight::Problem};
 use raymond_backends::codex;
-use raymond_backends::headless::program::Missing;
 use raymond_core::ids::BackendName;
 use raymond_core::run::permissions::Checks;
+use raymond_core::run::settings::ConfigHome;
 use raymond_core::view::health::{self, Finding, Folder, Need, Program};
 use raymond_engine::discard::size_of;
 use raymond_engine::project::Project;
@@ -48,28 +48,53 @@ fn need(config: &Layer, name: &str, command: Option<&Sourced<String>>) -> Need {
 }
 
 async fn claude_client(config: &Layer) -> Finding {
-    let need = need(config, claude::NAME, config.claude.as_ref());
-    let found = ask::version(claude::NAME, &backends::claude_command(config), ask::PATIENCE).await;
-    if let Program::Answers { version, .. } = &found
-        && let Err(problem) = claude::preflight::check_version(version)
-    {
-        return need.unfit(problem.to_string(), problem.remedy());
-    }
-    let install = Problem::from(Missing::NotFound(claude::NAME.into())).remedy();
-    health::client(claude::NAME, &found, need, &install)
+    use claude::preflight::{check, check_version};
+    let (need, command) =
+        (need(config, claude::NAME, config.claude.as_ref()), backends::claude_command(config));
+    let told = |problem: Problem| (problem.to_string(), problem.remedy());
+    let found = check(command.as_ref(), Checks::Kept, None).map_err(told);
+    let fit = |version: &str| check_version(command.as_ref(), version).map_err(told);
+    client(claude::NAME, &command, need, found, &fit).await
 }
 
 async fn codex_client(config: &Layer) -> Finding {
-    use codex::preflight::Problem;
-    let need = need(config, codex::NAME, config.codex.as_ref());
-    let found = ask::version(codex::NAME, &backends::codex_command(config), ask::PATIENCE).await;
-    if let Program::Answers { version, .. } = &found
-        && let Err(problem) = codex::preflight::check_version(version)
-    {
-        return need.unfit(problem.to_string(), problem.remedy());
+    use codex::preflight::{Problem, check, check_home, check_version};
+    let (need, command) =
+        (need(config, codex::NAME, config.codex.as_ref()), backends::codex_command(config));
+    let told = |problem: Problem| (problem.to_string(), problem.remedy());
+    let found = check(command.as_ref()).map_err(told);
+    let fit = |version: &str| {
+        check_version(command.as_ref(), version).map_err(told)?;
+        // Agents that have a home each do not use that one.
+        match config.config_home.as_ref().map(|home| home.value) {
+            Some(ConfigHome::PerAgent) => Ok(()),
+            Some(ConfigHome::Shared) | None => check_home().map_err(told),
+        }
+    };
+    client(codex::NAME, &command, need, found, &fit).await
+}
+
+/// What is wrong, and what to do about it.
+type Told = (String, String);
+
+/// A client, judged by what a run asks of it: that it is found, says its version, and is fit.
+async fn client(
+    name: &str,
+    command: &str,
+    need: Need,
+    found: Result<(), Told>,
+    fit: &dyn Fn(&str) -> Result<(), Told>,
+) -> Finding {
+    if let Err(missing) = found {
+        return health::missing(name, missing, need);
     }
-    let install = Problem::from(Missing::NotFound(codex::NAME.into())).remedy();
-    health::client(codex::NAME, &found, need, &install)
+    let program = ask::version(name, command, ask::OF_A_CLIENT).await;
+    if let Program::Answers { version, .. } = &program
+        && let Err((text, remedy)) = fit(version)
+    {
+        return need.unfit(text, remedy);
+    }
+    health::client(name, &program, need)
 }
 
 /// Claude Code, where it is installed, refuses to skip its checks for root. Other clients do not.

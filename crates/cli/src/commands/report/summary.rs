@@ -5,16 +5,18 @@ mod failed;
 
 use anstyle::AnsiColor;
 use raymond_core::budget::Micros;
-use raymond_core::ids::AgentId;
+use raymond_core::capability::Capability;
+use raymond_core::ids::{AgentId, BackendName, StateName};
 use raymond_core::time::Span;
 use raymond_core::value::Value;
 use raymond_core::view::costs::percent;
 use raymond_core::view::narrate::preview;
-use raymond_core::view::{Denied, Status};
+use raymond_core::view::{Denied, Ledger, Status};
 use raymond_engine::driver::Head;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::uncertain;
+use crate::backends;
 use crate::console::{Room, Said, whole, wrapped};
 use crate::place::Place;
 use crate::words::{cut, elapsed, padded, plain};
@@ -146,19 +148,32 @@ impl Summary<'_> {
 
     /// `6 tool calls (cargo test, git commit); allow them: raymond resume R --allow …`
     fn denied(&self) -> Option<String> {
-        let run = &self.head.run;
-        let denied = Denied::of(&self.head.ledger.denied, &run.settings.permissions.allow)?;
+        let Head { run, ledger, .. } = self.head;
+        let denied = Denied::of(&ledger.denied, &run.settings.permissions.allow)?;
         let (named, flags) = (plain(&denied.named()), plain(&denied.flags()));
         // Where the way out allows them already, once is enough.
         let offered = flags.is_empty() || self.place.way_out.contains(&flags);
+        if offered {
+            return Some(named);
+        }
         let them = if denied.calls == 1 { "it" } else { "them" };
-        Some(match (offered, self.place.status.is_unfinished()) {
-            (true, _) => named,
-            (false, true) => {
-                let command = whole(&format!("raymond resume {} {flags}", run.id));
-                format!("{named}; allow {them}: {command}")
+        let states: Vec<&str> = ledger.denied_in.iter().map(StateName::as_str).collect();
+        let written = || {
+            let key = whole(&plain(&denied.key()));
+            format!("{key} in the frontmatter of {}", plain(&states.join(", ")))
+        };
+        let resume = |flags: &str| whole(&format!("raymond resume {} {flags}", run.id));
+        Some(match (lists(ledger), self.place.status.is_unfinished()) {
+            (Lists::OfAll, true) => format!("{named}; allow {them}: {}", resume(&flags)),
+            (Lists::OfAll, false) => {
+                format!("{named}; to allow {them} next time: {}", whole(&flags))
             }
-            (false, false) => format!("{named}; to allow {them} next time: {}", whole(&flags)),
+            (Lists::OfSome, true) => {
+                format!("{named}; allow {them}: {}, then {}", written(), resume("--with-current"))
+            }
+            (Lists::OfSome, false) => {
+                format!("{named}; to allow {them} next time: {}", written())
+            }
         })
     }
 
@@ -204,6 +219,23 @@ impl Summary<'_> {
     fn wrapped(&self, line: &str, indent: usize) -> String {
         wrapped(line, Room { edge: self.edge, taken: 0, indent })
     }
+}
+
+/// Which backends of a run keep to lists of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lists {
+    OfAll,
+    /// A list for the whole run would be said to one that keeps none, too.
+    OfSome,
+}
+
+fn lists(ledger: &Ledger) -> Lists {
+    let offers = backends::offers();
+    let keeps = |name: &BackendName| {
+        offers.of(name).is_none_or(|abilities| abilities.contains(&Capability::Permissions))
+    };
+    let mut asked = ledger.may_ask.iter().chain(ledger.backends.keys());
+    if asked.all(keeps) { Lists::OfAll } else { Lists::OfSome }
 }
 
 const INDENT: usize = 11;

@@ -173,7 +173,7 @@ fn a_client_that_is_missing_or_too_old_is_told_before_anything_is_spent() {
     check(&says("2.1.325 (Claude Code)"), other, "set `codex` in the configuration");
 }
 
-const TOO_OLD: &str = "the client codex is version 0.55.0, and this needs 0.166.0";
+const TOO_OLD: &str = ") is version 0.55.0, and this needs 0.166.0";
 
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]

@@ -1,6 +1,6 @@
 //! Events out of thin air: any kind, about anybody, with any number.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
@@ -131,5 +131,6 @@ fn start() -> Box<Start> {
         cwd: "/".into(),
         input: None,
         settings: Settings::default(),
+        backends: BTreeSet::new(),
     })
 }

@@ -38,6 +38,8 @@ fn samples() -> Vec<Sample> {
     let later = later.chain(opened_causes.into_iter().map(Sample::Cause));
     let later = later.chain(opened_events.into_iter().map(Sample::Event));
     let later = later.chain([Sample::Event(samples::versions())]);
+    let (start, started) = samples::backends();
+    let later = later.chain([Sample::Cause(start), Sample::Event(started)]);
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

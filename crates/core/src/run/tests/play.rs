@@ -14,6 +14,7 @@ use crate::run::input::{Finished, Interruption, Outcome, Resume, Start, StopMode
 use crate::run::{Event, Input, Run, Settings, batch};
 use crate::time::{Span, Timestamp};
 use crate::value::{Hash, Value};
+use crate::view::asked;
 use crate::workflow::{Definition, Platform, SourceFile, Start as Entry};
 
 use super::show::Names;
@@ -90,6 +91,7 @@ impl Play {
             cwd: "/home".into(),
             input: None,
             settings: self.settings.clone(),
+            backends: asked(&self.settings, &self.definition),
         };
         self.feed(vec![Input::Start(Box::new(start))])
     }

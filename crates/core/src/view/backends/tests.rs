@@ -8,6 +8,7 @@ use crate::run::input::{Interruption, StopMode};
 use crate::run::tests::play::{Play, usd, workflow};
 use crate::time::{Span, Timestamp};
 use crate::view::costs::{By, Counter};
+use crate::view::live::Live;
 use crate::view::plan::Prompts;
 use crate::view::turns::Change;
 use crate::view::{Ledger, Narrator, Owner, Plan, Turns, status, why};
@@ -17,6 +18,13 @@ const CODEX: &str = "---\nbackend: codex\n---\ntext";
 /// `A` is answered by claude, `X` by codex; `S` is a script.
 fn stage() -> Play {
     Play::new(workflow(&[("A.md", "text"), ("X.md", CODEX), ("S.sh", "true")])).started()
+}
+
+/// The same, and nothing leads to `X`: as far as anybody knows, it is a run of claude.
+fn alone() -> Play {
+    let policy =
+        "---\nallowed_transitions:\n  - { tag: goto, target: A }\n  - { tag: result }\n---\ntext";
+    Play::new(workflow(&[("A.md", policy), ("X.md", CODEX)])).started()
 }
 
 /// A worker of codex beside `main`, which claude answers.
@@ -40,9 +48,11 @@ fn check_why(play: &Play, owner: Owner, expected: &str) {
 }
 
 #[test]
-fn a_sentence_names_the_backend_once_there_are_several() {
-    check_why(&stage(), Owner::Alive, "main is in turn 1 of A.md");
-    check_why(&stage(), Owner::Gone, "its process is gone with 1 turn in flight");
+fn a_sentence_names_the_backend_where_states_ask_several() {
+    check_why(&alone(), Owner::Alive, "main is in turn 1 of A.md");
+    check_why(&alone(), Owner::Gone, "its process is gone with 1 turn in flight");
+    check_why(&stage(), Owner::Alive, "main is in turn 1 of A.md (claude)");
+    check_why(&stage(), Owner::Gone, "its process is gone with 1 turn in flight (claude)");
     let mut play = stage();
     play.says("main", "<reset>X</reset>");
     check_why(&play, Owner::Alive, "main is in turn 1 of X.md (codex)");
@@ -67,7 +77,7 @@ fn a_failure_names_the_backend_that_was_asked() {
     play.fails("main_x1", task());
     let told = "main_x1 failed at X.md (codex): the client reports failure: refused";
     check_why(&play, Owner::Gone, told);
-    let mut play = stage();
+    let mut play = alone();
     play.fails("main", task());
     let told = "main failed at A.md: the client reports failure: refused";
     check_why(&play, Owner::Gone, told);
@@ -99,9 +109,7 @@ fn a_history_says_who_answered_and_who_was_paid() {
     play.says("main_x1", "<goto>S</goto>");
     play.says("main_x1", "<result>x</result>");
     play.costs(Cost::Reported(usd("0.20"))).says("main", "<result>y</result>");
-    let mut narrator = Narrator::history(ledger(&play).naming());
-    let told = play.story.iter().filter_map(|event| narrator.line(event));
-    let told: Vec<String> = told.map(|line| line.text).collect();
+    let told = lines(&play, Narrator::history(ledger(&play).naming()));
     assert_snapshot!(told.join("\n"), @"
     starts at A.md
     A.md (claude): turn 1
@@ -117,6 +125,61 @@ fn a_history_says_who_answered_and_who_was_paid() {
     ended: y · claude $0.20
     completed
     ");
+}
+
+fn lines(play: &Play, mut narrator: Narrator) -> Vec<String> {
+    let told = play.story.iter().filter_map(|event| narrator.line(event));
+    told.map(|line| line.text).collect()
+}
+
+#[test]
+fn those_who_watch_are_told_the_same_names_from_the_first_line_on() {
+    let of_codex = |play: Play| play.with(|settings| settings.backend = "codex".into());
+    let check = |mut play: Play, goes: &str, expected: &[&str]| {
+        play.says("main", goes);
+        play.says("main", "<result>x</result>");
+        let bills = |narrator: Narrator| -> Vec<String> {
+            let told = lines(&play, narrator).into_iter();
+            told.filter_map(|line| Some(line.split_once(" · ")?.1.to_owned())).collect()
+        };
+        assert_eq!(bills(Narrator::live()), expected);
+        assert_eq!(bills(Narrator::history(ledger(&play).naming())), expected);
+    };
+    check(stage(), "<reset>X</reset>", &["claude $0.10", "codex $0.10"]);
+    // It may, and does not.
+    check(stage(), "<goto>A</goto>", &["claude $0.10", "claude $0.10"]);
+    check(alone(), "<goto>A</goto>", &["$0.10", "$0.10"]);
+    // One backend goes without saying, whichever it is.
+    let codex = Play::new(workflow(&[("X.md", CODEX)]));
+    check(codex.started(), "<goto>X</goto>", &["$0.10", "$0.10"]);
+    let codex = of_codex(Play::new(workflow(&[("A.md", "text"), ("X.md", CODEX)])));
+    check(codex.started(), "<goto>X</goto>", &["$0.10", "$0.10"]);
+}
+
+#[test]
+fn money_names_the_backend_where_states_ask_several() {
+    let check = |mut play: Play, expected: &str| {
+        play.says("main", "<result>x</result>");
+        let mut counter = Counter::new(By::State, Timestamp(0));
+        play.story.iter().for_each(|event| counter.note(Timestamp(0), event));
+        let costs = counter.finish();
+        let titles: Vec<String> = costs.rows.keys().map(|row| row.title(costs.naming())).collect();
+        assert_eq!(titles, [expected]);
+    };
+    check(stage(), "A.md (claude)");
+    check(alone(), "A.md");
+}
+
+#[test]
+fn live_rows_name_the_backend_where_states_ask_several() {
+    let backend = |play: &Play| {
+        let mut live = Live::default();
+        play.story.iter().for_each(|event| live.note(Timestamp(0), event));
+        live.busy()[0].1.backend.clone()
+    };
+    assert_eq!(backend(&stage()), Some("claude".into()));
+    assert_eq!(backend(&alone()), None);
+    assert_eq!(backend(&Play::new(workflow(&[("X.md", CODEX)])).started()), None);
 }
 
 #[test]
@@ -147,7 +210,7 @@ fn turns_name_their_backend_also_where_no_model_is_known() {
 #[test]
 fn a_plan_names_whose_turns_go_on() {
     let told = |play: &Play| Plan::of(&play.run, &ledger(play), &play.settings);
-    assert_eq!(told(&stage()).to_string(), "reused 0 turns ($0.00), continuing 1, repeating 0");
+    assert_eq!(told(&alone()).to_string(), "reused 0 turns ($0.00), continuing 1, repeating 0");
     let mut play = forked();
     let plan = told(&play);
     assert_eq!(
@@ -170,9 +233,13 @@ fn a_plan_names_whose_turns_go_on() {
         told(&play).to_string(),
         "reused 2 turns ($0.20), continuing 3 (1 claude, 2 codex), repeating 0"
     );
-    // Under another backend it is not known who goes on.
+    // Under other states, or another backend, it is not known who goes on.
+    let unnamed = "reused 2 turns ($0.20), continuing 3, repeating 0";
+    let edited = told(&play).unnamed();
+    assert_eq!((edited.to_string().as_str(), edited.backends()), (unnamed, [].into()));
     play.settings.backend = codex;
-    assert_eq!(told(&play).to_string(), "reused 2 turns ($0.20), continuing 3, repeating 0");
+    let plan = told(&play);
+    assert_eq!((plan.to_string().as_str(), plan.backends()), (unnamed, [].into()));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A machine boots: it takes the lock, opens or creates the journal, and goes on.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -155,6 +156,7 @@ impl Host {
             cwd: HOME.into(),
             input: None,
             settings: self.settings.clone(),
+            backends: BTreeSet::new(),
         };
         self.handle(vec![Input::Start(Box::new(start))]).map(drop)
     }

@@ -1,6 +1,6 @@
 //! One of everything that a journal may hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::{Basis, Charge, Cost, Micros};
 use crate::desk::{Lane, Notice, Prompt};
@@ -138,6 +138,7 @@ fn start(input: Option<Value>, settings: Settings) -> Box<Start> {
         cwd: "/home".into(),
         input,
         settings,
+        backends: BTreeSet::new(),
     })
 }
 
@@ -593,4 +594,11 @@ fn warnings() -> Vec<Event> {
 pub(super) fn versions() -> Event {
     let clients = [("claude".into(), "2.1.325".to_owned())].into();
     Event::RunResumed { settings: Box::new(Settings { clients, ..Settings::default() }) }
+}
+
+/// Added later: whom the states of a run may ask.
+pub(super) fn backends() -> (Input, Event) {
+    let backends = ["claude".into(), "codex".into()].into();
+    let start = Box::new(Start { backends, ..*start(None, Settings::default()) });
+    (Input::Start(start.clone()), Event::RunStarted(start))
 }

@@ -1,0 +1,29 @@
+//! What `--strict-budget` means for clients that only count tokens.
+//!
+//! It charges the whole share of a turn that does not say what it cost. All that Codex costs is worked out
+//! from its tokens, so that it never says so, and the whole share is charged each time: whoever asks for that
+//! is told before anything is spent.
+
+use raymond_backends::codex;
+use raymond_core::diagnostic::Diagnostic;
+use raymond_core::run::Settings;
+use raymond_core::workflow::{State, Survey};
+
+/// A warning, where a share of such a client would be charged.
+pub(crate) fn warning(settings: &Settings, survey: &Survey<'_>) -> Option<Diagnostic> {
+    let has_share = |state: &&State| settings.budget.or(state.front.budget).is_some();
+    let counts = |state: &&State| settings.backend_of(&state.front).as_str() == codex::NAME;
+    let prompts = survey.prompts().filter(|state| survey.is_reached(&state.name));
+    let mut states = prompts.filter(has_share).filter(counts).filter(|_| settings.strict_budget);
+    let (first, more) = (states.next()?, states.count());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let message = format!(
+        "a strict budget charges the whole share of every turn of {0}, whose costs are all estimates \
+         ({0} answers {1}{more})",
+        codex::NAME,
+        first.name
+    );
+    let hint =
+        "leave `strict_budget` out: tokens are counted request by request, and priced by the list";
+    Some(Diagnostic::warning("strict-estimates", message).hint(hint))
+}
