@@ -24,6 +24,7 @@ mod completion;
 mod config;
 mod console;
 mod failure;
+mod interrupts;
 mod json;
 mod paths;
 mod place;
