@@ -104,6 +104,7 @@ impl<'a> Mover<'a> {
             session: session.clone(),
             cwd: None,
             model: self.agent.model.clone(),
+            model_of: to.model_of(self.agent.model.as_ref(), self.agent.model_of.as_ref()),
             forks: self.agent.forks,
             instead_of: to.instead_of.clone(),
         }

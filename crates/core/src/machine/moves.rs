@@ -78,7 +78,7 @@ fn goto(
 ) -> Result<(), Blocked> {
     let state = resolve(draft, TagName::Goto, target)?;
     mover.check(draft, TagName::Goto, Some(&state), None)?;
-    let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
+    let to = within_limits(draft, mover.agent, state).map_err(Blocked::Failed)?;
     mover.goes_on(draft, TagName::Goto, &to.state)?;
     draft.push(mover.moved(TagName::Goto, StackChange::Keep, mover.session, &to));
     mover.enter(draft, &to, input, mover.session);
@@ -95,16 +95,16 @@ fn reset(
     let state = resolve(draft, TagName::Reset, target)?;
     let directory = mover.directory(TagName::Reset, cd)?;
     mover.check(draft, TagName::Reset, Some(&state), None)?;
-    let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
+    let to = within_limits(draft, mover.agent, state).map_err(Blocked::Failed)?;
     let change = match stack {
         Stack::Keep => StackChange::Keep,
         Stack::Clear => StackChange::Clear,
     };
     let mut moved = mover.moved(TagName::Reset, change, &Session::Fresh, &to);
-    if let Event::Moved { cwd, model, .. } = &mut moved {
+    if let Event::Moved { cwd, model, model_of, .. } = &mut moved {
         *cwd = directory;
         if stack == Stack::Clear {
-            *model = None;
+            (*model, *model_of) = (None, None);
         }
     }
     draft.push(moved);
@@ -126,7 +126,7 @@ fn call(
     let state = resolve(draft, tag, &invoke.target)?;
     let return_to = resolve(draft, tag, &invoke.return_to)?;
     mover.check(draft, tag, Some(&state), Some(&return_to))?;
-    let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
+    let to = within_limits(draft, mover.agent, state).map_err(Blocked::Failed)?;
     if *session != Session::Fresh {
         mover.branches(draft)?;
         mover.goes_on(draft, tag, &to.state)?;
@@ -139,10 +139,11 @@ fn call(
         holder: None,
         cwd: mover.agent.cwd.clone(),
         model: mover.agent.model.clone(),
+        model_of: mover.agent.model_of.clone(),
     };
     let mut moved = mover.moved(tag, StackChange::Push(frame), session, &to);
-    if let (Event::Moved { model, .. }, Some(named)) = (&mut moved, &invoke.model) {
-        *model = Some(named.clone());
+    if let (Event::Moved { model, model_of, .. }, Some(named)) = (&mut moved, &invoke.model) {
+        (*model, *model_of) = (Some(named.clone()), to.answers.clone());
     }
     draft.push(moved);
     mover.enter(draft, &to, invoke.input.clone(), session);
@@ -156,8 +157,7 @@ fn result(draft: &mut Draft<'_>, mover: Mover<'_>, payload: &Value) -> Result<()
         draft.push(Event::AgentEnded { agent: agent.id.clone(), result: payload.clone() });
         return Ok(());
     };
-    let to =
-        within_limits(draft.definition, agent, frame.state.clone()).map_err(Blocked::Failed)?;
+    let to = within_limits(draft, agent, frame.state.clone()).map_err(Blocked::Failed)?;
     // Only an edit or a `then` leads here: no other tag of the agent would help.
     crossing(draft, &frame.session, frame.holder.as_ref(), &to.state).map_err(
         |Crossing { state, answers, holds }| {
@@ -165,9 +165,10 @@ fn result(draft: &mut Draft<'_>, mover: Mover<'_>, payload: &Value) -> Result<()
         },
     )?;
     let mut moved = mover.moved(TagName::Result, StackChange::Pop, &frame.session, &to);
-    if let Event::Moved { cwd, model, .. } = &mut moved {
+    if let Event::Moved { cwd, model, model_of, .. } = &mut moved {
         *cwd = Some(frame.cwd.clone());
         model.clone_from(&frame.model);
+        *model_of = to.model_of(frame.model.as_ref(), frame.model_of.as_ref());
     }
     draft.push(moved);
     mover.enter(draft, &to, Some(payload.clone()), &frame.session);
@@ -199,7 +200,7 @@ fn fork(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blo
         let then = (tag.name() == TagName::Fork).then_some(&next);
         mover.check(draft, tag.name(), Some(target), then)?;
     }
-    let to = within_limits(draft.definition, agent, next).map_err(Blocked::Failed)?;
+    let to = within_limits(draft, agent, next).map_err(Blocked::Failed)?;
     mover.goes_on(draft, TagName::Fork, &to.state)?;
     let names = names(agent, &workers)?;
     make_room(draft, workers.len())?;

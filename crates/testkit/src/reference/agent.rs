@@ -38,7 +38,15 @@ struct Frame {
     state: StateName,
     session: Session,
     cwd: String,
-    model: Option<String>,
+    model: Option<Model>,
+}
+
+/// A model that a tag named.
+#[derive(Debug, Clone)]
+struct Model {
+    name: String,
+    /// The backend of the first prompt that was entered with it, once there was one.
+    of: Option<Option<String>>,
 }
 
 /// A thread of control.
@@ -52,7 +60,7 @@ pub(super) struct Agent {
     session: Session,
     stack: Vec<Frame>,
     /// Of the innermost call or function that named one.
-    model: Option<String>,
+    model: Option<Model>,
     counts: BTreeMap<StateName, u32>,
     visits: u32,
     forks: u32,
@@ -102,7 +110,8 @@ impl Agent {
         let model = match &workflow.states[&self.state] {
             State::Script => None,
             State::Prompt(prompt) => {
-                [&prompt.model, &self.model, &settings.model].into_iter().find_map(Clone::clone)
+                let named = self.model.as_mut().and_then(|model| model.asked_of(&prompt.backend));
+                [&prompt.model, &named, &settings.model].into_iter().find_map(Clone::clone)
             }
         };
         Line::Enter {
@@ -278,8 +287,8 @@ impl Agent {
             cwd: self.cwd.clone(),
             model: self.model.clone(),
         });
-        if with.model.is_some() {
-            self.model = with.model;
+        if let Some(name) = with.model {
+            self.model = Some(Model { name, of: None });
         }
         self.input = with.input;
     }
@@ -319,6 +328,14 @@ impl Agent {
             spawned.push(Self::new(id, worker.state, worker.cwd, worker.input));
         }
         (lines, Next::Enters(spawned))
+    }
+}
+
+impl Model {
+    /// Its name, for states of the backend that it is for.
+    fn asked_of(&mut self, backend: &Option<String>) -> Option<String> {
+        let of = self.of.get_or_insert_with(|| backend.clone());
+        (of == backend).then(|| self.name.clone())
     }
 }
 

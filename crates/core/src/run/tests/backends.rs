@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::play::{Play, workflow};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::BackendName;
-use crate::machine::Standing;
+use crate::machine::{Agent, Standing};
 use crate::run::settings::Pinning;
 
 const CODEX: &str = "---\nbackend: codex\n---\ntext";
@@ -304,4 +304,53 @@ fn settings_that_move_a_conversation_are_refused_like_edits() {
     start main.1.2 #1 with $9.90: fresh main.1.2
     ");
     assert_eq!(play.prompt().backend.as_str(), "codex");
+}
+
+#[test]
+fn a_model_that_a_tag_names_is_for_the_backend_that_it_leads_to() {
+    let check = |texts: &[&str], expected: &[&str]| {
+        let mut play = stage().with(|s| s.model = Some("usual".into()));
+        play.run.settings.model = Some("usual".into());
+        let told = |play: &Play| {
+            let prompt = play.prompt();
+            format!("{} {}", prompt.state, prompt.model.as_deref().unwrap_or("-"))
+        };
+        let mut seen = Vec::new();
+        for text in texts {
+            play.says("main", text);
+            if !play.agent("main").visit.state.as_str().ends_with(".sh") {
+                seen.push(told(&play));
+            }
+        }
+        assert_eq!(seen, expected, "{texts:?}");
+    };
+    let haiku = r#"<function return="A" model="haiku">B</function>"#;
+    let codex = r#"<function return="B">X</function>"#;
+    let done = "<result>x</result>";
+    // It is inherited, but not by states of another backend, nor lost on the way through them.
+    check(&[haiku, codex, done, done], &["B.md haiku", "X.md usual", "B.md haiku", "A.md usual"]);
+    let within = r#"<function return="Y">A</function>"#;
+    check(&[haiku, codex, within], &["B.md haiku", "X.md usual", "A.md haiku"]);
+    check(
+        &[haiku, "<reset>X</reset>", "<reset>A</reset>"],
+        &["B.md haiku", "X.md usual", "A.md haiku"],
+    );
+    let gpt = r#"<function return="A" model="gpt">X</function>"#;
+    check(&[gpt, "<goto>Y</goto>", "<reset>B</reset>"], &["X.md gpt", "Y.md gpt", "B.md usual"]);
+    // A script asks nobody: the model is for the first who is asked.
+    let script = r#"<function return="A" model="gpt">S</function>"#;
+    check(&[script, "<goto>X</goto>", "<reset>B</reset>"], &["X.md gpt", "B.md usual"]);
+    check(&[script, "<goto>B</goto>", "<reset>X</reset>"], &["B.md gpt", "X.md usual"]);
+}
+
+/// Journals of before do not say it.
+#[test]
+fn a_model_that_is_named_for_nobody_is_for_anybody() {
+    let mut play = stage();
+    play.says("main", r#"<function return="A" model="haiku">X</function>"#);
+    let agent = play.run.agents.get_mut(&"main".into()).unwrap();
+    let model = |agent: &Agent| agent.model_for(&"claude".into()).cloned();
+    assert_eq!(model(agent), None);
+    agent.model_of = None;
+    assert_eq!(model(agent), Some("haiku".to_owned()));
 }

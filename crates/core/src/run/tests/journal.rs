@@ -38,6 +38,7 @@ fn samples() -> Vec<Sample> {
     let later = later.chain(opened_causes.into_iter().map(Sample::Cause));
     let later = later.chain(opened_events.into_iter().map(Sample::Event));
     let later = later.chain([Sample::Event(samples::versions())]);
+    let later = later.chain(samples::named().into_iter().map(Sample::Event));
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

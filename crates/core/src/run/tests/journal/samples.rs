@@ -480,6 +480,7 @@ fn moves() -> Vec<Event> {
         session,
         cwd: None,
         model: None,
+        model_of: None,
         forks: 0,
         instead_of: None,
     };
@@ -489,6 +490,7 @@ fn moves() -> Vec<Event> {
         holder: None,
         cwd: "/home".into(),
         model,
+        model_of: None,
     };
     let push = |model| StackChange::Push(frame(model));
     let branched = || Session::BranchOf("s1".into());
@@ -505,6 +507,7 @@ fn moves() -> Vec<Event> {
             session: Session::Fresh,
             cwd: Some("/tmp".into()),
             model: Some("opus".into()),
+            model_of: None,
             forks: 3,
             instead_of: Some("LOOP.md".into()),
         },
@@ -593,4 +596,29 @@ fn warnings() -> Vec<Event> {
 pub(super) fn versions() -> Event {
     let clients = [("claude".into(), "2.1.325".to_owned())].into();
     Event::RunResumed { settings: Box::new(Settings { clients, ..Settings::default() }) }
+}
+
+/// Added later: whom a model is for, and what a limit leads away from.
+pub(super) fn named() -> Vec<Event> {
+    let (opus, claude) = (|| Some("opus".to_owned()), || Some("claude".into()));
+    let frame = Frame {
+        state: "R.md".into(),
+        session: Session::At("s1".into()),
+        holder: None,
+        cwd: "/home".into(),
+        model: opus(),
+        model_of: claude(),
+    };
+    let moved = Event::Moved {
+        agent: "main".into(),
+        tag: TagName::Function,
+        stack: StackChange::Push(frame),
+        session: Session::Fresh,
+        cwd: None,
+        model: opus(),
+        model_of: claude(),
+        forks: 0,
+        instead_of: None,
+    };
+    vec![moved]
 }
