@@ -301,6 +301,29 @@ BACK: { text: <result>done</result>, expect: "go on: fine" }
 }
 
 #[test]
+fn a_limit_that_leads_to_another_backend_is_a_warning_and_nothing_to_remind_an_agent_of() {
+    let start = "---\nbackend: claude\nmax_visits: 1\nthen: LOOK\n---\ngo";
+    let project = Project::of(&[
+        ("wf/START.md", start),
+        ("wf/LOOK.md", CODEX),
+        ("r.yaml", "START: <goto>START</goto>\nLOOK: <result>x</result>"),
+    ]);
+    project.raymond("run wf --replies r.yaml --run-id r").prints("").mentions(
+        1,
+        &[
+            "wf/START.md:4:1: warning: `then` leads from claude to codex, which answers LOOK.md: only a \
+             fresh conversation can go there [other-backend]",
+            "hint: name a state that claude answers, or reach START.md by `reset`, `function` or `fork` \
+             alone",
+            "START.md has had its visits, and its `then`, LOOK.md, is answered by codex, and claude holds \
+             the conversation",
+            "first let `then` of START.md name a state that claude answers, or raise its `max_visits`",
+        ],
+    );
+    assert_eq!(project.events("r", "turn_started").len(), 1, "nobody is reminded");
+}
+
+#[test]
 fn a_script_that_carries_a_conversation_elsewhere_fails_its_agent_with_what_would_work() {
     let check = |tag: &str, told: &str| {
         let project = Project::of(&[

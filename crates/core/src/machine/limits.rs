@@ -6,6 +6,8 @@ use crate::run::draft::Draft;
 use crate::workflow::Definition;
 
 use super::agent::Agent;
+use super::crossing::{Crossing, crossing};
+use super::session::Session;
 
 /// Where a transition leads, once limits are weighed.
 pub(crate) struct Destination {
@@ -28,6 +30,24 @@ impl Destination {
         of: Option<&BackendName>,
     ) -> Option<BackendName> {
         model.and(of.or(self.answers.as_ref())).cloned()
+    }
+
+    /// Whether a conversation that `holder` holds can go on there.
+    pub(crate) fn reached(
+        &self,
+        draft: &Draft<'_>,
+        session: &Session,
+        holder: Option<&BackendName>,
+    ) -> Result<(), Failure> {
+        let instead_of = self.instead_of.clone();
+        crossing(draft, session, holder, &self.state).map_err(
+            |Crossing { state, answers, holds }| Failure::OtherBackend {
+                state,
+                answers,
+                holds,
+                instead_of,
+            },
+        )
     }
 }
 

@@ -14,7 +14,6 @@ use crate::value::Value;
 use crate::workflow::Policy;
 
 use super::agent::{Agent, Frame};
-use super::crossing::{Crossing, crossing};
 use super::limits::within_limits;
 use super::mover::{Mover, cut};
 use super::session::Session;
@@ -79,7 +78,7 @@ fn goto(
     let state = resolve(draft, TagName::Goto, target)?;
     mover.check(draft, TagName::Goto, Some(&state), None)?;
     let to = within_limits(draft, mover.agent, state).map_err(Blocked::Failed)?;
-    mover.goes_on(draft, TagName::Goto, &to.state)?;
+    mover.arrives(draft, TagName::Goto, &to)?;
     draft.push(mover.moved(TagName::Goto, StackChange::Keep, mover.session, &to));
     mover.enter(draft, &to, input, mover.session);
     Ok(())
@@ -129,7 +128,7 @@ fn call(
     let to = within_limits(draft, mover.agent, state).map_err(Blocked::Failed)?;
     if *session != Session::Fresh {
         mover.branches(draft)?;
-        mover.goes_on(draft, tag, &to.state)?;
+        mover.arrives(draft, tag, &to)?;
     }
     // Refused here, and not when the callee has been paid for.
     mover.goes_on(draft, tag, &return_to)?;
@@ -159,11 +158,7 @@ fn result(draft: &mut Draft<'_>, mover: Mover<'_>, payload: &Value) -> Result<()
     };
     let to = within_limits(draft, agent, frame.state.clone()).map_err(Blocked::Failed)?;
     // Only an edit or a `then` leads here: no other tag of the agent would help.
-    crossing(draft, &frame.session, frame.holder.as_ref(), &to.state).map_err(
-        |Crossing { state, answers, holds }| {
-            Blocked::Failed(Failure::OtherBackend { state, answers, holds })
-        },
-    )?;
+    to.reached(draft, &frame.session, frame.holder.as_ref()).map_err(Blocked::Failed)?;
     let mut moved = mover.moved(TagName::Result, StackChange::Pop, &frame.session, &to);
     if let Event::Moved { cwd, model, model_of, .. } = &mut moved {
         *cwd = Some(frame.cwd.clone());
@@ -201,7 +196,7 @@ fn fork(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blo
         mover.check(draft, tag.name(), Some(target), then)?;
     }
     let to = within_limits(draft, agent, next).map_err(Blocked::Failed)?;
-    mover.goes_on(draft, TagName::Fork, &to.state)?;
+    mover.arrives(draft, TagName::Fork, &to)?;
     let names = names(agent, &workers)?;
     make_room(draft, workers.len())?;
 

@@ -149,20 +149,11 @@ impl Agent {
         workflow: &Workflow,
     ) -> Result<(), Refused> {
         let own = &self.session;
-        let going_on: Vec<(StateName, &Session)> = match transition {
-            Transition::Goto { to, .. } | Transition::Fork { next: to, .. } => {
-                vec![(self.destination(to, workflow)?, own)]
-            }
-            Transition::Reset { to, .. } => {
-                vec![(self.destination(to, workflow)?, &Session::Fresh)]
-            }
-            Transition::Call { to, with } => {
-                vec![(self.destination(to, workflow)?, own), (with.return_to.clone(), own)]
-            }
-            Transition::Function { to, with } => {
-                self.destination(to, workflow)?;
-                vec![(with.return_to.clone(), own)]
-            }
+        let (to, session, back) = match transition {
+            Transition::Goto { to, .. } | Transition::Fork { next: to, .. } => (to, own, None),
+            Transition::Reset { to, .. } => (to, &Session::Fresh, None),
+            Transition::Call { to, with } => (to, own, Some(&with.return_to)),
+            Transition::Function { to, with } => (to, &Session::Fresh, Some(&with.return_to)),
             Transition::Result { .. } => {
                 let Some(frame) = self.stack.last() else { return Ok(()) };
                 let to = self.destination(&frame.state, workflow)?;
@@ -172,11 +163,18 @@ impl Agent {
                 return Err(Refused::Fails(Failure::OtherBackend));
             }
         };
-        let mut states = going_on.iter().map(|(to, session)| (&workflow.states[to], session));
-        if states.all(|(state, session)| session.reaches(state)) {
-            Ok(())
-        } else {
-            Err(Refused::Fault(Fault::OtherBackend))
+        let instead = self.destination(to, workflow)?;
+        let told = Err(Refused::Fault(Fault::OtherBackend));
+        if !session.reaches(&workflow.states[to]) {
+            return told;
+        }
+        // The agent named a state that it could have gone to.
+        if !session.reaches(&workflow.states[&instead]) {
+            return Err(Refused::Fails(Failure::OtherBackend));
+        }
+        match back {
+            Some(state) if !own.reaches(&workflow.states[state]) => told,
+            Some(_) | None => Ok(()),
         }
     }
 

@@ -257,6 +257,7 @@ pub(super) fn mixed() -> Vec<Event> {
         state: "R.md".into(),
         answers: "codex".into(),
         holds: "claude".into(),
+        instead_of: None,
     };
     let settings = Settings { no_branch: ["linear".into()].into(), ..settings() };
     vec![
@@ -620,5 +621,11 @@ pub(super) fn named() -> Vec<Event> {
         forks: 0,
         instead_of: None,
     };
-    vec![moved]
+    let failure = Failure::OtherBackend {
+        state: "X.md".into(),
+        answers: "codex".into(),
+        holds: "claude".into(),
+        instead_of: Some("LOOP.md".into()),
+    };
+    vec![moved, Event::AgentFailed { agent: "main".into(), failure, kept: None }]
 }
