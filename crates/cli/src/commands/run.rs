@@ -70,7 +70,7 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     let prepared = prepare_with(&flags.workflow, &settings.program, &weigh)
         .map_err(|error| unprepared(error, &settings.program).within(&flags.workflow))?;
     let Usable { backends, clients } =
-        backends::usable(&asked, words, &settings, &prepared.definition)?;
+        backends::usable(&asked, words, &settings, &Survey::of(&prepared.definition))?;
     settings.clients = clients;
     if !flags.talk.quiet {
         for warning in &prepared.warnings {
