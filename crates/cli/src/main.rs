@@ -23,6 +23,7 @@ mod commands;
 mod completion;
 mod config;
 mod console;
+mod ear;
 mod failure;
 mod interrupts;
 mod json;

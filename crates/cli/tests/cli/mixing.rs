@@ -178,7 +178,10 @@ fn a_client_that_has_no_work_left_need_not_be_there_for_a_resume() {
                     "allowed_targets: {reset: [LOOK, LAST], function: [{child: LAST, return: BACK}]}",
                 ),
             ),
-            ("wf/BACK.md", &scripted("allowed_tags: [reset, result]\nallowed_targets: {reset: [LOOK]}")),
+            (
+                "wf/BACK.md",
+                &scripted("allowed_tags: [reset, result]\nallowed_targets: {reset: [LOOK]}"),
+            ),
             ("wf/LAST.md", &scripted("allowed_tags: [result]")),
             ("wf/LOOK.md", "---\nbackend: codex\nallowed_tags: [result]\n---\nlook"),
             ("codex", "#!/bin/sh\necho codex-cli 0.166.0\n"),

@@ -29,7 +29,7 @@ impl Destination {
         model: Option<&String>,
         of: Option<&BackendName>,
     ) -> Option<BackendName> {
-        model.and(of.or(self.answers.as_ref())).cloned()
+        model.and_then(|_| of.or(self.answers.as_ref())).cloned()
     }
 
     /// Whether a conversation that `holder` holds can go on there.

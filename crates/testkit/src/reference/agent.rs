@@ -45,8 +45,16 @@ struct Frame {
 #[derive(Debug, Clone)]
 struct Model {
     name: String,
-    /// The backend of the first prompt that was entered with it, once there was one.
-    of: Option<Option<String>>,
+    of: For,
+}
+
+/// Whom a model is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum For {
+    /// Whoever is asked first.
+    First,
+    /// The backend of the first prompt that was entered with it, which may name none.
+    Backend(Option<String>),
 }
 
 /// A thread of control.
@@ -110,7 +118,8 @@ impl Agent {
         let model = match &workflow.states[&self.state] {
             State::Script => None,
             State::Prompt(prompt) => {
-                let named = self.model.as_mut().and_then(|model| model.asked_of(&prompt.backend));
+                let named =
+                    self.model.as_mut().and_then(|model| model.asked_of(prompt.backend.as_ref()));
                 [&prompt.model, &named, &settings.model].into_iter().find_map(Clone::clone)
             }
         };
@@ -286,7 +295,7 @@ impl Agent {
             model: self.model.clone(),
         });
         if let Some(name) = with.model {
-            self.model = Some(Model { name, of: None });
+            self.model = Some(Model { name, of: For::First });
         }
         self.input = with.input;
     }
@@ -331,9 +340,12 @@ impl Agent {
 
 impl Model {
     /// Its name, for states of the backend that it is for.
-    fn asked_of(&mut self, backend: &Option<String>) -> Option<String> {
-        let of = self.of.get_or_insert_with(|| backend.clone());
-        (of == backend).then(|| self.name.clone())
+    fn asked_of(&mut self, backend: Option<&String>) -> Option<String> {
+        let asked = For::Backend(backend.cloned());
+        if self.of == For::First {
+            self.of = asked.clone();
+        }
+        (self.of == asked).then(|| self.name.clone())
     }
 }
 
