@@ -197,7 +197,7 @@ fn a_client_that_has_no_work_left_need_not_be_there_for_a_resume() {
         let run = "run wf --backend claude --replies r.yaml --run-id r";
         project.raymond(run).mentions(1, &["failed"]);
         std::fs::remove_file(project.path("codex")).unwrap();
-        let resumed = project.raymond("resume r --replies good.yaml");
+        let resumed = project.raymond("resume r --backend claude --replies good.yaml");
         assert_eq!(resumed.code(), code, "{replies}: {resumed:?}");
     };
     // It is where nothing leads to the client any more; where it may come there; where it returns to that.
