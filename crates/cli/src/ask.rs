@@ -11,7 +11,8 @@ use raymond_backends::{claude, codex};
 use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::view::health::Program;
 use raymond_engine::clock;
-use tokio_util::sync::CancellationToken;
+
+use crate::interrupts::Asking;
 
 /// How long a program may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,12 +29,16 @@ pub(crate) fn find(command: &str) -> Option<PathBuf> {
     program::find(OsStr::new(command), search.as_deref()).ok()
 }
 
-/// What the client of this name says of its version. Whatever says no number, or that of something
-/// else, is another program.
+/// What the client of this name says of its version, where Raymond was started: whoever keeps several
+/// versions chooses by the directory. Whatever says no number, or that of something else, is another
+/// program.
 pub(crate) async fn version(name: &str, command: &str, patience: Duration) -> Program {
     let Some(found) = find(command) else { return Program::Missing };
     let path = found.display().to_string();
-    let said = ask_within(&found, &["--version"], Path::new("/"), patience).await;
+    let said = match std::env::current_dir() {
+        Ok(here) => ask_within(&found, &["--version"], &here, patience).await,
+        Err(error) => Err(format!("the current directory cannot be used: {error}")),
+    };
     match said.and_then(|said| number(name, &said)) {
         Ok(version) => Program::Answers { path, version },
         Err(why) => Program::Silent { path, why },
@@ -54,6 +59,7 @@ async fn ask_within(
     let limits =
         Limits { wall: Some(patience), output: 1 << 20, grace: SHORT, ..Limits::default() };
     let nobody = TurnId { agent: AgentId::new("doctor"), visit: 1, turn: 1 };
+    let asking = Asking::begin()?;
     let started = start(Spec {
         program: program.as_os_str().to_owned(),
         arguments: words.iter().map(OsString::from).collect(),
@@ -65,7 +71,8 @@ async fn ask_within(
         stdin: Input::Null,
     });
     let process = started.map_err(|error| error.to_string())?;
-    let ended = process.finish(&limits, &CancellationToken::new()).await;
+    let ended = process.finish(&limits, asking.token()).await;
+    drop(asking);
     match ended.how {
         How::Exited(status) if status.success() => Ok(ended.text),
         How::Exited(status) => {

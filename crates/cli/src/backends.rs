@@ -68,13 +68,13 @@ pub(crate) struct Usable {
     pub(crate) clients: BTreeMap<BackendName, String>,
 }
 
-/// The backends that a run needs. A prompt that none of them can answer is refused here, before
-/// anything is spent.
+/// The backends that a run needs, which comes to what is reached. A prompt that none of them can answer
+/// is refused here, before anything is spent.
 pub(crate) fn usable(
     config: &Layer,
     words: Words,
     settings: &Settings,
-    definition: &Definition,
+    survey: &Survey<'_>,
 ) -> Result<Usable, Failure> {
     let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
     backends.weigh_by(move |settings, survey| words.misfits(settings, survey));
@@ -86,7 +86,7 @@ pub(crate) fn usable(
     if let Some(file) = &settings.replies {
         let replies = Replies::load(file.as_ref())
             .map_err(|wrong| Failure::invalid("the file of replies", wrong))?;
-        for diagnostic in replies.check(definition.states.keys()) {
+        for diagnostic in replies.check(survey.definition.states.keys()) {
             print_diagnostic(&diagnostic);
         }
         play(&mut backends, settings, replies);
@@ -94,12 +94,11 @@ pub(crate) fn usable(
     if is_played(settings) {
         return Ok(Usable { backends, clients });
     }
-    let survey = Survey::of(definition);
-    check_replies(config, settings, &survey)?;
+    check_replies(config, settings, survey)?;
     for state in survey.prompts() {
         add(&mut backends, config, settings.backend_of(&state.front));
     }
-    for (name, state) in asked(settings, &survey) {
+    for (name, state) in asked(settings, survey) {
         let version = match name.as_str() {
             claude::NAME => check_claude(config, settings, state)?,
             codex::NAME => check_codex(config, settings, state)?,

@@ -12,7 +12,7 @@ mod terminal;
 mod wrap;
 mod writer;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::stderr;
 
 use anstyle::{AnsiColor, Style};
@@ -45,6 +45,8 @@ pub(crate) struct Console {
     said: Said,
     mouth: Mouth,
     events: Option<Events>,
+    /// The turns whose clients do nothing but try again, so that it is said once.
+    retrying: BTreeMap<AgentId, TurnId>,
 }
 
 /// What whoever watched knows.
@@ -86,7 +88,8 @@ impl Console {
             Mouth::with_lines()
         };
         let events = talk.events.then(|| Events::to(anstream::stdout(), MOST_WAITING));
-        Self { narrator: Narrator::live(), least, said: Said::nothing(talk), mouth, events }
+        let (narrator, retrying) = (Narrator::live(), BTreeMap::new());
+        Self { narrator, least, said: Said::nothing(talk), mouth, events, retrying }
     }
 
     /// Waits until everything is said and the rows are gone. A stream that nobody reads is given up.
@@ -129,6 +132,15 @@ impl Console {
         }
     }
 
+    /// How much it matters that a client tries again: the first time since it did anything else, it is
+    /// a warning.
+    fn retries(&mut self, turn: &TurnId) -> Weight {
+        match self.retrying.insert(turn.agent.clone(), turn.clone()) {
+            Some(before) if before == *turn => Weight::Detail,
+            Some(_) | None => Weight::Warning,
+        }
+    }
+
     /// The line for an event, when it is worth one here.
     fn line(&mut self, event: &Event) -> Option<Line> {
         let mut line = self.narrator.line(event)?;
@@ -153,6 +165,9 @@ impl Watch for Console {
             if let Event::AgentFailed { agent, .. } = event {
                 self.said.failed.insert(agent.clone());
             }
+            if let Event::TurnStarted { turn, .. } = event {
+                self.retrying.remove(&turn.agent);
+            }
         }
     }
 
@@ -161,11 +176,14 @@ impl Watch for Console {
         let (weight, text) = match sign {
             Sign::Silent(span) => (Some(Weight::Warning), format!("silent for {span}")),
             Sign::Retries { why } => {
-                (Some(Weight::Detail), format!("the client tries again: {why}"))
+                (Some(self.retries(turn)), format!("the client tries again: {why}"))
             }
             Sign::Tool { name } => (Some(Weight::Detail), name.clone()),
             Sign::Text => (None, "writes".to_owned()),
         };
+        if matches!(sign, Sign::Tool { .. } | Sign::Text) {
+            self.retrying.remove(&turn.agent);
+        }
         // How long nothing was seen is told by what was seen last.
         if !matches!(sign, Sign::Silent(_)) {
             self.mouth.change(|live| live.see(now, &turn.agent, &text));

@@ -1,5 +1,6 @@
 //! Where a run is, in the words that every command uses.
 
+use raymond_backends::contract::Sign;
 use raymond_core::view::{self, States, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::launch;
@@ -7,6 +8,7 @@ use raymond_engine::look::{Look, strays};
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 
+use crate::ear::Ear;
 use crate::words::plain;
 
 /// Where a run is.
@@ -52,6 +54,29 @@ impl Place {
                 left_running: Vec::new(),
             },
         }
+    }
+
+    /// The same, with what clients of turns in flight are at when they do nothing but try again: that
+    /// takes a look at their transcripts.
+    pub(crate) fn with_retries(mut self, project: &Project, seen: &Look) -> Self {
+        if self.status != Status::Running {
+            return self;
+        }
+        let run = &seen.head.run;
+        let mut told = Vec::new();
+        Ear::new(project.paths(&run.id).transcripts).listen(run, |turn, sign| {
+            if let Sign::Retries { why } = sign {
+                told.push(format!("the client of {} tries again: {why}", turn.agent));
+            }
+        });
+        if let [first, others @ ..] = told.as_slice() {
+            let more = match others.len() {
+                0 => String::new(),
+                more => format!(", and {more} more do"),
+            };
+            self.why = plain(&format!("{}; {first}{more}", self.why));
+        }
+        self
     }
 
     /// The same, with the processes that were left running: that takes a look at all of this machine.

@@ -106,7 +106,7 @@ pub enum Failure {
         /// Its limit.
         limit: u32,
     },
-    /// A return leads to a state whose backend does not hold the conversation.
+    /// A return, or the `then` of a state, leads to a state whose backend does not hold the conversation.
     OtherBackend {
         /// The state that would have been entered.
         state: StateName,
@@ -114,6 +114,9 @@ pub enum Failure {
         answers: BackendName,
         /// The backend that holds the conversation.
         holds: BackendName,
+        /// The state whose `then` leads there, once it has had its visits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instead_of: Option<StateName>,
     },
     /// The budget of the visit is spent, and another turn is needed.
     VisitBudget {
@@ -199,8 +202,14 @@ impl fmt::Display for Failure {
                 let visits = counted(*limit, "visit");
                 write!(f, "{state} has had its {visits}, and there is no way on")
             }
-            Self::OtherBackend { state, answers, holds } => {
-                write!(f, "{state} is answered by {answers}, and {holds} holds the conversation")
+            Self::OtherBackend { state, answers, holds, instead_of } => {
+                match instead_of {
+                    Some(limited) => {
+                        write!(f, "{limited} has had its visits, and its `then`, {state}, ")?;
+                    }
+                    None => write!(f, "{state} ")?,
+                }
+                write!(f, "is answered by {answers}, and {holds} holds the conversation")
             }
             Self::VisitBudget { budget } => write!(f, "the visit's budget of {budget} is spent"),
             Self::TooManyAgents { asked, limit } => {

@@ -1,7 +1,5 @@
 //! `raymond attach`: follows a run as if it had been started here, and leaves it alone otherwise.
 
-mod ear;
-
 use std::time::Duration;
 
 use raymond_core::ids::RunId;
@@ -17,13 +15,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::Attach;
 use crate::console::{Console, Interrupt};
+use crate::ear::Ear;
 use crate::failure::Failure;
 use crate::place::Place;
 use crate::runs;
 
 use super::farewell::farewell;
 use super::report::report;
-use ear::Ear;
 
 /// How often the journal is looked at.
 const BEAT: Duration = Duration::from_millis(50);

@@ -25,6 +25,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{self, Talk};
 use crate::failure::{ENVIRONMENT, Failure};
+use crate::interrupts::{self, Listener};
 use crate::runs;
 
 use super::{hand_over, print_json};
@@ -71,6 +72,7 @@ pub(crate) fn start(project: &Project, run: &RunId, talk: Talk) -> Result<u8, Fa
         drop(entered);
         interrupt
     };
+    interrupts::leave_to(Listener::Starter);
     project.root.ensure(disk)?;
     paths.ensure(disk)?;
     let log = paths.directory.join("console.log");

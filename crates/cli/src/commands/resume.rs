@@ -150,8 +150,10 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     // Whatever stands in the way is said before anything is recorded.
     let warnings = check_ground(project, &owned.head.run, &settings, (definition, adopt.as_ref()))?;
     let config = config::load(project)?;
+    // A client that has no work left need not be there any more.
+    let ahead = Survey::going_on(definition, owned.head.run.places());
     let Usable { backends, clients } =
-        backends::usable(&config, Words::of(&config), &settings, definition)?;
+        backends::usable(&config, Words::of(&config), &settings, &ahead)?;
     let states = adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
     let mut owned = match adopt {
         None => owned,

@@ -23,6 +23,7 @@ use crate::args::Run;
 use crate::backends::{self, Usable, Words};
 use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, located, print_diagnostic};
+use crate::interrupts::{self, Listener};
 use crate::paths::absolute;
 use crate::words::plain;
 use crate::{config, runs, settings, strict, workflows};
@@ -72,7 +73,7 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     let prepared = prepare_with(&flags.workflow, &settings.program, &weigh)
         .map_err(|error| unprepared(error, &settings.program).within(&flags.workflow))?;
     let Usable { backends, clients } =
-        backends::usable(&asked, words, &settings, &prepared.definition)?;
+        backends::usable(&asked, words, &settings, &Survey::of(&prepared.definition))?;
     settings.clients = clients;
     if !flags.talk.quiet {
         for warning in &prepared.warnings {
@@ -201,6 +202,7 @@ pub(super) fn drive(
     (inputs, mut console): (Vec<Input>, Console),
 ) -> Result<u8, Failure> {
     let (run, blobs) = (owned.paths.directory.clone(), std::sync::Arc::clone(&owned.blobs));
+    interrupts::leave_to(Listener::Owner);
     let driven = runtime.block_on(shell::drive(owned, backends, inputs, &mut console));
     farewell(runtime, move || {
         let said = console.end();

@@ -26,7 +26,7 @@ pub(crate) fn status(flags: &Look) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
-    let place = Place::seen(&project, &seen).with_processes(&seen);
+    let place = Place::seen(&project, &seen).with_retries(&project, &seen).with_processes(&seen);
     let blobs = project.blobs(&project.paths(&run));
     if flags.json {
         result::print_run(&seen.head, &place, &blobs)?;

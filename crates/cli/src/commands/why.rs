@@ -14,7 +14,7 @@ pub(crate) fn why(flags: &Look) -> Result<u8, Failure> {
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
     let Place { status, why, way_out, left_running } =
-        Place::seen(&project, &seen).with_processes(&seen);
+        Place::seen(&project, &seen).with_retries(&project, &seen).with_processes(&seen);
     if flags.json {
         print_json(json!({
             "version": shapes::VERSION, "run_id": run, "status": status.as_str(), "why": why, "way_out": way_out,

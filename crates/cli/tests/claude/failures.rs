@@ -204,6 +204,33 @@ fn a_client_that_tries_again_for_another_reason_is_left_alone() {
     assert_eq!(stage.failures(), [""; 0]);
 }
 
+#[test]
+fn a_client_that_only_tries_again_is_told_once_and_by_whoever_looks() {
+    let lines = "fake: retry 529\nfake: retry 529\nfake: wait tries\nfake: tool Bash ls\nfake: wait \
+                 works\nfake: retry 503\nfake: wait end\nfake: say <result>done</result>";
+    let stage = Stage::prompts(&[("START", lines)]);
+    let running = stage.start_run("");
+    stage.reaches("tries");
+    let place = "running: main is in turn 1 of START.md";
+    let tries = "the client of main tries again: server_error (529), retry 1 of 10";
+    let told = |stage: &Stage| stage.raymond("why r").stdout.lines().next().unwrap().to_owned();
+    assert_eq!(told(&stage), format!("{place}; {tries}"));
+    assert!(stage.raymond("status r").stdout.contains(tries));
+    stage.opens("tries");
+    stage.reaches("works");
+    assert_eq!(told(&stage), place);
+    stage.opens("works");
+    stage.reaches("end");
+    until("it is told again", || running.heard("503"));
+    stage.opens("end");
+    let output = running.wait();
+    output.prints("done\n").mentions(0, &[]);
+    let waves = output.stderr.lines().filter(|line| line.contains("the client tries again"));
+    let waves: Vec<&str> =
+        waves.filter_map(|line| line.split_once(": ")).map(|(_, why)| why).collect();
+    assert_eq!(waves, ["server_error (529), retry 1 of 10", "server_error (503), retry 1 of 10"]);
+}
+
 /// Between its two prompts, the client loses all its sessions.
 fn forgetful() -> Stage {
     let stage = Stage::prompts(&[

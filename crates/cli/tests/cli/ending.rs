@@ -1,5 +1,8 @@
 //! Everything that ends a run from outside: signals, `stop`, `cancel`; and who may drive it.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -53,6 +56,54 @@ fn one_signal_stops_a_run_so_that_it_can_go_on() {
         assert_eq!(project.state("r")["status"], "stopped");
         goes_on(&project, "r");
     }
+}
+
+/// A client in `bin`, asked for its version before anything starts.
+fn with_client(script: &str) -> Project {
+    let project = Project::of(&[
+        ("wf/START.md", "---\nbackend: codex\nallowed_tags: [result]\n---\ngo"),
+        ("bin/codex", &format!("#!/bin/sh\n{script}\n")),
+    ]);
+    let mode = Permissions::from_mode(0o755);
+    std::fs::set_permissions(project.path("bin/codex"), mode).unwrap();
+    let client = project.path("bin/codex").to_str().unwrap().to_owned();
+    project.with("RAYMOND_CODEX", client)
+}
+
+#[test]
+fn a_signal_while_a_client_is_asked_for_its_version_leaves_no_client_behind() {
+    let check = |words: &str, signal: Signal, code: i32| {
+        let stubborn =
+            "trap '' INT TERM HUP; setsid sleep 300 & echo $! $$ > pids; sleep 300; sleep 300";
+        let project = with_client(stubborn);
+        let running = project.start(words);
+        until("the client is asked", || project.read("pids").ends_with('\n'));
+        running.signal(signal);
+        running.wait().prints("").says(code, "");
+        for pid in project.read("pids").split_whitespace() {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            assert!(stat.is_empty() || stat.contains(") Z "), "{words}: {pid} is left: {stat}");
+        }
+        assert!(!project.path(".raymond").exists(), "{words}: nothing was started");
+    };
+    check("run wf --run-id r", Signal::INT, 130);
+    check("run wf --run-id r", Signal::TERM, 143);
+    check("run wf --run-id r", Signal::HUP, 129);
+    check("run wf --run-id r -d", Signal::INT, 130);
+    check("doctor", Signal::INT, 130);
+}
+
+#[test]
+fn a_client_is_asked_for_its_version_where_raymond_was_started() {
+    let shim = "test -e .tool-versions && echo codex-cli 0.166.0 && exit; echo no version is set >&2; exit 126";
+    let project = with_client(shim);
+    let told = "does not say its version: exit status 126: no version is set";
+    project.raymond("run wf --run-id r").prints("").mentions(7, &[told]);
+    project.write(".tool-versions", "codex 0.166.0");
+    // Its answers are no business of this test: it is asked for one.
+    project.raymond("run wf --run-id r --retries 0");
+    let begun = &project.events("r", "run_started")[0];
+    assert_eq!(begun["settings"]["clients"], json!({ "codex": "0.166.0" }));
 }
 
 #[test]

@@ -169,6 +169,45 @@ fn a_client_that_nothing_leads_to_need_not_be_there() {
         .mentions(7, &["LOST.md is answered by codex: cannot find the client no-such-client"]);
 }
 
+#[test]
+fn a_client_that_has_no_work_left_need_not_be_there_for_a_resume() {
+    let scripted = |policy: &str| format!("---\nbackend: scripted\n{policy}\n---\ngo");
+    let check = |replies: &str, code: i32| {
+        let project = Project::of(&[
+            (
+                "wf/START.md",
+                &scripted(
+                    "allowed_targets: {reset: [LOOK, LAST], function: [{child: LAST, return: BACK}]}",
+                ),
+            ),
+            (
+                "wf/BACK.md",
+                &scripted("allowed_tags: [reset, result]\nallowed_targets: {reset: [LOOK]}"),
+            ),
+            ("wf/LAST.md", &scripted("allowed_tags: [result]")),
+            ("wf/LOOK.md", "---\nbackend: codex\nallowed_tags: [result]\n---\nlook"),
+            ("codex", "#!/bin/sh\necho codex-cli 0.166.0\n"),
+            ("r.yaml", replies),
+            (
+                "good.yaml",
+                "START: <reset>LAST</reset>\nLAST: <result>x</result>\nBACK: <result>x</result>",
+            ),
+        ]);
+        let mode = Permissions::from_mode(0o755);
+        std::fs::set_permissions(project.path("codex"), mode).unwrap();
+        let project = project.with("RAYMOND_CODEX", "./codex");
+        let run = "run wf --backend claude --replies r.yaml --run-id r";
+        project.raymond(run).mentions(1, &["failed"]);
+        std::fs::remove_file(project.path("codex")).unwrap();
+        let resumed = project.raymond("resume r --backend claude --replies good.yaml");
+        assert_eq!(resumed.code(), code, "{replies}: {resumed:?}");
+    };
+    // It is where nothing leads to the client any more; where it may come there; where it returns to that.
+    check("START: <reset>LAST</reset>\nLAST: { fail: task }", 0);
+    check("START: { fail: task }", 7);
+    check("START: <function return=\"BACK\">LAST</function>\nLAST: { fail: task }", 7);
+}
+
 /// It would be found out when the other one has been paid.
 #[test]
 fn a_client_that_does_not_say_its_version_is_refused_before_anyone_is_asked() {
@@ -332,6 +371,32 @@ BACK: { text: <result>done</result>, expect: "go on: fine" }
     let lanes = project.events("r", "turn_queued");
     let backends: Vec<_> = lanes.iter().map(|queued| &queued["lane"]["prompt"]).collect();
     assert_eq!(backends, ["claude", "claude", "claude", "codex", "claude"]);
+}
+
+#[test]
+fn a_limit_that_leads_to_another_backend_is_a_warning_and_nothing_to_remind_an_agent_of() {
+    let start = "---\nbackend: claude\nmax_visits: 1\nthen: LOOK\n---\ngo";
+    let project = Project::of(&[
+        ("wf/START.md", start),
+        ("wf/LOOK.md", CODEX),
+        ("r.yaml", "START: <goto>START</goto>\nLOOK: <result>x</result>"),
+    ]);
+    project.raymond("run wf --replies r.yaml --run-id r").prints("").mentions(
+        1,
+        &[
+            "wf/START.md:4:1: warning: `then` leads from claude to codex, which answers LOOK.md: only a \
+             fresh conversation can go there [other-backend]",
+            "hint: name a state that claude answers, or reach START.md by `reset`, `function` or `fork` \
+             alone",
+            "START.md has had its visits, and its `then`, LOOK.md, is answered by codex, and claude holds \
+             the conversation",
+        ],
+    );
+    let why = project.raymond("why r").stdout;
+    let remedy =
+        "first let `then` of START.md name a state that claude answers, or raise its `max_visits`";
+    assert!(why.contains(remedy), "{why}");
+    assert_eq!(project.events("r", "turn_started").len(), 1, "nobody is reminded");
 }
 
 #[test]

@@ -30,6 +30,9 @@ pub struct Agent {
     pub cwd: String,
     /// The model of the innermost call or function that named one.
     pub model: Option<String>,
+    /// The backend that it was named for; none as long as no prompt was entered with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_of: Option<BackendName>,
     /// Fork attributes: template variables for its whole life.
     pub attributes: BTreeMap<String, Value>,
     /// How often it entered each state.
@@ -76,6 +79,9 @@ pub struct Frame {
     /// Its model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The backend that it was named for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_of: Option<BackendName>,
 }
 
 /// Whether an agent can go on.
@@ -106,6 +112,11 @@ pub struct Kept {
 }
 
 impl Agent {
+    /// The model that a tag named for states of this backend: others do not know it.
+    pub fn model_for(&self, backend: &BackendName) -> Option<&String> {
+        self.model.as_ref().filter(|_| self.model_of.as_ref().is_none_or(|of| of == backend))
+    }
+
     /// Whether it still takes part in the run.
     pub const fn is_live(&self) -> bool {
         match self.standing {

@@ -68,6 +68,18 @@ impl<'a> Mover<'a> {
         )
     }
 
+    /// The same, once limits are weighed. Where only a limit leads elsewhere, no other tag of the agent
+    /// would help, so it is not told.
+    pub(super) fn arrives(
+        self,
+        draft: &Draft<'_>,
+        tag: TagName,
+        to: &Destination,
+    ) -> Result<(), Blocked> {
+        self.goes_on(draft, tag, to.instead_of.as_ref().unwrap_or(&to.state))?;
+        to.reached(draft, self.session, self.holder).map_err(Blocked::Failed)
+    }
+
     /// Whether the backend of its conversation can branch it.
     pub(super) fn branches(self, draft: &Draft<'_>) -> Result<(), Blocked> {
         match self.holder {
@@ -104,6 +116,7 @@ impl<'a> Mover<'a> {
             session: session.clone(),
             cwd: None,
             model: self.agent.model.clone(),
+            model_of: to.model_of(self.agent.model.as_ref(), self.agent.model_of.as_ref()),
             forks: self.agent.forks,
             instead_of: to.instead_of.clone(),
         }

@@ -14,7 +14,6 @@ use crate::value::Value;
 use crate::workflow::Policy;
 
 use super::agent::{Agent, Frame};
-use super::crossing::{Crossing, crossing};
 use super::limits::within_limits;
 use super::mover::{Mover, cut};
 use super::session::Session;
@@ -78,8 +77,8 @@ fn goto(
 ) -> Result<(), Blocked> {
     let state = resolve(draft, TagName::Goto, target)?;
     mover.check(draft, TagName::Goto, Some(&state), None)?;
-    let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
-    mover.goes_on(draft, TagName::Goto, &to.state)?;
+    let to = within_limits(draft, mover.agent, state).map_err(Blocked::Failed)?;
+    mover.arrives(draft, TagName::Goto, &to)?;
     draft.push(mover.moved(TagName::Goto, StackChange::Keep, mover.session, &to));
     mover.enter(draft, &to, input, mover.session);
     Ok(())
@@ -95,16 +94,16 @@ fn reset(
     let state = resolve(draft, TagName::Reset, target)?;
     let directory = mover.directory(TagName::Reset, cd)?;
     mover.check(draft, TagName::Reset, Some(&state), None)?;
-    let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
+    let to = within_limits(draft, mover.agent, state).map_err(Blocked::Failed)?;
     let change = match stack {
         Stack::Keep => StackChange::Keep,
         Stack::Clear => StackChange::Clear,
     };
     let mut moved = mover.moved(TagName::Reset, change, &Session::Fresh, &to);
-    if let Event::Moved { cwd, model, .. } = &mut moved {
+    if let Event::Moved { cwd, model, model_of, .. } = &mut moved {
         *cwd = directory;
         if stack == Stack::Clear {
-            *model = None;
+            (*model, *model_of) = (None, None);
         }
     }
     draft.push(moved);
@@ -126,10 +125,10 @@ fn call(
     let state = resolve(draft, tag, &invoke.target)?;
     let return_to = resolve(draft, tag, &invoke.return_to)?;
     mover.check(draft, tag, Some(&state), Some(&return_to))?;
-    let to = within_limits(draft.definition, mover.agent, state).map_err(Blocked::Failed)?;
+    let to = within_limits(draft, mover.agent, state).map_err(Blocked::Failed)?;
     if *session != Session::Fresh {
         mover.branches(draft)?;
-        mover.goes_on(draft, tag, &to.state)?;
+        mover.arrives(draft, tag, &to)?;
     }
     // Refused here, and not when the callee has been paid for.
     mover.goes_on(draft, tag, &return_to)?;
@@ -139,10 +138,11 @@ fn call(
         holder: None,
         cwd: mover.agent.cwd.clone(),
         model: mover.agent.model.clone(),
+        model_of: mover.agent.model_of.clone(),
     };
     let mut moved = mover.moved(tag, StackChange::Push(frame), session, &to);
-    if let (Event::Moved { model, .. }, Some(named)) = (&mut moved, &invoke.model) {
-        *model = Some(named.clone());
+    if let (Event::Moved { model, model_of, .. }, Some(named)) = (&mut moved, &invoke.model) {
+        (*model, *model_of) = (Some(named.clone()), to.answers.clone());
     }
     draft.push(moved);
     mover.enter(draft, &to, invoke.input.clone(), session);
@@ -156,18 +156,14 @@ fn result(draft: &mut Draft<'_>, mover: Mover<'_>, payload: &Value) -> Result<()
         draft.push(Event::AgentEnded { agent: agent.id.clone(), result: payload.clone() });
         return Ok(());
     };
-    let to =
-        within_limits(draft.definition, agent, frame.state.clone()).map_err(Blocked::Failed)?;
+    let to = within_limits(draft, agent, frame.state.clone()).map_err(Blocked::Failed)?;
     // Only an edit or a `then` leads here: no other tag of the agent would help.
-    crossing(draft, &frame.session, frame.holder.as_ref(), &to.state).map_err(
-        |Crossing { state, answers, holds }| {
-            Blocked::Failed(Failure::OtherBackend { state, answers, holds })
-        },
-    )?;
+    to.reached(draft, &frame.session, frame.holder.as_ref()).map_err(Blocked::Failed)?;
     let mut moved = mover.moved(TagName::Result, StackChange::Pop, &frame.session, &to);
-    if let Event::Moved { cwd, model, .. } = &mut moved {
+    if let Event::Moved { cwd, model, model_of, .. } = &mut moved {
         *cwd = Some(frame.cwd.clone());
         model.clone_from(&frame.model);
+        *model_of = to.model_of(frame.model.as_ref(), frame.model_of.as_ref());
     }
     draft.push(moved);
     mover.enter(draft, &to, Some(payload.clone()), &frame.session);
@@ -199,8 +195,8 @@ fn fork(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blo
         let then = (tag.name() == TagName::Fork).then_some(&next);
         mover.check(draft, tag.name(), Some(target), then)?;
     }
-    let to = within_limits(draft.definition, agent, next).map_err(Blocked::Failed)?;
-    mover.goes_on(draft, TagName::Fork, &to.state)?;
+    let to = within_limits(draft, agent, next).map_err(Blocked::Failed)?;
+    mover.arrives(draft, TagName::Fork, &to)?;
     let names = names(agent, &workers)?;
     make_room(draft, workers.len())?;
 

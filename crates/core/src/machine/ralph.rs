@@ -142,6 +142,7 @@ fn step(
         session: Session::Fresh,
         cwd: None,
         model: None,
+        model_of: None,
         forks: 0,
         instead_of: None,
     });

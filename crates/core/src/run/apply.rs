@@ -117,7 +117,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                 agent.visit.reminders = *reminder;
             }
         }
-        Event::Moved { agent: id, stack, session, cwd, model, forks, .. } => {
+        Event::Moved { agent: id, stack, session, cwd, model, model_of, forks, .. } => {
             unhold(run, id);
             if let Some(agent) = run.agents.get_mut(id) {
                 restack(agent, stack);
@@ -126,6 +126,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                     agent.holder = None;
                 }
                 agent.model.clone_from(model);
+                agent.model_of.clone_from(model_of);
                 agent.forks = *forks;
                 agent.standing = Standing::Live;
                 if let Some(cwd) = cwd {
@@ -206,6 +207,7 @@ fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &BTreeMap<String, V
         stack: Vec::new(),
         cwd: cwd.to_owned(),
         model: None,
+        model_of: None,
         attributes: attributes.clone(),
         visits: BTreeMap::new(),
         forks: 0,

@@ -180,9 +180,10 @@ pub fn of_turn(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect
             cwd,
             model: front
                 .model
-                .clone()
-                .or_else(|| agent.model.clone())
-                .or_else(|| settings.model.clone()),
+                .as_ref()
+                .or_else(|| agent.model_for(backend))
+                .or(settings.model.as_ref())
+                .cloned(),
             effort: front.effort.clone().or_else(|| settings.effort.clone()),
             permissions: settings.permissions.of_state(front),
             extras: Extras::of(front),

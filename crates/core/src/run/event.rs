@@ -267,6 +267,9 @@ pub enum Event {
         /// The model of its calls from now on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        /// The backend that the model is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model_of: Option<BackendName>,
         /// How many workers it has forked so far.
         #[serde(default, skip_serializing_if = "is_zero")]
         forks: u32,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
 use crate::desk::Desk;
-use crate::ids::{AgentId, Nonce, RunId};
+use crate::ids::{AgentId, Nonce, RunId, StateName};
 use crate::machine::Agent;
 use crate::time::Timestamp;
 use crate::value::Value;
@@ -106,6 +106,14 @@ impl Run {
     pub fn unreserved(&self) -> Option<Micros> {
         let cap = self.settings.budget?;
         Some(cap.minus(self.spent).minus(self.desk.reserved))
+    }
+
+    /// Where it goes on: the states of its agents, also of those that failed, and of their returns.
+    pub fn places(&self) -> impl Iterator<Item = &StateName> {
+        self.agents.values().flat_map(|agent| {
+            let returns = agent.stack.iter().map(|frame| &frame.state);
+            std::iter::once(&agent.visit.state).chain(returns)
+        })
     }
 
     /// How many workers are live; `main` is none.

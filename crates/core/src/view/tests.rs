@@ -491,10 +491,10 @@ fn who_was_paid_is_said_where_states_ask_several_backends() {
     . main       Z.md (claude): turn 1
       main       Z.md → X.md #2 (function) · claude $0.10
     . main       X.md (codex): turn 1
-    x main       X.md (codex): failed: X.md is answered by codex, and claude holds the conversation (its transition is kept)
+    x main       X.md (codex): failed: Z.md has had its visits, and its `then`, X.md, is answered by codex, and claude holds the conversation (its transition is kept)
       -          failed
     ");
     assert_snapshot!(shown(&play, Owner::Gone), @"
-    failed (1): main failed at X.md (codex): X.md is answered by codex, and claude holds the conversation (first let claude answer X.md): raymond resume play --with-current
+    failed (1): main failed at X.md (codex): Z.md has had its visits, and its `then`, X.md, is answered by codex, and claude holds the conversation (first let `then` of Z.md name a state that claude answers, or raise its `max_visits`): raymond resume play --with-current
     ");
 }

@@ -130,9 +130,12 @@ fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
         Failure::Visits { state, .. } => {
             format!(" (first raise `max_visits` in {state}, or add `then`)")
         }
-        Failure::OtherBackend { state, holds, .. } => {
+        Failure::OtherBackend { state, holds, instead_of: None, .. } => {
             format!(" (first let {holds} answer {state})")
         }
+        Failure::OtherBackend { holds, instead_of: Some(limited), .. } => format!(
+            " (first let `then` of {limited} name a state that {holds} answers, or raise its `max_visits`)"
+        ),
         Failure::VisitBudget { .. } => " (first raise the `budget` of that state)".to_owned(),
         Failure::Turn(_)
         | Failure::Denied { .. }

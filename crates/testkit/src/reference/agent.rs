@@ -38,7 +38,23 @@ struct Frame {
     state: StateName,
     session: Session,
     cwd: String,
-    model: Option<String>,
+    model: Option<Model>,
+}
+
+/// A model that a tag named.
+#[derive(Debug, Clone)]
+struct Model {
+    name: String,
+    of: For,
+}
+
+/// Whom a model is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum For {
+    /// Whoever is asked first.
+    First,
+    /// The backend of the first prompt that was entered with it, which may name none.
+    Backend(Option<String>),
 }
 
 /// A thread of control.
@@ -52,7 +68,7 @@ pub(super) struct Agent {
     session: Session,
     stack: Vec<Frame>,
     /// Of the innermost call or function that named one.
-    model: Option<String>,
+    model: Option<Model>,
     counts: BTreeMap<StateName, u32>,
     visits: u32,
     forks: u32,
@@ -102,7 +118,9 @@ impl Agent {
         let model = match &workflow.states[&self.state] {
             State::Script => None,
             State::Prompt(prompt) => {
-                [&prompt.model, &self.model, &settings.model].into_iter().find_map(Clone::clone)
+                let named =
+                    self.model.as_mut().and_then(|model| model.asked_of(prompt.backend.as_ref()));
+                [&prompt.model, &named, &settings.model].into_iter().find_map(Clone::clone)
             }
         };
         Line::Enter {
@@ -140,20 +158,11 @@ impl Agent {
         workflow: &Workflow,
     ) -> Result<(), Refused> {
         let own = &self.session;
-        let going_on: Vec<(StateName, &Session)> = match transition {
-            Transition::Goto { to, .. } | Transition::Fork { next: to, .. } => {
-                vec![(self.destination(to, workflow)?, own)]
-            }
-            Transition::Reset { to, .. } => {
-                vec![(self.destination(to, workflow)?, &Session::Fresh)]
-            }
-            Transition::Call { to, with } => {
-                vec![(self.destination(to, workflow)?, own), (with.return_to.clone(), own)]
-            }
-            Transition::Function { to, with } => {
-                self.destination(to, workflow)?;
-                vec![(with.return_to.clone(), own)]
-            }
+        let (to, session, back) = match transition {
+            Transition::Goto { to, .. } | Transition::Fork { next: to, .. } => (to, own, None),
+            Transition::Reset { to, .. } => (to, &Session::Fresh, None),
+            Transition::Call { to, with } => (to, own, Some(&with.return_to)),
+            Transition::Function { to, with } => (to, &Session::Fresh, Some(&with.return_to)),
             Transition::Result { .. } => {
                 let Some(frame) = self.stack.last() else { return Ok(()) };
                 let to = self.destination(&frame.state, workflow)?;
@@ -163,11 +172,18 @@ impl Agent {
                 return Err(Refused::Fails(Failure::OtherBackend));
             }
         };
-        let mut states = going_on.iter().map(|(to, session)| (&workflow.states[to], session));
-        if states.all(|(state, session)| session.reaches(state)) {
-            Ok(())
-        } else {
-            Err(Refused::Fault(Fault::OtherBackend))
+        let instead = self.destination(to, workflow)?;
+        let told = Err(Refused::Fault(Fault::OtherBackend));
+        if !session.reaches(&workflow.states[to]) {
+            return told;
+        }
+        // The agent named a state that it could have gone to.
+        if !session.reaches(&workflow.states[&instead]) {
+            return Err(Refused::Fails(Failure::OtherBackend));
+        }
+        match back {
+            Some(state) if !own.reaches(&workflow.states[state]) => told,
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -278,8 +294,8 @@ impl Agent {
             cwd: self.cwd.clone(),
             model: self.model.clone(),
         });
-        if with.model.is_some() {
-            self.model = with.model;
+        if let Some(name) = with.model {
+            self.model = Some(Model { name, of: For::First });
         }
         self.input = with.input;
     }
@@ -319,6 +335,17 @@ impl Agent {
             spawned.push(Self::new(id, worker.state, worker.cwd, worker.input));
         }
         (lines, Next::Enters(spawned))
+    }
+}
+
+impl Model {
+    /// Its name, for states of the backend that it is for.
+    fn asked_of(&mut self, backend: Option<&String>) -> Option<String> {
+        let asked = For::Backend(backend.cloned());
+        if self.of == For::First {
+            self.of = asked.clone();
+        }
+        (self.of == asked).then(|| self.name.clone())
     }
 }
 

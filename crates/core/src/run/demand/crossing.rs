@@ -2,7 +2,8 @@
 //!
 //! A prompt has had a turn when it emits a tag, so its backend holds the conversation that `goto`,
 //! `call`, a `return` and a `next` go on in: an entry that names a prompt of another backend can never
-//! be taken. A policy that allows any state names none.
+//! be taken. A policy that allows any state names none. A `then` may be met by a fresh conversation: it
+//! is a warning.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +37,26 @@ impl<'a> Demand<'a> {
             let mistake = mistake((tag, word), target, (own, other));
             Some(survey.marked(mistake, state, Mark::Name(word.role(tag), &name)))
         };
-        names.into_iter().filter_map(crosses).collect()
+        names.into_iter().filter_map(crosses).chain(self.limit_of(survey, state)).collect()
+    }
+
+    /// A `then` that leads to another backend. A transition that begins a conversation can take it.
+    fn limit_of(&self, survey: &Survey<'a>, state: &State) -> Option<Diagnostic> {
+        let target = survey.prompt(state.front.then.as_deref()?)?;
+        let own = self.settings.backend_of(&state.front);
+        let other = self.settings.backend_of(&target.front);
+        if own == other || self.offers.of(own).is_none() || self.offers.of(other).is_none() {
+            return None;
+        }
+        let (name, target) = (&state.name, &target.name);
+        let message = format!(
+            "`then` leads from {own} to {other}, which answers {target}: only a fresh conversation can go there"
+        );
+        let hint = format!(
+            "name a state that {own} answers, or reach {name} by `reset`, `function` or `fork` alone"
+        );
+        let warning = Diagnostic::warning("other-backend", message).hint(hint);
+        Some(survey.marked(warning, state, Mark::Key("then")))
     }
 }
 

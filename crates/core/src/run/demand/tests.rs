@@ -78,6 +78,19 @@ fn a_policy_that_leads_a_conversation_elsewhere_is_a_mistake() {
 }
 
 #[test]
+fn a_then_that_leads_to_another_backend_is_a_warning() {
+    check_policy("max_visits: 2\nthen: B\n", &[]);
+    check_policy(
+        "max_visits: 2\nthen: X\n",
+        &[
+            "A.md:3:1: warning: `then` leads from claude to codex, which answers X.md: only a fresh \
+           conversation can go there [other-backend]; name a state that claude answers, or reach A.md \
+           by `reset`, `function` or `fork` alone",
+        ],
+    );
+}
+
+#[test]
 fn a_policy_that_allows_any_state_names_none() {
     check_policy("", &[]);
     check_policy("allowed_tags: [goto, call]\n", &[]);

@@ -35,6 +35,7 @@ fn numbers_are_stored_exactly_as_they_are_written() {
             session: Session::At("odd".into()),
             cwd: None,
             model: Some("odd".into()),
+            model_of: Some("strange".into()),
             forks: 9,
             instead_of: None,
         },
@@ -49,6 +50,7 @@ fn numbers_are_stored_exactly_as_they_are_written() {
         (main.visits[&state], main.visit.number, main.visit.reminders, main.visit.retries);
     assert_eq!(visited, (42, 77, 31, 17));
     assert_eq!((main.forks, main.model.as_deref()), (9, Some("odd")));
+    assert_eq!(main.model_of, Some("strange".into()));
     assert_eq!(main.session, Session::At("odd".into()));
     assert_eq!((run.visits, run.desk.retries.len()), (2, 1));
 }

@@ -102,6 +102,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
             session: Session::Fresh,
             cwd: None,
             model: None,
+            model_of: None,
             forks: small,
             instead_of: None,
         },

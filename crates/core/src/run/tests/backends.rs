@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::play::{Play, workflow};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::BackendName;
-use crate::machine::Standing;
+use crate::machine::{Agent, Standing};
 use crate::run::settings::Pinning;
 
 const CODEX: &str = "---\nbackend: codex\n---\ntext";
@@ -131,17 +131,52 @@ fn a_script_carries_the_conversation_and_fails_where_it_cannot_go_on() {
 }
 
 #[test]
-fn a_limit_that_leads_to_another_backend_leads_nowhere_in_this_conversation() {
+fn a_limit_that_leads_to_another_backend_fails_the_agent_whose_conversation_cannot_go_there() {
     let limited = ("B.md", "---\nmax_visits: 1\nthen: X\n---\ntext");
-    let mut play = staged(&[limited]);
+    let check = |text: &str, expected: &str| {
+        let mut play = staged(&[limited]);
+        play.says("main", "<goto>B</goto>");
+        assert_eq!(outcome(&play.says("main", text)), expected, "{text}");
+        play
+    };
+    // Nothing that the agent could say instead is told to it: it did nothing wrong.
+    let fails = "main fails: B.md has had its visits, and its `then`, X.md, is answered by \
+                 codex, and claude holds the conversation, kept";
+    check("<goto>B</goto>", fails);
+    check(r#"<call return="A">B</call>"#, fails);
+    check(r#"<fork next="B">A</fork>"#, fails);
+    // A conversation that begins there can.
+    let play = check("<reset>B</reset>", "taken");
+    assert_eq!(play.agent("main").visit.state.as_str(), "X.md");
+    check(r#"<function return="A">B</function>"#, "taken");
+}
+
+#[test]
+fn a_limit_that_led_nowhere_is_mended_without_another_turn() {
+    let limited = |front: &str| staged(&[("B.md", &format!("---\n{front}\n---\ntext"))]);
+    let mut play = limited("max_visits: 1\nthen: X");
     play.says("main", "<goto>B</goto>");
-    let events = play.says("main", "<goto>B</goto>");
+    play.says("main", "<goto>B</goto>");
+    play.adopt(limited("max_visits: 1\nthen: A").definition);
+    assert_snapshot!(play.resume(), @"
+    resumed
+    revive main
+    main goto: at main.1.1, instead of B.md
+    main enters A.md (2) as visit 3
+    queue main.3.1 at 2 for claude: resume main.1.1
+    start main.3.1 #1 with $9.80: resume main.1.1
+    ");
+}
+
+#[test]
+fn a_state_that_the_agent_itself_names_across_backends_is_its_own_mistake() {
+    let mut play = staged(&[("X.md", "---\nbackend: codex\nmax_visits: 1\nthen: Y\n---\ntext")]);
+    play.says("main", "<reset>X</reset>");
+    play.says("main", "<reset>A</reset>");
     assert_eq!(
-        outcome(&events),
+        outcome(&play.says("main", "<goto>X</goto>")),
         "remind main (1): <goto>: X.md is answered by codex, and claude holds the conversation"
     );
-    assert_eq!(outcome(&play.says("main", "<reset>B</reset>")), "taken");
-    assert_eq!(play.agent("main").visit.state.as_str(), "X.md");
 }
 
 #[test]
@@ -152,7 +187,7 @@ fn a_return_that_a_limit_leads_elsewhere_fails_with_its_result_kept() {
     play.says("main", r#"<function return="B">Y</function>"#);
     assert_snapshot!(play.says("main", "<result>paid</result>"), @"
     settle main.3.1 #1 $0.10: at main.3.1
-    main fails: X.md is answered by codex, and claude holds the conversation, kept
+    main fails: B.md has had its visits, and its `then`, X.md, is answered by codex, and claude holds the conversation, kept
     ended: Failed
     ");
     let Standing::Failed { failure, kept: Some(_) } = &play.agent("main").standing else {
@@ -162,6 +197,7 @@ fn a_return_that_a_limit_leads_elsewhere_fails_with_its_result_kept() {
         state: "X.md".into(),
         answers: "codex".into(),
         holds: "claude".into(),
+        instead_of: Some("B.md".into()),
     };
     assert_eq!(*failure, expected);
     // Once the limit is gone the kept result is delivered, and nothing is paid again.
@@ -304,4 +340,53 @@ fn settings_that_move_a_conversation_are_refused_like_edits() {
     start main.1.2 #1 with $9.90: fresh main.1.2
     ");
     assert_eq!(play.prompt().backend.as_str(), "codex");
+}
+
+#[test]
+fn a_model_that_a_tag_names_is_for_the_backend_that_it_leads_to() {
+    let check = |texts: &[&str], expected: &[&str]| {
+        let mut play = stage().with(|s| s.model = Some("usual".into()));
+        play.run.settings.model = Some("usual".into());
+        let told = |play: &Play| {
+            let prompt = play.prompt();
+            format!("{} {}", prompt.state, prompt.model.as_deref().unwrap_or("-"))
+        };
+        let mut seen = Vec::new();
+        for text in texts {
+            play.says("main", text);
+            if play.agent("main").visit.state.as_str() != "S.sh" {
+                seen.push(told(&play));
+            }
+        }
+        assert_eq!(seen, expected, "{texts:?}");
+    };
+    let haiku = r#"<function return="A" model="haiku">B</function>"#;
+    let codex = r#"<function return="B">X</function>"#;
+    let done = "<result>x</result>";
+    // It is inherited, but not by states of another backend, nor lost on the way through them.
+    check(&[haiku, codex, done, done], &["B.md haiku", "X.md usual", "B.md haiku", "A.md usual"]);
+    let within = r#"<function return="Y">A</function>"#;
+    check(&[haiku, codex, within], &["B.md haiku", "X.md usual", "A.md haiku"]);
+    check(
+        &[haiku, "<reset>X</reset>", "<reset>A</reset>"],
+        &["B.md haiku", "X.md usual", "A.md haiku"],
+    );
+    let gpt = r#"<function return="A" model="gpt">X</function>"#;
+    check(&[gpt, "<goto>Y</goto>", "<reset>B</reset>"], &["X.md gpt", "Y.md gpt", "B.md usual"]);
+    // A script asks nobody: the model is for the first who is asked.
+    let script = r#"<function return="A" model="gpt">S</function>"#;
+    check(&[script, "<goto>X</goto>", "<reset>B</reset>"], &["X.md gpt", "B.md usual"]);
+    check(&[script, "<goto>B</goto>", "<reset>X</reset>"], &["B.md gpt", "X.md usual"]);
+}
+
+/// Journals of before do not say it.
+#[test]
+fn a_model_that_is_named_for_nobody_is_for_anybody() {
+    let mut play = stage();
+    play.says("main", r#"<function return="A" model="haiku">X</function>"#);
+    let agent = play.run.agents.get_mut(&"main".into()).unwrap();
+    let model = |agent: &Agent| agent.model_for(&"claude".into()).cloned();
+    assert_eq!(model(agent), None);
+    agent.model_of = None;
+    assert_eq!(model(agent), Some("haiku".to_owned()));
 }

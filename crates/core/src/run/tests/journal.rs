@@ -40,6 +40,7 @@ fn samples() -> Vec<Sample> {
     let later = later.chain([Sample::Event(samples::versions())]);
     let (start, started) = samples::backends();
     let later = later.chain([Sample::Cause(start), Sample::Event(started)]);
+    let later = later.chain(samples::named().into_iter().map(Sample::Event));
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

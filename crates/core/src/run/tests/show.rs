@@ -58,7 +58,7 @@ impl Names {
     }
 
     fn frame(&self, frame: &Frame) -> String {
-        let Frame { state, session, holder: _, cwd, model } = frame;
+        let Frame { state, session, holder: _, cwd, model, model_of: _ } = frame;
         let model = model.as_deref().map(|model| format!(", {model}")).unwrap_or_default();
         format!("{state} ({}, {cwd}{model})", self.session(session))
     }
@@ -132,7 +132,7 @@ impl Names {
             Event::Reminded { agent, fault, reminder } => {
                 format!("remind {agent} ({reminder}): {fault}")
             }
-            Event::Moved { agent, tag, stack, session, cwd, model, forks, instead_of } => {
+            Event::Moved { agent, tag, stack, session, cwd, model, forks, instead_of, .. } => {
                 let mut line = format!("{agent} {tag}: {}", self.session(session));
                 match stack {
                     StackChange::Keep => {}

@@ -12,10 +12,14 @@ use super::{Definition, State};
 use crate::protocol::{Route, Routes};
 
 impl Definition {
-    /// The states that can be entered. A `broken` state may say anything once it is mended.
-    pub(super) fn reach(&self, broken: &dyn Fn(&StateName) -> bool) -> BTreeSet<StateName> {
-        let mut reached = BTreeSet::from([self.entry.clone()]);
-        let mut pending = vec![self.entry.clone()];
+    /// The states that can be entered from these on, which are among them. A `broken` state may say anything once it is mended.
+    pub(super) fn reach<'s>(
+        &self,
+        from: impl IntoIterator<Item = &'s StateName>,
+        broken: &dyn Fn(&StateName) -> bool,
+    ) -> BTreeSet<StateName> {
+        let mut pending: Vec<StateName> = from.into_iter().cloned().collect();
+        let mut reached: BTreeSet<StateName> = pending.iter().cloned().collect();
         while let Some(name) = pending.pop() {
             let Some(state) = self.states.get(&name) else {
                 continue;

@@ -35,10 +35,19 @@ impl<'a> Survey<'a> {
         Self::new(definition, BTreeSet::new())
     }
 
+    /// The same for a run that goes on at these states.
+    pub fn going_on<'s>(
+        definition: &'a Definition,
+        at: impl IntoIterator<Item = &'s StateName>,
+    ) -> Self {
+        let reached = definition.reach(at, &|_| false);
+        Self { definition, reached, broken: BTreeSet::new() }
+    }
+
     /// All states are reached when the entry is unknown.
     pub(super) fn new(definition: &'a Definition, broken: BTreeSet<StateName>) -> Self {
         let reached = if definition.states.contains_key(&definition.entry) {
-            definition.reach(&|name| broken.contains(name))
+            definition.reach([&definition.entry], &|name| broken.contains(name))
         } else {
             definition.states.keys().cloned().collect()
         };

@@ -237,6 +237,30 @@ fn the_start_decides_what_is_reached() {
 }
 
 #[test]
+fn a_run_that_goes_on_reaches_what_follows_from_where_it_is() {
+    let leads = |to: &str| format!("---\nallowed_targets: {{goto: [{to}]}}\n---\ngo");
+    let scope = vec![
+        file("START.md", &leads("A")),
+        file("A.md", &leads("B")),
+        file("B.md", &leads("B")),
+        file("C.md", &leads("B")),
+        file("FREE.md", "go"),
+    ];
+    let definition = parse(scope).unwrap().definition;
+    let check = |at: &[&str], expected: &[&str]| {
+        let at: Vec<StateName> = at.iter().map(|name| (*name).into()).collect();
+        let survey = Survey::going_on(&definition, &at);
+        let reached = definition.states.keys().filter(|name| survey.is_reached(name));
+        assert_eq!(reached.map(StateName::as_str).collect::<Vec<_>>(), expected, "{at:?}");
+    };
+    check(&["START.md"], &["A.md", "B.md", "START.md"]);
+    check(&["A.md"], &["A.md", "B.md"]);
+    check(&["B.md", "C.md"], &["B.md", "C.md"]);
+    check(&["B.md", "FREE.md"], &["A.md", "B.md", "C.md", "FREE.md", "START.md"]);
+    check(&[], &[]);
+}
+
+#[test]
 fn files_that_no_target_can_name_are_left_out() {
     insta::assert_snapshot!(warnings(vec![file("START.md", "go"), file("a:b.md", "x"), file("a\nb.md", "x")]), @r#"
     a:b.md: warning: no target can name this file; it is ignored [bad-name]

@@ -258,6 +258,7 @@ pub(super) fn mixed() -> Vec<Event> {
         state: "R.md".into(),
         answers: "codex".into(),
         holds: "claude".into(),
+        instead_of: None,
     };
     let settings = Settings { no_branch: ["linear".into()].into(), ..settings() };
     vec![
@@ -481,6 +482,7 @@ fn moves() -> Vec<Event> {
         session,
         cwd: None,
         model: None,
+        model_of: None,
         forks: 0,
         instead_of: None,
     };
@@ -490,6 +492,7 @@ fn moves() -> Vec<Event> {
         holder: None,
         cwd: "/home".into(),
         model,
+        model_of: None,
     };
     let push = |model| StackChange::Push(frame(model));
     let branched = || Session::BranchOf("s1".into());
@@ -506,6 +509,7 @@ fn moves() -> Vec<Event> {
             session: Session::Fresh,
             cwd: Some("/tmp".into()),
             model: Some("opus".into()),
+            model_of: None,
             forks: 3,
             instead_of: Some("LOOP.md".into()),
         },
@@ -601,4 +605,35 @@ pub(super) fn backends() -> (Input, Event) {
     let backends = ["claude".into(), "codex".into()].into();
     let start = Box::new(Start { backends, ..*start(None, Settings::default()) });
     (Input::Start(start.clone()), Event::RunStarted(start))
+}
+
+/// Added later: whom a model is for, and what a limit leads away from.
+pub(super) fn named() -> Vec<Event> {
+    let (opus, claude) = (|| Some("opus".to_owned()), || Some("claude".into()));
+    let frame = Frame {
+        state: "R.md".into(),
+        session: Session::At("s1".into()),
+        holder: None,
+        cwd: "/home".into(),
+        model: opus(),
+        model_of: claude(),
+    };
+    let moved = Event::Moved {
+        agent: "main".into(),
+        tag: TagName::Function,
+        stack: StackChange::Push(frame),
+        session: Session::Fresh,
+        cwd: None,
+        model: opus(),
+        model_of: claude(),
+        forks: 0,
+        instead_of: None,
+    };
+    let failure = Failure::OtherBackend {
+        state: "X.md".into(),
+        answers: "codex".into(),
+        holds: "claude".into(),
+        instead_of: Some("LOOP.md".into()),
+    };
+    vec![moved, Event::AgentFailed { agent: "main".into(), failure, kept: None }]
 }

@@ -12,7 +12,7 @@ use raymond_core::run::Run;
 use raymond_engine::shell::transcript;
 
 /// Listens to every client of a run.
-pub(super) struct Ear {
+pub(crate) struct Ear {
     transcripts: PathBuf,
     open: BTreeMap<AgentId, Reading>,
 }
@@ -32,12 +32,12 @@ enum Past {
 }
 
 impl Ear {
-    pub(super) fn new(transcripts: PathBuf) -> Self {
+    pub(crate) fn new(transcripts: PathBuf) -> Self {
         Self { transcripts, open: BTreeMap::new() }
     }
 
     /// Tells what was seen since; of what had been said before, only the last.
-    pub(super) fn listen(&mut self, run: &Run, mut tell: impl FnMut(&TurnId, &Sign)) {
+    pub(crate) fn listen(&mut self, run: &Run, mut tell: impl FnMut(&TurnId, &Sign)) {
         self.open.retain(|agent, _| run.desk.in_flight.contains(agent));
         for turn in run.desk.in_flight.iter().filter_map(|agent| run.desk.turns.get(agent)) {
             let Some(reading) = self.reading(turn) else { continue };
