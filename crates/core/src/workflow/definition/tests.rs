@@ -238,7 +238,8 @@ fn the_start_decides_what_is_reached() {
 
 #[test]
 fn a_run_that_goes_on_reaches_what_follows_from_where_it_is() {
-    let leads = |to: &str| format!("---\nallowed_targets: {{goto: [{to}]}}\n---\ngo");
+    let leads =
+        |to: &str| format!("---\nallowed_transitions: [{{tag: goto, target: {to}}}]\n---\ngo");
     let scope = vec![
         file("START.md", &leads("A")),
         file("A.md", &leads("B")),

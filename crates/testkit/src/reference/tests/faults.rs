@@ -127,11 +127,12 @@ fn a_conversation_stays_with_its_backend() {
     taken(back, "move main#1 function B.md");
     let script = with("<goto>S</goto>").says("main S.sh", "<goto>B</goto>");
     assert_eq!(last_line(script), "fail main protocol other_backend");
-    // A limit changes the destination, and the destination decides.
+    // A limit changes the destination, and the destination decides; nobody is told of that.
     let limited = |prompt: &mut Prompt| {
         (prompt.max_visits, prompt.then) = (Some(1), Some("B".to_owned()));
     };
-    refused(with("<goto>START</goto>").with("START.md", limited), other);
+    let limit = with("<goto>START</goto>").with("START.md", limited);
+    assert_eq!(last_line(limit), "fail main other_backend");
     let returns = with("<function return=\"START\">A</function>").with("START.md", limited);
     let returns = returns.says("main A.md", "<result>r</result>");
     assert_eq!(last_line(returns), "fail main other_backend");
