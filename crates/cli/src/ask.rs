@@ -109,8 +109,7 @@ fn number(name: &str, said: &str) -> Result<String, String> {
 fn is_of(name: &str, line: &str) -> bool {
     let line = line.to_lowercase();
     let mut others = [claude::NAME, codex::NAME].into_iter().filter(|other| *other != name);
-    let bare = line.strip_prefix('v').unwrap_or(&line);
-    let is_bare = bare.starts_with(|first: char| first.is_ascii_digit());
+    let is_bare = line.starts_with(|first: char| first.is_ascii_digit());
     line.contains(name) || (is_bare && !others.any(|other| line.contains(other)))
 }
 
@@ -147,7 +146,8 @@ mod tests {
         check("claude", &format!("{longest}9"), Ok(&format!("{longest}…")));
         let coreutils = "cat (GNU coreutils) 9.4";
         check("claude", coreutils, Err("\"cat (GNU coreutils) 9.4\" is no version of claude"));
-        check("claude", "v2.1.325", Ok("2.1.325"));
+        // Many a program prints just that.
+        check("claude", "v22.1.0", Err("\"v22.1.0\" is no version of claude"));
         check("claude", "v2.1.325 (Claude Code)", Ok("2.1.325"));
         check("claude", "very new", Err("\"very new\" is no version of claude"));
         check("claude", "claude", Err("\"claude\" is no version of claude"));
