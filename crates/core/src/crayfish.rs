@@ -10,6 +10,7 @@ pub mod code;
 pub mod condition;
 pub mod document;
 pub mod envelope;
+pub mod flow;
 pub mod key;
 pub mod name;
 pub mod path;
@@ -19,6 +20,7 @@ pub mod render;
 pub mod schema;
 pub mod template;
 pub mod validate;
+pub mod walk;
 
 pub use code::Code;
 
@@ -26,6 +28,7 @@ pub use condition::Condition;
 pub use document::{Document, Kind, Step, StepIndex};
 pub use envelope::{Reply, Request};
 
+pub use flow::{Fact, Flow};
 pub use key::Key;
 pub use name::StepId;
 pub use path::{Namespaces, Path};

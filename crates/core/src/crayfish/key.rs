@@ -14,7 +14,7 @@ use super::name::StepId;
 use super::problem::quoted;
 
 /// One iteration of one loop.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Iteration {
     /// The loop.
     pub of: StepId,
