@@ -21,11 +21,9 @@ pub mod template;
 pub mod validate;
 
 pub use code::Code;
-
 pub use condition::Condition;
 pub use document::{Document, Kind, Step, StepIndex};
 pub use envelope::{Reply, Request};
-
 pub use key::Key;
 pub use name::StepId;
 pub use path::{Namespaces, Path};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Draft;
+use super::walk::Draft;
 use crate::crayfish::document::{Io, Kind, List, Order, Place, StepIndex};
 use crate::crayfish::name::StepId;
 use crate::crayfish::problem::{Report, quoted};

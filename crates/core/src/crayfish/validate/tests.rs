@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::crayfish::document::{Kind, StepIndex};
 
 mod accepted;
 mod expressions;
