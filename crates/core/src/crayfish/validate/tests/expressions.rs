@@ -151,6 +151,14 @@ fn a_loop_that_cannot_be_read_is_the_only_problem() {
     let mut step = each("l", "$.vars.x", "i", &json!([uses]));
     step["itemVar"] = json!(1);
     check_steps(&json!([step]), &[("/0/itemVar", "a string is expected, not a number")]);
+    let after = json!({ "id": "b", "kind": "exec", "shell": "{{locals.i}}" });
+    check_steps(
+        &json!([step, after]),
+        &[
+            ("/0/itemVar", "a string is expected, not a number"),
+            ("/1/shell", "no forEach around this step binds `i`"),
+        ],
+    );
     step["itemVar"] = json!("1");
     let rule = "letters, digits, `_` and `-`, beginning with a letter or `_`";
     check_steps(&json!([step]), &[("/0/itemVar", &format!("`1` is not a name: {rule}"))]);
