@@ -23,11 +23,9 @@ pub mod validate;
 pub mod walk;
 
 pub use code::Code;
-
 pub use condition::Condition;
 pub use document::{Document, Kind, Step, StepIndex};
 pub use envelope::{Reply, Request};
-
 pub use flow::{Fact, Flow};
 pub use key::Key;
 pub use name::StepId;

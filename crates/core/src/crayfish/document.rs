@@ -124,9 +124,10 @@ impl Document {
         let mut iterations = key.iterations.iter().rev();
         for around in self.loops(index) {
             let iteration = iterations.next().filter(|i| i.of == self.step(around).id)?;
-            match &self.step(around).kind {
-                Kind::While(step) if iteration.number >= step.max_iters.get() => return None,
-                _ => {}
+            if let Kind::While(step) = &self.step(around).kind
+                && iteration.number >= step.max_iters.get()
+            {
+                return None;
             }
         }
         iterations.next().is_none().then_some(index)

@@ -16,8 +16,9 @@ pub const MOST: usize = 1_000;
 /// The longest pointer in bytes; a longer one, of keys that nobody would write, is cut.
 pub const LONGEST_POINTER: usize = 16 * 1024;
 
-/// How many candidates are searched for the name that was meant.
-const NEIGHBOURS: usize = 1_000;
+/// How many names are compared in one report to find those that were meant: a document full of
+/// mistakes must not take longer than one without.
+const COMPARED: usize = 100_000;
 
 /// How many characters of the author's text a message quotes.
 const QUOTED: usize = 60;
@@ -34,7 +35,12 @@ pub struct Problem {
 impl Problem {
     /// A problem at a pointer.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into() }
+        let mut path = path.into();
+        if path.len() > LONGEST_POINTER {
+            path.truncate(path.floor_char_boundary(LONGEST_POINTER));
+            path.push('…');
+        }
+        Self { path, message: message.into() }
     }
 }
 
@@ -55,6 +61,7 @@ pub struct Report {
     chapter: u32,
     found: Vec<(u32, Problem)>,
     uncounted: usize,
+    compared: usize,
 }
 
 impl Report {
@@ -63,24 +70,28 @@ impl Report {
         Self::default()
     }
 
-    /// Whether further problems are only counted, so that no care is needed for their words.
-    pub fn is_full(&self) -> bool {
-        // Some are found late and told early.
-        self.found.len() >= 2 * MOST
+    /// `; did you mean `x`?` when a candidate is near, as long as there is time to look.
+    pub fn meant<'a>(&mut self, word: &str, among: impl IntoIterator<Item = &'a str>) -> String {
+        let mut compared = 0;
+        let left = COMPARED.saturating_sub(self.compared);
+        let found = meant(word, among.into_iter().take(left).inspect(|_| compared += 1));
+        self.compared += compared;
+        found
     }
 
     /// Adds a problem at the current place.
     pub fn add(&mut self, message: impl Into<String>) {
-        if self.is_full() {
+        // Twice as many as are told: some are found late and told early.
+        if self.found.len() >= 2 * MOST {
             self.uncounted += 1;
-            return;
+        } else {
+            self.insist(message);
         }
-        let mut path = self.pointer.clone();
-        if path.len() > LONGEST_POINTER {
-            path.truncate(path.floor_char_boundary(LONGEST_POINTER));
-            path.push('…');
-        }
-        self.found.push((self.chapter, Problem { path, message: message.into() }));
+    }
+
+    /// Adds a problem that is told even when there are many.
+    pub(super) fn insist(&mut self, message: impl Into<String>) {
+        self.found.push((self.chapter, Problem::new(&self.pointer, message)));
     }
 
     /// Adds a problem at `key` of the current place.
@@ -187,7 +198,7 @@ pub fn quoted(text: &str) -> String {
 
 /// `; did you mean `x`?` when a candidate is near.
 pub fn meant<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    match nearest(word, candidates.into_iter().take(NEIGHBOURS)) {
+    match nearest(word, candidates) {
         Some(near) => format!("; did you mean `{near}`?"),
         None => String::new(),
     }

@@ -89,18 +89,18 @@ impl Reply {
     }
 
     /// As it is sent.
-    pub fn to_json(self) -> Value {
+    pub fn into_json(self) -> Value {
         let mut reply = match self.outcome {
             Outcome::Done => object([("ok", true.into()), ("status", "done".into())]),
             Outcome::NeedsAgent(requests) => {
-                let requests = requests.into_iter().map(AgentRequest::to_json).collect();
+                let requests = requests.into_iter().map(AgentRequest::into_json).collect();
                 object([
                     ("ok", true.into()),
                     ("status", "needs_agent".into()),
                     ("requests", Value::Array(requests)),
                 ])
             }
-            Outcome::Failed(failure) => failure.to_json(),
+            Outcome::Failed(failure) => failure.into_json(),
         };
         put(&mut reply, "runId", self.run.map(|run| run.as_str().into()));
         put(&mut reply, "results", Some(Value::Object(self.results)));
@@ -110,7 +110,7 @@ impl Reply {
 }
 
 impl Failure {
-    fn to_json(self) -> Map<String, Value> {
+    fn into_json(self) -> Map<String, Value> {
         let mut failure = object([
             ("ok", false.into()),
             ("error", self.code.as_str().into()),
@@ -129,7 +129,7 @@ impl AgentRequest {
     }
 
     /// As it is sent.
-    pub fn to_json(self) -> Value {
+    pub fn into_json(self) -> Value {
         let mut request = object([
             ("requestId", self.id().to_string().into()),
             ("stepId", self.key.step.as_str().into()),

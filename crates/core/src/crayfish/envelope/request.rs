@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::crayfish::document::{Document, Kind};
 use crate::crayfish::key::{Key, RequestId};
-use crate::crayfish::problem::{Problem, Report, meant, quoted};
-use crate::crayfish::validate::fields::{Fields, expected, leaving, whole};
+use crate::crayfish::problem::{Problem, Report, quoted};
+use crate::crayfish::validate::fields::{Fields, expected, leaving};
 use crate::ids::RunId;
 
 #[cfg(test)]
@@ -110,10 +110,7 @@ impl Request {
                 continue;
             }
             let agents = document.steps().iter().filter(|step| matches!(step.kind, Kind::Agent(_)));
-            let meant = match report.is_full() {
-                true => String::new(),
-                false => meant(name, agents.map(|step| step.id.as_str())),
-            };
+            let meant = report.meant(name, agents.map(|step| step.id.as_str()));
             let message = format!("no agent step asks for {}{meant}", quoted(name));
             report.under("agentOutputs", |report| report.add_at(name, message));
         }
@@ -130,24 +127,15 @@ fn take(value: &mut Value, key: &str) -> Map<String, Value> {
 
 fn attempts(report: &mut Report, fields: &Fields<'_>) -> BTreeMap<String, u32> {
     let Some(given) = fields.object(report, "attempts") else { return BTreeMap::new() };
+    let attempts = Fields::from(given, "`attempts`");
+    let mut read = BTreeMap::new();
     report.under("attempts", |report| {
-        let mut read = BTreeMap::new();
-        for (key, value) in given {
-            match whole(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0) {
-                Some(n) => drop(read.insert(key.clone(), n)),
-                None => {
-                    let found = match value {
-                        Value::Number(number) => {
-                            format!("a whole number from 1 on is expected, not {number}")
-                        }
-                        other => expected("a whole number from 1 on", other),
-                    };
-                    report.add_at(key, found);
-                }
-            }
+        for key in given.keys() {
+            let attempt = attempts.whole(report, key, &(1..=u32::MAX.into()));
+            read.extend(attempt.and_then(|n| u32::try_from(n).ok()).map(|n| (key.clone(), n)));
         }
-        read
-    })
+    });
+    read
 }
 
 fn schema_paths(report: &mut Report, fields: &Fields<'_>) -> Vec<String> {

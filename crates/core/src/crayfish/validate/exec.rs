@@ -181,8 +181,8 @@ fn source(text: &mut Reader<'_, '_>, value: &Value, want: Want<'_>) -> Option<So
             };
             ("/io/inputFrom/stepId", id, path)
         }
-        other => {
-            text.report.add(expected("a step id, or an object with `stepId`,", other));
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+            text.report.add(expected("a step id, or an object with `stepId`,", value));
             return None;
         }
     };

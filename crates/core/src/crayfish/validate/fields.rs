@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
 
-use crate::crayfish::problem::{Report, meant, quoted};
+use crate::crayfish::problem::{Report, quoted};
 
 /// An object that is being read.
 pub(in crate::crayfish) struct Fields<'a> {
@@ -23,13 +23,16 @@ impl<'a> Fields<'a> {
         value: &'a Value,
         what: &'static str,
     ) -> Option<Self> {
-        match value {
-            Value::Object(fields) => Some(Self { fields, what }),
-            other => {
-                report.add(format!("{what} is an object, not {}", kind(other)));
-                None
-            }
-        }
+        let Value::Object(fields) = value else {
+            report.add(format!("{what} is an object, not {}", kind(value)));
+            return None;
+        };
+        Some(Self::from(fields, what))
+    }
+
+    /// An object that has been opened already.
+    pub(in crate::crayfish) fn from(fields: &'a Map<String, Value>, what: &'static str) -> Self {
+        Self { fields, what }
     }
 
     /// The same object, now that it is known what it is; tells every key that it does not have.
@@ -40,7 +43,7 @@ impl<'a> Fields<'a> {
         keys: &[&str],
     ) -> Self {
         for key in self.fields.keys().filter(|key| !keys.contains(&key.as_str())) {
-            let meant = meant(key, keys.iter().copied());
+            let meant = report.meant(key, keys.iter().copied());
             report.add_at(key, format!("{what} has no key {}{meant}", quoted(key)));
         }
         Self { fields: self.fields, what }
@@ -109,10 +112,8 @@ impl<'a> Fields<'a> {
         match whole(value) {
             Some(n) if range.contains(&n) => Some(n),
             _ => {
-                let found = match value {
-                    Value::Number(number) => number.to_string(),
-                    other => kind(other).to_owned(),
-                };
+                let number = value.as_number().map(ToString::to_string);
+                let found = number.unwrap_or_else(|| kind(value).to_owned());
                 let (low, high) = (range.start(), range.end());
                 let message =
                     format!("a whole number from {low} to {high} is expected, not {found}");
@@ -133,7 +134,7 @@ impl<'a> Fields<'a> {
         let known = names.iter().find(|name| **name == word).copied();
         if known.is_none() {
             let there_are: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-            let meant = meant(word, names.iter().copied());
+            let meant = report.meant(word, names.iter().copied());
             let message = format!("{} is not one of {}{meant}", quoted(word), there_are.join(", "));
             report.add_at(key, message);
         }
@@ -193,7 +194,7 @@ pub(in crate::crayfish) fn leaving(path: &str) -> Option<&'static str> {
 }
 
 /// A number without a fraction, however it is written: `3` and `3.0`.
-pub(in crate::crayfish) fn whole(value: &Value) -> Option<u64> {
+fn whole(value: &Value) -> Option<u64> {
     /// Below it, every whole float is one integer.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let number = value.as_number()?;

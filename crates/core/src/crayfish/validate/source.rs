@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::Draft;
+use super::walk::Draft;
 use crate::crayfish::document::{Io, Kind, List, Order, Place, StepIndex};
 use crate::crayfish::name::StepId;
-use crate::crayfish::problem::{meant, quoted};
+use crate::crayfish::problem::{Report, quoted};
 
 /// A step that another one reads.
 pub(super) struct Wanted {
@@ -22,10 +22,11 @@ pub(super) fn fault(
     wanted: &Wanted,
     drafts: &[Draft],
     by_id: &BTreeMap<StepId, StepIndex>,
+    report: &mut Report,
 ) -> Option<String> {
     let name = quoted(&wanted.step);
     let Some(&source) = by_id.get(wanted.step.as_str()) else {
-        let meant = meant(&wanted.step, by_id.keys().map(StepId::as_str));
+        let meant = report.meant(&wanted.step, by_id.keys().map(StepId::as_str));
         return Some(format!("there is no step {name}{meant}"));
     };
     if source == wanted.by {

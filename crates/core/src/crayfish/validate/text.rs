@@ -8,7 +8,7 @@ use super::fields::{Fields, expected};
 use super::scope::{Origin, Scope};
 use crate::crayfish::document::Cap;
 use crate::crayfish::path::{Path, Root};
-use crate::crayfish::problem::{Report, meant, quoted};
+use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::template::{Part, Shape, Template};
 
 /// What a text is for.
@@ -48,17 +48,9 @@ impl Reader<'_, '_> {
     pub(super) fn list(&mut self, items: &[Value]) -> Vec<Template> {
         let mut read = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            self.under(&index.to_string(), |text| match item {
-                Value::String(item) => read.extend(text.template(item, Use::Program)),
-                other => text.report.add(expected("a string", other)),
-            });
+            read.extend(self.under(&index.to_string(), |text| text.string(item, Use::Program)));
         }
         read
-    }
-
-    /// A template at the current place.
-    pub(super) fn template(&mut self, text: &str, used: Use) -> Option<Template> {
-        template(self.report, self.scope, text, used)
     }
 
     /// A template in the field `key`, if that is there.
@@ -98,13 +90,16 @@ impl Reader<'_, '_> {
             let name = quoted(name);
             self.report.add(format!("{name} cannot be the name of an environment variable"));
         }
-        match value {
-            Value::String(text) => self.template(text, used),
-            other => {
-                self.report.add(expected("a string", other));
-                None
-            }
-        }
+        self.string(value, used)
+    }
+
+    /// A template at the current place, which must be a string.
+    fn string(&mut self, value: &Value, used: Use) -> Option<Template> {
+        let Value::String(text) = value else {
+            self.report.add(expected("a string", value));
+            return None;
+        };
+        template(self.report, self.scope, text, used)
     }
 
     /// JSON with templates in it, at the current place.
@@ -167,7 +162,7 @@ fn bound(report: &mut Report, scope: &Scope<'_>, path: &Path) -> bool {
     if path.root != Root::Locals || scope.binds(&path.name) {
         return true;
     }
-    let meant = if report.is_full() { String::new() } else { meant(&path.name, scope.names()) };
+    let meant = report.meant(&path.name, scope.names());
     report.add(format!("no forEach around this step binds {}{meant}", quoted(&path.name)));
     false
 }
@@ -176,7 +171,6 @@ fn bound(report: &mut Report, scope: &Scope<'_>, path: &Path) -> bool {
 fn misused(scope: &Scope<'_>, path: &Path, used: Use) -> Option<String> {
     let expression = quoted(&format!("{{{{{}}}}}", path.expression()));
     match used {
-        Use::Program | Use::Agent => None,
         Use::Beforehand => (path.root != Root::Vars).then(|| {
             format!("{expression} is not known before the first step: use `env` of a step")
         }),
@@ -193,6 +187,6 @@ fn misused(scope: &Scope<'_>, path: &Path, used: Use) -> Option<String> {
                 "{expression}{from} cannot stand in `{key}`, where it would be run: pass it in {way}"
             ))
         }
-        Use::Run(_) => None,
+        Use::Run(_) | Use::Program | Use::Agent => None,
     }
 }
