@@ -36,6 +36,12 @@ pub trait Library {
     fn find(&self, name: &str) -> Result<Option<Value>, String>;
 }
 
+impl<F: Fn(&str) -> Result<Option<Value>, String>> Library for F {
+    fn find(&self, name: &str) -> Result<Option<Value>, String> {
+        self(name)
+    }
+}
+
 /// A library without documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoLibrary;

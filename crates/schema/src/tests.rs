@@ -374,6 +374,15 @@ fn the_faults_of_a_value_say_where_and_what() {
 }
 
 #[test]
+fn a_library_may_be_a_function() {
+    let library = |name: &str| Ok((name == "A").then(|| json!({"type": "string"})));
+    let schema = Schema::compile(&json!({"$ref": "A"}), &library).unwrap();
+    assert_eq!(schema.bundled(), &json!({"type": "string"}));
+    let missing = Schema::compile(&json!({"$ref": "A"}), &NoLibrary).unwrap_err();
+    assert_eq!(missing, [Fault::new("/$ref", "there is no schema named `A`")]);
+}
+
+#[test]
 fn at_most_thirty_faults_are_told() {
     let schema = sound(&json!({"items": {"type": "string"}}), json!({}));
     let faults = schema.errors(&json!(vec![1; 100_000]));

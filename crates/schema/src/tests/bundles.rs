@@ -89,6 +89,8 @@ fn odd_names_are_escaped() {
         json!({"a ~é": {}}),
         json!({"items": {"$ref": "#/$defs/a%20~0%C3%A9"}, "$defs": {"a ~é": {}}}),
     );
+    let documents = json!({"a ~é": {"type": "string"}});
+    check(&json!({"items": {"$ref": "a ~é"}}), documents, &[json!(["x"])], &[json!([1])]);
 }
 
 #[test]
@@ -131,6 +133,8 @@ fn an_old_reference_hides_what_stands_beside_it() {
         "properties": {"a": {"$ref": "A", "minLength": 5, "allOf": [{"$ref": "#"}]}},
     });
     check(&source, json!({"A": {"type": "string"}}), &[json!({"a": "x"})], &[json!({"a": 1})]);
+    let root = json!({"$schema": source["$schema"], "$ref": "A", "title": "hidden"});
+    check(&root, json!({"A": {"type": "string"}}), &[json!("x")], &[json!(1)]);
     let new = json!({"properties": {"a": {"$ref": "A", "minLength": 5}}});
     let documents = json!({"A": {"type": "string"}});
     check(&new, documents, &[json!({"a": "long enough"})], &[json!({"a": "x"}), json!({"a": 1})]);
