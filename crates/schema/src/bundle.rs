@@ -158,7 +158,9 @@ impl Gatherer<'_> {
 
     /// Takes a document into the bundle, if it is sound in itself.
     fn admit(&mut self, bundle: &mut Bundle, value: Value, origin: Origin) {
-        let nesting = validation::depth(&value);
+        // A document stands deeper when it becomes a definition, and a bundle is a schema again.
+        let outside = if bundle.documents.is_empty() { 0 } else { 2 };
+        let nesting = validation::depth(&value) + outside;
         match read(&value, nesting, bundle.dialect) {
             Ok(survey) => {
                 bundle.nesting = bundle.nesting.max(nesting);

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::Fault;
 use crate::bundle::Bundle;
 use crate::keywords::{About, inner};
 use crate::room::Room;
-use crate::{Fault, NESTING_MAX};
 
 /// The most schemas that may be about one value, each inside the one before.
 const CHAIN_MAX: usize = 1000;
@@ -41,9 +41,7 @@ pub(crate) fn measure(bundle: &Bundle) -> Result<Room, Vec<Fault>> {
     if ways > WAYS_MAX {
         return fault(format!("one value is checked against more than {WAYS_MAX} schemas"));
     }
-    // A document stands two levels deeper when it is a definition.
-    let nesting = (bundle.nesting + 2).min(NESTING_MAX + 2);
-    Ok(Room { chain, nesting })
+    Ok(Room { chain, nesting: bundle.nesting })
 }
 
 /// Schemas by number, with those that are about the same value.

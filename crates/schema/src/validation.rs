@@ -11,7 +11,8 @@ use crate::room::{NoRoom, Room};
 use crate::{FAULTS_MAX, Fault};
 
 /// How often a regular expression with lookaround or backreferences may go back before it is given
-/// up, which takes a fraction of a second. All others are matched in linear time.
+/// up, which takes a few milliseconds; a text of as many characters can be looked at one by one. All
+/// other expressions are matched in linear time.
 const BACKTRACKS_MAX: usize = 100_000;
 
 /// The most bytes that a regular expression may take.
@@ -35,7 +36,7 @@ pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<F
 
 /// Compiles a bundle.
 pub(crate) fn build(bundle: &Bundle) -> Result<Validator, Vec<Fault>> {
-    let built = Room::compile(bundle.nesting + 2, || {
+    let built = Room::compile(bundle.nesting, || {
         let patterns = PatternOptions::fancy_regex();
         let patterns = patterns.backtrack_limit(BACKTRACKS_MAX).size_limit(PATTERN_MAX);
         let options = jsonschema::options().with_draft(bundle.dialect.draft());

@@ -45,6 +45,28 @@ fn a_schema_may_be_deep_but_not_too_deep() {
 }
 
 #[test]
+fn the_deepest_bundle_is_a_schema_again() {
+    on_a_small_stack(|| {
+        let deep =
+            |pairs| nested(pairs, json!({"type": "string"}), |inner| json!({"allOf": [inner]}));
+        let most = NESTING_MAX / 2 - 1;
+        check(
+            &json!({"items": {"$ref": "A"}}),
+            json!({"A": deep(most - 1)}),
+            &[json!(["x"])],
+            &[json!([1])],
+        );
+        check(&json!({"$ref": "A"}), json!({"A": deep(most)}), &[json!("x")], &[json!(1)]);
+        let message = "in `A`: the schema has 257 levels, and 256 are the most";
+        refused(
+            &json!({"items": {"$ref": "A"}}),
+            json!({"A": deep(most)}),
+            &[("/items/$ref", message)],
+        );
+    });
+}
+
+#[test]
 fn a_deep_value_is_checked_to_its_end() {
     on_a_small_stack(|| {
         let closed = json!({"properties": {"a": {"$ref": "#"}}, "additionalProperties": false});
