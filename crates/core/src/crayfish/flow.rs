@@ -9,11 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::AgentId;
+use crate::ids::{AgentId, SessionId};
 use crate::value::Value;
 
 use super::key::{Iteration, Key};
 use super::name::StepId;
+use super::problem::Problem;
 
 /// A run of steps.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -24,8 +25,16 @@ pub struct Flow {
     pub attempts: BTreeMap<Key, u32>,
     /// The strands that have not ended.
     pub strands: BTreeMap<AgentId, Strand>,
-    /// Those of them that have something to do next.
-    pub ready: BTreeSet<AgentId>,
+    /// Those of them that have something to do next, in the order of their birth.
+    pub ready: BTreeSet<(u64, AgentId)>,
+    /// How many strands there have been.
+    pub begun: u64,
+    /// What was wrong with the last output for an agent step that is asked again.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub complaints: BTreeMap<Key, Vec<Problem>>,
+    /// The conversations that steps share, by their label.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sessions: BTreeMap<String, SessionId>,
 }
 
 /// What a step left.
@@ -40,6 +49,8 @@ pub struct Stored {
 /// A thread of control.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Strand {
+    /// Its place in the order of birth.
+    pub number: u64,
     /// Whose loop it is an iteration of; none is the document itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<AgentId>,
@@ -89,6 +100,8 @@ pub enum At {
     Waits {
         /// How many of them have not ended.
         left: u32,
+        /// How many of those have failed.
+        failed: u32,
         /// What the last of them saw, once it has ended.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         last: BTreeMap<StepId, Option<Key>>,
@@ -121,6 +134,16 @@ pub enum Fact {
         key: Key,
         /// Which attempt, from 1.
         attempt: u32,
+        /// What was wrong with the one before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        errors: Vec<Problem>,
+    },
+    /// Later steps with this label go on in this conversation.
+    Keeps {
+        /// The label.
+        label: String,
+        /// The conversation.
+        session: SessionId,
     },
     /// A step is done.
     Done {
@@ -154,7 +177,10 @@ pub enum Fact {
     /// It fails at a step.
     Fails {
         /// The step.
-        step: StepId,
+        key: Key,
+        /// What it left all the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stored: Option<Stored>,
     },
     /// It does the step again that failed.
     Revived,
@@ -168,7 +194,10 @@ impl Flow {
         match fact {
             Fact::Begun { born, parent } => {
                 let (born, parent) = (born.clone(), parent.clone());
+                let number = self.begun;
+                self.begun = number.saturating_add(1);
                 let strand = Strand {
+                    number,
                     parent,
                     born,
                     loops: Vec::new(),
@@ -177,11 +206,21 @@ impl Flow {
                 };
                 self.strands.insert(agent.clone(), strand);
             }
-            Fact::Asks { key, attempt } => {
+            Fact::Asks { key, attempt, errors } => {
                 self.attempts.insert(key.clone(), *attempt);
+                self.complaints.insert(key.clone(), errors.clone());
             }
+            Fact::Keeps { label, session } => {
+                self.sessions.insert(label.clone(), session.clone());
+            }
+            Fact::Fails { key, stored } => {
+                self.results.extend(stored.clone().map(|stored| (key.clone(), stored)));
+                self.fail(agent, &key.step);
+            }
+            Fact::Revived => self.revive(agent),
             Fact::Done { key, stored } => {
                 self.results.insert(key.clone(), stored.clone());
+                self.complaints.remove(key);
                 self.meet(agent, key);
             }
             Fact::Met { key } => self.meet(agent, key),
@@ -190,9 +229,7 @@ impl Flow {
             | Fact::Loops { .. }
             | Fact::Turns { .. }
             | Fact::Splits
-            | Fact::Leaves
-            | Fact::Fails { .. }
-            | Fact::Revived => {
+            | Fact::Leaves => {
                 if let Some(strand) = self.strands.get_mut(agent) {
                     strand.moves(fact);
                 }
@@ -211,6 +248,7 @@ impl Flow {
     /// A strand that has ended is counted by its parent, which remembers what the last item saw.
     fn end(&mut self, agent: &AgentId) {
         let Some(strand) = self.strands.remove(agent) else { return };
+        self.ready.remove(&(strand.number, agent.clone()));
         let Some((id, parent)) =
             strand.parent.and_then(|id| Some((id.clone(), self.strands.get_mut(&id)?)))
         else {
@@ -218,7 +256,7 @@ impl Flow {
         };
         let count = parent.loops.last().and_then(|turning| turning.count);
         let is_last = strand.born.last().map(|born| born.number.saturating_add(1)) == count;
-        if let At::Waits { left, last } = &mut parent.at {
+        if let At::Waits { left, last, .. } = &mut parent.at {
             *left = left.saturating_sub(1);
             if is_last {
                 *last = strand.seen;
@@ -227,17 +265,59 @@ impl Flow {
         self.look(&id);
     }
 
+    fn fail(&mut self, agent: &AgentId, step: &StepId) {
+        let Some(strand) = self.strands.get_mut(agent) else { return };
+        if !matches!(strand.at, At::Failed(_)) {
+            strand.at = At::Failed(step.clone());
+            self.count_failures(agent, 1);
+        }
+    }
+
+    fn revive(&mut self, agent: &AgentId) {
+        let Some(strand) = self.strands.get_mut(agent) else { return };
+        if let At::Failed(step) = &strand.at {
+            strand.at = At::In(step.clone());
+            self.count_failures(agent, -1);
+        }
+    }
+
+    fn count_failures(&mut self, agent: &AgentId, more: i32) {
+        let parent = self.strands.get(agent).and_then(|strand| strand.parent.clone());
+        let parent = parent.and_then(|parent| self.strands.get_mut(&parent));
+        if let Some(Strand { at: At::Waits { failed, .. }, .. }) = parent {
+            *failed = failed.saturating_add_signed(more);
+        }
+    }
+
     fn look(&mut self, agent: &AgentId) {
-        let is_ready = self.strands.get(agent).is_some_and(|strand| match &strand.at {
+        let Some(strand) = self.strands.get(agent) else { return };
+        let place = (strand.number, agent.clone());
+        let is_ready = match &strand.at {
             At::Start | At::Behind(_) | At::Body | At::Round => true,
             At::Waits { left, .. } => *left == 0,
             At::In(_) | At::Failed(_) => false,
-        });
+        };
         if is_ready {
-            self.ready.insert(agent.clone());
+            self.ready.insert(place);
         } else {
-            self.ready.remove(agent);
+            self.ready.remove(&place);
         }
+    }
+
+    /// The strand that is to go on next. When an iteration of a loop has failed, no other one begins.
+    pub fn next_ready(&self, begins_after_failures: impl Fn(&Strand) -> bool) -> Option<&AgentId> {
+        let may_go_on = |agent: &AgentId| {
+            self.strands.get(agent).is_some_and(|strand| {
+                strand.at != At::Start || begins_after_failures(strand) || !self.has_failed(strand)
+            })
+        };
+        self.ready.iter().map(|(_, agent)| agent).find(|agent| may_go_on(agent))
+    }
+
+    /// Whether another iteration of the loop that a strand was born into has failed.
+    fn has_failed(&self, strand: &Strand) -> bool {
+        let parent = strand.parent.as_ref().and_then(|parent| self.strands.get(parent));
+        parent.is_some_and(|parent| matches!(parent.at, At::Waits { failed: 1.., .. }))
     }
 }
 
@@ -258,7 +338,7 @@ impl Strand {
             }
             Fact::Splits => {
                 let left = self.loops.last().and_then(|turning| turning.count).unwrap_or(0);
-                self.at = At::Waits { left, last: BTreeMap::new() };
+                self.at = At::Waits { left, failed: 0, last: BTreeMap::new() };
             }
             Fact::Leaves => {
                 let left = self.loops.pop();
@@ -267,14 +347,11 @@ impl Strand {
                 }
                 self.at = left.map_or(At::Start, |turning| At::Behind(turning.of));
             }
-            Fact::Fails { step } => self.at = At::Failed(step.clone()),
-            Fact::Revived => {
-                if let At::Failed(step) = &self.at {
-                    self.at = At::In(step.clone());
-                }
-            }
             Fact::Begun { .. }
             | Fact::Asks { .. }
+            | Fact::Keeps { .. }
+            | Fact::Fails { .. }
+            | Fact::Revived
             | Fact::Done { .. }
             | Fact::Met { .. }
             | Fact::Ended => {}

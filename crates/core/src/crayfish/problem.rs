@@ -6,7 +6,7 @@
 
 use std::fmt::{self, Write as _};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::workflow::nearest;
 
@@ -24,7 +24,7 @@ const COMPARED: usize = 100_000;
 const QUOTED: usize = 60;
 
 /// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Problem {
     /// Where: a JSON pointer (RFC 6901), empty for the whole.
     pub path: String,

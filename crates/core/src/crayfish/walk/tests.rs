@@ -61,7 +61,7 @@ impl Walk {
 
     fn to_the_end(mut self) -> Self {
         self.begin(&AgentId::main(), None, Vec::new());
-        while let Some(agent) = self.flow.ready.first().cloned() {
+        while let Some((_, agent)) = self.flow.ready.first().cloned() {
             let steps = Steps { document: &self.document, vars: &self.vars, shelf: &self.shelf };
             match steps.next(&self.flow, &agent).expect("a strand that is ready comes to something")
             {
