@@ -12,6 +12,7 @@ mod child;
 mod client;
 mod cut;
 mod detach;
+mod launch;
 pub mod leftovers;
 mod marker;
 mod orphans;
@@ -33,6 +34,7 @@ pub use child::reap_orphans;
 pub use client::{Client, Files, Heard, adopt, start_client};
 pub use cut::cut_long_lines;
 pub use detach::{Background, Detached, detach, own_session};
+pub(crate) use launch::launch;
 pub use leftovers::Leftover;
 pub use marker::Marker;
 pub use orphans::{become_subreaper, end_orphans, end_own, escaped};
@@ -97,14 +99,29 @@ pub struct Limits {
     pub idle: Option<Duration>,
     /// The most that is kept of stdout, in bytes.
     pub output: usize,
+    /// The most that is kept of the end of stderr, in bytes.
+    pub stderr: usize,
+    /// What becomes of children that are there after the exit and have let go of stdout.
+    pub left: Left,
     /// How patient its end is.
     pub grace: Grace,
+}
+
+/// What becomes of children that a process leaves behind. Those that hold its stdout are always ended
+/// after the grace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Left {
+    /// They live on: the run ends them.
+    #[default]
+    Live,
+    /// They are ended after the grace, too.
+    End,
 }
 
 /// How long each step of an end is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace {
-    /// For children that hold stdout when the process itself has exited.
+    /// For children that are to end when the process itself has exited.
     pub after_exit: Duration,
     /// From SIGINT to SIGTERM.
     pub interrupt: Duration,
@@ -117,9 +134,19 @@ pub struct Grace {
 /// The most that is kept of the output of a turn: 64 MiB.
 pub const OUTPUT_MAX: usize = 64 * 1024 * 1024;
 
+/// How much is kept of the end of stderr, unless it is said otherwise: 2 KiB.
+pub const STDERR_KEPT: usize = 2 * 1024;
+
 impl Default for Limits {
     fn default() -> Self {
-        Self { wall: None, idle: None, output: OUTPUT_MAX, grace: Grace::default() }
+        Self {
+            wall: None,
+            idle: None,
+            output: OUTPUT_MAX,
+            stderr: STDERR_KEPT,
+            left: Left::default(),
+            grace: Grace::default(),
+        }
     }
 }
 
@@ -186,6 +213,6 @@ impl Spec {
 }
 
 #[cfg(test)]
-mod bench;
+pub(crate) mod bench;
 #[cfg(test)]
 mod tests;

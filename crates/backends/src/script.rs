@@ -12,7 +12,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::Duration;
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::time::Span;
@@ -70,7 +69,7 @@ pub async fn run(script: Script, limits: &Limits, cancel: &CancellationToken) ->
         Ok(spec) => spec,
         Err(why) => return Told::Failed(TurnFailure::NotStarted { why }),
     };
-    match start(spec).await {
+    match process::launch(spec).await {
         Ok(process) => told(process.finish(limits, cancel).await),
         Err(why) => Told::Failed(TurnFailure::NotStarted { why }),
     }
@@ -78,9 +77,6 @@ pub async fn run(script: Script, limits: &Limits, cancel: &CancellationToken) ->
 
 fn specify(script: Script) -> Result<Spec, String> {
     let Script { path, cwd, environment, inherit, marker } = script;
-    if !cwd.is_dir() {
-        return Err(format!("the working directory {} does not exist", cwd.display()));
-    }
     let unreadable = |error| format!("cannot read the script {}: {error}", path.display());
     let path = std::path::absolute(&path).map_err(unreadable)?;
     if path.extension() != Some(OsStr::new("sh")) {
@@ -127,38 +123,8 @@ fn interpreter(path: &Path) -> io::Result<Interpreter> {
 }
 
 /// The variables that told an outer script about its turn.
-fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+pub(crate) fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
     names.filter(|name| name.to_str().is_some_and(is_ours)).collect()
-}
-
-async fn start(spec: Spec) -> Result<process::Process, String> {
-    // A copy that was just written may still be open in a sibling that is about to exec.
-    const TRIES: u32 = 20;
-    let mut tries = 0;
-    loop {
-        let program = spec.program.clone();
-        match process::start(spec.clone()) {
-            Ok(process) => return Ok(process),
-            Err(error) if busy(&error) && tries < TRIES => tries += 1,
-            Err(error) => return Err(refused(&program, &error)),
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-}
-
-fn busy(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::ExecutableFileBusy
-}
-
-fn refused(program: &OsStr, error: &io::Error) -> String {
-    let hint = match error.kind() {
-        io::ErrorKind::NotFound if Path::new(program).exists() => {
-            " (the interpreter of its `#!` line is missing)"
-        }
-        io::ErrorKind::ArgumentListTooLong => " (its environment is too large)",
-        _ => "",
-    };
-    format!("cannot run {}: {error}{hint}", program.display())
 }
 
 fn told(ended: Ended) -> Told {

@@ -161,7 +161,7 @@ pub(super) fn first_line_and_end(fifo: &Path) -> (String, JoinHandle<String>) {
 }
 
 /// In KiB.
-pub(super) fn peak_memory() -> u64 {
+pub(crate) fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
     line.unwrap().split_whitespace().nth(1).unwrap().parse().unwrap()

@@ -240,7 +240,7 @@ impl Client {
         let piece = self.stdout.read(extent.stdout, &mut self.chunk);
         self.lines.push(piece, &mut |line| heard.push_back(line));
         let spoke = !piece.is_empty();
-        self.stderr.skip_to_last(extent.stderr, Tail::LENGTH as u64);
+        self.stderr.skip_to_last(extent.stderr, self.tail.length() as u64);
         let piece = self.stderr.read(extent.stderr, &mut self.chunk);
         if !piece.is_empty() {
             self.tail.push(piece);

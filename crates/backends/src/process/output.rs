@@ -1,5 +1,7 @@
 //! What a process said: stdout as text up to a limit, and the end of stderr.
 
+use super::STDERR_KEPT;
+
 /// Text that arrives in pieces. Bytes that are not UTF-8 become U+FFFD, exactly as if all had
 /// arrived at once.
 #[derive(Debug, Default)]
@@ -65,29 +67,45 @@ impl Output {
 }
 
 /// The end of a stream.
-#[derive(Debug, Default)]
-pub(super) struct Tail(Vec<u8>);
+#[derive(Debug)]
+pub(super) struct Tail {
+    bytes: Vec<u8>,
+    length: usize,
+}
+
+impl Default for Tail {
+    fn default() -> Self {
+        Self::of(STDERR_KEPT)
+    }
+}
 
 impl Tail {
+    /// This many bytes of the end.
+    pub(super) fn of(length: usize) -> Self {
+        Self { bytes: Vec::new(), length }
+    }
+
     /// How much of the end is kept, in bytes.
-    pub(super) const LENGTH: usize = 2 * 1024;
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
 
     pub(super) fn push(&mut self, piece: &[u8]) {
-        let piece = &piece[piece.len().saturating_sub(Self::LENGTH)..];
-        let surplus = (self.0.len() + piece.len()).saturating_sub(Self::LENGTH);
-        self.0.drain(..surplus);
-        self.0.extend_from_slice(piece);
+        let piece = &piece[piece.len().saturating_sub(self.length)..];
+        let surplus = (self.bytes.len() + piece.len()).saturating_sub(self.length);
+        self.bytes.drain(..surplus);
+        self.bytes.extend_from_slice(piece);
     }
 
     /// As text, from the first whole character on, without the last line end. A mark stands for what
     /// was cut off: by it, what is left of a secret there is known.
     pub(super) fn text(&self) -> String {
         let is_inner = |byte: &&u8| (**byte & 0b1100_0000) == 0b1000_0000;
-        if self.0.len() < Self::LENGTH {
-            return String::from_utf8_lossy(&self.0).trim_end().to_owned();
+        if self.bytes.len() < self.length {
+            return String::from_utf8_lossy(&self.bytes).trim_end().to_owned();
         }
-        let torn = self.0.iter().take(3).take_while(is_inner).count();
-        format!("…{}", String::from_utf8_lossy(&self.0[torn..]).trim_end())
+        let torn = self.bytes.iter().take(3).take_while(is_inner).count();
+        format!("…{}", String::from_utf8_lossy(&self.bytes[torn..]).trim_end())
     }
 }
 

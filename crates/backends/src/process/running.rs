@@ -21,7 +21,7 @@ use super::child::Child;
 use super::output::{Output, Tail, TooLarge};
 use super::table::Identity;
 use super::tree::Tree;
-use super::{Input, Limits, Marker};
+use super::{Input, Left, Limits, Marker};
 
 /// A running process. Dropped before its end, its tree is killed.
 #[derive(Debug)]
@@ -137,6 +137,7 @@ impl Process {
     /// Follows the process to its end, which a clock, a limit or the token may bring about.
     pub async fn finish(mut self, limits: &Limits, cancel: &CancellationToken) -> Ended {
         let mut buffers = Buffers { stdout: vec![0; 64 * 1024], stderr: vec![0; 8 * 1024] };
+        self.tail = Tail::of(limits.stderr);
         let how = loop {
             if let (Some((_, status)), None) = (self.exit, &self.stdout) {
                 self.drain_stderr(&mut buffers.stderr);
@@ -148,8 +149,11 @@ impl Process {
             }
         };
         let orderly = matches!(how, How::Exited(_)) && self.stdout.is_none();
-        let survivors =
-            if orderly { Vec::new() } else { self.end_tree(limits, &mut buffers).await };
+        let survivors = match limits.left {
+            Left::Live if orderly => Vec::new(),
+            Left::End if orderly && self.left_alone(limits, cancel).await => Vec::new(),
+            Left::Live | Left::End => self.end_tree(limits, &mut buffers).await,
+        };
         self.ended = true;
         let (text, invalid_utf8) = std::mem::take(&mut self.output).finish();
         Ended { how, text, invalid_utf8, stderr: self.tail.text(), survivors }
@@ -254,6 +258,13 @@ impl Process {
                 Ok(0) | Err(_) => return,
             }
         }
+    }
+
+    /// Gives the children that are there after the exit the rest of the grace. Whether they are gone.
+    async fn left_alone(&mut self, limits: &Limits, cancel: &CancellationToken) -> bool {
+        let exit = self.exit.map_or_else(Instant::now, |(at, _)| at);
+        let settled = self.tree.settle(exit + limits.grace.after_exit);
+        cancel.run_until_cancelled(settled).await.unwrap_or(false)
     }
 
     /// Ends the tree while its pipes are still emptied: a process that says its last words must not

@@ -96,6 +96,20 @@ impl Tree {
         living.iter().map(|entry| entry.identity).collect()
     }
 
+    /// Waits until nobody is seen; gives up at the deadline, and says whether nobody is. Mostly there
+    /// is nobody, and a look costs more than a small process: one is enough.
+    pub(super) async fn settle(&mut self, deadline: Instant) -> bool {
+        let mut pause = Duration::from_millis(2);
+        while !self.living().is_empty() {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            sleep_until(deadline.min(Instant::now() + pause)).await;
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+        true
+    }
+
     /// SIGKILL for all, where nobody can wait for their end; it blocks until there is nothing left to
     /// signal, and not for long.
     pub(super) fn kill_now(&mut self) {

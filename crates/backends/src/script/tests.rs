@@ -1,13 +1,14 @@
 //! Scripts as files, run for real.
 
 use std::fs::{self, Permissions};
+use std::time::Duration;
 
 use raymond_core::failure::Clock;
 use raymond_core::ids::TurnId;
 use tempfile::TempDir;
 
 use super::*;
-use crate::process::Grace;
+use crate::process::{Grace, Left, STDERR_KEPT};
 
 const PLAIN: u32 = 0o644;
 const EXECUTABLE: u32 = 0o755;
@@ -16,6 +17,8 @@ const IMPATIENT: Limits = Limits {
     wall: None,
     idle: None,
     output: 1024 * 1024,
+    stderr: STDERR_KEPT,
+    left: Left::Live,
     grace: Grace {
         after_exit: Duration::from_millis(50),
         interrupt: Duration::from_millis(50),

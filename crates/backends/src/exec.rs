@@ -1,0 +1,216 @@
+//! Runs one attempt at an `exec` step.
+//!
+//! A step is a text for `bash -c` (no login shell), or a program with arguments. It works in the
+//! workspace, reads what it is given or nothing, and nothing of it is left when it has ended: not
+//! after a timeout, and not after an exit, when its children have had a short grace. What it says is
+//! bounded: beyond [`STDOUT_MAX`] it is ended, of stderr the last [`STDERR_MAX`] are kept. Whether
+//! what it said is what was asked for is judged by whoever asked.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::NamedTempFile;
+use tokio_util::sync::CancellationToken;
+
+use crate::process::{
+    self, Ended, Grace, How, Identity, Inherit, Input, Left, Limits, Marker, Spec,
+};
+use crate::script::{describe, foreign};
+
+/// The most bytes of stdout: 16 MiB.
+pub const STDOUT_MAX: usize = 16 * 1024 * 1024;
+
+/// How many bytes are kept of the end of stderr: 64 KiB.
+pub const STDERR_MAX: usize = 64 * 1024;
+
+/// How long children may outlive the step: 2 s.
+pub const GRACE: Duration = Duration::from_secs(2);
+
+/// The longest text that is handed over as an argument; Linux takes no argument over 128 KiB. A longer
+/// one is read from a file, and its `$0` is that file.
+const ARGUMENT_MAX: usize = 120 * 1024;
+
+/// One attempt at a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exec {
+    /// What to run.
+    pub command: Command,
+    /// The workspace.
+    pub cwd: PathBuf,
+    /// What its environment has besides ours.
+    pub environment: Vec<(String, String)>,
+    /// What it takes over from our environment.
+    pub inherit: Inherit,
+    /// What it reads.
+    pub stdin: Input,
+    /// By what its processes are found again.
+    pub marker: Marker,
+    /// The longest it may take.
+    pub timeout: Duration,
+}
+
+/// What a step runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// A text for the shell.
+    Shell(String),
+    /// A program: a name that is looked up in `PATH`, or a path from the workspace.
+    Program {
+        /// Which.
+        program: String,
+        /// Its arguments.
+        arguments: Vec<String>,
+    },
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// How it ended.
+    pub end: End,
+    /// Its stdout; bytes that are not UTF-8 are replaced.
+    pub stdout: String,
+    /// Whether any were.
+    pub invalid_utf8: bool,
+    /// The end of its stderr; it starts with `…` when it is not all.
+    pub stderr: String,
+    /// Processes of it that could not be ended.
+    pub survivors: Vec<Identity>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// With exit status 0.
+    Succeeded,
+    /// With another one, or by a signal: `exit status 3`, `signal 9 (SIGKILL)`.
+    Failed {
+        /// Which.
+        status: String,
+    },
+    /// It took too long.
+    TimedOut {
+        /// What it was given.
+        after: Duration,
+    },
+    /// It printed more than is kept. What was kept is there.
+    TooLarge {
+        /// The most that is kept of stdout, in bytes.
+        limit: usize,
+    },
+    /// It could not be started.
+    NotStarted {
+        /// Why.
+        why: String,
+    },
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// Runs an attempt to its end. A cancelled token ends it.
+pub async fn run(exec: Exec, cancel: &CancellationToken) -> Ran {
+    let timeout = exec.timeout;
+    run_within(exec, &limits(timeout), cancel).await
+}
+
+fn limits(timeout: Duration) -> Limits {
+    Limits {
+        wall: Some(timeout),
+        idle: None,
+        output: STDOUT_MAX,
+        stderr: STDERR_MAX,
+        left: Left::End,
+        grace: Grace { after_exit: GRACE, ..Grace::default() },
+    }
+}
+
+async fn run_within(exec: Exec, limits: &Limits, cancel: &CancellationToken) -> Ran {
+    // The file must be there as long as the shell reads it.
+    let (spec, _file) = match specify(exec) {
+        Ok(prepared) => prepared,
+        Err(why) => return Ran::not_started(why),
+    };
+    match process::launch(spec).await {
+        Ok(process) => Ran::of(process.finish(limits, cancel).await),
+        Err(why) => Ran::not_started(why),
+    }
+}
+
+fn specify(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
+    let Exec { command, cwd, environment, inherit, stdin, marker, timeout: _ } = exec;
+    let is_odd = |name: &str| name.is_empty() || name.contains('=');
+    if let Some((name, _)) = environment.iter().find(|(name, _)| is_odd(name)) {
+        return Err(format!("`{name}` cannot be the name of an environment variable"));
+    }
+    let mut file = None;
+    let (program, arguments) = match command {
+        Command::Shell(text) if text.len() > ARGUMENT_MAX => {
+            let kept = keep(&text).map_err(|error| {
+                format!("cannot write a shell text of {} bytes to a file: {error}", text.len())
+            })?;
+            let path = kept.path().as_os_str().to_owned();
+            file = Some(kept);
+            ("bash".into(), vec![path])
+        }
+        // A text may start with a dash.
+        Command::Shell(text) => ("bash".into(), vec!["-c".into(), "--".into(), text.into()]),
+        Command::Program { program, arguments } => {
+            (found(&cwd, program), arguments.into_iter().map(Into::into).collect())
+        }
+    };
+    let set = environment.into_iter().map(|(name, value)| (name.into(), value.into()));
+    let spec = Spec {
+        program,
+        arguments,
+        cwd,
+        inherit,
+        set: set.collect(),
+        unset: foreign(std::env::vars_os().map(|(name, _)| name)),
+        marker,
+        stdin,
+    };
+    Ok((spec, file))
+}
+
+/// Only its owner may read it: a text may hold secrets.
+fn keep(text: &str) -> io::Result<NamedTempFile> {
+    let mut file = tempfile::Builder::new().prefix("raymond-step-").suffix(".sh").tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.flush()?;
+    Ok(file)
+}
+
+/// A path is one from the workspace, wherever we are; a mere name is left to `PATH`.
+fn found(cwd: &Path, program: String) -> OsString {
+    if program.contains('/') { cwd.join(program).into() } else { program.into() }
+}
+
+impl Ran {
+    fn not_started(why: String) -> Self {
+        Self {
+            end: End::NotStarted { why },
+            stdout: String::new(),
+            invalid_utf8: false,
+            stderr: String::new(),
+            survivors: Vec::new(),
+        }
+    }
+
+    fn of(ended: Ended) -> Self {
+        let Ended { how, text, invalid_utf8, stderr, survivors } = ended;
+        let end = match how {
+            How::Exited(status) if status.success() => End::Succeeded,
+            How::Exited(status) => End::Failed { status: describe(status) },
+            How::TimedOut { clock: _, after } => End::TimedOut { after },
+            How::TooLarge { limit } => End::TooLarge { limit },
+            How::Cancelled { progressed: _ } => End::Cancelled,
+            How::Lost(kind) => End::Failed { status: format!("its exit was not seen: {kind}") },
+        };
+        Self { end, stdout: text, invalid_utf8, stderr, survivors }
+    }
+}
+
+#[cfg(test)]
+mod tests;

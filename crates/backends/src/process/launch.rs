@@ -1,0 +1,53 @@
+//! Starts a process for somebody who wants to read why it could not be started.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Process, Spec, start};
+
+/// Starts a process; an error is a sentence.
+pub(crate) async fn launch(spec: Spec) -> Result<Process, String> {
+    // A copy that was just written may still be open in a sibling that is about to exec.
+    const TRIES: u32 = 20;
+    if !spec.cwd.is_dir() {
+        return Err(format!("the working directory {} does not exist", spec.cwd.display()));
+    }
+    let mut tries = 0;
+    loop {
+        match start(spec.clone()) {
+            Ok(process) => return Ok(process),
+            Err(error) if is_busy(&error) && tries < TRIES => tries += 1,
+            Err(error) => return Err(refused(&spec, &error)),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn is_busy(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ExecutableFileBusy
+}
+
+fn refused(spec: &Spec, error: &io::Error) -> String {
+    let program = Path::new(&spec.program);
+    let is_name = program.components().count() == 1;
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound if program.exists() && !is_name => {
+            " (the interpreter of its `#!` line is missing)"
+        }
+        io::ErrorKind::NotFound if is_name => " (it is not in `PATH`)",
+        io::ErrorKind::PermissionDenied => " (it is not an executable file)",
+        io::ErrorKind::ArgumentListTooLong if arguments_dominate(spec) => {
+            " (its arguments are too large)"
+        }
+        io::ErrorKind::ArgumentListTooLong => " (its environment is too large)",
+        _ => "",
+    };
+    format!("cannot run {}: {error}{hint}", spec.program.display())
+}
+
+fn arguments_dominate(spec: &Spec) -> bool {
+    let arguments: usize = spec.arguments.iter().map(|argument| argument.len()).sum();
+    let set: usize = spec.set.iter().map(|(name, value)| name.len() + value.len()).sum();
+    arguments > set
+}

@@ -1,0 +1,61 @@
+//! Schemas by name, in directories of a workspace.
+
+use serde_json::Value;
+
+use super::{Fault, Why, Workspace};
+
+/// The directories in which schemas are looked for, in order.
+#[derive(Debug, Clone)]
+pub struct SchemaFiles<'a> {
+    workspace: &'a Workspace,
+    /// Each with its slash.
+    directories: Vec<String>,
+    parse: fn(&[u8]) -> Result<Value, String>,
+}
+
+impl Workspace {
+    /// The schemas in these directories, each relative and inside; every one that is not is told with
+    /// its index. A directory that does not exist holds nothing.
+    pub fn schema_files(
+        &self,
+        directories: &[String],
+        parse: fn(&[u8]) -> Result<Value, String>,
+    ) -> Result<SchemaFiles<'_>, Vec<(usize, Fault)>> {
+        let checked = directories.iter().map(|directory| self.check(directory)).enumerate();
+        let faults = checked.filter_map(|(index, checked)| Some((index, checked.err()?)));
+        let faults: Vec<_> = faults.collect();
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let directories =
+            directories.iter().map(|directory| match directory.trim_end_matches('/') {
+                "" => String::new(),
+                directory => format!("{directory}/"),
+            });
+        Ok(SchemaFiles { workspace: self, directories: directories.collect(), parse })
+    }
+}
+
+impl SchemaFiles<'_> {
+    /// The document in the first file called `name` or `name.json`; an error says which file cannot be
+    /// read, and why.
+    pub fn find(&self, name: &str) -> Result<Option<Value>, String> {
+        if matches!(name, "" | "." | "..") || name.contains(['/', '\\']) {
+            return Err(format!("`{name}` is not a file name"));
+        }
+        for directory in &self.directories {
+            for ending in ["", ".json"] {
+                let path = format!("{directory}{name}{ending}");
+                match self.workspace.read(&path) {
+                    Ok(bytes) => {
+                        let parsed = (self.parse)(&bytes);
+                        return parsed.map(Some).map_err(|why| format!("{path}: {why}"));
+                    }
+                    Err(Fault { why: Why::Missing | Why::NotAFile, .. }) => {}
+                    Err(fault) => return Err(fault.to_string()),
+                }
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,239 @@
+//! Every row both ways.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{CWD, RenameFlags, mknodat, renameat_with};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+
+struct Bench {
+    outer: TempDir,
+    ways: [Workspace; 2],
+}
+
+/// A workspace in a directory that has a secret beside it.
+fn bench() -> Bench {
+    let outer = tempfile::tempdir().unwrap();
+    let root = outer.path().join("workspace");
+    fs::create_dir_all(root.join("data/deep")).unwrap();
+    fs::write(outer.path().join("secret"), "secret").unwrap();
+    fs::write(root.join("data/a.json"), "inside").unwrap();
+    let ways = [Way::Kernel, Way::Walk].map(|way| {
+        let workspace = Workspace::open(&root).unwrap();
+        Workspace { way, ..workspace }
+    });
+    Bench { outer, ways }
+}
+
+impl Bench {
+    fn at(&self, path: &str) -> PathBuf {
+        self.outer.path().join("workspace").join(path)
+    }
+
+    #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
+    fn check(&self, path: &str, expected: Result<&str, Why>) {
+        for workspace in &self.ways {
+            let found = workspace.read(path).map(|bytes| String::from_utf8(bytes).unwrap());
+            let expected = expected.clone().map(str::to_owned);
+            let expected = expected.map_err(|why| Fault { path: path.to_owned(), why });
+            assert_eq!(found, expected, "{:?}", workspace.way);
+        }
+    }
+
+    #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
+    fn allowed(&self, path: &str, expected: Result<(), Why>) {
+        for workspace in &self.ways {
+            let found = workspace.check(path).map_err(|fault| fault.why);
+            assert_eq!(found, expected, "{path} {:?}", workspace.way);
+        }
+    }
+}
+
+#[test]
+fn a_path_stays_inside() {
+    let bench = bench();
+    bench.check("data/a.json", Ok("inside"));
+    bench.check("./data/./deep/../a.json", Ok("inside"));
+    bench.check("data//a.json", Ok("inside"));
+    bench.check("..", Err(Why::Escapes));
+    bench.check("../secret", Err(Why::Escapes));
+    bench.check("data/../../secret", Err(Why::Escapes));
+    bench.check("data/../../workspace/data/a.json", Err(Why::Escapes));
+    bench.check("/etc/passwd", Err(Why::Escapes));
+    bench.check(bench.at("data/a.json").to_str().unwrap(), Err(Why::Escapes));
+}
+
+#[test]
+fn a_link_may_lead_around_but_not_out() {
+    let bench = bench();
+    let link = |target: &str, path: &str| symlink(target, bench.at(path)).unwrap();
+    link("../data/a.json", "data/around");
+    link("a.json", "data/beside");
+    link("data", "directory");
+    link("directory/around", "twice");
+    link("../../secret", "data/out");
+    link("..", "up");
+    link("/etc", "absolute");
+    link("loop", "loop");
+    link("/proc/self/root", "magic");
+    link("gone", "dangling");
+    symlink(bench.at("data"), bench.at("own")).unwrap();
+    bench.check("data/around", Ok("inside"));
+    bench.check("data/beside", Ok("inside"));
+    bench.check("directory/a.json", Ok("inside"));
+    bench.check("twice", Ok("inside"));
+    bench.check("data/out", Err(Why::Escapes));
+    bench.check("up/secret", Err(Why::Escapes));
+    bench.check("absolute/passwd", Err(Why::Escapes));
+    bench.check("magic/etc/passwd", Err(Why::Escapes));
+    bench.check("own/a.json", Err(Why::Escapes));
+    bench.check("dangling", Err(Why::Missing));
+    let message = "Too many levels of symbolic links (os error 40)";
+    bench.check("loop", Err(Why::Unreadable(message.to_owned())));
+    bench.allowed("data/out", Err(Why::Escapes));
+    bench.allowed("up/new.json", Err(Why::Escapes));
+    bench.allowed("directory/new.json", Ok(()));
+}
+
+#[test]
+fn only_regular_files_are_read_and_nobody_is_waited_for() {
+    let bench = bench();
+    mknodat(CWD, bench.at("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let _socket = UnixListener::bind(bench.at("socket")).unwrap();
+    for path in ["fifo", "socket", "data", ".", "data/deep/.."] {
+        bench.check(path, Err(Why::NotAFile));
+        bench.allowed(path, Ok(()));
+    }
+}
+
+#[test]
+fn what_is_not_there_is_missing() {
+    let bench = bench();
+    for path in ["gone", "data/gone/deeper", "data/a.json/inner", "", "a\0b"] {
+        bench.check(path, Err(Why::Missing));
+        bench.allowed(path, Ok(()));
+    }
+    let check = |path: &str, why: &str| {
+        let path = bench.at(path);
+        let expected = format!("cannot open the workspace {}: {why}", path.display());
+        assert_eq!(Workspace::open(&path).unwrap_err().to_string(), expected);
+    };
+    check("gone", "No such file or directory (os error 2)");
+    check("data/a.json", "Not a directory (os error 20)");
+}
+
+#[test]
+fn a_file_has_a_largest_size() {
+    let bench = bench();
+    for workspace in &bench.ways {
+        assert_eq!(workspace.read_within(6, "data/a.json"), Ok(b"inside".to_vec()));
+        let found = workspace.read_within(5, "data/a.json");
+        assert_eq!(found, Err(Why::TooLarge { limit: 5 }));
+    }
+    let sparse = File::create(bench.at("sparse")).unwrap();
+    sparse.set_len(FILE_MAX * 1000).unwrap();
+    bench.check("sparse", Err(Why::TooLarge { limit: FILE_MAX }));
+}
+
+#[test]
+fn a_fault_says_which_path_and_why() {
+    let bench = bench();
+    let fault = bench.ways[0].read("../secret").unwrap_err();
+    let expected = "cannot read ../secret in the workspace: it leads out of the workspace";
+    assert_eq!(fault.to_string(), expected);
+}
+
+#[test]
+fn a_workspace_that_is_moved_stays_the_same() {
+    let bench = bench();
+    fs::rename(bench.at(""), bench.outer.path().join("moved")).unwrap();
+    bench.check("data/a.json", Ok("inside"));
+}
+
+#[test]
+fn a_race_never_leads_out() {
+    let bench = bench();
+    let (inner, link) = (bench.at("data"), bench.at("link"));
+    fs::write(bench.outer.path().join("a.json"), "outside").unwrap();
+    symlink("..", &link).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                renameat_with(CWD, &inner, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let mut seen = [0, 0];
+        for round in 0..200_000 {
+            let found = bench.ways[round % 2].read_within(100, "data/a.json");
+            match found {
+                Ok(bytes) => {
+                    assert_eq!(bytes, b"inside");
+                    seen[0] += 1;
+                }
+                Err(Why::Escapes) => seen[1] += 1,
+                // The walk meets a link where it saw a directory.
+                Err(_) => {}
+            }
+            if round > 10_000 && seen.iter().all(|count| *count > 100) {
+                break;
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
+    });
+}
+
+fn parse(bytes: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(bytes).map_err(|_| "not JSON".to_owned())
+}
+
+#[test]
+fn schemas_are_found_by_file_name_in_order() {
+    let bench = bench();
+    let workspace = &bench.ways[0];
+    fs::create_dir_all(bench.at("one/Directory")).unwrap();
+    fs::create_dir_all(bench.at("two")).unwrap();
+    let write = |path: &str, text: &str| fs::write(bench.at(path), text).unwrap();
+    write("one/A.json", "1");
+    write("two/A.json", "2");
+    write("two/B.json", "3");
+    write("two/Plain", "4");
+    write("two/Directory.json", "5");
+    write("two/bad.json", "{");
+    symlink("../../secret", bench.at("two/out.json")).unwrap();
+    let files = |paths: &[&str]| {
+        let paths: Vec<_> = paths.iter().map(|path| (*path).to_owned()).collect();
+        workspace.schema_files(&paths, parse)
+    };
+    let both = files(&["one", "gone", "./two/"]).unwrap();
+    let check = |name: &str, expected: Result<Option<Value>, &str>| {
+        assert_eq!(both.find(name), expected.map_err(str::to_owned), "{name}");
+    };
+    check("A", Ok(Some(json!(1))));
+    check("A.json", Ok(Some(json!(1))));
+    check("B", Ok(Some(json!(3))));
+    check("Plain", Ok(Some(json!(4))));
+    check("Directory", Ok(Some(json!(5))));
+    check("C", Ok(None));
+    check("bad", Err("./two/bad.json: not JSON"));
+    let out = "cannot read ./two/out.json in the workspace: it leads out of the workspace";
+    check("out", Err(out));
+    check("../secret", Err("`../secret` is not a file name"));
+    check("..", Err("`..` is not a file name"));
+    assert_eq!(files(&[]).unwrap().find("A"), Ok(None));
+    write("Root.json", "6");
+    for root in ["", ".", "./"] {
+        assert_eq!(files(&[root]).unwrap().find("Root"), Ok(Some(json!(6))), "{root}");
+    }
+    let found = files(&["/etc", "one", "../x"]).unwrap_err();
+    let escapes = |index, path: &str| (index, Fault { path: path.to_owned(), why: Why::Escapes });
+    assert_eq!(found, [escapes(0, "/etc"), escapes(2, "../x")]);
+}

@@ -1,0 +1,97 @@
+use serde_json::json;
+
+use super::*;
+use crate::crayfish::document::SessionMode;
+
+fn reply(run: Option<&str>, outcome: Outcome) -> Value {
+    let results = json!({ "a": { "ok": true } }).as_object().cloned().unwrap();
+    let attempts = BTreeMap::from([("v".to_owned(), 2)]);
+    Reply { run: run.map(RunId::from), outcome, results, attempts }.into_json()
+}
+
+#[test]
+fn done_is_results_and_attempts() {
+    let expected = json!({
+        "ok": true, "status": "done", "results": { "a": { "ok": true } }, "attempts": { "v": 2 },
+    });
+    assert_eq!(reply(None, Outcome::Done), expected);
+    assert_eq!(reply(Some("r"), Outcome::Done)["runId"], "r");
+}
+
+#[test]
+fn a_request_says_all_that_is_needed_to_answer_it() {
+    let plain = AgentRequest {
+        run: None,
+        key: "v".parse().unwrap(),
+        prompt: "do it".to_owned(),
+        input: None,
+        schema: json!({ "type": "object" }),
+        attempt: 1,
+        max_attempts: 3,
+        assignee: None,
+        session: None,
+        validation_errors: Vec::new(),
+    };
+    let full = AgentRequest {
+        run: Some(RunId::from("r")),
+        key: "loop[2].v".parse().unwrap(),
+        input: Some(Value::Null),
+        attempt: 2,
+        assignee: Some("musk".to_owned()),
+        session: Some(Session {
+            mode: Some(SessionMode::Sticky),
+            label: Some("wf:1:musk".to_owned()),
+            reset: Some(false),
+        }),
+        validation_errors: vec![Problem::new("/foo", "is missing"), Problem::new("", "is empty")],
+        ..plain.clone()
+    };
+    let sent = reply(Some("r"), Outcome::NeedsAgent(vec![plain, full]));
+    let expected = json!({
+        "ok": true,
+        "status": "needs_agent",
+        "runId": "r",
+        "requests": [
+            {
+                "requestId": "v:1", "stepId": "v", "key": "v", "prompt": "do it",
+                "schema": { "type": "object" }, "attempt": 1, "maxAttempts": 3,
+            },
+            {
+                "requestId": "r:loop[2].v:2", "stepId": "v", "key": "loop[2].v", "prompt": "do it",
+                "input": null, "schema": { "type": "object" }, "attempt": 2, "maxAttempts": 3,
+                "assigneeAgentId": "musk",
+                "session": { "mode": "sticky", "label": "wf:1:musk", "reset": false },
+                "retryContext": { "validationErrors": ["/foo: is missing", "is empty"] },
+            },
+        ],
+        "results": { "a": { "ok": true } },
+        "attempts": { "v": 2 },
+    });
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn a_failure_has_a_code_and_says_where() {
+    let failure = Failure {
+        code: Code::ExecFailed,
+        message: "the program ended with 1".to_owned(),
+        step: "a".parse().ok(),
+        errors: vec![Problem::new("/x", "y")],
+    };
+    let expected = json!({
+        "ok": false,
+        "error": "exec_failed",
+        "message": "the program ended with 1",
+        "stepId": "a",
+        "errors": [{ "path": "/x", "message": "y" }],
+        "results": { "a": { "ok": true } },
+        "attempts": { "v": 2 },
+    });
+    assert_eq!(reply(None, Outcome::Failed(failure)), expected);
+    let early = Reply::failed(Code::BadRequest, "the request is empty", Vec::new()).into_json();
+    let expected = json!({
+        "ok": false, "error": "bad_request", "message": "the request is empty",
+        "results": {}, "attempts": {},
+    });
+    assert_eq!(early, expected);
+}

@@ -1,0 +1,183 @@
+//! A call: a workflow, what is known already, and the outputs that were asked for.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::crayfish::document::{Document, Kind};
+use crate::crayfish::key::{Key, RequestId};
+use crate::crayfish::problem::{Problem, Report, quoted};
+use crate::crayfish::validate::fields::{Fields, expected, leaving};
+use crate::ids::RunId;
+
+#[cfg(test)]
+mod tests;
+
+/// The keys of a request, as they are written.
+pub(in crate::crayfish) const KEYS: &[&str] = &[
+    "action",
+    "workflow",
+    "vars",
+    "agentOutputs",
+    "attempts",
+    "results",
+    "runId",
+    "agentId",
+    "ref",
+];
+
+/// The keys of `ref`.
+pub(in crate::crayfish) const REF_KEYS: &[&str] = &["schemaPaths"];
+
+/// One call of the tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The document, not checked yet.
+    pub workflow: Value,
+    /// Variables over those of the document.
+    pub vars: Map<String, Value>,
+    /// Outputs of agent steps, by request id, key or step id.
+    pub agent_outputs: Map<String, Value>,
+    /// Which attempt was asked for last, by key.
+    pub attempts: BTreeMap<String, u32>,
+    /// Results of earlier calls, by key.
+    pub results: Map<String, Value>,
+    /// The run whose record is kept.
+    pub run: Option<RunId>,
+    /// Whose workspace is meant.
+    pub agent: Option<String>,
+    /// Where schemas are looked for, in this order, relative to the workspace.
+    pub schema_paths: Vec<String>,
+}
+
+impl Request {
+    /// Reads a request; otherwise all that is wrong with it.
+    pub fn parse(mut value: Value) -> Result<Self, Vec<Problem>> {
+        let mut report = Report::new();
+        let read = Self::read(&mut report, &value);
+        // What may be large is moved, not copied.
+        let request = read.map(|read| Self {
+            workflow: value.get_mut("workflow").map(Value::take).unwrap_or_default(),
+            vars: take(&mut value, "vars"),
+            agent_outputs: take(&mut value, "agentOutputs"),
+            results: take(&mut value, "results"),
+            ..read
+        });
+        report.settle(request)
+    }
+
+    fn read(report: &mut Report, value: &Value) -> Option<Self> {
+        let fields = Fields::open(report, value, "a request")?.known(report, "a request", KEYS);
+        fields.choice(report, "action", &["run"]);
+        if fields.required(report, "workflow").is_some() {
+            fields.object(report, "workflow");
+        }
+        fields.object(report, "vars");
+        fields.object(report, "agentOutputs");
+        let attempts = attempts(report, &fields);
+        for (key, result) in fields.object(report, "results").into_iter().flatten() {
+            if !result.is_object() {
+                let message = expected("the result of a step, an object,", result);
+                report.under("results", |report| report.add_at(key, message));
+            }
+        }
+        let run = fields.string(report, "runId").and_then(|id| match id.parse() {
+            Ok(id) => Some(id),
+            Err(bad) => {
+                let bad: crate::ids::BadRunId = bad;
+                report.add_at("runId", bad.to_string());
+                None
+            }
+        });
+        Some(Self {
+            workflow: Value::Null,
+            vars: Map::new(),
+            agent_outputs: Map::new(),
+            attempts,
+            results: Map::new(),
+            run,
+            agent: fields.string(report, "agentId").map(str::to_owned),
+            schema_paths: schema_paths(report, &fields),
+        })
+    }
+
+    /// Outputs that no step of this document can have asked for. One of a step that is done, or
+    /// not reached yet, may well be sent again.
+    pub fn unasked(&self, document: &Document) -> Vec<Problem> {
+        let mut report = Report::new();
+        for name in self.agent_outputs.keys() {
+            if asks(document, name, self.run.as_ref()) {
+                continue;
+            }
+            let agents = document.steps().iter().filter(|step| matches!(step.kind, Kind::Agent(_)));
+            let meant = report.meant(name, agents.map(|step| step.id.as_str()));
+            let message = format!("no agent step asks for {}{meant}", quoted(name));
+            report.under("agentOutputs", |report| report.add_at(name, message));
+        }
+        report.problems()
+    }
+}
+
+fn take(value: &mut Value, key: &str) -> Map<String, Value> {
+    match value.get_mut(key).map(Value::take) {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+fn attempts(report: &mut Report, fields: &Fields<'_>) -> BTreeMap<String, u32> {
+    let Some(given) = fields.object(report, "attempts") else { return BTreeMap::new() };
+    let attempts = Fields::from(given, "`attempts`");
+    let mut read = BTreeMap::new();
+    report.under("attempts", |report| {
+        for key in given.keys() {
+            let attempt = attempts.whole(report, key, &(1..=u32::MAX.into()));
+            read.extend(attempt.and_then(|n| u32::try_from(n).ok()).map(|n| (key.clone(), n)));
+        }
+    });
+    read
+}
+
+fn schema_paths(report: &mut Report, fields: &Fields<'_>) -> Vec<String> {
+    let Some(value) = fields.get("ref") else { return Vec::new() };
+    report.under("ref", |report| {
+        let Some(fields) = Fields::open(report, value, "`ref`") else { return Vec::new() };
+        let fields = fields.known(report, "`ref`", REF_KEYS);
+        let paths = fields.array(report, "schemaPaths").unwrap_or_default();
+        report.under("schemaPaths", |report| {
+            let read = |(index, path)| report.item(index, |report| schema_path(report, path));
+            paths.iter().enumerate().filter_map(read).collect()
+        })
+    })
+}
+
+fn schema_path(report: &mut Report, value: &Value) -> Option<String> {
+    let Value::String(path) = value else {
+        report.add(expected("a string", value));
+        return None;
+    };
+    match leaving(path) {
+        Some(message) => {
+            report.add(message);
+            None
+        }
+        None => Some(path.clone()),
+    }
+}
+
+/// Whether some agent step can have asked for an output under this name.
+fn asks(document: &Document, name: &str, run: Option<&RunId>) -> bool {
+    let retries = |key: &Key| {
+        let index = document.find_key(key)?;
+        match &document.step(index).kind {
+            Kind::Agent(agent) => Some(agent.retries.get()),
+            Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
+        }
+    };
+    if let Ok(id) = name.parse::<RequestId>() {
+        let attempts = retries(&id.key);
+        return id.run.as_ref() == run && attempts.is_some_and(|most| id.attempt <= most);
+    }
+    let by_id = || document.find(name).map(|index| &document.step(index).kind);
+    name.parse().is_ok_and(|key| retries(&key).is_some()) || matches!(by_id(), Some(Kind::Agent(_)))
+}

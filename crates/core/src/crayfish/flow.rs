@@ -1,0 +1,378 @@
+//! Where a run of steps stands: its strands, and what is done.
+//!
+//! A strand is a thread of control: the document from its top, or one iteration of a parallel loop.
+//! Everything here is a fold of [`Fact`]s, which say what is so from now on; the document is not
+//! known here. A result is stored once under its key and never changes, so whatever was read from it
+//! can be read again: a loop remembers which result its list was found in, not the list.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, SessionId};
+use crate::value::Value;
+
+use super::key::{Iteration, Key};
+use super::name::StepId;
+use super::problem::Problem;
+
+/// A run of steps.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Flow {
+    /// What is done, by key.
+    pub results: BTreeMap<Key, Stored>,
+    /// Which attempt of an agent step was asked for last.
+    pub attempts: BTreeMap<Key, u32>,
+    /// The strands that have not ended.
+    pub strands: BTreeMap<AgentId, Strand>,
+    /// Those of them that have something to do next, in the order of their birth.
+    pub ready: BTreeSet<(u64, AgentId)>,
+    /// How many strands there have been.
+    pub begun: u64,
+    /// What was wrong with the last output for an agent step that is asked again.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub complaints: BTreeMap<Key, Vec<Problem>>,
+    /// The conversations that steps share, by their label.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sessions: BTreeMap<String, SessionId>,
+}
+
+/// What a step left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// The result as JSON.
+    pub value: Value,
+    /// Whether it went well: only then is it never done again.
+    pub ok: bool,
+}
+
+/// A thread of control.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Strand {
+    /// Its place in the order of birth.
+    pub number: u64,
+    /// Whose loop it is an iteration of; none is the document itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AgentId>,
+    /// The iterations that it was born into, outermost first: the beginning of all its keys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub born: Vec<Iteration>,
+    /// The loops that it is in, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<Turning>,
+    /// Where it is.
+    pub at: At,
+    /// What it sees under the name of a step, where that is not what its parent sees. None is hidden.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub seen: BTreeMap<StepId, Option<Key>>,
+}
+
+/// A loop that a strand is in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turning {
+    /// The loop.
+    pub of: StepId,
+    /// The result in which its list was found, where it was found in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<Key>,
+    /// How many iterations there are; none where only a condition ends them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    /// The iteration it is in, from 0.
+    pub number: u32,
+}
+
+/// Where a strand is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum At {
+    /// Before the first step of its list.
+    Start,
+    /// At a step that is being done.
+    In(StepId),
+    /// Behind a step.
+    Behind(StepId),
+    /// In an iteration of its innermost loop, before the first step of the body.
+    Body,
+    /// At its innermost loop, before the first iteration.
+    Round,
+    /// At its innermost loop, whose iterations are strands of their own.
+    Waits {
+        /// How many of them have not ended.
+        left: u32,
+        /// How many of those have failed.
+        failed: u32,
+        /// What the last of them saw, once it has ended.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        last: BTreeMap<StepId, Option<Key>>,
+    },
+    /// At a step that failed.
+    Failed(StepId),
+}
+
+/// Something that is so from now on, of one strand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact {
+    /// It exists.
+    Begun {
+        /// The iterations that it was born into.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        born: Vec<Iteration>,
+        /// Whose loop it is an iteration of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<AgentId>,
+    },
+    /// It is at a step, which is being done.
+    Entered {
+        /// The step.
+        step: StepId,
+    },
+    /// An agent step asks for this attempt.
+    Asks {
+        /// The step.
+        key: Key,
+        /// Which attempt, from 1.
+        attempt: u32,
+        /// What was wrong with the one before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        errors: Vec<Problem>,
+    },
+    /// Later steps with this label go on in this conversation.
+    Keeps {
+        /// The label.
+        label: String,
+        /// The conversation.
+        session: SessionId,
+    },
+    /// A step is done.
+    Done {
+        /// The step.
+        key: Key,
+        /// What it left.
+        stored: Stored,
+    },
+    /// A step had been done already.
+    Met {
+        /// The step.
+        key: Key,
+    },
+    /// It enters a loop.
+    Loops {
+        /// The loop.
+        turning: Turning,
+        /// The steps of its body whose earlier results are not seen any more.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hides: Vec<StepId>,
+    },
+    /// An iteration of its innermost loop begins.
+    Turns {
+        /// Which, from 0.
+        number: u32,
+    },
+    /// The iterations of its innermost loop begin, each as a strand of its own.
+    Splits,
+    /// It leaves its innermost loop.
+    Leaves,
+    /// It fails at a step.
+    Fails {
+        /// The step.
+        key: Key,
+        /// What it left all the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stored: Option<Stored>,
+    },
+    /// It does the step again that failed.
+    Revived,
+    /// It has come to its end.
+    Ended,
+}
+
+impl Flow {
+    /// Makes `fact` so, of `agent`. A fact about a strand that is not there changes nothing.
+    pub fn apply(&mut self, agent: &AgentId, fact: &Fact) {
+        match fact {
+            Fact::Begun { born, parent } => {
+                let (born, parent) = (born.clone(), parent.clone());
+                let number = self.begun;
+                self.begun = number.saturating_add(1);
+                let strand = Strand {
+                    number,
+                    parent,
+                    born,
+                    loops: Vec::new(),
+                    at: At::Start,
+                    seen: BTreeMap::new(),
+                };
+                self.strands.insert(agent.clone(), strand);
+            }
+            Fact::Asks { key, attempt, errors } => {
+                self.attempts.insert(key.clone(), *attempt);
+                self.complaints.insert(key.clone(), errors.clone());
+            }
+            Fact::Keeps { label, session } => {
+                self.sessions.insert(label.clone(), session.clone());
+            }
+            Fact::Fails { key, stored } => {
+                self.results.extend(stored.clone().map(|stored| (key.clone(), stored)));
+                self.fail(agent, &key.step);
+            }
+            Fact::Revived => self.revive(agent),
+            Fact::Done { key, stored } => {
+                self.results.insert(key.clone(), stored.clone());
+                self.complaints.remove(key);
+                self.meet(agent, key);
+            }
+            Fact::Met { key } => self.meet(agent, key),
+            Fact::Ended => self.end(agent),
+            Fact::Entered { .. }
+            | Fact::Loops { .. }
+            | Fact::Turns { .. }
+            | Fact::Splits
+            | Fact::Leaves => {
+                if let Some(strand) = self.strands.get_mut(agent) {
+                    strand.moves(fact);
+                }
+            }
+        }
+        self.look(agent);
+    }
+
+    fn meet(&mut self, agent: &AgentId, key: &Key) {
+        if let Some(strand) = self.strands.get_mut(agent) {
+            strand.seen.insert(key.step.clone(), Some(key.clone()));
+            strand.at = At::Behind(key.step.clone());
+        }
+    }
+
+    /// A strand that has ended is counted by its parent, which remembers what the last item saw.
+    fn end(&mut self, agent: &AgentId) {
+        let Some(strand) = self.strands.remove(agent) else { return };
+        self.ready.remove(&(strand.number, agent.clone()));
+        let Some((id, parent)) =
+            strand.parent.and_then(|id| Some((id.clone(), self.strands.get_mut(&id)?)))
+        else {
+            return;
+        };
+        let count = parent.loops.last().and_then(|turning| turning.count);
+        let is_last = strand.born.last().map(|born| born.number.saturating_add(1)) == count;
+        if let At::Waits { left, last, .. } = &mut parent.at {
+            *left = left.saturating_sub(1);
+            if is_last {
+                *last = strand.seen;
+            }
+        }
+        self.look(&id);
+    }
+
+    fn fail(&mut self, agent: &AgentId, step: &StepId) {
+        let Some(strand) = self.strands.get_mut(agent) else { return };
+        if !matches!(strand.at, At::Failed(_)) {
+            strand.at = At::Failed(step.clone());
+            self.count_failures(agent, 1);
+        }
+    }
+
+    fn revive(&mut self, agent: &AgentId) {
+        let Some(strand) = self.strands.get_mut(agent) else { return };
+        if let At::Failed(step) = &strand.at {
+            strand.at = At::In(step.clone());
+            self.count_failures(agent, -1);
+        }
+    }
+
+    fn count_failures(&mut self, agent: &AgentId, more: i32) {
+        let parent = self.strands.get(agent).and_then(|strand| strand.parent.clone());
+        let parent = parent.and_then(|parent| self.strands.get_mut(&parent));
+        if let Some(Strand { at: At::Waits { failed, .. }, .. }) = parent {
+            *failed = failed.saturating_add_signed(more);
+        }
+    }
+
+    fn look(&mut self, agent: &AgentId) {
+        let Some(strand) = self.strands.get(agent) else { return };
+        let place = (strand.number, agent.clone());
+        let is_ready = match &strand.at {
+            At::Start | At::Behind(_) | At::Body | At::Round => true,
+            At::Waits { left, .. } => *left == 0,
+            At::In(_) | At::Failed(_) => false,
+        };
+        if is_ready {
+            self.ready.insert(place);
+        } else {
+            self.ready.remove(&place);
+        }
+    }
+
+    /// The strand that is to go on next. When an iteration of a loop has failed, no other one begins.
+    pub fn next_ready(&self, begins_after_failures: impl Fn(&Strand) -> bool) -> Option<&AgentId> {
+        let may_go_on = |agent: &AgentId| {
+            self.strands.get(agent).is_some_and(|strand| {
+                strand.at != At::Start || begins_after_failures(strand) || !self.has_failed(strand)
+            })
+        };
+        self.ready.iter().map(|(_, agent)| agent).find(|agent| may_go_on(agent))
+    }
+
+    /// Whether another iteration of the loop that a strand was born into has failed.
+    fn has_failed(&self, strand: &Strand) -> bool {
+        let parent = strand.parent.as_ref().and_then(|parent| self.strands.get(parent));
+        parent.is_some_and(|parent| matches!(parent.at, At::Waits { failed: 1.., .. }))
+    }
+}
+
+impl Strand {
+    fn moves(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Entered { step } => self.at = At::In(step.clone()),
+            Fact::Loops { turning, hides } => {
+                self.loops.push(turning.clone());
+                self.seen.extend(hides.iter().map(|step| (step.clone(), None)));
+                self.at = At::Round;
+            }
+            Fact::Turns { number } => {
+                self.at = At::Body;
+                if let Some(turning) = self.loops.last_mut() {
+                    turning.number = *number;
+                }
+            }
+            Fact::Splits => {
+                let left = self.loops.last().and_then(|turning| turning.count).unwrap_or(0);
+                self.at = At::Waits { left, failed: 0, last: BTreeMap::new() };
+            }
+            Fact::Leaves => {
+                let left = self.loops.pop();
+                if let At::Waits { last, .. } = &mut self.at {
+                    self.seen.append(last);
+                }
+                self.at = left.map_or(At::Start, |turning| At::Behind(turning.of));
+            }
+            Fact::Begun { .. }
+            | Fact::Asks { .. }
+            | Fact::Keeps { .. }
+            | Fact::Fails { .. }
+            | Fact::Revived
+            | Fact::Done { .. }
+            | Fact::Met { .. }
+            | Fact::Ended => {}
+        }
+    }
+
+    /// The key of a step in the iterations that the strand is in.
+    pub fn key(&self, step: &StepId) -> Key {
+        self.key_in(&self.loops, step)
+    }
+
+    /// The key of the loop that the strand is in.
+    pub fn loop_key(&self) -> Option<Key> {
+        let (innermost, around) = self.loops.split_last()?;
+        Some(self.key_in(around, &innermost.of))
+    }
+
+    fn key_in(&self, loops: &[Turning], step: &StepId) -> Key {
+        let turning =
+            |turning: &Turning| Iteration { of: turning.of.clone(), number: turning.number };
+        let iterations = self.born.iter().cloned().chain(loops.iter().map(turning)).collect();
+        Key { iterations, step: step.clone() }
+    }
+}

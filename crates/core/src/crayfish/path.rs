@@ -1,0 +1,257 @@
+//! Paths: `$.vars.a.b[0]` into what a step can see, and `$.a[0]` into one value.
+//!
+//! A key has letters, digits, `_` and `-`; an index is a whole number in brackets. A [`Path`]
+//! always names one thing of a namespace: there is no path to a namespace as a whole. Templates
+//! write the same path without its `$.`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use super::problem::{meant, quoted};
+
+#[cfg(test)]
+mod tests;
+
+/// What a step can see, by name.
+pub trait Namespaces {
+    /// The value that `name` has in `root`.
+    fn named(&self, root: Root, name: &str) -> Option<&Value>;
+}
+
+/// A namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Root {
+    /// Variables of the workflow and of the request.
+    Vars,
+    /// What earlier steps left, by step id.
+    Results,
+    /// What the enclosing `forEach` steps bind.
+    Locals,
+}
+
+/// One step of a path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Segment {
+    /// `.key` of an object.
+    Key(String),
+    /// `[n]` of an array.
+    Index(usize),
+}
+
+/// A path from a namespace: `$.results.fetch.json.items[0]`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Path {
+    /// The namespace.
+    pub root: Root,
+    /// What is named in it: a variable, a step, a local.
+    pub name: String,
+    /// From there on.
+    pub rest: Vec<Segment>,
+}
+
+/// A path from a value: `$` is the value itself, `$.a[0]` something in it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct ValuePath(pub Vec<Segment>);
+
+/// Why a text is not a path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadPath {
+    /// It does not begin as every path does.
+    #[error("{path} is not a path: it must begin with {begin}", path = quoted(.path))]
+    Beginning {
+        /// The text.
+        path: String,
+        /// What it must begin with.
+        begin: &'static str,
+    },
+    /// Its first key is not a namespace.
+    #[error(
+        "{path} names the unknown namespace {root}: there are `vars`, `results` and `locals`{meant}",
+        path = quoted(.path), root = quoted(.root), meant = meant(.root, Root::NAMES)
+    )]
+    UnknownRoot {
+        /// The text.
+        path: String,
+        /// The key.
+        root: String,
+    },
+    /// It names a namespace and nothing in it.
+    #[error(
+        "{path} must name something in `{root}`, such as `{root}.x`", path = quoted(.path)
+    )]
+    NoName {
+        /// The text.
+        path: String,
+        /// The namespace.
+        root: Root,
+    },
+    /// Something in it is neither a key nor an index.
+    #[error(
+        "{path} is not a path from its character {at} on: `.key` or `[n]` is expected, \
+         a key has letters, digits, `_` and `-`", path = quoted(.path)
+    )]
+    Syntax {
+        /// The text.
+        path: String,
+        /// Which character, from 1.
+        at: usize,
+    },
+}
+
+impl Root {
+    /// The namespaces as they are written.
+    pub const NAMES: [&'static str; 3] = ["vars", "results", "locals"];
+
+    /// The namespace of this name.
+    pub fn of(name: &str) -> Option<Self> {
+        match name {
+            "vars" => Some(Self::Vars),
+            "results" => Some(Self::Results),
+            "locals" => Some(Self::Locals),
+            _ => None,
+        }
+    }
+}
+
+impl Path {
+    /// What stands at the end of this path.
+    pub fn lookup<'a>(&self, names: &'a dyn Namespaces) -> Option<&'a Value> {
+        walk(names.named(self.root, &self.name)?, &self.rest)
+    }
+
+    /// As templates write it, without the `$.`.
+    pub fn expression(&self) -> String {
+        self.to_string().split_off("$.".len())
+    }
+
+    /// The path of an expression that was scanned, `vars.a[0]`, whose text is `path`.
+    pub(super) fn from_segments(path: &str, segments: Vec<Segment>) -> Result<Self, BadPath> {
+        let path = || path.to_owned();
+        let mut segments = segments.into_iter();
+        let root = match segments.next() {
+            Some(Segment::Key(root)) => {
+                Root::of(&root).ok_or_else(|| BadPath::UnknownRoot { path: path(), root })?
+            }
+            Some(Segment::Index(_)) | None => return Err(beginning(path())),
+        };
+        match segments.next() {
+            Some(Segment::Key(name)) => Ok(Self { root, name, rest: segments.collect() }),
+            Some(Segment::Index(_)) | None => Err(BadPath::NoName { path: path(), root }),
+        }
+    }
+}
+
+impl ValuePath {
+    /// What stands at the end of this path from `value`.
+    pub fn lookup<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        walk(value, &self.0)
+    }
+}
+
+fn walk<'a>(value: &'a Value, segments: &[Segment]) -> Option<&'a Value> {
+    segments.iter().try_fold(value, |value, segment| match (segment, value) {
+        (Segment::Key(key), Value::Object(fields)) => fields.get(key),
+        (Segment::Index(index), Value::Array(items)) => items.get(*index),
+        _ => None,
+    })
+}
+
+fn beginning(path: String) -> BadPath {
+    BadPath::Beginning { path, begin: "`$.vars`, `$.results` or `$.locals`" }
+}
+
+impl FromStr for Path {
+    type Err = BadPath;
+
+    fn from_str(text: &str) -> Result<Self, BadPath> {
+        let Some(rest) = text.strip_prefix('$').filter(|rest| rest.starts_with('.')) else {
+            return Err(beginning(text.to_owned()));
+        };
+        Self::from_segments(text, all_segments(text, rest)?)
+    }
+}
+
+impl FromStr for ValuePath {
+    type Err = BadPath;
+
+    fn from_str(text: &str) -> Result<Self, BadPath> {
+        let Some(rest) = text.strip_prefix('$') else {
+            return Err(BadPath::Beginning { path: text.to_owned(), begin: "`$`" });
+        };
+        all_segments(text, rest).map(Self)
+    }
+}
+
+fn all_segments(text: &str, rest: &str) -> Result<Vec<Segment>, BadPath> {
+    let (segments, left) = segments(rest);
+    if left.is_empty() {
+        return Ok(segments);
+    }
+    let at = text[..text.len() - left.len()].chars().count() + 1;
+    Err(BadPath::Syntax { path: text.to_owned(), at })
+}
+
+/// As many segments as stand at the beginning of `text`, and what is left of it.
+pub(super) fn segments(text: &str) -> (Vec<Segment>, &str) {
+    let (mut found, mut rest) = (Vec::new(), text);
+    while let Some((segment, left)) = segment(rest) {
+        found.push(segment);
+        rest = left;
+    }
+    (found, rest)
+}
+
+fn segment(text: &str) -> Option<(Segment, &str)> {
+    if let Some(rest) = text.strip_prefix('.') {
+        let (key, rest) = key(rest)?;
+        return Some((Segment::Key(key.to_owned()), rest));
+    }
+    let inside = text.strip_prefix('[')?;
+    let (digits, rest) = inside.split_at(inside.find(|c: char| !c.is_ascii_digit())?);
+    let canonical = digits == "0" || !digits.starts_with('0');
+    let index = digits.parse().ok().filter(|_| canonical)?;
+    Some((Segment::Index(index), rest.strip_prefix(']')?))
+}
+
+/// The key at the beginning of `text`.
+pub(super) fn key(text: &str) -> Option<(&str, &str)> {
+    let end =
+        text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).unwrap_or(text.len());
+    let (key, rest) = text.split_at(end);
+    (!key.is_empty() && !key.starts_with('-')).then_some((key, rest))
+}
+
+impl fmt::Display for Root {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Vars => "vars",
+            Self::Results => "results",
+            Self::Locals => "locals",
+        })
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(key) => write!(f, ".{key}"),
+            Self::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "$.{}.{}", self.root, self.name)?;
+        self.rest.iter().try_for_each(|segment| write!(f, "{segment}"))
+    }
+}
+
+impl fmt::Display for ValuePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("$")?;
+        self.0.iter().try_for_each(|segment| write!(f, "{segment}"))
+    }
+}

@@ -1,0 +1,250 @@
+//! What is wrong in a document or a request, and where: a JSON pointer and a message.
+//!
+//! A [`Report`] follows a reader through the JSON. It keeps the pointer of the place that is being
+//! looked at, collects every problem and puts them into document order; beyond [`MOST`] it only
+//! counts. Whatever it quotes is cut, so that no document can make its own report large.
+
+use std::fmt::{self, Write as _};
+
+use serde::{Deserialize, Serialize};
+
+use crate::workflow::nearest;
+
+/// How many problems are told; one more says how many there are beyond.
+pub const MOST: usize = 1_000;
+
+/// The longest pointer in bytes; a longer one, of keys that nobody would write, is cut.
+pub const LONGEST_POINTER: usize = 16 * 1024;
+
+/// How many names are compared in one report to find those that were meant: a document full of
+/// mistakes must not take longer than one without.
+const COMPARED: usize = 100_000;
+
+/// How many characters of the author's text a message quotes.
+const QUOTED: usize = 60;
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Problem {
+    /// Where: a JSON pointer (RFC 6901), empty for the whole.
+    pub path: String,
+    /// What: lower case, no full stop.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem at a pointer.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        let mut path = path.into();
+        if path.len() > LONGEST_POINTER {
+            path.truncate(path.floor_char_boundary(LONGEST_POINTER));
+            path.push('…');
+        }
+        Self { path, message: message.into() }
+    }
+}
+
+/// `/steps/0/id: message`, as a line for a reader.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// The problems found so far, and the place that is being looked at.
+#[derive(Debug, Default)]
+pub struct Report {
+    pointer: String,
+    chapter: u32,
+    found: Vec<(u32, Problem)>,
+    uncounted: usize,
+    compared: usize,
+}
+
+impl Report {
+    /// A report about nothing yet, at the root.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// `; did you mean `x`?` when a candidate is near, as long as there is time to look.
+    pub fn meant<'a>(&mut self, word: &str, among: impl IntoIterator<Item = &'a str>) -> String {
+        let mut compared = 0;
+        let left = COMPARED.saturating_sub(self.compared);
+        let found = meant(word, among.into_iter().take(left).inspect(|_| compared += 1));
+        self.compared += compared;
+        found
+    }
+
+    /// Adds a problem at the current place.
+    pub fn add(&mut self, message: impl Into<String>) {
+        // Twice as many as are told: some are found late and told early.
+        if self.found.len() >= 2 * MOST {
+            self.uncounted += 1;
+        } else {
+            self.insist(message);
+        }
+    }
+
+    /// Adds a problem that is told even when there are many.
+    pub(super) fn insist(&mut self, message: impl Into<String>) {
+        self.found.push((self.chapter, Problem::new(&self.pointer, message)));
+    }
+
+    /// Adds a problem at `key` of the current place.
+    pub fn add_at(&mut self, key: &str, message: impl Into<String>) {
+        self.under(key, |report| report.add(message));
+    }
+
+    /// Looks at `key` of the current place for as long as `look` takes.
+    pub fn under<T>(&mut self, key: &str, look: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.enter(key);
+        let seen = look(self);
+        self.leave(length);
+        seen
+    }
+
+    /// Goes to `key` of the current place; what is handed back leads out again.
+    pub(super) fn enter(&mut self, key: &str) -> usize {
+        let length = self.pointer.len();
+        push_token(&mut self.pointer, key);
+        length
+    }
+
+    /// Goes back to where `enter` was called.
+    pub(super) fn leave(&mut self, length: usize) {
+        self.pointer.truncate(length);
+    }
+
+    /// Looks at the item `index` of the current place for as long as `look` takes.
+    pub fn item<T>(&mut self, index: usize, look: impl FnOnce(&mut Self) -> T) -> T {
+        self.under(&index.to_string(), look)
+    }
+
+    /// Begins a chapter. Problems are told by chapter, and then as they were found.
+    pub(super) fn chapter(&mut self, chapter: u32) {
+        self.chapter = chapter;
+    }
+
+    /// Moves to another place altogether.
+    pub(super) fn turn_to(&mut self, chapter: u32, pointer: &str) {
+        self.chapter = chapter;
+        self.pointer.clear();
+        self.pointer.push_str(pointer);
+    }
+
+    /// The place that is being looked at.
+    pub fn pointer(&self) -> &str {
+        &self.pointer
+    }
+
+    /// The value, when there are no problems; otherwise all of them.
+    pub fn settle<T>(mut self, value: Option<T>) -> Result<T, Vec<Problem>> {
+        match value {
+            Some(value) if self.found.is_empty() => return Ok(value),
+            None if self.found.is_empty() => self.add("it cannot be read"),
+            Some(_) | None => {}
+        }
+        Err(self.problems())
+    }
+
+    /// All problems in document order.
+    pub fn problems(mut self) -> Vec<Problem> {
+        self.found.sort_by_key(|(chapter, _)| *chapter);
+        let beyond = self.found.len().saturating_sub(MOST) + self.uncounted;
+        self.found.truncate(MOST);
+        let mut problems: Vec<Problem> =
+            self.found.into_iter().map(|(_, problem)| problem).collect();
+        if beyond > 0 {
+            problems.push(Problem::new("", format!("there are {beyond} more problems")));
+        }
+        problems
+    }
+}
+
+/// Adds one reference token to a JSON pointer.
+pub fn push_token(pointer: &mut String, token: &str) {
+    pointer.push('/');
+    for c in token.chars() {
+        match c {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            c => pointer.push(c),
+        }
+    }
+}
+
+/// The author's text in backticks, cut when it is long, with control characters escaped.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::from("`");
+    for (n, c) in text.chars().enumerate() {
+        if n == QUOTED {
+            out.push('…');
+            break;
+        }
+        if c.is_control() {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{}", c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out.push('`');
+    out
+}
+
+/// `; did you mean `x`?` when a candidate is near.
+pub fn meant<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    match nearest(word, candidates) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_are_told_by_chapter_and_then_as_found() {
+        let mut report = Report::new();
+        report.turn_to(2, "/steps/2");
+        report.add("late");
+        report.turn_to(1, "/steps/1");
+        report.add_at("a/b~c", "early");
+        report.under("io", |report| report.item(3, |report| report.add("nested")));
+        let expected = vec![
+            Problem::new("/steps/1/a~1b~0c", "early"),
+            Problem::new("/steps/1/io/3", "nested"),
+            Problem::new("/steps/2", "late"),
+        ];
+        assert_eq!(report.settle(Some(())), Err(expected));
+    }
+
+    #[test]
+    fn a_thousand_problems_are_told_and_the_rest_is_counted() {
+        for (there_are, last) in
+            [(1_000, None), (1_001, Some(1)), (2_000, Some(1_000)), (9_000, Some(8_000))]
+        {
+            let mut report = Report::new();
+            (0..there_are).for_each(|n| report.item(n, |report| report.add("x")));
+            let problems = report.settle(Some(())).unwrap_err();
+            assert_eq!(problems[999], Problem::new("/999", "x"));
+            let more = last.map(|n| Problem::new("", format!("there are {n} more problems")));
+            assert_eq!(problems.get(1_000), more.as_ref());
+        }
+    }
+
+    #[test]
+    fn a_report_never_grows_with_what_it_quotes() {
+        let mut report = Report::new();
+        report.add_at(&"k".repeat(1 << 20), "x");
+        let problems = report.settle(Some(())).unwrap_err();
+        assert_eq!(problems[0].path.len(), LONGEST_POINTER + '…'.len_utf8());
+        assert_eq!(quoted(&"x".repeat(99)), format!("`{}…`", "x".repeat(60)));
+        assert_eq!(quoted("a\nb"), "`a\\nb`");
+    }
+}

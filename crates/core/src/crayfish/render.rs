@@ -1,0 +1,160 @@
+//! What a step really does, once its expressions are filled in.
+//!
+//! One step has one room ([`LIMIT`](super::template::LIMIT)) for everything it fills in. A fault
+//! names the place in the step, as a JSON pointer below it, and the expression.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::document::{Agent, Contract, Exec, Invocation, Io};
+use super::path::{Namespaces, Root};
+use super::template::{Room, Template, Unfilled};
+
+#[cfg(test)]
+mod tests;
+
+/// The three namespaces as plain objects.
+#[derive(Debug, Clone, Copy)]
+pub struct Visible<'a> {
+    /// `$.vars`
+    pub vars: &'a Map<String, Value>,
+    /// `$.results`
+    pub results: &'a Map<String, Value>,
+    /// `$.locals`
+    pub locals: &'a Map<String, Value>,
+}
+
+impl Namespaces for Visible<'_> {
+    fn named(&self, root: Root, name: &str) -> Option<&Value> {
+        match root {
+            Root::Vars => self.vars.get(name),
+            Root::Results => self.results.get(name),
+            Root::Locals => self.locals.get(name),
+        }
+    }
+}
+
+/// An exec step with its expressions filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// What is run.
+    pub program: Program,
+    /// Variables of the document, and over them those of the step.
+    pub env: BTreeMap<String, String>,
+    /// The paths of the file contracts, in their order.
+    pub inputs: Vec<String>,
+    /// The paths of the file contracts, in their order.
+    pub outputs: Vec<String>,
+}
+
+/// What an exec step runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    /// A text for `bash -c`.
+    Shell(String),
+    /// A program and its arguments.
+    Cmd {
+        /// The program.
+        cmd: String,
+        /// Its arguments.
+        args: Vec<String>,
+    },
+}
+
+/// What an agent step asks, with its expressions filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// The instructions.
+    pub prompt: String,
+    /// What they are about.
+    pub input: Option<Value>,
+}
+
+/// A step whose expressions cannot be filled in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("at {at}: {cause}")]
+pub struct Unrendered {
+    /// Where in the step: a JSON pointer below it (below the document, for its `env`).
+    pub at: String,
+    /// Why.
+    pub cause: Unfilled,
+}
+
+/// Fills in what an exec step is written with; `env` is the one of its document.
+pub fn exec(
+    exec: &Exec,
+    env: &BTreeMap<String, Template>,
+    names: &dyn Namespaces,
+) -> Result<Call, Unrendered> {
+    let mut filler = Filler { names, room: Room::new() };
+    let program = match &exec.invocation {
+        Invocation::Shell(text) => Program::Shell(filler.text(text, || "/shell".into())?),
+        Invocation::Cmd { cmd, args } => {
+            let cmd = filler.text(cmd, || "/run/cmd".into())?;
+            let mut filled = Vec::with_capacity(args.len());
+            for (index, argument) in args.iter().enumerate() {
+                filled.push(filler.text(argument, || format!("/run/args/{index}"))?);
+            }
+            Program::Cmd { cmd, args: filled }
+        }
+    };
+    let mut variables = BTreeMap::new();
+    for (name, value) in env.iter().chain(&exec.env) {
+        variables.insert(name.clone(), filler.text(value, || pointer("/env", name))?);
+    }
+    let (inputs, outputs) = match &exec.io {
+        Io::File { inputs, outputs } => (inputs.as_slice(), outputs.as_slice()),
+        Io::None | Io::Stream { .. } => (&[][..], &[][..]),
+    };
+    Ok(Call {
+        program,
+        env: variables,
+        inputs: filler.paths("/io/in", inputs)?,
+        outputs: filler.paths("/io/out", outputs)?,
+    })
+}
+
+/// Fills in what an agent step asks.
+pub fn agent(agent: &Agent, names: &dyn Namespaces) -> Result<Question, Unrendered> {
+    let mut filler = Filler { names, room: Room::new() };
+    let prompt = filler.text(&agent.prompt, || "/prompt".into())?;
+    let input = match &agent.input {
+        None => None,
+        Some(shape) => Some(
+            shape
+                .fill_into(names, &mut filler.room)
+                .map_err(|cause| Unrendered { at: "/input".into(), cause })?,
+        ),
+    };
+    Ok(Question { prompt, input })
+}
+
+struct Filler<'a> {
+    names: &'a dyn Namespaces,
+    room: Room,
+}
+
+impl Filler<'_> {
+    fn text(
+        &mut self,
+        template: &Template,
+        at: impl FnOnce() -> String,
+    ) -> Result<String, Unrendered> {
+        let filled = template.fill_into(self.names, &mut self.room);
+        filled.map_err(|cause| Unrendered { at: at(), cause })
+    }
+
+    fn paths(&mut self, list: &str, contracts: &[Contract]) -> Result<Vec<String>, Unrendered> {
+        let path = |contract: &Contract| {
+            self.text(&contract.path, || pointer(list, &contract.name) + "/path")
+        };
+        contracts.iter().map(path).collect()
+    }
+}
+
+fn pointer(list: &str, key: &str) -> String {
+    let mut pointer = list.to_owned();
+    super::problem::push_token(&mut pointer, key);
+    pointer
+}

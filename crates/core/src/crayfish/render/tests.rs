@@ -1,0 +1,75 @@
+use serde_json::json;
+
+use super::*;
+use crate::crayfish::document::{Document, Kind};
+
+fn rendered(step: &Value) -> Result<Result<Call, Question>, String> {
+    let env = json!({ "A": "{{vars.x}}", "B": "document" });
+    let document = Document::parse(&json!({ "env": env, "steps": [step] })).unwrap();
+    let object = |value: Value| value.as_object().cloned().unwrap();
+    let vars = object(json!({ "x": "hello", "n": 1 }));
+    let results = object(json!({ "r": { "json": [2] } }));
+    let visible = Visible { vars: &vars, results: &results, locals: &Map::new() };
+    let told = |bad: Unrendered| bad.to_string();
+    match &document.steps()[0].kind {
+        Kind::Exec(step) => exec(step, &document.env, &visible).map(Ok).map_err(told),
+        Kind::Agent(step) => agent(step, &visible).map(Err).map_err(told),
+        other @ (Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_step_is_rendered_as_a_whole() {
+    let env = |b: &str| BTreeMap::from([("A".into(), "hello".into()), ("B".into(), b.into())]);
+    let shell = rendered(&json!({
+        "id": "s", "kind": "exec", "shell": "echo {{vars.x}}", "env": { "B": "{{results.r.json}}" },
+    }));
+    let program = Program::Shell("echo hello".into());
+    let expected = Call { program, env: env("[2]"), inputs: vec![], outputs: vec![] };
+    assert_eq!(shell, Ok(Ok(expected)));
+
+    let cmd = rendered(&json!({
+        "id": "s", "kind": "exec",
+        "run": { "kind": "cmd", "cmd": "{{vars.x}}", "args": ["{{results.r.json[0]}}", "b"] },
+        "io": {
+            "in": { "a": { "path": "in/{{vars.n}}.json" } },
+            "out": { "b": { "path": "out" }, "c": { "path": "{{vars.x}}" } },
+        },
+    }));
+    let program = Program::Cmd { cmd: "hello".into(), args: vec!["2".into(), "b".into()] };
+    let (inputs, outputs) = (vec!["in/1.json".into()], vec!["out".into(), "hello".into()]);
+    assert_eq!(cmd, Ok(Ok(Call { program, env: env("document"), inputs, outputs })));
+
+    let asked = rendered(&json!({
+        "id": "s", "kind": "agent", "prompt": "do {{vars.n}}", "input": ["{{vars.n}}"], "schema": true,
+    }));
+    assert_eq!(asked, Ok(Err(Question { prompt: "do 1".into(), input: Some(json!([1])) })));
+}
+
+#[test]
+fn a_fault_names_its_place_and_its_expression() {
+    let check = |step: Value, expected: &str| {
+        assert_eq!(rendered(&step), Err(expected.to_owned()));
+    };
+    let no_value = "`{{vars.no}}` has no value here";
+    check(
+        json!({ "id": "s", "kind": "exec", "shell": "{{vars.no}}" }),
+        &format!("at /shell: {no_value}"),
+    );
+    check(
+        json!({ "id": "s", "kind": "exec", "run": { "kind": "cmd", "cmd": "a", "args": ["b", "{{vars.no}}"] } }),
+        &format!("at /run/args/1: {no_value}"),
+    );
+    check(
+        json!({ "id": "s", "kind": "exec", "shell": "a", "env": { "A/B": "{{vars.no}}" } }),
+        &format!("at /env/A~1B: {no_value}"),
+    );
+    check(
+        json!({ "id": "s", "kind": "exec", "shell": "a", "io": { "out": { "o": { "path": "{{vars.no}}" } } } }),
+        &format!("at /io/out/o/path: {no_value}"),
+    );
+    check(
+        json!({ "id": "s", "kind": "agent", "prompt": "p", "input": { "a": ["{{vars.no}}"] }, "schema": {} }),
+        &format!("at /input: {no_value}"),
+    );
+}

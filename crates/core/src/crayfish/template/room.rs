@@ -1,0 +1,60 @@
+//! How much one rendering may produce, counted before anything is copied.
+
+use serde_json::Value;
+
+use crate::crayfish::reading::LEVELS;
+
+/// The most bytes that one rendering of a step may produce: 16 MiB.
+pub const LIMIT: usize = 16 * 1024 * 1024;
+
+/// More than one rendering may produce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Overflow {
+    /// More than [`LIMIT`] bytes.
+    #[error("with its expressions filled in it is larger than {mib} MiB", mib = LIMIT >> 20)]
+    Bytes,
+    /// More than [`LEVELS`] levels of JSON.
+    #[error("with its expressions filled in it has more than {LEVELS} levels of JSON")]
+    Levels,
+}
+
+/// What room is left.
+#[derive(Debug)]
+pub(in crate::crayfish) struct Room(usize);
+
+impl Room {
+    pub(in crate::crayfish) fn new() -> Self {
+        Self(LIMIT)
+    }
+
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), Overflow> {
+        self.0 = self.0.checked_sub(bytes).ok_or(Overflow::Bytes)?;
+        Ok(())
+    }
+
+    /// Takes room for a value that stands `outer` levels deep. Escapes of its strings are not
+    /// counted: they can make its text six times as long, which is a bound as well.
+    pub(super) fn take_value(&mut self, value: &Value, outer: usize) -> Result<(), Overflow> {
+        let mut waiting = vec![(value, outer)];
+        while let Some((value, level)) = waiting.pop() {
+            if level > LEVELS {
+                return Err(Overflow::Levels);
+            }
+            match value {
+                Value::Null | Value::Bool(true) => self.take(5)?,
+                Value::Bool(false) => self.take(6)?,
+                Value::Number(number) => self.take(number.to_string().len() + 1)?,
+                Value::String(text) => self.take(text.len() + 3)?,
+                Value::Array(items) => {
+                    self.take(3)?;
+                    waiting.extend(items.iter().map(|item| (item, level + 1)));
+                }
+                Value::Object(fields) => {
+                    self.take(3 + fields.keys().map(|key| key.len() + 3).sum::<usize>())?;
+                    waiting.extend(fields.values().map(|field| (field, level + 1)));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! JSON with expressions in its strings: the `input` of an agent step.
+//!
+//! Keys are taken as they are. The pieces stand in the order in which a stack machine builds the
+//! value from the inside out, so neither reading nor filling recurses; whatever holds no
+//! expression is one piece, however deep it is.
+
+use serde_json::Value;
+
+use super::room::Room;
+use super::{Namespaces, Part, Template, Unfilled, found};
+use crate::crayfish::path::Path;
+use crate::crayfish::problem::Report;
+
+/// A JSON value whose strings are templates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Piece {
+    /// A value without expressions.
+    Plain(Value),
+    /// A string with expressions, and how many levels deep it stands.
+    Text(Template, usize),
+    /// The array of this many values before it.
+    Array(usize),
+    /// The object of the values before it, under these keys.
+    Object(Vec<String>),
+}
+
+impl Piece {
+    fn into_plain(self) -> Option<Value> {
+        match self {
+            Self::Plain(value) => Some(value),
+            Self::Text(..) | Self::Array(_) | Self::Object(_) => None,
+        }
+    }
+
+    fn parts(&self) -> &[Part] {
+        match self {
+            Self::Text(template, _) => template.parts(),
+            Self::Plain(_) | Self::Array(_) | Self::Object(_) => &[],
+        }
+    }
+}
+
+/// What is left to do while a value is read.
+enum Task<'a> {
+    /// Read a value that stands this many levels deep.
+    Read(&'a Value, usize),
+    EnterKey(&'a str),
+    EnterItem(usize),
+    Leave,
+    /// All that an array or an object holds has been read.
+    Close(&'a Value),
+}
+
+impl Shape {
+    /// Reads a value; `read` is asked for the template of every string, at its place in `report`.
+    pub(in crate::crayfish) fn parse(
+        value: &Value,
+        report: &mut Report,
+        read: &mut dyn FnMut(&mut Report, &str) -> Option<Template>,
+    ) -> Option<Self> {
+        let (mut pieces, mut complete) = (Vec::new(), true);
+        let mut lengths = Vec::new();
+        let mut tasks = vec![Task::Read(value, 0)];
+        while let Some(task) = tasks.pop() {
+            match task {
+                Task::EnterKey(key) => lengths.push(report.enter(key)),
+                Task::EnterItem(index) => lengths.push(report.enter(&index.to_string())),
+                Task::Leave => report.leave(lengths.pop().unwrap_or_default()),
+                Task::Close(container) => close(&mut pieces, container),
+                Task::Read(Value::String(text), level) => match read(report, text) {
+                    Some(template) if template.paths().next().is_some() => {
+                        pieces.push(Piece::Text(template, level));
+                    }
+                    Some(_) => pieces.push(Piece::Plain(Value::String(text.clone()))),
+                    None => {
+                        complete = false;
+                        pieces.push(Piece::Plain(Value::Null));
+                    }
+                },
+                Task::Read(value, level) => open(value, level, &mut tasks, &mut pieces),
+            }
+        }
+        complete.then_some(Self { pieces })
+    }
+
+    /// The paths of its expressions.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.pieces.iter().flat_map(Piece::parts).filter_map(Part::path)
+    }
+
+    /// The value with every expression filled in; a lone one keeps its type.
+    pub fn fill(&self, names: &dyn Namespaces) -> Result<Value, Unfilled> {
+        self.fill_into(names, &mut Room::new())
+    }
+
+    pub(in crate::crayfish) fn fill_into(
+        &self,
+        names: &dyn Namespaces,
+        room: &mut Room,
+    ) -> Result<Value, Unfilled> {
+        let mut built: Vec<Value> = Vec::new();
+        for piece in &self.pieces {
+            let value = match piece {
+                Piece::Plain(value) => {
+                    room.take_value(value, 0)?;
+                    value.clone()
+                }
+                Piece::Text(template, level) => text(template, *level, names, room)?,
+                Piece::Array(length) => {
+                    let inside = built.len().saturating_sub(*length);
+                    assembled(None, built.drain(inside..))
+                }
+                Piece::Object(keys) => {
+                    let inside = built.len().saturating_sub(keys.len());
+                    assembled(Some(keys), built.drain(inside..))
+                }
+            };
+            built.push(value);
+        }
+        Ok(built.pop().unwrap_or_default())
+    }
+}
+
+fn text(
+    template: &Template,
+    level: usize,
+    names: &dyn Namespaces,
+    room: &mut Room,
+) -> Result<Value, Unfilled> {
+    let Some(path) = template.lone() else {
+        return template.fill_into(names, room).map(Value::String);
+    };
+    let value = found(path, names)?;
+    room.take_value(value, level)?;
+    Ok(value.clone())
+}
+
+/// Plans the reading of what a container holds, so that the first item is the next task.
+fn open<'a>(value: &'a Value, level: usize, tasks: &mut Vec<Task<'a>>, pieces: &mut Vec<Piece>) {
+    match value {
+        Value::Array(items) => {
+            tasks.push(Task::Close(value));
+            for (index, item) in items.iter().enumerate().rev() {
+                tasks.extend([Task::Leave, Task::Read(item, level + 1), Task::EnterItem(index)]);
+            }
+        }
+        Value::Object(fields) => {
+            tasks.push(Task::Close(value));
+            for (key, field) in fields.iter().rev() {
+                tasks.extend([Task::Leave, Task::Read(field, level + 1), Task::EnterKey(key)]);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            pieces.push(Piece::Plain(value.clone()));
+        }
+    }
+}
+
+/// Makes one piece of a container without expressions, or adds the piece that builds it.
+fn close(pieces: &mut Vec<Piece>, container: &Value) {
+    let (length, keys) = match container {
+        Value::Object(fields) => (fields.len(), Some(fields.keys().cloned().collect())),
+        Value::Array(items) => (items.len(), None),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
+    };
+    // A child that holds an expression ends with another kind of piece, so when the last pieces
+    // are all plain, they are the children.
+    let inside = pieces.len().saturating_sub(length);
+    if !pieces[inside..].iter().all(|piece| matches!(piece, Piece::Plain(_))) {
+        pieces.push(keys.map_or(Piece::Array(length), Piece::Object));
+        return;
+    }
+    let values = pieces.split_off(inside).into_iter().filter_map(Piece::into_plain);
+    pieces.push(Piece::Plain(assembled(keys.as_deref(), values)));
+}
+
+/// The object of these keys, or the array of what has none.
+fn assembled(keys: Option<&[String]>, values: impl Iterator<Item = Value>) -> Value {
+    match keys {
+        Some(keys) => Value::Object(keys.iter().cloned().zip(values).collect()),
+        None => Value::Array(values.collect()),
+    }
+}

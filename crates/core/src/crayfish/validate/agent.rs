@@ -1,0 +1,48 @@
+//! Steps that ask the caller for JSON.
+
+use super::fields::Fields;
+use super::keys;
+use super::text::{Reader, Use};
+use crate::crayfish::document::{Agent, Cap, Session, SessionMode};
+
+/// Reads an agent step.
+pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Agent> {
+    let fields = fields.known(text.report, "an agent step", keys::AGENT);
+    let prompt = text.required(&fields, "prompt", Use::Agent);
+    let input = match fields.get("input") {
+        None => Some(None),
+        Some(input) => text.under("input", |text| text.shape(input)).map(Some),
+    };
+    let schema = fields.required(text.report, "schema");
+    let schema = schema.and_then(|_| fields.schema(text.report, "schema")).cloned();
+    let retries = text.cap(&fields, "retries");
+    let assignee = fields.string(text.report, "assigneeAgentId").map(str::to_owned);
+    let session = fields.get("session").and_then(|value| {
+        text.under("session", |text| {
+            let fields = Fields::open(text.report, value, "`session`")?;
+            Some(session(text, &fields))
+        })
+    });
+    Some(Agent {
+        prompt: prompt?,
+        input: input?,
+        schema: schema?,
+        retries: retries.unwrap_or(Cap::AGENT),
+        assignee,
+        session,
+    })
+}
+
+fn session(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Session {
+    let fields = fields.known(text.report, "`session`", keys::SESSION);
+    let mode = match fields.choice(text.report, "mode", &SessionMode::NAMES) {
+        Some("ephemeral") => Some(SessionMode::Ephemeral),
+        Some(_) => Some(SessionMode::Sticky),
+        None => None,
+    };
+    Session {
+        mode,
+        label: fields.string(text.report, "label").map(str::to_owned),
+        reset: fields.boolean(text.report, "reset"),
+    }
+}

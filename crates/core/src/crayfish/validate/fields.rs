@@ -1,0 +1,211 @@
+//! Reads the fields of a JSON object and tells what is wrong with them.
+//!
+//! A field that is absent and one that is wrong both read as none: whoever reports a problem has
+//! spoiled the whole anyway, so the readers need not tell the two apart.
+
+use std::ops::RangeInclusive;
+
+use serde_json::{Map, Value};
+
+use crate::crayfish::problem::{Report, quoted};
+
+/// An object that is being read.
+pub(in crate::crayfish) struct Fields<'a> {
+    fields: &'a Map<String, Value>,
+    /// What it is, with its article.
+    what: &'static str,
+}
+
+impl<'a> Fields<'a> {
+    /// Opens an object.
+    pub(in crate::crayfish) fn open(
+        report: &mut Report,
+        value: &'a Value,
+        what: &'static str,
+    ) -> Option<Self> {
+        let Value::Object(fields) = value else {
+            report.add(format!("{what} is an object, not {}", kind(value)));
+            return None;
+        };
+        Some(Self::from(fields, what))
+    }
+
+    /// An object that has been opened already.
+    pub(in crate::crayfish) fn from(fields: &'a Map<String, Value>, what: &'static str) -> Self {
+        Self { fields, what }
+    }
+
+    /// The same object, now that it is known what it is; tells every key that it does not have.
+    pub(in crate::crayfish) fn known(
+        &self,
+        report: &mut Report,
+        what: &'static str,
+        keys: &[&str],
+    ) -> Self {
+        for key in self.fields.keys().filter(|key| !keys.contains(&key.as_str())) {
+            let meant = report.meant(key, keys.iter().copied());
+            report.add_at(key, format!("{what} has no key {}{meant}", quoted(key)));
+        }
+        Self { fields: self.fields, what }
+    }
+
+    /// A field as it is.
+    pub(in crate::crayfish) fn get(&self, key: &str) -> Option<&'a Value> {
+        self.fields.get(key)
+    }
+
+    /// A field that must be there.
+    pub(in crate::crayfish) fn required(
+        &self,
+        report: &mut Report,
+        key: &str,
+    ) -> Option<&'a Value> {
+        let value = self.get(key);
+        if value.is_none() {
+            report.add(format!("{} needs the key `{key}`", self.what));
+        }
+        value
+    }
+
+    /// A string that must be there.
+    pub(in crate::crayfish) fn required_string(
+        &self,
+        report: &mut Report,
+        key: &str,
+    ) -> Option<&'a str> {
+        self.required(report, key)?;
+        self.string(report, key)
+    }
+
+    /// A string.
+    pub(in crate::crayfish) fn string(&self, report: &mut Report, key: &str) -> Option<&'a str> {
+        self.typed(report, key, "a string", Value::as_str)
+    }
+
+    /// A boolean.
+    pub(in crate::crayfish) fn boolean(&self, report: &mut Report, key: &str) -> Option<bool> {
+        self.typed(report, key, "a boolean", Value::as_bool)
+    }
+
+    /// An array.
+    pub(in crate::crayfish) fn array(&self, report: &mut Report, key: &str) -> Option<&'a [Value]> {
+        self.typed(report, key, "an array", |value| value.as_array().map(Vec::as_slice))
+    }
+
+    /// An object.
+    pub(in crate::crayfish) fn object(
+        &self,
+        report: &mut Report,
+        key: &str,
+    ) -> Option<&'a Map<String, Value>> {
+        self.typed(report, key, "an object", Value::as_object)
+    }
+
+    /// A whole number in a range.
+    pub(in crate::crayfish) fn whole(
+        &self,
+        report: &mut Report,
+        key: &str,
+        range: &RangeInclusive<u64>,
+    ) -> Option<u64> {
+        let value = self.get(key)?;
+        match whole(value) {
+            Some(n) if range.contains(&n) => Some(n),
+            _ => {
+                let number = value.as_number().map(ToString::to_string);
+                let found = number.unwrap_or_else(|| kind(value).to_owned());
+                let (low, high) = (range.start(), range.end());
+                let message =
+                    format!("a whole number from {low} to {high} is expected, not {found}");
+                report.add_at(key, message);
+                None
+            }
+        }
+    }
+
+    /// One of a few words: its number among `names`.
+    pub(in crate::crayfish) fn choice(
+        &self,
+        report: &mut Report,
+        key: &str,
+        names: &[&'static str],
+    ) -> Option<&'static str> {
+        let word = self.string(report, key)?;
+        let known = names.iter().find(|name| **name == word).copied();
+        if known.is_none() {
+            let there_are: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            let meant = report.meant(word, names.iter().copied());
+            let message = format!("{} is not one of {}{meant}", quoted(word), there_are.join(", "));
+            report.add_at(key, message);
+        }
+        known
+    }
+
+    /// A JSON Schema, as far as its type goes.
+    pub(in crate::crayfish) fn schema(&self, report: &mut Report, key: &str) -> Option<&'a Value> {
+        self.typed(report, key, "a JSON Schema (an object or a boolean)", |value| {
+            (value.is_object() || value.is_boolean()).then_some(value)
+        })
+    }
+
+    fn typed<T>(
+        &self,
+        report: &mut Report,
+        key: &str,
+        what: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.get(key)?;
+        let typed = read(value);
+        if typed.is_none() {
+            report.add_at(key, expected(what, value));
+        }
+        typed
+    }
+}
+
+/// What is said of a value of the wrong type.
+pub(in crate::crayfish) fn expected(what: &str, found: &Value) -> String {
+    format!("{what} is expected, not {}", kind(found))
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// What is wrong with a path that cannot be one inside the workspace.
+pub(in crate::crayfish) fn leaving(path: &str) -> Option<&'static str> {
+    if path.is_empty() {
+        Some("a path cannot be empty")
+    } else if path.starts_with('/') {
+        Some("a path must be relative to the workspace, without a leading `/`")
+    } else if path.split('/').any(|part| part == "..") {
+        Some("a path must stay inside the workspace, without `..`")
+    } else {
+        None
+    }
+}
+
+/// A number without a fraction, however it is written: `3` and `3.0`.
+fn whole(value: &Value) -> Option<u64> {
+    /// Below it, every whole float is one integer.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let number = value.as_number()?;
+    number.as_u64().or_else(|| {
+        let float = number.as_f64().filter(|f| f.fract() == 0.0 && (0.0..EXACT).contains(f))?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a whole float in this range is an integer"
+        )]
+        let whole = float as u64;
+        Some(whole)
+    })
+}

@@ -1,0 +1,91 @@
+//! Whether the step that `inputFrom` names can have left JSON by then.
+
+use std::collections::BTreeMap;
+
+use super::walk::Draft;
+use crate::crayfish::document::{Io, Kind, List, Order, Place, StepIndex};
+use crate::crayfish::name::StepId;
+use crate::crayfish::problem::{Report, quoted};
+
+/// A step that another one reads.
+pub(super) struct Wanted {
+    /// The step that reads.
+    pub(super) by: StepIndex,
+    /// Where it says so, below itself.
+    pub(super) at: &'static str,
+    /// The name that it says.
+    pub(super) step: String,
+}
+
+/// What is wrong with it, if anything.
+pub(super) fn fault(
+    wanted: &Wanted,
+    drafts: &[Draft],
+    by_id: &BTreeMap<StepId, StepIndex>,
+    report: &mut Report,
+) -> Option<String> {
+    let name = quoted(&wanted.step);
+    let Some(&source) = by_id.get(wanted.step.as_str()) else {
+        let meant = report.meant(&wanted.step, by_id.keys().map(StepId::as_str));
+        return Some(format!("there is no step {name}{meant}"));
+    };
+    if source == wanted.by {
+        return Some(format!("the step {name} cannot read its own output"));
+    }
+    match &drafts[source.number()].kind {
+        Some(Kind::Exec(exec)) if !matches!(exec.io, Io::Stream { .. }) => {
+            let mode = exec.io.mode();
+            return Some(format!("the step {name} leaves no `json`: its mode is `{mode}`"));
+        }
+        Some(kind @ (Kind::If(_) | Kind::ForEach(_) | Kind::While(_))) => {
+            let kind = kind.name();
+            return Some(format!("the step {name} leaves no `json`: its kind is `{kind}`"));
+        }
+        Some(Kind::Exec(_) | Kind::Agent(_)) | None => {}
+    }
+    match order(drafts, source, wanted.by) {
+        Possible::Yes => None,
+        Possible::Later => Some(format!("the step {name} comes later than this one")),
+        Possible::Otherwise => Some(format!("the step {name} runs only when this one does not")),
+    }
+}
+
+/// Whether one step can have run before another.
+enum Possible {
+    Yes,
+    Later,
+    Otherwise,
+}
+
+fn order(drafts: &[Draft], source: StepIndex, reader: StepIndex) -> Possible {
+    let place = |index: StepIndex| drafts[index.number()].place;
+    let (above_source, above_reader) = (chain(source, place), chain(reader, place));
+    let shared = above_source.iter().zip(&above_reader).take_while(|(a, b)| a == b).count();
+    // An earlier iteration of the innermost loop around both may have run it: entering that loop
+    // hides all older ones, and iterations of a parallel one do not see each other.
+    let repeats =
+        above_source[..shared].iter().rev().find_map(|index| match &drafts[index.number()].kind {
+            Some(Kind::ForEach(step)) => Some(step.order == Order::Sequential),
+            Some(Kind::While(_)) | None => Some(true),
+            Some(Kind::If(_) | Kind::Exec(_) | Kind::Agent(_)) => None,
+        });
+    if repeats == Some(true) {
+        return Possible::Yes;
+    }
+    let branch = |chain: &[StepIndex]| chain.get(shared).map(|index| place(*index).list);
+    match (branch(&above_source), branch(&above_reader)) {
+        (Some(List::Then), Some(List::Else)) | (Some(List::Else), Some(List::Then)) => {
+            Possible::Otherwise
+        }
+        _ if source < reader => Possible::Yes,
+        _ => Possible::Later,
+    }
+}
+
+/// The steps around a step, outermost first, and the step itself.
+fn chain(index: StepIndex, place: impl Fn(StepIndex) -> Place) -> Vec<StepIndex> {
+    let mut chain: Vec<StepIndex> =
+        std::iter::successors(Some(index), |inner| place(*inner).parent).collect();
+    chain.reverse();
+    chain
+}

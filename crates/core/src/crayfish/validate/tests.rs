@@ -1,0 +1,56 @@
+//! Rows of the language's rules, by topic.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::crayfish::document::{Kind, StepIndex};
+
+mod accepted;
+mod expressions;
+mod hostile;
+mod shapes;
+mod sources;
+
+/// Pointers and messages.
+type Rows<'a> = [(&'a str, &'a str)];
+
+/// Checks that a document has exactly these problems, in this order.
+fn check(document: &Value, expected: &Rows<'_>) {
+    let expected: Vec<Problem> =
+        expected.iter().map(|(path, message)| Problem::new(*path, *message)).collect();
+    match Document::parse(document) {
+        Ok(_) => assert_eq!(Vec::<Problem>::new(), expected, "{document}"),
+        Err(problems) => assert_eq!(problems, expected, "{document}"),
+    }
+}
+
+/// The same for a document of these steps, with pointers below `/steps`.
+fn check_steps(steps: &Value, expected: &Rows<'_>) {
+    below("/steps", expected, &|expected| check(&json!({ "steps": steps }), expected));
+}
+
+/// The same for one step without its id, with pointers below it.
+fn check_step(mut step: Value, expected: &Rows<'_>) {
+    step["id"] = "s".into();
+    below("/0", expected, &|expected| check_steps(&json!([step]), expected));
+}
+
+/// Hands on what is expected with pointers that begin further out.
+fn below(prefix: &str, expected: &Rows<'_>, check: &dyn Fn(&Rows<'_>)) {
+    let pointers: Vec<String> =
+        expected.iter().map(|(pointer, _)| format!("{prefix}{pointer}")).collect();
+    let messages = expected.iter().map(|(_, message)| *message);
+    check(&pointers.iter().map(String::as_str).zip(messages).collect::<Vec<_>>());
+}
+
+fn exec(id: &str) -> Value {
+    json!({ "id": id, "kind": "exec", "shell": "true" })
+}
+
+fn agent(id: &str) -> Value {
+    json!({ "id": id, "kind": "agent", "prompt": "p", "schema": {} })
+}
+
+fn each(id: &str, list: &str, item: &str, body: &Value) -> Value {
+    json!({ "id": id, "kind": "forEach", "listPath": list, "itemVar": item, "body": body })
+}

@@ -1,0 +1,48 @@
+//! The document around its steps.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Number, Value};
+
+use super::fields::{Fields, expected};
+use super::keys;
+use super::scope::Scope;
+use super::text::{Reader, Use};
+use crate::crayfish::problem::Report;
+use crate::crayfish::template::Template;
+
+/// All of a document but its steps.
+pub(super) struct Head {
+    pub(super) name: Option<String>,
+    pub(super) version: Option<Number>,
+    pub(super) vars: Map<String, Value>,
+    pub(super) env: BTreeMap<String, Template>,
+}
+
+/// Reads a document but for its steps, and finds those.
+pub(super) fn head<'a>(report: &mut Report, value: &'a Value) -> (Option<Head>, &'a [Value]) {
+    let Some(fields) = Fields::open(report, value, "a workflow") else {
+        return (None, &[]);
+    };
+    let fields = fields.known(report, "a workflow", keys::DOCUMENT);
+    fields.string(report, "$schema");
+    let name = fields.string(report, "name").map(str::to_owned);
+    let version = fields.get("version").and_then(|version| {
+        let number = version.as_number().cloned();
+        if number.is_none() {
+            report.add_at("version", expected("a number", version));
+        }
+        number
+    });
+    let vars = fields.object(report, "vars").cloned().unwrap_or_default();
+    let env = fields.object(report, "env").map(|env| {
+        report.under("env", |report| {
+            Reader { report, scope: &Scope::default() }.env(env, Use::Beforehand)
+        })
+    });
+    let steps = match fields.required(report, "steps") {
+        Some(_) => fields.array(report, "steps").unwrap_or_default(),
+        None => &[],
+    };
+    (Some(Head { name, version, vars, env: env.unwrap_or_default() }), steps)
+}

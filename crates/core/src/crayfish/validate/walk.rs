@@ -1,0 +1,249 @@
+//! Visits every step of a document with an explicit stack, and puts the document together.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::fields::Fields;
+use super::scope::{Origin, Scope};
+use super::source::{self, Wanted};
+use super::{NESTING, STEPS, agent, exec, flow, text};
+use crate::crayfish::document::{self, Kind, List, Place, Step, StepIndex};
+use crate::crayfish::name::{self, StepId};
+use crate::crayfish::problem::{Report, quoted};
+
+/// A step as far as it could be read.
+pub(super) struct Draft {
+    pub(super) place: Place,
+    pub(super) id: Option<StepId>,
+    pub(super) kind: Option<Kind>,
+}
+
+/// What is left to visit.
+enum Task<'a> {
+    /// The steps of a list, from `next` on.
+    Steps(Branch<'a>),
+    /// A `forEach` has been left, and with it the name that it binds, if that could be read.
+    Unbind(Option<&'a str>),
+}
+
+#[derive(Clone, Copy)]
+struct Branch<'a> {
+    steps: &'a [Value],
+    next: usize,
+    list: List,
+    parent: Option<StepIndex>,
+    enclosing_loop: Option<StepIndex>,
+    /// How many steps stand around it.
+    depth: usize,
+    /// How long the pointer of the parent is.
+    pointer: usize,
+}
+
+/// A document that is being visited.
+pub(super) struct Walk<'a> {
+    pub(super) report: Report,
+    scope: Scope<'a>,
+    drafts: Vec<Draft>,
+    by_id: BTreeMap<StepId, StepIndex>,
+    wanted: Vec<Wanted>,
+    tasks: Vec<Task<'a>>,
+}
+
+/// The steps, those of the outermost list, and all by name.
+type Assembled = (Vec<Step>, Vec<StepIndex>, BTreeMap<StepId, StepIndex>);
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(report: Report) -> Self {
+        Self {
+            report,
+            scope: Scope::default(),
+            drafts: Vec::new(),
+            by_id: BTreeMap::new(),
+            wanted: Vec::new(),
+            tasks: Vec::new(),
+        }
+    }
+
+    /// Visits all steps.
+    pub(super) fn steps(&mut self, steps: &'a [Value]) {
+        self.tasks.push(Task::Steps(Branch {
+            steps,
+            next: 0,
+            list: List::Steps,
+            parent: None,
+            enclosing_loop: None,
+            depth: 0,
+            pointer: 0,
+        }));
+        while let Some(task) = self.tasks.pop() {
+            match task {
+                Task::Unbind(name) => self.scope.unbind(name),
+                Task::Steps(branch) if self.drafts.len() < STEPS => self.visit(branch),
+                Task::Steps(branch) => {
+                    if branch.next < branch.steps.len() {
+                        self.report.turn_to(0, "/steps");
+                        self.report.insist(format!("there are more than {STEPS} steps"));
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Visits the next step of a branch, and plans the rest of it and what is inside that step.
+    fn visit(&mut self, branch: Branch<'a>) {
+        let Branch { list, parent, enclosing_loop, depth, .. } = branch;
+        let (Some(value), Ok(position)) =
+            (branch.steps.get(branch.next), u32::try_from(branch.next))
+        else {
+            return;
+        };
+        let index = StepIndex(u32::try_from(self.drafts.len()).unwrap_or(u32::MAX));
+        self.report.chapter(index.0 + 1);
+        self.report.leave(branch.pointer);
+        self.report.enter(list.key());
+        self.report.enter(&position.to_string());
+        self.tasks.push(Task::Steps(Branch { next: branch.next + 1, ..branch }));
+        let place = Place { parent, list, position, enclosing_loop };
+        self.drafts.push(Draft { place, id: None, kind: None });
+        self.step(value, index, depth + 1);
+    }
+
+    fn step(&mut self, value: &'a Value, index: StepIndex, depth: usize) {
+        let Some(fields) = Fields::open(&mut self.report, value, "a step") else { return };
+        let id = self.id(&fields, index);
+        let kind = self.kind(&fields, index);
+        let draft = &mut self.drafts[index.number()];
+        let place = draft.place;
+        (draft.id, draft.kind) = (id, kind);
+        let lists = match &draft.kind {
+            Some(Kind::Exec(_) | Kind::Agent(_)) => &[][..],
+            // An unreadable step may still have steps inside it, which others refer to.
+            Some(Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) | None => {
+                &[List::Body, List::Else, List::Then]
+            }
+        };
+        let is_loop = fields.get(List::Body.key()).is_some();
+        let enclosing_loop = if is_loop { Some(index) } else { place.enclosing_loop };
+        self.bind(&fields);
+        for list in lists {
+            let Some(Value::Array(steps)) = fields.get(list.key()) else { continue };
+            if depth == NESTING && !steps.is_empty() {
+                let deep = format!("steps are nested more than {NESTING} levels deep");
+                self.report.add_at(list.key(), deep);
+                continue;
+            }
+            self.tasks.push(Task::Steps(Branch {
+                steps,
+                next: 0,
+                list: *list,
+                parent: Some(index),
+                enclosing_loop,
+                depth,
+                pointer: self.report.pointer().len(),
+            }));
+        }
+    }
+
+    /// The id of a step, which nothing else in the document may have.
+    fn id(&mut self, fields: &Fields<'a>, index: StepIndex) -> Option<StepId> {
+        let text = fields.required_string(&mut self.report, "id")?;
+        let id: StepId = match text.parse() {
+            Ok(id) => id,
+            Err(bad) => {
+                self.report.add_at("id", bad.to_string());
+                return None;
+            }
+        };
+        if let Some(first) = self.by_id.get(&id) {
+            let first = self.pointer(*first);
+            self.report.add_at("id", format!("the id `{id}` is taken by the step at {first}"));
+            return None;
+        }
+        self.by_id.insert(id.clone(), index);
+        Some(id)
+    }
+
+    fn kind(&mut self, fields: &Fields<'a>, index: StepIndex) -> Option<Kind> {
+        let name = fields.required_string(&mut self.report, "kind")?;
+        let text = &mut text::Reader { report: &mut self.report, scope: &self.scope };
+        let mut want = |at, step| self.wanted.push(Wanted { by: index, at, step });
+        match name {
+            "exec" => exec::read(text, fields, &mut want).map(Kind::Exec),
+            "agent" => agent::read(text, fields).map(Kind::Agent),
+            "if" => flow::read_if(text, fields).map(Kind::If),
+            "forEach" => flow::read_for_each(text, fields).map(Kind::ForEach),
+            "while" => flow::read_while(text, fields).map(Kind::While),
+            stranger => {
+                let known = "there are `exec`, `agent`, `if`, `forEach` and `while`";
+                let meant = self.report.meant(stranger, Kind::NAMES);
+                let stranger = quoted(stranger);
+                self.report.add_at("kind", format!("unknown kind {stranger}: {known}{meant}"));
+                None
+            }
+        }
+    }
+
+    /// Binds the local of a `forEach` until its body has been visited.
+    fn bind(&mut self, fields: &Fields<'a>) {
+        let kind = fields.get("kind").and_then(Value::as_str);
+        if let Some("exec" | "agent" | "if" | "while") = kind {
+            return;
+        }
+        let name = fields.get("itemVar").and_then(Value::as_str);
+        let name = name.filter(|name| name::check(name).is_ok());
+        let list =
+            fields.get("listPath").and_then(Value::as_str).and_then(|path| path.parse().ok());
+        let origin = list.map_or(Origin::Author, |list| self.scope.origin(&list));
+        self.scope.bind(name, origin);
+        self.tasks.push(Task::Unbind(name));
+    }
+
+    /// Checks who reads whom, now that all steps are known.
+    pub(super) fn sources(&mut self) {
+        for wanted in std::mem::take(&mut self.wanted) {
+            if let Some(message) =
+                source::fault(&wanted, &self.drafts, &self.by_id, &mut self.report)
+            {
+                let pointer = self.pointer(wanted.by) + wanted.at;
+                self.report.turn_to(wanted.by.0 + 1, &pointer);
+                self.report.add(message);
+            }
+        }
+    }
+
+    fn pointer(&self, index: StepIndex) -> String {
+        let place = |index: StepIndex| self.drafts[index.number()].place;
+        document::pointer(place(index), place)
+    }
+
+    /// The steps with their lists filled in; none when one of them could not be read.
+    pub(super) fn assemble(&mut self) -> Option<Assembled> {
+        let drafts = std::mem::take(&mut self.drafts);
+        let (mut steps, mut top) = (Vec::with_capacity(drafts.len()), Vec::new());
+        for (number, Draft { place, id, kind }) in drafts.into_iter().enumerate() {
+            let index = StepIndex(u32::try_from(number).ok()?);
+            match place.parent {
+                None => top.push(index),
+                Some(parent) => {
+                    let parent: &mut Step = steps.get_mut(parent.number())?;
+                    children(&mut parent.kind, place.list)?.push(index);
+                }
+            }
+            steps.push(Step { id: id?, kind: kind?, place });
+        }
+        Some((steps, top, std::mem::take(&mut self.by_id)))
+    }
+}
+
+/// The list of a step that its children stand in.
+fn children(kind: &mut Kind, list: List) -> Option<&mut Vec<StepIndex>> {
+    match (kind, list) {
+        (Kind::If(step), List::Then) => Some(&mut step.then),
+        (Kind::If(step), List::Else) => Some(&mut step.otherwise),
+        (Kind::ForEach(step), List::Body) => Some(&mut step.body),
+        (Kind::While(step), List::Body) => Some(&mut step.body),
+        _ => None,
+    }
+}

@@ -1,0 +1,296 @@
+//! A schema and all that it names as one document.
+//!
+//! The given schema stays where it is; every document that is named becomes a definition of it, once,
+//! and every reference a pointer. A schema that is nothing but a name is the document of that name.
+//! All documents are of one draft, since a bundle can say only one.
+
+mod rewrite;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::dialect::Dialect;
+use crate::document::{self, Flaw, Keyword, Survey, Target};
+use crate::keywords::is_schema;
+use crate::message::cut;
+use crate::pointer::{join, split_first};
+use crate::reference::Reference;
+use crate::{Fault, Library, NESTING_MAX, validation};
+
+/// A schema without names.
+#[derive(Debug)]
+pub(crate) struct Bundle {
+    pub(crate) value: Value,
+    pub(crate) dialect: Dialect,
+    /// The deepest nesting of any document.
+    pub(crate) nesting: usize,
+    pub(crate) documents: Vec<Document>,
+    names: BTreeMap<String, usize>,
+}
+
+/// A document of a bundle.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) value: Value,
+    pub(crate) survey: Survey,
+    /// Where it stands in the bundle.
+    pub(crate) place: String,
+    origin: Origin,
+}
+
+/// Where a document comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Origin {
+    Given,
+    Named {
+        name: String,
+        /// Where the given schema, or a document that it names, first leads to it.
+        at: String,
+    },
+}
+
+/// Reads a schema and whatever it names.
+pub(crate) fn gather(source: &Value, library: &dyn Library) -> Result<Bundle, Vec<Fault>> {
+    let mut gatherer = Gatherer { library, faults: Vec::new() };
+    let start = gatherer.start(source).ok_or_else(|| gatherer.faults.clone());
+    let Start { value, origin, dialect } = start?;
+    let mut bundle = Bundle {
+        value: Value::Null,
+        dialect,
+        nesting: 0,
+        documents: Vec::new(),
+        names: BTreeMap::new(),
+    };
+    if let Origin::Named { name, .. } = &origin {
+        bundle.names.insert(name.clone(), 0);
+    }
+    gatherer.admit(&mut bundle, value, origin);
+    let mut next = 0;
+    while next < bundle.documents.len() {
+        gatherer.follow(&mut bundle, next);
+        next += 1;
+    }
+    gatherer.faults.extend(bundle.shifting());
+    if !gatherer.faults.is_empty() {
+        return Err(gatherer.faults);
+    }
+    rewrite::rewrite(&mut bundle);
+    Ok(bundle)
+}
+
+struct Gatherer<'a> {
+    library: &'a dyn Library,
+    faults: Vec<Fault>,
+}
+
+/// The document that a bundle is built around.
+struct Start {
+    value: Value,
+    origin: Origin,
+    dialect: Dialect,
+}
+
+impl Gatherer<'_> {
+    /// Follows names as long as there is nothing but a name.
+    fn start(&mut self, source: &Value) -> Option<Start> {
+        let mut start =
+            Start { value: source.clone(), origin: Origin::Given, dialect: Dialect::default() };
+        let mut declared = None;
+        let mut passed = BTreeSet::new();
+        loop {
+            declared = match agreed(&start.value, declared) {
+                Ok(agreed) => agreed,
+                Err(message) => {
+                    self.faults.push(start.origin.fault("/$schema", message));
+                    return None;
+                }
+            };
+            let Some(name) = only_a_name(&start.value) else { break };
+            if !passed.insert(name.clone()) {
+                let message = format!("`{name}` is nothing but a reference that leads to itself");
+                self.faults.push(start.origin.fault("/$ref", message));
+                return None;
+            }
+            start.value = self.find(&name, &start.origin, "/$ref")?;
+            start.origin = start.origin.leads_to(&name, "/$ref");
+        }
+        start.dialect = declared.unwrap_or_default();
+        Some(start)
+    }
+
+    /// Reads what a document refers to by name.
+    fn follow(&mut self, bundle: &mut Bundle, index: usize) {
+        let document = &bundle.documents[index];
+        let named = document.survey.sites.iter().filter_map(|site| match &site.target {
+            Target::Document(name) => Some((name.clone(), join(&site.at, site.keyword.text()))),
+            Target::Here(_) => None,
+        });
+        let mut named: Vec<_> = named.collect();
+        named.sort();
+        let origin = document.origin.clone();
+        for (name, at) in named {
+            if bundle.names.contains_key(&name) {
+                continue;
+            }
+            bundle.names.insert(name.clone(), bundle.documents.len());
+            let Some(value) = self.find(&name, &origin, &at) else { continue };
+            let origin = origin.leads_to(&name, &at);
+            // `Name` and `Name.json` are mostly the same document.
+            match bundle.documents.iter().position(|document| document.value == value) {
+                Some(same) => drop(bundle.names.insert(name, same)),
+                None => self.admit(bundle, value, origin),
+            }
+        }
+    }
+
+    /// The document of a name that another one refers to at a place.
+    fn find(&mut self, name: &str, from: &Origin, at: &str) -> Option<Value> {
+        let message = match self.library.find(name) {
+            Ok(Some(value)) if is_schema(&value) => return Some(value),
+            Ok(Some(_)) => format!("`{name}` is neither an object nor a boolean"),
+            Ok(None) => format!("there is no schema named `{name}`"),
+            Err(why) => format!("cannot read the schema `{name}`: {why}"),
+        };
+        self.faults.push(from.fault(at, cut(message)));
+        None
+    }
+
+    /// Takes a document into the bundle, if it is sound in itself.
+    fn admit(&mut self, bundle: &mut Bundle, value: Value, origin: Origin) {
+        // A document stands deeper when it becomes a definition, and a bundle is a schema again.
+        let outside = if bundle.documents.is_empty() { 0 } else { 2 };
+        let nesting = validation::depth(&value) + outside;
+        match read(&value, nesting, bundle.dialect) {
+            Ok(survey) => {
+                bundle.nesting = bundle.nesting.max(nesting);
+                let place = String::new();
+                bundle.documents.push(Document { value, survey, place, origin });
+            }
+            Err(flaws) => {
+                self.faults.extend(flaws.into_iter().map(|(at, why)| origin.fault(&at, why)));
+            }
+        }
+    }
+}
+
+fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Survey, Vec<Flaw>> {
+    let flaw = |at: &str, message: String| Err(vec![(at.to_owned(), message)]);
+    if !is_schema(value) {
+        return flaw("", "a schema is an object or a boolean".to_owned());
+    }
+    if nesting > NESTING_MAX {
+        return flaw(
+            "",
+            format!("the schema has {nesting} levels, and {NESTING_MAX} are the most"),
+        );
+    }
+    if let Err(message) = agreed(value, Some(dialect)) {
+        return flaw("/$schema", message);
+    }
+    let flaws = validation::flaws(value, nesting, dialect);
+    if flaws.is_empty() { document::survey(value, dialect) } else { Err(flaws) }
+}
+
+/// The draft of a document and of whatever refers to it.
+fn agreed(document: &Value, outer: Option<Dialect>) -> Result<Option<Dialect>, String> {
+    let own = Dialect::declared(document.get("$schema"))?;
+    match (own, outer) {
+        (Some(own), Some(outer)) if own != outer => Err(format!(
+            "this is written in {} and what refers to it in {}: give both one `$schema`",
+            own.name(),
+            outer.name()
+        )),
+        _ => Ok(own.or(outer)),
+    }
+}
+
+/// The name, when a schema has nothing else.
+fn only_a_name(schema: &Value) -> Option<String> {
+    let schema = schema.as_object()?;
+    if schema.keys().any(|key| key != "$ref" && key != "$schema") {
+        return None;
+    }
+    match Reference::read(schema.get("$ref")?.as_str()?) {
+        Ok(Reference::Name(name)) => Some(name),
+        Ok(Reference::Pointer(_) | Reference::Anchor(_)) | Err(_) => None,
+    }
+}
+
+impl Origin {
+    /// The document that this one names at a place.
+    fn leads_to(&self, name: &str, at: &str) -> Self {
+        let at = match self {
+            Self::Given => at,
+            Self::Named { at, .. } => at,
+        };
+        Self::Named { name: name.to_owned(), at: at.to_owned() }
+    }
+
+    fn fault(&self, at: &str, message: String) -> Fault {
+        match self {
+            Self::Given => Fault::new(at, message),
+            Self::Named { name, at: named } if at.is_empty() => {
+                Fault::new(named, format!("in `{name}`: {message}"))
+            }
+            Self::Named { name, at: named } => {
+                Fault::new(named, format!("in `{name}` at {at}: {message}"))
+            }
+        }
+    }
+}
+
+impl Bundle {
+    /// Where a reference of a document leads to in the bundle.
+    pub(crate) fn target(&self, from: &Document, target: &Target) -> String {
+        match target {
+            Target::Here(pointer) => format!("{}{pointer}", from.place),
+            Target::Document(name) => {
+                let index = self.names.get(name).copied().unwrap_or_default();
+                self.documents.get(index).map_or_else(String::new, |there| there.place.clone())
+            }
+        }
+    }
+
+    /// A fault at a place of the bundle, told where its cause was written.
+    pub(crate) fn fault(&self, place: &str, message: String) -> Fault {
+        let inside = |document: &&Document| {
+            let rest = place.strip_prefix(document.place.as_str());
+            !document.place.is_empty()
+                && rest.is_some_and(|rest| rest.is_empty() || split_first(rest).is_some())
+        };
+        let document = self.documents.iter().find(inside).or_else(|| self.documents.first());
+        match document {
+            Some(found) => found.origin.fault(&place[found.place.len()..], message),
+            None => Fault::new(place, message),
+        }
+    }
+
+    /// References whose target would shift with whoever refers to their document. A bundle has no
+    /// resources that could tell them apart.
+    fn shifting(&self) -> Vec<Fault> {
+        let dynamic: Vec<_> = self.documents.iter().flat_map(|d| &d.survey.dynamic).collect();
+        let recursive: usize = self.documents.iter().map(|d| d.survey.recursive.len()).sum();
+        let mut faults = Vec::new();
+        for document in &self.documents {
+            for site in &document.survey.sites {
+                let shifts = match &site.keyword {
+                    Keyword::Ref | Keyword::Dynamic(None) => false,
+                    Keyword::Dynamic(Some(name)) => {
+                        dynamic.iter().filter(|other| **other == name).count() > 1
+                    }
+                    Keyword::Recursive(resource) => {
+                        recursive > 1 && document.survey.recursive.contains(resource)
+                    }
+                };
+                if shifts {
+                    let keyword = site.keyword.text();
+                    let message =
+                        format!("this `{keyword}` has several targets: name one by `$ref`");
+                    faults.push(document.origin.fault(&join(&site.at, keyword), message));
+                }
+            }
+        }
+        faults
+    }
+}

@@ -1,0 +1,96 @@
+//! Puts the documents into one, with every reference a pointer.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::{Bundle, Document, Origin};
+use crate::dialect::Dialect;
+use crate::document::Keyword;
+use crate::pointer::{fragment, join};
+
+/// Keywords that give a schema a name: nothing refers to them any more.
+const NAMES: [&str; 4] = ["$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"];
+
+pub(super) fn rewrite(bundle: &mut Bundle) {
+    let keyword = bundle.dialect.definitions();
+    assign_places(bundle);
+    let mut written = bundle.documents.iter().map(|document| document.written(bundle));
+    let mut whole = written.next().unwrap_or(Value::Bool(true));
+    let rest: Vec<_> = written.collect();
+    if let (Value::Object(schema), false) = (&mut whole, rest.is_empty()) {
+        let definitions = schema.entry(keyword).or_insert_with(|| json!({}));
+        if let Value::Object(definitions) = definitions {
+            let places = bundle.documents.iter().skip(1).map(Document::key);
+            definitions.extend(places.zip(rest));
+        }
+    }
+    bundle.value = whole;
+}
+
+/// The first document is the whole; the others are definitions with keys of their own.
+fn assign_places(bundle: &mut Bundle) {
+    let keyword = bundle.dialect.definitions();
+    let own = bundle.documents.first().and_then(|first| first.value.get(keyword));
+    let own = own.and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    let mut taken: BTreeSet<String> = own.cloned().collect();
+    for document in bundle.documents.iter_mut().skip(1) {
+        let name = match &document.origin {
+            Origin::Named { name, .. } => name.as_str(),
+            Origin::Given => "schema",
+        };
+        let plain = name.strip_suffix(".json").filter(|plain| !plain.is_empty()).unwrap_or(name);
+        let numbered = (2..).map(|number| format!("{plain}_{number}"));
+        let mut keys = std::iter::once(plain.to_owned()).chain(numbered);
+        let key = keys.find(|key| !taken.contains(key)).unwrap_or_default();
+        document.place = join(&format!("/{keyword}"), &key);
+        taken.insert(key);
+    }
+}
+
+impl Document {
+    /// Its key among the definitions.
+    fn key(&self) -> String {
+        let key = self.place.rsplit('/').next().unwrap_or_default();
+        key.replace("~1", "/").replace("~0", "~")
+    }
+
+    fn written(&self, bundle: &Bundle) -> Value {
+        let mut value = self.value.clone();
+        for at in self.survey.schemas.keys() {
+            let Some(Value::Object(schema)) = value.pointer_mut(at) else { continue };
+            for keyword in NAMES {
+                schema.remove(keyword);
+            }
+            if bundle.dialect == Dialect::Draft4 && schema.get("id").is_some_and(Value::is_string) {
+                schema.remove("id");
+            }
+            let declared = schema.remove("$schema").is_some();
+            let is_whole = self.place.is_empty() && at.is_empty();
+            if is_whole && (declared || bundle.dialect != Dialect::default()) {
+                schema.insert("$schema".to_owned(), bundle.dialect.uri().into());
+            }
+        }
+        for site in &self.survey.sites {
+            let Some(Value::Object(schema)) = value.pointer_mut(&site.at) else { continue };
+            let text: Value = fragment(&bundle.target(self, &site.target)).into();
+            if site.keyword != Keyword::Ref {
+                schema.remove(site.keyword.text());
+            }
+            refer(schema, &site.keyword, text);
+        }
+        value
+    }
+}
+
+/// A schema has one `$ref`; a second reference goes beside it.
+fn refer(schema: &mut Map<String, Value>, keyword: &Keyword, text: Value) {
+    if *keyword == Keyword::Ref || !schema.contains_key("$ref") {
+        schema.insert("$ref".to_owned(), text);
+        return;
+    }
+    match schema.entry("allOf").or_insert_with(|| json!([])) {
+        Value::Array(all) => all.push(json!({ "$ref": text })),
+        other => *other = json!([{ "$ref": text }]),
+    }
+}

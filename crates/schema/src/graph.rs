@@ -1,0 +1,151 @@
+//! What a schema will ask of the validator: whether it ends, how deep it goes, how much there is.
+//!
+//! Schemas that are about the same value form a graph. A circle in it would never come to an end; the
+//! longest way through it is the room that a level of a value takes; the number of ways is the work.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::Fault;
+use crate::bundle::Bundle;
+use crate::keywords::{About, inner};
+use crate::room::Room;
+
+/// The most schemas that may be about one value, each inside the one before.
+const CHAIN_MAX: usize = 1000;
+
+/// The most schemas that one value may be checked against.
+const WAYS_MAX: u64 = 1_000_000;
+
+/// The room that a schema takes, if it ends at all.
+pub(crate) fn measure(bundle: &Bundle) -> Result<Room, Vec<Fault>> {
+    let graph = Graph::of(bundle);
+    let measured = match graph.measure() {
+        Ok(measured) => measured,
+        Err(Circle { from, to }) => {
+            let message = format!(
+                "this leads back to #{to} without going into the value, so it would never end"
+            );
+            return Err(vec![bundle.fault(&from, message)]);
+        }
+    };
+    let chain = measured.iter().map(|node| node.chain).max().unwrap_or(1);
+    let ways = measured.iter().map(|node| node.ways).max().unwrap_or(1);
+    let fault = |message| Err(vec![Fault::new("", message)]);
+    if chain > CHAIN_MAX {
+        return fault(format!(
+            "one value leads through {chain} schemas, and {CHAIN_MAX} are the most"
+        ));
+    }
+    if ways > WAYS_MAX {
+        return fault(format!("one value is checked against more than {WAYS_MAX} schemas"));
+    }
+    Ok(Room { chain, nesting: bundle.nesting })
+}
+
+/// Schemas by number, with those that are about the same value.
+struct Graph {
+    paths: Vec<String>,
+    edges: Vec<Vec<usize>>,
+}
+
+#[derive(Clone, Copy)]
+struct Measured {
+    chain: usize,
+    ways: u64,
+}
+
+/// A way that leads back to where it came from.
+struct Circle {
+    from: String,
+    to: String,
+}
+
+impl Graph {
+    fn of(bundle: &Bundle) -> Self {
+        let mut paths = Vec::new();
+        for document in &bundle.documents {
+            let schemas = document.survey.schemas.keys();
+            paths.extend(schemas.map(|at| format!("{}{at}", document.place)));
+        }
+        let numbers: BTreeMap<&str, usize> =
+            paths.iter().enumerate().map(|(number, path)| (path.as_str(), number)).collect();
+        let mut edges = vec![Vec::new(); paths.len()];
+        let mut add = |from: &str, to: &str| {
+            if let (Some(from), Some(to)) = (numbers.get(from), numbers.get(to)) {
+                edges[*from].push(*to);
+            }
+        };
+        for document in &bundle.documents {
+            for at in document.survey.schemas.keys() {
+                let Some(Value::Object(schema)) = document.value.pointer(at) else { continue };
+                let from = format!("{}{at}", document.place);
+                for inner in inner(&from, schema, bundle.dialect) {
+                    if inner.about == About::Same {
+                        add(&from, &inner.path);
+                    }
+                }
+            }
+            for site in &document.survey.sites {
+                let from = format!("{}{}", document.place, site.at);
+                add(&from, &bundle.target(document, &site.target));
+            }
+        }
+        Self { paths, edges }
+    }
+
+    /// Every schema after those inside it, without recursion: a way may be as long as the schema is
+    /// large.
+    fn measure(&self) -> Result<Vec<Measured>, Circle> {
+        let mut states = vec![State::New; self.paths.len()];
+        for start in 0..self.paths.len() {
+            let mut way = vec![(start, 0)];
+            while let Some((node, next)) = way.pop() {
+                let Some(&inside) = self.edges[node].get(next) else {
+                    states[node] = State::Done(self.sum(node, &states));
+                    continue;
+                };
+                if next == 0 && matches!(states[node], State::Done(_)) {
+                    continue;
+                }
+                states[node] = State::Open;
+                way.push((node, next + 1));
+                match states[inside] {
+                    State::New => way.push((inside, 0)),
+                    State::Open => return Err(self.circle(node, inside)),
+                    State::Done(_) => {}
+                }
+            }
+        }
+        Ok(states.iter().map(|state| state.measured()).collect())
+    }
+
+    fn sum(&self, node: usize, states: &[State]) -> Measured {
+        let inside = self.edges[node].iter().map(|inside| states[*inside].measured());
+        inside.fold(Measured { chain: 1, ways: 1 }, |sum, inside| Measured {
+            chain: sum.chain.max(inside.chain + 1),
+            ways: sum.ways.saturating_add(inside.ways),
+        })
+    }
+
+    fn circle(&self, from: usize, to: usize) -> Circle {
+        Circle { from: self.paths[from].clone(), to: self.paths[to].clone() }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    New,
+    Open,
+    Done(Measured),
+}
+
+impl State {
+    fn measured(self) -> Measured {
+        match self {
+            Self::Done(measured) => measured,
+            Self::New | Self::Open => Measured { chain: 0, ways: 0 },
+        }
+    }
+}

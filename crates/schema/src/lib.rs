@@ -1,0 +1,103 @@
+//! JSON Schema behind one small door; the only user of the validator underneath.
+//!
+//! A schema is read together with every document it names, and all of it becomes one self-contained
+//! document, the bundle: that is what is handed to others and what values are checked against, so
+//! both always agree. A name is asked of a [`Library`] and of nothing else; the bundle holds only
+//! references within itself, so nothing is ever fetched. Work is bounded: nesting, recursion and
+//! regular expressions have limits, and each is a fault, never a crash. `format` is not asserted.
+
+mod bundle;
+mod dialect;
+mod document;
+mod graph;
+mod keywords;
+mod message;
+mod pointer;
+mod reference;
+mod room;
+mod validation;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use bundle::Bundle;
+use room::Room;
+
+/// The most faults of a value that are told.
+pub const FAULTS_MAX: usize = 30;
+
+/// The deepest nesting of one schema document, in JSON levels.
+pub const NESTING_MAX: usize = 256;
+
+/// Documents by name.
+pub trait Library {
+    /// The document behind a basename as a `$ref` writes it (`Name` or `Name.json`), if there is one;
+    /// an error says why it cannot be read.
+    fn find(&self, name: &str) -> Result<Option<Value>, String>;
+}
+
+impl<F: Fn(&str) -> Result<Option<Value>, String>> Library for F {
+    fn find(&self, name: &str) -> Result<Option<Value>, String> {
+        self(name)
+    }
+}
+
+/// A library without documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoLibrary;
+
+impl Library for NoLibrary {
+    fn find(&self, _: &str) -> Result<Option<Value>, String> {
+        Ok(None)
+    }
+}
+
+/// What is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {message}")]
+pub struct Fault {
+    /// A JSON pointer into the schema as it was given, or into the value. What is wrong in a document
+    /// that the schema names stands where it is named.
+    pub path: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl Fault {
+    fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+}
+
+/// A schema that values can be checked against.
+#[derive(Debug)]
+pub struct Schema {
+    bundled: Value,
+    validator: Validator,
+    room: Room,
+}
+
+impl Schema {
+    /// Reads a schema and whatever it names. Either it is sound as a whole, or every fault that was
+    /// found is told.
+    pub fn compile(source: &Value, library: &dyn Library) -> Result<Self, Vec<Fault>> {
+        let bundle = bundle::gather(source, library)?;
+        let room = graph::measure(&bundle)?;
+        let validator = validation::build(&bundle)?;
+        let Bundle { value: bundled, .. } = bundle;
+        Ok(Self { bundled, validator, room })
+    }
+
+    /// The whole schema as one document: every name is a definition within it.
+    pub fn bundled(&self) -> &Value {
+        &self.bundled
+    }
+
+    /// What is wrong with a value: nothing, or up to [`FAULTS_MAX`] faults.
+    pub fn errors(&self, value: &Value) -> Vec<Fault> {
+        validation::errors(&self.validator, &self.room, value)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! JSON pointers, and how they are written in the fragment of a reference.
+
+use std::fmt::Write as _;
+
+/// The pointer one step further down.
+pub(crate) fn join(base: &str, segment: &str) -> String {
+    format!("{base}/{}", segment.replace('~', "~0").replace('/', "~1"))
+}
+
+/// The steps of a pointer as they are written, the first one first.
+pub(crate) fn split_first(pointer: &str) -> Option<(&str, &str)> {
+    let rest = pointer.strip_prefix('/')?;
+    Some(rest.find('/').map_or((rest, ""), |at| rest.split_at(at)))
+}
+
+/// A reference within the document: `#/…`.
+pub(crate) fn fragment(pointer: &str) -> String {
+    let mut text = String::from("#");
+    for byte in pointer.bytes() {
+        let plain = byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@?".contains(&byte);
+        if plain {
+            text.push(char::from(byte));
+        } else {
+            let _a_string_takes_everything = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}
+
+/// What is percent-encoded, decoded; none when it is broken.
+pub(crate) fn decode(fragment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?);
+        rest = &rest[2..];
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_pointer_survives_its_fragment() {
+        let check = |segments: &[&str], expected: &str| {
+            let pointer = segments.iter().fold(String::new(), |base, segment| join(&base, segment));
+            assert_eq!(fragment(&pointer), expected);
+            assert_eq!(decode(&expected[1..]), Some(pointer));
+        };
+        check(&[], "#");
+        check(&["$defs", "A"], "#/$defs/A");
+        check(&["a/b", "c~d", ""], "#/a~1b/c~0d/");
+        check(&["100% \u{e9}\"#"], "#/100%25%20%C3%A9%22%23");
+    }
+
+    #[test]
+    fn a_broken_fragment_is_not_read() {
+        for text in ["%", "%2", "%zz", "%+1", "%ff"] {
+            assert_eq!(decode(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! One row per rule.
+
+mod bundles;
+mod hostile;
+mod properties;
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::*;
+
+/// Documents in memory.
+struct Shelf(BTreeMap<String, Value>);
+
+impl Shelf {
+    fn of(documents: Value) -> Self {
+        let Value::Object(documents) = documents else { panic!("documents by name") };
+        Self(documents.into_iter().collect())
+    }
+}
+
+impl Library for Shelf {
+    fn find(&self, name: &str) -> Result<Option<Value>, String> {
+        if name == "Broken" {
+            return Err("it is not JSON".to_owned());
+        }
+        let found = self.0.get(name).or_else(|| self.0.get(&format!("{name}.json")));
+        Ok(found.cloned())
+    }
+}
+
+fn compile(source: &Value, documents: Value) -> Result<Schema, Vec<Fault>> {
+    Schema::compile(source, &Shelf::of(documents))
+}
+
+#[track_caller]
+fn sound(source: &Value, documents: Value) -> Schema {
+    compile(source, documents).unwrap_or_else(|faults| panic!("{source}: {faults:?}"))
+}
+
+#[track_caller]
+fn refused(source: &Value, documents: Value, expected: &[(&str, &str)]) {
+    let faults = compile(source, documents).err().unwrap_or_default();
+    let found: Vec<_> = faults.iter().map(|f| (f.path.as_str(), f.message.as_str())).collect();
+    assert_eq!(found, expected, "{source}");
+}
+
+/// Checks what is valid and what is not, also by the bundle alone.
+#[track_caller]
+fn check(source: &Value, documents: Value, good: &[Value], bad: &[Value]) {
+    let schema = sound(source, documents);
+    let again = sound(schema.bundled(), json!({}));
+    assert_eq!(again.bundled(), schema.bundled());
+    for value in good {
+        assert_eq!(schema.errors(value), [], "{source} {value}");
+        assert_eq!(again.errors(value), [], "{source} {value}");
+    }
+    for value in bad {
+        let faults = schema.errors(value);
+        assert_ne!(faults, [], "{source} {value}");
+        assert_eq!(again.errors(value), faults);
+    }
+}
+
+#[test]
+fn a_draft_is_named_by_schema_and_is_2020_12_by_default() {
+    let pair = json!(["x", 1]);
+    let list = json!([{"type": "string"}, {"type": "integer"}]);
+    let draft = |uri: &str, keyword: &str| json!({"$schema": uri, keyword: list});
+    let old = [
+        "http://json-schema.org/draft-04/schema#",
+        "http://json-schema.org/draft-06/schema#",
+        "http://json-schema.org/draft-07/schema#",
+        "http://json-schema.org/draft-07/schema",
+        "https://json-schema.org/draft-07/schema#",
+        "https://json-schema.org/draft/2019-09/schema",
+    ];
+    for uri in old {
+        check(&draft(uri, "items"), json!({}), std::slice::from_ref(&pair), &[json!([1, 1])]);
+    }
+    let new = "https://json-schema.org/draft/2020-12/schema";
+    check(&draft(new, "prefixItems"), json!({}), std::slice::from_ref(&pair), &[json!([1, 1])]);
+    check(&json!({"prefixItems": list}), json!({}), &[pair], &[json!([1, 1])]);
+    let exclusive = json!({"$schema": old[0], "minimum": 1, "exclusiveMinimum": true});
+    check(&exclusive, json!({}), &[json!(2)], &[json!(1)]);
+    refused(
+        &json!({"$schema": "https://example.com/own"}),
+        json!({}),
+        &[(
+            "/$schema",
+            "`$schema` https://example.com/own is not a draft that is known here (draft-04, \
+             draft-06, draft-07, 2019-09, 2020-12)",
+        )],
+    );
+    refused(&json!({"$schema": 7}), json!({}), &[("/$schema", "`$schema` is not a string")]);
+}
+
+#[test]
+fn a_boolean_is_a_schema_and_nothing_else_is() {
+    check(&json!(true), json!({}), &[json!(null)], &[]);
+    check(&json!(false), json!({}), &[], &[json!(null)]);
+    check(&json!({"$ref": "No"}), json!({"No": false}), &[], &[json!(1)]);
+    refused(&json!([]), json!({}), &[("", "a schema is an object or a boolean")]);
+    let message = "`A` is neither an object nor a boolean";
+    refused(&json!({"items": {"$ref": "A"}}), json!({"A": []}), &[("/items/$ref", message)]);
+}
+
+#[test]
+fn an_invalid_schema_tells_all_its_faults_where_they_are() {
+    refused(
+        &json!({"type": "strin", "properties": {"a": {"minimum": "x"}}}),
+        json!({}),
+        &[
+            ("/properties/a/minimum", r#""x" is not of type "number""#),
+            (
+                "/type",
+                r#""strin" is not valid under any of the schemas listed in the 'anyOf' keyword; nearest: /type: the value is not one of "array", "boolean" or 5 other candidates"#,
+            ),
+        ],
+    );
+    let broken = json!({"items": {"pattern": "("}});
+    let faults = compile(&broken, json!({})).err().unwrap();
+    assert_eq!(faults[0].path, "/items/pattern");
+    let faults = compile(&json!({"items": {"$ref": "A"}}), json!({"A": broken})).err().unwrap();
+    assert_eq!(faults[0].path, "/items/$ref");
+    assert!(faults[0].message.starts_with("in `A` at /items/pattern: "), "{faults:?}");
+}
+
+#[test]
+fn references_within_a_document_lead_to_pointers_and_anchors() {
+    let defs = json!({"a": {"type": "string"}, "b c": {"$anchor": "there", "type": "string"}});
+    let both = |reference: &str| {
+        let source = json!({"properties": {"x": {"$ref": reference}}, "$defs": defs});
+        check(&source, json!({}), &[json!({"x": "s"})], &[json!({"x": 1})]);
+        // The same in a document that is named.
+        let outer = json!({"items": {"$ref": "A"}});
+        check(&outer, json!({"A": source}), &[json!([{"x": "s"}])], &[json!([{"x": 1}])]);
+    };
+    both("#/$defs/a");
+    both("#/$defs/b%20c");
+    both("#there");
+    let tree = json!({"properties": {"x": {"$ref": "#"}}, "additionalProperties": false});
+    check(&tree, json!({}), &[json!({"x": {"x": {}}})], &[json!({"x": {"y": 1}})]);
+}
+
+#[test]
+fn a_dangling_reference_is_a_fault() {
+    let check = |reference: &str, message: &str| {
+        let path = "/properties/x/$ref";
+        let source = json!({"properties": {"x": {"$ref": reference}}, "enum": [{}], "title": "t"});
+        refused(&source, json!({}), &[(path, message)]);
+        let inside = format!("in `A` at {path}: {message}");
+        refused(&json!({"not": {"$ref": "A"}}), json!({"A": source}), &[("/not/$ref", &inside)]);
+    };
+    check("#/$defs/a", "there is nothing at /$defs/a");
+    check("#there", "there is no anchor `there`");
+    check("#/title", "there is no schema at /title");
+    check("#/enum/0", "what is at /enum/0 is no schema, but data");
+    check("Gone", "there is no schema named `Gone`");
+    check("Broken", "cannot read the schema `Broken`: it is not JSON");
+    check("a/b", "`a/b` is a path: a schema is named by its file name alone");
+    let unused = json!({"$defs": {"a": {"$ref": "#/nothing"}}});
+    refused(&unused, json!({}), &[("/$defs/a/$ref", "there is nothing at /nothing")]);
+}
+
+#[test]
+fn several_faults_are_told_together() {
+    refused(
+        &json!({"properties": {"a": {"$ref": "x/y"}, "b": {"$ref": "#/z"}, "c": {"$ref": "Gone"}}}),
+        json!({}),
+        &[
+            ("/properties/a/$ref", "`x/y` is a path: a schema is named by its file name alone"),
+            ("/properties/b/$ref", "there is nothing at /z"),
+        ],
+    );
+    refused(
+        &json!({"properties": {"a": {"$ref": "Gone"}, "b": {"$ref": "Lost"}, "c": {"$ref": "Bad"}}}),
+        json!({"Bad": {"type": 1, "$ref": 2}}),
+        &[
+            ("/properties/c/$ref", "in `Bad` at /$ref: 2 is not of type \"string\""),
+            (
+                "/properties/c/$ref",
+                "in `Bad` at /type: 1 is not valid under any of the schemas listed in the 'anyOf' keyword; nearest: /type: the value is not one of \"array\", \"boolean\" or 5 other candidates",
+            ),
+            ("/properties/a/$ref", "there is no schema named `Gone`"),
+            ("/properties/b/$ref", "there is no schema named `Lost`"),
+        ],
+    );
+}
+
+#[test]
+fn an_id_gives_no_address_to_anything() {
+    let ids = json!({
+        "$id": "https://example.com/schemas/whole.json",
+        "properties": {"a": {"$ref": "#/$defs/word"}, "b": {"$ref": "Number"}, "c": {"$ref": "#/$defs/own"}},
+        "$defs": {
+            "word": {"type": "string"},
+            "own": {"$id": "own", "$ref": "#/$defs/word", "$defs": {"word": {"type": "boolean"}}},
+        },
+    });
+    let number = json!({"$id": "file:///etc/Number", "type": "number"});
+    let good = json!({"a": "x", "b": 1, "c": true});
+    let bad = [json!({"a": 1}), json!({"b": "x"}), json!({"c": "x"})];
+    check(&ids, json!({"Number": number}), &[good], &bad);
+    let fault = "`https://example.com/x` is a URL: nothing is fetched, and schemas are named";
+    let url = json!({"$id": "https://example.com/x", "items": {"$ref": "https://example.com/x"}});
+    refused(&url, json!({}), &[("/items/$ref", fault)]);
+    let own = json!({"$defs": {"a": {"$id": "Own"}}, "items": {"$ref": "Own"}});
+    refused(&own, json!({}), &[("/items/$ref", "there is no schema named `Own`")]);
+    let old = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "definitions": {"a": {"$id": "#word", "type": "string"}},
+        "items": {"$ref": "#word"},
+    });
+    check(&old, json!({}), &[json!(["x"])], &[json!([1])]);
+    let property = json!({
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "id": "http://example.com/x",
+        "properties": {"id": {"type": "string"}, "$ref": {"type": "integer"}},
+    });
+    check(
+        &property,
+        json!({}),
+        &[json!({"id": "x", "$ref": 1})],
+        &[json!({"id": 1}), json!({"$ref": ""})],
+    );
+}
+
+#[test]
+fn data_is_not_searched_for_references() {
+    let data = json!({"$ref": "https://example.com", "$id": "x"});
+    let source = json!({"const": data, "default": data, "examples": [data], "x-own": data});
+    check(&source, json!({}), &[data], &[json!({})]);
+}
+
+#[test]
+fn a_dynamic_reference_works_where_it_has_one_target() {
+    let tree = json!({
+        "$dynamicAnchor": "node",
+        "properties": {"value": {"type": "integer"}, "children": {"items": {"$dynamicRef": "#node"}}},
+        "additionalProperties": false,
+    });
+    let good = json!({"children": [{"value": 1}, {"children": []}]});
+    let bad = json!({"children": [{"children": [{"value": "x"}]}]});
+    check(&tree, json!({}), std::slice::from_ref(&good), std::slice::from_ref(&bad));
+    check(&json!({"items": {"$ref": "T"}}), json!({"T": tree}), &[json!([good])], &[json!([bad])]);
+    let both = json!({
+        "$defs": {"a": {"$dynamicAnchor": "a", "type": "integer"}, "b": {"minimum": 3}},
+        "items": {"$ref": "#/$defs/b", "$dynamicRef": "#a"},
+    });
+    check(&both, json!({}), &[json!([3])], &[json!([2]), json!([3.5])]);
+    let outer = json!({"$dynamicAnchor": "node", "items": {"$ref": "T"}});
+    let message = "in `T` at /properties/children/items/$dynamicRef: this `$dynamicRef` has several \
+                   targets: name one by `$ref`";
+    refused(&outer, json!({"T": tree}), &[("/items/$ref", message)]);
+    let recursive = json!({
+        "$schema": "https://json-schema.org/draft/2019-09/schema",
+        "$recursiveAnchor": true,
+        "properties": {"next": {"$recursiveRef": "#"}},
+        "additionalProperties": false,
+    });
+    check(&recursive, json!({}), &[json!({"next": {"next": {}}})], &[json!({"next": {"x": 1}})]);
+}
+
+#[test]
+fn all_documents_are_of_one_draft() {
+    let seven = "http://json-schema.org/draft-07/schema#";
+    let pair = json!({"items": [{"type": "string"}]});
+    let old = json!({"$schema": seven, "items": [{"type": "string"}]});
+    let (good, bad) = (json!(["x"]), json!([1]));
+    let within = |value: &Value| json!({"a": value});
+    // Nothing but a name: the draft of what it names.
+    check(
+        &json!({"$ref": "A"}),
+        json!({"A": old}),
+        std::slice::from_ref(&good),
+        std::slice::from_ref(&bad),
+    );
+    // A document that names no draft is of the draft of what refers to it.
+    let source = json!({"$schema": seven, "properties": {"a": {"$ref": "A"}}});
+    check(&source, json!({"A": pair}), &[within(&good)], &[within(&bad)]);
+    check(&source, json!({"A": old}), &[within(&good)], &[within(&bad)]);
+    let message = "in `A` at /$schema: this is written in draft-07 and what refers to it in 2020-12: \
+                   give both one `$schema`";
+    let source = json!({"properties": {"a": {"$ref": "A"}}});
+    refused(&source, json!({"A": old}), &[("/properties/a/$ref", message)]);
+    let new = "https://json-schema.org/draft/2020-12/schema";
+    refused(&json!({"$schema": new, "$ref": "A"}), json!({"A": old}), &[("/$ref", message)]);
+    let inside = json!({"items": {"$schema": seven}});
+    let message = "a schema of draft-07 cannot stand inside one of 2020-12";
+    refused(&inside, json!({}), &[("/items/$schema", message)]);
+}
+
+#[test]
+fn recursion_must_go_into_the_value() {
+    let list = json!({"properties": {"next": {"$ref": "B"}}, "additionalProperties": false});
+    let documents = json!({"A": list, "B": {"anyOf": [{"type": "null"}, {"$ref": "A.json"}]}});
+    let documents = json!({"A.json": documents["A"], "B.json": documents["B"]});
+    let good = json!({"next": {"next": null}});
+    check(&json!({"$ref": "A"}), documents, &[good], &[json!({"next": {"x": 1}})]);
+
+    let pure = json!({"A": {"$ref": "B"}, "B": {"$ref": "A"}});
+    let message = "in `B` at /$ref: `A` is nothing but a reference that leads to itself";
+    refused(&json!({"$ref": "A"}), pure.clone(), &[("/$ref", message)]);
+    let message = "in `B`: this leads back to #/$defs/A without going into the value, so it would \
+                   never end";
+    refused(&json!({"items": {"$ref": "A"}}), pure, &[("/items/$ref", message)]);
+    let never = |source: Value, path: &str, to: &str| {
+        let message =
+            format!("this leads back to #{to} without going into the value, so it would never end");
+        refused(&source, json!({}), &[(path, &message)]);
+    };
+    never(json!({"$ref": "#"}), "", "");
+    never(json!({"allOf": [{"anyOf": [{"$ref": "#"}]}]}), "/allOf/0/anyOf/0", "");
+    never(json!({"$defs": {"a": {"not": {"$ref": "#/$defs/a"}}}}), "/$defs/a/not", "/$defs/a");
+    never(json!({"dependentSchemas": {"x": {"$ref": "#"}}}), "/dependentSchemas/x", "");
+}
+
+#[test]
+fn a_format_is_not_asserted() {
+    check(&json!({"format": "date-time"}), json!({}), &[json!("whenever")], &[]);
+    let old = json!({"$schema": "http://json-schema.org/draft-07/schema#", "format": "email"});
+    check(&old, json!({}), &[json!("nobody")], &[]);
+}
+
+#[test]
+fn the_faults_of_a_value_say_where_and_what() {
+    let source = json!({
+        "properties": {
+            "name": {"type": "string"},
+            "a/b": {"items": {"minimum": 3}},
+            "kind": {"enum": ["x", "y"]},
+            "either": {"anyOf": [{"type": "integer"}, {"required": ["id"], "type": "object"}]},
+        },
+        "required": ["name", "kind"],
+        "additionalProperties": false,
+    });
+    let schema = sound(&source, json!({}));
+    let faults = |value: Value| -> Vec<_> {
+        schema.errors(&value).into_iter().map(|fault| (fault.path, fault.message)).collect()
+    };
+    let expect = |value: Value, expected: &[(&str, &str)]| {
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(path, message)| (path.to_string(), message.to_string()))
+            .collect();
+        assert_eq!(faults(value), expected);
+    };
+    expect(json!({"name": "n", "kind": "x"}), &[]);
+    expect(
+        json!({"name": 1, "kind": "z", "a/b": [5, 1]}),
+        &[
+            ("/a~1b/1", "1 is less than the minimum of 3"),
+            ("/kind", r#""z" is not one of "x" or "y""#),
+            ("/name", r#"1 is not of type "string""#),
+        ],
+    );
+    expect(json!({"name": "n"}), &[("", r#""kind" is a required property"#)]);
+    expect(
+        json!({"name": "n", "kind": "x", "either": {}}),
+        &[(
+            "/either",
+            "{} is not valid under any of the schemas listed in the 'anyOf' keyword; nearest: \
+             /either: \"id\" is a required property",
+        )],
+    );
+    let long = json!({"name": vec!["x"; 100], "kind": "x"});
+    expect(long, &[("/name", r#"the value is not of type "string""#)]);
+    let stranger = json!({"name": "n", "kind": "x", "é".repeat(10_000): 1});
+    let found = faults(stranger);
+    assert!(found[0].1.starts_with("Additional properties are not allowed ('éé"), "{found:?}");
+    assert!(found[0].1.len() < 420 && found[0].1.ends_with('…'), "{found:?}");
+}
+
+#[test]
+fn a_library_may_be_a_function() {
+    let library = |name: &str| Ok((name == "A").then(|| json!({"type": "string"})));
+    let schema = Schema::compile(&json!({"$ref": "A"}), &library).unwrap();
+    assert_eq!(schema.bundled(), &json!({"type": "string"}));
+    let missing = Schema::compile(&json!({"$ref": "A"}), &NoLibrary).unwrap_err();
+    assert_eq!(missing, [Fault::new("/$ref", "there is no schema named `A`")]);
+}
+
+#[test]
+fn at_most_thirty_faults_are_told() {
+    let schema = sound(&json!({"items": {"type": "string"}}), json!({}));
+    let faults = schema.errors(&json!(vec![1; 100_000]));
+    let paths: Vec<_> = faults.iter().map(|fault| fault.path.clone()).collect();
+    let expected: Vec<_> = (0..FAULTS_MAX).map(|index| format!("/{index}")).collect();
+    assert_eq!(paths, expected);
+}

@@ -1,0 +1,87 @@
+//! The validator underneath: how it is set up, and what it finds.
+
+use jsonschema::{PatternOptions, Validator, draft4, draft6, draft7, draft201909, draft202012};
+use serde_json::Value;
+
+use crate::bundle::Bundle;
+use crate::dialect::Dialect;
+use crate::document::Flaw;
+use crate::message::{cut, describe};
+use crate::room::{NoRoom, Room};
+use crate::{FAULTS_MAX, Fault};
+
+/// How often a regular expression with lookaround or backreferences may go back before it is given
+/// up, which takes a few milliseconds; a text of as many characters can be looked at one by one. All
+/// other expressions are matched in linear time.
+const BACKTRACKS_MAX: usize = 100_000;
+
+/// The most bytes that a regular expression may take.
+const PATTERN_MAX: usize = 4 * 1024 * 1024;
+
+/// What is wrong with a document as a schema of its draft.
+pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<Flaw> {
+    let found = Room::compile(nesting, || {
+        let validator = match dialect {
+            Dialect::Draft4 => draft4::meta::validator(),
+            Dialect::Draft6 => draft6::meta::validator(),
+            Dialect::Draft7 => draft7::meta::validator(),
+            Dialect::Draft201909 => draft201909::meta::validator(),
+            Dialect::Draft202012 => draft202012::meta::validator(),
+        };
+        let errors = validator.iter_errors(document).take(FAULTS_MAX);
+        errors.map(|error| (error.instance_path().to_string(), describe(&error))).collect()
+    });
+    found.unwrap_or_else(|NoRoom| vec![(String::new(), no_room())])
+}
+
+/// Compiles a bundle.
+pub(crate) fn build(bundle: &Bundle) -> Result<Validator, Vec<Fault>> {
+    let built = Room::compile(bundle.nesting, || {
+        let patterns = PatternOptions::fancy_regex();
+        let patterns = patterns.backtrack_limit(BACKTRACKS_MAX).size_limit(PATTERN_MAX);
+        let options = jsonschema::options().with_draft(bundle.dialect.draft());
+        let options = options.should_validate_formats(false).with_pattern_options(patterns);
+        options.offline().build(&bundle.value).map_err(|error| {
+            let place = error.schema_path().to_string();
+            vec![bundle.fault(&place, describe(&error))]
+        })
+    });
+    built.unwrap_or_else(|NoRoom| Err(vec![Fault::new("", no_room())]))
+}
+
+/// What is wrong with a value.
+pub(crate) fn errors(validator: &Validator, room: &Room, value: &Value) -> Vec<Fault> {
+    let depth = depth(value);
+    let found = room.check(depth, || {
+        // To say what is wrong costs much more than to see that nothing is.
+        if validator.is_valid(value) {
+            return Vec::new();
+        }
+        let errors = validator.iter_errors(value).take(FAULTS_MAX);
+        errors.map(|error| Fault::new(cut(error.instance_path()), describe(&error))).collect()
+    });
+    found.unwrap_or_else(|NoRoom| {
+        let message =
+            format!("the value has {depth} levels, more than this schema can be checked on");
+        vec![Fault::new("", message)]
+    })
+}
+
+fn no_room() -> String {
+    "there is not enough memory for a schema this deep".to_owned()
+}
+
+/// The deepest nesting of a value: 0 for one that holds nothing.
+pub(crate) fn depth(value: &Value) -> usize {
+    let mut deepest = 0;
+    let mut ahead = vec![(value, 0)];
+    while let Some((value, depth)) = ahead.pop() {
+        deepest = deepest.max(depth);
+        match value {
+            Value::Array(items) => ahead.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(map) => ahead.extend(map.values().map(|value| (value, depth + 1))),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    deepest
+}
