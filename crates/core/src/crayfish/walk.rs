@@ -126,7 +126,7 @@ enum Way {
     End,
 }
 
-impl<'a> Scope<'a> {
+impl Scope<'_> {
     /// The first step of a list, or what is behind an empty one.
     fn first(&self, list: &[StepIndex]) -> Next {
         match list.first() {
@@ -149,8 +149,9 @@ impl<'a> Scope<'a> {
         let document = self.steps.document;
         loop {
             let place = document.step(step).place;
-            let list =
-                place.parent.map_or(document.top(), |parent| self.steps.list(parent, place.list));
+            let list = place
+                .parent
+                .map_or_else(|| document.top(), |parent| self.steps.list(parent, place.list));
             if let Some(next) = list.get(place.position as usize + 1) {
                 return Way::To(*next);
             }

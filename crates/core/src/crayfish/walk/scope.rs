@@ -89,7 +89,9 @@ impl<'a> Scope<'a> {
         let document = self.steps.document;
         match &document.step(document.find(turning.of.as_str())?).kind {
             Kind::ForEach(each) if each.item == name => Some(&each.list),
-            _ => None,
+            Kind::Exec(_) | Kind::Agent(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => {
+                None
+            }
         }
     }
 

@@ -32,7 +32,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(steps: Json) -> Self {
+    fn new(steps: &Json) -> Self {
         let vars = json!({ "three": [10, 20, 30], "none": [], "nested": [[1, 2], [3]], "one": 1 });
         let document = Document::parse(&json!({ "steps": steps, "vars": vars }));
         let document = document.unwrap_or_else(|problems| panic!("{problems:#?}"));
@@ -59,7 +59,7 @@ impl Walk {
         self.flow.apply(agent, &Fact::Begun { born, parent });
     }
 
-    fn to_the_end(mut self) -> Self {
+    fn walked(mut self) -> Self {
         self.begin(&AgentId::main(), None, Vec::new());
         while let Some((_, agent)) = self.flow.ready.first().cloned() {
             let steps = Steps { document: &self.document, vars: &self.vars, shelf: &self.shelf };
@@ -100,9 +100,11 @@ impl Walk {
                 }
             }
             Kind::Agent(agent) => render::agent(agent, &scope).unwrap().prompt,
-            other => panic!("{} is not done", other.name()),
+            other @ (Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) => {
+                panic!("{} is not done", other.name())
+            }
         };
-        let json = serde_json::from_str(&said).unwrap_or(Json::String(said.clone()));
+        let json = serde_json::from_str(&said).unwrap_or_else(|_| Json::String(said.clone()));
         self.done.push(format!("{key}: {said}"));
         let value = self.keep(json!({ "ok": true, "json": json }));
         self.flow.apply(agent, &Fact::Done { key, stored: Stored { value, ok: true } });
@@ -118,15 +120,15 @@ fn says(id: &str, text: &str) -> Json {
     json!({ "id": id, "kind": "exec", "run": { "kind": "cmd", "cmd": "echo", "args": [text] } })
 }
 
-fn check(steps: Json, expected: &[&str]) {
-    let walk = Walk::new(steps).to_the_end();
+fn check(steps: &Json, expected: &[&str]) {
+    let walk = Walk::new(steps).walked();
     assert_eq!(walk.stuck, None);
     assert_eq!(walk.saw(), expected);
     assert!(walk.flow.strands.is_empty(), "{:#?}", walk.flow.strands);
 }
 
-fn stuck(steps: Json, code: Code, key: &str, message: &str) {
-    let walk = Walk::new(steps).to_the_end();
+fn stuck(steps: &Json, code: Code, key: &str, message: &str) {
+    let walk = Walk::new(steps).walked();
     let (key, message) = (key.parse().unwrap(), message.to_owned());
     assert_eq!(walk.stuck, Some(Stuck { code, key, message }));
 }
@@ -137,9 +139,9 @@ fn is(path: &str) -> Json {
 
 #[test]
 fn steps_are_done_one_after_the_other() {
-    check(json!([]), &[]);
+    check(&json!([]), &[]);
     let two = json!([says("a", "x"), says("b", "{{results.a.json}}!")]);
-    check(two, &["a: x", "b: x!"]);
+    check(&two, &["a: x", "b: x!"]);
 }
 
 #[test]
@@ -150,10 +152,10 @@ fn a_condition_chooses_a_list_and_leaves_no_trace() {
         json!([says("a", "1"), choice, says("z", "end")])
     };
     let (yes, no) = (json!([says("y", "yes")]), json!([says("n", "no")]));
-    check(choice("$.results.a", yes.clone(), no.clone()), &["a: 1", "y: yes", "z: end"]);
-    check(choice("$.results.z", yes.clone(), no.clone()), &["a: 1", "n: no", "z: end"]);
-    check(choice("$.results.z", yes, json!([])), &["a: 1", "z: end"]);
-    check(choice("$.results.a", json!([]), no), &["a: 1", "z: end"]);
+    check(&choice("$.results.a", yes.clone(), no.clone()), &["a: 1", "y: yes", "z: end"]);
+    check(&choice("$.results.z", yes.clone(), no.clone()), &["a: 1", "n: no", "z: end"]);
+    check(&choice("$.results.z", yes, json!([])), &["a: 1", "z: end"]);
+    check(&choice("$.results.a", json!([]), no), &["a: 1", "z: end"]);
 }
 
 #[test]
@@ -163,20 +165,20 @@ fn conditions_may_stand_in_each_other_and_at_the_end() {
         let id = format!("g{level}");
         steps = json!([{ "id": id, "kind": "if", "cond": is("$.vars.one"), "then": steps }]);
     }
-    check(steps, &["deep: found"]);
+    check(&steps, &["deep: found"]);
 }
 
-fn each(id: &str, list: &str, body: Json) -> Json {
+fn each(id: &str, list: &str, body: &Json) -> Json {
     json!({ "id": id, "kind": "forEach", "listPath": list, "itemVar": "item", "body": body })
 }
 
 #[test]
 fn a_list_is_gone_through_in_order_under_keys_with_its_iterations() {
     let loops =
-        |list| json!([each("l", list, json!([says("x", "{{locals.item}}")])), says("z", "end")]);
-    check(loops("$.vars.three"), &["l[0].x: 10", "l[1].x: 20", "l[2].x: 30", "z: end"]);
-    check(loops("$.vars.none"), &["z: end"]);
-    check(json!([each("l", "$.vars.three", json!([]))]), &[]);
+        |list| json!([each("l", list, &json!([says("x", "{{locals.item}}")])), says("z", "end")]);
+    check(&loops("$.vars.three"), &["l[0].x: 10", "l[1].x: 20", "l[2].x: 30", "z: end"]);
+    check(&loops("$.vars.none"), &["z: end"]);
+    check(&json!([each("l", "$.vars.three", &json!([]))]), &[]);
 }
 
 #[test]
@@ -195,14 +197,14 @@ fn loops_stand_in_loops() {
         "out[1].in[0].x: [3] 3",
         "out[1].y: [3]",
     ];
-    check(json!([outer]), &expected);
+    check(&json!([outer]), &expected);
 }
 
 #[test]
 fn what_is_no_list_is_not_gone_through() {
-    let loops = |list| json!([each("l", list, json!([]))]);
-    stuck(loops("$.vars.one"), Code::NotAnArray, "l", "$.vars.one is a number, not a list");
-    stuck(loops("$.vars.gone"), Code::NotAnArray, "l", "$.vars.gone has no value here");
+    let loops = |list| json!([each("l", list, &json!([]))]);
+    stuck(&loops("$.vars.one"), Code::NotAnArray, "l", "$.vars.one is a number, not a list");
+    stuck(&loops("$.vars.gone"), Code::NotAnArray, "l", "$.vars.gone has no value here");
 }
 
 #[test]
@@ -211,10 +213,10 @@ fn a_list_is_the_one_that_was_there_when_the_loop_began() {
     let steps = json!([
         { "id": "w", "kind": "while", "maxIters": 1, "until": is("$.vars.gone"), "onMaxIters": "continue", "body": [
             says("list", "[1,2]"),
-            each("l", "$.results.list.json", json!([says("x", "{{locals.item}} {{results.list.json}}")])),
+            each("l", "$.results.list.json", &json!([says("x", "{{locals.item}} {{results.list.json}}")])),
         ]},
     ]);
-    check(steps, &["w[0].list: [1,2]", "w[0].l[0].x: 1 [1,2]", "w[0].l[1].x: 2 [1,2]"]);
+    check(&steps, &["w[0].list: [1,2]", "w[0].l[0].x: 1 [1,2]", "w[0].l[1].x: 2 [1,2]"]);
 }
 
 #[test]
@@ -224,38 +226,39 @@ fn a_loop_ends_when_its_condition_holds() {
         step.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         json!([step, says("z", "end")])
     };
-    check(until(is("$.vars.one"), json!({})), &["z: end"]);
-    check(until(is("$.results.x"), json!({})), &["w[0].x: 1", "z: end"]);
+    check(&until(is("$.vars.one"), json!({})), &["z: end"]);
+    check(&until(is("$.results.x"), json!({})), &["w[0].x: 1", "z: end"]);
     let never = || is("$.vars.gone");
     let thrice = ["w[0].x: 1", "w[1].x: 1", "w[2].x: 1", "z: end"];
-    check(until(never(), json!({ "onMaxIters": "continue" })), &thrice);
+    check(&until(never(), json!({ "onMaxIters": "continue" })), &thrice);
     let message = "`until` does not hold after 3 iterations";
-    stuck(until(never(), json!({})), Code::WhileNotConverged, "w", message);
+    stuck(&until(never(), json!({})), Code::WhileNotConverged, "w", message);
 }
 
 #[test]
 fn the_condition_is_weighed_once_more_after_the_last_iteration() {
     let first = json!({ "id": "y0", "kind": "exec", "shell": "true" });
     let step = json!({ "id": "w", "kind": "while", "maxIters": 1, "until": is("$.results.q"), "body": [says("q", "1")] });
-    check(json!([first, step]), &["y0: true", "w[0].q: 1"]);
+    check(&json!([first, step]), &["y0: true", "w[0].q: 1"]);
 }
 
 #[test]
 fn entering_a_loop_hides_what_its_body_left_before() {
     let inner = json!({ "id": "w", "kind": "while", "maxIters": 2, "until": is("$.results.x"), "body": [says("x", "1")] });
-    let steps = json!([each("l", "$.vars.three", json!([inner])), says("z", "{{results.x.json}}")]);
+    let steps =
+        json!([each("l", "$.vars.three", &json!([inner])), says("z", "{{results.x.json}}")]);
     let expected = ["l[0].w[0].x: 1", "l[1].w[0].x: 1", "l[2].w[0].x: 1", "z: 1"];
-    check(steps, &expected);
+    check(&steps, &expected);
 }
 
 #[test]
 fn a_loop_that_stands_in_the_next_iteration_of_another_sees_the_iteration_before() {
     let gate = json!({ "id": "g", "kind": "if", "cond": is("$.results.x"), "then": [says("again", "{{results.x.json}}")] });
-    let steps = json!([each("l", "$.vars.nested", json!([gate, says("x", "{{locals.item}}")]))]);
-    check(steps, &["l[0].x: [1,2]", "l[1].again: [1,2]", "l[1].x: [3]"]);
+    let steps = json!([each("l", "$.vars.nested", &json!([gate, says("x", "{{locals.item}}")]))]);
+    check(&steps, &["l[0].x: [1,2]", "l[1].again: [1,2]", "l[1].x: [3]"]);
 }
 
-fn parallel(id: &str, list: &str, body: Json) -> Json {
+fn parallel(id: &str, list: &str, body: &Json) -> Json {
     let mut step = each(id, list, body);
     step["parallel"] = true.into();
     step
@@ -267,7 +270,7 @@ fn iterations_at_the_same_time_see_only_their_own() {
         json!([says("x", "{{locals.item}}"), says("y", "{{results.x.json}} {{results.a.json}}")]);
     let steps = json!([
         says("a", "0"),
-        parallel("l", "$.vars.three", body),
+        parallel("l", "$.vars.three", &body),
         says("z", "{{results.y.json}}")
     ]);
     let expected = [
@@ -280,12 +283,12 @@ fn iterations_at_the_same_time_see_only_their_own() {
         "l[2].y: 30 0",
         "z: 30 0",
     ];
-    check(steps, &expected);
+    check(&steps, &expected);
     check(
-        json!([parallel("l", "$.vars.none", json!([says("x", "1")])), says("z", "end")]),
+        &json!([parallel("l", "$.vars.none", &json!([says("x", "1")])), says("z", "end")]),
         &["z: end"],
     );
-    check(json!([parallel("l", "$.vars.three", json!([])), says("z", "end")]), &["z: end"]);
+    check(&json!([parallel("l", "$.vars.three", &json!([])), says("z", "end")]), &["z: end"]);
 }
 
 #[test]
@@ -293,8 +296,8 @@ fn afterwards_the_latest_is_that_of_the_last_item() {
     let first = json!({ "op": "eq", "path": "$.locals.item", "value": 10 });
     let body = json!([{ "id": "g", "kind": "if", "cond": first, "then": [says("x", "first")] }]);
     let gate = json!({ "id": "seen", "kind": "if", "cond": is("$.results.x"), "then": [says("yes", "1")], "else": [says("no", "1")] });
-    let steps = json!([parallel("l", "$.vars.three", body), gate]);
-    check(steps, &["l[0].x: first", "no: 1"]);
+    let steps = json!([parallel("l", "$.vars.three", &body), gate]);
+    check(&steps, &["l[0].x: first", "no: 1"]);
 }
 
 #[test]
@@ -311,8 +314,8 @@ fn loops_in_parallel_iterations_have_keys_and_locals_of_both() {
         }])
     };
     let expected = ["out[0].in[0].x: [1,2] 1", "out[0].in[1].x: [1,2] 2", "out[1].in[0].x: [3] 3"];
-    check(outer(inner(false)), &expected);
-    let mut walk = Walk::new(outer(inner(true))).to_the_end();
+    check(&outer(inner(false)), &expected);
+    let mut walk = Walk::new(&outer(inner(true))).walked();
     walk.done.sort();
     assert_eq!(walk.saw(), expected);
 }
@@ -324,14 +327,14 @@ fn what_is_known_is_not_done_again_and_seen_when_it_is_reached() {
     let steps = json!([gate, says("a", "new"), says("b", "new"), says("c", "{{results.b.json}}")]);
     let old = json!({ "ok": true, "json": "old" });
     let failed = json!({ "ok": false });
-    let walk = Walk::new(steps).knows("b", old, true).knows("a", failed, false).to_the_end();
+    let walk = Walk::new(&steps).knows("b", old, true).knows("a", failed, false).walked();
     assert_eq!(walk.saw(), ["a: new", "c: old"]);
 }
 
 #[test]
 fn a_hundred_thousand_steps_are_walked() {
     let steps: Vec<Json> = (0..100_000).map(|n| says(&format!("s{n}"), "x")).collect();
-    let walk = Walk::new(Json::Array(steps)).to_the_end();
+    let walk = Walk::new(&Json::Array(steps)).walked();
     assert_eq!(walk.done.len(), 100_000);
 }
 
@@ -342,8 +345,8 @@ fn four_hundred_loops_stand_in_each_other() {
         let step = json!({ "id": format!("l{level}"), "kind": "forEach", "listPath": "$.vars.only", "itemVar": "item", "body": steps });
         steps = json!([step]);
     }
-    let mut walk = Walk::new(steps);
+    let mut walk = Walk::new(&steps);
     walk.vars.insert("only".into(), json!(["x"]));
-    let walk = walk.to_the_end();
+    let walk = walk.walked();
     assert_eq!((walk.done.len(), walk.stuck), (1, None));
 }
