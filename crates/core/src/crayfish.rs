@@ -8,6 +8,7 @@
 
 pub mod code;
 pub mod condition;
+pub(crate) mod conduct;
 pub mod document;
 pub mod envelope;
 pub mod flow;
@@ -21,6 +22,7 @@ pub mod schema;
 pub mod template;
 pub mod validate;
 pub mod walk;
+pub mod work;
 
 pub use code::Code;
 pub use condition::Condition;
@@ -32,3 +34,4 @@ pub use name::StepId;
 pub use path::{Namespaces, Path};
 pub use problem::Problem;
 pub use template::Template;
+pub use work::Work;

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
+use crate::crayfish::flow::Stored;
 use crate::ids::{AgentId, BackendName, SessionId, StateName};
 use crate::protocol::Fault;
 use crate::time::{Span, Timestamp};
@@ -70,6 +71,15 @@ pub enum TurnFailure {
     NotStarted {
         /// Why.
         why: String,
+    },
+    /// The program of a step did not do what the step says.
+    Step {
+        /// What it did.
+        why: String,
+        /// What it left all the same.
+        result: Stored,
+        /// Whether another try may help.
+        again: bool,
     },
 }
 
@@ -154,6 +164,13 @@ pub enum Failure {
     },
     /// A question was not answered in time.
     Unanswered,
+    /// A step of a document failed.
+    Step {
+        /// The stable code.
+        code: String,
+        /// What happened.
+        message: String,
+    },
 }
 
 impl fmt::Display for Clock {
@@ -183,6 +200,7 @@ impl fmt::Display for TurnFailure {
                 write!(f, "output too large: more than {} MiB", limit / (1024 * 1024))
             }
             Self::NotStarted { why } => write!(f, "could not start: {why}"),
+            Self::Step { why, .. } => f.write_str(why),
         }
     }
 }
@@ -225,6 +243,7 @@ impl fmt::Display for Failure {
             Self::InterruptedScript => write!(f, "the script was cut off, and is not repeated"),
             Self::Denied { tools } => write!(f, "the client denied {}", tools.join(", ")),
             Self::Unanswered => write!(f, "the question was not answered in time"),
+            Self::Step { code, message } => write!(f, "{code}: {message}"),
         }
     }
 }

@@ -6,8 +6,10 @@
 //! can be read again: a loop remembers which result its list was found in, not the list.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use crate::ids::{AgentId, SessionId};
 use crate::value::Value;
@@ -40,10 +42,44 @@ pub struct Flow {
 /// What a step left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
-    /// The result as JSON.
+    /// The result as the text of a JSON value.
     pub value: Value,
     /// Whether it went well: only then is it never done again.
     pub ok: bool,
+    /// The same, read. Not journalled: whoever takes up a run reads it again.
+    #[serde(skip)]
+    pub read: Read,
+}
+
+/// What a text means, once it was read. It says nothing that the text does not say, so it is never a
+/// difference.
+#[derive(Debug, Clone, Default)]
+pub struct Read(pub Option<Arc<Json>>);
+
+impl PartialEq for Read {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Read {}
+
+impl Stored {
+    /// A result that is known as JSON, and kept as this text.
+    pub fn new(json: Json, value: Value, ok: bool) -> Self {
+        Self { value, ok, read: Read(Some(Arc::new(json))) }
+    }
+
+    /// A small result.
+    pub fn inline(json: Json, ok: bool) -> Self {
+        let value = Value::Inline(json.to_string());
+        Self::new(json, value, ok)
+    }
+
+    /// The result, if it was read.
+    pub fn json(&self) -> Option<&Json> {
+        self.read.0.as_deref()
+    }
 }
 
 /// A thread of control.
@@ -189,6 +225,19 @@ pub enum Fact {
 }
 
 impl Flow {
+    /// What was stored and has to be read before anything is decided.
+    pub fn unread(&self) -> impl Iterator<Item = (&Key, &Value)> {
+        let unread = self.results.iter().filter(|(_, stored)| stored.json().is_none());
+        unread.map(|(key, stored)| (key, &stored.value))
+    }
+
+    /// What a stored result says.
+    pub fn read(&mut self, key: &Key, json: Json) {
+        if let Some(stored) = self.results.get_mut(key) {
+            stored.read = Read(Some(Arc::new(json)));
+        }
+    }
+
     /// Makes `fact` so, of `agent`. A fact about a strand that is not there changes nothing.
     pub fn apply(&mut self, agent: &AgentId, fact: &Fact) {
         match fact {

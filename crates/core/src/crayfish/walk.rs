@@ -20,7 +20,7 @@ mod scope;
 #[cfg(test)]
 mod tests;
 
-pub use scope::{Scope, Shelf};
+pub use scope::Scope;
 
 /// What a run of steps is made of, beside where it stands.
 #[derive(Clone, Copy)]
@@ -29,8 +29,6 @@ pub struct Steps<'a> {
     pub document: &'a Document,
     /// Its variables, with those of the request over them.
     pub vars: &'a Map<String, Json>,
-    /// The JSON of everything that is stored.
-    pub shelf: &'a dyn Shelf,
 }
 
 /// What a strand comes to.

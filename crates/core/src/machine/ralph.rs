@@ -76,6 +76,7 @@ pub(crate) const fn survives(failure: &Failure) -> bool {
             | TurnFailure::OutputTooLarge { .. } => true,
             TurnFailure::Quota { .. }
             | TurnFailure::Auth { .. }
+            | TurnFailure::Step { .. }
             | TurnFailure::NotStarted { .. } => false,
         },
         Failure::Protocol { .. }
@@ -86,6 +87,7 @@ pub(crate) const fn survives(failure: &Failure) -> bool {
         | Failure::TooDeep { .. }
         | Failure::Crashes { .. }
         | Failure::InterruptedScript
+        | Failure::Step { .. }
         | Failure::Unanswered => false,
     }
 }

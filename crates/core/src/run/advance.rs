@@ -2,6 +2,7 @@
 //! can go on the run ends.
 
 use crate::budget::Micros;
+use crate::crayfish::conduct;
 use crate::desk::share::{Share, share};
 use crate::desk::{Lane, Turn};
 use crate::failure::Failure;
@@ -16,6 +17,7 @@ use super::decide::visit_left;
 use super::draft::Draft;
 use super::event::{Ending, Event, Hold};
 use super::input::StopMode;
+use super::program::Answers;
 use super::settle;
 use super::state::{Phase, Run};
 
@@ -29,6 +31,7 @@ pub fn advance(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> 
         Phase::Open => {
             let draft = Draft::new(run, definition, at);
             release_held(draft)
+                .or_else(|| conduct::advance(Draft::new(run, definition, at)))
                 .or_else(|| start_next(run, definition, at))
                 .or_else(|| if idle { nothing_can_go_on(run) } else { None })
                 .unwrap_or_default()
@@ -159,7 +162,13 @@ fn nothing_can_go_on(run: &Run) -> Option<Vec<Event>> {
     if !desk.retries.is_empty() || (quota && !run.settings.no_wait) {
         return None;
     }
-    Some(if auth || !desk.asks.is_empty() {
+    let waits_for_caller = run.settings.program.answers() == Some(Answers::Caller);
+    Some(if waits_for_caller && run.failed.is_empty() && !desk.asks.is_empty() {
+        end(Ending::NeedsCaller)
+    } else if run.flow.is_some() && !run.failed.is_empty() {
+        // Whoever waits for an iteration that failed waits for good.
+        end(Ending::Failed)
+    } else if auth || !desk.asks.is_empty() {
         end(Ending::NeedsPerson)
     } else if quota {
         end(Ending::NoQuota)

@@ -159,6 +159,9 @@ pub fn apply(run: &mut Run, event: &Event) {
             }
         }
         Event::AgentRevived { agent: id } => revive(run, id),
+        Event::Stepped { agent, fact } => {
+            run.flow.get_or_insert_default().apply(agent, fact);
+        }
         Event::Warned { .. } => {}
     }
 }

@@ -1,6 +1,7 @@
 //! Weighs an input against a run, and names what follows from it.
 
 use crate::budget::Micros;
+use crate::crayfish::conduct;
 use crate::desk::Notice;
 use crate::failure::Failure;
 use crate::ids::{AgentId, BackendName, Nonce, StateName, TurnId};
@@ -112,6 +113,10 @@ fn begin(run: &Run, definition: &Definition, at: Timestamp, start: &Start) -> Ve
         cwd: start.cwd.clone(),
         attributes: std::collections::BTreeMap::new(),
     });
+    if definition.work.is_some() {
+        conduct::begin(&mut draft, &main);
+        return draft.events;
+    }
     draft.enter(Entry {
         agent: &main,
         state: &definition.entry,

@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Charge, Micros};
+use crate::crayfish::Fact;
 use crate::desk::{Lane, Notice, Prompt};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{AgentId, BackendName, Nonce, SessionId, StateName, TurnId};
@@ -306,6 +307,13 @@ pub enum Event {
         /// Which agent.
         agent: AgentId,
     },
+    /// A strand of a document went on.
+    Stepped {
+        /// Which.
+        agent: AgentId,
+        /// What is so.
+        fact: Fact,
+    },
     /// Something is worth a look.
     Warned {
         /// Whom it concerns; none when it is the run.
@@ -339,6 +347,8 @@ pub enum Ending {
     NeedsPerson,
     /// A usage limit was reached, and the run was told not to wait.
     NoQuota,
+    /// Only the caller can go on.
+    NeedsCaller,
 }
 
 /// What becomes of a return stack.

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Cost;
+use crate::crayfish::Problem;
+use crate::crayfish::flow::Read;
 use crate::failure::TurnFailure;
 use crate::ids::{BackendName, Nonce, RunId, SessionId, TurnId};
 use crate::protocol::Reading;
@@ -192,6 +194,22 @@ pub struct Finished {
     /// What else is worth a look.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
+    /// Whether the output of an agent step is what was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// What the text of a step means. Not journalled: whoever decides again reads the text again.
+    #[serde(skip)]
+    pub read: Read,
+}
+
+/// Whether an output is what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It is.
+    Valid,
+    /// It is not, for these reasons.
+    Invalid(Vec<Problem>),
 }
 
 /// Who cut a turn off.

@@ -21,6 +21,21 @@ pub enum Program {
     States,
     /// One prompt, each time in a fresh session, until it has a result.
     Ralph(Ralph),
+    /// The steps of a JSON document.
+    Crayfish {
+        /// Who answers its agent steps.
+        answers: Answers,
+    },
+}
+
+/// Who answers the agent steps of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answers {
+    /// The backend of the run.
+    Backend,
+    /// Whoever called.
+    Caller,
 }
 
 /// One prompt again and again. Each visit of it is an iteration.
@@ -40,15 +55,23 @@ impl Program {
     /// The loop, where it is one.
     pub const fn ralph(&self) -> Option<&Ralph> {
         match self {
-            Self::States => None,
+            Self::States | Self::Crayfish { .. } => None,
             Self::Ralph(ralph) => Some(ralph),
+        }
+    }
+
+    /// Who answers agent steps, where it has any.
+    pub const fn answers(&self) -> Option<Answers> {
+        match self {
+            Self::States | Self::Ralph(_) => None,
+            Self::Crayfish { answers } => Some(*answers),
         }
     }
 
     /// What the final messages of its agents are read as.
     pub const fn messages(&self) -> Source {
         match self {
-            Self::States => Source::Message,
+            Self::States | Self::Crayfish { .. } => Source::Message,
             Self::Ralph(_) => Source::Iteration,
         }
     }

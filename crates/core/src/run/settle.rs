@@ -1,6 +1,7 @@
 //! A turn is over: what it costs, and what it leads to.
 
 use crate::budget::{Basis, Charge, Micros};
+use crate::crayfish::conduct;
 use crate::desk::share::charge;
 use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff::backoff};
 use crate::failure::{Failure, TurnFailure};
@@ -100,6 +101,9 @@ fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
         model: outcome.model.clone(),
     });
     warn(draft, agent, outcome);
+    if draft.run.flow.is_some() {
+        return conduct::finished(draft, agent, &session, outcome);
+    }
     if let Some(ralph) = draft.run.settings.program.ralph() {
         return ralph::finished(draft, ralph, agent, outcome);
     }
@@ -246,6 +250,9 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
         session: ended.session.cloned(),
     });
     let Lane::Prompt(backend) = &turn.lane else {
+        if draft.run.flow.is_some() {
+            return conduct::failed(draft, agent, turn, failure);
+        }
         return fail(draft, agent, Failure::Turn(failure.clone()));
     };
     match failure {
@@ -263,6 +270,7 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
         TurnFailure::Task { .. }
         | TurnFailure::Script { .. }
         | TurnFailure::OutputTooLarge { .. }
+        | TurnFailure::Step { .. }
         | TurnFailure::NotStarted { .. } => fail(draft, agent, Failure::Turn(failure.clone())),
     }
 }

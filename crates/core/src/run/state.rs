@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
+use crate::crayfish::Flow;
 use crate::desk::Desk;
 use crate::ids::{AgentId, Nonce, RunId, StateName};
 use crate::machine::Agent;
@@ -58,6 +59,9 @@ pub struct Run {
     pub phase: Phase,
     /// Requests that were seen.
     pub keys: BTreeSet<String>,
+    /// Where its steps stand, when it is one of steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<Box<Flow>>,
 }
 
 /// Where a run stands.
@@ -97,6 +101,7 @@ impl Default for Run {
             settled: 0,
             phase: Phase::Unborn,
             keys: BTreeSet::new(),
+            flow: None,
         }
     }
 }

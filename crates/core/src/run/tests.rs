@@ -20,4 +20,5 @@ mod ralph;
 mod resuming;
 pub(crate) mod show;
 mod slots;
+mod steps;
 mod stopping;

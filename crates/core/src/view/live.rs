@@ -151,6 +151,7 @@ impl Live {
             Event::DefinitionAdopted { .. }
             | Event::RunRewound { .. }
             | Event::RunEnded { .. }
+            | Event::Stepped { .. }
             | Event::SessionLost { .. }
             | Event::Reminded { .. }
             | Event::Moved { cwd: None, .. }

@@ -194,6 +194,7 @@ impl Narrator {
             Event::TurnRequeued { .. }
             | Event::CostAdjusted { .. }
             | Event::AskExpired { .. }
+            | Event::Stepped { .. }
             | Event::AgentSpawned { .. } => return None,
         };
         Some(said)
@@ -350,6 +351,7 @@ pub const fn ending_words(ending: Ending) -> &'static str {
         Ending::Stopped => "stopped",
         Ending::Cancelled => "cancelled",
         Ending::NeedsPerson => "waits for a person",
+        Ending::NeedsCaller => "waits for its caller",
         Ending::NoQuota => "usage limit reached, and told not to wait",
     }
 }

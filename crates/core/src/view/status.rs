@@ -43,6 +43,8 @@ pub enum Waiting {
     Quota(Option<Timestamp>),
     /// A person: a login, a question.
     Person,
+    /// Whoever called it: an output.
+    Caller,
     /// The next try of a turn that failed.
     Retry(Timestamp),
 }
@@ -67,7 +69,7 @@ impl Status {
         match self {
             Self::Running | Self::Completed => 0,
             Self::Failed => 1,
-            Self::Waiting(Waiting::Person, _) => 3,
+            Self::Waiting(Waiting::Person | Waiting::Caller, _) => 3,
             Self::Waiting(Waiting::Quota(_) | Waiting::Retry(_), _) => 4,
             Self::OverBudget => 5,
             Self::Cancelled => 8,
@@ -104,6 +106,7 @@ fn ended(run: &Run, ending: Ending) -> Status {
         Ending::OverBudget => Status::OverBudget,
         Ending::Stopped => Status::Stopped,
         Ending::Cancelled => Status::Cancelled,
+        Ending::NeedsCaller => Status::Waiting(Waiting::Caller, Owner::Gone),
         Ending::NeedsPerson => Status::Waiting(Waiting::Person, Owner::Gone),
         Ending::NoQuota => Status::Waiting(Waiting::Quota(quota(run)), Owner::Gone),
     }

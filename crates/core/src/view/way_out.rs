@@ -56,6 +56,7 @@ fn anew(run: &Run, ledger: &Ledger) -> String {
     let Run { workflow, settings, .. } = run;
     let mut words = match &settings.program {
         Program::States => format!("raymond run {}", quoted(workflow)),
+        Program::Crayfish { .. } => format!("raymond run {}", quoted(workflow)),
         Program::Ralph(ralph) => format!("raymond ralph {}", repeated(workflow, ralph)),
     };
     let mut flag = |name: &str, value: &str| {
@@ -121,6 +122,7 @@ fn needed(run: &Run, states: States) -> String {
             | Failure::TooDeep { .. }
             | Failure::Crashes { .. }
             | Failure::InterruptedScript
+            | Failure::Step { .. }
             | Failure::Unanswered => String::new(),
         };
         if !flag.is_empty() && !flags.contains(&flag) {

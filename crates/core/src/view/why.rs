@@ -81,7 +81,7 @@ fn running(run: &Run, naming: Naming) -> String {
 fn waits(run: &Run, waiting: Waiting, naming: Naming) -> String {
     let wanted = |hold: &Hold| match (waiting, hold) {
         (Waiting::Person, Hold::Auth { .. }) | (Waiting::Quota(_), Hold::Quota { .. }) => true,
-        (Waiting::Person | Waiting::Quota(_) | Waiting::Retry(_), _) => false,
+        (Waiting::Person | Waiting::Caller | Waiting::Quota(_) | Waiting::Retry(_), _) => false,
     };
     let hold = run.desk.holds.iter().find(|(_, hold)| wanted(hold));
     match (waiting, hold) {
@@ -100,6 +100,7 @@ fn waits(run: &Run, waiting: Waiting, naming: Naming) -> String {
             format!("{backend} needs a person to log in: {why}")
         }
         (Waiting::Person, None) => "a question is open".to_owned(),
+        (Waiting::Caller, None) => "its caller owes it an output".to_owned(),
         (Waiting::Quota(_), None) => "a usage limit was reached".to_owned(),
     }
 }
@@ -144,6 +145,7 @@ fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
         | Failure::TooDeep { .. }
         | Failure::Crashes { .. }
         | Failure::InterruptedScript
+        | Failure::Step { .. }
         | Failure::Unanswered => String::new(),
     }
 }

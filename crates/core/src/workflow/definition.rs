@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::crayfish::Work;
 use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
 use crate::value::Hash;
@@ -41,7 +42,7 @@ pub enum Platform {
 }
 
 /// The states that a run may refer to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     /// Where a run starts.
     pub entry: StateName,
@@ -49,6 +50,8 @@ pub struct Definition {
     pub states: BTreeMap<StateName, State>,
     /// Which of them can be run.
     pub platform: Platform,
+    /// The document of a run of steps, which has no states.
+    pub work: Option<Box<Work>>,
 }
 
 /// One state.
@@ -89,7 +92,7 @@ pub enum Start {
 }
 
 /// A definition without errors.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
     /// The definition.
     pub definition: Definition,

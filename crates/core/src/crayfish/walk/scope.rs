@@ -6,15 +6,8 @@ use crate::crayfish::document::Kind;
 use crate::crayfish::flow::{Flow, Strand, Turning};
 use crate::crayfish::key::Key;
 use crate::crayfish::path::{Namespaces, Path, Root, ValuePath};
-use crate::value::Value;
 
 use super::Steps;
-
-/// The JSON of what is stored. A value is its content, so what is read is always the same.
-pub trait Shelf {
-    /// The JSON of a value.
-    fn json(&self, value: &Value) -> Option<&Json>;
-}
 
 /// A strand, and everything that it can see.
 #[derive(Clone, Copy)]
@@ -43,7 +36,7 @@ impl Namespaces for Scope<'_> {
 
 impl<'a> Scope<'a> {
     fn result(&self, key: &Key) -> Option<&'a Json> {
-        self.steps.shelf.json(&self.flow.results.get(key)?.value)
+        self.flow.results.get(key)?.json()
     }
 
     /// The strand that this one is an iteration of.

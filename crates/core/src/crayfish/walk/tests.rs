@@ -1,30 +1,16 @@
 //! Documents walked to their end: every step leaves what its `shell` or `prompt` says, as JSON.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 
 use super::*;
 use crate::crayfish::flow::Stored;
 use crate::crayfish::key::Iteration;
 use crate::crayfish::render;
-use crate::value::Value;
-
-/// The JSON of inline values.
-#[derive(Default)]
-struct Memory(BTreeMap<Value, Json>);
-
-impl Shelf for Memory {
-    fn json(&self, value: &Value) -> Option<&Json> {
-        self.0.get(value)
-    }
-}
 
 /// A walk without a desk: every step is done at once, in the order in which strands come to theirs.
 struct Walk {
     document: Document,
     vars: Map<String, Json>,
-    shelf: Memory,
     flow: Flow,
     /// What was done, by key, with what was rendered for it.
     done: Vec<String>,
@@ -37,21 +23,13 @@ impl Walk {
         let document = Document::parse(&json!({ "steps": steps, "vars": vars }));
         let document = document.unwrap_or_else(|problems| panic!("{problems:#?}"));
         let vars = document.vars.clone();
-        let (shelf, done) = (Memory::default(), Vec::new());
-        Self { document, vars, shelf, flow: Flow::default(), done, stuck: None }
+        Self { document, vars, flow: Flow::default(), done: Vec::new(), stuck: None }
     }
 
     /// A result that was there before.
     fn knows(mut self, key: &str, result: Json, ok: bool) -> Self {
-        let value = self.keep(result);
-        self.flow.results.insert(key.parse().unwrap(), Stored { value, ok });
+        self.flow.results.insert(key.parse().unwrap(), Stored::inline(result, ok));
         self
-    }
-
-    fn keep(&mut self, json: Json) -> Value {
-        let value = Value::Inline(json.to_string());
-        self.shelf.0.insert(value.clone(), json);
-        value
     }
 
     fn begin(&mut self, agent: &AgentId, parent: Option<&AgentId>, born: Vec<Iteration>) {
@@ -62,7 +40,7 @@ impl Walk {
     fn walked(mut self) -> Self {
         self.begin(&AgentId::main(), None, Vec::new());
         while let Some((_, agent)) = self.flow.ready.first().cloned() {
-            let steps = Steps { document: &self.document, vars: &self.vars, shelf: &self.shelf };
+            let steps = Steps { document: &self.document, vars: &self.vars };
             match steps.next(&self.flow, &agent).expect("a strand that is ready comes to something")
             {
                 Next::Fact(fact) => self.flow.apply(&agent, &fact),
@@ -90,7 +68,7 @@ impl Walk {
     /// A `shell` is what an exec step leaves, read as JSON where it is any.
     fn does(&mut self, agent: &AgentId, step: StepIndex, key: Key) {
         self.flow.apply(agent, &Fact::Entered { step: key.step.clone() });
-        let steps = Steps { document: &self.document, vars: &self.vars, shelf: &self.shelf };
+        let steps = Steps { document: &self.document, vars: &self.vars };
         let scope = steps.scope(&self.flow, &self.flow.strands[agent]);
         let said = match &self.document.step(step).kind {
             Kind::Exec(exec) => {
@@ -106,8 +84,8 @@ impl Walk {
         };
         let json = serde_json::from_str(&said).unwrap_or_else(|_| Json::String(said.clone()));
         self.done.push(format!("{key}: {said}"));
-        let value = self.keep(json!({ "ok": true, "json": json }));
-        self.flow.apply(agent, &Fact::Done { key, stored: Stored { value, ok: true } });
+        let stored = Stored::inline(json!({ "ok": true, "json": json }), true);
+        self.flow.apply(agent, &Fact::Done { key, stored });
     }
 
     fn saw(&self) -> Vec<&str> {

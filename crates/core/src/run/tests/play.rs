@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use crate::budget::{Cost, Micros};
+use crate::crayfish::flow::Read;
 use crate::desk::{Lane, Phase as TurnPhase};
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, TurnId};
@@ -155,6 +156,8 @@ impl Play {
             stderr: String::new(),
             denied: Vec::new(),
             warnings: Vec::new(),
+            verdict: None,
+            read: Read::default(),
         };
         change(&mut finished);
         self.settled(agent, Outcome::Finished(Box::new(finished)))

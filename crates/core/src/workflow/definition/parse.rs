@@ -59,7 +59,7 @@ impl Definition {
             states.insert(state.name.clone(), state);
         }
         // The entry is put in when it is known; until then nothing asks for it.
-        let mut definition = Self { entry: StateName::new(""), states, platform };
+        let mut definition = Self { entry: StateName::new(""), states, platform, work: None };
         match definition.entry(start) {
             Ok(entry) => definition.entry = entry,
             Err(error) => diagnostics.push(*error),

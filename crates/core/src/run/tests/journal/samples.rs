@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::{Basis, Charge, Cost, Micros};
+use crate::crayfish::flow::Read;
 use crate::desk::{Lane, Notice, Prompt};
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::machine::{Frame, Kept, Session, SessionPlan};
@@ -21,7 +22,7 @@ use super::super::play::turn;
 pub(super) const INPUT_KINDS: [&str; 8] =
     ["start", "resume", "settled", "due", "stop", "answer", "adopt", "rewind"];
 
-pub(super) const EVENT_KINDS: [&str; 30] = [
+pub(super) const EVENT_KINDS: [&str; 31] = [
     "run_started",
     "run_resumed",
     "definition_adopted",
@@ -52,6 +53,7 @@ pub(super) const EVENT_KINDS: [&str; 30] = [
     "agent_held",
     "agent_revived",
     "warned",
+    "stepped",
 ];
 
 /// A new variant needs a kind, and with it a sample.
@@ -102,6 +104,7 @@ pub(super) const fn event_kind(event: &Event) -> &'static str {
         Event::AgentHeld { .. } => 27,
         Event::AgentRevived { .. } => 28,
         Event::Warned { .. } => 29,
+        Event::Stepped { .. } => 30,
     };
     EVENT_KINDS[index]
 }
@@ -177,6 +180,8 @@ fn plain() -> Finished {
         stderr: String::new(),
         denied: Vec::new(),
         warnings: Vec::new(),
+        verdict: None,
+        read: Read::default(),
     }
 }
 
