@@ -12,9 +12,10 @@ use crate::desk::{Lane, Notice, Prompt, Turn};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
 use crate::machine::{Agent, Session, SessionPlan};
+use crate::run::Refusal;
 use crate::run::draft::Draft;
 use crate::run::event::Event;
-use crate::run::input::{Finished, Verdict};
+use crate::run::input::{Finished, Output, Verdict};
 use crate::run::program::Answers;
 use crate::value::Value;
 
@@ -180,6 +181,67 @@ pub(crate) fn finished(
     }
 }
 
+/// The caller hands in an output.
+pub(crate) fn answered(mut draft: Draft<'_>, output: &Output) -> Result<Vec<Event>, Refusal> {
+    let unknown = || Refusal::NoSuchQuestion(output.ask.clone());
+    let agent = draft.run.agents.get(&output.ask.agent).ok_or_else(unknown)?;
+    let (_, flow) = at_hand(&draft).ok_or_else(unknown)?;
+    let key = key_of(agent).filter(|_| draft.run.desk.asks.contains_key(&output.ask));
+    let key = key.ok_or_else(unknown)?;
+    if flow.attempts.get(&key) != Some(&output.attempt) {
+        return Err(Refusal::Stale { attempt: output.attempt });
+    }
+    draft.push(Event::AskAnswered {
+        ask: output.ask.clone(),
+        value: output.text.clone(),
+        by: "caller".to_owned(),
+        key: format!("{key}:{}", output.attempt),
+    });
+    match &output.verdict {
+        Verdict::Valid => {
+            let (value, read) = (output.text.clone(), output.read.clone());
+            step(&mut draft, agent, Fact::Done { key, stored: Stored { value, ok: true, read } });
+        }
+        Verdict::Invalid(errors) => invalid(&mut draft, agent, (key, &Session::Fresh), errors),
+    }
+    Ok(draft.events)
+}
+
+/// Whether another program of the loop whose iteration an agent is may run.
+pub(crate) fn has_room(draft: &Draft<'_>, agent: &AgentId) -> bool {
+    let Some((work, flow)) = at_hand(draft) else { return true };
+    let Some(strand) = flow.strands.get(agent) else { return true };
+    let Some(most) = most_parallel(work, strand) else { return true };
+    let is_beside = |other: &&AgentId| {
+        flow.strands.get(*other).is_some_and(|other| other.parent == strand.parent)
+    };
+    let desk = &draft.run.desk;
+    let programs = desk.in_flight.iter().filter(is_beside).filter_map(|id| desk.turns.get(id));
+    programs.filter(|turn| turn.lane == Lane::Script).count() < most as usize
+}
+
+fn most_parallel(work: &Work, strand: &Strand) -> Option<u32> {
+    match order(work, strand)? {
+        Order::Parallel { max_parallel, .. } => Some(max_parallel),
+        Order::Sequential => None,
+    }
+}
+
+/// A failed strand does its step again: a program gets fresh attempts, and nothing else would end
+/// otherwise than it did.
+pub(crate) fn revive(draft: &mut Draft<'_>, agent: &Agent) {
+    draft.push(Event::AgentRevived { agent: agent.id.clone() });
+    step(draft, agent, Fact::Revived);
+    let turn = agent.visit.turn.saturating_add(1);
+    let turn = TurnId { agent: agent.id.clone(), visit: agent.visit.number, turn };
+    queue(draft, turn, Lane::Script, SessionPlan::Carry);
+}
+
+/// Whether a failure may be none the next time.
+pub(crate) fn is_revived(failure: &Failure) -> bool {
+    matches!(failure, Failure::Step { code, .. } if code == Code::ExecFailed.as_str())
+}
+
 /// Later steps may go on in the conversation.
 fn keep(draft: &mut Draft<'_>, agent: &Agent, key: &Key, session: &Session) {
     let Some((work, _)) = at_hand(draft) else { return };
@@ -250,12 +312,17 @@ pub(crate) fn fail(draft: &mut Draft<'_>, agent: &Agent, stuck: Stuck, left: Opt
 
 /// What a failure means for the loop whose iteration a strand is.
 fn on_error(work: &Work, strand: &Strand) -> Option<OnError> {
+    match order(work, strand)? {
+        Order::Parallel { on_error, .. } => Some(on_error),
+        Order::Sequential => None,
+    }
+}
+
+/// How the loop goes through its list whose iteration a strand is.
+fn order(work: &Work, strand: &Strand) -> Option<Order> {
     let born = work.document.find(strand.born.last()?.of.as_str())?;
     match &work.document.step(born).kind {
-        Kind::ForEach(each) => match each.order {
-            Order::Parallel { on_error, .. } => Some(on_error),
-            Order::Sequential => None,
-        },
+        Kind::ForEach(each) => Some(each.order),
         Kind::Exec(_) | Kind::Agent(_) | Kind::If(_) | Kind::While(_) => None,
     }
 }

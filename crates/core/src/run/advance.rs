@@ -115,7 +115,8 @@ enum Readiness {
 
 fn readiness(draft: &Draft<'_>, lane: &Lane, agent: &AgentId) -> Readiness {
     if *lane == Lane::Script {
-        return Readiness::Go(None);
+        let has_room = conduct::has_room(draft, agent);
+        return if has_room { Readiness::Go(None) } else { Readiness::Blocked };
     }
     if draft.run.desk.hold(lane).is_some() {
         return Readiness::Blocked;

@@ -1,6 +1,8 @@
 //! What the world is asked to do, once the record that says so is durable.
 
 use crate::budget::Micros;
+use crate::crayfish::Key;
+use crate::crayfish::conduct::key_of;
 use crate::desk::{Lane, Notice, Phase, Prompt, Turn};
 use crate::ids::{BackendName, StateName, TurnId};
 use crate::machine::SessionPlan;
@@ -20,6 +22,8 @@ pub enum Effect {
     Prompt(Box<PromptEffect>),
     /// Run a script.
     Script(Box<ScriptEffect>),
+    /// Run the program of a step.
+    Step(Box<StepEffect>),
     /// End a turn in flight; its outcome still arrives.
     Cancel {
         /// Which turn.
@@ -113,6 +117,21 @@ pub struct ScriptEffect {
     pub idle_timeout: Option<Span>,
 }
 
+/// The program of a step to run. What it is written with is filled in where it is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepEffect {
+    /// Which turn.
+    pub turn: TurnId,
+    /// Which attempt.
+    pub attempt: u32,
+    /// The step.
+    pub key: Key,
+    /// Where it works.
+    pub cwd: String,
+    /// The environment variables that it is handed beside its own; none means all.
+    pub environment: Option<Vec<String>>,
+}
+
 /// What the world is asked to do because of `events`, which `run` already holds.
 pub fn effects<'e>(
     run: &Run,
@@ -152,12 +171,23 @@ pub fn of_turn(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect
     let Phase::Running { share } = turn.phase else {
         return None;
     };
-    let front = definition.states.get(&state).map(|state| &state.front)?;
+    let steps = Frontmatter::default();
+    let front = match &definition.work {
+        Some(_) => &steps,
+        None => definition.states.get(&state).map(|state| &state.front)?,
+    };
     let settings = &run.settings;
     let timeout = front.timeout.or(settings.timeout);
     let idle_timeout = front.idle_timeout.or(settings.idle_timeout);
     let (id, attempt, cwd) = (turn.id.clone(), turn.attempt, agent.cwd.clone());
     Some(match &turn.lane {
+        Lane::Script if definition.work.is_some() => Effect::Step(Box::new(StepEffect {
+            turn: id,
+            attempt,
+            key: key_of(agent)?,
+            cwd,
+            environment: settings.environment.clone(),
+        })),
         Lane::Script => Effect::Script(Box::new(ScriptEffect {
             turn: id,
             attempt,

@@ -52,6 +52,8 @@ pub enum Input {
         /// Names the request.
         key: String,
     },
+    /// The caller's output for an agent step.
+    Output(Box<Output>),
     /// Everything after a record was cut away.
     Rewind {
         /// The last record that stayed.
@@ -198,6 +200,22 @@ pub struct Finished {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// What the text of a step means. Not journalled: whoever decides again reads the text again.
+    #[serde(skip)]
+    pub read: Read,
+}
+
+/// What a caller hands in for an agent step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// The question that it answers.
+    pub ask: TurnId,
+    /// The attempt that was asked for; any other is refused.
+    pub attempt: u32,
+    /// What the step leaves, when the output is valid.
+    pub text: Value,
+    /// Whether it is what was asked for.
+    pub verdict: Verdict,
+    /// What the text means. Not journalled: whoever decides again reads the text again.
     #[serde(skip)]
     pub read: Read,
 }

@@ -1,5 +1,6 @@
 //! A run goes on: what was cut off is continued, what failed is revived, what was kept is taken.
 
+use crate::crayfish::conduct;
 use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn};
 use crate::failure::Failure;
 use crate::ids::{AgentId, BackendName, TurnId};
@@ -44,6 +45,9 @@ pub(super) fn resume(
     for agent in agents {
         match &agent.standing {
             Standing::Live => go_on(&mut draft, agent),
+            Standing::Failed { .. } if run.flow.is_some() && is_revived(run, agent) => {
+                conduct::revive(&mut draft, agent);
+            }
             Standing::Failed { kept, .. } if is_revived(run, agent) => {
                 revive(&mut draft, agent, kept.as_ref());
             }
@@ -61,7 +65,7 @@ fn is_revived(run: &Run, agent: &Agent) -> bool {
         Standing::Failed { failure: Failure::Crashes { .. }, .. } => {
             matches!(run.phase, Phase::Ended(_))
         }
-        Standing::Failed { .. } => true,
+        Standing::Failed { failure, .. } => run.flow.is_none() || conduct::is_revived(failure),
     }
 }
 

@@ -145,6 +145,10 @@ impl Settings {
 
     /// Where the turns of a state queue.
     pub(crate) fn lane(&self, definition: &Definition, state: &StateName) -> Lane {
+        if let Some(work) = &definition.work {
+            let asks = state.as_str().parse().is_ok_and(|key| work.agent(&key).is_some());
+            return if asks { Lane::Prompt(self.backend.clone()) } else { Lane::Script };
+        }
         match definition.states.get(state) {
             Some(State { kind: Kind::Script, .. }) => Lane::Script,
             Some(State { kind: Kind::Prompt, front, .. }) => {
