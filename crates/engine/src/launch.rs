@@ -24,6 +24,7 @@ use crate::owned::{Found, OwnError, Owned, take};
 use crate::pin::{PLATFORM, Pin};
 use crate::project::Project;
 use crate::scope::{self, Loaded, ScopeError};
+use crate::steps;
 
 /// A workflow that can be run.
 #[derive(Debug)]
@@ -59,6 +60,7 @@ pub fn prepare_with(
     further: &dyn Fn(&Survey<'_>) -> Vec<Diagnostic>,
 ) -> Result<Prepared, PrepareError> {
     let loaded = match program {
+        Program::Crayfish { .. } => return steps::load(path),
         Program::States => scope::load(path)?,
         Program::Ralph(ralph) => scope::load_prompt(path, ralph)?,
     };

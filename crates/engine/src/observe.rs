@@ -5,6 +5,7 @@ use std::path::{Component, Path};
 
 use raymond_backends::contract::Answer;
 use raymond_core::budget::Cost;
+use raymond_core::crayfish::flow::Read;
 use raymond_core::protocol::{Reading, Source, Tag};
 use raymond_core::run::input::{Finished, Interruption, Outcome};
 use raymond_core::value::{Hash, Value};
@@ -47,6 +48,8 @@ pub fn finished(
         stderr: String::new(),
         denied: Vec::new(),
         warnings: Vec::new(),
+        verdict: None,
+        read: Read::default(),
     })
 }
 

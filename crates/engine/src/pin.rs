@@ -24,6 +24,9 @@ pub struct Pin {
     /// Whether that is a prompt which is repeated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ralph: bool,
+    /// Whether it is a document of steps.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    steps: bool,
     /// Whether scripts have to be unpacked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     archive: bool,
@@ -68,9 +71,16 @@ impl Pin {
             Start::Entry => (None, false),
             Start::State(name) => (Some(name.clone()), false),
             Start::Ralph(name) => (Some(name.clone()), true),
+            Start::Steps => (None, false),
         };
         let files = loaded.files.iter().map(File::of).collect();
-        Self { start, ralph, archive: loaded.origin == Origin::Archive, files }
+        Self {
+            start,
+            ralph,
+            steps: loaded.start == Start::Steps,
+            archive: loaded.origin == Origin::Archive,
+            files,
+        }
     }
 
     /// The value that the first record carries.
@@ -99,7 +109,8 @@ impl Pin {
         // Which way it was started is not part of a definition: the right one gives the same value.
         for (start, ralph) in [(None, false), (named(), false), (named(), true)] {
             let files = definition.states.values().map(|state| File::of(&state.source)).collect();
-            let pin = Self { start, ralph, archive: origin == Origin::Archive, files };
+            let pin =
+                Self { start, ralph, steps: false, archive: origin == Origin::Archive, files };
             if pin.store(blobs)? == *value {
                 return Ok(());
             }
@@ -115,7 +126,11 @@ impl Pin {
     /// The definition that it holds.
     pub fn definition(&self) -> Result<Definition, PinError> {
         let named = if self.ralph { Start::Ralph } else { Start::State };
-        let start = self.start.clone().map_or(Start::Entry, named);
+        let start = match &self.start {
+            _ if self.steps => Start::Steps,
+            Some(start) => named(start.clone()),
+            None => Start::Entry,
+        };
         let files: Result<Vec<SourceFile>, PinError> =
             self.files.iter().map(File::source).collect();
         let parsed = Definition::parse(files?, &start, PLATFORM).map_err(PinError::Invalid)?;

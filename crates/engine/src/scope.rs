@@ -161,7 +161,7 @@ fn state_name(path: &Path) -> Result<String, ScopeError> {
     }
 }
 
-fn unreadable(path: &Path, source: io::Error) -> ScopeError {
+pub(crate) fn unreadable(path: &Path, source: io::Error) -> ScopeError {
     let path = path.to_owned();
     match source.kind() {
         io::ErrorKind::NotFound => ScopeError::Missing(path),

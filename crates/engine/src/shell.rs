@@ -10,6 +10,7 @@ mod home;
 mod kit;
 mod pinned;
 mod signals;
+mod step;
 mod turn;
 
 use std::collections::BTreeSet;
@@ -22,6 +23,8 @@ use raymond_core::ids::TurnId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase, Record, Refusal, Run};
 use raymond_core::view::{self, Ledger, Status};
+use raymond_core::workflow::Definition;
+use raymond_schema::NoLibrary;
 use raymond_store::blobs;
 use raymond_store::journal::Presence;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -34,6 +37,7 @@ pub use turn::transcript;
 use crate::clock;
 use crate::driver::{Driver, DriverError, Head};
 use crate::owned::{OwnError, Owned};
+use crate::schemas::Schemas;
 use hands::{Hands, Report, Seen};
 use home::{Home, Mirror, Pen, request_key};
 use kit::Kit;
@@ -111,6 +115,13 @@ pub async fn drive(
     shell.come_to_rest(done).await
 }
 
+/// The schemas of a document: what is pinned names no other.
+fn schemas_of(definition: &Definition) -> Schemas {
+    let document = definition.work.as_ref().map(|work| &work.document);
+    let compiled = document.map(|document| Schemas::compile(document, &NoLibrary));
+    compiled.and_then(Result::ok).unwrap_or_default()
+}
+
 struct Shell<'w> {
     driver: Driver<Pen, Hands<'w>>,
     reports: UnboundedReceiver<Report>,
@@ -150,6 +161,7 @@ impl<'w> Shell<'w> {
             scope: run.scope,
             messages: run.settings.program.messages(),
             vars: run.settings.vars,
+            schemas: Arc::new(schemas_of(&definition)),
             origin,
             blobs: Arc::clone(&blobs),
             backends,

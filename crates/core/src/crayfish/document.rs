@@ -102,6 +102,11 @@ impl Document {
         &self.steps
     }
 
+    /// The same, with their indexes.
+    pub fn indexed(&self) -> impl Iterator<Item = (StepIndex, &Step)> {
+        (0..).map(StepIndex).zip(&self.steps)
+    }
+
     /// The steps of the outermost list.
     pub fn top(&self) -> &[StepIndex] {
         &self.top

@@ -4,10 +4,10 @@ use serde_json::{Map, Value as Json};
 
 use crate::ids::AgentId;
 
-use super::document::{Agent, Document, Kind, StepIndex};
+use super::document::{Agent, Document, Exec, Io, Kind, StepIndex};
 use super::flow::Flow;
 use super::key::Key;
-use super::render::{self, Unrendered};
+use super::render::{self, Call, Unrendered};
 use super::walk::Steps;
 
 /// A document to be done.
@@ -45,6 +45,24 @@ impl Work {
             Some(Kind::Agent(agent)) => agent.retries.get(),
             Some(Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) | None => 1,
         }
+    }
+
+    /// An exec step with its expressions filled in where a strand is, and what it reads.
+    pub fn call(
+        &self,
+        flow: &Flow,
+        agent: &AgentId,
+        key: &Key,
+    ) -> Option<(StepIndex, Exec, Call, Option<Json>)> {
+        let (index, strand) = (self.step(key)?, flow.strands.get(agent)?);
+        let Kind::Exec(exec) = &self.document.step(index).kind else { return None };
+        let scope = self.steps().scope(flow, strand);
+        let call = render::exec(exec, &self.document.env, &scope).ok()?;
+        let input = match &exec.io {
+            Io::Stream { input: Some(input), .. } => Some(input.from.lookup(&scope)?.clone()),
+            Io::Stream { input: None, .. } | Io::None | Io::File { .. } => None,
+        };
+        Some((index, exec.clone(), call, input))
     }
 
     /// Whether what a step is written with can be filled in where a strand is.

@@ -17,6 +17,7 @@ mod entry;
 mod parse;
 mod ralph;
 mod reach;
+pub mod steps;
 mod survey;
 
 pub use survey::{Mark, Survey};
@@ -89,6 +90,8 @@ pub enum Start {
     State(String),
     /// At this prompt, which `ralph` repeats: what it says about transitions means nothing.
     Ralph(String),
+    /// At the first step of the one file, which is a document.
+    Steps,
 }
 
 /// A definition without errors.

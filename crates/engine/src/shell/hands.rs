@@ -7,6 +7,7 @@ use raymond_backends::contract::{self, Sign};
 use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
+use raymond_core::run::effect::StepEffect;
 use raymond_core::run::input::Outcome;
 use raymond_core::run::{Effect, Input, Record, Run, effect};
 use raymond_core::view::Ledger;
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Watch;
 use super::kit::Kit;
+use super::step::{self, Doing};
 use super::turn::{self, Subject};
 use crate::driver::World;
 
@@ -95,8 +97,25 @@ impl<'w> Hands<'w> {
                 let turn = async move { turn::script(&kit, *effect, subject, token).await };
                 self.spawn(id, cancel, turn);
             }
+            Effect::Step(effect) => {
+                let Some(doing) = self.doing(run, definition, &effect) else { return };
+                let id = (effect.turn.clone(), effect.attempt);
+                let token = cancel.clone();
+                self.spawn(
+                    id,
+                    cancel,
+                    async move { step::step(&kit, *effect, doing, token).await },
+                );
+            }
             Effect::Cancel { .. } | Effect::Finish => {}
         }
+    }
+
+    /// What a step is about, filled in as its strand sees things now.
+    fn doing(&self, run: &Run, definition: &Definition, effect: &StepEffect) -> Option<Doing> {
+        let (work, flow) = (definition.work.as_deref()?, run.flow.as_deref()?);
+        let (index, exec, call, input) = work.call(flow, &effect.turn.agent, &effect.key)?;
+        Some(Doing { index, exec, call, input, schemas: Arc::clone(&self.kit.schemas) })
     }
 
     /// Follows every turn in flight that nobody here has started: its client was found running.
@@ -151,7 +170,9 @@ impl World for Hands<'_> {
 
     fn release(&mut self, run: &Run, definition: &Definition, effect: Effect) {
         match effect {
-            Effect::Prompt(_) | Effect::Script(_) => self.start(run, definition, effect),
+            Effect::Prompt(_) | Effect::Script(_) | Effect::Step(_) => {
+                self.start(run, definition, effect)
+            }
             Effect::Cancel { turn, attempt } => {
                 if let Some(token) = self.turns.get(&(turn, attempt)) {
                     token.cancel();

@@ -17,6 +17,7 @@ use raymond_core::workflow::Survey;
 use raymond_store::{Blobs, blobs};
 
 use crate::observe;
+use crate::schemas::Schemas;
 use crate::scope::Origin;
 
 /// The agent clients that a run may use.
@@ -83,6 +84,7 @@ pub(crate) struct Kit {
     pub(crate) nonce: Nonce,
     pub(crate) scope: String,
     pub(crate) vars: BTreeMap<String, String>,
+    pub(crate) schemas: Arc<Schemas>,
     /// What final messages are read as.
     pub(crate) messages: Source,
     pub(crate) origin: Origin,

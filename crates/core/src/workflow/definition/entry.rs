@@ -19,7 +19,7 @@ impl Definition {
                 .resolve(name)
                 .map(|state| state.name.clone())
                 .map_err(|why| Diagnostic::error("no-entry", why.to_string()).into()),
-            Start::Entry => self.only_entry(),
+            Start::Entry | Start::Steps => self.only_entry(),
         }
     }
 

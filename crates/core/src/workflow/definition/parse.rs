@@ -10,7 +10,7 @@ use crate::value::Hash;
 use super::super::extension::{Extension, is_state};
 use super::super::frontmatter::{self, Frontmatter, Key, Mention, Role};
 use super::super::name::{Unresolved, check_name};
-use super::{Definition, Kind, Parsed, Platform, SourceFile, Start, State, Survey, ralph};
+use super::{Definition, Kind, Parsed, Platform, SourceFile, Start, State, Survey, ralph, steps};
 
 /// What is known of a state beside the state itself.
 #[derive(Default)]
@@ -43,6 +43,9 @@ impl Definition {
         platform: Platform,
         further: &dyn Fn(&Survey<'_>) -> Vec<Diagnostic>,
     ) -> Result<Parsed, Vec<Diagnostic>> {
+        if *start == Start::Steps {
+            return steps::parse(&files, platform);
+        }
         let mut diagnostics = Vec::new();
         let mut states = BTreeMap::new();
         let mut notes = BTreeMap::new();

@@ -1,0 +1,57 @@
+//! The schemas of a document, compiled once.
+
+use std::collections::BTreeMap;
+
+use raymond_core::crayfish::document::StepIndex;
+use raymond_core::crayfish::{Document, Problem};
+use raymond_schema::{Library, Schema};
+use serde_json::Value;
+
+/// The schemas of a document, by the step and the place in it.
+#[derive(Debug, Default)]
+pub struct Schemas(BTreeMap<(usize, String), Schema>);
+
+impl Schemas {
+    /// Compiles every schema of a document; all that is wrong with any of them is told.
+    pub fn compile(document: &Document, library: &dyn Library) -> Result<Self, Vec<Problem>> {
+        let (mut schemas, mut problems) = (BTreeMap::new(), Vec::new());
+        for (index, step) in document.indexed() {
+            for (at, source) in step.kind.schemas() {
+                match Schema::compile(source, library) {
+                    Ok(schema) => drop(schemas.insert((index.number(), at), schema)),
+                    Err(faults) => problems.extend(faults.into_iter().map(|fault| {
+                        let place = format!("{}{at}{}", document.pointer(index), fault.path);
+                        Problem::new(place, fault.message)
+                    })),
+                }
+            }
+        }
+        if problems.is_empty() { Ok(Self(schemas)) } else { Err(problems) }
+    }
+
+    /// What is wrong with a value; nothing where there is no schema.
+    pub fn errors(&self, step: StepIndex, at: &str, value: &Value) -> Vec<Problem> {
+        let schema = self.0.get(&(step.number(), at.to_owned()));
+        let faults = schema.map(|schema| schema.errors(value)).unwrap_or_default();
+        faults.into_iter().map(|fault| Problem::new(fault.path, fault.message)).collect()
+    }
+
+    /// A document in which every schema has everything that it names.
+    pub fn within(&self, document: &Value, parsed: &Document) -> Value {
+        let mut whole = document.clone();
+        for (index, step) in parsed.indexed() {
+            for (at, _) in step.kind.schemas() {
+                let place = whole.pointer_mut(&format!("{}{at}", parsed.pointer(index)));
+                if let (Some(place), Some(bundled)) = (place, self.bundled(index, &at)) {
+                    *place = bundled.clone();
+                }
+            }
+        }
+        whole
+    }
+
+    /// A schema with everything that it names.
+    pub fn bundled(&self, step: StepIndex, at: &str) -> Option<&Value> {
+        self.0.get(&(step.number(), at.to_owned())).map(Schema::bundled)
+    }
+}

@@ -1,0 +1,243 @@
+//! One attempt at the program of a step, from its effect to its outcome.
+//!
+//! What it reads is checked before it runs: a fault there fails the step at once. What it leaves is
+//! checked afterwards: a fault there is a failed attempt. Either way there is a result, which says
+//! what is known.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use raymond_backends::exec::{self, Command, End, Ran};
+use raymond_backends::process::{Inherit, Input, Marker};
+use raymond_backends::workspace::Workspace;
+use raymond_core::budget::Cost;
+use raymond_core::crayfish::document::{Contract, Exec, Io, StepIndex};
+use raymond_core::crayfish::flow::{Read, Stored};
+use raymond_core::crayfish::render::{Call, Program};
+use raymond_core::crayfish::{Problem, reading};
+use raymond_core::failure::TurnFailure;
+use raymond_core::protocol::Reading;
+use raymond_core::run::effect::StepEffect;
+use raymond_core::run::input::{Finished, Interruption, Outcome};
+use raymond_core::value::Value;
+use raymond_store::blobs;
+use serde_json::{Map, Value as Json, json};
+use tokio_util::sync::CancellationToken;
+
+use super::kit::Kit;
+use crate::observe;
+use crate::schemas::Schemas;
+
+/// What a step is about, filled in when its effect is released.
+#[derive(Debug)]
+pub(crate) struct Doing {
+    pub(crate) index: StepIndex,
+    pub(crate) exec: Exec,
+    pub(crate) call: Call,
+    /// What a stream step reads; none when it reads nothing.
+    pub(crate) input: Option<Json>,
+    pub(crate) schemas: Arc<Schemas>,
+}
+
+/// Why an attempt failed.
+struct Fault {
+    why: String,
+    again: bool,
+}
+
+impl Fault {
+    /// The same would follow from another try.
+    fn of_input(why: impl Into<String>) -> Self {
+        Self { why: why.into(), again: false }
+    }
+
+    fn of_output(why: impl Into<String>) -> Self {
+        Self { why: why.into(), again: true }
+    }
+}
+
+/// Runs a step. An error means that the run cannot go on: a value could not be stored.
+pub(crate) async fn step(
+    kit: &Kit,
+    effect: StepEffect,
+    doing: Doing,
+    cancel: CancellationToken,
+) -> Result<Outcome, blobs::Error> {
+    let mut result = Map::from_iter([("mode".to_owned(), json!(doing.exec.io.mode()))]);
+    let workspace = match Workspace::open(effect.cwd.as_ref()) {
+        Ok(workspace) => workspace,
+        Err(fault) => return failed(kit, result, Fault::of_input(fault.to_string())),
+    };
+    if let Err(fault) = doing.check_inputs(&workspace) {
+        return failed(kit, result, fault);
+    }
+    let ran = exec::run(doing.attempt(kit, &effect), &cancel).await;
+    if ran.end == End::Cancelled {
+        let (by, cost) = (Interruption::Stop, Cost::Free);
+        return Ok(Outcome::Interrupted { by, cost, progressed: false, session: None });
+    }
+    result.insert("stderr".to_owned(), json!(ran.stderr));
+    result.insert("attempts".to_owned(), json!(effect.attempt));
+    match doing.judge(&workspace, &ran, &mut result) {
+        Ok(()) => finished(kit, result),
+        Err(fault) => failed(kit, result, fault),
+    }
+}
+
+fn finished(kit: &Kit, mut result: Map<String, Json>) -> Result<Outcome, blobs::Error> {
+    result.insert("ok".to_owned(), json!(true));
+    let stored = store(kit, Json::Object(result), true)?;
+    Ok(Outcome::Finished(Box::new(Finished {
+        text: stored.value,
+        reading: Reading::default(),
+        directories: std::collections::BTreeMap::new(),
+        cost: Cost::Free,
+        session: None,
+        model: None,
+        stderr: String::new(),
+        denied: Vec::new(),
+        warnings: Vec::new(),
+        verdict: None,
+        read: stored.read,
+    })))
+}
+
+fn failed(kit: &Kit, mut result: Map<String, Json>, fault: Fault) -> Result<Outcome, blobs::Error> {
+    result.insert("ok".to_owned(), json!(false));
+    result.insert("error".to_owned(), json!(fault.why));
+    let result = store(kit, Json::Object(result), false)?;
+    let failure = TurnFailure::Step { why: fault.why, result, again: fault.again };
+    Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
+}
+
+/// Keeps a result as a value.
+pub(crate) fn store(kit: &Kit, json: Json, ok: bool) -> Result<Stored, blobs::Error> {
+    let mut put = |bytes: &[u8]| observe::put(&kit.blobs, bytes);
+    let value = Value::keep(&json.to_string(), &mut put)?;
+    Ok(Stored { value, ok, read: Read(Some(Arc::new(json))) })
+}
+
+impl Doing {
+    fn attempt(&self, kit: &Kit, effect: &StepEffect) -> exec::Exec {
+        let command = match &self.call.program {
+            Program::Shell(text) => Command::Shell(text.clone()),
+            Program::Cmd { cmd, args } => {
+                Command::Program { program: cmd.clone(), arguments: args.clone() }
+            }
+        };
+        exec::Exec {
+            command,
+            cwd: effect.cwd.clone().into(),
+            environment: self.call.env.clone().into_iter().collect(),
+            inherit: Inherit::only(effect.environment.as_deref()),
+            stdin: self
+                .input
+                .as_ref()
+                .map_or(Input::Null, |json| Input::Bytes(json.to_string().into_bytes())),
+            marker: Marker::new(&kit.nonce, &effect.turn, effect.attempt),
+            timeout: Duration::from_millis(self.exec.timeout.0),
+        }
+    }
+
+    fn check_inputs(&self, workspace: &Workspace) -> Result<(), Fault> {
+        match &self.exec.io {
+            Io::None => Ok(()),
+            Io::File { inputs, outputs } => {
+                self.files(workspace, ("/io/in", inputs), &self.call.inputs)
+                    .map_err(Fault::of_input)?;
+                // Where a path that leads out would be written must not be found out afterwards.
+                let paths = outputs.iter().zip(&self.call.outputs);
+                for (contract, path) in paths {
+                    workspace
+                        .check(path)
+                        .map_err(|fault| Fault::of_input(format!("{}: {fault}", contract.name)))?;
+                }
+                Ok(())
+            }
+            Io::Stream { .. } => {
+                let errors = self.input.as_ref().map(|json| self.errors("/io/inputSchema", json));
+                told("its input", &errors.unwrap_or_default()).map_err(Fault::of_input)
+            }
+        }
+    }
+
+    /// What the attempt left, and whether that is what the step says.
+    fn judge(
+        &self,
+        workspace: &Workspace,
+        ran: &Ran,
+        result: &mut Map<String, Json>,
+    ) -> Result<(), Fault> {
+        if !matches!(self.exec.io, Io::Stream { .. }) {
+            result.insert("stdout".to_owned(), json!(ran.stdout));
+        }
+        ended(&ran.end).map_err(Fault::of_output)?;
+        match &self.exec.io {
+            Io::None => Ok(()),
+            Io::File { outputs, .. } => {
+                let files = self.files(workspace, ("/io/out", outputs), &self.call.outputs);
+                result.insert("outputs".to_owned(), Json::Object(files.map_err(Fault::of_output)?));
+                Ok(())
+            }
+            Io::Stream { .. } => {
+                if ran.invalid_utf8 {
+                    return Err(Fault::of_output("its stdout is not UTF-8"));
+                }
+                let json = reading::read_text(&ran.stdout)
+                    .map_err(|why| Fault::of_output(format!("its stdout is not JSON: {why}")))?;
+                let errors = self.errors("/io/outputSchema", &json);
+                result.insert("json".to_owned(), json);
+                told("its stdout", &errors).map_err(Fault::of_output)
+            }
+        }
+    }
+
+    /// The files of contracts, each checked, by the names of the contracts.
+    fn files(
+        &self,
+        workspace: &Workspace,
+        (list, contracts): (&str, &[Contract]),
+        paths: &[String],
+    ) -> Result<Map<String, Json>, String> {
+        let mut files = Map::new();
+        for (contract, path) in contracts.iter().zip(paths) {
+            let name = &contract.name;
+            let bytes = workspace.read(path).map_err(|fault| format!("{name}: {fault}"))?;
+            let json = reading::read(&bytes)
+                .map_err(|why| format!("{name}: {path} is not JSON: {why}"))?;
+            let errors = self.errors(&format!("{list}/{}/schema", escaped(name)), &json);
+            told(&format!("{name}: {path}"), &errors)?;
+            files.insert(name.clone(), json);
+        }
+        Ok(files)
+    }
+
+    fn errors(&self, schema: &str, json: &Json) -> Vec<Problem> {
+        self.schemas.errors(self.index, schema, json)
+    }
+}
+
+fn ended(end: &End) -> Result<(), String> {
+    match end {
+        End::Succeeded => Ok(()),
+        End::Failed { status } => Err(status.clone()),
+        End::TimedOut { after } => Err(format!("timed out after {} ms", after.as_millis())),
+        End::TooLarge { limit } => Err(format!("more than {} MiB of output", limit >> 20)),
+        End::NotStarted { why } => Err(why.clone()),
+        End::Cancelled => Err("it was cancelled".to_owned()),
+    }
+}
+
+fn told(what: &str, errors: &[Problem]) -> Result<(), String> {
+    let Some(first) = errors.first() else { return Ok(()) };
+    let more = match errors.len() {
+        1 => String::new(),
+        several => format!(" (and {} more)", several - 1),
+    };
+    Err(format!("{what} is not what its schema says: {first}{more}"))
+}
+
+/// A name as a token of a JSON pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
