@@ -5,7 +5,6 @@ use std::path::{Component, Path};
 
 use raymond_backends::contract::Answer;
 use raymond_core::budget::Cost;
-use raymond_core::crayfish::flow::Read;
 use raymond_core::protocol::{Reading, Source, Tag};
 use raymond_core::run::input::{Finished, Interruption, Outcome};
 use raymond_core::value::{Hash, Value};
@@ -38,19 +37,7 @@ pub fn finished(
     let reading = Reading::of(text, source, &mut store)?;
     let text = Value::keep(text, &mut store)?;
     let directories = directories(&reading, cwd);
-    Ok(Finished {
-        text,
-        reading,
-        directories,
-        cost: Cost::Free,
-        session: None,
-        model: None,
-        stderr: String::new(),
-        denied: Vec::new(),
-        warnings: Vec::new(),
-        verdict: None,
-        read: Read::default(),
-    })
+    Ok(Finished { reading, directories, ..Finished::new(text, Cost::Free) })
 }
 
 /// Reads what a client answered, as a text from `source`. One that was cut off was cut off by `by`.

@@ -11,8 +11,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use raymond_backends::process::{Identity, Leftover};
+use raymond_core::crayfish::{Key, reading};
 use raymond_core::ids::RunId;
-use raymond_core::run::{Input, Record, Refusal, batch};
+use raymond_core::run::{Input, Record, Refusal, Run, batch};
+use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Torn};
 use raymond_store::lock::{self, Claim, Takeover, ThisHost};
@@ -23,6 +25,7 @@ use crate::driver::{Driver, DriverError, Head, Nobody};
 use crate::elsewhere::{Elsewhere, check_only};
 use crate::fold::{self, FoldError};
 use crate::launch::Prepared;
+use crate::observe;
 use crate::pin::{PLATFORM, Pin, PinError};
 use crate::project::Project;
 use crate::scope::Origin;
@@ -138,7 +141,7 @@ impl Owned {
         let (opened, moved) = open_journal(project, &paths, how.truncate_to)?;
         let header = fold::header(&opened.header)?;
         fold::check_owner(run, &header)?;
-        let head = snapshot::open(&opened.lines, project.disk.as_ref(), &paths.snapshot)?;
+        let mut head = snapshot::open(&opened.lines, project.disk.as_ref(), &paths.snapshot)?;
         if head.seq == 0 {
             return Err(OwnError::NeverStarted(run.clone()));
         }
@@ -148,6 +151,7 @@ impl Owned {
         let (ended, survivors) = end_strays(&head.run, how.clients).await;
         let blobs = project.blobs(&paths);
         blobs.sweep().ok();
+        read_results(&mut head.run, &blobs)?;
         forget_requests(project, &paths);
         let pin = Pin::load(&head.run.manifest, &blobs)?;
         let owned = Self {
@@ -174,6 +178,21 @@ impl Owned {
         let origin = prepared.loaded.origin;
         Ok(verdict.map(|()| Self { journal, head, definition, origin, ..self }))
     }
+}
+
+/// What steps left is read before anything is decided.
+fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), OwnError> {
+    let Some(flow) = &mut run.flow else { return Ok(()) };
+    let unread: Vec<(Key, Value)> =
+        flow.unread().map(|(key, value)| (key.clone(), value.clone())).collect();
+    for (key, value) in unread {
+        let text = observe::load(blobs, &value)?;
+        let json = reading::read_text(&text).map_err(|why| {
+            OwnError::Pin(PinError::Unreadable(format!("the result of {key}: {why}")))
+        })?;
+        flow.read(&key, json);
+    }
+    Ok(())
 }
 
 /// Opens the journal of a run, cut back first when that is asked for; and where the rest went.

@@ -27,7 +27,7 @@ use super::name::StepId;
 use super::problem::Problem;
 use super::template::Unfilled;
 use super::walk::{Next, Stuck};
-use super::work::Work;
+use super::work::{Work, key_of};
 
 /// The strand of the document itself begins.
 pub(crate) fn begin(draft: &mut Draft<'_>, main: &AgentId) {
@@ -52,11 +52,6 @@ pub(crate) fn advance(mut draft: Draft<'_>) -> Option<Vec<Event>> {
 
 fn at_hand<'a>(draft: &Draft<'a>) -> Option<(&'a Work, &'a Flow)> {
     Some((draft.definition.work.as_deref()?, draft.run.flow.as_deref()?))
-}
-
-/// The key of the step that an agent is at.
-pub(crate) fn key_of(agent: &Agent) -> Option<Key> {
-    agent.visit.state.as_str().parse().ok()
 }
 
 fn step(draft: &mut Draft<'_>, agent: &Agent, fact: Fact) {

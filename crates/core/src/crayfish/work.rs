@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 use crate::ids::AgentId;
+use crate::machine::Agent as Strand;
 
 use super::document::{Agent, Document, Exec, Io, Kind, StepIndex};
 use super::flow::Flow;
@@ -80,4 +81,9 @@ impl Work {
             Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => Ok(()),
         }
     }
+}
+
+/// The key of the step that a strand is at.
+pub fn key_of(strand: &Strand) -> Option<Key> {
+    strand.visit.state.as_str().parse().ok()
 }

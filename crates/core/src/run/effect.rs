@@ -2,7 +2,7 @@
 
 use crate::budget::Micros;
 use crate::crayfish::Key;
-use crate::crayfish::conduct::key_of;
+use crate::crayfish::work::key_of;
 use crate::desk::{Lane, Notice, Phase, Prompt, Turn};
 use crate::ids::{BackendName, StateName, TurnId};
 use crate::machine::SessionPlan;

@@ -204,6 +204,25 @@ pub struct Finished {
     pub read: Read,
 }
 
+impl Finished {
+    /// A text at this cost, and nothing more to say of it.
+    pub fn new(text: Value, cost: Cost) -> Self {
+        Self {
+            text,
+            reading: Reading::default(),
+            directories: BTreeMap::new(),
+            cost,
+            session: None,
+            model: None,
+            stderr: String::new(),
+            denied: Vec::new(),
+            warnings: Vec::new(),
+            verdict: None,
+            read: Read::default(),
+        }
+    }
+}
+
 /// What a caller hands in for an agent step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {

@@ -17,6 +17,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use super::Watch;
+use super::asking::Asking;
 use super::kit::Kit;
 use super::step::{self, Doing};
 use super::turn::{self, Subject};
@@ -79,7 +80,10 @@ impl<'w> Hands<'w> {
     fn start(&mut self, run: &Run, definition: &Definition, effect: Effect) {
         let subject = |turn: &TurnId, prompt| {
             let agent = run.agents.get(&turn.agent)?;
-            Subject::new(definition, agent, prompt)
+            match Asking::of(run, definition, &agent.id, &self.kit.schemas) {
+                Some(asking) => Some(Subject::step(agent, asking)),
+                None => Subject::new(definition, agent, prompt),
+            }
         };
         let (kit, cancel) = (Arc::clone(&self.kit), CancellationToken::new());
         match effect {
@@ -130,7 +134,8 @@ impl<'w> Hands<'w> {
             }
             let (kit, cancel) = (Arc::clone(&self.kit), CancellationToken::new());
             let watch = self.watch_over(&turn.id, cancel.clone());
-            self.spawn(id, cancel, async move { turn::follow(&kit, *effect, watch).await });
+            let asking = Asking::of(run, definition, &turn.id.agent, &self.kit.schemas);
+            self.spawn(id, cancel, async move { turn::follow(&kit, *effect, asking, watch).await });
         }
     }
 

@@ -16,7 +16,6 @@ use raymond_core::crayfish::flow::{Read, Stored};
 use raymond_core::crayfish::render::{Call, Program};
 use raymond_core::crayfish::{Problem, reading};
 use raymond_core::failure::TurnFailure;
-use raymond_core::protocol::Reading;
 use raymond_core::run::effect::StepEffect;
 use raymond_core::run::input::{Finished, Interruption, Outcome};
 use raymond_core::value::Value;
@@ -87,19 +86,8 @@ pub(crate) async fn step(
 fn finished(kit: &Kit, mut result: Map<String, Json>) -> Result<Outcome, blobs::Error> {
     result.insert("ok".to_owned(), json!(true));
     let stored = store(kit, Json::Object(result), true)?;
-    Ok(Outcome::Finished(Box::new(Finished {
-        text: stored.value,
-        reading: Reading::default(),
-        directories: std::collections::BTreeMap::new(),
-        cost: Cost::Free,
-        session: None,
-        model: None,
-        stderr: String::new(),
-        denied: Vec::new(),
-        warnings: Vec::new(),
-        verdict: None,
-        read: stored.read,
-    })))
+    let finished = Finished { read: stored.read, ..Finished::new(stored.value, Cost::Free) };
+    Ok(Outcome::Finished(Box::new(finished)))
 }
 
 fn failed(kit: &Kit, mut result: Map<String, Json>, fault: Fault) -> Result<Outcome, blobs::Error> {

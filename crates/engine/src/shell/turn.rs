@@ -1,9 +1,10 @@
 //! One turn, from its effect to its outcome.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use raymond_backends::contract::{Request, Started, Watch};
+use raymond_backends::contract::{Capability, Request, Started, Watch};
 use raymond_backends::process::{Inherit, Limits, Marker};
 use raymond_backends::script::{self, Script, Spoken, Told};
 use raymond_core::budget::Cost;
@@ -19,13 +20,14 @@ use raymond_core::run::event::Warning;
 use raymond_core::run::input::{Interruption, Outcome};
 use raymond_core::run::settings::ConfigHome;
 use raymond_core::time::Span;
-use raymond_core::value::BlobRef;
+use raymond_core::value::{BlobRef, Hash};
 use raymond_core::workflow::environment::{ScriptVisit, environment};
 use raymond_core::workflow::template::{Bindings, LARGEST, Rendered};
-use raymond_core::workflow::{Definition, State};
+use raymond_core::workflow::{Definition, Frontmatter, Kind, SourceFile, State};
 use raymond_store::blobs;
 use tokio_util::sync::CancellationToken;
 
+use super::asking::Asking;
 use super::kit::Kit;
 use super::pinned;
 use crate::observe;
@@ -36,6 +38,8 @@ pub(crate) struct Subject {
     state: State,
     agent: Agent,
     allowed: Option<Allowance>,
+    /// The agent step that it is; none in a run of states.
+    asking: Option<Asking>,
 }
 
 impl Subject {
@@ -50,7 +54,23 @@ impl Subject {
             let runnable = definition.states.values().filter(|state| definition.can_run(state));
             state.front.policy.allowance(runnable.map(|state| state.name.to_string()).collect())
         });
-        Some(Self { state, agent: agent.clone(), allowed })
+        Some(Self { state, agent: agent.clone(), allowed, asking: None })
+    }
+
+    /// The subject of an agent step.
+    pub(crate) fn step(agent: &Agent, asking: Asking) -> Self {
+        let name = agent.visit.state.clone();
+        let bytes: Arc<[u8]> = Arc::from([]);
+        let source = SourceFile { name: name.to_string(), bytes, executable: false };
+        let state = State {
+            kind: Kind::Prompt,
+            front: Frontmatter::default(),
+            body: asking.message.as_str().into(),
+            hash: Hash::of(&source.bytes),
+            source,
+            name,
+        };
+        Self { state, agent: agent.clone(), allowed: None, asking: Some(asking) }
     }
 
     fn bindings<'a>(&'a self, kit: &'a Kit) -> Bindings<'a> {
@@ -94,6 +114,7 @@ pub(crate) async fn prompt(
         return Ok(not_started(format!("its prompt would have more than {mib} MiB")));
     }
     let cwd = PathBuf::from(&effect.cwd);
+    let asking = subject.asking;
     let request = Request {
         started: started(kit, &effect),
         state: effect.state.clone(),
@@ -105,10 +126,16 @@ pub(crate) async fn prompt(
         effort: effect.effort,
         permissions: effect.permissions,
         extras: effect.extras,
-        schema: None,
+        schema: asking
+            .as_ref()
+            .filter(|_| backend.capabilities().contains(&Capability::Schema))
+            .map(|asking| asking.schema.clone()),
         environment: effect.environment,
     };
     let answer = backend.answer(request, watch).await;
+    if let Some(asking) = asking {
+        return asking.judge(kit, answer);
+    }
     let (source, by) = (kit.messages, Interruption::Stop);
     let mut outcome = observe::answered(answer, source, by, &cwd, &kit.blobs)?;
     if let Outcome::Finished(finished) = &mut outcome {
@@ -121,6 +148,7 @@ pub(crate) async fn prompt(
 pub(crate) async fn follow(
     kit: &Kit,
     effect: PromptEffect,
+    asking: Option<Asking>,
     watch: Watch,
 ) -> Result<Outcome, blobs::Error> {
     let Some(backend) = kit.backends.get(&effect.backend) else {
@@ -128,6 +156,9 @@ pub(crate) async fn follow(
         return Ok(Outcome::Interrupted { by, cost, progressed: false, session: None });
     };
     let answer = backend.follow(started(kit, &effect), watch).await;
+    if let Some(asking) = asking {
+        return asking.judge(kit, answer);
+    }
     let (source, by) = (kit.messages, Interruption::Stop);
     observe::answered(answer, source, by, effect.cwd.as_ref(), &kit.blobs)
 }
@@ -161,6 +192,9 @@ pub fn transcript(directory: &Path, turn: &TurnId, attempt: u32) -> PathBuf {
 
 /// What a prompt says, and which of its names mean nothing.
 fn words(kit: &Kit, effect: &PromptEffect, subject: &Subject) -> Result<Rendered, blobs::Error> {
+    if let Some(asking) = &subject.asking {
+        return Ok(Rendered { text: asking.message.clone(), ..Rendered::default() });
+    }
     match (&effect.prompt, &subject.allowed) {
         (Prompt::Reminder(fault), Some(allowed)) => {
             Ok(Rendered { text: reminder(fault, allowed), ..Rendered::default() })

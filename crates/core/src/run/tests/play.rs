@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use crate::budget::{Cost, Micros};
-use crate::crayfish::flow::Read;
 use crate::desk::{Lane, Phase as TurnPhase};
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, TurnId};
@@ -144,20 +143,12 @@ impl Play {
         };
         let store = &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
         let mut finished = Finished {
-            text: Value::from(text),
             reading: Reading::of(text, source, store).unwrap(),
             directories: BTreeMap::from([
                 ("sub".to_owned(), "/home/sub".to_owned()),
                 ("/tmp".to_owned(), "/tmp".to_owned()),
             ]),
-            cost: self.cost_of(agent),
-            session: None,
-            model: None,
-            stderr: String::new(),
-            denied: Vec::new(),
-            warnings: Vec::new(),
-            verdict: None,
-            read: Read::default(),
+            ..Finished::new(Value::from(text), self.cost_of(agent))
         };
         change(&mut finished);
         self.settled(agent, Outcome::Finished(Box::new(finished)))

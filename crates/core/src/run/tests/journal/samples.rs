@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::{Basis, Charge, Cost, Micros};
-use crate::crayfish::flow::Read;
 use crate::desk::{Lane, Notice, Prompt};
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::machine::{Frame, Kept, Session, SessionPlan};
 use crate::protocol::tag::Invoke;
-use crate::protocol::{Fault, Malformed, Reading, Stack, Tag, TagName};
+use crate::protocol::{Fault, Malformed, Stack, Tag, TagName};
 use crate::run::event::{Ending, Event, Hold, StackChange, Warning};
 use crate::run::input::{Finished, Input, Interruption, Outcome, Resume, Start, StopMode};
 use crate::run::permissions::{Checks, Permissions};
@@ -171,19 +170,7 @@ pub(super) fn inputs() -> Vec<Input> {
 }
 
 fn plain() -> Finished {
-    Finished {
-        text: "<result>x</result>".into(),
-        reading: Reading::default(),
-        directories: BTreeMap::new(),
-        cost: Cost::Free,
-        session: None,
-        model: None,
-        stderr: String::new(),
-        denied: Vec::new(),
-        warnings: Vec::new(),
-        verdict: None,
-        read: Read::default(),
-    }
+    Finished::new("<result>x</result>".into(), Cost::Free)
 }
 
 fn outcomes() -> Vec<Outcome> {
