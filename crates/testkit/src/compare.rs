@@ -151,6 +151,7 @@ fn trouble(failure: &TurnFailure) -> Trouble {
         TurnFailure::Script { .. } => Trouble::Script,
         TurnFailure::Task { .. }
         | TurnFailure::OutputTooLarge { .. }
+        | TurnFailure::Step { .. }
         | TurnFailure::NotStarted { .. } => Trouble::Task,
     }
 }

@@ -57,7 +57,7 @@ impl Wish<'_> {
         match (&mut settings.program, self.max_iterations) {
             (_, None) => {}
             (Program::Ralph(ralph), Some(most)) => ralph.max_iterations = most,
-            (Program::States, Some(_)) => {
+            (Program::States | Program::Crayfish { .. }, Some(_)) => {
                 let message = format!("{} is no loop: --max-iterations is for ralph", run.id);
                 return Err(
                     Failure::usage(message).hint("`max_visits` of a state bounds its visits")

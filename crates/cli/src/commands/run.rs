@@ -5,6 +5,7 @@ use std::path::Path;
 use raymond_backends::claude::DEFAULT_MODE;
 use raymond_core::ids::{BackendName, RunId};
 use raymond_core::run::permissions::Checks;
+use raymond_core::run::program::Answers;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Demand, Input, Permissions, Program, Ralph, Settings};
 use raymond_core::view::quoted;
@@ -34,7 +35,12 @@ use super::report::{exit_code, report};
 use super::resume;
 
 pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
-    start(flags, Program::States)
+    let is_document = flags.workflow.extension().is_some_and(|extension| extension == "json");
+    let program = match is_document {
+        true => Program::Crayfish { answers: Answers::Backend },
+        false => Program::States,
+    };
+    start(flags, program)
 }
 
 /// Starts a run of a program.
@@ -130,7 +136,7 @@ fn unprepared(error: PrepareError, program: &Program) -> Failure {
                 None => failure.hint("ralph repeats one prompt: a .md file that says what to do"),
             }
         }
-        (Program::States | Program::Ralph(_), _) => error.into(),
+        (Program::States | Program::Ralph(_) | Program::Crayfish { .. }, _) => error.into(),
     }
 }
 
@@ -180,7 +186,7 @@ fn check_program(run: &RunId, begun: &Program, asked: &Program) -> Result<(), Fa
         return Ok(());
     }
     let what = match begun {
-        Program::States => "was started by `raymond run`".to_owned(),
+        Program::States | Program::Crayfish { .. } => "was started by `raymond run`".to_owned(),
         Program::Ralph(Ralph { until: None, .. }) => "is a loop without --until".to_owned(),
         Program::Ralph(Ralph { until: Some(command), .. }) => {
             format!("is a loop with --until {}", plain(&quoted(command)))
@@ -287,7 +293,7 @@ fn run_id(given: Option<&str>, workflow: &Path, program: &Program) -> Result<Run
     }
     let absolute = workflow.canonicalize().unwrap_or_else(|_| workflow.to_owned());
     let name = match program {
-        Program::States => workflows::name(&absolute),
+        Program::States | Program::Crayfish { .. } => workflows::name(&absolute),
         Program::Ralph(_) => workflows::loop_name(&absolute),
     };
     let date = &clock::now().to_string()[..10].replace('-', "");

@@ -80,6 +80,7 @@ impl Auditor {
         let (turn, attempt) = match effect {
             Effect::Prompt(prompt) => (&prompt.turn, prompt.attempt),
             Effect::Script(script) => (&script.turn, script.attempt),
+            Effect::Step(step) => (&step.turn, step.attempt),
             Effect::Cancel { .. } | Effect::Finish => return Ok(()),
         };
         must!(!self.settled.contains(turn), "settled turn {turn} is run again");
@@ -94,7 +95,7 @@ impl Auditor {
                 must!(prompt.cap == *share, "{turn} may spend {:?}, not {share:?}", prompt.cap);
                 self.within_visit(definition, prompt)
             }
-            Effect::Script(_) | Effect::Cancel { .. } | Effect::Finish => Ok(()),
+            Effect::Script(_) | Effect::Step(_) | Effect::Cancel { .. } | Effect::Finish => Ok(()),
         }
     }
 

@@ -234,7 +234,9 @@ fn trouble_of(failure: &TurnFailure) -> Option<Trouble> {
         TurnFailure::Task { .. } => Trouble::Task,
         TurnFailure::LostSession { .. } => Trouble::LostSession,
         TurnFailure::Script { .. } => Trouble::Script,
-        TurnFailure::OutputTooLarge { .. } | TurnFailure::NotStarted { .. } => return None,
+        TurnFailure::OutputTooLarge { .. }
+        | TurnFailure::NotStarted { .. }
+        | TurnFailure::Step { .. } => return None,
     })
 }
 
@@ -270,6 +272,7 @@ fn failure_of(failure: &failure::Failure) -> Option<Failure> {
         | failure::Failure::Crashes { .. }
         | failure::Failure::InterruptedScript
         | failure::Failure::Denied { .. }
+        | failure::Failure::Step { .. }
         | failure::Failure::Unanswered => return None,
     })
 }

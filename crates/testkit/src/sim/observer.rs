@@ -216,7 +216,11 @@ impl Observed<'_> {
             }
             Ending::NoQuota => met(Situation::NoWait),
             Ending::NeedsPerson => met(Situation::NeedsLogin),
-            Ending::Completed | Ending::Failed | Ending::Stopped | Ending::Cancelled => {}
+            Ending::Completed
+            | Ending::Failed
+            | Ending::Stopped
+            | Ending::Cancelled
+            | Ending::NeedsCaller => {}
         }
     }
 }
@@ -236,6 +240,7 @@ fn adopted(outcome: &Outcome) -> Situation {
             | TurnFailure::LostSession { .. }
             | TurnFailure::Script { .. }
             | TurnFailure::OutputTooLarge { .. }
+            | TurnFailure::Step { .. }
             | TurnFailure::NotStarted { .. } => Situation::AdoptedFails,
         },
     }

@@ -58,17 +58,8 @@ fn finished(text: &str, cost: Cost, client: &Client, blobs: &Blobs) -> Result<Fi
         DIRECTORIES.contains(&found.as_str()).then(|| (cd.to_owned(), found))
     };
     let directories = reading.tags.iter().filter_map(|tag| exists(tag.cd()?)).collect();
-    Ok(Finished {
-        text: Value::keep(text, &mut put)?,
-        reading,
-        directories,
-        cost,
-        session: None,
-        model: None,
-        stderr: String::new(),
-        denied: Vec::new(),
-        warnings: Vec::new(),
-    })
+    let text = Value::keep(text, &mut put)?;
+    Ok(Finished { reading, directories, ..Finished::new(text, cost) })
 }
 
 /// Where `cd` leads from a directory.

@@ -174,7 +174,7 @@ impl Scenario {
                 self.top_up(host);
                 self.trouble_for_a_boot(host, 20);
             }
-            Phase::Ended(Ending::Stopped) => {}
+            Phase::Ended(Ending::Stopped | Ending::NeedsCaller) => {}
             Phase::Ended(Ending::NeedsPerson) => {
                 host.wait(Span::minutes(self.dice.below(40)));
                 self.trouble_for_a_boot(host, 20);

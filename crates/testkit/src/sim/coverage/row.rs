@@ -119,6 +119,7 @@ const fn ended(ending: Ending) -> &'static str {
         Ending::Stopped => "stopped",
         Ending::Cancelled => "cancelled",
         Ending::NeedsPerson => "needs person",
+        Ending::NeedsCaller => "needs caller",
         Ending::NoQuota => "no quota",
     }
 }
@@ -161,5 +162,6 @@ const fn failed(failure: &TurnFailure) -> &'static str {
         TurnFailure::Script { .. } => "fail script",
         TurnFailure::OutputTooLarge { .. } => "fail output",
         TurnFailure::NotStarted { .. } => "fail not_started",
+        TurnFailure::Step { .. } => "fail step",
     }
 }

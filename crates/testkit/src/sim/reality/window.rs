@@ -158,6 +158,7 @@ impl Reality {
                 self.cancel(&(turn, attempt));
                 Ok(())
             }
+            Effect::Step(step) => Err(Violation(format!("nobody simulates {}", step.key))),
             Effect::Finish => self.nobody_is_left(),
         }
     }
