@@ -8,8 +8,8 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 
+use raymond_engine::shell::{Signal, Signals};
 use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{self, SignalKind};
 use tokio_util::sync::CancellationToken;
 
 static STAGE: Mutex<Stage> = Mutex::new(Stage::Alone);
@@ -35,14 +35,6 @@ pub(crate) enum Listener {
     Owner,
     /// Whoever starts one in the background: for Ctrl-C.
     Starter,
-}
-
-/// A signal that ends a process, by the exit code that tells it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Deadly {
-    HangUp = 129,
-    Interrupt = 130,
-    Terminate = 143,
 }
 
 /// From here on somebody listens for himself.
@@ -87,10 +79,10 @@ fn listen() -> Result<(), String> {
     let (ready, is_ready) = mpsc::sync_channel(1);
     let listens = move || {
         let runtime = Builder::new_current_thread().enable_all().build();
-        match runtime.and_then(|runtime| Ok((Signals::of(&runtime)?, runtime))) {
+        match runtime.and_then(|runtime| Ok((listening(&runtime)?, runtime))) {
             Ok((signals, runtime)) => {
                 ready.send(Ok(())).ok();
-                runtime.block_on(signals.meet());
+                runtime.block_on(meet(signals));
             }
             Err(error) => {
                 ready.send(Err(error)).ok();
@@ -101,43 +93,33 @@ fn listen() -> Result<(), String> {
     is_ready.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(told)
 }
 
-struct Signals {
-    hang_up: unix::Signal,
-    interrupt: unix::Signal,
-    terminate: unix::Signal,
+fn listening(runtime: &Runtime) -> io::Result<Signals> {
+    let _entered = runtime.enter();
+    Signals::listen()
 }
 
-impl Signals {
-    fn of(runtime: &Runtime) -> io::Result<Self> {
-        let _entered = runtime.enter();
-        Ok(Self {
-            hang_up: unix::signal(SignalKind::hangup())?,
-            interrupt: unix::signal(SignalKind::interrupt())?,
-            terminate: unix::signal(SignalKind::terminate())?,
-        })
-    }
-
-    async fn meet(mut self) {
-        loop {
-            let signal = tokio::select! {
-                _ = self.hang_up.recv() => Deadly::HangUp,
-                _ = self.interrupt.recv() => Deadly::Interrupt,
-                _ = self.terminate.recv() => Deadly::Terminate,
-            };
-            arrived(signal);
-        }
+async fn meet(mut signals: Signals) {
+    loop {
+        arrived(signals.next().await);
     }
 }
 
-fn arrived(signal: Deadly) {
+fn arrived(signal: Signal) {
+    let code = match signal {
+        Signal::HangUp => 129,
+        Signal::Interrupt => 130,
+        Signal::Terminate => 143,
+        // Only an owner has an inbox.
+        Signal::Poke => return,
+    };
     let mut stage = stage();
     match &*stage {
         Stage::Heard(Listener::Owner) | Stage::Ending(_) => {}
-        Stage::Heard(Listener::Starter) if signal == Deadly::Interrupt => {}
-        Stage::Alone | Stage::Heard(Listener::Starter) => exit(signal as u8),
+        Stage::Heard(Listener::Starter) if signal == Signal::Interrupt => {}
+        Stage::Alone | Stage::Heard(Listener::Starter) => exit(code),
         Stage::Asking(token) => {
             token.cancel();
-            *stage = Stage::Ending(signal as u8);
+            *stage = Stage::Ending(code);
         }
     }
 }

@@ -31,7 +31,7 @@ use raymond_store::journal::Presence;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 pub use kit::Backends;
-pub use signals::Signal;
+pub use signals::{Signal, Signals};
 pub(crate) use turn::config_home;
 pub use turn::transcript;
 
@@ -42,7 +42,6 @@ use crate::schemas::Schemas;
 use hands::{Hands, Report, Seen};
 use home::{Home, Mirror, Pen, request_key};
 use kit::Kit;
-use signals::Signals;
 
 /// How often the inbox is looked at, and the state file written.
 const BEAT: Duration = Duration::from_secs(1);

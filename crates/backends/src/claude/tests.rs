@@ -137,6 +137,12 @@ fn cancelling(cue: fn(&Sign) -> bool) -> Watch {
     Watch { cancel, listener: Arc::new(listener) }
 }
 
+/// A failure that cost nothing.
+fn unpaid(failure: TurnFailure) -> Answer {
+    let cost = Cost::Reported(Micros::ZERO);
+    Answer::Failed { failure, cost, denied: Vec::new(), session: None }
+}
+
 fn replied(text: &str, cost: u64) -> Answer {
     let model = Some("claude-opus-5-5".to_owned());
     Answer::Replied(Box::new(Reply { model, ..Reply::new(text, Cost::Reported(Micros(cost))) }))

@@ -265,6 +265,13 @@ impl Books {
         self.client = Client::Ends;
     }
 
+    /// A request that seemed to be under way was not sent.
+    pub(super) fn withdraw(&mut self) {
+        if self.is_asking() {
+            self.calls = Calls::Called;
+        }
+    }
+
     /// Whether an answer came without its tokens, so far.
     pub(super) fn lacks_tokens(&self) -> bool {
         self.counting == Counting::Lacks

@@ -42,8 +42,6 @@ pub(super) struct Turn {
     finishing: Since,
     /// Since when a request is under way.
     asking: Since,
-    /// Whether one was under way when the client was told to end.
-    broken_off: Option<bool>,
     /// The last that the client said is that it tries again.
     retries: bool,
     /// The thread that it is to go on with.
@@ -137,7 +135,6 @@ impl Turn {
             uncounted: Since::default(),
             finishing: Since::default(),
             asking: Since::default(),
-            broken_off: None,
             retries: false,
             resumes: None,
             told: None,
@@ -173,8 +170,7 @@ impl Turn {
     /// Whether the client was ended, or died, while a request was under way. One that was turned away
     /// is not.
     fn is_broken_off(&self) -> bool {
-        let is_asking = self.books.is_asking() && !self.retries;
-        is_asking && self.broken_off.unwrap_or(true)
+        self.books.is_asking() && !self.retries
     }
 
     /// What the stream says, where the books say nothing.
@@ -365,7 +361,9 @@ impl Fold for Turn {
 
     fn ends(&mut self) {
         self.look();
-        self.broken_off = Some(self.asking.lasts(SENT));
+        if !self.asking.lasts(SENT) {
+            self.books.withdraw();
+        }
         self.books.ends();
     }
 

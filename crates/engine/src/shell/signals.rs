@@ -1,4 +1,4 @@
-//! The signals that an owner listens to.
+//! The signals that an owner listens to, and whoever stands in for one.
 
 use std::io;
 
@@ -17,7 +17,9 @@ pub enum Signal {
     Poke,
 }
 
-pub(crate) struct Signals {
+/// All of them.
+#[derive(Debug)]
+pub struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hang_up: tokio::signal::unix::Signal,
@@ -25,7 +27,8 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn listen() -> io::Result<Self> {
+    /// Listens from now on, in the place of what they do by themselves.
+    pub fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -35,7 +38,7 @@ impl Signals {
     }
 
     /// Waits for the next one.
-    pub(crate) async fn next(&mut self) -> Signal {
+    pub async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.terminate.recv() => Signal::Terminate,

@@ -150,7 +150,8 @@ impl Teller<'_> {
         let known = self.definition.states.get(state);
         let model = match known {
             Some(known) if known.kind == Kind::Prompt => {
-                let own = known.front.model.as_ref().or(agent.model.as_ref());
+                let backend = self.run.settings.backend_of(&known.front);
+                let own = known.front.model.as_ref().or_else(|| agent.model_for(backend));
                 own.or(self.run.settings.model.as_ref()).cloned()
             }
             Some(_) | None => None,

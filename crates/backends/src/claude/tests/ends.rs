@@ -58,15 +58,7 @@ async fn a_client_that_is_logged_out_is_ended_at_the_first_sign() {
     let why = "run `claude /login` or set ANTHROPIC_API_KEY; the client says: \
                authentication_failed (401)";
     let failure = TurnFailure::Auth { why: why.into() };
-    assert_eq!(
-        answer,
-        Answer::Failed {
-            failure,
-            cost: Cost::Reported(Micros::ZERO),
-            denied: Vec::new(),
-            session: None
-        }
-    );
+    assert_eq!(answer, unpaid(failure));
 }
 
 #[tokio::test]
@@ -125,13 +117,5 @@ async fn a_client_that_says_nothing_on_stdout_is_known_by_its_stderr() {
     let answer = answered("echo \"error: unknown option '--x'\" >&2; exit 1", PATIENT).await;
     let why = "the client died without a result, with exit status 1: error: unknown option '--x'";
     let failure = TurnFailure::Transient { why: why.into() };
-    assert_eq!(
-        answer,
-        Answer::Failed {
-            failure,
-            cost: Cost::Reported(Micros::ZERO),
-            denied: Vec::new(),
-            session: None
-        }
-    );
+    assert_eq!(answer, unpaid(failure));
 }

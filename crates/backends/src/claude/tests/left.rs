@@ -41,15 +41,7 @@ async fn an_adopted_client_whose_session_was_never_opened_is_tried_again() {
     let answer = bench.claude.follow(request.started, watch).await;
     let why = "the session was never opened, and its prompt went with the earlier owner";
     let failure = TurnFailure::Transient { why: why.into() };
-    assert_eq!(
-        answer,
-        Answer::Failed {
-            failure,
-            cost: Cost::Reported(Micros::ZERO),
-            denied: Vec::new(),
-            session: None
-        }
-    );
+    assert_eq!(answer, unpaid(failure));
 }
 
 #[test]
