@@ -68,10 +68,9 @@ impl Pin {
     /// Pins what was loaded.
     pub fn of(loaded: &Loaded) -> Self {
         let (start, ralph) = match &loaded.start {
-            Start::Entry => (None, false),
+            Start::Entry | Start::Steps => (None, false),
             Start::State(name) => (Some(name.clone()), false),
             Start::Ralph(name) => (Some(name.clone()), true),
-            Start::Steps => (None, false),
         };
         let files = loaded.files.iter().map(File::of).collect();
         Self {

@@ -36,10 +36,8 @@ use super::resume;
 
 pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
     let is_document = flags.workflow.extension().is_some_and(|extension| extension == "json");
-    let program = match is_document {
-        true => Program::Crayfish { answers: Answers::Backend },
-        false => Program::States,
-    };
+    let program =
+        if is_document { Program::Crayfish { answers: Answers::Backend } } else { Program::States };
     start(flags, program)
 }
 

@@ -273,9 +273,10 @@ fn invalid(
 pub(crate) fn failed(draft: &mut Draft<'_>, agent: &Agent, turn: &Turn, failure: &TurnFailure) {
     let Some(key) = key_of(agent) else { return };
     let Some((work, _)) = at_hand(draft) else { return };
-    let (stored, is_useless) = match failure {
-        TurnFailure::Step { result, again, .. } => (Some(result.clone()), !again),
-        _ => (None, false),
+    let (stored, is_useless) = if let TurnFailure::Step { result, again, .. } = failure {
+        (Some(result.clone()), !again)
+    } else {
+        (None, false)
     };
     let retry = agent.visit.retries.saturating_add(1);
     if is_useless || retry >= work.tries(&key) {

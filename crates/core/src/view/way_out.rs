@@ -55,8 +55,7 @@ impl Command {
 fn anew(run: &Run, ledger: &Ledger) -> String {
     let Run { workflow, settings, .. } = run;
     let mut words = match &settings.program {
-        Program::States => format!("raymond run {}", quoted(workflow)),
-        Program::Crayfish { .. } => format!("raymond run {}", quoted(workflow)),
+        Program::States | Program::Crayfish { .. } => format!("raymond run {}", quoted(workflow)),
         Program::Ralph(ralph) => format!("raymond ralph {}", repeated(workflow, ralph)),
     };
     let mut flag = |name: &str, value: &str| {

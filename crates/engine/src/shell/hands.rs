@@ -176,7 +176,7 @@ impl World for Hands<'_> {
     fn release(&mut self, run: &Run, definition: &Definition, effect: Effect) {
         match effect {
             Effect::Prompt(_) | Effect::Script(_) | Effect::Step(_) => {
-                self.start(run, definition, effect)
+                self.start(run, definition, effect);
             }
             Effect::Cancel { turn, attempt } => {
                 if let Some(token) = self.turns.get(&(turn, attempt)) {
