@@ -134,12 +134,48 @@ impl Project {
         self.spawn_into(Some(stdout.into()), env!("CARGO_BIN_EXE_raymond"), &words)
     }
 
+    /// Runs `raymond` with these words and this text on its stdin.
+    pub(crate) fn sends(&self, text: impl AsRef<[u8]>, words: &str) -> Output {
+        self.start_sending(text, words).wait()
+    }
+
+    /// Starts it.
+    pub(crate) fn start_sending(&self, text: impl AsRef<[u8]>, words: &str) -> Running {
+        let number = fs::read_dir(self.outputs.path()).unwrap().count();
+        let path = self.outputs.path().join(format!("{number}-stdin"));
+        fs::write(&path, text).unwrap();
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let stdin = File::open(path).unwrap().into();
+        self.spawn_between((stdin, None), env!("CARGO_BIN_EXE_raymond"), &words)
+    }
+
+    /// Starts it with a stdin and a stdout of the caller's own.
+    pub(crate) fn start_between(
+        &self,
+        stdin: impl Into<Stdio>,
+        stdout: impl Into<Stdio>,
+        words: &str,
+    ) -> Running {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let streams = (stdin.into(), Some(stdout.into()));
+        self.spawn_between(streams, env!("CARGO_BIN_EXE_raymond"), &words)
+    }
+
     /// Starts any program in the project.
     pub(crate) fn spawn(&self, program: &str, words: &[&str]) -> Running {
         self.spawn_into(None, program, words)
     }
 
     fn spawn_into(&self, other: Option<Stdio>, program: &str, words: &[&str]) -> Running {
+        self.spawn_between((Stdio::null(), other), program, words)
+    }
+
+    fn spawn_between(
+        &self,
+        (stdin, other): (Stdio, Option<Stdio>),
+        program: &str,
+        words: &[&str],
+    ) -> Running {
         #[expect(clippy::disallowed_methods, reason = "the binary under test is a process")]
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
@@ -160,7 +196,7 @@ impl Project {
             // Nobody's own client.
             .env("RAYMOND_CLAUDE", "no-such-client")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(other.unwrap_or_else(|| kept.into()))
             .stderr(File::create(&stderr).unwrap())
             .spawn()
