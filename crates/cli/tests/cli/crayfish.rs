@@ -50,8 +50,16 @@ fn all_mistakes_of_all_documents_are_told_with_file_line_and_pointer() {
         project.raymond("crayfish validate flow.json bad.json broken.json good.json nope.json");
     check.says(
         2,
-        "flow.json:7:116: error: /steps/1/then/0/schema/$ref: WHY [bad-step]
+        "flow.json:8:86: error: /steps/1/then/0/schema/$ref: there is no schema named `Verdict` [bad-step]
         raymond: the document has a mistake
+        bad.json:6:7: error: /x: a workflow has no key `x` [bad-step]
+        bad.json:3:3: error: /steps/0: an exec step needs `shell` or `run` [bad-step]
+        bad.json:4:3: error: /steps/1: a step is an object, not a number [bad-step]
+        raymond: the document has 3 mistakes
+        broken.json:2:1: error: the text ends where a key in double quotes is expected [bad-step]
+        raymond: the document has a mistake
+        raymond: there is no nope.json
+        hint: did you mean good.json?
         raymond: 4 of 5 documents cannot be used",
     );
     check.prints("good.json: valid, 0 steps\n");

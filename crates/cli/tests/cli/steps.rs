@@ -145,7 +145,7 @@ fn mistakes_are_told_all_at_once_each_with_its_place_and_its_pointer() {
         2,
         "bad.json:3:26: error: /steps/0/kind: unknown kind `exce`: there are `exec`, `agent`, `if`, `forEach` and `while`; did you mean `exec`? [bad-step]
         bad.json:4:13: error: /steps/1/id: the id `a` is taken by the step at /steps/0 [bad-step]
-        bad.json:4:63: error: /steps/1/retries: a whole number from 1 to 5 is expected, not 9 [bad-step]
+        bad.json:4:62: error: /steps/1/retries: a whole number from 1 to 5 is expected, not 9 [bad-step]
         raymond: the document has 3 mistakes",
     );
     project.write("broken.json", "{\n  \"steps\": [,]\n}");
@@ -355,11 +355,12 @@ fn replies_know_steps_by_their_ids_and_their_keys() {
         ("keys.yaml", "\"each[0].judge\": '{}'\n\"each[2].judge\": '{}'\n"),
     ]);
     project.raymond("run flow.json --replies r.yaml").mentions(
-        0,
+        1,
         &[
             "r.yaml:1:1: warning: no agent step is called \"jugde\" [unknown-state]\n  hint: did you mean \"judge\"?",
             "r.yaml:2:1: warning: no agent step is called \"other[1].x\" [unknown-state]",
             "r.yaml: warning: no reply for judge, should it be reached [no-reply]",
+            "no reply for main_each1 / each[0].judge / visit 1 / turn 1 in r.yaml: add one under each[0].judge",
         ],
     );
     let ran = project.raymond("run flow.json --replies keys.yaml");
