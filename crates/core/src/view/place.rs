@@ -13,7 +13,7 @@ pub fn place(run: &Run, agent: &Agent) -> String {
     let elsewhere = strand.and_then(|strand| match &strand.at {
         At::Failed(step) => failed_at(strand, step, agent),
         At::Waits { .. } | At::Round => strand.loop_key().map(|key| key.to_string()),
-        At::Start | At::In(_) | At::Behind(_) | At::Body => None,
+        At::Start | At::Before(_) | At::In(_) | At::Behind(_) | At::Body => None,
     });
     elsewhere.unwrap_or_else(|| agent.visit.state.to_string())
 }
