@@ -189,3 +189,180 @@ fn a_configuration_that_cannot_be_read_is_a_reply_too() {
     let expected = "raymond.toml:2:8: error: agents.\"musk\" is not a table";
     assert!(reply["message"].as_str().unwrap().contains(expected), "{reply}");
 }
+
+/// exec → agent → exec.
+fn flow() -> Value {
+    json!({ "steps": [
+        { "id": "a", "kind": "exec", "shell": "echo pre >> log" },
+        { "id": "v", "kind": "agent", "prompt": "Return foo.", "retries": 2,
+          "schema": { "type": "object", "required": ["foo"] } },
+        { "id": "b", "kind": "exec", "shell": "echo post >> log" },
+    ] })
+}
+
+#[test]
+fn a_request_is_answered_by_one_line_and_progress_is_talk() {
+    let project = Project::of(&[]);
+    let call = |more: Value| {
+        let mut request = json!({ "action": "run", "workflow": flow(), "runId": "r" });
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answered = project.sends(request.to_string(), "crayfish");
+        assert_eq!(answered.stdout.matches('\n').count(), 1, "{answered:?}");
+        assert_eq!(answered.code(), 0);
+        (answered.json(), answered.stderr)
+    };
+    let (asked, talk) = call(json!({}));
+    assert_eq!(talk, "a begins\na is done\nv begins\n");
+    assert_eq!(asked["status"], "needs_agent");
+    assert_eq!(asked["requests"][0]["requestId"], "r:v:1");
+    let (again, _) = call(json!({ "agentOutputs": { "v": { "bar": 1 } } }));
+    assert_eq!(again["requests"][0]["attempt"], 2);
+    let (done, talk) = call(json!({ "agentOutputs": { "r:v:2": { "foo": 1 } } }));
+    assert_eq!((&done["ok"], &done["status"]), (&json!(true), &json!("done")));
+    assert_eq!(talk, "v is done\nb begins\nb is done\n");
+    assert_eq!(project.read("log"), "pre\npost\n", "no step is repeated");
+}
+
+#[test]
+fn nothing_is_said_when_quiet() {
+    let project = Project::of(&[]);
+    project.sends(request("true"), "crayfish --quiet").says(0, "");
+    project.sends(request("true"), "crayfish").says(0, "a begins\na is done");
+}
+
+#[test]
+fn a_failure_is_a_reply_with_exit_0() {
+    let project = Project::of(&[]);
+    let reply = project.sends(request("echo oops >&2; exit 3"), "crayfish -q").says(0, "").json();
+    assert_eq!(
+        (&reply["ok"], &reply["error"], &reply["stepId"]),
+        (&json!(false), &json!("exec_failed"), &json!("a"))
+    );
+    assert_eq!(reply["results"]["a"]["stderr"], "oops");
+    let unknown = json!({ "action": "run", "workflow": {}, "x": 1 });
+    let reply = project.sends(unknown.to_string(), "crayfish -q").says(2, "").json();
+    assert_eq!(
+        (&reply["error"], &reply["errors"][0]["path"]),
+        (&json!("bad_request"), &json!("/x"))
+    );
+    let invalid = json!({ "action": "run", "workflow": {} });
+    let reply = project.sends(invalid.to_string(), "crayfish -q").says(0, "").json();
+    assert_eq!(reply["error"], "invalid_workflow");
+}
+
+#[test]
+fn the_workspace_is_given_or_that_of_the_agent_or_here() {
+    let project = Project::of(&[("here", ""), ("given/given", ""), ("theirs/musk", "")]);
+    let ask = |agent: Option<&str>, flags: &str| {
+        let mut call: Value = serde_json::from_str(&request("ls | sort | head -1")).unwrap();
+        if let Some(agent) = agent {
+            call["agentId"] = json!(agent);
+        }
+        let reply =
+            project.sends(call.to_string(), &format!("crayfish -q {flags}")).says(0, "").json();
+        let failed = reply["error"].as_str().map(str::to_owned);
+        failed.unwrap_or_else(|| reply["results"]["a"]["stdout"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(ask(None, ""), "given\n", "the first of what is here");
+    assert_eq!(ask(Some("anybody"), ""), "given\n", "nobody is configured");
+    assert_eq!(ask(None, "--workspace given"), "given\n");
+    project.write("raymond.toml", "[agents.musk]\nworkspace = \"theirs\"\n");
+    assert_eq!(ask(Some("musk"), ""), "musk\n");
+    assert_eq!(ask(Some("anybody"), ""), "unknown_agent");
+    assert_eq!(ask(None, ""), "unknown_agent");
+    assert_eq!(ask(Some("anybody"), "--workspace given"), "given\n", "what is given wins");
+    assert_eq!(ask(None, "--workspace nowhere"), "bad_workspace");
+    let config = project.raymond("config").stdout;
+    let words: Vec<&str> = config.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!(words, ["agents.musk", "/project/theirs", "raymond.toml:1"]);
+}
+
+/// A step that says who it is, and never ends.
+fn endless() -> String {
+    request("echo $$ > pid; touch started; sleep 600")
+}
+
+/// Whether the step has ended.
+fn has_ended(project: &Project) -> bool {
+    let pid = project.read("pid");
+    !std::path::Path::new("/proc").join(pid.trim()).join("cmdline").exists()
+}
+
+#[test]
+fn a_signal_ends_the_step_and_is_answered() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let project = Project::of(&[]);
+        let running = project.start_sending(endless(), "crayfish");
+        until("it has started", || project.path("started").exists());
+        running.signal(signal);
+        let reply = running.wait();
+        assert_eq!((reply.code(), &reply.json()["error"]), (0, &json!("cancelled")), "{reply:?}");
+        assert!(has_ended(&project));
+    }
+}
+
+#[test]
+fn a_reader_that_went_away_ends_the_step() {
+    let project = Project::of(&[("request.json", &endless())]);
+    let stdin = std::fs::File::open(project.path("request.json")).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let running = project.start_between(stdin, writer, "crayfish");
+    until("it has started", || project.path("started").exists());
+    drop(reader);
+    assert_eq!(running.wait().code(), 0);
+    assert!(has_ended(&project));
+}
+
+#[test]
+fn a_parent_that_died_ends_the_step() {
+    let project = Project::of(&[("request.json", &endless())]);
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let script = format!("{} crayfish < request.json & wait", env!("CARGO_BIN_EXE_raymond"));
+    let parent = project.spawn_writing(writer, "bash", &["-c", &script]);
+    until("it has started", || project.path("started").exists());
+    parent.signal(Signal::KILL);
+    let mut reply = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut reply).unwrap();
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    assert_eq!(reply["error"], "cancelled");
+    assert!(has_ended(&project));
+    drop(parent);
+}
+
+#[test]
+fn whoever_does_not_read_progress_holds_up_nobody() {
+    let steps: Vec<Value> = (0..2_000)
+        .map(|n| {
+            json!({ "id": format!("s{n}_{}", "x".repeat(100)), "kind": "if",
+                         "cond": { "op": "exists", "path": "$.vars.x" }, "then": [] })
+        })
+        .chain((0..400).map(|n| {
+            json!({ "id": format!("e{n}_{}", "x".repeat(100)), "kind": "agent",
+                                        "prompt": "x", "schema": true })
+        }))
+        .collect();
+    let outputs: serde_json::Map<String, Value> =
+        (0..400).map(|n| (format!("e{n}_{}", "x".repeat(100)), json!(1))).collect();
+    let call = json!({ "action": "run", "workflow": { "steps": steps }, "agentOutputs": outputs });
+    let project = Project::of(&[]);
+    let (unread, stderr) = std::io::pipe().unwrap();
+    let answered = project.start_unheard(call.to_string(), stderr, "crayfish").wait();
+    assert_eq!(answered.json()["status"], "done");
+    drop(unread);
+}
+
+#[test]
+fn a_run_of_the_tool_is_looked_at_like_any_and_only_its_caller_goes_on() {
+    let project = Project::of(&[]);
+    let call = json!({ "action": "run", "workflow": flow(), "runId": "r" });
+    project.sends(call.to_string(), "crayfish -q").says(0, "");
+    project
+        .raymond("why r")
+        .prints("waiting: its caller owes it an output\n→ raymond crayfish < request.json\n");
+    project.raymond("resume r").says(
+        2,
+        "raymond: r is a run of the tool crayfish: only its caller goes on
+        hint: call the tool again with \"runId\": \"r\"",
+    );
+    assert_eq!(project.raymond("status r --json").json()["status"], "waiting");
+}

@@ -355,12 +355,12 @@ fn replies_know_steps_by_their_ids_and_their_keys() {
         ("keys.yaml", "\"each[0].judge\": '{}'\n\"each[2].judge\": '{}'\n"),
     ]);
     project.raymond("run flow.json --replies r.yaml").mentions(
-        1,
+        0,
         &[
             "r.yaml:1:1: warning: no agent step is called \"jugde\" [unknown-state]\n  hint: did you mean \"judge\"?",
             "r.yaml:2:1: warning: no agent step is called \"other[1].x\" [unknown-state]",
             "r.yaml: warning: no reply for judge, should it be reached [no-reply]",
-            "no reply for main_each1 / each[0].judge / visit 1 / turn 1 in r.yaml: add one under each[0].judge",
+            "each[0].judge: failed, and was collected: could not start: no reply for main_each1 / each[0].judge / visit 1 / turn 1 in r.yaml: add one under each[0].judge",
         ],
     );
     let ran = project.raymond("run flow.json --replies keys.yaml");
