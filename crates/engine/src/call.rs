@@ -20,7 +20,7 @@ use raymond_backends::workspace::Workspace;
 use raymond_core::crayfish::{Code, Problem, Reply, Request, Work, reading};
 use raymond_core::ids::RunId;
 use raymond_core::run::program::Answers;
-use raymond_core::run::{Ending, Input, Phase, Program, Settings};
+use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
 use raymond_store::Root;
 use raymond_store::disk::Memory;
 use raymond_store::lock::{self, Takeover};
@@ -35,8 +35,8 @@ use crate::schemas::Schemas;
 use crate::shell::{self, Backends};
 use crate::steps;
 
-use answer::answer;
-use brought::Brought;
+use answer::{answer, attempts};
+use brought::{Brought, results};
 pub use progress::Progress;
 use progress::Teller;
 pub use workspaces::Workspaces;
@@ -85,6 +85,13 @@ impl Tool {
     async fn try_call(&self, request: Json, follower: Follower) -> Result<Reply, Box<Reply>> {
         let request = Request::parse(request)
             .map_err(|problems| refused(Code::BadRequest, "the request has mistakes", problems))?;
+        let run = request.run.clone();
+        let reply = self.answer(request, follower).await;
+        // Whatever is said of a run says of which.
+        reply.map_err(|refused| Box::new(Reply { run, ..*refused }))
+    }
+
+    async fn answer(&self, request: Request, follower: Follower) -> Result<Reply, Box<Reply>> {
         let directory = self.workspaces.of(request.agent.as_deref())?;
         let workspace = Workspace::open(&directory)
             .map_err(|unopened| refused(Code::BadWorkspace, unopened.to_string(), Vec::new()))?;
@@ -128,7 +135,8 @@ impl Tool {
                 if let Phase::Ended(Ending::Completed | Ending::Cancelled) = owned.head.run.phase {
                     return Ok(answer(&owned.head.run, &work, &Schemas::default(), run.as_ref()));
                 }
-                let call = brought.call(&owned.head.run, &owned.blobs)?;
+                let call = brought.call(&owned.head.run, &owned.blobs);
+                let call = call.map_err(|refused| knowing(refused, &owned.head.run))?;
                 let resumed = owned.resume_inputs(self.settings(), &Backends::default()).await;
                 let mut inputs = resumed.map_err(|error| unowned(&error))?;
                 inputs.push(Input::Call(Box::new(call)));
@@ -161,7 +169,7 @@ impl Tool {
         let owned = Owned::open(project, run, how).await.map_err(|error| unowned(&error))?;
         let other = |what: &str| {
             let message = format!("the run {run} was begun with {what}");
-            Err(refused(Code::RunMismatch, message, Vec::new()))
+            Err(knowing(refused(Code::RunMismatch, message, Vec::new()), &owned.head.run))
         };
         match owned.definition.work.as_deref() {
             _ if owned.head.run.settings.program.answers() != Some(Answers::Caller) => {
@@ -219,6 +227,12 @@ fn in_memory() -> Project {
 
 fn refused(code: Code, message: impl Into<String>, errors: Vec<Problem>) -> Box<Reply> {
     Box::new(Reply::failed(code, message, errors))
+}
+
+/// A refusal of a run that has come to something already.
+fn knowing(refused: Box<Reply>, run: &Run) -> Box<Reply> {
+    let (results, attempts) = (results(run), attempts(run));
+    Box::new(Reply { results, attempts, ..*refused })
 }
 
 fn internal(what: &str) -> Box<Reply> {
