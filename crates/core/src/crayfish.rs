@@ -12,6 +12,7 @@ pub mod condition;
 pub(crate) mod conduct;
 pub mod document;
 pub mod envelope;
+pub mod explain;
 pub mod flow;
 pub mod key;
 pub mod name;

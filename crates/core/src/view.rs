@@ -34,7 +34,7 @@ pub use path::Path;
 pub use plan::Plan;
 pub use status::{Owner, Status, Waiting, status};
 pub use turns::Turns;
-pub use way_out::{Command, States, quoted, way_out};
+pub use way_out::{Command, States, is_final, quoted, way_out};
 pub use why::{counted, why};
 
 #[cfg(test)]

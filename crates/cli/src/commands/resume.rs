@@ -256,6 +256,14 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
                 format!("start anew with `{}`", Place::of(&seen.head, Status::Cancelled).way_out),
             ))
         }
+        Phase::Ended(Ending::Failed) if view::is_final(run) => {
+            let place = Place::of(&seen.head, Status::Failed);
+            let message = format!("{} cannot go on: {}", run.id, place.why);
+            Err(Failure::usage(message).code(Status::Failed.exit_code()).hint(format!(
+                "it would end in the same way again; mend the document, and start anew: {}",
+                place.way_out
+            )))
+        }
         Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => Ok(None),
     }
 }

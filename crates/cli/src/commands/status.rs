@@ -87,7 +87,8 @@ fn backends(ledger: &Ledger) -> Option<String> {
 
 /// The beginning of what agents returned: of `main` first, and only of a few.
 fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
-    if head.ledger.exhausted.is_some() {
+    // What steps left is data: `wait` and `--json` have it.
+    if head.ledger.exhausted.is_some() || head.run.flow.is_some() {
         return Vec::new();
     }
     let results = &head.ledger.results;
