@@ -76,7 +76,7 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
     let (progress, told) = mpsc::unbounded_channel();
     let follower = Follower { cancel: cancel.clone(), progress };
     let telling = tokio::spawn(tell(told, flags.quiet));
-    let reply = Tool { workspaces }.call(request, follower).await;
+    let reply = Tool { workspaces, settings: raymond_core::run::Settings::default() }.call(request, follower).await;
     telling.await.ok();
     reply
 }
