@@ -8,7 +8,7 @@ use raymond_core::machine::{Agent, Standing};
 use raymond_core::run::{Program, Ralph, Run};
 use raymond_core::value::Value;
 use raymond_core::view::denied::{Denied, Group};
-use raymond_core::view::{Ledger, Plan, answering};
+use raymond_core::view::{Ledger, Plan, answering, place};
 use raymond_engine::driver::Head;
 use raymond_store::Blobs;
 use serde_json::{Map, json};
@@ -134,7 +134,7 @@ fn agent(run: &Run, agent: &Agent) -> serde_json::Value {
     };
     json!({
         "id": agent.id,
-        "state": agent.visit.state,
+        "state": place(run, agent),
         "visit": agent.visits.get(&agent.visit.state),
         "depth": agent.stack.len(),
         "backend": answering(run, agent),

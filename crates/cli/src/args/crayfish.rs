@@ -16,6 +16,7 @@ pub(crate) struct Schemas {
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
+#[command(override_usage = "raymond crayfish [OPTIONS] < request.json")]
 pub(crate) struct Crayfish {
     #[command(subcommand)]
     pub(crate) about: Option<About>,

@@ -45,7 +45,7 @@ pub(crate) struct Beginning {
     /// Go on with the run of this id when there is one
     #[arg(long, requires = "id")]
     pub(crate) or_resume: bool,
-    /// A template variable; of a document also NAME:=JSON
+    /// A template variable; for a document of steps also K:=JSON
     #[arg(long = "var", value_name = "K=V")]
     pub(crate) vars: Vec<String>,
 }
@@ -92,7 +92,8 @@ pub(crate) struct Run {
     mut_arg("max_parallel", |flag| flag.hide(true)),
     mut_arg("max_agents", |flag| flag.hide(true)),
     mut_arg("reminders", |flag| flag.hide(true)),
-    mut_arg("on_lost_session", |flag| flag.hide(true))
+    mut_arg("on_lost_session", |flag| flag.hide(true)),
+    mut_arg("vars", |flag| flag.help("A template variable"))
 )]
 pub(crate) struct Ralph {
     /// The prompt: a .md file, read anew for each iteration

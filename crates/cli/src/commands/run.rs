@@ -45,7 +45,7 @@ pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
     }
     if flags.steps.workspace.is_some() || !flags.steps.schemas.paths.is_empty() {
         let message = "--workspace and --schema-path are for documents of steps (.json)";
-        return Err(Failure::usage(message).hint("states say their directory with `cd`"));
+        return Err(Failure::usage(message).hint("states work where the run was started"));
     }
     start(flags, Program::States)
 }

@@ -243,6 +243,11 @@ impl Narrator {
                 let why = why.map(|why| format!(": {why}")).unwrap_or_default();
                 Some(self.of(agent, Weight::Warning, format!("failed, and was collected{why}")))
             }
+            // It may be a loop, which nobody visits.
+            Fact::Fails { key, .. } => {
+                self.places.insert(agent.clone(), StateName::new(key.to_string()));
+                None
+            }
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 use crate::crayfish::conduct;
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::machine::Standing;
+use crate::run::program::Answers;
 use crate::run::{Ending, Phase, Program, Ralph, Run};
 use crate::time::Span;
 use crate::value::Value;
@@ -45,6 +46,10 @@ impl Command {
         match self {
             Self::Wait => format!("raymond wait {id}"),
             Self::Show => format!("raymond show {id}"),
+            // Only its caller knows what it owes.
+            Self::Resume | Self::Run if run.settings.program.answers() == Some(Answers::Caller) => {
+                "raymond crayfish < request.json".to_owned()
+            }
             Self::Resume if is_final(run) => anew(run, ledger),
             Self::Resume => format!("raymond resume {id}{}", needed(run, states)),
             Self::ResumeWithBudget => format!("raymond resume {id} --budget {}", more(run)),

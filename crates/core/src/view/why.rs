@@ -14,6 +14,7 @@ use crate::run::{Phase, Ralph, Run};
 
 use super::backends::{Naming, answering};
 use super::ledger::{Ledger, Stopper};
+use super::place::place;
 use super::status::{Status, Waiting};
 
 /// The cause of a status, in one sentence without a full stop.
@@ -111,10 +112,10 @@ fn waits(run: &Run, waiting: Waiting, naming: Naming) -> String {
 
 fn failed(run: &Run, naming: Naming) -> String {
     let reason = |id: &AgentId| match run.agents.get(id) {
-        Some(agent @ Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
+        Some(agent @ Agent { standing: Standing::Failed { failure, .. }, .. }) => {
             let backend = naming.remark(answering(run, agent));
             let first = first(run, agent, failure);
-            format!("{id} failed at {}{backend}: {failure}{first}", visit.state)
+            format!("{id} failed at {}{backend}: {failure}{first}", place(run, agent))
         }
         _ => format!("{id} failed"),
     };

@@ -4,10 +4,11 @@
 //! to do instead.
 
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
+use std::path::Path;
 
 use raymond_core::crayfish::envelope::Outcome;
 use raymond_core::crayfish::{Code, Reply, reading};
+use raymond_core::run::Settings;
 use raymond_engine::call::{Follower, Progress, Tool, Workspaces};
 use raymond_engine::shell::Signals;
 use serde_json::Value;
@@ -23,7 +24,7 @@ use crate::failure::{Failure, USAGE};
 use crate::interrupts::{self, Listener};
 use crate::json::{self, Layout};
 use crate::words::plain;
-use crate::{config, runs};
+use crate::{config, runs, settings};
 
 use super::leaving::given_up;
 
@@ -69,14 +70,14 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
             Err(reply) => return reply,
         },
     };
-    let workspaces = match workspaces(flags.workspace.clone()) {
-        Ok(workspaces) => workspaces,
+    let tool = match tool(flags.workspace.as_deref()) {
+        Ok(tool) => tool,
         Err(failure) => return Reply::failed(Code::BadWorkspace, failure.told().0, Vec::new()),
     };
     let (progress, told) = mpsc::unbounded_channel();
     let follower = Follower { cancel: cancel.clone(), progress };
     let telling = tokio::spawn(tell(told, flags.quiet));
-    let reply = Tool { workspaces, settings: raymond_core::run::Settings::default() }.call(request, follower).await;
+    let reply = tool.call(request, follower).await;
     telling.await.ok();
     reply
 }
@@ -104,15 +105,14 @@ fn cancelled() -> Reply {
     Reply::failed(Code::Cancelled, "given up before the request was read", Vec::new())
 }
 
-/// Where calls may work: what is given wins, so that nothing else is looked at then.
-fn workspaces(given: Option<PathBuf>) -> Result<Workspaces, Failure> {
+/// The tool as it is configured here.
+fn tool(given: Option<&Path>) -> Result<Tool, Failure> {
     let here = runs::current_directory()?;
-    if given.is_some() {
-        return Ok(Workspaces { given, agents: Default::default(), here });
-    }
     let config = config::load(&runs::project()?)?;
+    let settings = settings::govern(Settings::default(), &config)?;
     let agents = config.agents.into_iter().map(|(id, workspace)| (id, workspace.value)).collect();
-    Ok(Workspaces { given, agents, here })
+    let given = given.map(|given| here.join(given));
+    Ok(Tool { workspaces: Workspaces { given, agents, here }, settings })
 }
 
 /// A line for each step that begins or ends.
