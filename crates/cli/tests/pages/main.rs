@@ -16,11 +16,11 @@
 mod clocks;
 mod codes;
 mod compare;
-mod errors;
 mod journal;
 mod links;
 mod page;
 mod play;
+mod steps;
 
 use std::fs;
 use std::path::{Path, PathBuf};
