@@ -172,16 +172,14 @@ impl Narrator {
                 self.charge(turn, *charge);
                 self.of(&turn.agent, Weight::Warning, interruption_words(*by))
             }
-            Event::RetryAt { turn, retry, .. } => {
+            Event::RetryAt { turn, retry, of, .. } => {
                 let failure = self.failures.remove(&turn.agent).unwrap_or_default();
-                let is_program = !self.asked.contains_key(&turn.agent);
-                let text = match self.what {
-                    What::Steps if is_program => {
-                        format!("{failure}; attempt {} follows", retry.saturating_add(1))
+                let text = match of {
+                    Some(most) => {
+                        let (next, all) = (retry.saturating_add(1), most.saturating_add(1));
+                        format!("{failure}; attempt {next} of {all} follows")
                     }
-                    What::Steps | What::States => {
-                        format!("{failure}; retry {retry} of {} follows", self.limits.retries)
-                    }
+                    None => format!("{failure}; retry {retry} of {} follows", self.limits.retries),
                 };
                 self.of(&turn.agent, Weight::Warning, text)
             }
