@@ -298,7 +298,18 @@ fn a_plan_has_room_on_a_narrow_terminal_and_is_bold_only_there() {
     let (code, lines, bytes) = terminal.end();
     assert_eq!(code, 0, "{lines:?}");
     assert!(has_colours(&bytes), "{bytes:?}");
-    assert_eq!(lines, ["a workflow without a name: 2 steps",]);
+    assert_eq!(
+        lines,
+        [
+            "a workflow without a name: 2 steps",
+            "vars list",
+            "└ outer forEach item of $.vars.list",
+            "│ one after the other",
+            "└ judge agent Say in one word whether this is worth the time that it takes.",
+            "reads locals.item.first, vars.list · answers object {verdict: \"yes\" |",
+            "\"no\"} · 3 attempts",
+        ]
+    );
     let plain = start(&project, "crayfish explain flow.json", &[("NO_COLOR", "1")]);
     assert!(!has_colours(&plain.end().2));
 }
