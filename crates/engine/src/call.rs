@@ -230,9 +230,9 @@ fn refused(code: Code, message: impl Into<String>, errors: Vec<Problem>) -> Box<
 }
 
 /// A refusal of a run that has come to something already.
-fn knowing(refused: Box<Reply>, run: &Run) -> Box<Reply> {
-    let (results, attempts) = (results(run), attempts(run));
-    Box::new(Reply { results, attempts, ..*refused })
+fn knowing(mut refused: Box<Reply>, run: &Run) -> Box<Reply> {
+    (refused.results, refused.attempts) = (results(run), attempts(run));
+    refused
 }
 
 fn internal(what: &str) -> Box<Reply> {
