@@ -28,7 +28,7 @@ export class Call {
   #timers = [];
   #fault;
 
-  /** Starts the program; `answer` resolves to the reply, `gone` when nothing of it is left. */
+  /** Starts the program; `answer` resolves to the reply, `gone` when the process is. */
   constructor({ program, args, cwd, env, limits, onLine }) {
     this.#limits = limits;
     this.#onLine = onLine;

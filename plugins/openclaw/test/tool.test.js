@@ -9,6 +9,7 @@ import { PARAMETERS } from "../lib/parameters.js";
 import { register } from "../lib/register.js";
 import { readSettings } from "../lib/settings.js";
 import { crayfish } from "../lib/tool.js";
+import { alive, until } from "./waiting.js";
 
 const FAKE = join(import.meta.dirname, "fake-raymond");
 const workspace = mkdtempSync(join(tmpdir(), "crayfish-"));
@@ -29,15 +30,6 @@ async function play(name, { config, agent, request = {}, signal, onUpdate } = {}
   const result = await tool.execute("id", { vars: { play: name }, ...request }, signal, onUpdate);
   assert.deepEqual(JSON.parse(result.content[0].text), result.details);
   return result.details;
-}
-
-function alive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 test("a call is one process, in the workspace of the agent", async () => {
@@ -200,7 +192,7 @@ test("what ignores its end is killed after the grace, with all that is below it"
   const reply = await play("stubborn", { config: { graceMs: 100 }, signal: abort.signal, onUpdate });
   assert.deepEqual(reply, { ok: false, error: "cancelled", message: "the caller gave up" });
   assert.equal(pids.length, 2);
-  await gone(pids);
+  await until(() => !pids.some(alive));
 });
 
 test("what holds the pipes of a binary that is gone does not hold up its reply", async () => {
@@ -208,7 +200,7 @@ test("what holds the pipes of a binary that is gone does not hold up its reply",
   const onUpdate = ({ details }) => (pids = details.progress.split(" ").slice(1).map(Number));
   const reply = await play("leave", { config: { graceMs: 200 }, onUpdate });
   assert.deepEqual(reply, { ok: true, status: "done" });
-  await gone(pids);
+  await until(() => !pids.some(alive));
 });
 
 test("a gateway that stops ends its calls and waits for them", async () => {
@@ -220,11 +212,6 @@ test("a gateway that stops ends its calls and waits for them", async () => {
   const { details } = await call;
   assert.equal(details.message, "the gateway stopped");
 });
-
-/** A killed process is there until its parent has looked. */
-async function gone(pids) {
-  while (pids.some(alive)) await new Promise((resume) => setTimeout(resume, 10));
-}
 
 test("the plugin registers an optional tool, and none for a sandbox", () => {
   const registered = [];
