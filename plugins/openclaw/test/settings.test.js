@@ -26,6 +26,24 @@ test("the bounds are those of the manifest", () => {
   }
 });
 
+for (const page of ["../README.md", "../../../docs/openclaw.md"]) {
+  const text = readFileSync(join(import.meta.dirname, page), "utf8");
+
+  test(`${page} lists every setting with its default`, () => {
+    const rows = [...text.matchAll(/^\| `(\w+)` \| `?([^|`]+)`? \|/gm)].map(([, name, value]) => [name, value.trim()]);
+    const listed = rows.filter(([name]) => name in properties);
+    const shown = (value) => (Array.isArray(value) ? "none" : String(value));
+    const expected = Object.entries(properties).map(([name, { default: value }]) => [name, shown(value)]);
+    assert.deepEqual(listed, expected);
+  });
+
+  test(`${page} shows settings that are taken`, () => {
+    const [, fence] = text.match(/```json[^\n]*\n(.*?)```/s);
+    const { plugins } = JSON.parse(fence);
+    assert.equal(readSettings(plugins.entries[manifest.id].config).problem, undefined);
+  });
+}
+
 for (const [config, problem] of [
   [{ binary: "bin/raymond" }, "binary must be an absolute path, or a name that is looked up in PATH"],
   [{ binary: "./raymond" }, "binary must be an absolute path, or a name that is looked up in PATH"],

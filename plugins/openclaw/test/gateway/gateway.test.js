@@ -85,6 +85,31 @@ describe("a real gateway", { timeout: 10 * MINUTES }, () => {
     assert.deepEqual([lines("pre.txt"), lines("post.txt")], [["ran"], ["ran"]]);
   });
 
+  test("the host has loaded the plugin, and has nothing to say against it", async () => {
+    const inspected = await gateway.command("plugins", "inspect", "raymond", "--runtime", "--json");
+    const { plugin, tools, diagnostics } = JSON.parse(inspected);
+    const expected = { status: "loaded", tools: [{ names: ["crayfish"], optional: true }], diagnostics: [] };
+    assert.deepEqual({ status: plugin.status, tools, diagnostics }, expected);
+  });
+
+  test("the example of the README works as it is", async () => {
+    const text = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
+    const fences = [...text.matchAll(/```json\n(.*?)```/gs)].map(([, fence]) => JSON.parse(fence));
+    const request = fences.find(({ action }) => action === "run");
+    const asked = await crayfish(gateway, request);
+    assert.deepEqual(asked.requests.map(({ requestId }) => requestId), ["greeting-1:greet:1"]);
+    const agentOutputs = { "greeting-1:greet:1": { text: "Hello!" } };
+    const done = await crayfish(gateway, { ...request, agentOutputs });
+    assert.deepEqual([done.status, done.results.print.stdout], ["done", "Hello!\n"]);
+  });
+
+  test("a timer or a script calls the tool with the host's own command", async () => {
+    const params = { name: "crayfish", agentId: "main", args: { action: "run", workflow: { steps: [count("timer")] } } };
+    const said = await gateway.command("gateway", "call", "tools.invoke", "--json", "--params", JSON.stringify(params));
+    assert.match(said, /"status": "done"/);
+    assert.deepEqual(lines("timer.txt"), ["ran"]);
+  });
+
   test("with a runId no exec is repeated, whatever is called again", async () => {
     const workflow = { steps: [count("first"), { ...ask, id: "judge" }, count("second")] };
     const call = (more) => crayfish(gateway, { workflow, runId: "nightly-1", ...more });
