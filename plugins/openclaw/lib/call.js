@@ -46,18 +46,18 @@ export class Call {
   giveUp(why) {
     if (this.#why !== undefined) return;
     this.#why = why;
-    this.signal("SIGTERM");
+    this.#signal("SIGTERM");
     this.#timers.push(setTimeout(() => this.#kill(), this.#limits.graceMs));
   }
 
   /** Signals the whole group. */
-  signal(name) {
+  #signal(name) {
     if (this.#child.pid !== undefined) send(-this.#child.pid, name);
   }
 
   #kill() {
     const below = descendants(this.#child.pid);
-    this.signal("SIGKILL");
+    this.#signal("SIGKILL");
     for (const pid of below) send(pid, "SIGKILL");
   }
 

@@ -1,39 +1,22 @@
 /**
- * The calls that run at the moment, so that none outlives its gateway.
+ * The calls that run at the moment: a gateway that stops ends them, and waits.
  *
- * A gateway that stops asks for their end and waits; one that exits without asking still signals them
- * on its way out; one that is killed is noticed by the binary itself.
+ * One that is killed cannot. The binary notices by itself that nobody waits for it any more.
  */
 
-const running = new Set();
-let listening = false;
-
 export class Calls {
-  #own = new Set();
+  #running = new Set();
 
   /** Keeps a call until its process is gone. */
   add(call) {
-    listen();
-    running.add(call);
-    this.#own.add(call);
-    call.gone.then(() => {
-      running.delete(call);
-      this.#own.delete(call);
-    });
+    this.#running.add(call);
+    call.gone.then(() => this.#running.delete(call));
   }
 
   /** Ends all calls, and waits until their processes are gone. */
   async endAll() {
-    const calls = [...this.#own];
+    const calls = [...this.#running];
     for (const call of calls) call.giveUp("stopped");
     await Promise.all(calls.map((call) => call.gone));
   }
-}
-
-function listen() {
-  if (listening) return;
-  listening = true;
-  process.on("exit", () => {
-    for (const call of running) call.signal("SIGTERM");
-  });
 }

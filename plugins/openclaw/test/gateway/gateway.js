@@ -1,5 +1,5 @@
 /**
- * A real OpenClaw gateway for tests: its own home, loopback, a token, no model, no key.
+ * A real OpenClaw gateway for tests: its own home, loopback, a token, a model of the test's, no key.
  *
  * The plugin is packed, and installed as a user installs it. OpenClaw and its Node.js are those of
  * RAYMOND_TEST_OPENCLAW, the binary is RAYMOND_TEST_BINARY: `cargo xtask test openclaw` sets both.
@@ -20,12 +20,12 @@ const run = promisify(execFile);
 
 export class Gateway {
   /** Installs the plugin in a new home, and starts the gateway there. */
-  static async start({ binary, openclaw, settings, agents }) {
+  static async start({ binary, openclaw, settings, agents, model }) {
     const gateway = new Gateway();
     gateway.home = mkdtempSync(join(tmpdir(), "openclaw-"));
     gateway.openclaw = openclaw;
     gateway.port = await freePort();
-    gateway.#configure((config) => Object.assign(config, gateway.#configuration(agents)));
+    gateway.#configure((config) => Object.assign(config, gateway.#configuration(agents, model)));
     await gateway.#install();
     gateway.#configure((config) => {
       config.plugins.entries.raymond.config = { binary, ...settings };
@@ -111,7 +111,7 @@ export class Gateway {
     };
   }
 
-  #configuration(agents) {
+  #configuration(agents, model) {
     mkdirSync(join(this.home, "tmp"));
     const entries = Object.entries(agents).map(([agent, more]) => {
       mkdirSync(this.workspace(agent), { recursive: true });
@@ -119,11 +119,25 @@ export class Gateway {
     });
     return {
       gateway: { mode: "local", bind: "loopback", port: this.port, auth: { mode: "token", token: TOKEN } },
-      agents: { ownership: "explicit", entries: Object.fromEntries(entries) },
-      tools: { alsoAllow: ["crayfish"] },
+      agents: {
+        ownership: "explicit",
+        defaults: { model: { primary: "scripted/scripted" } },
+        entries: Object.fromEntries(entries),
+      },
+      tools: { alsoAllow: ["crayfish"], toolSearch: false },
       plugins: { allow: ["raymond"] },
       logging: { file: join(this.home, "gateway.log") },
-      models: { catalogRefresh: { enabled: false } },
+      models: {
+        catalogRefresh: { enabled: false },
+        providers: {
+          scripted: {
+            baseUrl: model.url,
+            api: "anthropic-messages",
+            apiKey: "no-key",
+            models: [{ id: "scripted", name: "Scripted", contextWindow: 200_000, maxTokens: 8_000 }],
+          },
+        },
+      },
       update: { checkOnStart: false },
     };
   }

@@ -7,9 +7,11 @@ import { after, before, describe, test } from "node:test";
 import { PARAMETERS } from "../../lib/parameters.js";
 import { alive, until } from "../waiting.js";
 import { Gateway } from "./gateway.js";
+import { serveModel } from "./model.js";
 
 const binary = process.env.RAYMOND_TEST_BINARY;
 const openclaw = process.env.RAYMOND_TEST_OPENCLAW;
+assert.ok(binary && openclaw, "these tests are run by: cargo xtask test openclaw");
 const TIMEOUT_MS = 8_000;
 const MINUTES = 60_000;
 
@@ -42,6 +44,8 @@ const ask = {
 
 describe("a real gateway", { timeout: 10 * MINUTES }, () => {
   let gateway;
+  let model;
+  let answer = () => ({ type: "text", text: "ok" });
   const lines = (file) => readFileSync(join(gateway.workspace("main"), file), "utf8").trim().split("\n");
   /** The processes of a step that lasts, once it runs. */
   const pidsOf = async (id, agent = "main") => {
@@ -53,9 +57,13 @@ describe("a real gateway", { timeout: 10 * MINUTES }, () => {
   before(async () => {
     const agents = { main: {}, musk: {}, robo: {}, boxed: { sandbox: { mode: "all" } } };
     const settings = { timeoutMs: TIMEOUT_MS, agents: ["robo"] };
-    gateway = await Gateway.start({ binary, openclaw, settings, agents });
+    model = await serveModel((...asked) => answer(...asked));
+    gateway = await Gateway.start({ binary, openclaw, settings, agents, model });
   });
-  after(() => gateway?.stop());
+  after(async () => {
+    await gateway?.stop();
+    model?.close();
+  });
 
   test("what is packed is what the host needs, and nothing else", () => {
     const library = ["binary", "call", "calls", "envelope", "parameters", "register", "settings", "tool", "tree"];
@@ -83,6 +91,24 @@ describe("a real gateway", { timeout: 10 * MINUTES }, () => {
     assert.deepEqual([done.ok, done.status], [true, "done"]);
     assert.deepEqual(done.results.verdict.json, { foo: "bar" });
     assert.deepEqual([lines("pre.txt"), lines("post.txt")], [["ran"], ["ran"]]);
+  });
+
+  test("an agent of the host does the same in a turn of its own", async () => {
+    const workflow = { steps: [count("early"), ask, count("finally")] };
+    const outputs = [undefined, { foo: 7 }, { foo: "bar" }];
+    let shown;
+    answer = (replies, tools) => {
+      shown = tools.find(({ name }) => name === "crayfish").input_schema.required;
+      const { status, requests, results, attempts } = replies.at(-1) ?? {};
+      if (status === "done") return { type: "text", text: "it is done" };
+      const agentOutputs = requests && { [requests[0].requestId]: outputs[replies.length] };
+      const input = { action: "run", workflow, results, attempts, agentOutputs };
+      return { type: "tool_use", id: `toolu_${replies.length}`, name: "crayfish", input };
+    };
+    const said = await gateway.command("agent", "--agent", "main", "--message", "Run it.", "--json");
+    assert.match(said, /"it is done"/);
+    assert.deepEqual(shown, PARAMETERS.required);
+    assert.deepEqual([lines("early.txt"), lines("finally.txt")], [["ran"], ["ran"]]);
   });
 
   test("the host has loaded the plugin, and has nothing to say against it", async () => {
