@@ -11,7 +11,6 @@ import { register } from "./lib/register.js";
 export default definePluginEntry({
   id: "raymond",
   name: "Raymond",
-  description:
-    "Crayfish workflows: steps that converge on schema-valid JSON with the agent that calls them",
+  description: "Crayfish workflows: steps that converge on schema-valid JSON with the agent that calls them",
   register,
 });

@@ -13,7 +13,10 @@ import { isAbsolute, join } from "node:path";
 export async function findBinary(name, path = process.env.PATH ?? "") {
   const places = isAbsolute(name)
     ? [name]
-    : path.split(":").filter(isAbsolute).map((folder) => join(folder, name));
+    : path
+        .split(":")
+        .filter(isAbsolute)
+        .map((folder) => join(folder, name));
   for (const place of places) {
     if (await isProgram(place)) return place;
   }

@@ -55,8 +55,10 @@ export class Call {
     if (this.#child.pid !== undefined) send(-this.#child.pid, name);
   }
 
+  /** Once the process has exited, nothing is below it, and its number may become another's. */
   #kill() {
-    const below = descendants(this.#child.pid);
+    const { pid, exitCode, signalCode } = this.#child;
+    const below = exitCode === null && signalCode === null ? descendants(pid) : [];
     this.#signal("SIGKILL");
     for (const pid of below) send(pid, "SIGKILL");
   }
@@ -125,7 +127,10 @@ export class Call {
     const { timeoutMs, maxReplyBytes } = this.#limits;
     switch (this.#why) {
       case "timed_out":
-        return failed("timed_out", `the call took longer than ${timeoutMs} ms`, { timedOut: true, timeoutMs });
+        return failed("timed_out", `the call took longer than ${timeoutMs} ms`, {
+          timedOut: true,
+          timeoutMs,
+        });
       case "too_large":
         return failed("too_large", `the reply is larger than ${maxReplyBytes} bytes`);
       case "stopped":

@@ -13,7 +13,9 @@ export const PARAMETERS = {
     action: { type: "string", enum: ["run"], description: "Always run" },
     workflow: object("The document: name, version, vars, env, steps. The same in every call"),
     vars: object("Variables over those of the document"),
-    agentOutputs: object("Your outputs, by requestId (or key, or step id) of the requests that asked for them"),
+    agentOutputs: object(
+      "Your outputs, by requestId (or key, or step id) of the requests that asked for them",
+    ),
     attempts: {
       type: "object",
       additionalProperties: { type: "integer", minimum: 1 },
@@ -23,7 +25,8 @@ export const PARAMETERS = {
     runId: {
       type: "string",
       pattern: "^[A-Za-z0-9_-]+$",
-      description: "A name of your choice: the run is recorded under it, and no step that is done is run again",
+      description:
+        "A name of your choice: the run is recorded under it, and no step that is done is run again",
     },
     agentId: { type: "string", description: "Whose workspace; yours when it is absent" },
     ref: {

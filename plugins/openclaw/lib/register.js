@@ -12,8 +12,7 @@ export function register(api) {
   const settings = readSettings(api.pluginConfig);
   const calls = new Calls();
   const workspaceOf = (agentId) => workspaceOfAgent(api, agentId);
-  const tool = (agent) =>
-    agent.sandboxed ? null : crayfish({ settings, calls, agent, workspaceOf });
+  const tool = (agent) => (agent.sandboxed ? null : crayfish({ settings, calls, agent, workspaceOf }));
   api.registerTool(tool, { name: NAME, optional: true });
   api.on("gateway_stop", () => calls.endAll());
 }

@@ -28,7 +28,10 @@ export function crayfish({ settings, calls, agent, workspaceOf }) {
     }
     const program = await findBinary(settings.binary);
     if (program === undefined) {
-      return failed("engine_missing", `there is no program ${settings.binary}: set binary of the plugin raymond`);
+      return failed(
+        "engine_missing",
+        `there is no program ${settings.binary}: see the plugin's setting binary`,
+      );
     }
     const text = JSON.stringify(request ?? null);
     if (signal?.aborted) return failed("cancelled", "the caller gave up");
@@ -78,7 +81,8 @@ function workspaceFor(request, { settings, agent, workspaceOf }) {
   const wanted = request?.agentId;
   const own = wanted === undefined || typeof wanted !== "string" || wanted === agent.agentId;
   if (!own && !settings.agents.includes(wanted)) {
-    const message = `${JSON.stringify(wanted)} is not the agent of this session, and agents of the plugin raymond does not list it`;
+    const name = JSON.stringify(wanted);
+    const message = `${name} is not the agent of this session, and the plugin's setting agents does not list it`;
     return failed("unknown_agent", message);
   }
   const path = own ? agent.workspaceDir : workspaceOf(wanted);

@@ -21,7 +21,9 @@ export function descendants(root) {
 
 function table() {
   try {
-    return readdirSync("/proc").filter((name) => /^\d+$/.test(name)).flatMap(row);
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .flatMap(row);
   } catch {
     return [];
   }

@@ -30,7 +30,10 @@ for (const page of ["../README.md", "../../../docs/openclaw.md"]) {
   const text = readFileSync(join(import.meta.dirname, page), "utf8");
 
   test(`${page} lists every setting with its default`, () => {
-    const rows = [...text.matchAll(/^\| `(\w+)` \| `?([^|`]+)`? \|/gm)].map(([, name, value]) => [name, value.trim()]);
+    const rows = [...text.matchAll(/^\| `(\w+)` \| `?([^|`]+)`? \|/gm)].map(([, name, value]) => [
+      name,
+      value.trim(),
+    ]);
     const listed = rows.filter(([name]) => name in properties);
     const shown = (value) => (Array.isArray(value) ? "none" : String(value));
     const expected = Object.entries(properties).map(([name, { default: value }]) => [name, shown(value)]);
@@ -58,6 +61,9 @@ for (const [config, problem] of [
 }
 
 test("a name is looked up in PATH, but never in a relative folder of it", async () => {
-  assert.equal(await findBinary("fake-raymond", `/nowhere:${import.meta.dirname}`), join(import.meta.dirname, "fake-raymond"));
+  assert.equal(
+    await findBinary("fake-raymond", `/nowhere:${import.meta.dirname}`),
+    join(import.meta.dirname, "fake-raymond"),
+  );
   assert.equal(await findBinary("fake-raymond", ".::test:plugins/openclaw/test"), undefined);
 });

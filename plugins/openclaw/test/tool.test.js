@@ -104,7 +104,9 @@ test("a configuration that is wrong is told to every caller", async () => {
 test("a request that cannot be written is a failure with words", async () => {
   const loop = {};
   loop.loop = loop;
-  const { error } = await play("echo", { request: { workflow: loop } }).catch((thrown) => ({ error: thrown }));
+  const { error } = await play("echo", { request: { workflow: loop } }).catch((thrown) => ({
+    error: thrown,
+  }));
   assert.equal(error, "engine_failed");
 });
 
@@ -128,7 +130,11 @@ test("an agentId of another type is the binary's to refuse", async () => {
 
 test("a workspace that is not there is named", async () => {
   const reply = await play("echo", { agent: { workspaceDir: "/nowhere" } });
-  assert.deepEqual(reply, { ok: false, error: "bad_workspace", message: "the workspace /nowhere is not a directory" });
+  assert.deepEqual(reply, {
+    ok: false,
+    error: "bad_workspace",
+    message: "the workspace /nowhere is not a directory",
+  });
   const none = await play("echo", { agent: { workspaceDir: undefined } });
   assert.equal(none.error, "bad_workspace");
 });
@@ -168,7 +174,13 @@ test("a call that its caller gives up keeps what its steps left", async () => {
   const abort = new AbortController();
   const reply = await play("wait", { signal: abort.signal, onUpdate: () => abort.abort() });
   const message = "the caller gave up";
-  assert.deepEqual(reply, { ok: false, error: "cancelled", message, results: { a: { ok: true } }, attempts: {} });
+  assert.deepEqual(reply, {
+    ok: false,
+    error: "cancelled",
+    message,
+    results: { a: { ok: true } },
+    attempts: {},
+  });
 });
 
 test("a call that came to its end when it was given up keeps its end", async () => {

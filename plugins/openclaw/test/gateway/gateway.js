@@ -52,7 +52,10 @@ export class Gateway {
 
   /** A command of OpenClaw in this home. */
   async command(...args) {
-    const { stdout } = await run(this.#node(), [this.#program(), ...args], { env: this.#environment(), cwd: this.home });
+    const { stdout } = await run(this.#node(), [this.#program(), ...args], {
+      env: this.#environment(),
+      cwd: this.home,
+    });
     return stdout;
   }
 
@@ -72,7 +75,9 @@ export class Gateway {
         return "";
       }
     };
-    const all = readdirSync("/proc").filter(isProcess).map((pid) => ({ pid: Number(pid), command: read(pid, "cmdline") }));
+    const all = readdirSync("/proc")
+      .filter(isProcess)
+      .map((pid) => ({ pid: Number(pid), command: read(pid, "cmdline") }));
     return all.filter(({ pid }) => read(pid, "environ").includes(`HOME=${this.home} `));
   }
 
@@ -152,7 +157,10 @@ export class Gateway {
   }
 
   async #install() {
-    const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", this.home], { cwd: PLUGIN, env: this.#environment() });
+    const { stdout } = await run("npm", ["pack", "--json", "--pack-destination", this.home], {
+      cwd: PLUGIN,
+      env: this.#environment(),
+    });
     const [pack] = JSON.parse(stdout);
     this.packed = pack.files.map(({ path }) => path).sort();
     const source = `npm-pack:${join(this.home, pack.filename)}`;

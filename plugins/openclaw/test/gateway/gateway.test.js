@@ -46,7 +46,10 @@ describe("a real gateway", { timeout: 10 * MINUTES }, () => {
   let gateway;
   let model;
   let answer = () => ({ type: "text", text: "ok" });
-  const lines = (file) => readFileSync(join(gateway.workspace("main"), file), "utf8").trim().split("\n");
+  const lines = (file) =>
+    readFileSync(join(gateway.workspace("main"), file), "utf8")
+      .trim()
+      .split("\n");
   /** The processes of a step that lasts, once it runs. */
   const pidsOf = async (id, agent = "main") => {
     const file = join(gateway.workspace(agent), `${id}.pids`);
@@ -66,7 +69,17 @@ describe("a real gateway", { timeout: 10 * MINUTES }, () => {
   });
 
   test("what is packed is what the host needs, and nothing else", () => {
-    const library = ["binary", "call", "calls", "envelope", "parameters", "register", "settings", "tool", "tree"];
+    const library = [
+      "binary",
+      "call",
+      "calls",
+      "envelope",
+      "parameters",
+      "register",
+      "settings",
+      "tool",
+      "tree",
+    ];
     const files = ["LICENSE", "README.md", "index.js", "openclaw.plugin.json", "package.json"];
     assert.deepEqual(gateway.packed, [...files, ...library.map((name) => `lib/${name}.js`)].sort());
   });
@@ -74,7 +87,12 @@ describe("a real gateway", { timeout: 10 * MINUTES }, () => {
   test("a workflow converges: needs_agent, invalid, retry, done", async () => {
     const workflow = { name: "convergence", steps: [count("pre"), ask, count("post")] };
     const asked = await crayfish(gateway, { workflow });
-    const { status, requests: [request], results, attempts } = asked;
+    const {
+      status,
+      requests: [request],
+      results,
+      attempts,
+    } = asked;
     assert.deepEqual({ status, keys: Object.keys(results) }, { status: "needs_agent", keys: ["pre"] });
     assert.equal(request.attempt, 1);
     assert.deepEqual(request.input, ask.input);
@@ -123,15 +141,29 @@ describe("a real gateway", { timeout: 10 * MINUTES }, () => {
     const fences = [...text.matchAll(/```json\n(.*?)```/gs)].map(([, fence]) => JSON.parse(fence));
     const request = fences.find(({ action }) => action === "run");
     const asked = await crayfish(gateway, request);
-    assert.deepEqual(asked.requests.map(({ requestId }) => requestId), ["greeting-1:greet:1"]);
+    assert.deepEqual(
+      asked.requests.map(({ requestId }) => requestId),
+      ["greeting-1:greet:1"],
+    );
     const agentOutputs = { "greeting-1:greet:1": { text: "Hello!" } };
     const done = await crayfish(gateway, { ...request, agentOutputs });
     assert.deepEqual([done.status, done.results.print.stdout], ["done", "Hello!\n"]);
   });
 
   test("a timer or a script calls the tool with the host's own command", async () => {
-    const params = { name: "crayfish", agentId: "main", args: { action: "run", workflow: { steps: [count("timer")] } } };
-    const said = await gateway.command("gateway", "call", "tools.invoke", "--json", "--params", JSON.stringify(params));
+    const params = {
+      name: "crayfish",
+      agentId: "main",
+      args: { action: "run", workflow: { steps: [count("timer")] } },
+    };
+    const said = await gateway.command(
+      "gateway",
+      "call",
+      "tools.invoke",
+      "--json",
+      "--params",
+      JSON.stringify(params),
+    );
     assert.match(said, /"status": "done"/);
     assert.deepEqual(lines("timer.txt"), ["ran"]);
   });
@@ -152,7 +184,10 @@ describe("a real gateway", { timeout: 10 * MINUTES }, () => {
   test("the arguments are those of the binary", () => {
     const schema = JSON.parse(execFileSync(binary, ["crayfish", "schema", "request"]));
     assert.deepEqual(Object.keys(PARAMETERS.properties).sort(), Object.keys(schema.properties).sort());
-    assert.deepEqual(PARAMETERS.required.filter((key) => key !== "action"), schema.required.filter((key) => key !== "action"));
+    assert.deepEqual(
+      PARAMETERS.required.filter((key) => key !== "action"),
+      schema.required.filter((key) => key !== "action"),
+    );
   });
 
   for (const [what, args, error] of [
@@ -193,7 +228,10 @@ describe("a real gateway", { timeout: 10 * MINUTES }, () => {
   });
 
   test("there is no tool for an agent in a sandbox", async () => {
-    const { status, body } = await gateway.invoke({ action: "run", workflow: { steps: [] } }, { agentId: "boxed" });
+    const { status, body } = await gateway.invoke(
+      { action: "run", workflow: { steps: [] } },
+      { agentId: "boxed" },
+    );
     assert.equal(status, 404);
     assert.match(body.error.message, /crayfish/);
   });
@@ -217,7 +255,10 @@ describe("a real gateway", { timeout: 10 * MINUTES }, () => {
 
   test("a caller that goes away ends its call with all its processes", async () => {
     const abort = new AbortController();
-    const call = gateway.invoke({ action: "run", workflow: { steps: [last("gone")] } }, { signal: abort.signal });
+    const call = gateway.invoke(
+      { action: "run", workflow: { steps: [last("gone")] } },
+      { signal: abort.signal },
+    );
     const pids = await pidsOf("gone");
     abort.abort();
     await assert.rejects(call, { name: "AbortError" });

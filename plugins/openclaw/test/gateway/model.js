@@ -24,7 +24,15 @@ export async function serveModel(answer) {
 
 function events(model, block) {
   const usage = { input_tokens: 1, output_tokens: 1 };
-  const message = { id: "msg_1", type: "message", role: "assistant", model, content: [], stop_reason: null, usage };
+  const message = {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model,
+    content: [],
+    stop_reason: null,
+    usage,
+  };
   const isText = block.type === "text";
   const empty = isText ? { type: "text", text: "" } : { ...block, input: {} };
   const delta = isText
