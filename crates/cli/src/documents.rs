@@ -111,14 +111,29 @@ impl Found {
     /// Problems, each at its line.
     fn unfit(&self, problems: Vec<Problem>) -> Unfit {
         let pointers = problems.iter().map(|problem| problem.path.as_str());
-        let places = reading::places(&self.text, pointers);
-        let mistake = |(problem, at): (Problem, usize)| {
-            let place = Place::of(&self.text, at..at);
-            Mistake { problem, place }
-        };
+        let places = counted(&self.text, &reading::places(&self.text, pointers));
+        let mistake = |(problem, place)| Mistake { problem, place };
         let mistakes = problems.into_iter().zip(places).map(mistake).collect();
         Unfit::Wrong { name: self.name.clone(), mistakes }
     }
+}
+
+/// The places of these bytes. Lines and columns are counted once, however many there are: a large
+/// document with a thousand mistakes must not be read a thousand times.
+fn counted(text: &str, bytes: &[usize]) -> Vec<Place> {
+    let mut order: Vec<usize> = (0..bytes.len()).collect();
+    order.sort_by_key(|index| bytes[*index]);
+    let mut places = vec![Place { line: 1, column: 1, span: 0..0 }; bytes.len()];
+    let (mut line, mut column, mut seen) = (1, 1, 0);
+    for index in order {
+        let at = text.floor_char_boundary(bytes[index]);
+        for character in text[seen..at].chars() {
+            (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
+        }
+        seen = at;
+        places[index] = Place { line, column, span: at..at };
+    }
+    places
 }
 
 /// Where schemas are looked for.
@@ -175,5 +190,46 @@ fn unreadable(path: &Path, name: &str, error: &io::Error) -> Failure {
             }
         }
         _ => Failure::usage(format!("could not read {name}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_counted_as_one_by_one() {
+        let text = "{\n \"é\": [1,\r\n2]}";
+        let bytes = [14, 0, 3, 14, 9, text.len(), 99, 5];
+        let one_by_one: Vec<Place> = bytes
+            .iter()
+            .map(|at| {
+                let at = text.floor_char_boundary(*at);
+                Place::of(text, at..at)
+            })
+            .collect();
+        assert_eq!(counted(text, &bytes), one_by_one);
+        assert_eq!(counted("", &[0]), [Place { line: 1, column: 1, span: 0..0 }]);
+    }
+
+    #[test]
+    fn a_document_is_a_json_file() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("folder.json")).unwrap();
+        let check = |name: &str, expected: bool| {
+            assert_eq!(is_document(&directory.path().join(name)), expected, "{name}");
+        };
+        check("flow.json", true);
+        check("FLOW.JSON", true);
+        check("folder.json", false);
+        check("flow.json5", false);
+        check("json", false);
+    }
+
+    #[test]
+    fn no_more_is_read_than_is_taken() {
+        assert_eq!(limited(&b"text"[..]).unwrap(), b"text");
+        let endless = std::io::repeat(b' ');
+        assert_eq!(limited(endless).unwrap_err().to_string(), "it is larger than 64 MiB");
     }
 }

@@ -207,7 +207,7 @@ fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
             "r: cap $10.00 · 4 at a time · 3 steps pinned
         main             starts at one
         main             one → test
-        main             test: exit status 1; attempt 2 follows
+        main             test: exit status 1; attempt 2 of 2 follows
         main             test: failed: exec_failed: exit status 1
         failed: main failed at test
         path     one → test

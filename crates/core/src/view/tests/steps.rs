@@ -71,7 +71,7 @@ fn a_story_of_steps_reads_well() {
     assert_snapshot!(told(&play), @r#"
       main       starts at a
     . main       a: turn 1
-    ! main       a: exit status 1; attempt 2 follows
+    ! main       a: exit status 1; attempt 2 of 2 follows
     . main       a: turn 1, attempt 2
       main       a → b
     . main       b: turn 1
