@@ -5,6 +5,7 @@ mod governing;
 mod init;
 mod looking;
 mod machine;
+mod mcp;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
 pub(crate) use init::Init;
 pub(crate) use looking::{Attach, Cost, CostBy, List, Logs, Look, Show};
 pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
+pub(crate) use mcp::Mcp;
 pub(crate) use starting::{Ground, Ralph, Resume, Run, Talk};
 
 use crate::failure::{Failure, USAGE};
@@ -119,6 +121,11 @@ pub(crate) enum Command {
     /// Delete runs that are over
     #[command(after_help = "Example:\n  raymond prune --older-than 7d --dry-run")]
     Prune(Prune),
+    /// Serve the tool `crayfish` to MCP clients, over stdin and stdout or over HTTP
+    #[command(
+        after_help = "Example:\n  claude mcp add crayfish -- raymond mcp --workspace .\n  raymond mcp --http 127.0.0.1:7420"
+    )]
+    Mcp(Mcp),
     /// Print a script that completes commands, runs and workflows in a shell
     #[command(after_help = "Example:\n  echo 'source <(raymond completions bash)' >> ~/.bashrc")]
     Completions(Completions),

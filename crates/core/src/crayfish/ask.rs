@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::ids::AgentId;
 
+use super::envelope::AgentRequest;
 use super::flow::Flow;
 use super::key::Key;
 use super::problem::Problem;
@@ -15,6 +16,36 @@ const RULES: &str = "Answer the task below with one JSON value.\n\
     - Output STRICT JSON only: no markdown, no explanation.\n\
     - It MUST validate against `outputSchema`.\n\
     - If `retryContext.validationErrors` is there, fix those errors first.\n";
+
+/// The message for what an agent step asks of its caller.
+pub fn message(request: &AgentRequest) -> String {
+    let mut envelope = json!({
+        "task": {
+            "stepId": request.key.step.as_str(),
+            "attempt": request.attempt,
+            "maxAttempts": request.max_attempts,
+        },
+        "instructions": request.prompt,
+        "outputSchema": request.schema,
+    });
+    if let Some(input) = &request.input {
+        envelope["input"] = input.clone();
+    }
+    complain(&mut envelope, &request.validation_errors);
+    told(&envelope)
+}
+
+/// Adds what was wrong with the attempt before.
+fn complain(envelope: &mut Value, errors: &[Problem]) {
+    if !errors.is_empty() {
+        let errors: Vec<String> = errors.iter().map(Problem::to_string).collect();
+        envelope["retryContext"] = json!({ "validationErrors": errors });
+    }
+}
+
+fn told(envelope: &Value) -> String {
+    format!("{RULES}\n{envelope:#}\n")
+}
 
 impl Work {
     /// The message for the agent step that a strand is at; its schema needs no other.
@@ -36,11 +67,7 @@ impl Work {
         if let Some(input) = question.input {
             envelope["input"] = input;
         }
-        let errors = flow.complaints.get(key).filter(|errors| !errors.is_empty());
-        if let Some(errors) = errors {
-            let errors: Vec<String> = errors.iter().map(Problem::to_string).collect();
-            envelope["retryContext"] = json!({ "validationErrors": errors });
-        }
-        Some(format!("{RULES}\n{envelope:#}\n"))
+        complain(&mut envelope, flow.complaints.get(key).map_or(&[], Vec::as_slice));
+        Some(told(&envelope))
     }
 }
