@@ -5,6 +5,7 @@ use std::sync::Arc;
 use raymond_core::crayfish::envelope::{Outcome, Reply};
 use raymond_core::crayfish::schema;
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
+use serde_json::Value as Json;
 
 /// The name of the one tool.
 pub(crate) const NAME: &str = "crayfish";
@@ -24,15 +25,32 @@ pub(crate) fn definition() -> Tool {
         .destructive(true)
         .idempotent(false)
         .open_world(true);
-    Tool::new(NAME, DESCRIPTION, object(schema::REQUEST))
+    Tool::new(NAME, DESCRIPTION, Arc::new(object(schema::REQUEST)))
         .with_title("Run a Crayfish workflow")
-        .with_raw_output_schema(object(schema::REPLY))
+        .with_raw_output_schema(Arc::new(replies()))
         .with_annotations(annotations)
 }
 
 /// A schema that is written in this program.
-fn object(text: &str) -> Arc<JsonObject> {
-    Arc::new(serde_json::from_str(text).expect("the schemas of the language are JSON objects"))
+fn object(text: &str) -> JsonObject {
+    serde_json::from_str(text).expect("the schemas of the language are JSON objects")
+}
+
+/// The schema of replies without what only some clients understand: conditions, and values of any
+/// type. It is true of every reply, and says less.
+fn replies() -> JsonObject {
+    let mut schema = object(schema::REPLY);
+    for condition in ["if", "then", "else"] {
+        schema.remove(condition);
+    }
+    let request = schema.get_mut("$defs").and_then(|defs| defs.get_mut("request"));
+    if let Some(Json::Object(request)) = request {
+        request.remove("additionalProperties");
+        if let Some(Json::Object(fields)) = request.get_mut("properties") {
+            fields.retain(|name, _| !matches!(name.as_str(), "input" | "schema"));
+        }
+    }
+    schema
 }
 
 /// The reply as data. A failure of a workflow is none of the protocol.

@@ -34,6 +34,7 @@ async fn the_tool_is_listed_with_schemas_that_any_client_takes() {
         assert_eq!(tool["inputSchema"]["required"], json!(["workflow"]));
         assert_eq!(unions(&tool["inputSchema"], ""), Vec::<String>::new());
         assert_eq!(tool["outputSchema"]["type"], "object");
+        assert_eq!(unions(&tool["outputSchema"], ""), Vec::<String>::new());
         assert_eq!(tool["annotations"]["readOnlyHint"], false);
         assert_eq!(tool["annotations"]["destructiveHint"], true);
         assert_eq!(client.close().await, Ok(()));
