@@ -9,6 +9,7 @@ use std::sync::Arc;
 use raymond_core::crayfish::code::Code;
 use raymond_core::crayfish::envelope::Reply;
 use raymond_core::ids::RunId;
+use raymond_core::run::Settings;
 use raymond_engine::call::{Follower, Tool, Workspaces};
 use raymond_engine::project::Project;
 use raymond_engine::shell::{Signal, Signals};
@@ -52,7 +53,9 @@ impl Host for Offered {
 }
 
 pub(crate) fn mcp(flags: &Mcp) -> Result<u8, Failure> {
-    let host = Arc::new(Offered { tool: Tool { workspaces: workspaces(flags)? } });
+    let host = Arc::new(Offered {
+        tool: Tool { workspaces: workspaces(flags)?, settings: Settings::default() },
+    });
     let runtime = crate::runtime()?;
     let code = runtime.block_on(async {
         let signals = Signals::listen().map_err(|error| {

@@ -17,7 +17,7 @@ const RULES: &str = "Answer the task below with one JSON value.\n\
     - It MUST validate against `outputSchema`.\n\
     - If `retryContext.validationErrors` is there, fix those errors first.\n";
 
-/// The message for what an agent step asks of its caller.
+/// What an agent step asks of its caller, as a message for a model.
 pub fn message(request: &AgentRequest) -> String {
     let mut envelope = json!({
         "task": {
@@ -31,43 +31,40 @@ pub fn message(request: &AgentRequest) -> String {
     if let Some(input) = &request.input {
         envelope["input"] = input.clone();
     }
-    complain(&mut envelope, &request.validation_errors);
-    told(&envelope)
-}
-
-/// Adds what was wrong with the attempt before.
-fn complain(envelope: &mut Value, errors: &[Problem]) {
-    if !errors.is_empty() {
-        let errors: Vec<String> = errors.iter().map(Problem::to_string).collect();
+    if !request.validation_errors.is_empty() {
+        let errors: Vec<String> =
+            request.validation_errors.iter().map(Problem::to_string).collect();
         envelope["retryContext"] = json!({ "validationErrors": errors });
     }
-}
-
-fn told(envelope: &Value) -> String {
     format!("{RULES}\n{envelope:#}\n")
 }
 
 impl Work {
-    /// The message for the agent step that a strand is at; its schema needs no other.
-    pub fn message(
+    /// What the caller is asked for by the agent step that a strand is at; its schema needs no other.
+    pub fn request(
         &self,
         flow: &Flow,
-        agent: &AgentId,
-        key: &Key,
+        (agent, key): (&AgentId, &Key),
         schema: &Value,
-    ) -> Option<String> {
+    ) -> Option<AgentRequest> {
         let (asks, strand) = (self.agent(key)?, flow.strands.get(agent)?);
         let question = render::agent(asks, &self.steps().scope(flow, strand)).ok()?;
-        let attempt = flow.attempts.get(key).copied().unwrap_or(1);
-        let mut envelope = json!({
-            "task": { "stepId": key.step.as_str(), "attempt": attempt, "maxAttempts": self.tries(key) },
-            "instructions": question.prompt,
-            "outputSchema": schema,
-        });
-        if let Some(input) = question.input {
-            envelope["input"] = input;
-        }
-        complain(&mut envelope, flow.complaints.get(key).map_or(&[], Vec::as_slice));
-        Some(told(&envelope))
+        Some(AgentRequest {
+            run: None,
+            key: key.clone(),
+            prompt: question.prompt,
+            input: question.input,
+            schema: schema.clone(),
+            attempt: flow.attempts.get(key).copied().unwrap_or(1),
+            max_attempts: self.tries(key),
+            assignee: asks.assignee.clone(),
+            session: asks.session.clone(),
+            validation_errors: flow.complaints.get(key).cloned().unwrap_or_default(),
+        })
+    }
+
+    /// The same as a message for a model.
+    pub fn message(&self, flow: &Flow, of: (&AgentId, &Key), schema: &Value) -> Option<String> {
+        Some(message(&self.request(flow, of, schema)?))
     }
 }

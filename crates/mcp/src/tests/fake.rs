@@ -40,7 +40,7 @@ impl Fake {
 }
 
 fn reply(run: Option<RunId>, outcome: Outcome) -> Reply {
-    Reply { run, outcome, results: Map::new(), attempts: [].into() }
+    Reply { run, outcome, results: Map::new(), attempts: [].into(), ignored: Vec::new() }
 }
 
 impl Host for Fake {
