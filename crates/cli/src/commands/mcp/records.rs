@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use raymond_core::crayfish::flow::{At, Flow};
 use raymond_core::crayfish::key::Key;
 use raymond_core::crayfish::work::key_of;
-use raymond_core::ids::RunId;
+use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::Run;
 use raymond_engine::look::Look;
 use raymond_engine::observe;
@@ -81,11 +81,13 @@ fn steps(run: &Run, flow: &Flow, blobs: &Blobs) -> Json {
 }
 
 /// The step that a strand is at, and what it does there.
-fn at(run: &Run, flow: &Flow, id: &raymond_core::ids::AgentId) -> Option<(Key, &'static str)> {
+fn at(run: &Run, flow: &Flow, id: &AgentId) -> Option<(Key, &'static str)> {
     let state = match &flow.strands.get(id)?.at {
         At::In(_) => "running",
         At::Failed(_) => "failed",
-        At::Start | At::Behind(_) | At::Body | At::Round | At::Waits { .. } => return None,
+        At::Start | At::Before(_) | At::Behind(_) | At::Body | At::Round | At::Waits { .. } => {
+            return None;
+        }
     };
     Some((key_of(run.agents.get(id)?)?, state))
 }
