@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::clients;
 use crate::commands::{cargo, program, run, succeeds};
+use crate::mcp;
 
 /// A named part of the tests.
 struct Lane {
@@ -14,12 +15,14 @@ struct Lane {
     run: fn() -> Result<()>,
 }
 
-/// The lane that needs more of a machine than the others.
+/// The lanes that need more of a machine than the others.
 const REAL: &str = "real";
+const MCP: &str = "mcp";
 
-const LANES: [Lane; 5] = [
+const LANES: [Lane; 6] = [
     Lane { name: "rules", what: "every test of the workspace", run: rules },
     Lane { name: REAL, what: "the real agent clients, against a scripted model", run: real },
+    Lane { name: MCP, what: "real MCP clients, and the conformance suite", run: mcp },
     Lane { name: "sweep", what: "a crash at every port call of the corpus", run: sweep },
     Lane { name: "simulate", what: "100,000 simulated runs", run: simulate },
     Lane {
@@ -40,6 +43,9 @@ pub(crate) fn test(wanted: &[&str]) -> Result<()> {
     check_machine()?;
     if LANES.iter().filter(is_wanted).any(|lane| lane.name == REAL) {
         clients::check_machine()?;
+    }
+    if LANES.iter().filter(is_wanted).any(|lane| lane.name == MCP) {
+        mcp::check_machine()?;
     }
     for lane in LANES.iter().filter(is_wanted) {
         let begun = Instant::now();
@@ -87,6 +93,24 @@ fn real() -> Result<()> {
         cargo(&[&["test", "-p", "raymond", "--test", "real"][..], &alone].concat())
     };
     run(tests.env("RAYMOND_TEST_CLIENTS", clients))
+}
+
+/// The clients are heavy to start, and some tests start many.
+fn mcp() -> Result<()> {
+    let clients = mcp::install()?;
+    for target in
+        [["-p", "raymond", "--test", "mcp"], ["-p", "raymond-mcp", "--test", "conformance"]]
+    {
+        let mut tests = if has_nextest() {
+            let nextest = ["nextest", "run", "--no-fail-fast", "--run-ignored", "only", "-j", "2"];
+            cargo(&[&nextest[..], &target].concat())
+        } else {
+            let alone = ["--", "--ignored", "--test-threads", "2"];
+            cargo(&[&["test"][..], &target, &alone].concat())
+        };
+        run(tests.env("RAYMOND_TEST_MCP", &clients))?;
+    }
+    Ok(())
 }
 
 fn simulation(arguments: &[&str]) -> Result<()> {

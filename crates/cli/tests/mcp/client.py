@@ -1,7 +1,7 @@
-"""The halves of the tests in python.rs: each function plays one client against the server.
+"""The halves of the tests in python.rs: each function plays one client against a server.
 
-Called as `client.py FUNCTION JSON`, where the JSON has the target, the mode, the workspace and a
-workflow. It prints one line when all went well.
+Called as `client.py FUNCTION JSON`, where the JSON has a workflow, and a list of servers with their
+workspaces and the mode of the client for each. It prints one line when all went well.
 """
 
 import asyncio
@@ -14,23 +14,31 @@ import mcp_types as types
 from mcp import Client, MCPError, StdioServerParameters
 
 NAME, TOLD = sys.argv[1], json.loads(sys.argv[2])
-WORKSPACE = Path(TOLD["workspace"])
-LEGACY = TOLD["mode"] == "legacy"
+MINIMAL = TOLD["minimal"]
 ASKS = {"raymond/inputRequired": True}
 
 
-def connect(**callbacks):
-    target = TOLD["target"]
+class Play:
+    """A server, and how it is talked to."""
+
+    def __init__(self, told):
+        self.target, self.mode = told["target"], told["mode"]
+        self.legacy = self.mode == "legacy"
+        self.workspace = Path(told["workspace"])
+
+
+def connect(play, **callbacks):
+    target = play.target
     if "url" in target:
         server = target["url"]
     else:
         command, *args = target["command"]
         server = StdioServerParameters(command=command, args=args)
-    return Client(server, mode=TOLD["mode"], read_timeout_seconds=60, **callbacks)
+    return Client(server, mode=play.mode, read_timeout_seconds=60, **callbacks)
 
 
-def ran():
-    return (WORKSPACE / "ran").read_text().split()
+def ran(play):
+    return (play.workspace / "ran").read_text().split()
 
 
 async def call(client, arguments, **more):
@@ -41,10 +49,10 @@ async def call(client, arguments, **more):
     return envelope
 
 
-async def needs_agent():
+async def needs_agent(play):
     """Stateless: everything is echoed."""
-    async with connect() as client:
-        request = {"workflow": TOLD["minimal"]}
+    async with connect(play) as client:
+        request = {"workflow": MINIMAL}
         asked = await call(client, request)
         assert asked["status"] == "needs_agent", asked
         request |= {"results": asked["results"], "attempts": asked["attempts"]}
@@ -57,19 +65,19 @@ async def needs_agent():
         done = await call(client, request)
         assert done["status"] == "done", done
         assert done["results"]["v"]["json"] == {"foo": "bar"}, done
-        assert ran() == ["pre", "post"], ran()
+        assert ran(play) == ["pre", "post"], ran(play)
         # The flag alone changes nothing for a client that has no callbacks.
-        flagged = await call(client, {"workflow": TOLD["minimal"]}, meta=ASKS)
+        flagged = await call(client, {"workflow": MINIMAL}, meta=ASKS)
         assert flagged["status"] == "needs_agent" and "runId" not in flagged, flagged
 
 
-async def progress():
+async def progress(play):
     told = []
 
     async def tell(progress, total, message):
         told.append((progress, message))
 
-    async with connect() as client:
+    async with connect(play) as client:
         steps = [{"id": f"s{n}", "kind": "exec", "shell": "true"} for n in range(3)]
         done = await call(client, {"workflow": {"steps": steps}}, progress_callback=tell)
         assert done["status"] == "done", done
@@ -94,13 +102,13 @@ async def appears(path):
     return path.read_text().split()
 
 
-async def cancel():
+async def cancel(play):
     """A program and its child are gone soon after their call is given up."""
     shell = "sleep 300 & echo $$ $! > pids.new; mv pids.new pids; wait"
     step = {"id": "long", "kind": "exec", "shell": shell}
-    async with connect() as client:
+    async with connect(play) as client:
         task = asyncio.create_task(call(client, {"workflow": {"steps": [step]}}))
-        pids = await appears(WORKSPACE / "pids")
+        pids = await appears(play.workspace / "pids")
         assert all(lives(pid) for pid in pids), pids
         task.cancel()
         try:
@@ -117,7 +125,7 @@ async def cancel():
         assert done["status"] == "done", done
 
 
-async def sampling():
+async def sampling(play):
     asked = []
 
     async def sample(context, params):
@@ -127,21 +135,21 @@ async def sampling():
         content = types.TextContent(type="text", text=answer)
         return types.CreateMessageResult(role="assistant", content=content, model="test")
 
-    async with connect(sampling_callback=sample) as client:
-        done = await call(client, {"workflow": TOLD["minimal"]}, meta=ASKS)
-        if LEGACY:
+    async with connect(play, sampling_callback=sample) as client:
+        done = await call(client, {"workflow": MINIMAL}, meta=ASKS)
+        if play.legacy:
             assert done["status"] == "needs_agent" and not asked, done
             return
         assert done["status"] == "done" and done["runId"], done
         assert done["results"]["v"]["json"] == {"foo": "bar"}, done
         assert [one["task"]["attempt"] for one in asked] == [1, 2], asked
         assert asked[0]["instructions"] == "Return STRICT JSON {foo:string} only.", asked
-        assert ran() == ["pre", "post"], ran()
+        assert ran(play) == ["pre", "post"], ran(play)
         listed = await client.list_resources()
         assert listed.resources[0].name == done["runId"], listed
 
 
-async def elicitation():
+async def elicitation(play):
     answers = ["accept", "decline"]
 
     async def elicit(context, params):
@@ -150,35 +158,35 @@ async def elicitation():
             return types.ElicitResult(action="accept", content={"foo": "bar"})
         return types.ElicitResult(action="decline")
 
-    async with connect(elicitation_callback=elicit) as client:
-        done = await call(client, {"workflow": TOLD["minimal"]}, meta=ASKS)
-        if LEGACY:
+    async with connect(play, elicitation_callback=elicit) as client:
+        done = await call(client, {"workflow": MINIMAL}, meta=ASKS)
+        if play.legacy:
             assert done["status"] == "needs_agent" and len(answers) == 2, done
             return
         assert done["status"] == "done", done
-        declined = await call(client, {"workflow": TOLD["minimal"]}, meta=ASKS)
+        declined = await call(client, {"workflow": MINIMAL}, meta=ASKS)
         assert declined["status"] == "needs_agent" and declined["runId"], declined
         assert not answers, answers
 
 
-async def handles():
+async def handles(play):
     async def sample(context, params):
         raise AssertionError("nobody is asked here")
 
-    async with connect(sampling_callback=sample) as client:
-        if LEGACY:
+    async with connect(play, sampling_callback=sample) as client:
+        if play.legacy:
             return
         first = await client.session.call_tool(
-            "crayfish", {"workflow": TOLD["minimal"]}, meta=ASKS, allow_input_required=True
+            "crayfish", {"workflow": MINIMAL}, meta=ASKS, allow_input_required=True
         )
         assert isinstance(first, types.InputRequiredResult), first
         state = first.request_state
         other = {"workflow": {"steps": []}}
         for arguments, handle, expected in [
-            ({"workflow": TOLD["minimal"]}, state + "x", "not given out here"),
-            ({"workflow": TOLD["minimal"]}, "x", "not given out here"),
+            ({"workflow": MINIMAL}, state + "x", "not given out here"),
+            ({"workflow": MINIMAL}, "x", "not given out here"),
             (other, state, "another workflow"),
-            ({"workflow": TOLD["minimal"], "runId": "other"}, state, "is of the run"),
+            ({"workflow": MINIMAL, "runId": "other"}, state, "is of the run"),
         ]:
             try:
                 await client.session.call_tool(
@@ -187,8 +195,9 @@ async def handles():
                 raise AssertionError(f"{expected}: it was taken")
             except MCPError as error:
                 assert expected in str(error), error
-        assert (WORKSPACE / ".raymond" / "mcp-key").stat().st_mode & 0o777 == 0o600
+        assert (play.workspace / ".raymond" / "mcp-key").stat().st_mode & 0o777 == 0o600
 
 
-asyncio.run(globals()[NAME]())
-print(f"{NAME}: fine")
+for told in TOLD["plays"]:
+    asyncio.run(globals()[NAME](Play(told)))
+print(f"{NAME}: fine {len(TOLD['plays'])} times")
