@@ -67,8 +67,9 @@ pub(crate) fn install() -> Result<PathBuf> {
 
 /// The Inspector, the conformance suite, and the Node.js that runs them.
 fn from_npm(home: &Path) -> Result<()> {
-    let flags = ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
-    run_silently(program("npm").args(flags).current_dir(home))
+    // Not `ci`: it refuses a lock file without packages for other platforms that a registry lacks.
+    let flags = ["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"];
+    run_silently(program("npm").args(flags).arg("--loglevel=error").current_dir(home))
         .context("the Inspector and the conformance suite could not be installed")?;
     let packages = fs::read_dir(home.join("node_modules"))?.flatten().map(|entry| entry.path());
     let is_node = |path: &PathBuf| {
