@@ -23,6 +23,7 @@ mod commands;
 mod completion;
 mod config;
 mod console;
+mod documents;
 mod ear;
 mod failure;
 mod interrupts;
@@ -84,6 +85,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Mcp(mcp) => commands::mcp::mcp(&mcp),
         Command::Init(init) => commands::init::init(&init),
         Command::Completions(shell) => commands::completions::completions(&shell),
+        Command::Crayfish(crayfish) => commands::crayfish::crayfish(&crayfish),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }
 }

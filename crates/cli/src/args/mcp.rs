@@ -7,8 +7,8 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
-    /// The directory that workflows work in [default: where this is called]
-    #[arg(long, value_name = "DIR")]
+    /// Where steps work, whatever a request says [default: that of its `agentId`, or here]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// Serve streamable HTTP at this address, at /mcp, instead of stdin and stdout
     #[arg(long, value_name = "ADDRESS:PORT")]

@@ -3,13 +3,11 @@
 mod records;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use raymond_core::crayfish::code::Code;
 use raymond_core::crayfish::envelope::Reply;
 use raymond_core::ids::RunId;
-use raymond_core::run::Settings;
 use raymond_engine::call::{Follower, Tool, Workspaces};
 use raymond_engine::project::Project;
 use raymond_engine::shell::{Signal, Signals};
@@ -20,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use crate::args::Mcp;
 use crate::failure::Failure;
 use crate::interrupts::{self, Listener};
-use crate::runs;
+
+use super::crayfish;
 
 /// What this process offers.
 struct Offered {
@@ -39,6 +38,7 @@ impl Host for Offered {
     fn project(&self, agent: Option<&str>) -> Result<Project, String> {
         let Workspaces { given, agents, here } = &self.tool.workspaces;
         let of_agent = || agent.and_then(|agent| agents.get(agent));
+        // An agent that nobody knows has no runs that could be gone on with: its call says so.
         let directory = given.as_ref().or_else(of_agent).unwrap_or(here);
         Project::locate(directory).map_err(|error| error.to_string())
     }
@@ -53,9 +53,7 @@ impl Host for Offered {
 }
 
 pub(crate) fn mcp(flags: &Mcp) -> Result<u8, Failure> {
-    let host = Arc::new(Offered {
-        tool: Tool { workspaces: workspaces(flags)?, settings: Settings::default() },
-    });
+    let host = Arc::new(Offered { tool: tool(flags)? });
     let runtime = crate::runtime()?;
     let code = runtime.block_on(async {
         let signals = Signals::listen().map_err(|error| {
@@ -79,16 +77,14 @@ pub(crate) fn mcp(flags: &Mcp) -> Result<u8, Failure> {
     code
 }
 
-/// Where calls work: the directory that is given is used for all of them.
-fn workspaces(flags: &Mcp) -> Result<Workspaces, Failure> {
-    let here = runs::current_directory()?;
-    let given = flags.workspace.as_ref().map(|given| directory(&here.join(given))).transpose()?;
-    Ok(Workspaces { given, here, ..Workspaces::default() })
-}
-
-fn directory(given: &std::path::Path) -> Result<PathBuf, Failure> {
-    let usable = given.canonicalize().and_then(|path| path.read_dir().map(|_| path));
-    usable.map_err(|error| Failure::usage(format!("--workspace {}: {error}", given.display())))
+/// The tool as it is configured here. A workspace that is given must be there from the start.
+fn tool(flags: &Mcp) -> Result<Tool, Failure> {
+    if let Some(given) = &flags.workspace {
+        given
+            .read_dir()
+            .map_err(|error| Failure::usage(format!("--workspace {}: {error}", given.display())))?;
+    }
+    crayfish::tool(flags.workspace.as_deref())
 }
 
 /// Ends the server, with the exit code of the signal.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -96,4 +97,35 @@ fn nobody_else_is_listened_to_unless_it_is_said_who() {
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("--allow-host"), "{said}");
+}
+
+#[test]
+fn pages_of_other_origins_and_other_names_are_refused() {
+    let stage = Stage::new();
+    let server = stage.listening();
+    let address = server.address.strip_prefix("http://").unwrap();
+    let (address, path) = address.split_once('/').unwrap();
+    let port = address.rsplit_once(':').unwrap().1;
+    let check = |path: &str, headers: &[String], expected: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let headers = headers.join("\r\n");
+        write!(stream, "POST /{path} HTTP/1.1\r\n{headers}\r\nContent-Length: 0\r\n\r\n").unwrap();
+        let mut status = String::new();
+        BufReader::new(stream).read_line(&mut status).unwrap();
+        assert!(status.contains(expected), "/{path} {headers}: {status}");
+    };
+    let host = |host: &str| format!("Host: {host}:{port}");
+    let origin = |origin: &str| format!("Origin: {origin}");
+    let refused = "403 Forbidden";
+    check(path, &[host("evil.example")], refused);
+    check(path, &[host("localhost"), origin("http://evil.example")], refused);
+    check(path, &[host("localhost"), origin("null")], refused);
+    check(path, &[host("localhost"), origin("https://localhost:1")], refused);
+    // These are read, and found to hold nothing.
+    let read = "406 Not Acceptable";
+    check(path, &[host("localhost")], read);
+    check(path, &[host("localhost"), origin("http://localhost:3000")], read);
+    check(path, &[host("127.0.0.1"), origin("http://127.0.0.1:1")], read);
+    check(path, &[host("[::1]"), origin("http://[::1]:1")], read);
+    check("other", &[host("localhost")], "404 Not Found");
 }

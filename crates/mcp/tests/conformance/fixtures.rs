@@ -73,8 +73,8 @@ fn embedded(uri: &str, mime: &str, text: &str) -> Json {
     json!({ "type": "resource", "resource": { "uri": uri, "mimeType": mime, "text": text } })
 }
 
-fn done(said: &str) -> Called {
-    Ok(CallToolResult::success(contents(json!([text(said)]))).into())
+fn done(said: &str) -> CallToolResponse {
+    CallToolResult::success(contents(json!([text(said)]))).into()
 }
 
 /// What is asked of a client, by key.
@@ -111,9 +111,9 @@ impl Fixtures {
         Self { server, seal: RequestStateCodec::try_new([7_u8; 32]).unwrap() }
     }
 
-    fn ask(&self, inputs: Json, state: Option<&str>) -> Called {
+    fn ask(&self, inputs: Json, state: Option<&str>) -> CallToolResponse {
         let state = state.map(|state| self.seal.seal(state.as_bytes()));
-        Ok(InputRequiredResult::new(Some(asked(inputs)), state).into())
+        InputRequiredResult::new(Some(asked(inputs)), state).into()
     }
 
     /// The state that came back; one that is not ours is refused.
@@ -129,7 +129,7 @@ impl Fixtures {
         let given = request.input_responses.as_ref().unwrap_or(&nothing);
         let find = |key: &str, path: &str| given.get(key).and_then(|answer| answer.pointer(path));
         let state = self.state(request.request_state.as_deref())?;
-        match request.name.strip_prefix("test_input_required_result_").unwrap_or_default() {
+        Ok(match request.name.strip_prefix("test_input_required_result_").unwrap_or_default() {
             "elicitation" => match find("user_name", "/content/name").and_then(Json::as_str) {
                 Some(name) => done(&format!("Hello, {name}!")),
                 None => {
@@ -173,11 +173,13 @@ impl Fixtures {
                 }
                 self.ask(inputs, None)
             }
-            other => Err(ErrorData::invalid_params(format!("no tool {other:?}"), None)),
-        }
+            other => {
+                return Err(ErrorData::invalid_params(format!("no tool {other:?}"), None));
+            }
+        })
     }
 
-    async fn progress(context: &Context) -> Called {
+    async fn progress(context: &Context) -> CallToolResponse {
         for progress in [0.0, 50.0, 100.0] {
             if let Some(token) = context.meta.get_progress_token() {
                 let told = ProgressNotificationParam::new(token, progress).with_total(100.0);
@@ -224,8 +226,8 @@ impl ServerHandler for Fixtures {
 
     async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Called {
         match request.name.as_ref() {
-            "test_simple_text" => done("This is a simple text response for testing."),
-            "test_logging_tool" => done("nothing is logged"),
+            "test_simple_text" => Ok(done("This is a simple text response for testing.")),
+            "test_logging_tool" => Ok(done("nothing is logged")),
             "test_image_content" => Ok(CallToolResult::success(contents(json!([image()]))).into()),
             "test_audio_content" => {
                 let audio = json!({ "type": "audio", "data": WAV, "mimeType": "audio/wav" });
@@ -244,13 +246,13 @@ impl ServerHandler for Fixtures {
                 let said = text("This tool intentionally returns an error for testing");
                 Ok(CallToolResult::error(contents(json!([said]))).into())
             }
-            "test_tool_with_progress" => Self::progress(&context).await,
+            "test_tool_with_progress" => Ok(Self::progress(&context).await),
             "test_missing_capability" => {
                 let wanted = serde_json::from_value(json!({ "sampling": {} })).unwrap();
                 Err(ErrorData::missing_required_client_capability(wanted))
             }
             "test_streaming_elicitation" => {
-                self.ask(json!({ "name": form("Your name?", "name", "string") }), None)
+                Ok(self.ask(json!({ "name": form("Your name?", "name", "string") }), None))
             }
             name if name.starts_with("test_") => {
                 self.round(&request, context.client_capabilities())

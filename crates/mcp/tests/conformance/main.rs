@@ -4,14 +4,14 @@
 //! [`fixtures`] puts them beside those of the product. What is expected to fail is in `expected-*.yaml`,
 //! each with its reason. `cargo xtask test mcp` installs the suite and runs this.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod fixtures;
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use raymond_core::crayfish::envelope::Reply;
 use raymond_core::ids::RunId;
@@ -24,6 +24,10 @@ use tokio_util::sync::CancellationToken;
 
 use fixtures::Fixtures;
 
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
 /// The tool in a directory, without records.
 struct Bare(PathBuf);
 
@@ -31,8 +35,7 @@ impl Host for Bare {
     fn call(&self, request: Json, follower: Follower) -> Reply {
         let workspaces = Workspaces { given: Some(self.0.clone()), ..Workspaces::default() };
         let tool = Tool { workspaces, settings: Settings::default() };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(tool.call(request, follower))
+        runtime().block_on(tool.call(request, follower))
     }
 
     fn project(&self, _agent: Option<&str>) -> Result<Project, String> {
@@ -77,17 +80,20 @@ fn suite(revision: &str, address: &str, home: &Path) -> Command {
 fn play(revision: &'static str) {
     let home = tempfile::tempdir().unwrap();
     let ending = CancellationToken::new();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let server = Server::new(Arc::new(Bare(home.path().to_owned())), ending.clone());
-    let listener = runtime.block_on(http::listen("127.0.0.1:0".parse().unwrap(), &[])).unwrap();
-    let address = format!("http://{}{}", listener.local_addr().unwrap(), http::PATH);
+    let (listens, listening) = mpsc::channel();
     let serving = ending.clone();
-    let served = runtime.spawn(async move {
-        http::serve(Fixtures::new(server), listener, &[], serving).await;
+    let served = std::thread::spawn(move || {
+        runtime().block_on(async move {
+            let listener = http::listen("127.0.0.1:0".parse().unwrap(), &[]).await.unwrap();
+            listens.send(listener.local_addr().unwrap()).unwrap();
+            http::serve(Fixtures::new(server), listener, &[], serving).await;
+        });
     });
+    let address = format!("http://{}{}", listening.recv().unwrap(), http::PATH);
     let output = suite(revision, &address, home.path()).output().unwrap();
     ending.cancel();
-    runtime.block_on(served).unwrap();
+    served.join().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("passed"), "{said}");
