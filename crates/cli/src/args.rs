@@ -135,17 +135,17 @@ pub(crate) enum Command {
     /// Delete runs that are over
     #[command(after_help = "Example:\n  raymond prune --older-than 7d --dry-run")]
     Prune(Prune),
-    /// Serve the tool `crayfish` to MCP clients, over stdin and stdout or over HTTP
-    #[command(
-        after_help = "Example:\n  claude mcp add crayfish -- raymond mcp --workspace .\n  raymond mcp --http 127.0.0.1:7420"
-    )]
-    Mcp(Mcp),
     /// Print a script that completes commands, runs and workflows in a shell
     #[command(after_help = "Example:\n  echo 'source <(raymond completions bash)' >> ~/.bashrc")]
     Completions(Completions),
     /// Answer one JSON request on stdin: the tool `crayfish`, for hosts whose agents call it
     #[command(after_help = CRAYFISH_HELP)]
     Crayfish(Crayfish),
+    /// Serve the tool `crayfish` to MCP clients, over stdin and stdout or over HTTP
+    #[command(
+        after_help = "Example:\n  claude mcp add crayfish -- raymond mcp --workspace .\n  raymond mcp --http 127.0.0.1:7420"
+    )]
+    Mcp(Mcp),
     /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
     #[command(after_help = "Example:\n  raymond demo --keep")]
     Demo(Demo),

@@ -82,10 +82,10 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Config(config) => commands::config::config(&config),
         Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
         Command::Prune(prune) => commands::prune::prune(&prune),
-        Command::Mcp(mcp) => commands::mcp::mcp(&mcp),
         Command::Init(init) => commands::init::init(&init),
         Command::Completions(shell) => commands::completions::completions(&shell),
         Command::Crayfish(crayfish) => commands::crayfish::crayfish(&crayfish),
+        Command::Mcp(mcp) => commands::mcp::mcp(&mcp),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }
 }
