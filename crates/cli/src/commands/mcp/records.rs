@@ -7,10 +7,9 @@ use raymond_core::crayfish::key::Key;
 use raymond_core::crayfish::work::key_of;
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::Run;
+use raymond_core::run::program::Answers;
 use raymond_engine::look::Look;
-use raymond_engine::observe;
 use raymond_engine::project::Project;
-use raymond_store::Blobs;
 use serde_json::{Value as Json, json};
 
 use crate::json;
@@ -48,46 +47,42 @@ fn shown(project: &Project, look: &Look) -> Json {
     let place = Place::seen(project, look).with_retries(project, look).with_processes(look);
     let mut object = json::run(&look.head, &place);
     if let Some(flow) = run.flow.as_deref() {
-        object["steps"] = steps(run, flow, &blobs);
+        object["steps"] = steps(run, flow);
     }
     let mut object = redacted_json(object);
     object["results"] = json::results(&look.head, &blobs);
     object
 }
 
-/// Every step that was reached, by key.
-fn steps(run: &Run, flow: &Flow, blobs: &Blobs) -> Json {
-    let mut steps: BTreeMap<&Key, Json> = BTreeMap::new();
-    let reached: Vec<(Key, &str)> =
-        flow.strands.keys().filter_map(|id| at(run, flow, id)).collect();
-    for (key, state) in &reached {
-        steps.insert(key, json!({ "state": state }));
-    }
-    for (key, stored) in &flow.results {
-        let state = if stored.ok { "done" } else { "failed" };
-        let text = observe::load(blobs, &stored.value).ok();
-        let result = text.and_then(|text| serde_json::from_str::<Json>(&text).ok());
-        steps.insert(key, json!({ "state": state, "result": result }));
-    }
-    for (key, attempt) in &flow.attempts {
-        steps.entry(key).or_insert_with(|| json!({ "state": "asked" }))["attempt"] = json!(attempt);
-    }
-    let named = steps.into_iter().map(|(key, mut step)| {
-        step["key"] = json!(key.to_string());
-        step["stepId"] = json!(key.step.as_str());
+/// Every step that was reached, by key; what it left is among the results.
+fn steps(run: &Run, flow: &Flow) -> Json {
+    let mut states: BTreeMap<Key, &str> = BTreeMap::new();
+    states.extend(flow.strands.keys().filter_map(|id| at(run, flow, id)));
+    let done = |ok: bool| if ok { "done" } else { "failed" };
+    states.extend(flow.results.iter().map(|(key, stored)| (key.clone(), done(stored.ok))));
+    let told = states.into_iter().map(|(key, state)| {
+        let mut step =
+            json!({ "key": key.to_string(), "stepId": key.step.as_str(), "state": state });
+        if let Some(attempt) = flow.attempts.get(&key) {
+            step["attempt"] = json!(attempt);
+        }
         step
     });
-    named.collect()
+    told.collect()
 }
 
 /// The step that a strand is at, and what it does there.
 fn at(run: &Run, flow: &Flow, id: &AgentId) -> Option<(Key, &'static str)> {
+    let key = key_of(run.agents.get(id)?)?;
+    let owed = run.settings.program.answers() == Some(Answers::Caller);
     let state = match &flow.strands.get(id)?.at {
+        // Only agent steps count attempts here.
+        At::In(_) if owed && flow.attempts.contains_key(&key) => "asked",
         At::In(_) => "running",
         At::Failed(_) => "failed",
         At::Start | At::Before(_) | At::Behind(_) | At::Body | At::Round | At::Waits { .. } => {
             return None;
         }
     };
-    Some((key_of(run.agents.get(id)?)?, state))
+    Some((key, state))
 }
