@@ -15,17 +15,19 @@ mod workspaces;
 use std::path::Path;
 use std::sync::Arc;
 
+use raymond_backends::process::{self, Grace};
 use raymond_backends::workspace::Workspace;
 use raymond_core::crayfish::{Code, Problem, Reply, Request, Work, reading};
 use raymond_core::ids::RunId;
 use raymond_core::run::program::Answers;
-use raymond_core::run::{Ending, Input, Phase, Program, Settings};
+use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
 use raymond_store::Root;
 use raymond_store::disk::Memory;
 use raymond_store::lock::{self, Takeover};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock;
 use crate::launch::{Launch, LaunchError, Prepared};
 use crate::owned::{Clients, Opening, OwnError, Owned};
 use crate::project::Project;
@@ -33,8 +35,8 @@ use crate::schemas::Schemas;
 use crate::shell::{self, Backends};
 use crate::steps;
 
-use answer::answer;
-use brought::Brought;
+use answer::{answer, attempts};
+use brought::{Brought, results};
 pub use progress::Progress;
 use progress::Teller;
 pub use workspaces::Workspaces;
@@ -68,14 +70,28 @@ struct Ready {
 }
 
 impl Tool {
-    /// Answers one request.
+    /// Answers one request. Whoever stops waiting for it gives it up: it still ends what it started.
     pub async fn call(&self, request: Json, follower: Follower) -> Reply {
-        self.try_call(request, follower).await.unwrap_or_else(|refused| *refused)
+        let Follower { cancel, progress } = follower;
+        let cancel = cancel.child_token();
+        let _given_up_when_dropped = cancel.clone().drop_guard();
+        let tool = self.clone();
+        let follower = Follower { cancel, progress };
+        let call = tokio::spawn(async move { tool.try_call(request, follower).await });
+        let reply = call.await.map(|reply| reply.unwrap_or_else(|refused| *refused));
+        reply.unwrap_or_else(|broken| *internal(&broken.to_string()))
     }
 
     async fn try_call(&self, request: Json, follower: Follower) -> Result<Reply, Box<Reply>> {
         let request = Request::parse(request)
             .map_err(|problems| refused(Code::BadRequest, "the request has mistakes", problems))?;
+        let run = request.run.clone();
+        let reply = self.answer(request, follower).await;
+        // Whatever is said of a run says of which.
+        reply.map_err(|refused| Box::new(Reply { run, ..*refused }))
+    }
+
+    async fn answer(&self, request: Request, follower: Follower) -> Result<Reply, Box<Reply>> {
         let directory = self.workspaces.of(request.agent.as_deref())?;
         let workspace = Workspace::open(&directory)
             .map_err(|unopened| refused(Code::BadWorkspace, unopened.to_string(), Vec::new()))?;
@@ -97,8 +113,13 @@ impl Tool {
             None => in_memory(),
         };
         let id = run.clone().unwrap_or_else(|| RunId::new(NAMELESS));
+        let nonce = match &run {
+            Some(_) => clock::nonce(),
+            None => process::unrecorded(&clock::nonce()),
+        };
         let launch = Launch {
             run: id.clone(),
+            nonce,
             workflow: work.document.name.clone().unwrap_or_else(|| id.to_string()),
             cwd: directory.display().to_string(),
             input: None,
@@ -114,7 +135,8 @@ impl Tool {
                 if let Phase::Ended(Ending::Completed | Ending::Cancelled) = owned.head.run.phase {
                     return Ok(answer(&owned.head.run, &work, &Schemas::default(), run.as_ref()));
                 }
-                let call = brought.call(&owned.head.run, &owned.blobs)?;
+                let call = brought.call(&owned.head.run, &owned.blobs);
+                let call = call.map_err(|refused| knowing(refused, &owned.head.run))?;
                 let resumed = owned.resume_inputs(self.settings(), &Backends::default()).await;
                 let mut inputs = resumed.map_err(|error| unowned(&error))?;
                 inputs.push(Input::Call(Box::new(call)));
@@ -125,6 +147,10 @@ impl Tool {
                 return Err(refused(Code::StoreFailed, error.to_string(), Vec::new()));
             }
         };
+        if run.is_none() {
+            // Nobody else will look for what a killed caller has left.
+            process::end_abandoned(&Grace::default()).await;
+        }
         let Follower { cancel, progress } = follower;
         let mut teller = Teller::new(progress);
         let driven =
@@ -143,7 +169,7 @@ impl Tool {
         let owned = Owned::open(project, run, how).await.map_err(|error| unowned(&error))?;
         let other = |what: &str| {
             let message = format!("the run {run} was begun with {what}");
-            Err(refused(Code::RunMismatch, message, Vec::new()))
+            Err(knowing(refused(Code::RunMismatch, message, Vec::new()), &owned.head.run))
         };
         match owned.definition.work.as_deref() {
             _ if owned.head.run.settings.program.answers() != Some(Answers::Caller) => {
@@ -201,6 +227,12 @@ fn in_memory() -> Project {
 
 fn refused(code: Code, message: impl Into<String>, errors: Vec<Problem>) -> Box<Reply> {
     Box::new(Reply::failed(code, message, errors))
+}
+
+/// A refusal of a run that has come to something already.
+fn knowing(mut refused: Box<Reply>, run: &Run) -> Box<Reply> {
+    (refused.results, refused.attempts) = (results(run), attempts(run));
+    refused
 }
 
 fn internal(what: &str) -> Box<Reply> {

@@ -27,7 +27,8 @@ impl Reference {
         if text.contains("://") || text.starts_with("urn:") {
             return Err(format!("`{shown}` is a URL: nothing is fetched, and schemas are named"));
         }
-        if text.contains(['/', '\\']) {
+        let document = text.split('#').next().unwrap_or_default();
+        if document.contains(['/', '\\']) {
             return Err(format!("`{shown}` is a path: a schema is named by its file name alone"));
         }
         if text.contains('#') {
@@ -74,9 +75,9 @@ mod tests {
         check("../b", path);
         check("/etc/passwd", path);
         check("a\\b", path);
-        check("Name#/a", path);
         let inner = "leads into another document: only a whole one is named";
         check("Name#", inner);
+        check("Name#/a", inner);
         check("Name#a", inner);
         let odd = "is not the name of a schema";
         for text in ["", ".", "..", "a:b", "a?b", "a%2fb", "a\nb"] {

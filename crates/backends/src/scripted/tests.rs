@@ -326,7 +326,7 @@ fn entries_for_states_that_do_not_exist_are_warned_of() {
     let replies = Replies::parse("r.yaml", yaml).unwrap();
     let states = ["START.md", "REVIEW.md", "FIX.md"].map(StateName::from);
     let found: Vec<_> = replies
-        .check(&states)
+        .check(&states, "state")
         .into_iter()
         .map(|warning| (warning.to_string(), warning.hint))
         .collect();
@@ -336,6 +336,41 @@ fn entries_for_states_that_do_not_exist_are_warned_of() {
         ("r.yaml:5:19: warning: no state is called \"BANANA\"", None),
     ];
     assert_eq!(found, expected.map(|(text, hint)| (text.to_owned(), hint)));
+}
+
+#[test]
+fn steps_are_known_by_their_ids_and_by_their_keys_in_loops() {
+    let yaml = "judge: all\n'each[2].judge': third\n'each[2].judgee': x\nother: x";
+    let replies = Replies::parse("r.yaml", yaml).unwrap();
+    let steps = ["judge", "ask"].map(StateName::from);
+    let found: Vec<String> =
+        replies.check(&steps, "agent step").iter().map(ToString::to_string).collect();
+    let expected = [
+        "r.yaml:3:1: warning: no agent step is called \"each[2].judgee\"",
+        "r.yaml:4:1: warning: no agent step is called \"other\"",
+    ];
+    assert_eq!(found, expected);
+    let silent = replies.unanswered(&steps).map(|warning| warning.to_string());
+    assert_eq!(silent.as_deref(), Some("r.yaml: warning: no reply for ask, should it be reached"));
+    // A key in loops is one of the step, and no file name with an extension.
+    let only = Replies::parse("r.yaml", "'each[0].ask': x").unwrap();
+    assert_eq!(only.unanswered(&steps[1..]), None);
+    let check = |state: &str, expected: Result<(), &str>| {
+        let found = replies.find(&request("main", state, 1, 1)).map(|_| ());
+        assert_eq!(found, expected.map_err(str::to_owned), "{state}");
+    };
+    check("judge", Ok(()));
+    check("each[0].judge", Ok(()));
+    check("each[2].judge", Ok(()));
+    check(
+        "each[1].ask",
+        Err(
+            "no reply for main / each[1].ask / visit 1 / turn 1 in r.yaml: add one under each[1].ask",
+        ),
+    );
+    let of = |state: &str| replies.find(&request("main", state, 1, 1)).unwrap().clone();
+    assert_ne!(of("each[2].judge"), of("each[1].judge"));
+    assert_eq!(of("judge"), of("outer[0].each[1].judge"));
 }
 
 struct OnBench<B>(B);

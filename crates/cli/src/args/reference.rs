@@ -42,7 +42,7 @@ fn shown(program: &Command) -> impl Iterator<Item = &Command> {
 fn section(text: &mut String, command: &Command) {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
-    let title = command.get_bin_name().unwrap_or(command.get_name());
+    let title = command.get_bin_name().unwrap_or_else(|| command.get_name());
     let title = title.trim_start_matches("raymond ");
     write!(text, "\n## {title}\n\n{}.\n\n", about(command)).unwrap();
     write!(text, "```text\n{usage}\n```\n").unwrap();

@@ -1,6 +1,6 @@
 //! Flags of the commands that drive a run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -58,6 +58,13 @@ pub(crate) struct Steps {
     /// Where the steps of a document work [default: here]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
+}
+
+impl Steps {
+    /// Where steps work.
+    pub(crate) fn workspace(&self) -> &Path {
+        self.workspace.as_deref().unwrap_or_else(|| Path::new("."))
+    }
 }
 
 #[derive(Debug, Args)]

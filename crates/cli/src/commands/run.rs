@@ -127,8 +127,9 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     let line = first_line(&run, &settings, &prepared);
     let launch = Launch {
         run,
+        nonce: clock::nonce(),
         workflow: absolute(&flags.workflow)?,
-        cwd: absolute(flags.steps.workspace.as_deref().unwrap_or(Path::new(".")))?,
+        cwd: absolute(flags.steps.workspace())?,
         input: flags.input,
         settings,
     };
@@ -171,8 +172,7 @@ fn prepare_document(
     vars: &Map<String, Value>,
     weigh: &dyn Fn(&Survey<'_>) -> Vec<Diagnostic>,
 ) -> Result<Prepared, Failure> {
-    let workspace = flags.steps.workspace.as_deref().unwrap_or(Path::new("."));
-    let shelf = Shelf::open(workspace, &flags.steps.schemas.paths)?;
+    let shelf = Shelf::open(flags.steps.workspace(), &flags.steps.schemas.paths)?;
     let prepared = Found::read(&flags.workflow)?.prepare(&flags.workflow, vars, &shelf)?;
     let warnings = weigh(&Survey::of(&prepared.definition));
     if warnings.iter().any(|found| found.severity == Severity::Error) {

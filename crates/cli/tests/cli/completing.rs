@@ -103,6 +103,22 @@ fn workflows_are_offered_by_path() {
 }
 
 #[test]
+fn documents_are_offered_once_they_are_meant() {
+    let project = project();
+    project.write("digest.json", "{}");
+    project.write("flows/package.json", "{}");
+    let check = |words: &[&str], expected: &[&str]| assert_eq!(offered(&project, words), expected);
+    // A project has many JSON files that are no workflows.
+    check(&["run", ""], &["flows/", "two words/"]);
+    check(&["run", "d"], &["digest.json"]);
+    check(&["crayfish", "validate", ""], &["digest.json", "flows/", "two words/"]);
+    check(&["crayfish", "explain", "flows/"], &["flows/bad/", "flows/good/", "flows/package.json"]);
+    check(&["crayfish", "schema", ""], &["document", "request", "reply"]);
+    check(&["crayfish", "v"], &["validate"]);
+    check(&["run", "digest.json", "--sch"], &["--schema-path"]);
+}
+
+#[test]
 fn commands_come_before_flags_and_hidden_flags_are_never_offered() {
     let project = project();
     let commands = offered(&project, &[""]);

@@ -234,7 +234,7 @@ impl Project {
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(stdin)
             .stdout(other.unwrap_or_else(|| kept.into()))
-            .stderr(unheard.unwrap_or(said.into()))
+            .stderr(unheard.unwrap_or_else(|| said.into()))
             .spawn()
             .unwrap();
         Running { child, stdout, stderr, project: self.root() }

@@ -17,3 +17,4 @@ mod patterns;
 mod review_pr;
 mod small;
 mod stage;
+mod steps;

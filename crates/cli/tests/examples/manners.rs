@@ -123,7 +123,7 @@ fn with_a_setup() -> Vec<String> {
     let mut names: Vec<String> =
         names.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
     names.sort();
-    assert_eq!(names.len(), 8, "{names:?}");
+    assert_eq!(names.len(), 11, "{names:?}");
     names
 }
 

@@ -20,7 +20,7 @@ fn stage(script: &[&str], more: &Value) -> Stage {
         "shell": "printf %s \"$FOO\" > foo",
     });
     let steps = json!([{ "id": "a", "kind": "exec", "shell": "echo pre >> log" }, asks, post]);
-    stage.project.write("flow.json", &json!({ "name": "w", "steps": steps }).to_string());
+    stage.project.write("flow.json", json!({ "name": "w", "steps": steps }).to_string());
     stage
 }
 
@@ -86,7 +86,7 @@ fn claude_goes_on_in_a_conversation_that_steps_share() {
     let sticky = || json!({ "mode": "sticky", "label": "l" });
     let reset = json!({ "mode": "sticky", "label": "l", "reset": true });
     let steps = [asks("one", sticky()), asks("two", sticky()), asks("three", reset)];
-    stage.project.write("flow.json", &json!({ "steps": steps }).to_string());
+    stage.project.write("flow.json", json!({ "steps": steps }).to_string());
     run(&stage, "--backend claude");
     let plans: Vec<String> = stage.events("turn_started").iter().map(kind).collect();
     assert_eq!(plans, ["fresh", "resume", "fresh"]);

@@ -276,6 +276,45 @@ fn the_examples_are_listed_in_two_columns() {
 }
 
 #[test]
+fn whoever_has_no_request_to_send_is_told_how() {
+    let project = Project::of(&[]);
+    let (code, lines, _) = start(&project, "crayfish", &[]).end();
+    assert_eq!(code, 2);
+    let told = lines.join(" ");
+    assert!(told.contains("raymond: crayfish reads one JSON request on stdin"), "{told}");
+    assert!(told.contains("raymond crayfish < request.json"), "{told}");
+}
+
+const DEEP: &str = r#"{ "vars": { "list": [] }, "steps": [
+  { "id": "outer", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "item", "body": [
+    { "id": "judge", "kind": "agent", "prompt": "Say in one word whether this is worth the time that it takes.",
+      "input": { "a": "{{locals.item.first}}", "b": "{{vars.list}}" },
+      "schema": { "type": "object", "required": ["verdict"], "properties": { "verdict": { "enum": ["yes", "no"] } } } } ] } ] }"#;
+
+#[test]
+fn a_plan_has_room_on_a_narrow_terminal_and_is_bold_only_there() {
+    let project = Project::of(&[("flow.json", DEEP)]);
+    let terminal = start(&project, "crayfish explain flow.json", &[]);
+    let (code, lines, bytes) = terminal.end();
+    assert_eq!(code, 0, "{lines:?}");
+    assert!(has_colours(&bytes), "{bytes:?}");
+    assert_eq!(
+        lines,
+        [
+            "a workflow without a name: 2 steps",
+            "vars list",
+            "└ outer forEach item of $.vars.list",
+            "│ one after the other",
+            "└ judge agent Say in one word whether this is worth the time that it takes.",
+            "reads locals.item.first, vars.list · answers object {verdict: \"yes\" |",
+            "\"no\"} · 3 attempts",
+        ]
+    );
+    let plain = start(&project, "crayfish explain flow.json", &[("NO_COLOR", "1")]);
+    assert!(!has_colours(&plain.end().2));
+}
+
+#[test]
 fn events_on_the_same_terminal_have_it_for_themselves() {
     let project = forking(1);
     project.write("go", "");

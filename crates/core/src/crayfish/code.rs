@@ -122,7 +122,7 @@ impl Code {
             }
             Self::NotAnArray => "the `listPath` of a forEach leads to something else than an array",
             Self::TooLarge => {
-                "a step with its expressions filled in, or the reply, is beyond its limit"
+                "a step with its expressions filled in, a list, or what steps left, is beyond its limit"
             }
             Self::ExecFailed => {
                 "a program failed in every attempt, or one of its inputs does not keep its contract"

@@ -30,6 +30,9 @@ use super::template::Unfilled;
 use super::walk::{Next, Stuck};
 use super::work::{Work, key_of};
 
+/// The most bytes of all results of a run: each reply holds them, and each call may echo them.
+pub(crate) const MOST_KEPT: u64 = 64 * 1024 * 1024;
+
 /// The strand of the document itself begins.
 pub(crate) fn begin(draft: &mut Draft<'_>, main: &AgentId) {
     let fact = Fact::Begun { born: Vec::new(), parent: None };
@@ -201,9 +204,7 @@ fn question(draft: &mut Draft<'_>, agent: &Agent, question: Question, session: &
 fn take(draft: &mut Draft<'_>, agent: &Agent, question: Question, output: &Output) {
     let Question { turn, key, attempt } = question;
     match &output.verdict {
-        Verdict::Valid => {
-            step(draft, agent, Fact::Done { key, stored: output.stored.clone() });
-        }
+        Verdict::Valid => done(draft, agent, key, output.stored.clone()),
         Verdict::Invalid(errors) => {
             let next = Question { turn: turn.following(), key, attempt };
             invalid(draft, agent, (next, &Session::Fresh), errors);
@@ -261,7 +262,7 @@ pub(crate) fn finished(
         None | Some(Verdict::Valid) => {
             keep(draft, agent, &key, session);
             let (value, read) = (outcome.text.clone(), outcome.read.clone());
-            step(draft, agent, Fact::Done { key, stored: Stored { value, ok: true, read } });
+            done(draft, agent, key, Stored { value, ok: true, read });
         }
         Some(Verdict::Invalid(errors)) => {
             let attempts = draft.run.flow.as_ref().and_then(|flow| flow.attempts.get(&key));
@@ -271,6 +272,16 @@ pub(crate) fn finished(
             invalid(draft, agent, (Question { turn, key, attempt }, session), errors);
         }
     }
+}
+
+/// A step has left something, unless a run would keep more than it may.
+fn done(draft: &mut Draft<'_>, agent: &Agent, key: Key, stored: Stored) {
+    let kept = draft.run.flow.as_ref().map_or(0, |flow| flow.kept);
+    if kept.saturating_add(stored.value.len()) > MOST_KEPT {
+        let message = format!("the results of a run would have more than {} MiB", MOST_KEPT >> 20);
+        return fail(draft, agent, Stuck { code: Code::TooLarge, key, message }, None);
+    }
+    step(draft, agent, Fact::Done { key, stored });
 }
 
 /// A caller brings what it knows: what it was asked for is settled at once, in the order of keys.

@@ -25,6 +25,9 @@ use super::problem::Problem;
 pub struct Flow {
     /// What is done, by key.
     pub results: BTreeMap<Key, Stored>,
+    /// How many bytes that is.
+    #[serde(default)]
+    pub kept: u64,
     /// Which attempt of an agent step was asked for last.
     pub attempts: BTreeMap<Key, u32>,
     /// The strands that have not ended.
@@ -304,12 +307,14 @@ impl Flow {
                 self.moves(agent, fact);
             }
             Fact::Fails { key, stored, contained } => {
-                self.results.extend(stored.clone().map(|stored| (key.clone(), stored)));
+                if let Some(stored) = stored {
+                    self.store(key, stored);
+                }
                 self.fail(agent, &key.step, *contained);
             }
             Fact::Revived => self.revive(agent),
             Fact::Done { key, stored } => {
-                self.results.insert(key.clone(), stored.clone());
+                self.store(key, stored);
                 self.complaints.remove(key);
                 self.meet(agent, key);
             }
@@ -322,6 +327,13 @@ impl Flow {
         self.look(agent);
     }
 
+    fn store(&mut self, key: &Key, stored: &Stored) {
+        self.kept = self.kept.saturating_add(stored.value.len());
+        if let Some(before) = self.results.insert(key.clone(), stored.clone()) {
+            self.kept = self.kept.saturating_sub(before.value.len());
+        }
+    }
+
     fn begin(&mut self, agent: &AgentId, born: Vec<Iteration>, parent: Option<AgentId>) {
         let number = self.begun;
         self.begun = number.saturating_add(1);
@@ -332,7 +344,9 @@ impl Flow {
     /// What the caller knows of earlier calls counts only where nothing is known here.
     fn call(&mut self, call: &Call) {
         if self.results.is_empty() && self.attempts.is_empty() {
-            self.results.clone_from(&call.results);
+            for (key, stored) in &call.results {
+                self.store(key, stored);
+            }
             self.attempts.clone_from(&call.attempts);
         }
         self.offers.clone_from(&call.outputs);

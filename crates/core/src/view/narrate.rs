@@ -231,23 +231,23 @@ impl Narrator {
 
     /// What became of a step, where it is not simply done: that is told when the next one begins.
     fn stepped(&mut self, agent: &AgentId, fact: &Fact) -> Option<Line> {
-        match fact {
-            Fact::Asks { attempt, errors, .. } if !errors.is_empty() => {
-                let text = format!("not valid: {}; attempt {attempt} follows", told(errors));
-                Some(self.of(agent, Weight::Warning, text))
-            }
-            Fact::Done { stored, .. } if !stored.ok => {
-                let why = self.failures.remove(agent).or_else(|| message(stored));
-                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-                Some(self.of(agent, Weight::Warning, format!("failed, and was collected{why}")))
-            }
-            // It may be a loop, which nobody visits.
-            Fact::Fails { key, .. } => {
-                self.places.insert(agent.clone(), StateName::new(key.to_string()));
-                None
-            }
-            _ => None,
+        if let Fact::Asks { attempt, errors, .. } = fact
+            && !errors.is_empty()
+        {
+            let text = format!("not valid: {}; attempt {attempt} follows", told(errors));
+            return Some(self.of(agent, Weight::Warning, text));
         }
+        if let Fact::Fails { key, .. } = fact {
+            // It may be a loop, which nobody visits.
+            self.places.insert(agent.clone(), StateName::new(key.to_string()));
+            return None;
+        }
+        let Fact::Done { stored: stored @ Stored { ok: false, .. }, .. } = fact else {
+            return None;
+        };
+        let why = self.failures.remove(agent).or_else(|| message(stored));
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        Some(self.of(agent, Weight::Warning, format!("failed, and was collected{why}")))
     }
 
     /// Those who were not there are told as everything is known by now; those who watch, by what is known

@@ -14,6 +14,8 @@ use crate::value::{BlobRef, Hash, Value};
 use crate::view::narrate::{ending_words, preview};
 use crate::view::{Ledger, Narrator, Owner, States, Weight, status, way_out, why};
 
+mod steps;
+
 /// Status, exit code, why, and the command that leads out.
 fn shown(play: &Play, owner: Owner) -> String {
     let status = status(&play.run, owner);

@@ -1,5 +1,7 @@
 //! The reply that a run comes to at the end of a call.
 
+use std::collections::BTreeMap;
+
 use raymond_core::crayfish::envelope::{AgentRequest, Failure as Failed, Outcome};
 use raymond_core::crayfish::work::key_of;
 use raymond_core::crayfish::{Code, Problem, Reply, Work};
@@ -23,9 +25,14 @@ pub(super) fn answer(run: &Run, work: &Work, schemas: &Schemas, id: Option<&RunI
             given_up("the call was given up")
         }
     };
+    let (results, attempts) = (results(run), attempts(run));
+    Reply { run: id.cloned(), outcome, results, attempts, ignored: Vec::new() }
+}
+
+/// Which attempts were asked for last.
+pub(super) fn attempts(run: &Run) -> BTreeMap<String, u32> {
     let attempts = run.flow.iter().flat_map(|flow| &flow.attempts);
-    let attempts = attempts.map(|(key, attempt)| (key.to_string(), *attempt)).collect();
-    Reply { run: id.cloned(), outcome, results: results(run), attempts, ignored: Vec::new() }
+    attempts.map(|(key, attempt)| (key.to_string(), *attempt)).collect()
 }
 
 fn given_up(message: &str) -> Outcome {

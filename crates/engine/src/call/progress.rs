@@ -36,13 +36,14 @@ impl Teller {
 }
 
 impl Watch for Teller {
-    fn committed(&mut self, _: &Run, _: &Ledger, record: &Record) {
+    fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
         for event in record.steps.iter().flat_map(|step| &step.events) {
             match event {
-                Event::TurnQueued { turn, .. } | Event::Asked { ask: turn, .. }
-                    if turn.turn > 1 =>
-                {
-                    self.tell(format!("{} is tried again", turn.agent));
+                Event::RetryAt { turn, retry, of, .. } => {
+                    let state = run.agents.get(&turn.agent).map(|agent| &agent.visit.state);
+                    let key = state.map(ToString::to_string).unwrap_or_default();
+                    let (next, all) = (retry + 1, of.unwrap_or(*retry) + 1);
+                    self.tell(format!("{key} failed; attempt {next} of {all} follows"));
                 }
                 Event::VisitEntered { state, .. } => self.tell(format!("{state} begins")),
                 Event::Stepped { fact, .. } => match fact {

@@ -3,8 +3,8 @@
 use std::io::stdout;
 
 use anstyle::Style;
-use raymond_core::crayfish::Document;
 use raymond_core::crayfish::explain::{Line, lines, shared, title};
+use raymond_core::crayfish::{Document, StepId};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -60,7 +60,7 @@ fn told(line: &Line, edge: usize, style: Style) -> String {
     let width = edge.saturating_sub(below.width()).max(LEAST);
     if !facts.is_empty() {
         for fact in room(&plain(&facts.join(" · ")), width, "  ").lines() {
-            text.push_str(&format!("{below}{fact}\n"));
+            text.extend([below.as_str(), fact, "\n"]);
         }
     }
     text
@@ -80,7 +80,7 @@ fn object(document: &Document) -> Value {
                 "id": line.name,
                 "kind": line.kind,
                 "path": document.pointer(index),
-                "inside": parent.map(|id| id.as_str()),
+                "inside": parent.map(StepId::as_str),
                 "does": line.does,
                 "facts": line.facts,
             }))

@@ -17,7 +17,7 @@ use crate::words::plain;
 type Checked = Result<usize, Unfit>;
 
 pub(crate) fn validate(flags: &Validate) -> Result<u8, Failure> {
-    let workspace = flags.workspace.as_deref().unwrap_or(Path::new("."));
+    let workspace = flags.workspace.as_deref().unwrap_or_else(|| Path::new("."));
     let shelf = Shelf::open(workspace, &flags.schemas.paths)?;
     let check = |path: &'_ PathBuf| (path.display().to_string(), check(path, &shelf));
     let checked: Vec<(String, Checked)> = flags.files.iter().map(check).collect();

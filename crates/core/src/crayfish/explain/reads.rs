@@ -2,7 +2,7 @@
 
 use crate::crayfish::document::{Agent, Exec, Invocation, Io, Source};
 use crate::crayfish::path::Path;
-use crate::crayfish::template::Template;
+use crate::crayfish::template::{Shape, Template};
 
 use super::words::list;
 
@@ -27,7 +27,7 @@ pub(super) fn exec(exec: &Exec) -> Option<String> {
 
 /// What a prompt is filled in with.
 pub(super) fn agent(agent: &Agent) -> Option<String> {
-    let input = agent.input.iter().flat_map(|input| input.paths());
+    let input = agent.input.iter().flat_map(Shape::paths);
     reads(agent.prompt.paths().chain(input).map(Path::expression).collect())
 }
 

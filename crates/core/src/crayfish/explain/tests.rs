@@ -6,18 +6,22 @@ use super::*;
 fn plan(document: &Value) -> String {
     let document = Document::parse(document).unwrap();
     let mut out = format!("{}\n", title(&document));
-    shared(&document).iter().for_each(|line| out.push_str(&format!("{line}\n")));
+    for line in shared(&document) {
+        out += &(line + "\n");
+    }
     for Line { lead, below, name, kind, does, facts, .. } in lines(&document) {
         out.push_str(format!("{lead}{name} {kind} {does}").trim_end());
         out.push('\n');
-        facts.iter().for_each(|fact| out.push_str(&format!("{below}{fact}\n")));
+        for fact in facts {
+            out += &[below.as_str(), &fact, "\n"].concat();
+        }
     }
     out
 }
 
-#[test]
-fn a_document_is_told_as_a_tree() {
-    let document = json!({
+/// Something of everything.
+fn digest() -> Value {
+    json!({
         "name": "digest", "version": 2,
         "vars": { "mode": "daily", "tmp": "out" },
         "env": { "LANG": "C" },
@@ -44,8 +48,12 @@ fn a_document_is_told_as_a_tree() {
               "io": { "in": { "raw": { "path": "{{vars.tmp}}/raw.json", "schema": { "$ref": "Raw" } } },
                       "out": { "page": { "path": "page.json" } } } },
         ],
-    });
-    insta::assert_snapshot!(plan(&document), @r#"
+    })
+}
+
+#[test]
+fn a_document_is_told_as_a_tree() {
+    insta::assert_snapshot!(plan(&digest()), @r#"
     digest, version 2: 9 steps
     vars mode, tmp
     env LANG

@@ -129,7 +129,7 @@ fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Op
         Ok(template) => template,
         Err(faults) => {
             for fault in faults {
-                report.add(format!("{fault}; a text that only looks so can be a value of `vars`"));
+                report.add(format!("{fault} (a text that only looks so can be a value of `vars`)"));
             }
             return None;
         }

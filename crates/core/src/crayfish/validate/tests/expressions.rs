@@ -32,8 +32,8 @@ fn a_path_that_cannot_be_right_is_an_error() {
 fn an_unknown_namespace_is_an_error_wherever_templates_stand() {
     let unknown = |name: &str| {
         format!(
-            "`{name}` names the unknown namespace `{name}`: {THERE_ARE}; \
-             a text that only looks so can be a value of `vars`"
+            "`{name}` names the unknown namespace `{name}`: {THERE_ARE} \
+             (a text that only looks so can be a value of `vars`)"
         )
     };
     check_step(

@@ -29,9 +29,9 @@ fn invalid() -> Verdict {
     Verdict::Invalid(vec![Problem::new("/foo", "is missing")])
 }
 
-fn call() -> Box<Call> {
+fn call() -> Call {
     let output = |verdict| Output { stored: stored(true), verdict };
-    Box::new(Call {
+    Call {
         results: [(key("a"), stored(true))].into(),
         attempts: [(key("l[0].v"), 2)].into(),
         outputs: [
@@ -39,7 +39,7 @@ fn call() -> Box<Call> {
             ("v".to_owned(), output(invalid())),
         ]
         .into(),
-    })
+    }
 }
 
 /// Added later: runs of steps.
@@ -53,8 +53,12 @@ pub(super) fn steps() -> (Vec<Input>, Vec<Event>) {
         || TurnFailure::Step { why: "exit status 1".into(), result: stored(false), again: true };
     let failed =
         Outcome::Failed { failure: failure(), cost: Cost::Free, denied: Vec::new(), session: None };
-    let causes =
-        vec![Input::Call(call()), judged(Verdict::Valid), judged(invalid()), settled(failed)];
+    let causes = vec![
+        Input::Call(Box::new(call())),
+        judged(Verdict::Valid),
+        judged(invalid()),
+        settled(failed),
+    ];
     let settings = |answers| {
         let program = Program::Crayfish { answers };
         Event::RunResumed { settings: Box::new(Settings { program, ..Settings::default() }) }
@@ -81,7 +85,7 @@ fn facts() -> Vec<Fact> {
         Fact::Entered { step: "a".parse().unwrap(), gate: None },
         Fact::Entered { step: "a".parse().unwrap(), gate: Some(Gate::of_loop(&"main".into())) },
         Fact::Parked { gate: Gate::of_label("wf:x:main") },
-        Fact::Called(call()),
+        Fact::Called(Box::new(call())),
         Fact::Takes { name: "v".into() },
         Fact::Ignores { name: "v".into() },
         Fact::Asks { key: key("v"), attempt: 1, errors: Vec::new() },

@@ -1,0 +1,51 @@
+//! The pages on the step language say what the program says: every code with its cause and its remedy,
+//! and every limit.
+
+use std::fs;
+
+use raymond_backends::{exec, workspace};
+use raymond_core::crayfish::document::{Cap, Order};
+use raymond_core::crayfish::{Code, name, problem, reading, template, validate, walk};
+
+use super::top;
+
+#[test]
+fn the_page_of_errors_has_every_code_with_its_cause_and_remedy() {
+    let page = fs::read_to_string(top().join("docs/crayfish-errors.md")).unwrap();
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    let row = |code: &Code| format!("| `{code}` | {} | {} |", code.cause(), code.remedy());
+    assert_eq!(rows, Code::ALL.iter().map(row).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_reference_has_the_limits() {
+    let page = fs::read_to_string(top().join("docs/crayfish.md")).unwrap();
+    let (_, limits) = page.split_once("\n## Limits\n").unwrap();
+    let check = |what: &str, limit: String| {
+        let row = limits.lines().find(|line| line.starts_with(&format!("| {what} | ")));
+        let row = row.unwrap_or_else(|| panic!("nothing is said of {what}"));
+        let said = row.split(" | ").nth(1).unwrap();
+        assert!(said.contains(&limit), "{what}: {limit} is not in {row}");
+    };
+    let mebibytes = |bytes: u64| format!("{} MiB", bytes >> 20);
+    check("`retries` of `exec` and `agent`, `maxIters`", format!("1 to {}", Cap::MOST));
+    check("steps of a document", grouped(validate::STEPS));
+    check("steps inside each other", grouped(validate::NESTING));
+    check("levels of a JSON text", grouped(reading::LEVELS));
+    check("length of an id, and of the name of a local", grouped(name::LONGEST));
+    check("`maxParallel`", format!("1 to {}", grouped(Order::MOST_PARALLEL as usize)));
+    check("items of a parallel loop", grouped(walk::MOST_STRANDS as usize));
+    check("a step with its expressions filled in", mebibytes(template::LIMIT as u64));
+    check("stdout of a program", mebibytes(exec::STDOUT_MAX as u64));
+    check("stderr", format!("{} KiB", exec::STDERR_MAX >> 10));
+    check("a JSON file, or a schema by name", mebibytes(workspace::FILE_MAX));
+    check("problems of a document", grouped(problem::MOST));
+}
+
+/// `12,345`, as the book writes numbers.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let parts: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|part| std::str::from_utf8(part).unwrap()).collect();
+    parts.join(",")
+}

@@ -1,0 +1,147 @@
+//! A run of steps, as it is told.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use serde_json::{Value as Json, json};
+
+use super::{shown, told};
+use crate::crayfish::flow::{Read, Stored};
+use crate::crayfish::{Document, Problem, Work};
+use crate::failure::TurnFailure;
+use crate::run::Program;
+use crate::run::input::Verdict;
+use crate::run::program::Answers;
+use crate::run::tests::play::{Play, prompts};
+use crate::view::{Owner, is_final, place};
+
+fn steps(answers: Answers, steps: &Json) -> Play {
+    let document = json!({ "steps": steps, "vars": { "list": [1, 2], "no": false } });
+    let document = Document::parse(&document).unwrap();
+    let vars = document.vars.clone();
+    let mut definition = prompts(&["NONE.md"]);
+    definition.states.clear();
+    definition.work = Some(Box::new(Work { document, vars }));
+    let mut play = Play::new(definition);
+    play.settings.program = Program::Crayfish { answers };
+    play.settings.vars = [("list:", "[1]"), ("name", "a b")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    play.start();
+    play
+}
+
+fn exec(id: &str, retries: u32) -> Json {
+    json!({ "id": id, "kind": "exec", "shell": "true", "retries": retries })
+}
+
+fn asks(id: &str) -> Json {
+    json!({ "id": id, "kind": "agent", "prompt": "x", "schema": {}, "retries": 2 })
+}
+
+fn each(on_error: &str, body: &Json) -> Json {
+    json!({ "id": "each", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "i",
+            "parallel": true, "onError": on_error, "body": body })
+}
+
+fn done(play: &mut Play, agent: &str) {
+    let result = json!({ "ok": true });
+    let read = Read(Some(Arc::new(result.clone())));
+    play.says_so(agent, &result.to_string(), |finished| finished.read = read);
+}
+
+fn invalid(play: &mut Play, agent: &str) {
+    let errors = vec![Problem::new("/a", "it is missing"), Problem::new("", "it is short")];
+    play.says_so(agent, "{}", |finished| finished.verdict = Some(Verdict::Invalid(errors)));
+}
+
+fn fails(play: &mut Play, agent: &str) {
+    let result = Stored::inline(json!({ "ok": false }), false);
+    play.fails(agent, TurnFailure::Step { why: "exit status 1".into(), result, again: true });
+}
+
+#[test]
+fn a_story_of_steps_reads_well() {
+    let mut play = steps(Answers::Backend, &json!([exec("a", 2), asks("b"), exec("c", 1)]));
+    fails(&mut play, "main");
+    done(&mut play, "main");
+    invalid(&mut play, "main");
+    done(&mut play, "main");
+    done(&mut play, "main");
+    assert_snapshot!(told(&play), @r#"
+      main       starts at a
+    . main       a: turn 1
+    ! main       a: exit status 1; attempt 2 follows
+    . main       a: turn 1, attempt 2
+      main       a → b
+    . main       b: turn 1
+    ! main       b: not valid: /a: it is missing (and 1 more); attempt 2 follows
+    . main       b: turn 2
+      main       b → c · $0.20
+    . main       c: turn 1
+      main       ended
+      -          completed
+    "#);
+    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): every step is done: raymond show play");
+}
+
+#[test]
+fn failures_that_are_collected_are_told() {
+    let mut play =
+        steps(Answers::Backend, &json!([each("collect", &json!([exec("try", 1), asks("judge")]))]));
+    fails(&mut play, "main_each1");
+    done(&mut play, "main_each2");
+    invalid(&mut play, "main_each2");
+    invalid(&mut play, "main_each2");
+    assert_snapshot!(told(&play), @r#"
+      main_each1 starts at each[0].try
+      main_each2 starts at each[1].try
+    . main_each1 each[0].try: turn 1
+    . main_each2 each[1].try: turn 1
+    ! main_each1 each[0].try: failed, and was collected: exit status 1
+      main_each1 ended
+      main_each2 each[1].try → each[1].judge
+    . main_each2 each[1].judge: turn 1
+    ! main_each2 each[1].judge: not valid: /a: it is missing (and 1 more); attempt 2 follows
+    . main_each2 each[1].judge: turn 2
+    ! main_each2 each[1].judge: failed, and was collected: no output of 2 was valid: /a: it is missing
+      main_each2 ended · $0.20
+      main       ended
+      -          completed
+    "#);
+}
+
+#[test]
+fn a_program_that_failed_can_be_tried_again() {
+    let mut play = steps(Answers::Backend, &json!([exec("a", 1)]));
+    fails(&mut play, "main");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (what it said: raymond logs play --state a): raymond resume play");
+    assert!(!is_final(&play.run));
+}
+
+#[test]
+fn what_would_end_in_the_same_way_again_is_begun_anew() {
+    let mut play = steps(Answers::Backend, &json!([asks("a")]));
+    invalid(&mut play, "main");
+    invalid(&mut play, "main");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (what it said: raymond logs play --state a): raymond run /flow --var 'list:=[1]' --var 'name=a b'");
+    assert!(is_final(&play.run));
+}
+
+#[test]
+fn a_loop_is_where_its_strand_is() {
+    let until = json!({ "op": "eq", "path": "$.vars.no", "value": true });
+    let stays = json!({ "id": "stays", "kind": "while", "maxIters": 1, "until": until, "body": [exec("a", 1)] });
+    let mut play = steps(Answers::Backend, &json!([stays]));
+    done(&mut play, "main");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at stays: while_not_converged: `until` does not hold after 1 iteration: raymond run /flow --var 'list:=[1]' --var 'name=a b'");
+    let play = steps(Answers::Backend, &json!([each("fail", &json!([exec("try", 1)]))]));
+    let at = |agent: &str| place(&play.run, &play.run.agents[&agent.into()]);
+    assert_eq!((at("main"), at("main_each2")), ("each".to_owned(), "each[1].try".to_owned()));
+}
+
+#[test]
+fn only_its_caller_goes_on_with_a_run_of_the_tool() {
+    let play = steps(Answers::Caller, &json!([asks("a")]));
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): its caller owes it an output: raymond crayfish < request.json");
+}
