@@ -8,6 +8,7 @@ mod book;
 mod clients;
 mod commands;
 mod dist;
+mod mcp;
 mod measure;
 mod npm;
 mod openclaw;

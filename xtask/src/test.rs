@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::commands::{cargo, program, run, succeeds};
-use crate::{clients, openclaw};
+use crate::{clients, mcp, openclaw};
 
 /// A named part of the tests.
 struct Lane {
@@ -16,13 +16,19 @@ struct Lane {
     run: fn() -> Result<()>,
 }
 
-const LANES: [Lane; 6] = [
+const LANES: [Lane; 7] = [
     Lane { name: "rules", what: "every test of the workspace", check: None, run: rules },
     Lane {
         name: "real",
         what: "the real agent clients, against a scripted model",
         check: Some(clients::check_machine),
         run: real,
+    },
+    Lane {
+        name: "mcp",
+        what: "real MCP clients, and the conformance suite",
+        check: Some(mcp::check_machine),
+        run: mcp,
     },
     Lane {
         name: "openclaw",
@@ -103,6 +109,24 @@ fn real() -> Result<()> {
         cargo(&[&["test", "-p", "raymond", "--test", "real"][..], &alone].concat())
     };
     run(tests.env("RAYMOND_TEST_CLIENTS", clients))
+}
+
+/// The clients are heavy to start, and some tests start many.
+fn mcp() -> Result<()> {
+    let clients = mcp::install()?;
+    for target in
+        [["-p", "raymond", "--test", "mcp"], ["-p", "raymond-mcp", "--test", "conformance"]]
+    {
+        let mut tests = if has_nextest() {
+            let nextest = ["nextest", "run", "--no-fail-fast", "--run-ignored", "only", "-j", "2"];
+            cargo(&[&nextest[..], &target].concat())
+        } else {
+            let alone = ["--", "--ignored", "--test-threads", "2"];
+            cargo(&[&["test"][..], &target, &alone].concat())
+        };
+        run(tests.env("RAYMOND_TEST_MCP", &clients))?;
+    }
+    Ok(())
 }
 
 fn simulation(arguments: &[&str]) -> Result<()> {

@@ -6,6 +6,7 @@ mod governing;
 mod init;
 mod looking;
 mod machine;
+mod mcp;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
 pub(crate) use init::Init;
 pub(crate) use looking::{Attach, Cost, CostBy, List, Logs, Look, Show};
 pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
+pub(crate) use mcp::Mcp;
 pub(crate) use starting::{Ground, Ralph, Resume, Run, Steps, Talk};
 
 use crate::failure::{Failure, USAGE};
@@ -139,6 +141,11 @@ pub(crate) enum Command {
     /// Answer one JSON request on stdin: the tool `crayfish`, for hosts whose agents call it
     #[command(after_help = CRAYFISH_HELP)]
     Crayfish(Crayfish),
+    /// Serve the tool `crayfish` to MCP clients, over stdin and stdout or over HTTP
+    #[command(
+        after_help = "Example:\n  claude mcp add crayfish -- raymond mcp --workspace .\n  raymond mcp --http 127.0.0.1:7420"
+    )]
+    Mcp(Mcp),
     /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
     #[command(after_help = "Example:\n  raymond demo --keep")]
     Demo(Demo),

@@ -12,6 +12,7 @@ mod farewell;
 pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod logs;
+pub(crate) mod mcp;
 pub(crate) mod prune;
 pub(crate) mod ralph;
 mod report;

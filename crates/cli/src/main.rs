@@ -85,6 +85,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Init(init) => commands::init::init(&init),
         Command::Completions(shell) => commands::completions::completions(&shell),
         Command::Crayfish(crayfish) => commands::crayfish::crayfish(&crayfish),
+        Command::Mcp(mcp) => commands::mcp::mcp(&mcp),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }
 }

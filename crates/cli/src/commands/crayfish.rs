@@ -10,6 +10,8 @@ use raymond_core::crayfish::schema;
 use crate::args::{About, Crayfish, Described};
 use crate::failure::Failure;
 
+pub(super) use call::tool;
+
 use super::hand_over;
 
 pub(crate) fn crayfish(flags: &Crayfish) -> Result<u8, Failure> {

@@ -17,6 +17,28 @@ const RULES: &str = "Answer the task below with one JSON value.\n\
     - It MUST validate against `outputSchema`.\n\
     - If `retryContext.validationErrors` is there, fix those errors first.\n";
 
+/// What an agent step asks of its caller, as a message for a model.
+pub fn message(request: &AgentRequest) -> String {
+    let mut envelope = json!({
+        "task": {
+            "stepId": request.key.step.as_str(),
+            "attempt": request.attempt,
+            "maxAttempts": request.max_attempts,
+        },
+        "instructions": request.prompt,
+        "outputSchema": request.schema,
+    });
+    if let Some(input) = &request.input {
+        envelope["input"] = input.clone();
+    }
+    if !request.validation_errors.is_empty() {
+        let errors: Vec<String> =
+            request.validation_errors.iter().map(Problem::to_string).collect();
+        envelope["retryContext"] = json!({ "validationErrors": errors });
+    }
+    format!("{RULES}\n{envelope:#}\n")
+}
+
 impl Work {
     /// What the caller is asked for by the agent step that a strand is at; its schema needs no other.
     pub fn request(
@@ -43,24 +65,6 @@ impl Work {
 
     /// The same as a message for a model.
     pub fn message(&self, flow: &Flow, of: (&AgentId, &Key), schema: &Value) -> Option<String> {
-        let request = self.request(flow, of, schema)?;
-        let mut envelope = json!({
-            "task": {
-                "stepId": request.key.step.as_str(),
-                "attempt": request.attempt,
-                "maxAttempts": request.max_attempts,
-            },
-            "instructions": request.prompt,
-            "outputSchema": request.schema,
-        });
-        if let Some(input) = request.input {
-            envelope["input"] = input;
-        }
-        if !request.validation_errors.is_empty() {
-            let errors: Vec<String> =
-                request.validation_errors.iter().map(Problem::to_string).collect();
-            envelope["retryContext"] = json!({ "validationErrors": errors });
-        }
-        Some(format!("{RULES}\n{envelope:#}\n"))
+        Some(message(&self.request(flow, of, schema)?))
     }
 }

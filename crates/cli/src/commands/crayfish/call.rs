@@ -106,7 +106,7 @@ fn cancelled() -> Reply {
 }
 
 /// The tool as it is configured here.
-fn tool(given: Option<&Path>) -> Result<Tool, Failure> {
+pub(in crate::commands) fn tool(given: Option<&Path>) -> Result<Tool, Failure> {
     let here = runs::current_directory()?;
     let config = config::load(&runs::project()?)?;
     let settings = settings::govern(Settings::default(), &config)?;

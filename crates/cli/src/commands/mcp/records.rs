@@ -1,0 +1,88 @@
+//! The record of a run as a client reads it: what `raymond status --json` says, and the steps.
+
+use std::collections::BTreeMap;
+
+use raymond_core::crayfish::flow::{At, Flow};
+use raymond_core::crayfish::key::Key;
+use raymond_core::crayfish::work::key_of;
+use raymond_core::ids::{AgentId, RunId};
+use raymond_core::run::Run;
+use raymond_core::run::program::Answers;
+use raymond_engine::look::Look;
+use raymond_engine::project::Project;
+use serde_json::{Value as Json, json};
+
+use crate::json;
+use crate::place::Place;
+use crate::runs::{self, Examined};
+use crate::secrets::{redacted, redacted_json};
+
+/// Where a run is, in one line.
+pub(super) fn summary(project: &Project, run: &RunId) -> String {
+    match runs::examine(project, run) {
+        Examined::Readable(look) | Examined::Damaged(look) => {
+            let Place { status, why, .. } = Place::seen(project, &look);
+            redacted(&format!("{status}: {why}")).into_owned()
+        }
+        Examined::NeverStarted => "it was never started".to_owned(),
+        Examined::Lost => "its journal is gone".to_owned(),
+        Examined::Unreadable(error) => redacted(&error.to_string()).into_owned(),
+    }
+}
+
+/// All that is shown of a run; none when there is no such run.
+pub(super) fn record(project: &Project, run: &RunId) -> Result<Option<Json>, String> {
+    let known = project.runs().map_err(|error| error.to_string())?;
+    if !known.contains(run) {
+        return Ok(None);
+    }
+    let look =
+        runs::look(project, run).map_err(|failure| redacted(&failure.told().0).into_owned())?;
+    Ok(Some(shown(project, &look)))
+}
+
+fn shown(project: &Project, look: &Look) -> Json {
+    let run = &look.head.run;
+    let blobs = project.blobs(&project.paths(&run.id));
+    let place = Place::seen(project, look).with_retries(project, look).with_processes(look);
+    let mut object = json::run(&look.head, &place);
+    if let Some(flow) = run.flow.as_deref() {
+        object["steps"] = steps(run, flow);
+    }
+    let mut object = redacted_json(object);
+    object["results"] = json::results(&look.head, &blobs);
+    object
+}
+
+/// Every step that was reached, by key; what it left is among the results.
+fn steps(run: &Run, flow: &Flow) -> Json {
+    let mut states: BTreeMap<Key, &str> = BTreeMap::new();
+    states.extend(flow.strands.keys().filter_map(|id| at(run, flow, id)));
+    let done = |ok: bool| if ok { "done" } else { "failed" };
+    states.extend(flow.results.iter().map(|(key, stored)| (key.clone(), done(stored.ok))));
+    let told = states.into_iter().map(|(key, state)| {
+        let mut step =
+            json!({ "key": key.to_string(), "stepId": key.step.as_str(), "state": state });
+        if let Some(attempt) = flow.attempts.get(&key) {
+            step["attempt"] = json!(attempt);
+        }
+        step
+    });
+    told.collect()
+}
+
+/// The step that a strand is at, and what it does there.
+fn at(run: &Run, flow: &Flow, id: &AgentId) -> Option<(Key, &'static str)> {
+    let key = key_of(run.agents.get(id)?)?;
+    let owed = run.settings.program.answers() == Some(Answers::Caller);
+    let state = match &flow.strands.get(id)?.at {
+        // Only agent steps count attempts here.
+        At::In(_) if owed && flow.attempts.contains_key(&key) => "asked",
+        At::In(_) => "running",
+        At::Failed(_) => "failed",
+        At::Start | At::Before(_) | At::Behind(_) | At::Body | At::Round | At::Waits { .. } => {
+            return None;
+        }
+    };
+    Some((key, state))
+}

@@ -1,0 +1,72 @@
+//! The client of the Python library: callbacks, progress, and calls that are given up.
+//!
+//! Its half of each test is a function in `client.py`, which fails by itself.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::stage::{CARRIERS, Carrier, Stage, clients, minimal, printed};
+
+/// Plays one function against a server over each carrier, in each era: in one process, because the
+/// library takes its time to load.
+fn play(name: &str) {
+    let modes = ["legacy", "auto"];
+    let stages: Vec<(Stage, Carrier, &str)> = CARRIERS
+        .into_iter()
+        .flat_map(|carrier| modes.map(|mode| (Stage::new(), carrier, mode)))
+        .collect();
+    let mut servers = Vec::new();
+    let mut plays = Vec::new();
+    for (stage, carrier, mode) in &stages {
+        let target = match carrier {
+            Carrier::Streams => json!({ "command": stage.command_line() }),
+            Carrier::Http => {
+                servers.push(stage.listening());
+                json!({ "url": servers.last().unwrap().address })
+            }
+        };
+        plays.push(json!({ "target": target, "mode": mode, "workspace": stage.workspace() }));
+    }
+    let told = json!({ "plays": plays, "minimal": minimal() });
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/client.py");
+    let mut command = stages[0].0.program(clients().join("python/bin/python"));
+    let output = command.arg(script).arg(name).arg(told.to_string()).output().unwrap();
+    assert_eq!(printed(&output), format!("{name}: fine 4 times\n"));
+}
+
+#[test]
+#[ignore = "needs the MCP clients: cargo xtask test mcp"]
+fn a_caller_answers_in_its_own_calls() {
+    play("needs_agent");
+}
+
+#[test]
+#[ignore = "needs the MCP clients: cargo xtask test mcp"]
+fn progress_is_told() {
+    play("progress");
+}
+
+#[test]
+#[ignore = "needs the MCP clients: cargo xtask test mcp"]
+fn a_call_that_is_given_up_leaves_no_process() {
+    play("cancel");
+}
+
+#[test]
+#[ignore = "needs the MCP clients: cargo xtask test mcp"]
+fn a_model_answers_in_rounds() {
+    play("sampling");
+}
+
+#[test]
+#[ignore = "needs the MCP clients: cargo xtask test mcp"]
+fn a_person_answers_in_rounds() {
+    play("elicitation");
+}
+
+#[test]
+#[ignore = "needs the MCP clients: cargo xtask test mcp"]
+fn handles_that_are_not_ours_are_refused() {
+    play("handles");
+}

@@ -1,0 +1,129 @@
+//! Any number of clients over HTTP, at `/mcp`.
+//!
+//! Whoever reaches the port may run programs, so it is this machine alone unless names are given under
+//! which others may call. Pages of other origins are refused: a browser on this machine is not its user.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::LONGEST;
+
+/// Where the protocol is spoken.
+pub const PATH: &str = "/mcp";
+
+const HERE: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+/// A session of the older era ends when nothing comes for so long; a call may well take an hour.
+const QUIET: Duration = Duration::from_hours(4);
+/// How long answers that are on their way are waited for at the end.
+const GRACE: Duration = Duration::from_secs(2);
+
+type Service<S> = StreamableHttpService<S, LocalSessionManager>;
+
+/// Why nobody can be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Others could call, under any name.
+    #[error("{0} can be reached from other machines, and every caller may run programs")]
+    NotHere(SocketAddr),
+    /// The port cannot be had.
+    #[error("could not listen on {0}: {1}")]
+    Port(SocketAddr, std::io::Error),
+}
+
+/// Listens, on this machine alone unless `names` say under which others may call.
+pub async fn listen(address: SocketAddr, names: &[String]) -> Result<TcpListener, ListenError> {
+    if !address.ip().is_loopback() && names.is_empty() {
+        return Err(ListenError::NotHere(address));
+    }
+    TcpListener::bind(address).await.map_err(|error| ListenError::Port(address, error))
+}
+
+/// Serves clients until `ending` is cancelled.
+pub async fn serve<S: ServerHandler + Clone>(
+    server: S,
+    listener: TcpListener,
+    names: &[String],
+    ending: CancellationToken,
+) {
+    let service = service(server, names, &ending);
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                // One that is gone before it is accepted is no reason to end.
+                let Ok((stream, _)) = accepted else {
+                    tokio::task::yield_now().await;
+                    continue;
+                };
+                connections.spawn(connection(stream, service.clone(), ending.clone()));
+            }
+            Some(_) = connections.join_next() => {}
+            () = ending.cancelled() => break,
+        }
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+fn service<S: ServerHandler + Clone>(
+    server: S,
+    names: &[String],
+    ending: &CancellationToken,
+) -> Service<S> {
+    let here = HERE.iter().map(|name| format!("http://{name}:*"));
+    let given =
+        names.iter().flat_map(|name| [format!("http://{name}:*"), format!("https://{name}:*")]);
+    let mut hosts: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+    hosts.extend(names.iter().cloned());
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(hosts)
+        .with_allowed_origins(here.chain(given))
+        .enforce_origin_validation()
+        .with_max_request_body_bytes(LONGEST)
+        .with_cancellation_token(ending.child_token());
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(QUIET);
+    StreamableHttpService::new(move || Ok(server.clone()), Arc::new(sessions), config)
+}
+
+async fn connection<S: ServerHandler + Clone>(
+    stream: TcpStream,
+    service: Service<S>,
+    ending: CancellationToken,
+) {
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let service = service.clone();
+        async move {
+            let found = request.uri().path() == PATH;
+            let mut response = service.handle(request).await;
+            if !found {
+                *response.status_mut() = StatusCode::NOT_FOUND;
+            }
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let mut protocol = http1::Builder::new();
+    protocol.timer(TokioTimer::new());
+    let connection = protocol.serve_connection(TokioIo::new(stream), answer);
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        // However a client leaves: it is gone.
+        _ = connection.as_mut() => return,
+        () = ending.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    tokio::time::timeout(GRACE, connection).await.ok();
+}

@@ -1,0 +1,49 @@
+//! The prompt that teaches how to write workflows: the skill, and what is wanted.
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    GetPromptRequestParams, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role,
+};
+
+const NAME: &str = "crayfish";
+const TASK: &str = "task";
+const SKILL: &str = include_str!("../../../docs/skills/crayfish/SKILL.md");
+
+/// The prompt as it is listed.
+pub(crate) fn definition() -> Prompt {
+    let task = PromptArgument::new(TASK)
+        .with_description("What the workflow should do")
+        .with_required(false);
+    Prompt::new(NAME, Some("How to write and run a Crayfish workflow"), Some(vec![task]))
+        .with_title("Write a Crayfish workflow")
+}
+
+/// The prompt, filled in.
+pub(crate) fn filled(request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
+    if request.name != NAME {
+        let message = format!("there is no prompt {:?}; there is {NAME:?}", request.name);
+        return Err(ErrorData::invalid_params(message, None));
+    }
+    let given = request.arguments.iter().flatten();
+    if let Some((unknown, _)) = given.clone().find(|(name, _)| *name != TASK) {
+        let message = format!("{NAME:?} has no argument {unknown:?}; it has {TASK:?}");
+        return Err(ErrorData::invalid_params(message, None));
+    }
+    let mut text = body().to_owned();
+    for (_, task) in given {
+        let Some(task) = task.as_str() else {
+            return Err(ErrorData::invalid_params(format!("{TASK:?} is no string"), None));
+        };
+        text.push_str("\n## What is wanted now\n\n");
+        text.push_str(task);
+        text.push('\n');
+    }
+    let message = PromptMessage::new_text(Role::User, text);
+    Ok(GetPromptResult::new(vec![message]).with_description("How to write a Crayfish workflow"))
+}
+
+/// The skill without its frontmatter, which is for those who find it as a file.
+fn body() -> &'static str {
+    let behind = SKILL.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    behind.map_or(SKILL, |(_, body)| body.trim_start())
+}

@@ -1,0 +1,66 @@
+//! Run records as resources: `raymond://runs/RUN`, listed in pages.
+
+use raymond_core::ids::RunId;
+use rmcp::ErrorData;
+use rmcp::model::{
+    ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+};
+use serde_json::json;
+
+use crate::Host;
+
+const PREFIX: &str = "raymond://runs/";
+const JSON: &str = "application/json";
+/// Each run of a page is looked at.
+const PAGE: usize = 50;
+
+/// One page of the runs, by name, behind the one that `cursor` names.
+pub(crate) fn list(
+    host: &dyn Host,
+    cursor: Option<&str>,
+) -> Result<ListResourcesResult, ErrorData> {
+    let project = host.project(None).map_err(failed)?;
+    let runs = project.runs().map_err(|error| failed(error.to_string()))?;
+    let begin = match cursor.map(str::parse::<RunId>) {
+        None => 0,
+        Some(Ok(last)) => runs.partition_point(|run| *run <= last),
+        Some(Err(_)) => return Err(ErrorData::invalid_params("there is no such cursor", None)),
+    };
+    let page = &runs[begin..runs.len().min(begin + PAGE)];
+    let mut listed = ListResourcesResult::with_all_items(
+        page.iter().map(|run| resource(run, host.summary(run))).collect(),
+    );
+    if begin + page.len() < runs.len() {
+        listed.next_cursor = page.last().map(|run| run.as_str().to_owned());
+    }
+    Ok(listed)
+}
+
+fn resource(run: &RunId, summary: String) -> Resource {
+    Resource::new(format!("{PREFIX}{run}"), run.as_str())
+        .with_description(summary)
+        .with_mime_type(JSON)
+}
+
+/// Where any run is found.
+pub(crate) fn template() -> ResourceTemplate {
+    ResourceTemplate::new(format!("{PREFIX}{{run}}"), "run")
+        .with_title("The record of a run")
+        .with_description("Where the run is, its steps with their attempts, and their results")
+        .with_mime_type(JSON)
+}
+
+/// One record.
+pub(crate) fn read(host: &dyn Host, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    let missing = || {
+        ErrorData::resource_not_found(format!("there is no {uri:?}"), Some(json!({ "uri": uri })))
+    };
+    let run = uri.strip_prefix(PREFIX).and_then(|run| run.parse().ok()).ok_or_else(missing)?;
+    let record = host.record(&run).map_err(failed)?.ok_or_else(missing)?;
+    let text = ResourceContents::text(format!("{record:#}"), uri).with_mime_type(JSON);
+    Ok(ReadResourceResult::new(vec![text]))
+}
+
+fn failed(message: String) -> ErrorData {
+    ErrorData::internal_error(message, None)
+}

@@ -1,0 +1,109 @@
+//! Calls in rounds: a client that asks for it is sent the requests of agent steps as input that is
+//! required, and answers them without its caller.
+//!
+//! Between two rounds everything is in the record of the run; the client holds a sealed handle that
+//! says which one. A call that cannot go on in this way is answered as any other.
+
+use raymond_core::crayfish::envelope::{Outcome, Reply};
+use raymond_core::ids::RunId;
+use raymond_engine::clock;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, InputRequiredResult, JsonObject,
+    MetaObject, RequestMetaObject,
+};
+use serde_json::{Value as Json, json};
+
+use crate::forms::{self, Way};
+use crate::seal::{Handle, Refused};
+use crate::{Host, tool};
+
+/// The key of `_meta` with which a client asks for rounds, with the value `true`.
+pub const ASKS: &str = "raymond/inputRequired";
+/// The key of `_meta` under which it is told the run.
+const RUN: &str = "raymond/runId";
+
+/// A round of a call.
+#[derive(Debug)]
+pub(crate) struct Round {
+    way: Option<Way>,
+    workflow: Json,
+    agent: Option<String>,
+}
+
+impl Round {
+    /// The round that a request is, if it is one, and the arguments that are meant.
+    pub(crate) fn begin(
+        host: &dyn Host,
+        request: CallToolRequestParams,
+        (meta, capabilities): (&RequestMetaObject, Option<&ClientCapabilities>),
+    ) -> Result<(Option<Self>, JsonObject), Refused> {
+        let arguments = request.arguments.unwrap_or_default();
+        let way = capabilities.and_then(Way::of);
+        let asked = meta.0.0.get(ASKS) == Some(&Json::Bool(true));
+        let mut round = Self {
+            way,
+            workflow: arguments.get("workflow").cloned().unwrap_or_default(),
+            agent: arguments.get("agentId").and_then(Json::as_str).map(str::to_owned),
+        };
+        match request.request_state {
+            Some(state) => {
+                let responses = request.input_responses.unwrap_or_default();
+                let arguments = round.answered(host, arguments, &state, forms::read(responses))?;
+                Ok((Some(round), arguments))
+            }
+            None if asked && way.is_some() => Ok((Some(round), with_run(arguments))),
+            None => Ok((None, arguments)),
+        }
+    }
+
+    /// The arguments with the answers of the round before.
+    fn answered(
+        &mut self,
+        host: &dyn Host,
+        mut arguments: JsonObject,
+        state: &str,
+        answers: forms::Answers,
+    ) -> Result<JsonObject, Refused> {
+        let project = host.project(self.agent.as_deref()).map_err(Refused::Store)?;
+        let named = arguments.get("runId").and_then(Json::as_str);
+        let handle = Handle::open(state, &project, &self.workflow, named)?;
+        if answers.refused {
+            self.way = None;
+        }
+        let of_this_run =
+            |id: &str| id.strip_prefix(handle.run.as_str()).is_some_and(|id| id.starts_with(':'));
+        let outputs = answers.outputs.into_iter().filter(|(id, _)| of_this_run(id)).collect();
+        // Outputs of the first call, which is repeated here, were taken then.
+        arguments.remove("attempts");
+        arguments.insert("agentOutputs".to_owned(), Json::Object(outputs));
+        arguments.insert("runId".to_owned(), handle.run.as_str().into());
+        Ok(arguments)
+    }
+
+    /// What is sent for a reply.
+    pub(crate) fn end(self, host: &dyn Host, reply: Reply) -> Result<CallToolResponse, Refused> {
+        let asked = match (&reply.outcome, self.way) {
+            (Outcome::NeedsAgent(requests), Some(way)) => way.ask(requests),
+            (Outcome::Done | Outcome::Failed(_) | Outcome::NeedsAgent(_), _) => None,
+        };
+        let (Some(asked), Some(run)) = (asked, &reply.run) else {
+            return Ok(tool::result(reply).into());
+        };
+        let project = host.project(self.agent.as_deref()).map_err(Refused::Store)?;
+        let state = Handle::new(run.clone(), &self.workflow).sealed(&project)?;
+        let mut meta = MetaObject::new();
+        meta.0.insert(RUN.to_owned(), json!(run));
+        Ok(InputRequiredResult::new(Some(asked), Some(state)).with_meta(meta).into())
+    }
+}
+
+/// A run of its own for a call that names none.
+fn with_run(mut arguments: JsonObject) -> JsonObject {
+    let name = || format!("mcp-{}-{}", date(), &clock::nonce().to_string()[..12]);
+    arguments.entry("runId").or_insert_with(|| RunId::new(name()).as_str().into());
+    arguments
+}
+
+fn date() -> String {
+    clock::now().to_string()[..10].replace('-', "")
+}

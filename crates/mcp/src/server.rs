@@ -1,0 +1,193 @@
+//! What the protocol asks, answered. Both eras come here: what a client can do is asked of each
+//! request, which falls back to what was said once where there was a handshake.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value as Json;
+use tokio_util::sync::CancellationToken;
+
+use crate::calls::{Calls, Listener};
+use crate::rounds::Round;
+use crate::seal::Refused;
+use crate::{Host, prompt, records, tool};
+
+const INSTRUCTIONS: &str = "The tool `crayfish` runs workflows: JSON documents of steps that run \
+programs and ask you for JSON. The prompt `crayfish` teaches how to write them. Records of runs are \
+resources: raymond://runs/RUN.";
+
+/// The methods that are answered here.
+const METHODS: [&str; 7] = [
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+];
+
+/// The server of one host, for any number of clients.
+#[derive(Clone)]
+pub struct Server {
+    calls: Calls,
+}
+
+impl Server {
+    /// A server whose calls are given up when `ending` is cancelled.
+    pub fn new(host: Arc<dyn Host>, ending: CancellationToken) -> Self {
+        Self { calls: Calls::new(host, ending) }
+    }
+
+    /// Waits until no call is running any more.
+    pub async fn idle(&self) {
+        self.calls.idle().await;
+    }
+
+    /// Asks the host where it may take its time.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&dyn Host) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let host = Arc::clone(self.calls.host());
+        let asked = tokio::task::spawn_blocking(move || question(host.as_ref())).await;
+        asked.map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .build();
+        let named = Implementation::new("raymond", env!("CARGO_PKG_VERSION")).with_title("Raymond");
+        ServerConfig::new(capabilities).with_server_info(named).with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        only_page(request.as_ref())?;
+        Ok(ListToolsResult::with_all_items(vec![tool::definition()]))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        (name == tool::NAME).then(tool::definition)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if request.name != tool::NAME {
+            let message = format!("there is no tool {:?}; there is {:?}", request.name, tool::NAME);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        // Rounds came with the era that has no handshake.
+        let modern = context.protocol_version().is_some_and(|version| !version.has_initialize());
+        let capabilities = context.client_capabilities().filter(|_| modern);
+        let meta = context.meta.clone();
+        let begun =
+            move |host: &dyn Host| Round::begin(host, request, (&meta, capabilities.as_ref()));
+        let (round, arguments) = self.ask(begun).await??;
+        let token = context.meta.get_progress_token();
+        let listener = token.map(|token| Listener { peer: context.peer.clone(), token });
+        let arguments = Json::Object(arguments);
+        let reply = self.calls.answer(arguments, &context.ct, listener.as_ref()).await;
+        match round {
+            None => Ok(tool::result(reply).into()),
+            Some(round) => Ok(self.ask(move |host| round.end(host, reply)).await??),
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        self.ask(move |host| records::list(host, cursor.as_deref())).await?
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        only_page(request.as_ref())?;
+        Ok(ListResourceTemplatesResult::with_all_items(vec![records::template()]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let record = self.ask(move |host| records::read(host, &request.uri)).await??;
+        Ok(record.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        only_page(request.as_ref())?;
+        Ok(ListPromptsResult::with_all_items(vec![prompt::definition()]))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Ok(prompt::filled(&request)?.into())
+    }
+
+    /// A known method comes here when its params are not understood.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        if METHODS.contains(&method.as_str()) {
+            let message = format!("the params of {method} are not what it takes");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let message = format!("there is no method {method:?}");
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+    }
+}
+
+/// Refuses a cursor where there is only one page.
+fn only_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor.as_ref()) {
+        None => Ok(()),
+        Some(_) => Err(ErrorData::invalid_params("there is no such cursor", None)),
+    }
+}
+
+impl From<Refused> for ErrorData {
+    fn from(refused: Refused) -> Self {
+        let message = refused.to_string();
+        match refused {
+            Refused::Foreign(_) | Refused::Workflow(_) | Refused::Run(..) | Refused::Gone(_) => {
+                Self::invalid_params(message, None)
+            }
+            Refused::Key(_) | Refused::Store(_) => Self::internal_error(message, None),
+        }
+    }
+}

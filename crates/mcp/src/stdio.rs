@@ -1,0 +1,47 @@
+//! One client over a pair of streams: most often those that this process was started with.
+
+use std::sync::Arc;
+
+use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+use tokio_util::sync::CancellationToken;
+
+use crate::lines::Lines;
+use crate::{Host, Server};
+
+/// The client could not be served.
+#[derive(Debug, thiserror::Error)]
+#[error("the client could not be served: {0}")]
+pub struct ServeError(String);
+
+/// The streams of this process.
+pub fn streams() -> (impl AsyncRead + Send + Unpin, impl AsyncWrite + Send + Unpin) {
+    rmcp::transport::stdio_pipes()
+}
+
+/// Serves one client until it closes its stream or `ending` is cancelled; then every call is given up,
+/// and waited for.
+pub async fn serve(
+    host: Arc<dyn Host>,
+    (reader, writer): (
+        impl AsyncRead + Send + Unpin + 'static,
+        impl AsyncWrite + Send + Unpin + 'static,
+    ),
+    ending: CancellationToken,
+) -> Result<(), ServeError> {
+    let server = Server::new(host, ending.clone());
+    let lines = Lines::new(BufReader::new(reader), writer, ending.clone());
+    let served = serve_server_with_ct(server.clone(), lines, ending.clone()).await;
+    let outcome = match served {
+        Ok(running) => {
+            running.waiting().await.map(drop).map_err(|error| ServeError(error.to_string()))
+        }
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+            Ok(())
+        }
+        Err(error) => Err(ServeError(error.to_string())),
+    };
+    ending.cancel();
+    server.idle().await;
+    outcome
+}

@@ -1,0 +1,7 @@
+//! The server with a host that only pretends, as a client of either era sees it.
+
+mod client;
+mod fake;
+mod inputs;
+mod protocol;
+mod work;

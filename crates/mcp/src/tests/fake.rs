@@ -1,0 +1,124 @@
+//! A host whose workflows are words.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use raymond_core::crayfish::code::Code;
+use raymond_core::crayfish::envelope::{AgentRequest, Outcome, Reply};
+use raymond_core::crayfish::problem::Problem;
+use raymond_core::ids::RunId;
+use raymond_engine::call::{Follower, Progress};
+use raymond_engine::project::Project;
+use serde_json::{Map, Value as Json, json};
+
+use crate::Host;
+
+/// It remembers what it was asked, and what it had to give up.
+#[derive(Default)]
+pub(super) struct Fake {
+    directory: PathBuf,
+    pub(super) requests: Mutex<Vec<Json>>,
+    pub(super) given_up: Mutex<usize>,
+}
+
+impl Fake {
+    pub(super) fn new(directory: &std::path::Path) -> Arc<Self> {
+        Arc::new(Self { directory: directory.to_owned(), ..Self::default() })
+    }
+
+    /// Whatever was asked last.
+    pub(super) fn last(&self) -> Json {
+        self.requests.lock().unwrap().last().cloned().unwrap()
+    }
+
+    /// A run that exists from now on.
+    pub(super) fn keep(&self, run: &str) {
+        let project = self.project(None).unwrap();
+        fs::create_dir_all(project.root.path().join("runs").join(run)).unwrap();
+    }
+}
+
+fn reply(run: Option<RunId>, outcome: Outcome) -> Reply {
+    Reply { run, outcome, results: Map::new(), attempts: [].into(), ignored: Vec::new() }
+}
+
+impl Host for Fake {
+    fn call(&self, request: Json, follower: Follower) -> Reply {
+        self.requests.lock().unwrap().push(request.clone());
+        match request["workflow"]["name"].as_str() {
+            Some("done") => reply(None, Outcome::Done),
+            Some("steps") => {
+                for count in [1, 1, 3, 2, 4] {
+                    let message = format!("at {count}");
+                    follower.progress.send(Progress { count, message }).ok();
+                }
+                reply(None, Outcome::Done)
+            }
+            Some("wait") => self.wait(&follower),
+            Some("ask") => self.ask(&request),
+            Some("panic") => panic!("this call was never meant to work"),
+            other => {
+                let errors = vec![Problem::new("/workflow", format!("{other:?} is unknown"))];
+                Reply::failed(Code::InvalidWorkflow, "the document has problems", errors)
+            }
+        }
+    }
+
+    fn project(&self, _agent: Option<&str>) -> Result<Project, String> {
+        Project::locate(&self.directory).map_err(|error| error.to_string())
+    }
+
+    fn summary(&self, run: &RunId) -> String {
+        format!("{run} is fine")
+    }
+
+    fn record(&self, run: &RunId) -> Result<Option<Json>, String> {
+        let known = self.project(None)?.runs().map_err(|error| error.to_string())?;
+        Ok(known.contains(run).then(|| json!({ "run_id": run, "status": "completed" })))
+    }
+}
+
+impl Fake {
+    /// Runs until it is given up.
+    fn wait(&self, follower: &Follower) -> Reply {
+        let begun = Progress { count: 1, message: "waits".to_owned() };
+        follower.progress.send(begun).ok();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(follower.cancel.cancelled());
+        *self.given_up.lock().unwrap() += 1;
+        Reply::failed(Code::Cancelled, "the caller gave up", Vec::new())
+    }
+
+    /// Asks for `{"foo": string}`, twice at most.
+    fn ask(&self, request: &Json) -> Reply {
+        let run: Option<RunId> = request["runId"].as_str().map(|run| run.parse().unwrap());
+        if let Some(run) = &run {
+            self.keep(run.as_str());
+        }
+        let prefix = run.as_ref().map(|run| format!("{run}:")).unwrap_or_default();
+        let outputs = &request["agentOutputs"];
+        let given = |attempt: u32| outputs.get(format!("{prefix}v:{attempt}"));
+        let valid = |output: &Json| output["foo"].is_string();
+        let errors = match (given(1), given(2)) {
+            (Some(output), _) | (_, Some(output)) if valid(output) => {
+                return reply(run, Outcome::Done);
+            }
+            (None, None) => Vec::new(),
+            _ => vec![Problem::new("/foo", "is missing")],
+        };
+        let asks = AgentRequest {
+            run: run.clone(),
+            key: "v".parse().unwrap(),
+            prompt: "say foo".to_owned(),
+            input: Some(json!({ "x": 1 })),
+            schema: request["workflow"]["schema"].clone(),
+            attempt: if errors.is_empty() { 1 } else { 2 },
+            max_attempts: 3,
+            assignee: None,
+            session: None,
+            validation_errors: errors,
+        };
+        reply(run, Outcome::NeedsAgent(vec![asks]))
+    }
+}

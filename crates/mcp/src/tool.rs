@@ -1,0 +1,65 @@
+//! The tool as it is listed, and its replies as they are sent.
+
+use std::sync::Arc;
+
+use raymond_core::crayfish::envelope::{Outcome, Reply};
+use raymond_core::crayfish::schema;
+use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
+use serde_json::Value as Json;
+
+/// The name of the one tool.
+pub(crate) const NAME: &str = "crayfish";
+
+const DESCRIPTION: &str = "Run a Crayfish workflow: a JSON document of steps. `exec` steps run \
+programs in the workspace. `agent` steps are yours: the reply has status \"needs_agent\" and \
+`requests`, each with a prompt, an input and a JSON Schema. Produce the JSON yourself, then call \
+again with the same workflow, `agentOutputs` ({requestId: json}), and the `results` and `attempts` of \
+the reply; or pass a `runId` with every call, and nothing that is done is repeated. Status \"done\" \
+is the end. When `ok` is false, `error` and `errors` say what to mend. The prompt `crayfish` teaches \
+how to write workflows.";
+
+/// The tool as it is listed.
+pub(crate) fn definition() -> Tool {
+    let annotations = ToolAnnotations::with_title("Run a Crayfish workflow")
+        .read_only(false)
+        .destructive(true)
+        .idempotent(false)
+        .open_world(true);
+    Tool::new(NAME, DESCRIPTION, Arc::new(object(schema::REQUEST)))
+        .with_title("Run a Crayfish workflow")
+        .with_raw_output_schema(Arc::new(replies()))
+        .with_annotations(annotations)
+}
+
+/// A schema that is written in this program.
+fn object(text: &str) -> JsonObject {
+    serde_json::from_str(text).expect("the schemas of the language are JSON objects")
+}
+
+/// The schema of replies without what only some clients understand: conditions, and values of any
+/// type. It is true of every reply, and says less.
+fn replies() -> JsonObject {
+    let mut schema = object(schema::REPLY);
+    for condition in ["if", "then", "else"] {
+        schema.remove(condition);
+    }
+    let request = schema.get_mut("$defs").and_then(|defs| defs.get_mut("request"));
+    if let Some(Json::Object(request)) = request {
+        request.remove("additionalProperties");
+        if let Some(Json::Object(fields)) = request.get_mut("properties") {
+            fields.retain(|name, _| !matches!(name.as_str(), "input" | "schema"));
+        }
+    }
+    schema
+}
+
+/// The reply as data. A failure of a workflow is none of the protocol.
+pub(crate) fn result(reply: Reply) -> CallToolResult {
+    let failed = matches!(reply.outcome, Outcome::Failed(_));
+    let envelope = reply.into_json();
+    if failed {
+        CallToolResult::structured_error(envelope)
+    } else {
+        CallToolResult::structured(envelope)
+    }
+}
