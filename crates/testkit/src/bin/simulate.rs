@@ -6,18 +6,20 @@ use std::time::Instant;
 use raymond_testkit::sim::plan::Trouble;
 use raymond_testkit::sim::{self, Coverage, Violation};
 use raymond_testkit::sweep::{self, Case, Spot, Tally, corpus};
-use raymond_testkit::{compare, sim::simulate};
+use raymond_testkit::{compare, sim::simulate, steps};
 
 const USAGE: &str = "\
 simulate runs N [SEED]                 N random runs; every fifth seed is also compared
 simulate seed SEED                     the story of one of them
 simulate compare N [SEED]              N random runs compared with the reference
 simulate compared SEED                 the story of one of them
+simulate steps N [SEED]                N random documents of steps compared with the reference
+simulate stepped SEED                  one of them
 simulate sweep [NAME]                  trouble at every call of every small workflow
 simulate sweep NAME K TROUBLE [J]      the story of one of those runs";
 
 /// So many failures are enough to look at.
-const ENOUGH: u64 = 10;
+const ENOUGH: u64 = 1000;
 /// From so many runs on, every cell of the table must have been met.
 const THOROUGH: u64 = 10_000;
 /// One crash in so many is crashed again, at every call of its recovery.
@@ -32,9 +34,15 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
         Some(Command::Runs { count, first }) => runs(count, first),
-        Some(Command::Compare { count, first }) => comparisons(count, first),
+        Some(Command::Compare { count, first }) => {
+            comparisons("compared", (count, first), compare::compare)
+        }
+        Some(Command::Steps { count, first }) => {
+            comparisons("stepped", (count, first), steps::agree)
+        }
         Some(Command::Seed(seed)) => story(sim::tell(seed)),
         Some(Command::Compared(seed)) => story(compare::tell(seed)),
+        Some(Command::Stepped(seed)) => story(steps::tell(seed)),
         Some(Command::Sweep(cases)) => sweeps(&cases),
         Some(Command::Spot(case, spot)) => story(sweep::tell(case, spot)),
     };
@@ -44,8 +52,10 @@ fn main() -> ExitCode {
 enum Command {
     Runs { count: u64, first: u64 },
     Compare { count: u64, first: u64 },
+    Steps { count: u64, first: u64 },
     Seed(u64),
     Compared(u64),
+    Stepped(u64),
     Sweep(Vec<&'static Case>),
     Spot(&'static Case, Spot),
 }
@@ -67,6 +77,9 @@ impl Command {
             ["compare", count, first] => {
                 Self::Compare { count: number(count)?, first: number(first)? }
             }
+            ["steps", count] => Self::Steps { count: number(count)?, first: 1 },
+            ["steps", count, first] => Self::Steps { count: number(count)?, first: number(first)? },
+            ["stepped", seed] => Self::Stepped(number(seed)?),
             ["seed", seed] => Self::Seed(number(seed)?),
             ["compared", seed] => Self::Compared(number(seed)?),
             ["sweep"] => Self::Sweep(corpus().iter().collect()),
@@ -110,11 +123,15 @@ fn runs(count: u64, first: u64) -> bool {
     complete && failures.0 == 0
 }
 
-fn comparisons(count: u64, first: u64) -> bool {
+fn comparisons(
+    command: &str,
+    (count, first): (u64, u64),
+    compare: fn(u64) -> Result<usize, Violation>,
+) -> bool {
     let begun = Instant::now();
     let (mut failures, mut lines) = (Failures::default(), 0);
     for seed in first..first + count {
-        let compared = failures.watch(&format!("compared {seed}"), || compare::compare(seed));
+        let compared = failures.watch(&format!("{command} {seed}"), || compare(seed));
         lines += compared.unwrap_or(0);
         if failures.0 >= ENOUGH {
             break;

@@ -1,0 +1,101 @@
+//! Whether the core and the reference agree on a random document.
+
+use raymond_core::run::program::Answers;
+use serde_json::{Map, Value as Json};
+
+use super::drive::{definition, drive};
+use super::random;
+use super::reference::interpret;
+use super::world::{Told, World};
+use crate::dice::Dice;
+use crate::sim::Violation;
+
+/// Compares what both make of the document of a seed; how many programs and questions there were.
+pub fn agree(seed: u64) -> Result<usize, Violation> {
+    let (document, world, vars) = (random::document(seed), World::new(seed), Map::new());
+    let expected = interpret(&document, &vars, world);
+    let definition = definition(&document, &vars)?;
+    for answers in [Answers::Backend, Answers::Caller] {
+        let order = Dice::new(seed ^ 0x0dd5);
+        let found = drive(definition.clone(), world, answers, order)?;
+        compare(&document, &expected, &found, answers)
+            .map_err(|why| Violation(format!("{answers:?}: {why}")))?;
+    }
+    Ok(expected.ran.len() + expected.asked.len())
+}
+
+/// The same, with the document.
+pub fn tell(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
+    let document = random::document(seed);
+    let lines = format!("{document:#}").lines().map(str::to_owned).collect();
+    (lines, agree(seed))
+}
+
+/// Where iterations at the same time fail, others may or may not have come as far as they can: then
+/// the core does nothing that the reference does not do, and comes to the same first failure.
+fn compare(document: &Json, expected: &Told, found: &Told, answers: Answers) -> Result<(), String> {
+    let open = !expected.failures.is_empty() && has_parallel(&document["steps"]);
+    let first = |told: &Told| told.failures.first().cloned();
+    let same_end = match answers {
+        _ if !open => expected.failures == found.failures,
+        // Who waits for a caller does not fail any more when something else has failed.
+        Answers::Caller => first(found).is_some_and(|first| expected.failures.contains(&first)),
+        Answers::Backend => first(expected) == first(found),
+    };
+    if !same_end {
+        return Err(format!("fails with {:?}, not {:?}", found.failures, expected.failures));
+    }
+    let sets = [("runs", &expected.ran, &found.ran), ("asks", &expected.asked, &found.asked)];
+    for (what, expected, found) in sets {
+        if let Some(more) = found.difference(expected).next() {
+            return Err(format!("{what} {more}, which nobody expects"));
+        }
+        if let Some(less) = expected.difference(found).next().filter(|_| !open) {
+            return Err(format!("never {what} {less}"));
+        }
+    }
+    let (results, attempts) = (&expected.results, &expected.attempts);
+    for (key, left) in &found.results {
+        if results.get(key) != Some(left) {
+            return Err(format!("{key} leaves {left}, not {:?}", results.get(key)));
+        }
+    }
+    for (key, attempt) in &found.attempts {
+        let known = attempts.get(key).copied();
+        if known != Some(*attempt) && !(open && known > Some(*attempt)) {
+            return Err(format!("{key} asks for attempt {attempt}, not {known:?}"));
+        }
+    }
+    let complete = results.len() == found.results.len() && attempts.len() == found.attempts.len();
+    if complete || open { Ok(()) } else { Err("results or attempts are missing".to_owned()) }
+}
+
+fn has_parallel(steps: &Json) -> bool {
+    steps.as_array().into_iter().flatten().any(|step| {
+        let lists = [&step["then"], &step["else"], &step["body"]];
+        step["parallel"] == true || lists.into_iter().any(has_parallel)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_interpreter_agrees_on_random_documents() {
+        let (mut done, mut things) = (0, 0);
+        for seed in 0..SEEDS {
+            match agree(seed) {
+                Ok(count) => things += count,
+                Err(why) => panic!("simulate stepped {seed}: {why}"),
+            }
+            let world = World::new(seed);
+            let told = interpret(&random::document(seed), &Map::new(), world);
+            done += u64::from(told.failures.is_empty());
+        }
+        assert!(done > SEEDS / 3 && done < SEEDS, "{done} of {SEEDS} documents are done");
+        assert!(things > 1_000, "{things} things happened");
+    }
+
+    const SEEDS: u64 = 2_000;
+}

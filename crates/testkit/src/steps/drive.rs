@@ -1,0 +1,286 @@
+//! The real core through a document, with nothing around it: what starts is settled, in any order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use raymond_core::budget::Cost;
+use raymond_core::crayfish::Work;
+use raymond_core::crayfish::flow::{Read, Stored};
+use raymond_core::crayfish::render::{Call, Program as Renders};
+use raymond_core::crayfish::work::key_of;
+use raymond_core::failure::{Failure, TurnFailure};
+use raymond_core::ids::{AgentId, BackendName, TurnId};
+use raymond_core::machine::Standing;
+use raymond_core::run::effect::effects;
+use raymond_core::run::input::{Finished, Outcome, Output, Resume, Start, Verdict};
+use raymond_core::run::program::Answers;
+use raymond_core::run::{Effect, Ending, Event, Input, Phase, Program, Run, Settings, batch};
+use raymond_core::time::Timestamp;
+use raymond_core::value::Value;
+use raymond_core::workflow::definition::steps::{FILE, pinned};
+use raymond_core::workflow::{Definition, Platform, SourceFile, Start as Entry};
+use serde_json::{Map, Value as Json, json};
+
+use super::world::{Ran, Told, World};
+use crate::dice::Dice;
+use crate::sim::Violation;
+
+/// More things than happen in any of these runs.
+const MOST: usize = 20_000;
+
+/// The definition of a document.
+pub fn definition(document: &Json, vars: &Map<String, Json>) -> Result<Definition, Violation> {
+    let mut all = document["vars"].as_object().cloned().unwrap_or_default();
+    all.extend(vars.clone());
+    let text = pinned(document, &all).into_bytes();
+    let file = SourceFile { name: FILE.to_owned(), bytes: text.into(), executable: false };
+    let parsed = Definition::parse(vec![file], &Entry::Steps, Platform::Unix);
+    parsed.map(|parsed| parsed.definition).map_err(|wrong| Violation(format!("{wrong:?}")))
+}
+
+/// What governs a run of steps that these answer.
+pub fn settings(answers: Answers) -> Settings {
+    Settings {
+        budget: None,
+        max_parallel: 3,
+        backend: BackendName::new("scripted"),
+        program: Program::Crayfish { answers },
+        ..Settings::default()
+    }
+}
+
+/// Takes a document through the core.
+pub fn drive(
+    definition: Definition,
+    world: World,
+    answers: Answers,
+    order: Dice,
+) -> Result<Told, Violation> {
+    let mut drive = Drive {
+        definition,
+        world,
+        dice: order,
+        settings: settings(answers),
+        run: Run::default(),
+        flying: Vec::new(),
+        told: Told::default(),
+    };
+    drive.start()?;
+    for _ in 0..MOST {
+        match drive.run.phase {
+            Phase::Ended(Ending::NeedsCaller) => drive.call()?,
+            Phase::Ended(_) => return drive.told(),
+            Phase::Unborn | Phase::Open | Phase::Stopping(_) => drive.settle()?,
+        }
+    }
+    Err(Violation("the run does not end".to_owned()))
+}
+
+struct Drive {
+    definition: Definition,
+    world: World,
+    dice: Dice,
+    settings: Settings,
+    run: Run,
+    /// What was started and has not ended: what it comes to is known already.
+    flying: Vec<(TurnId, u32, Outcome)>,
+    told: Told,
+}
+
+impl Drive {
+    fn start(&mut self) -> Result<(), Violation> {
+        let start = Start {
+            run: "r".into(),
+            nonce: "n".into(),
+            workflow: "/flow".into(),
+            scope: "/flow".into(),
+            manifest: Value::from("v1"),
+            cwd: "/".into(),
+            input: None,
+            settings: self.settings.clone(),
+            backends: BTreeSet::new(),
+        };
+        self.feed(vec![Input::Start(Box::new(start))])
+    }
+
+    fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Violation> {
+        let batch = batch(&mut self.run, &self.definition, Timestamp(0), inputs);
+        if let Some(refusal) = batch.verdicts.into_iter().find_map(Result::err) {
+            return Err(Violation(format!("refused: {refusal}")));
+        }
+        let events: Vec<Event> = batch.steps.into_iter().flat_map(|step| step.events).collect();
+        for effect in effects(&self.run, &self.definition, &events) {
+            self.begin(effect)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, effect: Effect) -> Result<(), Violation> {
+        match effect {
+            Effect::Step(step) => {
+                let ran = self.ran(&step.turn.agent, step.attempt)?;
+                self.flying.push((step.turn, step.attempt, ran));
+            }
+            Effect::Prompt(prompt) => {
+                let (text, read, verdict) = self.answered(&prompt.turn.agent)?;
+                let verdict = Some(verdict);
+                let finished = Finished { read, verdict, ..Finished::new(text, Cost::Free) };
+                let outcome = Outcome::Finished(Box::new(finished));
+                self.flying.push((prompt.turn, prompt.attempt, outcome));
+            }
+            Effect::Finish if self.flying.is_empty() => {}
+            other => return Err(Violation(format!("nobody asked for {other:?}"))),
+        }
+        Ok(())
+    }
+
+    /// One of the things in flight ends.
+    fn settle(&mut self) -> Result<(), Violation> {
+        if self.flying.is_empty() {
+            // A retry is due at once.
+            return self.feed(vec![Input::Due]);
+        }
+        let index = self.dice.index(self.flying.len());
+        let (turn, attempt, outcome) = self.flying.swap_remove(index);
+        self.feed(vec![Input::Settled { turn, attempt, outcome }])
+    }
+
+    /// The caller answers some of what it is asked, at least one.
+    fn call(&mut self) -> Result<(), Violation> {
+        let resume = Resume { settings: self.settings.clone() };
+        let mut inputs = vec![Input::Resume(Box::new(resume))];
+        let asks: Vec<TurnId> = self.run.desk.asks.keys().cloned().collect();
+        let certain = self.dice.index(asks.len().max(1));
+        for (index, ask) in asks.into_iter().enumerate() {
+            if index == certain || self.dice.percent(60) {
+                let (text, read, verdict) = self.answered(&ask.agent)?;
+                let attempt = self.attempt_of(&ask.agent)?;
+                let output = Output { ask, attempt, text, verdict, read };
+                inputs.push(Input::Output(Box::new(output)));
+            }
+        }
+        self.feed(inputs)
+    }
+
+    fn work(&self) -> Result<&Work, Violation> {
+        self.definition.work.as_deref().ok_or_else(|| Violation("no document".to_owned()))
+    }
+
+    fn key(&self, agent: &AgentId) -> Result<raymond_core::crayfish::Key, Violation> {
+        let key = self.run.agents.get(agent).and_then(key_of);
+        key.ok_or_else(|| Violation(format!("{agent} is at no step")))
+    }
+
+    fn attempt_of(&self, agent: &AgentId) -> Result<u32, Violation> {
+        let key = self.key(agent)?;
+        let attempts = self.run.flow.as_ref().map(|flow| &flow.attempts);
+        let attempt = attempts.and_then(|attempts| attempts.get(&key)).copied();
+        attempt.ok_or_else(|| Violation(format!("{key} asks for no attempt")))
+    }
+
+    fn ran(&mut self, agent: &AgentId, attempt: u32) -> Result<Outcome, Violation> {
+        let key = self.key(agent)?;
+        let flow = self.run.flow.as_deref();
+        let called = flow.and_then(|flow| self.work().ok()?.call(flow, agent, &key));
+        let Some((_, exec, call, input)) = called else {
+            return Err(Violation(format!("{key} cannot be filled in, and is run")));
+        };
+        let (key, call) = (key.to_string(), call_of(&call, input));
+        self.told.ran.insert(format!("{key} {attempt} {call}"));
+        let (left, again) = match self.world.exec(exec.io.mode(), &key, attempt, &call) {
+            Ran::Well(result) => {
+                let stored = Stored::inline(result, true);
+                let finished = Finished::new(stored.value, Cost::Free);
+                let finished = Finished { read: stored.read, ..finished };
+                return Ok(Outcome::Finished(Box::new(finished)));
+            }
+            Ran::Badly(result) => (result, true),
+            Ran::NotAtAll(result) => (result, false),
+        };
+        let result = Stored::inline(left, false);
+        let failure = TurnFailure::Step { why: "as planned".to_owned(), result, again };
+        Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
+    }
+
+    /// What whoever is asked says.
+    fn answered(&mut self, agent: &AgentId) -> Result<(Value, Read, Verdict), Violation> {
+        let (key, attempt) = (self.key(agent)?, self.attempt_of(agent)?);
+        let flow = self.run.flow.as_deref();
+        let message =
+            flow.and_then(|flow| self.work().ok()?.message(flow, agent, &key, &json!({})));
+        let message = message.ok_or_else(|| Violation(format!("{key} asks nothing")))?;
+        let (key, question) = (key.to_string(), question_of(&message, attempt)?);
+        self.told.asked.insert(format!("{key} {attempt} {question}"));
+        let (answer, valid) = self.world.answer(&key, attempt);
+        let wrong = || vec![raymond_core::crayfish::Problem::new("/n", "as planned")];
+        let verdict = if valid { Verdict::Valid } else { Verdict::Invalid(wrong()) };
+        let json = json!({ "ok": true, "json": answer });
+        Ok((json.to_string().as_str().into(), Read(Some(Arc::new(json))), verdict))
+    }
+
+    /// What it came to.
+    fn told(mut self) -> Result<Told, Violation> {
+        let flow = self.run.flow.take().unwrap_or_default();
+        for (key, stored) in &flow.results {
+            let mut json = stored.json().cloned().unwrap_or_default();
+            if let Some(result) = json.as_object_mut().filter(|result| result["ok"] == false) {
+                result.remove("message");
+            }
+            self.told.results.insert(key.to_string(), json);
+        }
+        let attempts = flow.attempts.iter().map(|(key, attempt)| (key.to_string(), *attempt));
+        self.told.attempts = attempts.collect();
+        let mut failures = BTreeMap::new();
+        for agent in &self.run.failed {
+            let standing = self.run.agents.get(agent).map(|agent| &agent.standing);
+            let strand = flow.strands.get(agent);
+            let (Some(Standing::Failed { failure: Failure::Step { code, .. }, .. }), Some(strand)) =
+                (standing, strand)
+            else {
+                return Err(Violation(format!("{agent} failed otherwise: {standing:?}")));
+            };
+            let place: Vec<u32> = strand.born.iter().map(|born| born.number).collect();
+            let at = match &strand.at {
+                raymond_core::crayfish::flow::At::Failed(step) => step.to_string(),
+                other => return Err(Violation(format!("{agent} failed at {other:?}"))),
+            };
+            failures.insert((place, at.clone()), (at, code.clone()));
+        }
+        self.told.failures = failures.into_values().collect();
+        let completed = self.run.phase == Phase::Ended(Ending::Completed);
+        if completed != self.told.failures.is_empty() {
+            return Err(Violation(format!("{:?} with {:?}", self.run.phase, self.told.failures)));
+        }
+        Ok(self.told)
+    }
+}
+
+/// A program with everything that it is handed, in the words of the reference.
+fn call_of(call: &Call, stdin: Option<Json>) -> Json {
+    let mut told = json!({ "env": call.env, "in": call.inputs, "out": call.outputs });
+    match &call.program {
+        Renders::Shell(text) => told["shell"] = json!(text),
+        Renders::Cmd { cmd, args } => {
+            told["cmd"] = json!(cmd);
+            told["args"] = json!(args);
+        }
+    }
+    if let Some(stdin) = stdin {
+        told["stdin"] = stdin;
+    }
+    told
+}
+
+/// The question in a message.
+fn question_of(message: &str, attempt: u32) -> Result<Json, Violation> {
+    let envelope = message.find('{').map(|at| serde_json::from_str::<Json>(&message[at..]));
+    let Some(Ok(envelope)) = envelope else {
+        return Err(Violation(format!("{message:?} has no envelope")));
+    };
+    let retried = envelope["retryContext"]["validationErrors"] == json!(["/n: as planned"]);
+    if envelope["task"]["attempt"] != attempt || retried != (attempt > 1) {
+        return Err(Violation(format!("attempt {attempt} is told {envelope}")));
+    }
+    let input = envelope.get("input").map_or_else(|| json!([]), |input| json!([input]));
+    Ok(json!([envelope["instructions"], input]))
+}
