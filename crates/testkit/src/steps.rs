@@ -9,6 +9,7 @@ pub mod agree;
 pub mod drive;
 pub mod random;
 pub mod reference;
+pub mod storm;
 pub mod world;
 
 pub use agree::{agree, tell};

@@ -6,7 +6,7 @@ use std::time::Instant;
 use raymond_testkit::sim::plan::Trouble;
 use raymond_testkit::sim::{self, Coverage, Violation};
 use raymond_testkit::sweep::{self, Case, Spot, Tally, corpus};
-use raymond_testkit::{compare, sim::simulate, steps};
+use raymond_testkit::{compare, sim::simulate, steps, steps::storm};
 
 const USAGE: &str = "\
 simulate runs N [SEED]                 N random runs; every fifth seed is also compared
@@ -15,6 +15,8 @@ simulate compare N [SEED]              N random runs compared with the reference
 simulate compared SEED                 the story of one of them
 simulate steps N [SEED]                N random documents of steps compared with the reference
 simulate stepped SEED                  one of them
+simulate storms N [SEED]               the same on a machine that goes wrong
+simulate stormed SEED                  the story of one of them
 simulate sweep [NAME]                  trouble at every call of every small workflow
 simulate sweep NAME K TROUBLE [J]      the story of one of those runs";
 
@@ -42,6 +44,10 @@ fn main() -> ExitCode {
         }
         Some(Command::Seed(seed)) => story(sim::tell(seed)),
         Some(Command::Compared(seed)) => story(compare::tell(seed)),
+        Some(Command::Storms { count, first }) => {
+            comparisons("stormed", (count, first), storm::weather)
+        }
+        Some(Command::Stormed(seed)) => story(storm::tell(seed)),
         Some(Command::Stepped(seed)) => story(steps::tell(seed)),
         Some(Command::Sweep(cases)) => sweeps(&cases),
         Some(Command::Spot(case, spot)) => story(sweep::tell(case, spot)),
@@ -56,6 +62,8 @@ enum Command {
     Seed(u64),
     Compared(u64),
     Stepped(u64),
+    Storms { count: u64, first: u64 },
+    Stormed(u64),
     Sweep(Vec<&'static Case>),
     Spot(&'static Case, Spot),
 }
@@ -79,6 +87,11 @@ impl Command {
             }
             ["steps", count] => Self::Steps { count: number(count)?, first: 1 },
             ["steps", count, first] => Self::Steps { count: number(count)?, first: number(first)? },
+            ["storms", count] => Self::Storms { count: number(count)?, first: 1 },
+            ["storms", count, first] => {
+                Self::Storms { count: number(count)?, first: number(first)? }
+            }
+            ["stormed", seed] => Self::Stormed(number(seed)?),
             ["stepped", seed] => Self::Stepped(number(seed)?),
             ["seed", seed] => Self::Seed(number(seed)?),
             ["compared", seed] => Self::Compared(number(seed)?),

@@ -33,7 +33,12 @@ pub fn tell(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
 
 /// Where iterations at the same time fail, others may or may not have come as far as they can: then
 /// the core does nothing that the reference does not do, and comes to the same first failure.
-fn compare(document: &Json, expected: &Told, found: &Told, answers: Answers) -> Result<(), String> {
+pub(super) fn compare(
+    document: &Json,
+    expected: &Told,
+    found: &Told,
+    answers: Answers,
+) -> Result<(), String> {
     let open = !expected.failures.is_empty() && has_parallel(&document["steps"]);
     let first = |told: &Told| told.failures.first().cloned();
     let same_end = match answers {

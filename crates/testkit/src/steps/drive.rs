@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use raymond_core::budget::Cost;
 use raymond_core::crayfish::Work;
-use raymond_core::crayfish::flow::{Read, Stored};
+use raymond_core::crayfish::flow::{At, Flow, Read, Stored, Strand};
 use raymond_core::crayfish::render::{Call, Program as Renders};
 use raymond_core::crayfish::work::key_of;
 use raymond_core::failure::{Failure, TurnFailure};
@@ -69,7 +69,10 @@ pub fn drive(
     for _ in 0..MOST {
         match drive.run.phase {
             Phase::Ended(Ending::NeedsCaller) => drive.call()?,
-            Phase::Ended(_) => return drive.told(),
+            Phase::Ended(_) => {
+                let Told { ran, asked, .. } = drive.told;
+                return Ok(Told { ran, asked, ..outcome(&drive.run)? });
+            }
             Phase::Unborn | Phase::Open | Phase::Stopping(_) => drive.settle()?,
         }
     }
@@ -187,7 +190,7 @@ impl Drive {
         };
         let (key, call) = (key.to_string(), call_of(&call, input));
         self.told.ran.insert(format!("{key} {attempt} {call}"));
-        let (left, again) = match self.world.exec(exec.io.mode(), &key, attempt, &call) {
+        let (left, again) = match self.world.exec(exec.io.mode(), (&key, attempt), &call) {
             Ran::Well(result) => {
                 let stored = Stored::inline(result, true);
                 let finished = Finished::new(stored.value, Cost::Free);
@@ -217,46 +220,43 @@ impl Drive {
         let json = json!({ "ok": true, "json": answer });
         Ok((json.to_string().as_str().into(), Read(Some(Arc::new(json))), verdict))
     }
+}
 
-    /// What it came to.
-    fn told(mut self) -> Result<Told, Violation> {
-        let flow = self.run.flow.take().unwrap_or_default();
-        for (key, stored) in &flow.results {
-            let mut json = stored.json().cloned().unwrap_or_default();
-            if let Some(result) = json.as_object_mut().filter(|result| result["ok"] == false) {
-                result.remove("message");
-            }
-            self.told.results.insert(key.to_string(), json);
+/// What a run came to, beside what was run and asked.
+pub(crate) fn outcome(run: &Run) -> Result<Told, Violation> {
+    let (mut told, none) = (Told::default(), Flow::default());
+    let flow = run.flow.as_deref().unwrap_or(&none);
+    for (key, stored) in &flow.results {
+        let mut json = stored.json().cloned().unwrap_or_default();
+        if let Some(result) = json.as_object_mut().filter(|result| result["ok"] == false) {
+            result.remove("message");
         }
-        let attempts = flow.attempts.iter().map(|(key, attempt)| (key.to_string(), *attempt));
-        self.told.attempts = attempts.collect();
-        let mut failures = BTreeMap::new();
-        for agent in &self.run.failed {
-            let standing = self.run.agents.get(agent).map(|agent| &agent.standing);
-            let strand = flow.strands.get(agent);
-            let (Some(Standing::Failed { failure: Failure::Step { code, .. }, .. }), Some(strand)) =
-                (standing, strand)
-            else {
-                return Err(Violation(format!("{agent} failed otherwise: {standing:?}")));
-            };
-            let place: Vec<u32> = strand.born.iter().map(|born| born.number).collect();
-            let at = match &strand.at {
-                raymond_core::crayfish::flow::At::Failed(step) => step.to_string(),
-                other => return Err(Violation(format!("{agent} failed at {other:?}"))),
-            };
-            failures.insert((place, at.clone()), (at, code.clone()));
-        }
-        self.told.failures = failures.into_values().collect();
-        let completed = self.run.phase == Phase::Ended(Ending::Completed);
-        if completed != self.told.failures.is_empty() {
-            return Err(Violation(format!("{:?} with {:?}", self.run.phase, self.told.failures)));
-        }
-        Ok(self.told)
+        told.results.insert(key.to_string(), json);
     }
+    let attempts = flow.attempts.iter().map(|(key, attempt)| (key.to_string(), *attempt));
+    told.attempts = attempts.collect();
+    let mut failures = BTreeMap::new();
+    for agent in &run.failed {
+        let standing = run.agents.get(agent).map(|agent| &agent.standing);
+        let Some(Standing::Failed { failure: Failure::Step { code, .. }, .. }) = standing else {
+            return Err(Violation(format!("{agent} failed otherwise: {standing:?}")));
+        };
+        let Some(Strand { at: At::Failed(step), born, .. }) = flow.strands.get(agent) else {
+            return Err(Violation(format!("{agent} failed, and its strand did not")));
+        };
+        let place: Vec<u32> = born.iter().map(|born| born.number).collect();
+        failures.insert((place, step.to_string()), (step.to_string(), code.clone()));
+    }
+    told.failures = failures.into_values().collect();
+    let completed = run.phase == Phase::Ended(Ending::Completed);
+    if completed != told.failures.is_empty() {
+        return Err(Violation(format!("{:?} with {:?}", run.phase, told.failures)));
+    }
+    Ok(told)
 }
 
 /// A program with everything that it is handed, in the words of the reference.
-fn call_of(call: &Call, stdin: Option<Json>) -> Json {
+pub(crate) fn call_of(call: &Call, stdin: Option<Json>) -> Json {
     let mut told = json!({ "env": call.env, "in": call.inputs, "out": call.outputs });
     match &call.program {
         Renders::Shell(text) => told["shell"] = json!(text),
@@ -272,7 +272,7 @@ fn call_of(call: &Call, stdin: Option<Json>) -> Json {
 }
 
 /// The question in a message.
-fn question_of(message: &str, attempt: u32) -> Result<Json, Violation> {
+pub(crate) fn question_of(message: &str, attempt: u32) -> Result<Json, Violation> {
     let envelope = message.find('{').map(|at| serde_json::from_str::<Json>(&message[at..]));
     let Some(Ok(envelope)) = envelope else {
         return Err(Violation(format!("{message:?} has no envelope")));

@@ -94,7 +94,7 @@ impl Interpreter<'_> {
         for attempt in 1..=step["retries"].as_u64().unwrap_or(1) {
             let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
             self.told.ran.insert(format!("{key} {attempt} {call}"));
-            match self.world.exec(mode, &key, attempt, &call) {
+            match self.world.exec(mode, (&key, attempt), &call) {
                 Ran::Well(result) => {
                     self.leaves(step, result, scope);
                     return Ok(());

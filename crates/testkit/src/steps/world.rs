@@ -5,9 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use raymond_core::budget::{Cost, Micros};
+use raymond_core::failure::{Clock, TurnFailure};
+use raymond_core::time::{Span, Timestamp};
 use serde_json::{Value as Json, json};
 
 use crate::dice::Dice;
+use crate::sim::speech::{Place, Speech, Valid, Voice};
+
+/// What every answer costs, in millionths of a dollar.
+const COST: u64 = 20_000;
 
 /// A world that is the same whenever it is asked.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +28,7 @@ pub struct World {
 }
 
 /// How a program ends.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ran {
     /// Well.
     Well(Json),
@@ -56,7 +63,7 @@ impl World {
     }
 
     /// What a program does: `mode` is that of its step.
-    pub fn exec(&self, mode: &str, key: &str, attempt: u32, call: &Json) -> Ran {
+    pub fn exec(&self, mode: &str, (key, attempt): (&str, u32), call: &Json) -> Ran {
         let mut dice = Dice::keyed(self.seed, &format!("{key} {attempt} {call}"));
         let mut result = json!({ "ok": true, "mode": mode, "stderr": "", "attempts": attempt });
         let fails = dice.percent(self.failures);
@@ -88,6 +95,29 @@ impl World {
             return (dice.pick(&wrong).clone(), false);
         }
         (value(&mut dice), true)
+    }
+}
+
+impl Voice for World {
+    /// An agent step is answered. Its first attempt may meet trouble of its client's.
+    fn speech(&self, place: Place<'_>, now: Timestamp) -> Speech {
+        let cost = Cost::Reported(Micros(COST));
+        let mut dice = Dice::keyed(self.seed, &format!("trouble {} {}", place.state, place.turn));
+        if place.attempt == 1 && dice.percent(self.failures) {
+            let why = || "as planned".to_owned();
+            let failure = match dice.below(3) {
+                0 => TurnFailure::Transient { why: why() },
+                1 => TurnFailure::Timeout { clock: Clock::Wall, after: Span::seconds(9) },
+                _ => TurnFailure::Quota { until: Some(now + Span::minutes(20)), why: why() },
+            };
+            return Speech::Fails(failure, cost);
+        }
+        let (answer, valid) = self.answer(place.state, place.turn);
+        Speech::Answers(answer, if valid { Valid::Yes } else { Valid::No }, cost)
+    }
+
+    fn exec(&self, mode: &str, key: (&str, u32), call: &Json) -> Ran {
+        self.exec(mode, key, call)
     }
 }
 
