@@ -25,6 +25,8 @@ pub struct World {
     pub failures: u64,
     /// How often an answer is not valid, in percent.
     pub nonsense: u64,
+    /// How often something is more than fits into a record, in percent.
+    pub large: u64,
 }
 
 /// How a program ends.
@@ -59,7 +61,8 @@ impl World {
         let mut dice = Dice::new(seed ^ 0x0003_f0d1);
         let failures = *dice.pick(&[0, 0, 5, 20, 50]);
         let nonsense = *dice.pick(&[0, 10, 30, 60]);
-        Self { seed, failures, nonsense }
+        let large = *dice.pick(&[0, 0, 0, 10]);
+        Self { seed, failures, nonsense, large }
     }
 
     /// What a program does: `mode` is that of its step.
@@ -69,11 +72,12 @@ impl World {
         let fails = dice.percent(self.failures);
         let useless = dice.percent(10);
         match mode {
-            "stream" => result["json"] = value(&mut dice),
+            "stream" => result["json"] = self.value(&mut dice),
+            _ if dice.percent(self.large) => result["stdout"] = much(),
             _ => result["stdout"] = format!("said {}", dice.below(4)).into(),
         }
         if mode == "file" {
-            result["outputs"] = json!({ "out": value(&mut dice) });
+            result["outputs"] = json!({ "out": self.value(&mut dice) });
         }
         if !fails {
             return Ran::Well(result);
@@ -94,7 +98,23 @@ impl World {
             let wrong = [json!("text"), json!({}), json!({ "n": "one" }), json!([1]), Json::Null];
             return (dice.pick(&wrong).clone(), false);
         }
-        (value(&mut dice), true)
+        (self.value(&mut dice), true)
+    }
+
+    /// Something to be read by later steps: lists to go through, names to look at, and things missing.
+    fn value(&self, dice: &mut Dice) -> Json {
+        let items: Vec<Json> = (0..dice.below(4)).map(|_| item(dice)).collect();
+        let mut value = json!({ "n": dice.below(5), "list": items });
+        if dice.percent(60) {
+            value["word"] = (*dice.pick(&["a", "b", "{{vars.n}}", "", "ä \"q\" $x"])).into();
+        }
+        if dice.percent(30) {
+            value["deep"] = json!({ "list": [dice.below(3)], "none": null, "half": 0.5 });
+        }
+        if dice.percent(self.large) {
+            value["much"] = much();
+        }
+        value
     }
 }
 
@@ -130,17 +150,9 @@ pub fn schema() -> Json {
     })
 }
 
-/// Something to be read by later steps: lists to go through, names to look at, and things missing.
-fn value(dice: &mut Dice) -> Json {
-    let items: Vec<Json> = (0..dice.below(4)).map(|_| item(dice)).collect();
-    let mut value = json!({ "n": dice.below(5), "list": items });
-    if dice.percent(60) {
-        value["word"] = (*dice.pick(&["a", "b", "{{vars.n}}", "", "ä \"q\" $x"])).into();
-    }
-    if dice.percent(30) {
-        value["deep"] = json!({ "list": [dice.below(3)], "none": null, "half": 0.5 });
-    }
-    value
+/// More than fits into a record.
+fn much() -> Json {
+    "much ".repeat(3_500).into()
 }
 
 fn item(dice: &mut Dice) -> Json {
