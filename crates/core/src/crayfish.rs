@@ -7,12 +7,14 @@
 //! Nothing here runs a step, and nothing checks a JSON Schema: that is work of the edges.
 
 pub mod ask;
+pub mod call;
 pub mod code;
 pub mod condition;
 pub(crate) mod conduct;
 pub mod document;
 pub mod envelope;
 pub mod flow;
+pub mod gate;
 pub mod key;
 pub mod name;
 pub mod path;
@@ -25,6 +27,7 @@ pub mod validate;
 pub mod walk;
 pub mod work;
 
+pub use call::Call;
 pub use code::Code;
 pub use condition::Condition;
 pub use document::{Document, Kind, Step, StepIndex};

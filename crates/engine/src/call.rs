@@ -1,42 +1,54 @@
 //! One call of the tool `crayfish`: a request in, a reply out.
 //!
 //! Every door (the command line, the MCP server, the plugin of a host) hands its request to
-//! [`Tool::call`], so all of them answer alike. Nothing here ends in an error: whatever goes wrong is
-//! a reply with a stable code.
+//! [`Tool::call`], so all of them answer alike. A call with a `runId` works on a run like any other,
+//! in the project of its workspace; one without works on a run in memory that is gone afterwards.
+//! Nothing here ends in an error: whatever goes wrong is a reply with a stable code.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+mod answer;
+mod brought;
+mod progress;
+#[cfg(test)]
+mod tests;
+mod workspaces;
 
-use raymond_core::crayfish::code::Code;
-use raymond_core::crayfish::envelope::Reply;
+use std::path::Path;
+use std::sync::Arc;
+
+use raymond_backends::workspace::Workspace;
+use raymond_core::crayfish::{Code, Problem, Reply, Request, Work, reading};
+use raymond_core::ids::RunId;
+use raymond_core::run::program::Answers;
+use raymond_core::run::{Ending, Input, Phase, Program, Settings};
+use raymond_store::Root;
+use raymond_store::disk::Memory;
+use raymond_store::lock::{self, Takeover};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
+
+use crate::launch::{Launch, LaunchError, Prepared};
+use crate::owned::{Clients, Opening, OwnError, Owned};
+use crate::project::Project;
+use crate::schemas::Schemas;
+use crate::shell::{self, Backends};
+use crate::steps;
+
+use answer::answer;
+use brought::Brought;
+pub use progress::Progress;
+use progress::Teller;
+pub use workspaces::Workspaces;
+
+/// The run of a call without a `runId`.
+const NAMELESS: &str = "call";
 
 /// The tool, for all calls of a host.
 #[derive(Debug, Clone)]
 pub struct Tool {
     /// Whose workspace is which.
     pub workspaces: Workspaces,
-}
-
-/// Where the calls of a host may work.
-#[derive(Debug, Clone, Default)]
-pub struct Workspaces {
-    /// The one that its host passes; it wins.
-    pub given: Option<PathBuf>,
-    /// Those of the configured agents, by `agentId`.
-    pub agents: BTreeMap<String, PathBuf>,
-    /// Where the host is: for everybody when no agent is configured.
-    pub here: PathBuf,
-}
-
-/// How a call is going.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    /// How many steps have begun or ended so far: it only grows.
-    pub count: u64,
-    /// What happened, in one line.
-    pub message: String,
+    /// What governs the runs of its calls.
+    pub settings: Settings,
 }
 
 /// Who follows a call, and may give it up.
@@ -48,9 +60,170 @@ pub struct Follower {
     pub progress: tokio::sync::mpsc::UnboundedSender<Progress>,
 }
 
+/// A request that can be answered: everything about it that can be wrong beforehand is right.
+struct Ready {
+    prepared: Prepared,
+    brought: Brought,
+    run: Option<RunId>,
+}
+
 impl Tool {
     /// Answers one request.
-    pub async fn call(&self, _request: Json, _follower: Follower) -> Reply {
-        Reply::failed(Code::Internal, "not there yet", Vec::new())
+    pub async fn call(&self, request: Json, follower: Follower) -> Reply {
+        self.try_call(request, follower).await.unwrap_or_else(|refused| *refused)
     }
+
+    async fn try_call(&self, request: Json, follower: Follower) -> Result<Reply, Box<Reply>> {
+        let request = Request::parse(request)
+            .map_err(|problems| refused(Code::BadRequest, "the request has mistakes", problems))?;
+        let directory = self.workspaces.of(request.agent.as_deref())?;
+        let workspace = Workspace::open(&directory)
+            .map_err(|unopened| refused(Code::BadWorkspace, unopened.to_string(), Vec::new()))?;
+        let ready = ready(request, (&directory, &workspace))?;
+        self.work(ready, &directory, follower).await
+    }
+
+    async fn work(
+        &self,
+        ready: Ready,
+        directory: &Path,
+        follower: Follower,
+    ) -> Result<Reply, Box<Reply>> {
+        let Ready { prepared, brought, run } = ready;
+        let work = prepared.definition.work.clone().ok_or_else(|| internal("no document"))?;
+        let project = match &run {
+            Some(_) => Project::locate(directory)
+                .map_err(|error| refused(Code::StoreFailed, error.to_string(), Vec::new()))?,
+            None => in_memory(),
+        };
+        let id = run.clone().unwrap_or_else(|| RunId::new(NAMELESS));
+        let launch = Launch {
+            run: id.clone(),
+            workflow: work.document.name.clone().unwrap_or_else(|| id.to_string()),
+            cwd: directory.display().to_string(),
+            input: None,
+            settings: self.settings(),
+        };
+        let (owned, inputs) = match Owned::create(&project, prepared, launch) {
+            Ok((owned, start)) => {
+                let call = brought.call(&owned.head.run, &owned.blobs)?;
+                (owned, vec![start, Input::Call(Box::new(call))])
+            }
+            Err(LaunchError::Exists(_)) => {
+                let mut owned = self.open(&project, &id, &work).await?;
+                if let Phase::Ended(Ending::Completed | Ending::Cancelled) = owned.head.run.phase {
+                    return Ok(answer(&owned.head.run, &work, &Schemas::default(), run.as_ref()));
+                }
+                let call = brought.call(&owned.head.run, &owned.blobs)?;
+                let resumed = owned.resume_inputs(self.settings(), &Backends::default()).await;
+                let mut inputs = resumed.map_err(|error| unowned(&error))?;
+                inputs.push(Input::Call(Box::new(call)));
+                (owned, inputs)
+            }
+            Err(LaunchError::Own(error)) => return Err(unowned(&error)),
+            Err(error @ LaunchError::Blobs(_)) => {
+                return Err(refused(Code::StoreFailed, error.to_string(), Vec::new()));
+            }
+        };
+        let Follower { cancel, progress } = follower;
+        let mut teller = Teller::new(progress);
+        let driven =
+            shell::drive_for(owned, Backends::default(), inputs, (&mut teller, &cancel)).await;
+        let driven =
+            driven.map_err(|error| refused(Code::StoreFailed, chain(&error), Vec::new()))?;
+        let schemas = shell::schemas_of(Some(&work.document));
+        let mut reply = answer(&driven.head.run, &work, &schemas, run.as_ref());
+        reply.ignored = brought.stale(&driven.head.run);
+        Ok(reply)
+    }
+
+    /// A run that was begun by an earlier call, with the same document.
+    async fn open(&self, project: &Project, run: &RunId, work: &Work) -> Result<Owned, Box<Reply>> {
+        let how = Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::End };
+        let owned = Owned::open(project, run, how).await.map_err(|error| unowned(&error))?;
+        let other = |what: &str| {
+            let message = format!("the run {run} was begun with {what}");
+            Err(refused(Code::RunMismatch, message, Vec::new()))
+        };
+        match owned.definition.work.as_deref() {
+            _ if owned.head.run.settings.program.answers() != Some(Answers::Caller) => {
+                other("`raymond run`, not by a call")
+            }
+            Some(begun) if begun.vars != work.vars => other("other vars"),
+            Some(begun) if begun.document != work.document => {
+                other("another document, or other schemas")
+            }
+            Some(_) | None => Ok(owned),
+        }
+    }
+
+    /// What governs the run of a call: loops say themselves how many programs run at a time.
+    fn settings(&self) -> Settings {
+        let program = Program::Crayfish { answers: Answers::Caller };
+        Settings { program, max_parallel: u32::MAX, ..self.settings.clone() }
+    }
+}
+
+/// Checks whatever can be checked before anything is begun.
+fn ready(
+    request: Request,
+    (directory, workspace): (&Path, &Workspace),
+) -> Result<Ready, Box<Reply>> {
+    let parse = |bytes: &[u8]| reading::read(bytes).map_err(|why| why.to_string());
+    let files = workspace.schema_files(&request.schema_paths, parse).map_err(|faults| {
+        let told = faults.into_iter().map(|(index, fault)| {
+            Problem::new(format!("/ref/schemaPaths/{index}"), fault.why.to_string())
+        });
+        refused(Code::BadRequest, "a schema path cannot be used", told.collect())
+    })?;
+    let library = |name: &str| files.find(name);
+    let prepared = steps::prepare(&request.workflow, &request.vars, (directory, &library));
+    let prepared = prepared.map_err(|problems| {
+        refused(Code::InvalidWorkflow, "the workflow has mistakes", problems)
+    })?;
+    let document = prepared.definition.work.as_deref().map(|work| &work.document);
+    let document = document.ok_or_else(|| internal("no document"))?;
+    let unasked = request.unasked(document);
+    if !unasked.is_empty() {
+        return Err(refused(Code::UnaskedOutput, "an output was not asked for", unasked));
+    }
+    let schemas = shell::schemas_of(Some(document));
+    let run = request.run.clone();
+    let brought = Brought::weigh(request, document, &schemas);
+    Ok(Ready { prepared, brought, run })
+}
+
+/// A project that is gone when the call is.
+fn in_memory() -> Project {
+    let root = Root::in_directory(Path::new("/"));
+    Project { disk: Arc::new(Memory::new(0)), root }
+}
+
+fn refused(code: Code, message: impl Into<String>, errors: Vec<Problem>) -> Box<Reply> {
+    Box::new(Reply::failed(code, message, errors))
+}
+
+fn internal(what: &str) -> Box<Reply> {
+    refused(Code::Internal, what, Vec::new())
+}
+
+/// Why a run that exists cannot be worked on.
+fn unowned(error: &OwnError) -> Box<Reply> {
+    let code = match error {
+        OwnError::Lock(
+            lock::Error::Held { .. } | lock::Error::OtherHost { .. } | lock::Error::Removed { .. },
+        )
+        | OwnError::Elsewhere(_) => Code::RunLocked,
+        _ => Code::StoreFailed,
+    };
+    refused(code, chain(error), Vec::new())
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |told, cause| {
+        let cause = cause.to_string();
+        if told.ends_with(&cause) { told } else { format!("{told}: {cause}") }
+    })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::{Document, Problem};
-use raymond_schema::{Library, Schema};
+use raymond_schema::{Fault, Library, Schema};
 use serde_json::Value;
 
 /// The schemas of a document, by the step and the place in it.
@@ -19,10 +19,10 @@ impl Schemas {
             for (at, source) in step.kind.schemas() {
                 match Schema::compile(source, library) {
                     Ok(schema) => drop(schemas.insert((index.number(), at), schema)),
-                    Err(faults) => problems.extend(faults.into_iter().map(|fault| {
-                        let place = format!("{}{at}{}", document.pointer(index), fault.path);
-                        Problem::new(place, fault.message)
-                    })),
+                    Err(faults) => {
+                        problems
+                            .extend(located(faults, &format!("{}{at}", document.pointer(index))));
+                    }
                 }
             }
         }
@@ -54,4 +54,14 @@ impl Schemas {
     pub fn bundled(&self, step: StepIndex, at: &str) -> Option<&Value> {
         self.0.get(&(step.number(), at.to_owned())).map(Schema::bundled)
     }
+}
+
+/// What is wrong with a schema that stands at a place.
+pub fn faults(source: &Value, (at, library): (&str, &dyn Library)) -> Vec<Problem> {
+    Schema::compile(source, library).err().map(|faults| located(faults, at)).unwrap_or_default()
+}
+
+fn located(faults: Vec<Fault>, at: &str) -> Vec<Problem> {
+    let told = |fault: Fault| Problem::new(format!("{at}{}", fault.path), fault.message);
+    faults.into_iter().map(told).collect()
 }

@@ -20,15 +20,16 @@ use std::time::Duration;
 
 use raymond_backends::contract::Sign;
 use raymond_backends::process::{self, Grace};
+use raymond_core::crayfish::Document;
 use raymond_core::ids::TurnId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase, Record, Refusal, Run};
 use raymond_core::view::{self, Ledger, Status};
-use raymond_core::workflow::Definition;
 use raymond_schema::NoLibrary;
 use raymond_store::blobs;
 use raymond_store::journal::Presence;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio_util::sync::CancellationToken;
 
 pub use kit::Backends;
 pub use signals::{Signal, Signals};
@@ -105,19 +106,28 @@ pub async fn drive(
     owned: Owned,
     backends: Backends,
     inputs: Vec<Input>,
-    watch: &mut dyn Watch,
+    watch: &mut (dyn Watch + Send),
+) -> Result<Driven, ShellError> {
+    drive_for(owned, backends, inputs, (watch, &CancellationToken::new())).await
+}
+
+/// The same, for somebody who may give it up: the run is stopped then.
+pub async fn drive_for(
+    owned: Owned,
+    backends: Backends,
+    inputs: Vec<Input>,
+    (watch, cancel): (&mut (dyn Watch + Send), &CancellationToken),
 ) -> Result<Driven, ShellError> {
     let mut signals = Signals::listen().map_err(ShellError::Signals)?;
     // Without it, a daemon that hides its descent outlives the run; nothing else is lost.
     process::become_subreaper().ok();
     let mut shell = Shell::new(owned, backends, &inputs, watch);
-    let done = shell.turn_until_done(inputs, &mut signals).await;
+    let done = shell.turn_until_done(inputs, &mut signals, cancel).await;
     shell.come_to_rest(done).await
 }
 
 /// The schemas of a document: what is pinned names no other.
-fn schemas_of(definition: &Definition) -> Schemas {
-    let document = definition.work.as_ref().map(|work| &work.document);
+pub(crate) fn schemas_of(document: Option<&Document>) -> Schemas {
     let compiled = document.map(|document| Schemas::compile(document, &NoLibrary));
     compiled.and_then(Result::ok).unwrap_or_default()
 }
@@ -145,7 +155,12 @@ enum Haste {
 }
 
 impl<'w> Shell<'w> {
-    fn new(owned: Owned, backends: Backends, inputs: &[Input], watch: &'w mut dyn Watch) -> Self {
+    fn new(
+        owned: Owned,
+        backends: Backends,
+        inputs: &[Input],
+        watch: &'w mut (dyn Watch + Send),
+    ) -> Self {
         let Owned { project, paths, lock, journal, blobs, head, definition, origin, .. } = owned;
         let mut run = head.run.clone();
         if let Some(Input::Start(start)) = inputs.first() {
@@ -161,7 +176,7 @@ impl<'w> Shell<'w> {
             scope: run.scope,
             messages: run.settings.program.messages(),
             vars: run.settings.vars,
-            schemas: Arc::new(schemas_of(&definition)),
+            schemas: Arc::new(schemas_of(definition.work.as_ref().map(|work| &work.document))),
             origin,
             blobs: Arc::clone(&blobs),
             backends,
@@ -195,7 +210,9 @@ impl<'w> Shell<'w> {
         &mut self,
         inputs: Vec<Input>,
         signals: &mut Signals,
+        cancel: &CancellationToken,
     ) -> Result<(), ShellError> {
+        let mut given_up = false;
         self.begin(inputs)?;
         self.driver.with_world(Hands::adopt);
         let mut beat = tokio::time::interval(BEAT);
@@ -212,6 +229,10 @@ impl<'w> Shell<'w> {
                     Some(inputs) => inputs,
                     None => return Ok(()),
                 },
+                () = cancel.cancelled(), if !given_up => {
+                    given_up = true;
+                    vec![Input::Stop { mode: StopMode::Now, key: format!("given-up-{}", clock::nonce()) }]
+                }
                 _ = beat.tick() => self.beat()?,
                 () = until_due(self.driver.run()) => vec![Input::Due],
             };
@@ -361,8 +382,8 @@ impl<'w> Shell<'w> {
 
     /// Nothing outlives its run. A run that somebody else owns by now goes on: only what was started
     /// here is ended.
-    async fn end_processes(&self, grace: &Grace) {
-        let nonce = &self.driver.run().nonce;
+    async fn end_processes(&mut self, grace: &Grace) {
+        let nonce = &self.driver.run().nonce.clone();
         if self.home.lock.is_in_place().unwrap_or(false) {
             process::end_orphans(nonce, grace).await;
         } else {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use raymond_core::crayfish::{Document, Problem, reading};
+use raymond_core::crayfish::{Document, Problem, reading, validate};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
 use raymond_core::workflow::{Definition, SourceFile, Start};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::launch::{PrepareError, Prepared};
 use crate::pin::PLATFORM;
-use crate::schemas::Schemas;
+use crate::schemas::{Schemas, faults};
 use crate::scope::{Loaded, Origin, unreadable};
 
 /// Checks a document; all that is wrong is told, with its place.
@@ -20,7 +20,12 @@ pub fn prepare(
     vars: &Map<String, Value>,
     (scope, library): (&Path, &dyn Library),
 ) -> Result<Prepared, Vec<Problem>> {
-    let parsed = Document::parse(document)?;
+    let parsed = Document::parse(document).map_err(|mut problems| {
+        // Whoever mends the document mends its schemas in the same breath.
+        let schemas = validate::schemas(document).into_iter();
+        problems.extend(schemas.flat_map(|(at, source)| faults(source, (&at, library))));
+        problems
+    })?;
     let schemas = Schemas::compile(&parsed, library)?;
     let text = pinned(&schemas.within(document, &parsed), &parsed.vars_with(vars));
     let file =

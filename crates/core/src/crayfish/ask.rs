@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::ids::AgentId;
 
+use super::envelope::AgentRequest;
 use super::flow::Flow;
 use super::key::Key;
 use super::problem::Problem;
@@ -17,28 +18,47 @@ const RULES: &str = "Answer the task below with one JSON value.\n\
     - If `retryContext.validationErrors` is there, fix those errors first.\n";
 
 impl Work {
-    /// The message for the agent step that a strand is at; its schema needs no other.
-    pub fn message(
+    /// What the caller is asked for by the agent step that a strand is at; its schema needs no other.
+    pub fn request(
         &self,
         flow: &Flow,
-        agent: &AgentId,
-        key: &Key,
+        (agent, key): (&AgentId, &Key),
         schema: &Value,
-    ) -> Option<String> {
+    ) -> Option<AgentRequest> {
         let (asks, strand) = (self.agent(key)?, flow.strands.get(agent)?);
         let question = render::agent(asks, &self.steps().scope(flow, strand)).ok()?;
-        let attempt = flow.attempts.get(key).copied().unwrap_or(1);
+        Some(AgentRequest {
+            run: None,
+            key: key.clone(),
+            prompt: question.prompt,
+            input: question.input,
+            schema: schema.clone(),
+            attempt: flow.attempts.get(key).copied().unwrap_or(1),
+            max_attempts: self.tries(key),
+            assignee: asks.assignee.clone(),
+            session: asks.session.clone(),
+            validation_errors: flow.complaints.get(key).cloned().unwrap_or_default(),
+        })
+    }
+
+    /// The same as a message for a model.
+    pub fn message(&self, flow: &Flow, of: (&AgentId, &Key), schema: &Value) -> Option<String> {
+        let request = self.request(flow, of, schema)?;
         let mut envelope = json!({
-            "task": { "stepId": key.step.as_str(), "attempt": attempt, "maxAttempts": self.tries(key) },
-            "instructions": question.prompt,
-            "outputSchema": schema,
+            "task": {
+                "stepId": request.key.step.as_str(),
+                "attempt": request.attempt,
+                "maxAttempts": request.max_attempts,
+            },
+            "instructions": request.prompt,
+            "outputSchema": request.schema,
         });
-        if let Some(input) = question.input {
+        if let Some(input) = request.input {
             envelope["input"] = input;
         }
-        let errors = flow.complaints.get(key).filter(|errors| !errors.is_empty());
-        if let Some(errors) = errors {
-            let errors: Vec<String> = errors.iter().map(Problem::to_string).collect();
+        if !request.validation_errors.is_empty() {
+            let errors: Vec<String> =
+                request.validation_errors.iter().map(Problem::to_string).collect();
             envelope["retryContext"] = json!({ "validationErrors": errors });
         }
         Some(format!("{RULES}\n{envelope:#}\n"))

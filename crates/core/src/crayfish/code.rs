@@ -18,6 +18,8 @@ pub enum Code {
     BadWorkspace,
     /// An output was sent that no step asks for.
     UnaskedOutput,
+    /// An output was sent for an attempt that is over.
+    StaleOutput,
     /// An expression or an input has no value.
     UnknownName,
     /// A `forEach` was given something else than a list.
@@ -26,6 +28,8 @@ pub enum Code {
     TooLarge,
     /// A program failed.
     ExecFailed,
+    /// The backend could not answer an agent step.
+    AgentFailed,
     /// No attempt of an agent step was valid.
     AgentOutputSchemaFailed,
     /// A loop was not done after its last iteration.
@@ -44,18 +48,20 @@ pub enum Code {
 
 impl Code {
     /// All codes, in the order in which a call can meet them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::BadRequest,
         Self::UnknownAgent,
         Self::BadWorkspace,
         Self::InvalidWorkflow,
-        Self::UnaskedOutput,
         Self::RunLocked,
         Self::RunMismatch,
+        Self::UnaskedOutput,
+        Self::StaleOutput,
         Self::UnknownName,
         Self::NotAnArray,
         Self::TooLarge,
         Self::ExecFailed,
+        Self::AgentFailed,
         Self::AgentOutputSchemaFailed,
         Self::WhileNotConverged,
         Self::StoreFailed,
@@ -71,10 +77,12 @@ impl Code {
             Self::UnknownAgent => "unknown_agent",
             Self::BadWorkspace => "bad_workspace",
             Self::UnaskedOutput => "unasked_output",
+            Self::StaleOutput => "stale_output",
             Self::UnknownName => "unknown_name",
             Self::NotAnArray => "not_an_array",
             Self::TooLarge => "too_large",
             Self::ExecFailed => "exec_failed",
+            Self::AgentFailed => "agent_failed",
             Self::AgentOutputSchemaFailed => "agent_output_schema_failed",
             Self::WhileNotConverged => "while_not_converged",
             Self::RunMismatch => "run_mismatch",
@@ -83,6 +91,11 @@ impl Code {
             Self::Cancelled => "cancelled",
             Self::Internal => "internal",
         }
+    }
+
+    /// The code of this word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.as_str() == word)
     }
 
     /// What led to it, in one line.
@@ -101,6 +114,9 @@ impl Code {
             Self::UnaskedOutput => {
                 "`agentOutputs` has a key that is no agent step, key or request id of this workflow"
             }
+            Self::StaleOutput => {
+                "an output is for an attempt that is over; it was ignored, and the call went on"
+            }
             Self::UnknownName => {
                 "an expression or `inputFrom` leads to no value when its step is reached"
             }
@@ -111,6 +127,7 @@ impl Code {
             Self::ExecFailed => {
                 "a program failed in every attempt, or one of its inputs does not keep its contract"
             }
+            Self::AgentFailed => "the backend of a driven run could not answer an agent step",
             Self::AgentOutputSchemaFailed => "no attempt of an agent step was valid by its schema",
             Self::WhileNotConverged => "`until` was still false after `maxIters` iterations",
             Self::RunMismatch => {
@@ -135,6 +152,7 @@ impl Code {
             Self::UnaskedOutput => {
                 "send outputs under the `requestId`, `key` or `stepId` of a request"
             }
+            Self::StaleOutput => "answer the request that the reply holds; nothing was used up",
             Self::UnknownName => {
                 "pass the value in `vars`, or guard the step with an `if` that tests `exists`"
             }
@@ -145,6 +163,7 @@ impl Code {
             Self::ExecFailed => {
                 "read `stderr` in the step's result, mend the cause, and call again"
             }
+            Self::AgentFailed => "look at `raymond why`, mend the cause, and resume the run",
             Self::AgentOutputSchemaFailed => {
                 "mend prompt or schema, and start a new run with the echoed `results`"
             }
@@ -184,9 +203,10 @@ mod tests {
     #[test]
     fn words_are_stable() {
         let words: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
-        let expected = "bad_request unknown_agent bad_workspace invalid_workflow unasked_output \
-            run_locked run_mismatch unknown_name not_an_array too_large exec_failed \
-            agent_output_schema_failed while_not_converged store_failed cancelled internal";
+        let expected = "bad_request unknown_agent bad_workspace invalid_workflow \
+            run_locked run_mismatch unasked_output stale_output unknown_name not_an_array \
+            too_large exec_failed agent_failed agent_output_schema_failed while_not_converged \
+            store_failed cancelled internal";
         assert_eq!(words, expected.split_whitespace().collect::<Vec<_>>());
     }
 }

@@ -12,16 +12,17 @@ use crate::desk::{Lane, Notice, Prompt, Turn};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
 use crate::machine::{Agent, Session, SessionPlan};
-use crate::run::Refusal;
 use crate::run::draft::Draft;
 use crate::run::event::Event;
-use crate::run::input::{Finished, Output, Verdict};
+use crate::run::input::{Finished, Verdict};
 use crate::run::program::Answers;
 use crate::value::Value;
 
+use super::call::{Call, Offer, Output};
 use super::code::Code;
 use super::document::{self, Kind, OnError, Order, SessionMode, StepIndex};
-use super::flow::{Fact, Flow, Stored, Strand};
+use super::flow::{At, Fact, Flow, Stored, Strand};
+use super::gate::Gate;
 use super::key::{Iteration, Key};
 use super::name::StepId;
 use super::problem::Problem;
@@ -40,6 +41,10 @@ pub(crate) fn advance(mut draft: Draft<'_>) -> Option<Vec<Event>> {
     let (work, flow) = at_hand(&draft)?;
     let agent = flow.next_ready(|strand| on_error(work, strand) == Some(OnError::Collect))?;
     let agent = draft.run.agents.get(agent)?;
+    if matches!(flow.strands.get(&agent.id)?.at, At::Waits { failed: 1.., .. }) {
+        collapse(&mut draft, agent);
+        return Some(draft.events);
+    }
     match work.steps().next(flow, &agent.id)? {
         Next::Fact(Fact::Ended) => end(&mut draft, agent),
         Next::Fact(fact) => step(&mut draft, agent, fact),
@@ -55,7 +60,11 @@ fn at_hand<'a>(draft: &Draft<'a>) -> Option<(&'a Work, &'a Flow)> {
 }
 
 fn step(draft: &mut Draft<'_>, agent: &Agent, fact: Fact) {
-    draft.push(Event::Stepped { agent: agent.id.clone(), fact });
+    step_of(draft, &agent.id, fact);
+}
+
+fn step_of(draft: &mut Draft<'_>, agent: &AgentId, fact: Fact) {
+    draft.push(Event::Stepped { agent: agent.clone(), fact });
 }
 
 fn end(draft: &mut Draft<'_>, agent: &Agent) {
@@ -92,12 +101,19 @@ fn enter(draft: &mut Draft<'_>, agent: &Agent, index: StepIndex, key: Key) {
     let Some((work, flow)) = at_hand(draft) else { return };
     if let Err(unrendered) = work.renders(flow, &agent.id, index) {
         let code = match unrendered.cause {
-            Unfilled::Unknown(_) => Code::UnknownName,
+            Unfilled::Unknown(_) | Unfilled::NoInput { .. } => Code::UnknownName,
             Unfilled::Overflow(_) => Code::TooLarge,
         };
         return fail(draft, agent, Stuck { code, key, message: unrendered.to_string() }, None);
     }
-    step(draft, agent, Fact::Entered { step: key.step.clone() });
+    let gate = gate(draft, agent, index);
+    let gate = match gate {
+        Some((gate, most)) if !flow.is_open(&gate, most) => {
+            return step(draft, agent, Fact::Parked { gate });
+        }
+        gate => gate.map(|(gate, _)| gate),
+    };
+    step(draft, agent, Fact::Entered { step: key.step.clone(), gate });
     let visit = agent.visit.number.saturating_add(1);
     draft.push(Event::VisitEntered {
         agent: agent.id.clone(),
@@ -111,11 +127,76 @@ fn enter(draft: &mut Draft<'_>, agent: &Agent, index: StepIndex, key: Key) {
         Kind::Agent(asks) => {
             let attempt = flow.attempts.get(&key).copied().unwrap_or(1);
             let session = shared(work, flow, asks).map_or(Session::Fresh, Session::At);
-            step(draft, agent, Fact::Asks { key: key.clone(), attempt, errors: Vec::new() });
-            ask(draft, turn, &key, &session);
+            let errors = flow.complaints.get(&key).cloned().unwrap_or_default();
+            step(draft, agent, Fact::Asks { key: key.clone(), attempt, errors });
+            question(draft, agent, Question { turn, key, attempt }, &session);
         }
         Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => {
             queue(draft, turn, Lane::Script, SessionPlan::Carry);
+        }
+    }
+}
+
+/// What a step has to pass, and how many may be inside: a conversation that is shared has one turn
+/// at a time, and a parallel loop so many programs.
+fn gate(draft: &Draft<'_>, agent: &Agent, index: StepIndex) -> Option<(Gate, usize)> {
+    let (work, flow) = at_hand(draft)?;
+    match &work.document.step(index).kind {
+        Kind::Agent(asks) => {
+            // A caller has its own conversations.
+            (draft.run.settings.program.answers() == Some(Answers::Backend)).then_some(())?;
+            let label = label(work, asks, asks.session.as_ref()?)?;
+            Some((Gate::of_label(&label), 1))
+        }
+        Kind::Exec(_) => {
+            let strand = flow.strands.get(&agent.id)?;
+            let most = most_parallel(work, strand)?;
+            Some((Gate::of_loop(strand.parent.as_ref()?), most as usize))
+        }
+        Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
+    }
+}
+
+/// An attempt at an agent step that somebody is asked for.
+struct Question {
+    turn: TurnId,
+    key: Key,
+    attempt: u32,
+}
+
+/// A step asks for the first time in a while: its caller may have brought the output.
+fn question(draft: &mut Draft<'_>, agent: &Agent, question: Question, session: &Session) {
+    let Some((work, flow)) = at_hand(draft) else { return };
+    let Question { turn, key, attempt } = question;
+    let tries = work.tries(&key);
+    if attempt > tries {
+        let message = format!("attempt {attempt} was asked for, and there are only {tries}");
+        let stuck = Stuck { code: Code::AgentOutputSchemaFailed, key, message };
+        return fail(draft, agent, stuck, None);
+    }
+    match flow.offer(&key, attempt) {
+        Some(Offer::Output(name, output)) => {
+            step(draft, agent, Fact::Takes { name });
+            take(draft, agent, Question { turn, key, attempt }, output);
+        }
+        Some(Offer::Stale(name)) => {
+            step(draft, agent, Fact::Ignores { name });
+            ask(draft, turn, &key, session);
+        }
+        None => ask(draft, turn, &key, session),
+    }
+}
+
+/// The caller brought the output of an attempt.
+fn take(draft: &mut Draft<'_>, agent: &Agent, question: Question, output: &Output) {
+    let Question { turn, key, attempt } = question;
+    match &output.verdict {
+        Verdict::Valid => {
+            step(draft, agent, Fact::Done { key, stored: output.stored.clone() });
+        }
+        Verdict::Invalid(errors) => {
+            let next = Question { turn: turn.following(), key, attempt };
+            invalid(draft, agent, (next, &Session::Fresh), errors);
         }
     }
 }
@@ -172,47 +253,49 @@ pub(crate) fn finished(
             let (value, read) = (outcome.text.clone(), outcome.read.clone());
             step(draft, agent, Fact::Done { key, stored: Stored { value, ok: true, read } });
         }
-        Some(Verdict::Invalid(errors)) => invalid(draft, agent, (key, session), errors),
-    }
-}
-
-/// The caller hands in an output.
-pub(crate) fn answered(mut draft: Draft<'_>, output: &Output) -> Result<Vec<Event>, Refusal> {
-    let unknown = || Refusal::NoSuchQuestion(output.ask.clone());
-    let agent = draft.run.agents.get(&output.ask.agent).ok_or_else(unknown)?;
-    let (_, flow) = at_hand(&draft).ok_or_else(unknown)?;
-    let key = key_of(agent).filter(|_| draft.run.desk.asks.contains_key(&output.ask));
-    let key = key.ok_or_else(unknown)?;
-    if flow.attempts.get(&key) != Some(&output.attempt) {
-        return Err(Refusal::Stale { attempt: output.attempt });
-    }
-    draft.push(Event::AskAnswered {
-        ask: output.ask.clone(),
-        value: output.text.clone(),
-        by: "caller".to_owned(),
-        key: format!("{key}:{}", output.attempt),
-    });
-    match &output.verdict {
-        Verdict::Valid => {
-            let (value, read) = (output.text.clone(), output.read.clone());
-            step(&mut draft, agent, Fact::Done { key, stored: Stored { value, ok: true, read } });
+        Some(Verdict::Invalid(errors)) => {
+            let attempts = draft.run.flow.as_ref().and_then(|flow| flow.attempts.get(&key));
+            let attempt = attempts.copied().unwrap_or(1);
+            let (visit, turn) = (agent.visit.number, agent.visit.turn.saturating_add(1));
+            let turn = TurnId { agent: agent.id.clone(), visit, turn };
+            invalid(draft, agent, (Question { turn, key, attempt }, session), errors);
         }
-        Verdict::Invalid(errors) => invalid(&mut draft, agent, (key, &Session::Fresh), errors),
     }
-    Ok(draft.events)
 }
 
-/// Whether another program of the loop whose iteration an agent is may run.
-pub(crate) fn has_room(draft: &Draft<'_>, agent: &AgentId) -> bool {
-    let Some((work, flow)) = at_hand(draft) else { return true };
-    let Some(strand) = flow.strands.get(agent) else { return true };
-    let Some(most) = most_parallel(work, strand) else { return true };
-    let is_beside = |other: &&AgentId| {
-        flow.strands.get(*other).is_some_and(|other| other.parent == strand.parent)
-    };
-    let desk = &draft.run.desk;
-    let programs = desk.in_flight.iter().filter(is_beside).filter_map(|id| desk.turns.get(id));
-    programs.filter(|turn| turn.lane == Lane::Script).count() < most as usize
+/// A caller brings what it knows: what it was asked for is settled at once, in the order of keys.
+pub(crate) fn called(mut draft: Draft<'_>, call: &Call) -> Vec<Event> {
+    step_of(&mut draft, &AgentId::main(), Fact::Called(Box::new(call.clone())));
+    let Some((_, flow)) = at_hand(&draft) else { return draft.events };
+    let mut told = flow.clone();
+    told.apply(&AgentId::main(), &Fact::Called(Box::new(call.clone())));
+    let asks = draft.run.desk.asks.keys().filter_map(|ask| {
+        let agent = draft.run.agents.get(&ask.agent)?;
+        Some((key_of(agent)?, ask.clone(), agent))
+    });
+    let mut asks: Vec<(Key, TurnId, &Agent)> = asks.collect();
+    asks.sort_by(|one, other| one.0.cmp(&other.0));
+    for (key, ask, agent) in asks {
+        let attempt = told.attempts.get(&key).copied().unwrap_or(1);
+        let fact = match told.offer(&key, attempt) {
+            None => continue,
+            Some(Offer::Stale(name)) => Fact::Ignores { name },
+            Some(Offer::Output(name, output)) => {
+                let output = output.clone();
+                draft.push(Event::AskAnswered {
+                    ask: ask.clone(),
+                    value: output.stored.value.clone(),
+                    by: "caller".to_owned(),
+                    key: format!("{key}:{attempt}"),
+                });
+                take(&mut draft, agent, Question { turn: ask, key, attempt }, &output);
+                Fact::Takes { name }
+            }
+        };
+        told.apply(&agent.id, &fact);
+        step(&mut draft, agent, fact);
+    }
+    draft.events
 }
 
 fn most_parallel(work: &Work, strand: &Strand) -> Option<u32> {
@@ -222,19 +305,15 @@ fn most_parallel(work: &Work, strand: &Strand) -> Option<u32> {
     }
 }
 
-/// A failed strand does its step again: a program gets fresh attempts, and nothing else would end
-/// otherwise than it did.
+/// A failed strand does its step again, with fresh attempts.
 pub(crate) fn revive(draft: &mut Draft<'_>, agent: &Agent) {
     draft.push(Event::AgentRevived { agent: agent.id.clone() });
     step(draft, agent, Fact::Revived);
-    let turn = agent.visit.turn.saturating_add(1);
-    let turn = TurnId { agent: agent.id.clone(), visit: agent.visit.number, turn };
-    queue(draft, turn, Lane::Script, SessionPlan::Carry);
 }
 
-/// Whether a failure may be none the next time.
+/// Whether a failure may be none the next time: what a document comes to by itself will be the same.
 pub(crate) fn is_revived(failure: &Failure) -> bool {
-    matches!(failure, Failure::Step { code, .. } if code == Code::ExecFailed.as_str())
+    if let Failure::Step { code, .. } = failure { code == Code::ExecFailed.as_str() } else { true }
 }
 
 /// Later steps may go on in the conversation.
@@ -251,21 +330,24 @@ fn keep(draft: &mut Draft<'_>, agent: &Agent, key: &Key, session: &Session) {
 fn invalid(
     draft: &mut Draft<'_>,
     agent: &Agent,
-    (key, session): (Key, &Session),
+    (next, session): (Question, &Session),
     errors: &[Problem],
 ) {
-    let Some((work, flow)) = at_hand(draft) else { return };
-    let (attempt, tries) = (flow.attempts.get(&key).copied().unwrap_or(1), work.tries(&key));
+    let Some((work, _)) = at_hand(draft) else { return };
+    let Question { turn, key, attempt } = next;
+    let tries = work.tries(&key);
     if attempt >= tries {
         let first = errors.first().map(|error| format!(": {error}")).unwrap_or_default();
         let message = format!("no output of {tries} was valid{first}");
-        let stuck = Stuck { code: Code::AgentOutputSchemaFailed, key, message };
-        return fail(draft, agent, stuck, None);
+        let code = Code::AgentOutputSchemaFailed;
+        let left = json!({
+            "ok": false, "error": code.as_str(), "message": message, "errors": errors,
+        });
+        let left = Stored::inline(left, false);
+        return fail(draft, agent, Stuck { code, key, message }, Some(left));
     }
     let attempt = attempt.saturating_add(1);
     step(draft, agent, Fact::Asks { key: key.clone(), attempt, errors: errors.to_vec() });
-    let visit = agent.visit.number;
-    let turn = TurnId { agent: agent.id.clone(), visit, turn: agent.visit.turn.saturating_add(1) };
     ask(draft, turn, &key, session);
 }
 
@@ -291,19 +373,90 @@ pub(crate) fn failed(draft: &mut Draft<'_>, agent: &Agent, turn: &Turn, failure:
 /// A strand cannot go on: its iteration is over, or it fails.
 pub(crate) fn fail(draft: &mut Draft<'_>, agent: &Agent, stuck: Stuck, left: Option<Stored>) {
     let Stuck { code, key, message } = stuck;
-    let stored = left.unwrap_or_else(|| {
-        Stored::inline(json!({ "ok": false, "error": code.as_str(), "message": message }), false)
+    let reach = reach(draft, agent);
+    let is_loop = draft.definition.work.as_deref().is_some_and(|work| work.is_loop(&key));
+    let stored = left.or_else(|| {
+        // A loop stores nothing, unless somebody collects.
+        let told = json!({ "ok": false, "error": code.as_str(), "message": message });
+        (!is_loop || reach != Reach::Run).then(|| Stored::inline(told, false))
     });
-    let strand = draft.run.flow.as_ref().and_then(|flow| flow.strands.get(&agent.id));
-    let work = draft.definition.work.as_deref();
-    let collects = work.zip(strand).and_then(|(work, strand)| on_error(work, strand));
-    if collects == Some(OnError::Collect) {
-        step(draft, agent, Fact::Done { key, stored });
-        return end(draft, agent);
+    match (reach, stored) {
+        (Reach::Iteration, Some(stored)) => {
+            step(draft, agent, Fact::Done { key, stored });
+            end(draft, agent);
+        }
+        (Reach::Around, stored) => {
+            step(draft, agent, Fact::Fails { key, stored, contained: true });
+        }
+        (Reach::Run | Reach::Iteration, stored) => {
+            step(draft, agent, Fact::Fails { key, stored, contained: false });
+            let failure = Failure::Step { code: code.as_str().to_owned(), message };
+            draft.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
+        }
     }
-    step(draft, agent, Fact::Fails { key, stored: Some(stored) });
-    let failure = Failure::Step { code: code.as_str().to_owned(), message };
+}
+
+/// Something else than its step fails a strand: a client that cannot answer, an owner that died too
+/// often.
+pub(crate) fn break_off(draft: &mut Draft<'_>, agent: &Agent, failure: Failure) {
+    let Some(key) = key_of(agent) else { return };
+    if reach(draft, agent) != Reach::Run {
+        let stuck = Stuck { code: Code::AgentFailed, key, message: failure.to_string() };
+        return fail(draft, agent, stuck, None);
+    }
+    step(draft, agent, Fact::Fails { key, stored: None, contained: false });
     draft.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
+}
+
+/// The iterations of a strand have failed, a loop around it collects, and nothing runs any more: the
+/// strand fails as the first of them did.
+fn collapse(draft: &mut Draft<'_>, agent: &Agent) {
+    let Some((_, flow)) = at_hand(draft) else { return };
+    let parent = Some(&agent.id);
+    let inner = flow.strands.iter().filter(|(_, strand)| strand.parent.as_ref() == parent);
+    let mut inner: Vec<(&AgentId, &Strand)> = inner.collect();
+    inner.sort_by_key(|(_, strand)| strand.number);
+    let first = inner.iter().find_map(|(_, strand)| strand.failed_at());
+    for (id, _) in inner {
+        if let Some(inner) = draft.run.agents.get(id) {
+            end(draft, inner);
+        }
+    }
+    let Some(key) = first else { return };
+    match reach(draft, agent) {
+        Reach::Iteration => {
+            step(draft, agent, Fact::Met { key });
+            end(draft, agent);
+        }
+        Reach::Around | Reach::Run => {
+            step(draft, agent, Fact::Fails { key, stored: None, contained: true });
+        }
+    }
+}
+
+/// How far a failure reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// It ends the iteration that it happens in.
+    Iteration,
+    /// It ends an iteration further out.
+    Around,
+    /// It fails the run.
+    Run,
+}
+
+fn reach(draft: &Draft<'_>, agent: &Agent) -> Reach {
+    let Some((work, flow)) = at_hand(draft) else { return Reach::Run };
+    let mut reach = Reach::Iteration;
+    let mut strand = flow.strands.get(&agent.id);
+    while let Some(this) = strand {
+        if on_error(work, this) == Some(OnError::Collect) {
+            return reach;
+        }
+        reach = Reach::Around;
+        strand = this.parent.as_ref().and_then(|parent| flow.strands.get(parent));
+    }
+    Reach::Run
 }
 
 /// What a failure means for the loop whose iteration a strand is.

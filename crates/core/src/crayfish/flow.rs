@@ -14,6 +14,8 @@ use serde_json::Value as Json;
 use crate::ids::{AgentId, SessionId};
 use crate::value::Value;
 
+use super::call::{Call, Output};
+use super::gate::{Gate, Passage};
 use super::key::{Iteration, Key};
 use super::name::StepId;
 use super::problem::Problem;
@@ -37,6 +39,18 @@ pub struct Flow {
     /// The conversations that steps share, by their label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sessions: BTreeMap<String, SessionId>,
+    /// Where strands wait for each other.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gates: BTreeMap<Gate, Passage>,
+    /// What the caller handed in and no step has taken yet, by the name it came under.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub offers: BTreeMap<String, Output>,
+    /// The attempts that the caller says it answers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub claims: BTreeMap<Key, u32>,
+    /// What the caller handed in for an attempt that is over.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub stale: BTreeSet<String>,
 }
 
 /// What a step left.
@@ -124,6 +138,8 @@ pub struct Turning {
 pub enum At {
     /// Before the first step of its list.
     Start,
+    /// Before a step.
+    Before(StepId),
     /// At a step that is being done.
     In(StepId),
     /// Behind a step.
@@ -136,8 +152,12 @@ pub enum At {
     Waits {
         /// How many of them have not ended.
         left: u32,
+        /// How many of those have not begun.
+        idle: u32,
         /// How many of those have failed.
         failed: u32,
+        /// How many strands have failed for good in them, or in iterations of theirs.
+        broken: u32,
         /// What the last of them saw, once it has ended.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         last: BTreeMap<StepId, Option<Key>>,
@@ -163,6 +183,26 @@ pub enum Fact {
     Entered {
         /// The step.
         step: StepId,
+        /// What no more than so many strands may pass at a time; it is passed now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gate: Option<Gate>,
+    },
+    /// It waits until another strand has left a gate.
+    Parked {
+        /// The gate.
+        gate: Gate,
+    },
+    /// The caller says what it knows.
+    Called(Box<Call>),
+    /// A step takes an output of the caller.
+    Takes {
+        /// The name it came under.
+        name: String,
+    },
+    /// An output of the caller is for an attempt that is over.
+    Ignores {
+        /// The name it came under.
+        name: String,
     },
     /// An agent step asks for this attempt.
     Asks {
@@ -217,6 +257,9 @@ pub enum Fact {
         /// What it left all the same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stored: Option<Stored>,
+        /// Whether a loop around it collects what fails.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        contained: bool,
     },
     /// It does the step again that failed.
     Revived,
@@ -241,20 +284,7 @@ impl Flow {
     /// Makes `fact` so, of `agent`. A fact about a strand that is not there changes nothing.
     pub fn apply(&mut self, agent: &AgentId, fact: &Fact) {
         match fact {
-            Fact::Begun { born, parent } => {
-                let (born, parent) = (born.clone(), parent.clone());
-                let number = self.begun;
-                self.begun = number.saturating_add(1);
-                let strand = Strand {
-                    number,
-                    parent,
-                    born,
-                    loops: Vec::new(),
-                    at: At::Start,
-                    seen: BTreeMap::new(),
-                };
-                self.strands.insert(agent.clone(), strand);
-            }
+            Fact::Begun { born, parent } => self.begin(agent, born.clone(), parent.clone()),
             Fact::Asks { key, attempt, errors } => {
                 self.attempts.insert(key.clone(), *attempt);
                 self.complaints.insert(key.clone(), errors.clone());
@@ -262,9 +292,20 @@ impl Flow {
             Fact::Keeps { label, session } => {
                 self.sessions.insert(label.clone(), session.clone());
             }
-            Fact::Fails { key, stored } => {
+            Fact::Called(call) => self.call(call),
+            Fact::Takes { name } => drop(self.offers.remove(name)),
+            Fact::Ignores { name } => {
+                self.offers.remove(name);
+                self.stale.insert(name.clone());
+            }
+            Fact::Parked { gate } => self.park(agent, gate),
+            Fact::Entered { gate, .. } => {
+                self.pass(agent, gate.as_ref());
+                self.moves(agent, fact);
+            }
+            Fact::Fails { key, stored, contained } => {
                 self.results.extend(stored.clone().map(|stored| (key.clone(), stored)));
-                self.fail(agent, &key.step);
+                self.fail(agent, &key.step, *contained);
             }
             Fact::Revived => self.revive(agent),
             Fact::Done { key, stored } => {
@@ -274,20 +315,62 @@ impl Flow {
             }
             Fact::Met { key } => self.meet(agent, key),
             Fact::Ended => self.end(agent),
-            Fact::Entered { .. }
-            | Fact::Loops { .. }
-            | Fact::Turns { .. }
-            | Fact::Splits
-            | Fact::Leaves => {
-                if let Some(strand) = self.strands.get_mut(agent) {
-                    strand.moves(fact);
-                }
+            Fact::Loops { .. } | Fact::Turns { .. } | Fact::Splits | Fact::Leaves => {
+                self.moves(agent, fact);
             }
         }
         self.look(agent);
     }
 
+    fn begin(&mut self, agent: &AgentId, born: Vec<Iteration>, parent: Option<AgentId>) {
+        let number = self.begun;
+        self.begun = number.saturating_add(1);
+        let (loops, at, seen) = (Vec::new(), At::Start, BTreeMap::new());
+        self.strands.insert(agent.clone(), Strand { number, parent, born, loops, at, seen });
+    }
+
+    /// What the caller knows of earlier calls counts only where nothing is known here.
+    fn call(&mut self, call: &Call) {
+        if self.results.is_empty() && self.attempts.is_empty() {
+            self.results.clone_from(&call.results);
+            self.attempts.clone_from(&call.attempts);
+        }
+        self.offers.clone_from(&call.outputs);
+        self.claims.clone_from(&call.attempts);
+        self.stale.clear();
+    }
+
+    /// What an earlier call handed in is not waited for.
+    pub fn forget_call(&mut self) {
+        self.offers.clear();
+        self.claims.clear();
+        self.stale.clear();
+    }
+
+    fn moves(&mut self, agent: &AgentId, fact: &Fact) {
+        self.leaves_the_start(agent);
+        if let Some(strand) = self.strands.get_mut(agent) {
+            strand.moves(fact);
+        }
+    }
+
+    /// Whoever has begun is not idle any more.
+    fn leaves_the_start(&mut self, agent: &AgentId) {
+        if self.strands.get(agent).is_some_and(|strand| strand.at == At::Start)
+            && let Some(At::Waits { idle, .. }) = self.parent_at(agent)
+        {
+            *idle = idle.saturating_sub(1);
+        }
+    }
+
+    fn parent_at(&mut self, agent: &AgentId) -> Option<&mut At> {
+        let parent = self.strands.get(agent)?.parent.clone()?;
+        self.strands.get_mut(&parent).map(|strand| &mut strand.at)
+    }
+
     fn meet(&mut self, agent: &AgentId, key: &Key) {
+        self.leave(agent);
+        self.leaves_the_start(agent);
         if let Some(strand) = self.strands.get_mut(agent) {
             strand.seen.insert(key.step.clone(), Some(key.clone()));
             strand.at = At::Behind(key.step.clone());
@@ -296,8 +379,11 @@ impl Flow {
 
     /// A strand that has ended is counted by its parent, which remembers what the last item saw.
     fn end(&mut self, agent: &AgentId) {
+        self.leaves_the_start(agent);
         let Some(strand) = self.strands.remove(agent) else { return };
-        self.ready.remove(&(strand.number, agent.clone()));
+        let place = (strand.number, agent.clone());
+        self.unpark(&place);
+        self.ready.remove(&place);
         let Some((id, parent)) =
             strand.parent.and_then(|id| Some((id.clone(), self.strands.get_mut(&id)?)))
         else {
@@ -305,8 +391,11 @@ impl Flow {
         };
         let count = parent.loops.last().and_then(|turning| turning.count);
         let is_last = strand.born.last().map(|born| born.number.saturating_add(1)) == count;
-        if let At::Waits { left, last, .. } = &mut parent.at {
+        if let At::Waits { left, failed, last, .. } = &mut parent.at {
             *left = left.saturating_sub(1);
+            if matches!(strand.at, At::Failed(_)) {
+                *failed = failed.saturating_sub(1);
+            }
             if is_last {
                 *last = strand.seen;
             }
@@ -314,36 +403,57 @@ impl Flow {
         self.look(&id);
     }
 
-    fn fail(&mut self, agent: &AgentId, step: &StepId) {
+    fn fail(&mut self, agent: &AgentId, step: &StepId, contained: bool) {
+        self.leave(agent);
+        self.leaves_the_start(agent);
         let Some(strand) = self.strands.get_mut(agent) else { return };
-        if !matches!(strand.at, At::Failed(_)) {
-            strand.at = At::Failed(step.clone());
-            self.count_failures(agent, 1);
+        if matches!(strand.at, At::Failed(_)) {
+            return;
+        }
+        strand.at = At::Failed(step.clone());
+        if contained {
+            if let Some(At::Waits { failed, .. }) = self.parent_at(agent) {
+                *failed = failed.saturating_add(1);
+            }
+            if let Some(parent) = self.strands.get(agent).and_then(|strand| strand.parent.clone()) {
+                self.look(&parent);
+            }
+        } else {
+            self.count_broken(agent, 1);
         }
     }
 
     fn revive(&mut self, agent: &AgentId) {
         let Some(strand) = self.strands.get_mut(agent) else { return };
         if let At::Failed(step) = &strand.at {
-            strand.at = At::In(step.clone());
-            self.count_failures(agent, -1);
+            strand.at = At::Before(step.clone());
+            self.count_broken(agent, -1);
         }
     }
 
-    fn count_failures(&mut self, agent: &AgentId, more: i32) {
-        let parent = self.strands.get(agent).and_then(|strand| strand.parent.clone());
-        let parent = parent.and_then(|parent| self.strands.get_mut(&parent));
-        if let Some(Strand { at: At::Waits { failed, .. }, .. }) = parent {
-            *failed = failed.saturating_add_signed(more);
+    /// Every loop around a strand that failed for good begins no other iteration.
+    fn count_broken(&mut self, agent: &AgentId, more: i32) {
+        let mut around = self.strands.get(agent).and_then(|strand| strand.parent.clone());
+        while let Some(strand) = around.as_ref().and_then(|parent| self.strands.get_mut(parent)) {
+            if let At::Waits { broken, .. } = &mut strand.at {
+                *broken = broken.saturating_add_signed(more);
+            }
+            around.clone_from(&strand.parent);
         }
     }
 
+    /// Whether a strand has something to do next.
     fn look(&mut self, agent: &AgentId) {
         let Some(strand) = self.strands.get(agent) else { return };
         let place = (strand.number, agent.clone());
         let is_ready = match &strand.at {
-            At::Start | At::Behind(_) | At::Body | At::Round => true,
-            At::Waits { left, .. } => *left == 0,
+            At::Start | At::Before(_) | At::Behind(_) | At::Body | At::Round => {
+                !self.is_parked(&place)
+            }
+            // What failed in an iteration that is collected ends it, once nothing runs there.
+            At::Waits { left, idle, failed, .. } => {
+                *left == 0 || (*failed > 0 && *left == failed.saturating_add(*idle))
+            }
             At::In(_) | At::Failed(_) => false,
         };
         if is_ready {
@@ -357,23 +467,24 @@ impl Flow {
     pub fn next_ready(&self, begins_after_failures: impl Fn(&Strand) -> bool) -> Option<&AgentId> {
         let may_go_on = |agent: &AgentId| {
             self.strands.get(agent).is_some_and(|strand| {
-                strand.at != At::Start || begins_after_failures(strand) || !self.has_failed(strand)
+                strand.at != At::Start || begins_after_failures(strand) || !self.is_doomed(strand)
             })
         };
         self.ready.iter().map(|(_, agent)| agent).find(|agent| may_go_on(agent))
     }
 
-    /// Whether another iteration of the loop that a strand was born into has failed.
-    fn has_failed(&self, strand: &Strand) -> bool {
+    /// Whether something has failed in the loop that a strand was born into.
+    fn is_doomed(&self, strand: &Strand) -> bool {
         let parent = strand.parent.as_ref().and_then(|parent| self.strands.get(parent));
-        parent.is_some_and(|parent| matches!(parent.at, At::Waits { failed: 1.., .. }))
+        let at = parent.map(|parent| &parent.at);
+        matches!(at, Some(At::Waits { failed: 1.., .. } | At::Waits { broken: 1.., .. }))
     }
 }
 
 impl Strand {
     fn moves(&mut self, fact: &Fact) {
         match fact {
-            Fact::Entered { step } => self.at = At::In(step.clone()),
+            Fact::Entered { step, .. } => self.at = At::In(step.clone()),
             Fact::Loops { turning, hides } => {
                 self.loops.push(turning.clone());
                 self.seen.extend(hides.iter().map(|step| (step.clone(), None)));
@@ -387,7 +498,8 @@ impl Strand {
             }
             Fact::Splits => {
                 let left = self.loops.last().and_then(|turning| turning.count).unwrap_or(0);
-                self.at = At::Waits { left, failed: 0, last: BTreeMap::new() };
+                let last = BTreeMap::new();
+                self.at = At::Waits { left, idle: left, failed: 0, broken: 0, last };
             }
             Fact::Leaves => {
                 let left = self.loops.pop();
@@ -399,6 +511,10 @@ impl Strand {
             Fact::Begun { .. }
             | Fact::Asks { .. }
             | Fact::Keeps { .. }
+            | Fact::Parked { .. }
+            | Fact::Called(_)
+            | Fact::Takes { .. }
+            | Fact::Ignores { .. }
             | Fact::Fails { .. }
             | Fact::Revived
             | Fact::Done { .. }
@@ -410,6 +526,12 @@ impl Strand {
     /// The key of a step in the iterations that the strand is in.
     pub fn key(&self, step: &StepId) -> Key {
         self.key_in(&self.loops, step)
+    }
+
+    /// The key of the step that it failed at; a loop that fails is not in itself.
+    pub fn failed_at(&self) -> Option<Key> {
+        let At::Failed(step) = &self.at else { return None };
+        Some(self.loop_key().filter(|key| key.step == *step).unwrap_or_else(|| self.key(step)))
     }
 
     /// The key of the loop that the strand is in.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::document::{Agent, Contract, Exec, Invocation, Io};
+use super::document::{Agent, Contract, Exec, Invocation, Io, Source};
 use super::path::{Namespaces, Root};
 use super::template::{Room, Template, Unfilled};
 
@@ -46,6 +46,8 @@ pub struct Call {
     pub inputs: Vec<String>,
     /// The paths of the file contracts, in their order.
     pub outputs: Vec<String>,
+    /// What a stream step reads; none when it reads nothing.
+    pub input: Option<Value>,
 }
 
 /// What an exec step runs.
@@ -107,12 +109,23 @@ pub fn exec(
         Io::File { inputs, outputs } => (inputs.as_slice(), outputs.as_slice()),
         Io::None | Io::Stream { .. } => (&[][..], &[][..]),
     };
+    let input = match &exec.io {
+        Io::Stream { input: Some(input), .. } => Some(read(&input.from, names)?),
+        Io::Stream { input: None, .. } | Io::None | Io::File { .. } => None,
+    };
     Ok(Call {
         program,
         env: variables,
         inputs: filler.paths("/io/in", inputs)?,
         outputs: filler.paths("/io/out", outputs)?,
+        input,
     })
+}
+
+fn read(from: &Source, names: &dyn Namespaces) -> Result<Value, Unrendered> {
+    let nothing = || Unfilled::NoInput { step: from.step.clone(), path: from.path.to_string() };
+    let unread = || Unrendered { at: "/io/inputFrom".into(), cause: nothing() };
+    from.lookup(names).cloned().ok_or_else(unread)
 }
 
 /// Fills in what an agent step asks.

@@ -7,6 +7,7 @@
 
 use serde_json::Value;
 
+use super::name::StepId;
 use super::path::{self, BadPath, Namespaces, Path, Segment};
 pub(in crate::crayfish) use room::Room;
 pub use room::{LIMIT, Overflow};
@@ -38,6 +39,14 @@ pub enum Unfilled {
     /// An expression that leads nowhere.
     #[error("`{{{{{expression}}}}}` has no value here", expression = .0.expression())]
     Unknown(Path),
+    /// What another step left does not hold what is to be read.
+    #[error("{step} left no `json` that has a value at `{path}`")]
+    NoInput {
+        /// The other step.
+        step: StepId,
+        /// The way from its `json`.
+        path: String,
+    },
     /// The result would be too large or too deep.
     #[error(transparent)]
     Overflow(#[from] Overflow),

@@ -9,12 +9,14 @@ use serde_json::Value;
 
 use super::document::Document;
 use super::problem::{Problem, Report};
+pub use found::schemas;
 use walk::Walk;
 
 mod agent;
 mod exec;
 pub(super) mod fields;
 mod flow;
+mod found;
 pub(super) mod keys;
 mod scope;
 mod source;

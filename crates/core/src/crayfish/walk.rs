@@ -76,6 +76,7 @@ impl<'a> Steps<'a> {
         Some(match &strand.at {
             At::Start => scope.first(self.outermost(strand)),
             At::Body => scope.first(self.body(strand)),
+            At::Before(step) => scope.to(Way::To(self.document.find(step.as_str())?)),
             At::Behind(step) => scope.behind(self.document.find(step.as_str())?),
             At::Round => scope.round(self.innermost(strand)?, 0),
             At::Waits { left: 0, .. } => Next::Fact(Fact::Leaves),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 use crate::ids::AgentId;
 use crate::machine::Agent as Strand;
 
-use super::document::{Agent, Document, Exec, Io, Kind, StepIndex};
+use super::document::{Agent, Document, Exec, Kind, StepIndex};
 use super::flow::Flow;
 use super::key::Key;
 use super::render::{self, Call, Unrendered};
@@ -39,6 +39,12 @@ impl Work {
         }
     }
 
+    /// Whether a key is one of a loop.
+    pub fn is_loop(&self, key: &Key) -> bool {
+        let kind = self.step(key).map(|step| &self.document.step(step).kind);
+        matches!(kind, Some(Kind::ForEach(_) | Kind::While(_)))
+    }
+
     /// How often a step may be tried, in all.
     pub fn tries(&self, key: &Key) -> u32 {
         match self.step(key).map(|step| &self.document.step(step).kind) {
@@ -48,22 +54,13 @@ impl Work {
         }
     }
 
-    /// An exec step with its expressions filled in where a strand is, and what it reads.
-    pub fn call(
-        &self,
-        flow: &Flow,
-        agent: &AgentId,
-        key: &Key,
-    ) -> Option<(StepIndex, Exec, Call, Option<Json>)> {
+    /// An exec step with its expressions filled in where a strand is.
+    pub fn call(&self, flow: &Flow, agent: &AgentId, key: &Key) -> Option<(StepIndex, Exec, Call)> {
         let (index, strand) = (self.step(key)?, flow.strands.get(agent)?);
         let Kind::Exec(exec) = &self.document.step(index).kind else { return None };
         let scope = self.steps().scope(flow, strand);
         let call = render::exec(exec, &self.document.env, &scope).ok()?;
-        let input = match &exec.io {
-            Io::Stream { input: Some(input), .. } => Some(input.from.lookup(&scope)?.clone()),
-            Io::Stream { input: None, .. } | Io::None | Io::File { .. } => None,
-        };
-        Some((index, exec.clone(), call, input))
+        Some((index, exec.clone(), call))
     }
 
     /// Whether what a step is written with can be filled in where a strand is.

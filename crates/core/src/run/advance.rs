@@ -115,8 +115,7 @@ enum Readiness {
 
 fn readiness(draft: &Draft<'_>, lane: &Lane, agent: &AgentId) -> Readiness {
     if *lane == Lane::Script {
-        let has_room = conduct::has_room(draft, agent);
-        return if has_room { Readiness::Go(None) } else { Readiness::Blocked };
+        return Readiness::Go(None);
     }
     if draft.run.desk.hold(lane).is_some() {
         return Readiness::Blocked;

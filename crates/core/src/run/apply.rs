@@ -22,6 +22,9 @@ pub fn apply(run: &mut Run, event: &Event) {
         Event::RunResumed { settings } => {
             run.settings = (**settings).clone();
             run.phase = Phase::Open;
+            if let Some(flow) = &mut run.flow {
+                flow.forget_call();
+            }
         }
         Event::DefinitionAdopted { manifest } => run.manifest = manifest.clone(),
         Event::RunRewound { nonce, .. } => run.nonce = nonce.clone(),

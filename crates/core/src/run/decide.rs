@@ -40,12 +40,6 @@ pub enum Refusal {
     /// There is no such open question.
     #[error("no question {0} is open")]
     NoSuchQuestion(TurnId),
-    /// It is not this attempt that was asked for last.
-    #[error("attempt {attempt} is not the one that was asked for")]
-    Stale {
-        /// The attempt.
-        attempt: u32,
-    },
     /// An agent needs a state that the edited workflow does not have.
     #[error("{agent} needs {state}, which the edited workflow does not have")]
     StateGone {
@@ -100,7 +94,7 @@ pub fn decide(
         (Phase::Stopping(_) | Phase::Ended(_), Input::Due) => Ok(Vec::new()),
         (phase, Input::Stop { mode, key }) => stop(run, phase, *mode, key),
         (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, (by, key)),
-        (_, Input::Output(output)) => conduct::answered(Draft::new(run, definition, at), output),
+        (_, Input::Call(call)) => Ok(conduct::called(Draft::new(run, definition, at), call)),
         (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
         (_, Input::Rewind { kept, nonce }) => Ok(rewind(run, *kept, nonce)),
     }

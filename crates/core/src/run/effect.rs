@@ -124,6 +124,8 @@ pub struct StepEffect {
     pub turn: TurnId,
     /// Which attempt.
     pub attempt: u32,
+    /// The same without attempts that were cut off: the one that its step counts, from 1.
+    pub counted: u32,
     /// The step.
     pub key: Key,
     /// Where it works.
@@ -184,6 +186,7 @@ pub fn of_turn(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect
         Lane::Script if definition.work.is_some() => Effect::Step(Box::new(StepEffect {
             turn: id,
             attempt,
+            counted: agent.visit.retries.saturating_add(1),
             key: key_of(agent)?,
             cwd,
             environment: settings.environment.clone(),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Cost;
-use crate::crayfish::Problem;
 use crate::crayfish::flow::Read;
+use crate::crayfish::{Call, Problem};
 use crate::failure::TurnFailure;
 use crate::ids::{BackendName, Nonce, RunId, SessionId, TurnId};
 use crate::protocol::Reading;
@@ -52,8 +52,8 @@ pub enum Input {
         /// Names the request.
         key: String,
     },
-    /// The caller's output for an agent step.
-    Output(Box<Output>),
+    /// The caller of a run of steps says what it knows.
+    Call(Box<Call>),
     /// Everything after a record was cut away.
     Rewind {
         /// The last record that stayed.
@@ -221,22 +221,6 @@ impl Finished {
             read: Read::default(),
         }
     }
-}
-
-/// What a caller hands in for an agent step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Output {
-    /// The question that it answers.
-    pub ask: TurnId,
-    /// The attempt that was asked for; any other is refused.
-    pub attempt: u32,
-    /// What the step leaves, when the output is valid.
-    pub text: Value,
-    /// Whether it is what was asked for.
-    pub verdict: Verdict,
-    /// What the text means. Not journalled: whoever decides again reads the text again.
-    #[serde(skip)]
-    pub read: Read,
 }
 
 /// Whether an output is what was asked for.

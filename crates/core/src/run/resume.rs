@@ -14,6 +14,7 @@ use crate::workflow::Definition;
 use super::draft::Draft;
 use super::event::{Event, Hold, Warning};
 use super::settings::{InterruptedScripts, Settings};
+use super::settle;
 use super::state::{Phase, Run};
 
 pub(super) fn resume(
@@ -82,8 +83,7 @@ fn go_on(draft: &mut Draft<'_>, agent: &Agent) {
     }
     let repeats = draft.run.settings.interrupted_scripts == InterruptedScripts::Rerun;
     if turn.lane == Lane::Script && !repeats {
-        let (agent, failure) = (agent.id.clone(), Failure::InterruptedScript);
-        draft.push(Event::AgentFailed { agent, failure, kept: None });
+        settle::fail(draft, agent, Failure::InterruptedScript);
     } else {
         draft.requeue(&turn.id, Notice::Interrupted);
     }

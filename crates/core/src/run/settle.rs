@@ -366,6 +366,7 @@ fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progr
 pub(super) fn fail(draft: &mut Draft<'_>, agent: &Agent, failure: Failure) {
     match draft.run.settings.program.ralph() {
         Some(ralph) if ralph::survives(&failure) => ralph::failed(draft, ralph, agent, failure),
+        None if draft.run.flow.is_some() => conduct::break_off(draft, agent, failure),
         Some(_) | None => {
             draft.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
         }

@@ -42,7 +42,7 @@ impl Asking {
         let key = key_of(run.agents.get(agent)?)?;
         let index = work.step(&key)?;
         let schema = schemas.bundled(index, SCHEMA)?.clone();
-        let message = work.message(flow, agent, &key, &schema)?;
+        let message = work.message(flow, (agent, &key), &schema)?;
         Some(Self { message, schema, index, schemas: Arc::clone(schemas) })
     }
 

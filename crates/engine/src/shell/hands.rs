@@ -47,7 +47,7 @@ pub(crate) struct Hands<'w> {
     reports: UnboundedSender<Report>,
     signs: UnboundedSender<Seen>,
     turns: BTreeMap<(TurnId, u32), CancellationToken>,
-    pub(crate) watch: &'w mut dyn Watch,
+    pub(crate) watch: &'w mut (dyn Watch + Send),
     pub(crate) finished: bool,
 }
 
@@ -55,7 +55,7 @@ impl<'w> Hands<'w> {
     pub(crate) fn new(
         kit: Arc<Kit>,
         (reports, signs): (UnboundedSender<Report>, UnboundedSender<Seen>),
-        watch: &'w mut dyn Watch,
+        watch: &'w mut (dyn Watch + Send),
     ) -> Self {
         Self { kit, reports, signs, turns: BTreeMap::new(), watch, finished: false }
     }
@@ -118,8 +118,8 @@ impl<'w> Hands<'w> {
     /// What a step is about, filled in as its strand sees things now.
     fn doing(&self, run: &Run, definition: &Definition, effect: &StepEffect) -> Option<Doing> {
         let (work, flow) = (definition.work.as_deref()?, run.flow.as_deref()?);
-        let (index, exec, call, input) = work.call(flow, &effect.turn.agent, &effect.key)?;
-        Some(Doing { index, exec, call, input, schemas: Arc::clone(&self.kit.schemas) })
+        let (index, exec, call) = work.call(flow, &effect.turn.agent, &effect.key)?;
+        Some(Doing { index, exec, call, schemas: Arc::clone(&self.kit.schemas) })
     }
 
     /// Follows every turn in flight that nobody here has started: its client was found running.

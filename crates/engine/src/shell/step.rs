@@ -33,8 +33,6 @@ pub(crate) struct Doing {
     pub(crate) index: StepIndex,
     pub(crate) exec: Exec,
     pub(crate) call: Call,
-    /// What a stream step reads; none when it reads nothing.
-    pub(crate) input: Option<Json>,
     pub(crate) schemas: Arc<Schemas>,
 }
 
@@ -62,7 +60,11 @@ pub(crate) async fn step(
     doing: Doing,
     cancel: CancellationToken,
 ) -> Result<Outcome, blobs::Error> {
-    let mut result = Map::from_iter([("mode".to_owned(), json!(doing.exec.io.mode()))]);
+    // Until the program runs, there was no attempt.
+    let known =
+        [("mode", json!(doing.exec.io.mode())), ("stderr", json!("")), ("attempts", json!(0))];
+    let mut result: Map<String, Json> =
+        known.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let workspace = match Workspace::open(effect.cwd.as_ref()) {
         Ok(workspace) => workspace,
         Err(fault) => return failed(kit, result, Fault::of_input(fault.to_string())),
@@ -76,7 +78,7 @@ pub(crate) async fn step(
         return Ok(Outcome::Interrupted { by, cost, progressed: false, session: None });
     }
     result.insert("stderr".to_owned(), json!(ran.stderr));
-    result.insert("attempts".to_owned(), json!(effect.attempt));
+    result.insert("attempts".to_owned(), json!(effect.counted));
     match doing.judge(&workspace, &ran, &mut result) {
         Ok(()) => finished(kit, result),
         Err(fault) => failed(kit, result, fault),
@@ -119,6 +121,7 @@ impl Doing {
             environment: self.call.env.clone().into_iter().collect(),
             inherit: Inherit::only(effect.environment.as_deref()),
             stdin: self
+                .call
                 .input
                 .as_ref()
                 .map_or(Input::Null, |json| Input::Bytes(json.to_string().into_bytes())),
@@ -136,14 +139,16 @@ impl Doing {
                 // Where a path that leads out would be written must not be found out afterwards.
                 let paths = outputs.iter().zip(&self.call.outputs);
                 for (contract, path) in paths {
-                    workspace
-                        .check(path)
-                        .map_err(|fault| Fault::of_input(format!("{}: {fault}", contract.name)))?;
+                    workspace.check(path).map_err(|fault| {
+                        let why = format!("cannot write {path} in the workspace: {}", fault.why);
+                        Fault::of_input(format!("{}: {why}", contract.name))
+                    })?;
                 }
                 Ok(())
             }
             Io::Stream { .. } => {
-                let errors = self.input.as_ref().map(|json| self.errors("/io/inputSchema", json));
+                let errors =
+                    self.call.input.as_ref().map(|json| self.errors("/io/inputSchema", json));
                 told("its input", &errors.unwrap_or_default()).map_err(Fault::of_input)
             }
         }

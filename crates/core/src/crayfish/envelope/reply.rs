@@ -25,6 +25,8 @@ pub struct Reply {
     pub results: Map<String, Value>,
     /// Which attempt was asked for last, by key.
     pub attempts: BTreeMap<String, u32>,
+    /// Outputs that were for an attempt that is over, each with its place in the request.
+    pub ignored: Vec<Problem>,
 }
 
 /// How a call ended.
@@ -85,6 +87,7 @@ impl Reply {
             outcome: Outcome::Failed(failure),
             results: Map::new(),
             attempts: BTreeMap::new(),
+            ignored: Vec::new(),
         }
     }
 
@@ -105,6 +108,8 @@ impl Reply {
         put(&mut reply, "runId", self.run.map(|run| run.as_str().into()));
         put(&mut reply, "results", Some(Value::Object(self.results)));
         put(&mut reply, "attempts", Some(json!(self.attempts)));
+        let ignored: Vec<Value> = self.ignored.into_iter().map(stale).collect();
+        put(&mut reply, "ignored", (!ignored.is_empty()).then_some(Value::Array(ignored)));
         Value::Object(reply)
     }
 }
@@ -148,6 +153,10 @@ impl AgentRequest {
         put(&mut request, "retryContext", context);
         Value::Object(request)
     }
+}
+
+fn stale(Problem { path, message }: Problem) -> Value {
+    json!({ "path": path, "code": Code::StaleOutput.as_str(), "message": message })
 }
 
 fn session(session: Session) -> Value {

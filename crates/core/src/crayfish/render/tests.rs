@@ -25,7 +25,7 @@ fn a_step_is_rendered_as_a_whole() {
         "id": "s", "kind": "exec", "shell": "echo {{vars.x}}", "env": { "B": "{{results.r.json}}" },
     }));
     let program = Program::Shell("echo hello".into());
-    let expected = Call { program, env: env("[2]"), inputs: vec![], outputs: vec![] };
+    let expected = Call { program, env: env("[2]"), inputs: vec![], outputs: vec![], input: None };
     assert_eq!(shell, Ok(Ok(expected)));
 
     let cmd = rendered(&json!({
@@ -38,7 +38,7 @@ fn a_step_is_rendered_as_a_whole() {
     }));
     let program = Program::Cmd { cmd: "hello".into(), args: vec!["2".into(), "b".into()] };
     let (inputs, outputs) = (vec!["in/1.json".into()], vec!["out".into(), "hello".into()]);
-    assert_eq!(cmd, Ok(Ok(Call { program, env: env("document"), inputs, outputs })));
+    assert_eq!(cmd, Ok(Ok(Call { program, env: env("document"), inputs, outputs, input: None })));
 
     let asked = rendered(&json!({
         "id": "s", "kind": "agent", "prompt": "do {{vars.n}}", "input": ["{{vars.n}}"], "schema": true,

@@ -67,7 +67,7 @@ impl Walk {
 
     /// A `shell` is what an exec step leaves, read as JSON where it is any.
     fn does(&mut self, agent: &AgentId, step: StepIndex, key: Key) {
-        self.flow.apply(agent, &Fact::Entered { step: key.step.clone() });
+        self.flow.apply(agent, &Fact::Entered { step: key.step.clone(), gate: None });
         let steps = Steps { document: &self.document, vars: &self.vars };
         let scope = steps.scope(&self.flow, &self.flow.strands[agent]);
         let said = match &self.document.step(step).kind {

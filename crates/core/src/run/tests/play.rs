@@ -82,6 +82,12 @@ impl Play {
     }
 
     pub(crate) fn start(&mut self) -> String {
+        let begin = self.begin();
+        self.feed(vec![begin])
+    }
+
+    /// The input that begins it.
+    pub(crate) fn begin(&self) -> Input {
         let start = Start {
             run: "play".into(),
             nonce: "nonce".into(),
@@ -93,7 +99,7 @@ impl Play {
             settings: self.settings.clone(),
             backends: asked(&self.settings, &self.definition),
         };
-        self.feed(vec![Input::Start(Box::new(start))])
+        Input::Start(Box::new(start))
     }
 
     /// Hands inputs to the run, and shows what follows.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::play::{Play, prompts};
+use crate::crayfish::call::Output;
 use crate::crayfish::flow::{Read, Stored};
-use crate::crayfish::{Document, Problem, Work};
+use crate::crayfish::{Call, Document, Problem, Work};
 use crate::failure::TurnFailure;
 use crate::run::event::Ending;
-use crate::run::input::{Output, Resume, Verdict};
+use crate::run::input::{Resume, Verdict};
 use crate::run::program::Answers;
-use crate::run::{Input, Phase, Program, Refusal};
+use crate::run::{Input, Phase, Program};
 
 fn steps(answers: Answers, steps: &Json) -> Play {
     let document = Document::parse(&json!({ "steps": steps, "vars": { "list": [1, 2, 3] } }));
@@ -99,16 +100,34 @@ fn iterations_at_the_same_time_are_agents() {
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
 }
 
-fn output(play: &mut Play, attempt: u32, verdict: Verdict) -> String {
-    let ask = play.run.desk.asks.keys().next().unwrap().clone();
-    let json = json!({ "ok": true, "json": 1 });
-    let text = json.to_string().as_str().into();
-    let read = Read(Some(Arc::new(json)));
-    let told = play.feed(vec![
-        Input::Resume(Box::new(Resume { settings: play.settings.clone() })),
-        Input::Output(Box::new(Output { ask, attempt, text, verdict, read })),
-    ]);
-    told.lines().filter(|line| line.starts_with("refused")).collect()
+fn valid() -> Output {
+    let stored = Stored::inline(json!({ "ok": true, "json": 1 }), true);
+    Output { stored, verdict: Verdict::Valid }
+}
+
+fn wrong() -> Output {
+    Output { verdict: Verdict::Invalid(vec![Problem::new("/a", "no")]), ..valid() }
+}
+
+/// A call: its attempts, and its outputs.
+fn call(play: &mut Play, attempts: &[(&str, u32)], outputs: &[(&str, Output)]) {
+    let attempts = attempts.iter().map(|(key, attempt)| (key.parse().unwrap(), *attempt)).collect();
+    let outputs =
+        outputs.iter().map(|(name, output)| ((*name).to_owned(), output.clone())).collect();
+    let call = Input::Call(Box::new(Call { attempts, outputs, ..Call::default() }));
+    let begin = match play.run.phase {
+        Phase::Unborn => play.begin(),
+        _ => Input::Resume(Box::new(Resume { settings: play.settings.clone() })),
+    };
+    play.feed(vec![begin, call]);
+}
+
+fn attempt(play: &Play, key: &str) -> u32 {
+    play.run.flow.as_ref().unwrap().attempts[&key.parse().unwrap()]
+}
+
+fn stale(play: &Play) -> Vec<&str> {
+    play.run.flow.as_ref().unwrap().stale.iter().map(String::as_str).collect()
 }
 
 #[test]
@@ -116,13 +135,129 @@ fn only_the_output_that_was_asked_for_last_is_taken() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
     let mut play = steps(Answers::Caller, &json!([asks]));
     play.start();
-    let wrong = Verdict::Invalid(vec![Problem::new("/a", "no")]);
-    assert_eq!(output(&mut play, 1, wrong.clone()), "");
+    call(&mut play, &[("v", 1)], &[("v", wrong())]);
     let flow = play.run.flow.as_ref().unwrap();
     assert_eq!(flow.complaints[&"v".parse().unwrap()], [Problem::new("/a", "no")]);
-    let stale = Refusal::Stale { attempt: 1 };
-    assert_eq!(output(&mut play, 1, wrong), format!("refused: {stale}"));
-    assert_eq!(output(&mut play, 2, Verdict::Valid), "");
+    // The same again: nothing is used up, whatever name it comes under.
+    call(&mut play, &[("v", 1)], &[("v", wrong())]);
+    assert_eq!((attempt(&play, "v"), stale(&play)), (2, vec!["v"]));
+    call(&mut play, &[], &[("v", wrong())]);
+    assert_eq!((attempt(&play, "v"), stale(&play)), (2, vec!["v"]));
+    call(&mut play, &[], &[("v:1", wrong())]);
+    assert_eq!(attempt(&play, "v"), 2);
+    call(&mut play, &[], &[("v:2", valid())]);
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}
+
+#[test]
+fn what_a_caller_brings_is_taken_when_its_step_is_reached() {
+    let asks = |id: &str| json!({ "id": id, "kind": "agent", "prompt": "?", "schema": {} });
+    let mut play = steps(Answers::Caller, &json!([asks("u"), exec("a"), asks("v")]));
+    call(&mut play, &[], &[("u", valid()), ("v", wrong())]);
+    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "a");
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::NeedsCaller));
+    assert_eq!((attempt(&play, "u"), attempt(&play, "v")), (1, 2));
+}
+
+#[test]
+fn an_output_under_the_name_of_a_step_is_for_its_first_iteration_that_waits() {
+    let each = json!({
+        "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x", "parallel": true,
+        "body": [{ "id": "v", "kind": "agent", "prompt": "?", "schema": {} }],
+    });
+    let mut play = steps(Answers::Caller, &json!([each]));
+    play.start();
+    let done = |play: &Play| -> Vec<String> {
+        play.run.flow.as_ref().unwrap().results.keys().map(ToString::to_string).collect()
+    };
+    call(&mut play, &[], &[("v", valid())]);
+    assert_eq!(done(&play), ["l[0].v"]);
+    call(&mut play, &[], &[("l[2].v", valid()), ("v", wrong())]);
+    assert_eq!(done(&play), ["l[0].v", "l[2].v"]);
+    assert_eq!(attempt(&play, "l[1].v"), 2);
+    call(&mut play, &[], &[("v", valid())]);
+    assert_eq!(stale(&play), ["v"], "the first that waits is at another attempt");
+    call(&mut play, &[("l[1].v", 2)], &[("v", valid())]);
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}
+
+#[test]
+fn a_caller_that_claims_more_attempts_than_there_are_gets_none() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 });
+    let mut play = steps(Answers::Caller, &json!([asks]));
+    call(&mut play, &[("v", 3)], &[("v", valid())]);
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+}
+
+#[test]
+fn steps_that_share_a_conversation_wait_for_each_other() {
+    let asks = json!({
+        "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "session": { "mode": "sticky" },
+    });
+    let each = parallel(&json!({ "body": [asks] }));
+    let mut play = steps(Answers::Backend, &json!([each]));
+    play.start();
+    for _ in 0..3 {
+        let [agent] = running(&play).try_into().unwrap();
+        play.says_so(&agent, "1", |finished| finished.verdict = Some(Verdict::Valid));
+    }
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+    assert_eq!(play.run.flow.as_ref().unwrap().sessions.len(), 1);
+}
+
+#[test]
+fn no_iteration_begins_after_a_failure_and_what_failed_in_a_collected_one_stays_there() {
+    let inner = json!({
+        "id": "m", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "y", "parallel": true,
+        "maxParallel": 2, "body": [{ "id": "a", "kind": "exec", "shell": "true" }],
+    });
+    let outer = parallel(&json!({ "onError": "collect", "maxParallel": 1, "body": [inner] }));
+    let mut play = steps(Answers::Caller, &json!([outer, exec("z")]));
+    play.start();
+    assert_eq!(running(&play).len(), 4, "the most of a run at a time");
+    let mut begun = 0;
+    while let Some(agent) = running(&play).first().cloned().filter(|agent| agent != "main") {
+        begun += 1;
+        fails(&mut play, &agent);
+    }
+    assert_eq!(begun, 6, "two of each three");
+    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "z");
+    assert_eq!(play.run.agents.len(), 1, "no strand is left behind");
+}
+
+#[test]
+fn a_failure_deep_inside_begins_no_other_iteration_outside() {
+    let inner = json!({
+        "id": "m", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "y", "parallel": true,
+        "body": [{ "id": "a", "kind": "exec", "shell": "true" }],
+    });
+    let outer = parallel(&json!({ "maxParallel": 1, "body": [exec("first"), inner] }));
+    let mut play = steps(Answers::Caller, &json!([outer]));
+    play.start();
+    let [first] = running(&play).try_into().unwrap();
+    play.settings.max_parallel = 1;
+    leaves(&mut play, &first, &json!({ "ok": true }));
+    let deep = running(&play).into_iter().find(|agent| agent.contains("_m")).unwrap();
+    fails(&mut play, &deep);
+    while let Some(agent) = running(&play).first().cloned() {
+        leaves(&mut play, &agent, &json!({ "ok": true }));
+    }
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    let results = &play.run.flow.as_ref().unwrap().results;
+    let firsts = results.keys().filter(|key| key.step.as_str() == "first").count();
+    assert_eq!(firsts, 2, "{:?}", results.keys().map(ToString::to_string).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_agent_step_whose_backend_fails_is_asked_again_by_a_resume() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
+    let mut play = steps(Answers::Backend, &json!([asks]));
+    play.start();
+    play.fails("main", TurnFailure::Task { why: "no".into() });
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    play.resume();
+    play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
 }
 
@@ -171,12 +306,13 @@ fn a_failure_lets_the_iterations_that_were_started_end_and_a_resume_does_it_agai
     let agents = running(&play);
     fails(&mut play, &agents[0]);
     assert_eq!(play.run.phase, Phase::Open);
-    while let Some(agent) = running(&play).first().cloned() {
-        leaves(&mut play, &agent, &json!({ "ok": true }));
-    }
+    assert_eq!(running(&play), agents[1..], "the third does not begin");
+    leaves(&mut play, &agents[1], &json!({ "ok": true }));
     assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
     play.resume();
-    assert_eq!(running(&play), agents[..1], "only what failed is done again");
-    leaves(&mut play, &agents[0], &json!({ "ok": true }));
+    assert_eq!(running(&play).len(), 2, "what failed is done again, and the third begins");
+    while let Some(agent) = running(&play).first().cloned().filter(|agent| agent != "main") {
+        leaves(&mut play, &agent, &json!({ "ok": true }));
+    }
     assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "z");
 }

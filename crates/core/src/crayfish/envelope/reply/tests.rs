@@ -6,7 +6,7 @@ use crate::crayfish::document::SessionMode;
 fn reply(run: Option<&str>, outcome: Outcome) -> Value {
     let results = json!({ "a": { "ok": true } }).as_object().cloned().unwrap();
     let attempts = BTreeMap::from([("v".to_owned(), 2)]);
-    Reply { run: run.map(RunId::from), outcome, results, attempts }.into_json()
+    Reply { run: run.map(RunId::from), outcome, results, attempts, ignored: Vec::new() }.into_json()
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::value::{BlobRef, Hash, Value};
 use super::super::play::turn;
 
 pub(super) const INPUT_KINDS: [&str; 9] =
-    ["start", "resume", "settled", "due", "stop", "answer", "adopt", "rewind", "output"];
+    ["start", "resume", "settled", "due", "stop", "answer", "adopt", "rewind", "call"];
 
 pub(super) const EVENT_KINDS: [&str; 31] = [
     "run_started",
@@ -57,7 +57,7 @@ pub(super) const EVENT_KINDS: [&str; 31] = [
 
 /// A new variant needs a kind, and with it a sample.
 pub(super) const fn input_kind(input: &Input) -> &'static str {
-    let [start, resume, settled, due, stop, answer, adopt, rewind, output] = INPUT_KINDS;
+    let [start, resume, settled, due, stop, answer, adopt, rewind, call] = INPUT_KINDS;
     match input {
         Input::Start(_) => start,
         Input::Resume(_) => resume,
@@ -67,7 +67,7 @@ pub(super) const fn input_kind(input: &Input) -> &'static str {
         Input::Answer { .. } => answer,
         Input::Adopt { .. } => adopt,
         Input::Rewind { .. } => rewind,
-        Input::Output(_) => output,
+        Input::Call(_) => call,
     }
 }
 

@@ -1,0 +1,56 @@
+//! What a caller brings to a run of steps: outputs that were asked for, and what it knows already.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::input::Verdict;
+
+use super::flow::{Flow, Stored};
+use super::key::Key;
+
+/// What a caller brings.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Call {
+    /// What steps left in earlier calls, for a run that knows nothing of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub results: BTreeMap<Key, Stored>,
+    /// Which attempts it answers; where nothing is said, the first.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attempts: BTreeMap<Key, u32>,
+    /// The outputs, each under `key:attempt`, a key, or the id of a step.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: BTreeMap<String, Output>,
+}
+
+/// An output for an agent step, weighed by its schema.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// What the step leaves if it is valid.
+    pub stored: Stored,
+    /// What it is worth.
+    pub verdict: Verdict,
+}
+
+/// What the caller has for a question.
+pub(super) enum Offer<'a> {
+    /// This output, which came under this name.
+    Output(String, &'a Output),
+    /// One for an attempt that is over.
+    Stale(String),
+}
+
+impl Flow {
+    /// What the caller has for an attempt at an agent step.
+    pub(super) fn offer(&self, key: &Key, attempt: u32) -> Option<Offer<'_>> {
+        let request = format!("{key}:{attempt}");
+        if let Some(output) = self.offers.get(&request) {
+            return Some(Offer::Output(request, output));
+        }
+        let names = [key.to_string(), key.step.to_string()];
+        let (name, output) =
+            names.into_iter().find_map(|name| Some((name.clone(), self.offers.get(&name)?)))?;
+        let claimed = self.claims.get(key).copied().unwrap_or(1);
+        Some(if claimed < attempt { Offer::Stale(name) } else { Offer::Output(name, output) })
+    }
+}

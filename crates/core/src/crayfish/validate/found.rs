@@ -1,0 +1,65 @@
+//! The schemas of a document that may have any mistakes: they are told together with its own.
+
+use serde_json::Value;
+
+use crate::crayfish::problem::push_token;
+
+/// Every schema that can be found, with its pointer, in document order.
+pub fn schemas(document: &Value) -> Vec<(String, &Value)> {
+    let mut found = Vec::new();
+    let mut tasks = vec![(String::new(), document)];
+    while let Some((at, value)) = tasks.pop() {
+        found.extend(direct(value).into_iter().filter_map(|way| {
+            let pointer = format!("{at}{way}");
+            Some((pointer, value.pointer(&way)?))
+        }));
+        let lists = ["body", "else", "then", "steps"];
+        for list in lists {
+            let steps = value.get(list).and_then(Value::as_array).into_iter().flatten();
+            let steps = steps.enumerate().map(|(n, step)| (format!("{at}/{list}/{n}"), step));
+            let mut steps: Vec<(String, &Value)> = steps.collect();
+            steps.reverse();
+            tasks.extend(steps);
+        }
+    }
+    found
+}
+
+/// Where the schemas of a step itself can stand.
+fn direct(step: &Value) -> Vec<String> {
+    let mut ways: Vec<String> =
+        ["/schema", "/io/inputSchema", "/io/outputSchema"].map(str::to_owned).to_vec();
+    for list in ["in", "out"] {
+        let contracts = step.pointer(&format!("/io/{list}")).and_then(Value::as_object);
+        ways.extend(contracts.into_iter().flatten().map(|(name, _)| {
+            let mut way = format!("/io/{list}");
+            push_token(&mut way, name);
+            way + "/schema"
+        }));
+    }
+    ways
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn schemas_are_found_wherever_steps_can_stand() {
+        let document = json!({ "steps": [
+            { "surprise": 1, "schema": 1, "then": [{ "io": { "in": { "a/b": { "schema": 2 } } } }] },
+            { "body": [{ "io": { "inputSchema": 3 } }], "io": 1 },
+        ] });
+        let found: Vec<(String, &Value)> = schemas(&document);
+        let expected = [
+            ("/steps/0/schema", json!(1)),
+            ("/steps/0/then/0/io/in/a~1b/schema", json!(2)),
+            ("/steps/1/body/0/io/inputSchema", json!(3)),
+        ];
+        let expected: Vec<(String, &Value)> =
+            expected.iter().map(|(at, value)| ((*at).to_owned(), value)).collect();
+        assert_eq!(found, expected);
+    }
+}

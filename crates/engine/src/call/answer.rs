@@ -1,0 +1,76 @@
+//! The reply that a run comes to at the end of a call.
+
+use raymond_core::crayfish::envelope::{AgentRequest, Failure as Failed, Outcome};
+use raymond_core::crayfish::work::key_of;
+use raymond_core::crayfish::{Code, Problem, Reply, Work};
+use raymond_core::failure::Failure;
+use raymond_core::ids::RunId;
+use raymond_core::machine::Standing;
+use raymond_core::run::{Ending, Phase, Run};
+use serde_json::Value as Json;
+
+use super::brought::results;
+use crate::schemas::Schemas;
+
+/// What a run says to its caller.
+pub(super) fn answer(run: &Run, work: &Work, schemas: &Schemas, id: Option<&RunId>) -> Reply {
+    let outcome = match run.phase {
+        Phase::Ended(Ending::Completed) => Outcome::Done,
+        Phase::Ended(Ending::NeedsCaller) => Outcome::NeedsAgent(requests(run, work, schemas, id)),
+        Phase::Ended(Ending::Failed) => Outcome::Failed(failure(run)),
+        Phase::Ended(Ending::Cancelled) => given_up("the run was cancelled for good"),
+        Phase::Ended(_) | Phase::Unborn | Phase::Open | Phase::Stopping(_) => {
+            given_up("the call was given up")
+        }
+    };
+    let attempts = run.flow.iter().flat_map(|flow| &flow.attempts);
+    let attempts = attempts.map(|(key, attempt)| (key.to_string(), *attempt)).collect();
+    Reply { run: id.cloned(), outcome, results: results(run), attempts, ignored: Vec::new() }
+}
+
+fn given_up(message: &str) -> Outcome {
+    let message = message.to_owned();
+    Outcome::Failed(Failed { code: Code::Cancelled, message, step: None, errors: Vec::new() })
+}
+
+/// What is asked for, in the order of keys.
+fn requests(run: &Run, work: &Work, schemas: &Schemas, id: Option<&RunId>) -> Vec<AgentRequest> {
+    let Some(flow) = run.flow.as_deref() else { return Vec::new() };
+    let asked = run.desk.asks.keys().filter_map(|ask| {
+        let key = key_of(run.agents.get(&ask.agent)?)?;
+        let schema = schemas.bundled(work.step(&key)?, "/schema")?;
+        let request = work.request(flow, (&ask.agent, &key), schema)?;
+        Some(AgentRequest { run: id.cloned(), ..request })
+    });
+    let mut asked: Vec<AgentRequest> = asked.collect();
+    asked.sort_by(|one, other| one.key.cmp(&other.key));
+    asked
+}
+
+/// The first failure, in the order of keys.
+fn failure(run: &Run) -> Failed {
+    let flow = run.flow.as_deref();
+    let failed = run.failed.iter().filter_map(|agent| {
+        let Standing::Failed { failure, .. } = &run.agents.get(agent)?.standing else {
+            return None;
+        };
+        Some((flow?.strands.get(agent)?.failed_at()?, failure))
+    });
+    let Some((key, failure)) = failed.min_by(|one, other| one.0.cmp(&other.0)) else {
+        let message = "the run failed, and does not say where".to_owned();
+        return Failed { code: Code::Internal, message, step: None, errors: Vec::new() };
+    };
+    let stored = flow.and_then(|flow| flow.results.get(&key)?.json());
+    let errors = stored.and_then(|stored| stored.get("errors")).map(problems).unwrap_or_default();
+    let (code, message) = match failure {
+        Failure::Step { code, message } => {
+            (Code::named(code).unwrap_or(Code::Internal), message.clone())
+        }
+        other => (Code::ExecFailed, other.to_string()),
+    };
+    Failed { code, message, step: Some(key.step), errors }
+}
+
+fn problems(errors: &Json) -> Vec<Problem> {
+    serde_json::from_value(errors.clone()).unwrap_or_default()
+}

@@ -1,0 +1,245 @@
+//! Calls as a host makes them, with real programs in a workspace of their own.
+
+use serde_json::json;
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::*;
+
+struct Desk {
+    workspace: tempfile::TempDir,
+    tool: Tool,
+}
+
+fn desk() -> Desk {
+    let workspace = tempfile::tempdir().unwrap();
+    let workspaces =
+        Workspaces { given: Some(workspace.path().to_owned()), ..Workspaces::default() };
+    Desk { workspace, tool: Tool { workspaces, settings: Settings::default() } }
+}
+
+impl Desk {
+    async fn call(&self, request: Json) -> Json {
+        let (progress, _nobody) = unbounded_channel();
+        let follower = Follower { cancel: CancellationToken::new(), progress };
+        self.tool.call(request, follower).await.into_json()
+    }
+
+    fn file(&self, name: &str) -> String {
+        std::fs::read_to_string(self.workspace.path().join(name)).unwrap_or_default()
+    }
+}
+
+/// What a test looks at first: status or code, and the requests.
+fn gist(reply: &Json) -> String {
+    let word = reply.get("status").or(reply.get("error")).and_then(Json::as_str).unwrap();
+    let requests = reply["requests"].as_array().into_iter().flatten();
+    let requests = requests.map(|request| request["requestId"].as_str().unwrap());
+    std::iter::once(word).chain(requests).collect::<Vec<_>>().join(" ")
+}
+
+/// The seed's minimal example, which leaves a line in a file for every program it runs.
+fn minimal() -> Json {
+    json!({
+        "name": "agent-test", "version": 1,
+        "steps": [
+            { "id": "a", "kind": "exec", "shell": "echo pre | tee -a log" },
+            {
+                "id": "v", "kind": "agent", "prompt": "Return STRICT JSON.", "input": { "x": 1 },
+                "schema": {
+                    "type": "object", "additionalProperties": false, "required": ["foo"],
+                    "properties": { "foo": { "type": "string" } },
+                },
+                "retries": 3,
+            },
+            { "id": "b", "kind": "exec", "shell": "echo post | tee -a log" },
+        ],
+    })
+}
+
+#[test]
+fn a_call_can_be_awaited_anywhere() {
+    fn check<T: Send>(_: T) {}
+    let (progress, _nobody) = unbounded_channel();
+    let follower = Follower { cancel: CancellationToken::new(), progress };
+    check(desk().tool.call(json!({}), follower));
+}
+
+#[tokio::test]
+async fn a_stateless_caller_converges_on_an_output_and_nothing_is_left_behind() {
+    let desk = desk();
+    let first = desk.call(json!({ "action": "run", "workflow": minimal() })).await;
+    assert_eq!(gist(&first), "needs_agent v:1");
+    assert_eq!(first["results"]["a"]["stdout"], "pre\n");
+    let wrong = desk
+        .call(json!({
+            "workflow": minimal(), "agentOutputs": { "v": { "foo": 1 } }, "attempts": { "v": 1 },
+            "results": first["results"],
+        }))
+        .await;
+    assert_eq!(gist(&wrong), "needs_agent v:2");
+    let context = &wrong["requests"][0]["retryContext"]["validationErrors"];
+    assert_eq!(context.as_array().map(Vec::len), Some(1), "{context}");
+    let done = desk
+        .call(json!({
+            "workflow": minimal(), "agentOutputs": { "v": { "foo": "bar" } },
+            "attempts": wrong["attempts"], "results": wrong["results"],
+        }))
+        .await;
+    assert_eq!(gist(&done), "done");
+    assert_eq!(done["results"]["v"], json!({ "ok": true, "json": { "foo": "bar" } }));
+    assert_eq!(desk.file("log"), "pre\npost\n", "echoed results are not done again");
+    let left: Vec<_> = std::fs::read_dir(desk.workspace.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[tokio::test]
+async fn the_complete_stateless_call_of_the_seed() {
+    let desk = desk();
+    let call = json!({
+        "action": "run", "workflow": minimal(),
+        "agentOutputs": { "v": { "foo": "bar" } }, "attempts": { "v": 1 },
+    });
+    assert_eq!(gist(&desk.call(call).await), "done");
+    let failed = json!({
+        "workflow": minimal(), "agentOutputs": { "v": {} }, "attempts": { "v": 3 },
+    });
+    let failed = desk.call(failed).await;
+    assert_eq!(gist(&failed), "agent_output_schema_failed");
+    assert_eq!((&failed["stepId"], &failed["errors"][0]["path"]), (&json!("v"), &json!("")));
+}
+
+#[tokio::test]
+async fn a_run_with_a_name_does_nothing_twice() {
+    let desk = desk();
+    let call = |more: Json| {
+        let mut call = json!({ "workflow": minimal(), "runId": "r-1" });
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        call
+    };
+    assert_eq!(gist(&desk.call(call(json!({}))).await), "needs_agent r-1:v:1");
+    assert_eq!(gist(&desk.call(call(json!({}))).await), "needs_agent r-1:v:1");
+    let wrong = call(json!({ "agentOutputs": { "v": 1 }, "attempts": { "v": 1 } }));
+    assert_eq!(gist(&desk.call(wrong.clone()).await), "needs_agent r-1:v:2");
+    let again = desk.call(wrong).await;
+    assert_eq!(gist(&again), "needs_agent r-1:v:2", "a repeated call burns nothing");
+    assert_eq!(again["ignored"][0]["code"], "stale_output");
+    assert!(again["requests"][0]["retryContext"]["validationErrors"].is_array());
+    let early = desk.call(call(json!({ "agentOutputs": { "r-1:v:3": 1 } }))).await;
+    assert_eq!(
+        (gist(&early), &early["errors"][0]["path"]),
+        ("unasked_output".into(), &json!("/agentOutputs/r-1:v:3"))
+    );
+    let other = desk.call(call(json!({ "vars": { "x": 1 } }))).await;
+    assert_eq!(gist(&other), "run_mismatch");
+    let done = call(json!({ "agentOutputs": { "r-1:v:2": { "foo": "bar" } } }));
+    assert_eq!(gist(&desk.call(done.clone()).await), "done");
+    let again = desk.call(done).await;
+    assert_eq!((gist(&again), &again["results"]["b"]["ok"]), ("done".into(), &json!(true)));
+    assert_eq!(desk.file("log"), "pre\npost\n");
+}
+
+#[tokio::test]
+async fn a_failed_program_gets_fresh_attempts_and_what_was_done_stays() {
+    let desk = desk();
+    let call = json!({ "runId": "r", "workflow": { "steps": [
+        { "id": "a", "kind": "exec", "shell": "echo a >> log" },
+        { "id": "b", "kind": "exec", "shell": "echo b >> log; test -e mended", "retries": 2 },
+    ] } });
+    let failed = desk.call(call.clone()).await;
+    assert_eq!((gist(&failed), &failed["stepId"]), ("exec_failed".into(), &json!("b")));
+    assert_eq!(failed["results"]["b"]["ok"], false);
+    assert_eq!(desk.file("log"), "a\nb\nb\n");
+    std::fs::write(desk.workspace.path().join("mended"), "").unwrap();
+    let done = desk.call(call).await;
+    assert_eq!((gist(&done), &done["results"]["b"]["attempts"]), ("done".into(), &json!(1)));
+    assert_eq!(desk.file("log"), "a\nb\nb\nb\n");
+}
+
+#[tokio::test]
+async fn an_exhausted_agent_step_is_final_and_its_results_seed_another_run() {
+    let desk = desk();
+    let call = |run: &str, more: Json| {
+        let mut call = json!({ "workflow": minimal(), "runId": run });
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        call
+    };
+    for attempt in 1..=3 {
+        let output = format!("r:v:{attempt}");
+        desk.call(call("r", json!({ "agentOutputs": { output: 1 } }))).await;
+    }
+    let failed = desk
+        .call(call("r", json!({ "agentOutputs": { "v": { "foo": "x" } }, "attempts": { "v": 3 } })))
+        .await;
+    assert_eq!(gist(&failed), "agent_output_schema_failed");
+    let seeded = desk.call(call("s", json!({ "results": failed["results"] }))).await;
+    assert_eq!(gist(&seeded), "needs_agent s:v:1");
+    let done = desk.call(call("s", json!({ "agentOutputs": { "v": { "foo": "x" } } }))).await;
+    assert_eq!(gist(&done), "done");
+    assert_eq!(desk.file("log"), "pre\npost\n");
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_ends_its_program() {
+    let desk = desk();
+    let (progress, mut told) = unbounded_channel();
+    let cancel = CancellationToken::new();
+    let request = json!({ "workflow": { "steps": [
+        { "id": "a", "kind": "exec", "shell": "echo $$ > pid; exec sleep 600" },
+    ] } });
+    let call = desk.tool.call(request, Follower { cancel: cancel.clone(), progress });
+    let give_up = async {
+        told.recv().await;
+        while desk.file("pid").is_empty() {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    };
+    let (reply, ()) = tokio::join!(call, give_up);
+    assert_eq!(gist(&reply.into_json()), "cancelled");
+    let pid = desk.file("pid").trim().to_owned();
+    assert!(!Path::new("/proc").join(pid).exists());
+}
+
+#[tokio::test]
+async fn mistakes_are_replies() {
+    let desk = desk();
+    let check = async |request: Json, expected: &str| {
+        assert_eq!(gist(&desk.call(request).await), expected);
+    };
+    check(json!([]), "bad_request").await;
+    check(json!({ "workflow": {}, "surprise": 1 }), "bad_request").await;
+    check(json!({ "workflow": { "steps": [], "env": 1 } }), "invalid_workflow").await;
+    let schema = json!({ "steps": [
+        { "id": "v", "kind": "agent", "prompt": "?", "schema": { "$ref": "Gone" } },
+    ] });
+    check(json!({ "workflow": schema }), "invalid_workflow").await;
+    let up = json!({ "workflow": { "steps": [] }, "ref": { "schemaPaths": ["../x"] } });
+    check(up, "bad_request").await;
+    check(json!({ "workflow": minimal(), "agentOutputs": { "w": 1 } }), "unasked_output").await;
+    check(json!({ "workflow": minimal(), "attempts": { "v": 4 } }), "agent_output_schema_failed")
+        .await;
+    check(json!({ "workflow": { "steps": [] } }), "done").await;
+}
+
+#[tokio::test]
+async fn requests_of_a_parallel_loop_come_together_in_order() {
+    let desk = desk();
+    let list: Vec<u32> = (0..12).collect();
+    let workflow = json!({ "vars": { "list": list }, "steps": [{
+        "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "n", "parallel": true,
+        "body": [
+            { "id": "e", "kind": "exec", "run": { "kind": "cmd", "cmd": "echo", "args": ["{{locals.n}}"] } },
+            { "id": "v", "kind": "agent", "prompt": "{{locals.n}}", "schema": { "type": "integer" } },
+        ],
+    }] });
+    let reply = desk.call(json!({ "workflow": workflow })).await;
+    let prompts = reply["requests"].as_array().unwrap().iter();
+    let prompts: Vec<String> =
+        prompts.map(|request| request["prompt"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(prompts, list.iter().map(ToString::to_string).collect::<Vec<_>>());
+    assert_eq!(reply["results"]["e"]["stdout"], "11\n", "the latest is the last item's");
+    let outputs: serde_json::Map<String, Json> =
+        list.iter().map(|n| (format!("l[{n}].v"), json!(n))).collect();
+    let done = desk.call(json!({ "workflow": workflow, "agentOutputs": outputs })).await;
+    assert_eq!((gist(&done), &done["results"]["l[7].v"]["json"]), ("done".into(), &json!(7)));
+}
