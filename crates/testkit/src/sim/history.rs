@@ -134,12 +134,16 @@ impl Teller<'_> {
     fn stepped(&mut self, agent: &AgentId, fact: &Fact) {
         match fact {
             Fact::Asks { key, attempt, .. } => self.say(agent, format!("asks {key} {attempt}")),
-            Fact::Done { key, stored } | Fact::Fails { key, stored: Some(stored) } => {
+            Fact::Done { key, stored } | Fact::Fails { key, stored: Some(stored), .. } => {
                 let left = (self.text)(&stored.value);
                 self.say(agent, format!("leaves {key} {left}"));
             }
             Fact::Met { key } => self.say(agent, format!("knows {key}")),
             Fact::Begun { .. }
+            | Fact::Parked { .. }
+            | Fact::Called(_)
+            | Fact::Takes { .. }
+            | Fact::Ignores { .. }
             | Fact::Entered { .. }
             | Fact::Keeps { .. }
             | Fact::Loops { .. }

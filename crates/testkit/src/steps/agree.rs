@@ -12,7 +12,8 @@ use crate::sim::Violation;
 
 /// Compares what both make of the document of a seed; how many programs and questions there were.
 pub fn agree(seed: u64) -> Result<usize, Violation> {
-    let (document, world, vars) = (random::document(seed), World::new(seed), Map::new());
+    let (document, vars) = (random::document(seed), Map::new());
+    let world = World { large: 0, ..World::new(seed) };
     let expected = interpret(&document, &vars, world);
     let definition = definition(&document, &vars)?;
     for answers in [Answers::Backend, Answers::Caller] {

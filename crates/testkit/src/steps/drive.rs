@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use raymond_core::budget::Cost;
-use raymond_core::crayfish::Work;
+use raymond_core::crayfish::call::{Call as Brought, Output};
 use raymond_core::crayfish::flow::{At, Flow, Read, Stored, Strand};
 use raymond_core::crayfish::render::{Call, Program as Renders};
 use raymond_core::crayfish::work::key_of;
+use raymond_core::crayfish::{Key, Problem, Work};
 use raymond_core::failure::{Failure, TurnFailure};
 use raymond_core::ids::{AgentId, BackendName, TurnId};
 use raymond_core::machine::Standing;
 use raymond_core::run::effect::effects;
-use raymond_core::run::input::{Finished, Outcome, Output, Resume, Start, Verdict};
+use raymond_core::run::input::{Finished, Outcome, Resume, Start, Verdict};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Effect, Ending, Event, Input, Phase, Program, Run, Settings, batch};
 use raymond_core::time::Timestamp;
@@ -148,20 +149,27 @@ impl Drive {
         self.feed(vec![Input::Settled { turn, attempt, outcome }])
     }
 
-    /// The caller answers some of what it is asked, at least one.
+    /// The caller answers some of what it is asked, at least one, under any of the names for it.
     fn call(&mut self) -> Result<(), Violation> {
-        let resume = Resume { settings: self.settings.clone() };
-        let mut inputs = vec![Input::Resume(Box::new(resume))];
+        let mut brought = Brought::default();
         let asks: Vec<TurnId> = self.run.desk.asks.keys().cloned().collect();
         let certain = self.dice.index(asks.len().max(1));
         for (index, ask) in asks.into_iter().enumerate() {
-            if index == certain || self.dice.percent(60) {
-                let (text, read, verdict) = self.answered(&ask.agent)?;
-                let attempt = self.attempt_of(&ask.agent)?;
-                let output = Output { ask, attempt, text, verdict, read };
-                inputs.push(Input::Output(Box::new(output)));
+            if index != certain && self.dice.percent(40) {
+                continue;
+            }
+            let (value, read, verdict) = self.answered(&ask.agent)?;
+            let (key, attempt) = (self.key(&ask.agent)?, self.attempt_of(&ask.agent)?);
+            let output = Output { stored: Stored { value, ok: true, read }, verdict };
+            if self.dice.percent(50) {
+                brought.outputs.insert(format!("{key}:{attempt}"), output);
+            } else {
+                brought.outputs.insert(key.to_string(), output);
+                brought.attempts.insert(key, attempt);
             }
         }
+        let resume = Resume { settings: self.settings.clone() };
+        let inputs = vec![Input::Resume(Box::new(resume)), Input::Call(Box::new(brought))];
         self.feed(inputs)
     }
 
@@ -169,7 +177,7 @@ impl Drive {
         self.definition.work.as_deref().ok_or_else(|| Violation("no document".to_owned()))
     }
 
-    fn key(&self, agent: &AgentId) -> Result<raymond_core::crayfish::Key, Violation> {
+    fn key(&self, agent: &AgentId) -> Result<Key, Violation> {
         let key = self.run.agents.get(agent).and_then(key_of);
         key.ok_or_else(|| Violation(format!("{agent} is at no step")))
     }
@@ -185,10 +193,10 @@ impl Drive {
         let key = self.key(agent)?;
         let flow = self.run.flow.as_deref();
         let called = flow.and_then(|flow| self.work().ok()?.call(flow, agent, &key));
-        let Some((_, exec, call, input)) = called else {
+        let Some((_, exec, call)) = called else {
             return Err(Violation(format!("{key} cannot be filled in, and is run")));
         };
-        let (key, call) = (key.to_string(), call_of(&call, input));
+        let (key, call) = (key.to_string(), call_of(&call));
         self.told.ran.insert(format!("{key} {attempt} {call}"));
         let (left, again) = match self.world.exec(exec.io.mode(), (&key, attempt), &call) {
             Ran::Well(result) => {
@@ -210,12 +218,12 @@ impl Drive {
         let (key, attempt) = (self.key(agent)?, self.attempt_of(agent)?);
         let flow = self.run.flow.as_deref();
         let message =
-            flow.and_then(|flow| self.work().ok()?.message(flow, agent, &key, &json!({})));
+            flow.and_then(|flow| self.work().ok()?.message(flow, (agent, &key), &json!({})));
         let message = message.ok_or_else(|| Violation(format!("{key} asks nothing")))?;
         let (key, question) = (key.to_string(), question_of(&message, attempt)?);
         self.told.asked.insert(format!("{key} {attempt} {question}"));
         let (answer, valid) = self.world.answer(&key, attempt);
-        let wrong = || vec![raymond_core::crayfish::Problem::new("/n", "as planned")];
+        let wrong = || vec![Problem::new("/n", "as planned")];
         let verdict = if valid { Verdict::Valid } else { Verdict::Invalid(wrong()) };
         let json = json!({ "ok": true, "json": answer });
         Ok((json.to_string().as_str().into(), Read(Some(Arc::new(json))), verdict))
@@ -256,7 +264,7 @@ pub(crate) fn outcome(run: &Run) -> Result<Told, Violation> {
 }
 
 /// A program with everything that it is handed, in the words of the reference.
-pub(crate) fn call_of(call: &Call, stdin: Option<Json>) -> Json {
+pub(crate) fn call_of(call: &Call) -> Json {
     let mut told = json!({ "env": call.env, "in": call.inputs, "out": call.outputs });
     match &call.program {
         Renders::Shell(text) => told["shell"] = json!(text),
@@ -265,8 +273,8 @@ pub(crate) fn call_of(call: &Call, stdin: Option<Json>) -> Json {
             told["args"] = json!(args);
         }
     }
-    if let Some(stdin) = stdin {
-        told["stdin"] = stdin;
+    if let Some(stdin) = &call.input {
+        told["stdin"] = stdin.clone();
     }
     told
 }

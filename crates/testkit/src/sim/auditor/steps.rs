@@ -47,6 +47,10 @@ impl Auditor {
                 self.steps.sessions.insert(label.clone(), session.clone());
             }
             Fact::Begun { .. }
+            | Fact::Parked { .. }
+            | Fact::Called(_)
+            | Fact::Takes { .. }
+            | Fact::Ignores { .. }
             | Fact::Entered { .. }
             | Fact::Loops { .. }
             | Fact::Turns { .. }

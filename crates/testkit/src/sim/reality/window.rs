@@ -226,8 +226,8 @@ impl Called {
         let work = definition.work.as_deref().zip(run.flow.as_deref());
         let called = work.and_then(|(work, flow)| work.call(flow, &step.turn.agent, &step.key));
         let nothing = || Violation(format!("{} cannot be filled in, and is run", step.key));
-        let (_, exec, call, stdin) = called.ok_or_else(nothing)?;
-        Ok(Self { mode: exec.io.mode(), call: call_of(&call, stdin) })
+        let (_, exec, call) = called.ok_or_else(nothing)?;
+        Ok(Self { mode: exec.io.mode(), call: call_of(&call) })
     }
 }
 
@@ -236,7 +236,7 @@ fn asked(run: &Run, definition: &Definition, prompt: &PromptEffect) -> Result<St
     let (turn, key) = (&prompt.turn, prompt.state.as_str().parse().ok());
     let work = definition.work.as_deref().zip(run.flow.as_deref()).zip(key);
     let message =
-        work.and_then(|((work, flow), key)| work.message(flow, &turn.agent, &key, &Json::Null));
+        work.and_then(|((work, flow), key)| work.message(flow, (&turn.agent, &key), &Json::Null));
     let message = message.ok_or_else(|| Violation(format!("{turn} asks nothing")))?;
     Ok(format!("{} {} {}", prompt.state, turn.turn, question_of(&message, turn.turn)?))
 }
