@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use raymond_core::budget::Cost;
+use raymond_core::crayfish::Key;
 use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::ids::StateName;
 use raymond_core::time::{Span, Timestamp};
@@ -151,7 +152,9 @@ impl Replies {
     fn place_of(&self, request: &Request) -> String {
         let (agent, state) = (request.started.turn.agent.as_str(), &request.state);
         let own = self.agents.get(agent).is_some_and(|section| entry(section, state).is_some());
-        if own { format!("{} of agent {agent}", state.stem()) } else { state.stem().to_owned() }
+        // The key of a step in a loop is no file name: its last dot is no extension.
+        let name = if step_in_loop(state).is_some() { state.as_str() } else { state.stem() };
+        if own { format!("{name} of agent {agent}") } else { name.to_owned() }
     }
 
     /// Warns of prompts that no entry answers, for any agent: all of them at once.
@@ -182,8 +185,15 @@ fn is_key_of(name: &str, state: &StateName) -> bool {
 }
 
 fn entry<'a>(section: &'a Section, state: &StateName) -> Option<&'a Entry> {
-    let keys = [state.as_str(), state.stem(), ANY];
+    let step = step_in_loop(state);
+    let keys = [state.as_str(), step.as_deref().unwrap_or(state.stem()), ANY];
     keys.into_iter().find_map(|key| section.get(key))
+}
+
+/// The step of a key such as `loop[2].verify`.
+fn step_in_loop(state: &StateName) -> Option<String> {
+    let key: Key = state.as_str().parse().ok()?;
+    (!key.iterations.is_empty()).then(|| key.step.to_string())
 }
 
 impl<T> Numbered<T> {

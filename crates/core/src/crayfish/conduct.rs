@@ -114,14 +114,7 @@ fn enter(draft: &mut Draft<'_>, agent: &Agent, index: StepIndex, key: Key) {
         gate => gate.map(|(gate, _)| gate),
     };
     step(draft, agent, Fact::Entered { step: key.step.clone(), gate });
-    let visit = agent.visit.number.saturating_add(1);
-    draft.push(Event::VisitEntered {
-        agent: agent.id.clone(),
-        state: StateName::new(key.to_string()),
-        visit,
-        count: 1,
-        input: None,
-    });
+    let visit = visit(draft, agent, &key);
     let turn = TurnId { agent: agent.id.clone(), visit, turn: 1 };
     match &work.document.step(index).kind {
         Kind::Agent(asks) => {
@@ -135,6 +128,23 @@ fn enter(draft: &mut Draft<'_>, agent: &Agent, index: StepIndex, key: Key) {
             queue(draft, turn, Lane::Script, SessionPlan::Carry);
         }
     }
+}
+
+/// The next visit of a strand is one of this step.
+fn visit(draft: &mut Draft<'_>, agent: &Agent, key: &Key) -> u32 {
+    let visit = agent.visit.number.saturating_add(1);
+    draft.push(Event::VisitEntered {
+        agent: agent.id.clone(),
+        state: StateName::new(key.to_string()),
+        visit,
+        count: 1,
+        input: None,
+    });
+    visit
+}
+
+fn is_visit(event: &Event) -> bool {
+    matches!(event, Event::VisitEntered { .. })
 }
 
 /// What a step has to pass, and how many may be inside: a conversation that is shared has one turn
@@ -365,14 +375,19 @@ pub(crate) fn failed(draft: &mut Draft<'_>, agent: &Agent, turn: &Turn, failure:
         let stuck = Stuck { code: Code::ExecFailed, key, message: failure.to_string() };
         return fail(draft, agent, stuck, stored);
     }
-    let until = draft.at;
-    draft.push(Event::RetryAt { turn: turn.id.clone(), until, retry });
-    draft.requeue(&turn.id, Notice::Retried);
+    let (turn, until) = (turn.id.clone(), draft.at);
+    let of = Some(work.tries(&key).saturating_sub(1));
+    draft.push(Event::RetryAt { turn: turn.clone(), until, retry, of });
+    draft.requeue(&turn, Notice::Retried);
 }
 
 /// A strand cannot go on: its iteration is over, or it fails.
 pub(crate) fn fail(draft: &mut Draft<'_>, agent: &Agent, stuck: Stuck, left: Option<Stored>) {
     let Stuck { code, key, message } = stuck;
+    if key_of(agent).as_ref() != Some(&key) && !draft.events.iter().any(is_visit) {
+        // What fails before it is begun is where its strand is, all the same.
+        visit(draft, agent, &key);
+    }
     let reach = reach(draft, agent);
     let is_loop = draft.definition.work.as_deref().is_some_and(|work| work.is_loop(&key));
     let stored = left.or_else(|| {

@@ -79,7 +79,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             land(run, turn, *charge);
             unsettled(run, turn, session.as_ref(), *crashes);
         }
-        Event::RetryAt { turn, until, retry } => {
+        Event::RetryAt { turn, until, retry, .. } => {
             run.desk.retry_at(&turn.agent, *until);
             if let Some(agent) = run.agents.get_mut(&turn.agent) {
                 agent.visit.retries = *retry;

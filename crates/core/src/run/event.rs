@@ -160,6 +160,9 @@ pub enum Event {
         until: Timestamp,
         /// Which retry of the visit, from 1.
         retry: u32,
+        /// How many there are, where the settings of the run do not say it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<u32>,
     },
     /// No turn of this backend starts.
     BackendHeld {

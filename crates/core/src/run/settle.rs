@@ -299,7 +299,7 @@ fn retry(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
     }
     let retry = agent.visit.retries.saturating_add(1);
     let until = draft.at + backoff(&turn.id, turn.attempt, retry);
-    draft.push(Event::RetryAt { turn: turn.id.clone(), until, retry });
+    draft.push(Event::RetryAt { turn: turn.id.clone(), until, retry, of: None });
 }
 
 /// Never silently fresh: either the agent fails, or the journal says what was lost. A client that

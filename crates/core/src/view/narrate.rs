@@ -149,9 +149,10 @@ impl Narrator {
                 self.charge(turn, *charge);
                 self.of(&turn.agent, Weight::Warning, interruption_words(*by))
             }
-            Event::RetryAt { turn, retry, .. } => {
+            Event::RetryAt { turn, retry, of, .. } => {
                 let failure = self.failures.remove(&turn.agent).unwrap_or_default();
-                let text = format!("{failure}; retry {retry} of {} follows", self.limits.retries);
+                let most = of.unwrap_or(self.limits.retries);
+                let text = format!("{failure}; retry {retry} of {most} follows");
                 self.of(&turn.agent, Weight::Warning, text)
             }
             Event::SessionLost { turn, lost, .. } => {

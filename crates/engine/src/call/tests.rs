@@ -31,7 +31,7 @@ impl Desk {
 
 /// What a test looks at first: status or code, and the requests.
 fn gist(reply: &Json) -> String {
-    let word = reply.get("status").or(reply.get("error")).and_then(Json::as_str).unwrap();
+    let word = reply.get("status").or_else(|| reply.get("error")).and_then(Json::as_str).unwrap();
     let requests = reply["requests"].as_array().into_iter().flatten();
     let requests = requests.map(|request| request["requestId"].as_str().unwrap());
     std::iter::once(word).chain(requests).collect::<Vec<_>>().join(" ")

@@ -196,7 +196,7 @@ fn whoever_waits_says_for_what() {
     check(
         &|live| {
             let (turn, until) = (turn("main"), Timestamp(NOW + 4_000));
-            live.note(Timestamp(0), &Event::RetryAt { turn, until, retry: 1 });
+            live.note(Timestamp(0), &Event::RetryAt { turn, until, retry: 1, of: None });
         },
         "tries again in 4s",
         "1 waiting · ",

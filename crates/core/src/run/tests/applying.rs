@@ -44,7 +44,10 @@ fn numbers_are_stored_exactly_as_they_are_written() {
         &mut run,
         &Event::Reminded { agent: agent(), fault: crate::protocol::Fault::NoTag, reminder: 31 },
     );
-    apply(&mut run, &Event::RetryAt { turn: turn("main.1.1"), until: Timestamp(5), retry: 17 });
+    apply(
+        &mut run,
+        &Event::RetryAt { turn: turn("main.1.1"), until: Timestamp(5), retry: 17, of: None },
+    );
     let main = &run.agents[&"main".into()];
     let visited =
         (main.visits[&state], main.visit.number, main.visit.reminders, main.visit.retries);

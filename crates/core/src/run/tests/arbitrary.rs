@@ -68,7 +68,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
             crashes: small,
             session: None,
         },
-        13 => Event::RetryAt { turn, until: Timestamp(n), retry: small },
+        13 => Event::RetryAt { turn, until: Timestamp(n), retry: small, of: None },
         14 => {
             let hold = Hold::Quota { until: Timestamp(n), why: "limit".into() };
             Event::BackendHeld { backend: "claude".into(), hold }

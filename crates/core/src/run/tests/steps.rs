@@ -115,9 +115,10 @@ fn call(play: &mut Play, attempts: &[(&str, u32)], outputs: &[(&str, Output)]) {
     let outputs =
         outputs.iter().map(|(name, output)| ((*name).to_owned(), output.clone())).collect();
     let call = Input::Call(Box::new(Call { attempts, outputs, ..Call::default() }));
-    let begin = match play.run.phase {
-        Phase::Unborn => play.begin(),
-        _ => Input::Resume(Box::new(Resume { settings: play.settings.clone() })),
+    let begin = if play.run.phase == Phase::Unborn {
+        play.begin()
+    } else {
+        Input::Resume(Box::new(Resume { settings: play.settings.clone() }))
     };
     play.feed(vec![begin, call]);
 }

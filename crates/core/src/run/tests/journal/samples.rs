@@ -411,7 +411,7 @@ fn desk_events() -> Vec<Event> {
     let ask = || turn("main.1.1");
     let held = |hold| Event::BackendHeld { backend: "claude".into(), hold };
     vec![
-        Event::RetryAt { turn: ask(), until: Timestamp(2_100), retry: 1 },
+        Event::RetryAt { turn: ask(), until: Timestamp(2_100), retry: 1, of: None },
         held(Hold::Quota { until: Timestamp(9), why: "limit".into() }),
         held(Hold::Auth { why: "log in".into() }),
         Event::BackendReleased { backend: "claude".into() },
