@@ -25,6 +25,8 @@ struct Scope {
     locals: Names,
     /// The loops around, as keys begin.
     loops: String,
+    /// Whether a loop around collects what fails.
+    collected: bool,
 }
 
 /// Does a document in a world.
@@ -63,7 +65,8 @@ impl Interpreter<'_> {
         }
     }
 
-    /// A step cannot be done. What it leaves is seen, where anything goes on at all.
+    /// A step cannot be done. What it leaves is seen, where anything goes on at all; a loop leaves
+    /// nothing, unless somebody collects.
     fn fails(
         &mut self,
         step: &Json,
@@ -71,8 +74,10 @@ impl Interpreter<'_> {
         left: Option<Json>,
         scope: &mut Scope,
     ) -> Result<(), Failed> {
-        let left = left.unwrap_or_else(|| json!({ "ok": false, "error": code }));
-        self.leaves(step, left, scope);
+        if step.get("body").is_none() || scope.collected {
+            let left = left.unwrap_or_else(|| json!({ "ok": false, "error": code }));
+            self.leaves(step, left, scope);
+        }
         Err(vec![(text_of(&step["id"]).to_owned(), code.to_owned())])
     }
 
@@ -179,6 +184,7 @@ impl Interpreter<'_> {
             if !parallel {
                 inside.results.clone_from(&scope.results);
             }
+            inside.collected |= step["onError"] == "collect";
             inside.loops = format!("{}{id}[{number}].", outside.loops);
             inside.locals.insert(text_of(&step["itemVar"]).to_owned(), item);
             let done = self.list(&step["body"], &mut inside);
@@ -189,6 +195,7 @@ impl Interpreter<'_> {
                 done => done?,
             }
         }
+        self.told.vague |= outside.collected && !failed.is_empty();
         if failed.is_empty() { Ok(()) } else { Err(failed) }
     }
 

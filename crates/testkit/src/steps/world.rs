@@ -53,6 +53,9 @@ pub struct Told {
     pub attempts: BTreeMap<String, u32>,
     /// What failed, in list order: the step and the code. Nothing when all is done.
     pub failures: Vec<(String, String)>,
+    /// Whether iterations at the same time failed inside an iteration whose failure is collected: how
+    /// far the others come, and what is seen of them afterwards, is not said.
+    pub vague: bool,
 }
 
 impl World {

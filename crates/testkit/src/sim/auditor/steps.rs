@@ -19,6 +19,8 @@ pub(super) const MOST_RETRIES: u32 = 4;
 pub(super) struct Books {
     /// Keys whose success is recorded.
     done: BTreeSet<Key>,
+    /// Keys whose failure is recorded.
+    failed: BTreeSet<Key>,
     /// The attempt that was asked for last.
     attempts: BTreeMap<Key, u32>,
     /// The conversations that steps share, by label.
@@ -30,14 +32,22 @@ impl Auditor {
         match fact {
             Fact::Done { key, stored } => {
                 must!(!self.steps.done.contains(key), "{key} is done twice");
-                if stored.ok {
-                    self.steps.done.insert(key.clone());
-                }
+                let books = &mut self.steps;
+                (if stored.ok { &mut books.done } else { &mut books.failed }).insert(key.clone());
                 self.books(agent)?.may_move = true;
             }
             Fact::Met { key } => {
-                must!(self.steps.done.contains(key), "{key} is taken as done, and is not");
+                let known = self.steps.done.contains(key) || self.steps.failed.contains(key);
+                must!(known, "{key} is taken as done, and is not");
                 self.books(agent)?.may_move = true;
+            }
+            Fact::Fails { key, stored, contained } => {
+                if stored.is_some() {
+                    self.steps.failed.insert(key.clone());
+                }
+                if *contained {
+                    self.books(agent)?.may_move = true;
+                }
             }
             Fact::Asks { key, attempt, .. } => {
                 let last = self.steps.attempts.insert(key.clone(), *attempt).unwrap_or(0);
@@ -56,7 +66,6 @@ impl Auditor {
             | Fact::Turns { .. }
             | Fact::Splits
             | Fact::Leaves
-            | Fact::Fails { .. }
             | Fact::Revived
             | Fact::Ended => {}
         }
