@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_second_interpreter_agrees_on_random_documents() {
         let (mut done, mut things) = (0, 0);
-        for seed in 0..SEEDS {
+        for seed in FIRST..FIRST + SEEDS {
             match agree(seed) {
                 Ok(count) => things += count,
                 Err(why) => panic!("simulate stepped {seed}: {why}"),
@@ -139,5 +139,6 @@ mod tests {
         assert!(things > 1_000, "{things} things happened");
     }
 
-    const SEEDS: u64 = 2_000;
+    const FIRST: u64 = 1_200;
+    const SEEDS: u64 = 1_200;
 }
