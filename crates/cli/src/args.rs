@@ -1,5 +1,6 @@
 //! Flags and arguments.
 
+mod crayfish;
 mod ending;
 mod governing;
 mod init;
@@ -19,12 +20,13 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use raymond_core::workflow::nearest;
 
+pub(crate) use crayfish::{About, Crayfish, Described, Explain, Schemas, Validate};
 pub(crate) use ending::{Cancel, Stop};
 pub(crate) use governing::{Budget, Governing, InterruptedScripts, LostSession};
 pub(crate) use init::Init;
 pub(crate) use looking::{Attach, Cost, CostBy, List, Logs, Look, Show};
 pub(crate) use machine::{Completions, Config, Demo, Doctor, Prune, Shell};
-pub(crate) use starting::{Ground, Ralph, Resume, Run, Talk};
+pub(crate) use starting::{Ground, Ralph, Resume, Run, Steps, Talk};
 
 use crate::failure::{Failure, USAGE};
 use crate::secrets::redacted;
@@ -51,6 +53,18 @@ Exit codes:
   7  the machine: disk, permissions, no usable backend, a damaged journal
   8  cancelled
   129, 130, 143  ended by SIGHUP; by Ctrl-C or stop; by SIGTERM";
+
+/// What `raymond crayfish --help` ends with.
+const CRAYFISH_HELP: &str = "\
+Example:
+  raymond crayfish --workspace . < request.json
+
+One request is read, up to 64 MiB, and exactly one reply is written to stdout. To run a document with an
+agent that answers its steps: raymond run flow.json
+
+Exit codes:
+  0  the reply says how it went, a failure included
+  2  the request could not be read: the reply is bad_request";
 
 /// Runs coding agents as programs: a folder of prompts and scripts, driven by the tags they emit.
 #[derive(Debug, Parser)]
@@ -122,6 +136,9 @@ pub(crate) enum Command {
     /// Print a script that completes commands, runs and workflows in a shell
     #[command(after_help = "Example:\n  echo 'source <(raymond completions bash)' >> ~/.bashrc")]
     Completions(Completions),
+    /// Answer one JSON request on stdin: the tool `crayfish`, for hosts whose agents call it
+    #[command(after_help = CRAYFISH_HELP)]
+    Crayfish(Crayfish),
     /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
     #[command(after_help = "Example:\n  raymond demo --keep")]
     Demo(Demo),

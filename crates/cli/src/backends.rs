@@ -86,7 +86,10 @@ pub(crate) fn usable(
     if let Some(file) = &settings.replies {
         let replies = Replies::load(file.as_ref())
             .map_err(|wrong| Failure::invalid("the file of replies", wrong))?;
-        for diagnostic in replies.check(survey.definition.states.keys()) {
+        let Definition { states, asking, work, .. } = survey.definition;
+        let noun = if work.is_some() { "agent step" } else { "state" };
+        let names = states.keys().chain(asking.iter().map(|step| &step.name));
+        for diagnostic in replies.check(names, noun) {
             print_diagnostic(&diagnostic);
         }
         play(&mut backends, settings, replies);
@@ -148,7 +151,8 @@ pub(crate) fn unanswered(settings: &Settings, definition: &Definition) -> Option
         let backend = settings.backend_of(&state.front);
         state.kind == Kind::Prompt && (is_played(settings) || backend.as_str() == scripted::NAME)
     };
-    let prompts = definition.states.values().filter(is_answered).map(|state| &state.name);
+    let asked = definition.states.values().chain(&definition.asking);
+    let prompts = asked.filter(is_answered).map(|state| &state.name);
     Replies::load(file.as_ref()).ok()?.unanswered(prompts)
 }
 
@@ -220,8 +224,9 @@ fn check_replies(config: &Layer, settings: &Settings, survey: &Survey<'_>) -> Re
     let played = asked.get(&BackendName::new(scripted::NAME));
     match (&settings.replies, played) {
         (None, Some(state)) => {
+            let what = if survey.definition.work.is_some() { "an agent step" } else { "a prompt" };
             let message =
-                format!("{} is a prompt, and the scripted backend has no replies", state.name);
+                format!("{} is {what}, and the scripted backend has no replies", state.name);
             Err(Failure::environment(message).hint("name them with --replies FILE"))
         }
         (None, None) if settings.backend.as_str() == scripted::NAME => {

@@ -5,6 +5,7 @@ mod background;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod cost;
+pub(crate) mod crayfish;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 mod farewell;

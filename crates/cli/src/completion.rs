@@ -74,6 +74,11 @@ pub(crate) fn workflow() -> ArgValueCompleter {
     ArgValueCompleter::new(workflows::all)
 }
 
+/// Completes a document of steps.
+pub(crate) fn document() -> ArgValueCompleter {
+    ArgValueCompleter::new(workflows::documents)
+}
+
 /// Completes the prompt of a loop.
 pub(crate) fn prompt() -> ArgValueCompleter {
     ArgValueCompleter::new(workflows::prompts)

@@ -38,6 +38,26 @@ use writer::{Fate, PATIENCE};
 pub(crate) use terminal::{edge, width};
 pub(crate) use wrap::{Room, whole, wrapped};
 
+/// Says lines on stderr, and nobody waits for whoever reads them.
+pub(crate) struct Lines(Mouth);
+
+impl Lines {
+    pub(crate) fn open() -> Self {
+        Self(Mouth::with_lines())
+    }
+
+    pub(crate) fn say(&self, line: String) {
+        self.0.say(line);
+    }
+
+    /// Waits until everything is said, as long as somebody listens.
+    pub(crate) fn end(self) {
+        if self.0.close() == Fate::Stuck {
+            streams::give_up_stderr();
+        }
+    }
+}
+
 /// Prints what happens.
 pub(crate) struct Console {
     narrator: Narrator,

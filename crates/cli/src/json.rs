@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use raymond_core::crayfish::{Flow, reading};
 use raymond_core::ids::{BackendName, RunId};
 use raymond_core::machine::{Agent, Standing};
 use raymond_core::run::{Program, Ralph, Run};
 use raymond_core::value::Value;
 use raymond_core::view::denied::{Denied, Group};
-use raymond_core::view::{Ledger, Plan, answering};
+use raymond_core::view::{Ledger, Plan, answering, place};
 use raymond_engine::driver::Head;
 use raymond_store::Blobs;
 use serde_json::{Map, json};
@@ -133,7 +134,7 @@ fn agent(run: &Run, agent: &Agent) -> serde_json::Value {
     };
     json!({
         "id": agent.id,
-        "state": agent.visit.state,
+        "state": place(run, agent),
         "visit": agent.visits.get(&agent.visit.state),
         "depth": agent.stack.len(),
         "backend": answering(run, agent),
@@ -143,12 +144,30 @@ fn agent(run: &Run, agent: &Agent) -> serde_json::Value {
     })
 }
 
-/// The results of all agents that ended.
+/// The results of all agents that ended; of a run of steps, what its steps left.
 pub(crate) fn results(head: &Head, blobs: &Blobs) -> serde_json::Value {
+    if let Some(flow) = &head.run.flow {
+        return steps(flow, blobs).into();
+    }
     let results = head.ledger.results.iter();
     let results: Map<String, serde_json::Value> =
         results.map(|(agent, value)| (agent.to_string(), loaded(value, blobs))).collect();
     results.into()
+}
+
+/// What steps left, by key, and by id for the latest of a step in loops.
+pub(crate) fn steps(flow: &Flow, blobs: &Blobs) -> Map<String, serde_json::Value> {
+    let mut results = Map::new();
+    // Keys are ordered by iterations: the last one of a step is its latest.
+    for (key, stored) in &flow.results {
+        let text = raymond_engine::observe::load(blobs, &stored.value).unwrap_or_default();
+        let result: serde_json::Value = reading::read_text(&text).unwrap_or_default();
+        if !key.iterations.is_empty() {
+            results.insert(key.step.to_string(), result.clone());
+        }
+        results.insert(key.to_string(), result);
+    }
+    results
 }
 
 fn loaded(value: &Value, blobs: &Blobs) -> serde_json::Value {

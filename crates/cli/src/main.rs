@@ -23,6 +23,7 @@ mod commands;
 mod completion;
 mod config;
 mod console;
+mod documents;
 mod ear;
 mod failure;
 mod interrupts;
@@ -83,6 +84,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Prune(prune) => commands::prune::prune(&prune),
         Command::Init(init) => commands::init::init(&init),
         Command::Completions(shell) => commands::completions::completions(&shell),
+        Command::Crayfish(crayfish) => commands::crayfish::crayfish(&crayfish),
         Command::Demo(demo) => commands::demo::demo(&demo),
     }
 }

@@ -1,6 +1,7 @@
 //! Where a run is, in the words that every command uses.
 
 use raymond_backends::contract::Sign;
+use raymond_core::run::{Program, Run};
 use raymond_core::view::{self, States, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::launch;
@@ -23,6 +24,14 @@ pub(crate) struct Place {
     pub(crate) left_running: Vec<String>,
 }
 
+/// What became of the states of a run. A document is pinned with all that it needs, and never changes.
+fn states(project: &Project, run: &Run) -> States {
+    match run.settings.program {
+        Program::Crayfish { .. } => States::AsPinned,
+        Program::States | Program::Ralph(_) => launch::states(project, run),
+    }
+}
+
 impl Place {
     /// Where a run is that is known to the last record.
     pub(crate) fn of(head: &Head, status: Status) -> Self {
@@ -41,7 +50,7 @@ impl Place {
         let run = &seen.head.run;
         match &seen.tail {
             Tail::Clean | Tail::Torn(_) => {
-                Self::with_states(&seen.head, seen.status, launch::states(project, run))
+                Self::with_states(&seen.head, seen.status, states(project, run))
             }
             Tail::Damaged(damaged) => Self {
                 status: seen.status,

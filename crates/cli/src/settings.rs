@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use raymond_core::capability::Capability;
+use raymond_core::crayfish::reading;
 use raymond_core::ids::BackendName;
 use raymond_core::run::Settings;
 use raymond_core::run::permissions::joined;
 use raymond_core::workflow::environment;
+use serde_json::{Map, Value};
 
 use crate::args::Governing;
 use crate::backends;
@@ -79,6 +81,51 @@ pub(crate) fn of_resume(config: Layer, flags: &Governing) -> Layer {
 const BUILT_IN: [&str; 8] =
     ["run_id", "workflow_id", "agent_id", "state", "visit", "scope", "result", "input"];
 
+/// The variables of a document: as they were typed, and what they mean.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct DocumentVars {
+    /// By name; that of a JSON value ends with a colon, as it was typed.
+    pub(crate) typed: BTreeMap<String, String>,
+    /// The values.
+    pub(crate) values: Map<String, Value>,
+}
+
+/// `--var NAME=TEXT` and `--var NAME:=JSON`, each name once.
+pub(crate) fn document_vars(pairs: &[String]) -> Result<DocumentVars, Failure> {
+    let mut vars = DocumentVars::default();
+    for pair in pairs {
+        let Some((typed, text)) = pair.split_once('=') else {
+            let message = format!("--var {pair:?} is not of the form NAME=TEXT or NAME:=JSON");
+            return Err(Failure::usage(message));
+        };
+        let (name, value) = match typed.strip_suffix(':') {
+            None => (typed, Value::from(text)),
+            Some(name) => {
+                let value = reading::read_text(text).map_err(|why| {
+                    Failure::usage(format!("--var {typed}=: {why}"))
+                        .hint(format!("a text is given without the colon: --var {name}=TEXT"))
+                })?;
+                (name, value)
+            }
+        };
+        if !is_path_key(name) {
+            return Err(Failure::usage(format!("{name:?} is not the name of a variable"))
+                .hint("names are letters, digits, `-` and `_`"));
+        }
+        if vars.values.insert(name.to_owned(), value).is_some() {
+            return Err(Failure::usage(format!("--var {name} is given twice")));
+        }
+        vars.typed.insert(typed.to_owned(), text.to_owned());
+    }
+    Ok(vars)
+}
+
+/// Whether a path of a document can lead to it.
+fn is_path_key(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    !name.is_empty() && name.chars().all(is_part)
+}
+
 /// `--var K=V`, each name once.
 pub(crate) fn vars(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure> {
     let mut vars = BTreeMap::new();
@@ -101,4 +148,35 @@ pub(crate) fn vars(pairs: &[String]) -> Result<BTreeMap<String, String>, Failure
     }
     environment::check_vars(&vars).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(vars)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_variable_of_a_document_is_a_text_unless_a_colon_says_json() {
+        let check = |pairs: &[&str], expected: Result<Value, &str>| {
+            let pairs: Vec<String> = pairs.iter().map(|pair| (*pair).to_owned()).collect();
+            let vars = document_vars(&pairs).map_err(|failure| failure.told().0);
+            let expected = expected.map_err(str::to_owned);
+            assert_eq!(vars.map(|vars| Value::Object(vars.values)), expected, "{pairs:?}");
+        };
+        check(&[], Ok(json!({})));
+        check(&["n=3", "t=a=b", "e="], Ok(json!({ "n": "3", "t": "a=b", "e": "" })));
+        check(&["n:=3", "l:=[1, \"x\"]"], Ok(json!({ "n": 3, "l": [1, "x"] })));
+        check(&["input=x", "1a=y"], Ok(json!({ "input": "x", "1a": "y" })));
+        check(&["n"], Err("--var \"n\" is not of the form NAME=TEXT or NAME:=JSON"));
+        check(&["=x"], Err("\"\" is not the name of a variable"));
+        check(&["a.b=x"], Err("\"a.b\" is not the name of a variable"));
+        check(&["n=1", "n:=2"], Err("--var n is given twice"));
+        check(
+            &["n:={"],
+            Err(
+                "--var n:=: line 1, column 2: the text ends where a key in double quotes is expected",
+            ),
+        );
+    }
 }

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 
 use raymond_core::workflow::extension::is_state;
 
+use crate::documents::is_document;
+
 /// A folder with more names than this is not searched.
 const MOST_NAMES: usize = 1_000;
 
-/// What a workflow is called, in letters that an id may have: like its folder, or its archive. A
-/// folder called `workflow` says nothing, so its parent speaks for it.
+/// What a workflow is called, in letters that an id may have: like its folder, its archive, or its
+/// document. A folder called `workflow` says nothing, so its parent speaks for it.
 pub(crate) fn name(absolute: &Path) -> String {
     let archive = absolute.extension().is_some_and(|extension| extension == "zip");
-    let name = match (absolute.is_dir(), archive) {
+    let name = match (absolute.is_dir(), archive || is_document(absolute)) {
         (true, _) => telling(absolute),
         (false, true) => absolute.file_stem(),
         (false, false) => absolute.parent().and_then(telling),
@@ -49,6 +51,11 @@ pub(crate) fn nearest_prompt(path: &Path) -> Option<PathBuf> {
     nearest_of(path, |name, path| is_prompt(name) && path.is_file())
 }
 
+/// The document of steps beside `path` whose name is nearest to it.
+pub(crate) fn nearest_document(path: &Path) -> Option<PathBuf> {
+    nearest_of(path, |name, path| !name.starts_with('.') && is_document(path))
+}
+
 /// Whether a file of this name may be a prompt.
 pub(crate) fn is_prompt(name: &str) -> bool {
     let extension = Path::new(name).extension();
@@ -71,7 +78,7 @@ fn nearest_of(path: &Path, may_be_meant: fn(&str, &Path) -> bool) -> Option<Path
 
 fn may_be_one(name: &str, path: &Path) -> bool {
     let archive = path.extension().is_some_and(|extension| extension == "zip");
-    !name.starts_with('.') && (path.is_dir() || archive || is_state(name))
+    !name.starts_with('.') && (path.is_dir() || archive || is_state(name) || is_document(path))
 }
 
 #[cfg(test)]
@@ -96,6 +103,7 @@ mod tests {
         check("workflow/workflow/START.md", "workflow");
         check("flows/my-workflow/START.md", "my-workflow");
         check("flows/review.zip", "review");
+        check("flows/daily digest.json", "daily-digest");
         check("---/START.md", "run");
     }
 }

@@ -13,6 +13,7 @@ pub mod condition;
 pub(crate) mod conduct;
 pub mod document;
 pub mod envelope;
+pub mod explain;
 pub mod flow;
 pub mod gate;
 pub mod key;

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::workflow::Extension;
+
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -138,10 +140,11 @@ impl AgentId {
 }
 
 impl StateName {
-    /// The name without its extension.
+    /// The name without its extension. The key of a step in a loop has none: `loop[2].verify`.
     pub fn stem(&self) -> &str {
-        match self.0.rfind('.') {
-            Some(dot) if dot > 0 => &self.0[..dot],
+        match self.0.rsplit_once('.') {
+            Some((stem, _)) if stem.ends_with(']') && Extension::of(&self.0).is_none() => &self.0,
+            Some((stem, _)) if !stem.is_empty() => stem,
             _ => &self.0,
         }
     }

@@ -16,6 +16,7 @@ pub mod ledger;
 pub mod live;
 pub mod narrate;
 pub mod path;
+mod place;
 pub mod plan;
 pub mod pruning;
 pub mod status;
@@ -31,10 +32,11 @@ pub use ledger::{Ledger, Stopper};
 pub use live::Live;
 pub use narrate::{Line, Narrator, Weight};
 pub use path::Path;
+pub use place::place;
 pub use plan::Plan;
 pub use status::{Owner, Status, Waiting, status};
 pub use turns::Turns;
-pub use way_out::{Command, States, quoted, way_out};
+pub use way_out::{Command, States, is_final, quoted, way_out};
 pub use why::{counted, why};
 
 #[cfg(test)]

@@ -235,7 +235,7 @@ fn rewound(project: &Project, paths: &RunPaths, last: u64) -> Result<Vec<u8>, Ow
     let at = clock::now();
     // Nothing of the states is asked for, and they may not be readable.
     let (states, platform) = (BTreeMap::new(), PLATFORM);
-    let nothing = Definition { entry: "".into(), states, platform, work: None };
+    let nothing = Definition { entry: "".into(), states, platform, work: None, asking: Vec::new() };
     let steps = batch(&mut head.run, &nothing, at, vec![rewind]).steps;
     let record = Record { seq: last + 1, at, steps };
     serde_json::to_vec(&record).map_err(|error| OwnError::Driver(DriverError::Encode(error)))

@@ -19,7 +19,7 @@
 //! | `then` | what follows answers the next user text without lines of its own, such as a reminder |
 //! | `again` | what follows is played instead when the conversation held the same lines before: a turn that is continued |
 //!
-//! A model without a script, or at its end, says `ok`. A line that cannot be read is a 400 that says
+//! The lines of an agent step stand in the `instructions` of its message. A model without a script, or at its end, says `ok`. A line that cannot be read is a 400 that says
 //! why. Every request is recorded ([`Seen`]); the [`Weather`] is not the model's, and may change at
 //! any time.
 

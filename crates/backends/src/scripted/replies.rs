@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use raymond_core::budget::Cost;
-use raymond_core::crayfish::Key;
+use raymond_core::crayfish::{Key, StepId};
 use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::ids::StateName;
 use raymond_core::time::{Span, Timestamp};
@@ -115,8 +115,12 @@ impl Replies {
         parse::replies(name, text)
     }
 
-    /// Warns of entries for states that the scope does not have.
-    pub fn check<'a>(&self, states: impl IntoIterator<Item = &'a StateName>) -> Vec<Diagnostic> {
+    /// Warns of entries for states that the scope does not have; a noun says what they are.
+    pub fn check<'a>(
+        &self,
+        states: impl IntoIterator<Item = &'a StateName>,
+        noun: &str,
+    ) -> Vec<Diagnostic> {
         let states: Vec<_> = states.into_iter().collect();
         let sections = std::iter::once(&self.states).chain(self.agents.values());
         let names = |name: &str| states.iter().any(|state| is_key_of(name, state));
@@ -124,7 +128,7 @@ impl Replies {
             .flatten()
             .filter(|(name, _)| *name != ANY && !names(name))
             .map(|(name, entry)| {
-                let message = format!("no state is called {name:?}");
+                let message = format!("no {noun} is called {name:?}");
                 let warning = Diagnostic::warning("unknown-state", message).in_file(&*self.file);
                 let known = states.iter().flat_map(|state| [state.stem(), state.as_str()]);
                 let hint = nearest(name, known).map(|near| format!("did you mean {near:?}?"));
@@ -152,8 +156,7 @@ impl Replies {
     fn place_of(&self, request: &Request) -> String {
         let (agent, state) = (request.started.turn.agent.as_str(), &request.state);
         let own = self.agents.get(agent).is_some_and(|section| entry(section, state).is_some());
-        // The key of a step in a loop is no file name: its last dot is no extension.
-        let name = if step_in_loop(state).is_some() { state.as_str() } else { state.stem() };
+        let name = step_in_loops(state.as_str()).map_or_else(|| state.stem(), |_| state.as_str());
         if own { format!("{name} of agent {agent}") } else { name.to_owned() }
     }
 
@@ -163,8 +166,10 @@ impl Replies {
         prompts: impl IntoIterator<Item = &'a StateName>,
     ) -> Option<Diagnostic> {
         let sections = std::iter::once(&self.states).chain(self.agents.values());
-        let silent =
-            |state: &&StateName| sections.clone().all(|section| entry(section, state).is_none());
+        let answers = |section: &Section, state: &StateName| {
+            section.keys().any(|name| name == ANY || is_key_of(name, state))
+        };
+        let silent = |state: &&StateName| !sections.clone().any(|section| answers(section, state));
         let stems: Vec<&str> = prompts.into_iter().filter(silent).map(StateName::stem).collect();
         let pronoun = if stems.len() == 1 { "it" } else { "they" };
         let message = format!("no reply for {}, should {pronoun} be reached", stems.join(", "));
@@ -180,20 +185,25 @@ pub(super) fn key(request: &Request) -> String {
     format!("{agent} / {state} / visit {visit} / turn {turn}")
 }
 
+/// Whether an entry of this name may answer a state, or a step that is asked under keys of its own in
+/// loops.
 fn is_key_of(name: &str, state: &StateName) -> bool {
-    name == state.as_str() || name == state.stem()
+    name == state.as_str()
+        || name == state.stem()
+        || step_in_loops(name).is_some_and(|step| step.as_str() == state.as_str())
+}
+
+/// The step of a key that has iterations: `verify` of `loop[2].verify`.
+fn step_in_loops(key: &str) -> Option<StepId> {
+    let key: Key = key.parse().ok()?;
+    (!key.iterations.is_empty()).then_some(key.step)
 }
 
 fn entry<'a>(section: &'a Section, state: &StateName) -> Option<&'a Entry> {
-    let step = step_in_loop(state);
-    let keys = [state.as_str(), step.as_deref().unwrap_or(state.stem()), ANY];
+    let step = step_in_loops(state.as_str());
+    let less = step.as_ref().map_or_else(|| state.stem(), StepId::as_str);
+    let keys = [state.as_str(), less, ANY];
     keys.into_iter().find_map(|key| section.get(key))
-}
-
-/// The step of a key such as `loop[2].verify`.
-fn step_in_loop(state: &StateName) -> Option<String> {
-    let key: Key = state.as_str().parse().ok()?;
-    (!key.iterations.is_empty()).then(|| key.step.to_string())
 }
 
 impl<T> Numbered<T> {

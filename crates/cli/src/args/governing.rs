@@ -26,8 +26,8 @@ pub(crate) struct Governing {
     /// The effort of states that name none
     #[arg(long)]
     pub(crate) effort: Option<String>,
-    /// Who answers prompts that name no backend [default: claude]
-    #[arg(long)]
+    /// Who answers prompts that name no backend, and agent steps [default: claude]
+    #[arg(long, visible_alias = "agent")]
     pub(crate) backend: Option<String>,
     /// Play replies from this file; implies `--backend scripted`
     #[arg(long, value_name = "FILE")]

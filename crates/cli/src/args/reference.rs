@@ -27,6 +27,9 @@ fn page() -> String {
     }
     for command in commands {
         section(&mut text, command);
+        for inner in shown(command) {
+            section(&mut text, inner);
+        }
     }
     text
 }
@@ -39,7 +42,9 @@ fn shown(program: &Command) -> impl Iterator<Item = &Command> {
 fn section(text: &mut String, command: &Command) {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
-    write!(text, "\n## {}\n\n{}.\n\n", command.get_name(), about(command)).unwrap();
+    let title = command.get_bin_name().unwrap_or(command.get_name());
+    let title = title.trim_start_matches("raymond ");
+    write!(text, "\n## {title}\n\n{}.\n\n", about(command)).unwrap();
     write!(text, "```text\n{usage}\n```\n").unwrap();
     let arguments: Vec<&Arg> = command.get_arguments().filter(|arg| is_told(arg)).collect();
     if !arguments.is_empty() {
@@ -73,7 +78,14 @@ fn name(argument: &Arg) -> String {
     let value = if takes_value { format!(" {}", value.join(" ")) } else { String::new() };
     let short = argument.get_short().map(|short| format!("`-{short}`, ")).unwrap_or_default();
     match argument.get_long() {
-        Some(long) => format!("{short}`--{long}{value}`").replace('|', "\\|"),
+        Some(long) => {
+            let aliases = argument.get_visible_aliases().unwrap_or_default();
+            let names: Vec<String> = std::iter::once(long)
+                .chain(aliases)
+                .map(|long| format!("`--{long}{value}`"))
+                .collect();
+            format!("{short}{}", names.join(", ")).replace('|', "\\|")
+        }
         None => format!("`{}`", value.trim_start()),
     }
 }

@@ -78,7 +78,7 @@ fn words(line: &str) -> Vec<OsString> {
         }
     }
     let words =
-        words.into_iter().take_while(|word| !matches!(word.as_str(), ">" | "|" | "&&" | "#"));
+        words.into_iter().take_while(|word| !matches!(word.as_str(), "<" | ">" | "|" | "&&" | "#"));
     words.filter(|word| !word.is_empty() && word != "[OPTIONS]").map(|word| meant(&word)).collect()
 }
 
@@ -90,6 +90,7 @@ fn meant(word: &str) -> OsString {
         "N" | "USD" | "MORE" | "RECORD" => "3",
         "D" | "DURATION" => "10m",
         "SHELL" => "bash",
+        "WHAT" => "request",
         other => other,
     }
     .into()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Governing;
+use super::{Governing, Schemas};
 use crate::completion;
 
 /// How much is said.
@@ -45,14 +45,24 @@ pub(crate) struct Beginning {
     /// Go on with the run of this id when there is one
     #[arg(long, requires = "id")]
     pub(crate) or_resume: bool,
-    /// A template variable
+    /// A template variable; for a document of steps also K:=JSON
     #[arg(long = "var", value_name = "K=V")]
     pub(crate) vars: Vec<String>,
 }
 
+/// What only documents of steps have.
+#[derive(Debug, Args, Default)]
+pub(crate) struct Steps {
+    #[command(flatten)]
+    pub(crate) schemas: Schemas,
+    /// Where the steps of a document work [default: here]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Run {
-    /// A state, a directory or a .zip
+    /// A state, a directory, a .zip, or a document of steps (.json)
     #[arg(add = completion::workflow())]
     pub(crate) workflow: PathBuf,
     #[command(flatten)]
@@ -60,6 +70,8 @@ pub(crate) struct Run {
     /// Handed to the first state, as {{input}}
     #[arg(long, value_name = "TEXT")]
     pub(crate) input: Option<String>,
+    #[command(flatten)]
+    pub(crate) steps: Steps,
     /// Read the states at every visit instead of keeping them as they are now
     #[arg(long)]
     pub(crate) unpinned: bool,
@@ -80,7 +92,8 @@ pub(crate) struct Run {
     mut_arg("max_parallel", |flag| flag.hide(true)),
     mut_arg("max_agents", |flag| flag.hide(true)),
     mut_arg("reminders", |flag| flag.hide(true)),
-    mut_arg("on_lost_session", |flag| flag.hide(true))
+    mut_arg("on_lost_session", |flag| flag.hide(true)),
+    mut_arg("vars", |flag| flag.help("A template variable"))
 )]
 pub(crate) struct Ralph {
     /// The prompt: a .md file, read anew for each iteration

@@ -7,6 +7,7 @@ mod follow;
 mod page;
 mod words;
 
+use raymond_core::crayfish::Key;
 use raymond_core::ids::RunId;
 use raymond_core::run::input::Outcome;
 use raymond_core::run::{Input, Record};
@@ -120,7 +121,14 @@ impl Logs {
 impl Wanted<'_> {
     fn takes(self, attempt: &Attempt) -> bool {
         let is_of = |agent: &str| attempt.turn.agent.as_str() == agent;
-        let is_in = |state: &str| attempt.state.as_str() == state || attempt.state.stem() == state;
+        // A step in loops is meant with all its iterations.
+        let is_step = |step: &str| {
+            let key: Option<Key> = attempt.state.as_str().parse().ok();
+            key.is_some_and(|key| key.step.as_str() == step)
+        };
+        let is_in = |state: &str| {
+            attempt.state.as_str() == state || attempt.state.stem() == state || is_step(state)
+        };
         self.agent.is_none_or(is_of) && self.state.is_none_or(is_in)
     }
 

@@ -24,6 +24,7 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
         workflow: flags.prompt,
         beginning: flags.beginning,
         input: None,
+        steps: crate::args::Steps::default(),
         unpinned: !flags.pinned,
         max_iterations: flags.max_iterations,
         ground: flags.ground,

@@ -44,9 +44,13 @@ pub(super) fn print_main(head: &Head, blobs: &Blobs) -> Result<(), Failure> {
     hand_over(&if shown { plain(&text) } else { text })
 }
 
-/// The result of `main`. A loop that had enough has none, not an empty one.
+/// The result of `main`. A loop that had enough has none, not an empty one; that of a document is what its
+/// steps left, as one JSON object.
 pub(super) fn of_main(head: &Head, blobs: &Blobs) -> Result<Option<String>, Failure> {
     let result = head.ledger.results.get(&AgentId::main());
+    if let (Some(flow), Some(_)) = (&head.run.flow, result) {
+        return Ok(Some(json::text(&json::steps(flow, blobs).into(), Layout::Indented)));
+    }
     let result = result.filter(|_| head.ledger.exhausted.is_none());
     Ok(result.map(|result| observe::load(blobs, result)).transpose()?)
 }

@@ -8,6 +8,7 @@ use raymond_core::desk::Turn;
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
+use raymond_core::run::program::Answers;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Refusal, Run, Settings, stray};
 use raymond_core::view::{self, Plan, States, Status};
@@ -244,6 +245,11 @@ fn check_money(head: &Head, settings: &Settings) -> Result<(), Failure> {
 /// A run that is over prints its result, or is refused.
 fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>, Failure> {
     let run = &seen.head.run;
+    if run.settings.program.answers() == Some(Answers::Caller) && !is_completed(run) {
+        let message = format!("{} is a run of the tool crayfish: only its caller goes on", run.id);
+        return Err(Failure::usage(message)
+            .hint(format!("call the tool again with \"runId\": \"{}\"", run.id)));
+    }
     match run.phase {
         Phase::Ended(Ending::Completed) => {
             check_iterations(&seen.head, wish)?;
@@ -256,8 +262,20 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
                 format!("start anew with `{}`", Place::of(&seen.head, Status::Cancelled).way_out),
             ))
         }
+        Phase::Ended(Ending::Failed) if view::is_final(run) => {
+            let place = Place::of(&seen.head, Status::Failed);
+            let message = format!("{} cannot go on: {}", run.id, place.why);
+            Err(Failure::usage(message).code(Status::Failed.exit_code()).hint(format!(
+                "it would end in the same way again; mend the document, and start anew: {}",
+                place.way_out
+            )))
+        }
         Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => Ok(None),
     }
+}
+
+fn is_completed(run: &Run) -> bool {
+    run.phase == Phase::Ended(Ending::Completed)
 }
 
 /// A loop that had enough is over: more iterations are another loop.

@@ -1,14 +1,16 @@
 //! `raymond run`: a new run, from its first line to its result.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use raymond_backends::claude::DEFAULT_MODE;
+use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::{BackendName, RunId};
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::program::Answers;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Demand, Input, Permissions, Program, Ralph, Settings};
-use raymond_core::view::quoted;
+use raymond_core::view::{counted, quoted};
 use raymond_core::workflow::{Definition, Survey, template};
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError, PrepareError, Prepared, prepare_with};
@@ -18,11 +20,13 @@ use raymond_engine::project::Project;
 use raymond_engine::scope::ScopeError;
 use raymond_engine::shell::{self, Backends, Driven};
 
+use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
 use crate::args::Run;
 use crate::backends::{self, Usable, Words};
 use crate::console::{Console, Interrupt};
+use crate::documents::{Found, Shelf, is_document};
 use crate::failure::{Failure, located, print_diagnostic};
 use crate::interrupts::{self, Listener};
 use crate::paths::absolute;
@@ -35,10 +39,28 @@ use super::report::{exit_code, report};
 use super::resume;
 
 pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
-    let is_document = flags.workflow.extension().is_some_and(|extension| extension == "json");
-    let program =
-        if is_document { Program::Crayfish { answers: Answers::Backend } } else { Program::States };
-    start(flags, program)
+    if is_document(&flags.workflow) {
+        check_document(&flags)?;
+        return start(flags, Program::Crayfish { answers: Answers::Backend });
+    }
+    if flags.steps.workspace.is_some() || !flags.steps.schemas.paths.is_empty() {
+        let message = "--workspace and --schema-path are for documents of steps (.json)";
+        return Err(Failure::usage(message).hint("states work where the run was started"));
+    }
+    start(flags, Program::States)
+}
+
+/// What states have and a document has not.
+fn check_document(flags: &Run) -> Result<(), Failure> {
+    if flags.input.is_some() {
+        return Err(Failure::usage("a document of steps has no --input")
+            .hint("hand it values with --var NAME=TEXT or --var NAME:=JSON"));
+    }
+    if flags.unpinned {
+        return Err(Failure::usage("a document of steps is always pinned, with its schemas")
+            .hint("leave out --unpinned"));
+    }
+    Ok(())
 }
 
 /// Starts a run of a program.
@@ -61,8 +83,9 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     let config = config::load(project)?;
     let (words, usual) = (Words::of(&config), backends::usual(&config));
     let asked = settings::of_run(config, &flags.governing);
+    let vars = Vars::of(&flags, &program)?;
     let mut settings = Settings {
-        vars: settings::vars(&flags.beginning.vars)?,
+        vars: vars.typed().clone(),
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
         program,
         ..settings::govern(Settings::default(), &asked)?
@@ -74,8 +97,11 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
         let strict = strict::warning(&settings, survey).into_iter().collect();
         [demand.of_start(survey), words.misfits(&settings, survey), strict].concat()
     };
-    let prepared = prepare_with(&flags.workflow, &settings.program, &weigh)
-        .map_err(|error| unprepared(error, &settings.program).within(&flags.workflow))?;
+    let prepared = match &vars {
+        Vars::OfDocument(vars) => prepare_document(&flags, &vars.values, &weigh)?,
+        Vars::OfStates(_) => prepare_with(&flags.workflow, &settings.program, &weigh)
+            .map_err(|error| unprepared(error, &settings.program).within(&flags.workflow))?,
+    };
     let Usable { backends, clients } =
         backends::usable(&asked, words, &settings, &Survey::of(&prepared.definition))?;
     settings.clients = clients;
@@ -102,7 +128,7 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     let launch = Launch {
         run,
         workflow: absolute(&flags.workflow)?,
-        cwd: absolute(Path::new("."))?,
+        cwd: absolute(flags.steps.workspace.as_deref().unwrap_or(Path::new(".")))?,
         input: flags.input,
         settings,
     };
@@ -113,6 +139,46 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
         crate::say!("{line}");
     }
     drive(&runtime, owned, backends, (vec![start], Console::new(flags.talk, Interrupt::Stops)))
+}
+
+/// Template variables.
+enum Vars {
+    OfStates(BTreeMap<String, String>),
+    OfDocument(settings::DocumentVars),
+}
+
+impl Vars {
+    fn of(flags: &Run, program: &Program) -> Result<Self, Failure> {
+        let pairs = &flags.beginning.vars;
+        Ok(match program {
+            Program::Crayfish { .. } => Self::OfDocument(settings::document_vars(pairs)?),
+            Program::States | Program::Ralph(_) => Self::OfStates(settings::vars(pairs)?),
+        })
+    }
+
+    /// As they were typed.
+    fn typed(&self) -> &BTreeMap<String, String> {
+        match self {
+            Self::OfStates(vars) => vars,
+            Self::OfDocument(vars) => &vars.typed,
+        }
+    }
+}
+
+/// A document with its variables and schemas; `weigh` says what else stands in the way.
+fn prepare_document(
+    flags: &Run,
+    vars: &Map<String, Value>,
+    weigh: &dyn Fn(&Survey<'_>) -> Vec<Diagnostic>,
+) -> Result<Prepared, Failure> {
+    let workspace = flags.steps.workspace.as_deref().unwrap_or(Path::new("."));
+    let shelf = Shelf::open(workspace, &flags.steps.schemas.paths)?;
+    let prepared = Found::read(&flags.workflow)?.prepare(&flags.workflow, vars, &shelf)?;
+    let warnings = weigh(&Survey::of(&prepared.definition));
+    if warnings.iter().any(|found| found.severity == Severity::Error) {
+        return Err(Failure::invalid("the workflow", warnings).within(&flags.workflow));
+    }
+    Ok(Prepared { warnings, ..prepared })
 }
 
 /// What the first prompt asks for, where nothing can be bound to it.
@@ -153,8 +219,8 @@ fn check_same(
             .hint("name that workflow, or another --run-id"));
     }
     check_program(run, &begun.settings.program, program)?;
-    let vars = settings::vars(&flags.beginning.vars)?;
-    let other_vars = !vars.is_empty() && vars != begun.settings.vars;
+    let vars = Vars::of(flags, program)?;
+    let other_vars = !vars.typed().is_empty() && *vars.typed() != begun.settings.vars;
     let other_input = match &flags.input {
         Some(input) => {
             let blobs = project.blobs(&project.paths(run));
@@ -235,6 +301,11 @@ fn first_line(run: &RunId, settings: &Settings, prepared: &Prepared) -> String {
     let mut parts = vec![cap, format!("{} at a time", settings.max_parallel)];
     let states = &definition.states;
     parts.extend(clients);
+    if let Some(work) = &definition.work {
+        let steps = counted(work.document.steps().len() as u64, "step");
+        parts.push(format!("{steps} pinned"));
+        return format!("{run}: {}", parts.join(" · "));
+    }
     let s = if states.len() == 1 { "state" } else { "states" };
     let pinned = match settings.definition {
         Pinning::Pinned => "pinned",

@@ -2,7 +2,8 @@
 
 use raymond_core::ids::BackendName;
 use raymond_core::machine::{Agent, Standing};
-use raymond_core::view::{Ledger, answering, counted};
+use raymond_core::run::Run;
+use raymond_core::view::{self, Ledger, answering, counted};
 use raymond_engine::driver::Head;
 use raymond_engine::look::Look as Seen;
 use raymond_engine::observe;
@@ -58,7 +59,7 @@ fn text(seen: &Seen, place: &Place, blobs: &Blobs) -> String {
     agents.sort_by_key(|agent| agent.born);
     for agent in agents.iter().take(MOST_AGENTS) {
         let backend = ledger.naming().tells(answering(run, agent));
-        lines.push(format!("  {}", line(agent, backend)));
+        lines.push(format!("  {}", line(run, agent, backend)));
     }
     if agents.len() > MOST_AGENTS {
         lines.push(format!("  … and {} more", agents.len() - MOST_AGENTS));
@@ -87,7 +88,8 @@ fn backends(ledger: &Ledger) -> Option<String> {
 
 /// The beginning of what agents returned: of `main` first, and only of a few.
 fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
-    if head.ledger.exhausted.is_some() {
+    // What steps left is data: `wait` and `--json` have it.
+    if head.ledger.exhausted.is_some() || head.run.flow.is_some() {
         return Vec::new();
     }
     let results = &head.ledger.results;
@@ -107,17 +109,19 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
     lines
 }
 
-fn line(agent: &Agent, backend: Option<&BackendName>) -> String {
+fn line(run: &Run, agent: &Agent, backend: Option<&BackendName>) -> String {
     let standing = match &agent.standing {
         Standing::Live => String::new(),
         Standing::Held(_) => "  waiting: agents".to_owned(),
         Standing::Failed { failure, .. } => format!("  failed: {}", plain(&failure.to_string())),
     };
     let visit = agent.visits.get(&agent.visit.state).copied().unwrap_or(1);
+    // A step is visited once: its key says which time.
+    let visit = if run.flow.is_some() { String::new() } else { format!(" #{visit}") };
     let depth = match agent.stack.len() {
         0 => String::new(),
         n => format!("  depth {n}"),
     };
     let backend = backend.map(|backend| format!("  {backend}")).unwrap_or_default();
-    format!("{:<16} {} #{visit}{depth}{backend}{standing}", agent.id, agent.visit.state)
+    format!("{:<16} {}{visit}{depth}{backend}{standing}", agent.id, view::place(run, agent))
 }

@@ -1,4 +1,4 @@
-//! Workflows by path: directories, archives and states.
+//! Workflows by path: directories, archives, documents and states.
 //!
 //! Every directory is offered, because it may lead to a workflow. States are offered where they
 //! belong to one (their directory has an entry state), or once their name has begun.
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap_complete::engine::CompletionCandidate;
 use raymond_core::workflow::extension::is_state;
 
+use crate::documents::is_document;
 use crate::workflows::is_prompt;
 
 /// A folder with more names than this is not searched.
@@ -20,6 +21,8 @@ pub(super) fn all(current: &OsStr) -> Vec<CompletionCandidate> {
     let has_entry = has_entry(&folder);
     offers(current, |found, path| match Kind::of(found, path) {
         Kind::Workflow | Kind::Folder | Kind::Archive => true,
+        // A project has many JSON files that are no workflows.
+        Kind::Document => !name.is_empty(),
         Kind::State => has_entry || !name.is_empty(),
         Kind::Other => false,
     })
@@ -28,6 +31,11 @@ pub(super) fn all(current: &OsStr) -> Vec<CompletionCandidate> {
 /// Prompts, and directories that may lead to one.
 pub(super) fn prompts(current: &OsStr) -> Vec<CompletionCandidate> {
     offers(current, |found, path| path.is_dir() || is_prompt(found))
+}
+
+/// Documents of steps, and directories that may lead to one.
+pub(super) fn documents(current: &OsStr) -> Vec<CompletionCandidate> {
+    offers(current, |_, path| path.is_dir() || is_document(path))
 }
 
 /// Those that start with an entry state, while nothing is typed; else everything that may be meant.
@@ -45,6 +53,8 @@ enum Kind {
     /// Another directory.
     Folder,
     Archive,
+    /// A JSON file.
+    Document,
     State,
     Other,
 }
@@ -55,6 +65,9 @@ impl Kind {
             return if has_entry(path) { Self::Workflow } else { Self::Folder };
         }
         let is_archive = path.extension().is_some_and(|extension| extension == "zip");
+        if is_document(path) {
+            return Self::Document;
+        }
         match (is_archive, is_state(name)) {
             (true, _) => Self::Archive,
             (false, true) => Self::State,

@@ -12,12 +12,13 @@ use toml::de::{DeTable, DeValue};
 
 use crate::failure::Failure;
 
-use super::given::{Given, Written, price};
+use super::given::{Given, Written, Wrong, agent, price};
 use super::layer::{Layer, Origin, Sourced};
 use super::{mistake, shown};
 
-/// The one key that is no setting by itself.
+/// The keys that are tables, with a table for each name.
 const PRICES: &str = "prices";
+const AGENTS: &str = "agents";
 
 /// Reads a file; one that does not exist says nothing.
 pub(super) fn read(path: &Path, mistakes: &mut Vec<Diagnostic>) -> Result<Layer, Failure> {
@@ -70,17 +71,19 @@ impl File<'_> {
         value: &Spanned<DeValue<'_>>,
     ) {
         let name = key.get_ref().as_ref();
-        if name == PRICES {
-            return self.take_prices(layer, value);
+        match name {
+            PRICES => return self.take_prices(layer, value),
+            AGENTS => return self.take_agents(layer, value),
+            _ => {}
         }
         let given = Given { value: Written::Toml(value.get_ref()), base: self.base };
         match layer.set(name, given, &self.origin(key.span())) {
             Some(Ok(())) => {}
             Some(Err(wrong)) => self.wrong(value.span(), format!("{name}: {wrong}"), None),
             None => {
-                let hint = match nearest(name, Layer::KEYS.into_iter().chain([PRICES])) {
+                let hint = match nearest(name, Layer::KEYS.into_iter().chain([PRICES, AGENTS])) {
                     Some(meant) => format!("did you mean {meant}?"),
-                    None => format!("the keys are {}, {PRICES}", Layer::KEYS.join(", ")),
+                    None => format!("the keys are {}, {PRICES}, {AGENTS}", Layer::KEYS.join(", ")),
                 };
                 self.wrong(key.span(), format!("there is no key {name:?}"), Some(hint));
             }
@@ -89,24 +92,46 @@ impl File<'_> {
 
     /// `[prices."model"]`
     fn take_prices(&mut self, layer: &mut Layer, value: &Spanned<DeValue<'_>>) {
-        let example = || Some("write [prices.\"model\"] with input and output".to_owned());
-        let DeValue::Table(models) = value.get_ref() else {
-            return self.wrong(value.span(), format!("{PRICES} is not a table"), example());
+        let example = "write [prices.\"model\"] with input and output";
+        let found = self.tables((PRICES, example), value, price);
+        layer.prices.extend(found);
+    }
+
+    /// `[agents."id"]`
+    fn take_agents(&mut self, layer: &mut Layer, value: &Spanned<DeValue<'_>>) {
+        let example = "write [agents.\"id\"] with workspace";
+        let found = self.tables((AGENTS, example), value, agent);
+        layer.agents.extend(found);
+    }
+
+    /// A table for each name.
+    fn tables<T>(
+        &mut self,
+        (key, example): (&str, &str),
+        value: &Spanned<DeValue<'_>>,
+        read: fn(&DeTable<'_>, &Path) -> Result<T, Wrong>,
+    ) -> Vec<(String, Sourced<T>)> {
+        let mut found = Vec::new();
+        let hint = || Some(example.to_owned());
+        let DeValue::Table(named) = value.get_ref() else {
+            self.wrong(value.span(), format!("{key} is not a table"), hint());
+            return found;
         };
-        for (model, prices) in models {
-            let (name, at) = (format!("{PRICES}.{:?}", model.get_ref()), prices.span());
-            let DeValue::Table(table) = prices.get_ref() else {
-                self.wrong(at, format!("{name} is not a table"), example());
+        for (name, value) in named {
+            let (shown, at) = (format!("{key}.{:?}", name.get_ref()), value.span());
+            let DeValue::Table(table) = value.get_ref() else {
+                self.wrong(at, format!("{shown} is not a table"), hint());
                 continue;
             };
-            match price(table, self.base) {
+            match read(table, self.base) {
                 Ok(value) => {
-                    let origin = self.origin(model.span());
-                    layer.prices.insert(model.get_ref().to_string(), Sourced { value, origin });
+                    let origin = self.origin(name.span());
+                    found.push((name.get_ref().to_string(), Sourced { value, origin }));
                 }
-                Err(wrong) => self.wrong(at, format!("{name}: {wrong}"), None),
+                Err(wrong) => self.wrong(at, format!("{shown}: {wrong}"), None),
             }
         }
+        found
     }
 
     fn wrong(&mut self, at: Range<usize>, message: impl Into<String>, hint: Option<String>) {

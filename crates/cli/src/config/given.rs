@@ -158,6 +158,18 @@ fn entries(text: &str) -> Vec<String> {
     parts.map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
 }
 
+/// The workspace of one agent.
+pub(super) fn agent(table: &DeTable<'_>, base: &Path) -> Result<PathBuf, Wrong> {
+    const WORKSPACE: &str = "workspace";
+    let mut keys = table.keys().map(|key| key.get_ref().as_ref());
+    if let Some(stranger) = keys.find(|key| *key != WORKSPACE) {
+        return Err(format!("there is no key {stranger:?}: an agent has a {WORKSPACE}"));
+    }
+    let value = table.get(WORKSPACE).ok_or_else(|| format!("{WORKSPACE} is missing"))?;
+    let given = Given { value: Written::Toml(value.get_ref()), base };
+    given.path().map_err(|wrong| format!("{WORKSPACE}: {wrong}"))
+}
+
 /// The prices of one model. What caches cost is the price of input, unless it is said.
 pub(super) fn price(table: &DeTable<'_>, base: &Path) -> Result<Price, Wrong> {
     const KINDS: [&str; 4] = ["input", "output", "cache_write", "cache_read"];

@@ -86,6 +86,8 @@ pub(crate) struct Layer {
     pub(crate) claude: Slot<String>,
     pub(crate) codex: Slot<String>,
     pub(crate) prices: BTreeMap<String, Sourced<Price>>,
+    /// The workspaces of those who call the tool, by their id.
+    pub(crate) agents: BTreeMap<String, Sourced<PathBuf>>,
 }
 
 impl Layer {
@@ -118,6 +120,7 @@ impl Layer {
             claude: self.claude.or(lower.claude),
             codex: self.codex.or(lower.codex),
             prices: lower.prices.into_iter().chain(self.prices).collect(),
+            agents: lower.agents.into_iter().chain(self.agents).collect(),
         }
     }
 }

@@ -74,6 +74,9 @@ pub(crate) fn rows(config: &Layer) -> Vec<Row> {
     rows.push(plain("claude", config.claude.as_ref(), Some(&"claude".to_owned())));
     rows.push(plain("codex", config.codex.as_ref(), Some(&"codex".to_owned())));
     rows.extend(config.prices.iter().map(|(model, price)| prices(model, price)));
+    rows.extend(config.agents.iter().map(|(id, workspace)| {
+        Row::new(&format!("agents.{id}"), json!(workspace.value), &workspace.origin)
+    }));
     rows
 }
 

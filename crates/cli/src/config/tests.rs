@@ -191,9 +191,42 @@ fn prices_are_tables_and_all_mistakes_come_at_once() {
     check(
         "dangerously_skip_permissions = true",
         &[
-            "1:1: error: there is no key \"dangerously_skip_permissions\" (the keys are budget, strict_budget, model, effort, backend, replies, max_parallel, max_agents, reminders, retries, timeout, idle_timeout, no_wait, on_lost_session, interrupted_scripts, permission_mode, allow, deny, environment, config_home, claude, codex, prices)",
+            "1:1: error: there is no key \"dangerously_skip_permissions\" (the keys are budget, strict_budget, model, effort, backend, replies, max_parallel, max_agents, reminders, retries, timeout, idle_timeout, no_wait, on_lost_session, interrupted_scripts, permission_mode, allow, deny, environment, config_home, claude, codex, prices, agents)",
         ],
     );
+}
+
+#[test]
+fn agents_are_tables_with_a_workspace() {
+    check(
+        "agents = 1",
+        &["1:10: error: agents is not a table (write [agents.\"id\"] with workspace)"],
+    );
+    check(
+        "[agents]\na = \"work\"\nb = {}\nc = { workspace = 1 }\nd = { workspce = \"x\" }\ne = { workspace = \"\" }",
+        &[
+            "2:5: error: agents.\"a\" is not a table (write [agents.\"id\"] with workspace)",
+            "3:5: error: agents.\"b\": workspace is missing",
+            "4:5: error: agents.\"c\": workspace: 1 is not a text in quotes",
+            "5:5: error: agents.\"d\": there is no key \"workspce\": an agent has a workspace",
+            "6:5: error: agents.\"e\": workspace: it is empty",
+        ],
+    );
+    let (layer, mistakes) =
+        file("[agents.musk]\nworkspace = \"work\"\n[agents.ada]\nworkspace = \"/srv/ada\"\n");
+    assert_eq!(mistakes, Vec::<String>::new());
+    let workspaces: Vec<(&str, bool)> = layer
+        .agents
+        .iter()
+        .map(|(id, workspace)| (id.as_str(), workspace.value.is_absolute()))
+        .collect();
+    assert_eq!(workspaces, [("ada", true), ("musk", true)], "a path of a file is relative to it");
+    // The later place wins, agent by agent.
+    let (project, _) = file("[agents.musk]\nworkspace = \"/elsewhere\"\n");
+    let both = project.over(layer);
+    let found: Vec<String> =
+        both.agents.values().map(|agent| agent.value.display().to_string()).collect();
+    assert_eq!(found, ["/srv/ada", "/elsewhere"]);
 }
 
 #[test]

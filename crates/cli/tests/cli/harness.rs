@@ -24,6 +24,13 @@ pub(crate) struct Project {
     variables: Vec<(&'static str, String)>,
 }
 
+/// Where a command reads and writes; what is not said goes to files.
+struct Streams {
+    stdin: Stdio,
+    stdout: Option<Stdio>,
+    stderr: Option<Stdio>,
+}
+
 /// What a command left behind.
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -134,12 +141,77 @@ impl Project {
         self.spawn_into(Some(stdout.into()), env!("CARGO_BIN_EXE_raymond"), &words)
     }
 
+    /// Runs `raymond` with these words and this text on its stdin.
+    pub(crate) fn sends(&self, text: impl AsRef<[u8]>, words: &str) -> Output {
+        self.start_sending(text, words).wait()
+    }
+
+    /// Starts it.
+    pub(crate) fn start_sending(&self, text: impl AsRef<[u8]>, words: &str) -> Running {
+        let streams = Streams { stdin: self.holding(text), stdout: None, stderr: None };
+        let words: Vec<&str> = words.split_whitespace().collect();
+        self.spawn_between(streams, env!("CARGO_BIN_EXE_raymond"), &words)
+    }
+
+    /// Starts it with its stderr somewhere else.
+    pub(crate) fn start_unheard(
+        &self,
+        text: impl AsRef<[u8]>,
+        stderr: impl Into<Stdio>,
+        words: &str,
+    ) -> Running {
+        let (stdin, stderr) = (self.holding(text), Some(stderr.into()));
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let streams = Streams { stdin, stdout: None, stderr };
+        self.spawn_between(streams, env!("CARGO_BIN_EXE_raymond"), &words)
+    }
+
+    /// A stdin that holds this text.
+    fn holding(&self, text: impl AsRef<[u8]>) -> Stdio {
+        let number = fs::read_dir(self.outputs.path()).unwrap().count();
+        let path = self.outputs.path().join(format!("{number}-stdin"));
+        fs::write(&path, text).unwrap();
+        File::open(path).unwrap().into()
+    }
+
+    /// Starts it with a stdin and a stdout of the caller's own.
+    pub(crate) fn start_between(
+        &self,
+        stdin: impl Into<Stdio>,
+        stdout: impl Into<Stdio>,
+        words: &str,
+    ) -> Running {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let streams = Streams { stdin: stdin.into(), stdout: Some(stdout.into()), stderr: None };
+        self.spawn_between(streams, env!("CARGO_BIN_EXE_raymond"), &words)
+    }
+
     /// Starts any program in the project.
     pub(crate) fn spawn(&self, program: &str, words: &[&str]) -> Running {
         self.spawn_into(None, program, words)
     }
 
+    /// The same, with its stdout somewhere else.
+    pub(crate) fn spawn_writing(
+        &self,
+        stdout: impl Into<Stdio>,
+        program: &str,
+        words: &[&str],
+    ) -> Running {
+        self.spawn_into(Some(stdout.into()), program, words)
+    }
+
     fn spawn_into(&self, other: Option<Stdio>, program: &str, words: &[&str]) -> Running {
+        let streams = Streams { stdin: Stdio::null(), stdout: other, stderr: None };
+        self.spawn_between(streams, program, words)
+    }
+
+    fn spawn_between(
+        &self,
+        Streams { stdin, stdout: other, stderr: unheard }: Streams,
+        program: &str,
+        words: &[&str],
+    ) -> Running {
         #[expect(clippy::disallowed_methods, reason = "the binary under test is a process")]
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
@@ -150,7 +222,7 @@ impl Project {
         let number = fs::read_dir(self.outputs.path()).unwrap().count();
         let output = |name: &str| self.outputs.path().join(format!("{number}-{name}"));
         let (stdout, stderr) = (output("stdout"), output("stderr"));
-        let kept = File::create(&stdout).unwrap();
+        let (kept, said) = (File::create(&stdout).unwrap(), File::create(&stderr).unwrap());
         let child = command
             .args(words)
             .current_dir(self.directory.path())
@@ -160,9 +232,9 @@ impl Project {
             // Nobody's own client.
             .env("RAYMOND_CLAUDE", "no-such-client")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(other.unwrap_or_else(|| kept.into()))
-            .stderr(File::create(&stderr).unwrap())
+            .stderr(unheard.unwrap_or(said.into()))
             .spawn()
             .unwrap();
         Running { child, stdout, stderr, project: self.root() }

@@ -9,6 +9,7 @@
 
 mod completing;
 mod configuring;
+mod crayfish;
 mod daemons;
 mod disks;
 mod doctor;
@@ -30,6 +31,7 @@ mod resuming;
 mod running;
 mod scale;
 mod secrets;
+mod steps;
 mod summing_up;
 mod surprises;
 mod version;

@@ -117,7 +117,11 @@ fn what_is_no_workflow_is_refused() {
         "a.yaml is no workflow: expected a directory, a .zip, or a state (.md, .sh, .bat, .ps1)",
     );
     check("wf/README.md", "wf/README.md is no state: a README describes a workflow");
-    check("flow.json", "flow.json is a Crayfish workflow, which this build does not support yet");
+    project.raymond("run flow.json").says(
+        2,
+        "flow.json:1:1: error: a workflow needs the key `steps` [bad-step]
+        raymond: the document has a mistake",
+    );
 }
 
 #[test]

@@ -26,5 +26,6 @@ mod quota;
 mod shown;
 mod signals;
 mod stage;
+mod steps;
 mod structured;
 mod tools;

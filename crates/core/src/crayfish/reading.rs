@@ -10,8 +10,10 @@
 use serde_json::{Map, Value};
 
 use super::problem::{Problem, push_token, quoted};
+pub use places::places;
 use scan::Scanner;
 
+mod places;
 mod scan;
 #[cfg(test)]
 pub(super) mod tests;

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::budget::{Basis, Charge, Micros};
+use crate::crayfish::flow::{Fact, Stored};
+use crate::crayfish::problem::Problem;
 use crate::desk::Lane;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::protocol::TagName;
 use crate::run::event::{Ending, Hold, Warning};
 use crate::run::input::{Interruption, StopMode};
-use crate::run::{Event, Settings};
+use crate::run::{Event, Program, Settings};
 use crate::value::Value;
 
 use super::backends::Naming;
@@ -54,8 +56,28 @@ pub struct Narrator {
     /// How a turn failed, until it is told what follows from it.
     failures: BTreeMap<AgentId, String>,
     limits: Limits,
+    what: What,
     /// What all turns cost so far.
     total: Micros,
+}
+
+/// What a run is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum What {
+    /// States, and transitions between them.
+    #[default]
+    States,
+    /// Steps, one after the other.
+    Steps,
+}
+
+impl What {
+    const fn of(program: &Program) -> Self {
+        match program {
+            Program::States | Program::Ralph(_) => Self::States,
+            Program::Crayfish { .. } => Self::Steps,
+        }
+    }
 }
 
 /// To whom a run is told.
@@ -98,6 +120,7 @@ impl Narrator {
         let said = match event {
             Event::RunStarted(start) => {
                 self.limits = Limits::of(&start.settings);
+                self.what = What::of(&start.settings.program);
                 self.backends.clone_from(&start.backends);
                 return None;
             }
@@ -151,8 +174,13 @@ impl Narrator {
             }
             Event::RetryAt { turn, retry, of, .. } => {
                 let failure = self.failures.remove(&turn.agent).unwrap_or_default();
-                let most = of.unwrap_or(self.limits.retries);
-                let text = format!("{failure}; retry {retry} of {most} follows");
+                let text = match of {
+                    Some(most) => {
+                        let (next, all) = (retry.saturating_add(1), most.saturating_add(1));
+                        format!("{failure}; attempt {next} of {all} follows")
+                    }
+                    None => format!("{failure}; retry {retry} of {} follows", self.limits.retries),
+                };
                 self.of(&turn.agent, Weight::Warning, text)
             }
             Event::SessionLost { turn, lost, .. } => {
@@ -195,10 +223,31 @@ impl Narrator {
             Event::TurnRequeued { .. }
             | Event::CostAdjusted { .. }
             | Event::AskExpired { .. }
-            | Event::Stepped { .. }
             | Event::AgentSpawned { .. } => return None,
+            Event::Stepped { agent, fact } => return self.stepped(agent, fact),
         };
         Some(said)
+    }
+
+    /// What became of a step, where it is not simply done: that is told when the next one begins.
+    fn stepped(&mut self, agent: &AgentId, fact: &Fact) -> Option<Line> {
+        match fact {
+            Fact::Asks { attempt, errors, .. } if !errors.is_empty() => {
+                let text = format!("not valid: {}; attempt {attempt} follows", told(errors));
+                Some(self.of(agent, Weight::Warning, text))
+            }
+            Fact::Done { stored, .. } if !stored.ok => {
+                let why = self.failures.remove(agent).or_else(|| message(stored));
+                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+                Some(self.of(agent, Weight::Warning, format!("failed, and was collected{why}")))
+            }
+            // It may be a loop, which nobody visits.
+            Fact::Fails { key, .. } => {
+                self.places.insert(agent.clone(), StateName::new(key.to_string()));
+                None
+            }
+            _ => None,
+        }
     }
 
     /// Those who were not there are told as everything is known by now; those who watch, by what is known
@@ -232,6 +281,7 @@ impl Narrator {
                     .unwrap_or_default();
                 format!("{from} → {state}{again} ({tag}){instead}{cost}")
             }
+            (Some(from), None) if self.what == What::Steps => format!("{from} → {state}{cost}"),
             _ => format!("starts at {state}"),
         };
         Line { agent: Some(agent.clone()), weight: Weight::Plain, text }
@@ -242,9 +292,12 @@ impl Narrator {
         self.places.remove(agent);
         self.moves.remove(agent);
         self.asked.remove(agent);
-        let text = match self.telling {
-            Telling::Live if *agent == AgentId::main() => format!("ended{cost}"),
-            Telling::Live | Telling::History => format!("ended: {}{cost}", preview(result)),
+        let text = match (self.what, self.telling) {
+            (What::Steps, _) => format!("ended{cost}"),
+            (What::States, Telling::Live) if *agent == AgentId::main() => format!("ended{cost}"),
+            (What::States, Telling::Live | Telling::History) => {
+                format!("ended: {}{cost}", preview(result))
+            }
         };
         Line { agent: Some(agent.clone()), weight: Weight::Plain, text }
     }
@@ -312,6 +365,23 @@ struct Spent {
     amount: Micros,
     estimated: bool,
     unpriced: bool,
+}
+
+/// What is wrong with an output: the first problem, and how many there are beyond.
+fn told(errors: &[Problem]) -> String {
+    let first = errors.first().map(Problem::to_string).unwrap_or_default();
+    match errors.len() {
+        0 | 1 => first,
+        several => format!("{first} (and {} more)", several - 1),
+    }
+}
+
+/// What a failed step says of itself.
+fn message(stored: &Stored) -> Option<String> {
+    let Value::Inline(text) = &stored.value else { return None };
+    let result: serde_json::Value = serde_json::from_str(text).ok()?;
+    let said = result.get("message").or_else(|| result.get("error"))?;
+    said.as_str().map(str::to_owned)
 }
 
 /// A line about the run as a whole.

@@ -1,7 +1,9 @@
 //! The command that leads out of a status, ready to be pasted.
 
+use crate::crayfish::conduct;
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::machine::Standing;
+use crate::run::program::Answers;
 use crate::run::{Ending, Phase, Program, Ralph, Run};
 use crate::time::Span;
 use crate::value::Value;
@@ -44,11 +46,30 @@ impl Command {
         match self {
             Self::Wait => format!("raymond wait {id}"),
             Self::Show => format!("raymond show {id}"),
+            // Only its caller knows what it owes.
+            Self::Resume | Self::Run if run.settings.program.answers() == Some(Answers::Caller) => {
+                "raymond crayfish < request.json".to_owned()
+            }
+            Self::Resume if is_final(run) => anew(run, ledger),
             Self::Resume => format!("raymond resume {id}{}", needed(run, states)),
             Self::ResumeWithBudget => format!("raymond resume {id} --budget {}", more(run)),
             Self::Run => anew(run, ledger),
         }
     }
+}
+
+/// Whether a step failed that no resume would do again: it would end as it did.
+pub fn is_final(run: &Run) -> bool {
+    let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
+    let is_final = |standing: &Standing| match standing {
+        Standing::Failed { failure: failure @ Failure::Step { .. }, .. } => {
+            !conduct::is_revived(failure)
+        }
+        Standing::Failed { .. } | Standing::Live | Standing::Held(_) => false,
+    };
+    run.phase == Phase::Ended(Ending::Failed)
+        && run.flow.is_some()
+        && failed.map(|agent| &agent.standing).any(is_final)
 }
 
 /// The words that begin such a run anew.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::crayfish::Code;
 use crate::desk::Lane;
 use crate::failure::Failure;
 use crate::ids::{AgentId, BackendName};
@@ -13,6 +14,7 @@ use crate::run::{Phase, Ralph, Run};
 
 use super::backends::{Naming, answering};
 use super::ledger::{Ledger, Stopper};
+use super::place::place;
 use super::status::{Status, Waiting};
 
 /// The cause of a status, in one sentence without a full stop.
@@ -35,6 +37,9 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
 
 fn completed(run: &Run, ledger: &Ledger) -> String {
     let until = run.settings.program.ralph().and_then(|ralph| ralph.until.as_deref());
+    if run.flow.is_some() {
+        return "every step is done".to_owned();
+    }
     match ledger.exhausted {
         Some(iterations) => without_result(iterations, until),
         None => format!("{} ended with a result", everybody(run.ended)),
@@ -107,10 +112,10 @@ fn waits(run: &Run, waiting: Waiting, naming: Naming) -> String {
 
 fn failed(run: &Run, naming: Naming) -> String {
     let reason = |id: &AgentId| match run.agents.get(id) {
-        Some(agent @ Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
+        Some(agent @ Agent { standing: Standing::Failed { failure, .. }, .. }) => {
             let backend = naming.remark(answering(run, agent));
             let first = first(run, agent, failure);
-            format!("{id} failed at {}{backend}: {failure}{first}", visit.state)
+            format!("{id} failed at {}{backend}: {failure}{first}", place(run, agent))
         }
         _ => format!("{id} failed"),
     };
@@ -121,12 +126,19 @@ fn failed(run: &Run, naming: Naming) -> String {
     }
 }
 
+/// Failures of steps that said something.
+const ANSWERED: [Code; 2] = [Code::ExecFailed, Code::AgentOutputSchemaFailed];
+
 /// What has to be edited, or read, before a resume helps.
 fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
     match failure {
         Failure::Protocol { .. } => {
             let (run, agent, state) = (&run.id, &agent.id, agent.visit.state.stem());
             format!(" (what it said: raymond logs {run} --agent {agent} --state {state})")
+        }
+        // Whatever else a step lacks, its message says.
+        Failure::Step { code, .. } if ANSWERED.iter().any(|of| of.as_str() == code) => {
+            format!(" (what it said: raymond logs {} --state {})", run.id, agent.visit.state)
         }
         Failure::Visits { state, .. } => {
             format!(" (first raise `max_visits` in {state}, or add `then`)")

@@ -53,6 +53,8 @@ pub struct Definition {
     pub platform: Platform,
     /// The document of a run of steps, which has no states.
     pub work: Option<Box<Work>>,
+    /// Its agent steps as prompts: what is asked for them of a backend is weighed like that of states.
+    pub asking: Vec<State>,
 }
 
 /// One state.

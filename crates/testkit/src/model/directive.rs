@@ -27,10 +27,19 @@ pub(super) enum Directive {
 
 /// The directives of a text; the message names a line that cannot be read.
 pub(super) fn directives(text: &str) -> Result<Vec<Directive>, String> {
+    let instructions = instructions(text);
+    let text = instructions.as_deref().unwrap_or(text);
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix("model:"));
     lines
         .map(|line| read(line.trim()).map_err(|why| format!("model: {}: {why}", line.trim())))
         .collect()
+}
+
+/// The instructions of an agent step, where the text is the message of one.
+fn instructions(text: &str) -> Option<String> {
+    let envelope = text.get(text.find("\n{")?..)?;
+    let envelope: Value = serde_json::from_str(envelope).ok()?;
+    envelope.get("instructions")?.as_str().map(str::to_owned)
 }
 
 fn read(line: &str) -> Result<Directive, String> {

@@ -210,6 +210,9 @@ impl Source {
             Some(Outcome::Failed { failure, denied, .. }) => {
                 match failure {
                     TurnFailure::Script { stderr, .. } => tell(Kind::Stderr, stderr)?,
+                    TurnFailure::Step { result, .. } => {
+                        tell(Kind::Text, &self.load(&result.value))?;
+                    }
                     TurnFailure::OutputTooLarge { head, tail, .. } => {
                         tell(Kind::Text, head)?;
                         tell(Kind::Note, "what stands between is not kept")?;

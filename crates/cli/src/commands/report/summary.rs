@@ -11,7 +11,7 @@ use raymond_core::time::Span;
 use raymond_core::value::Value;
 use raymond_core::view::costs::percent;
 use raymond_core::view::narrate::preview;
-use raymond_core::view::{Denied, Ledger, Status};
+use raymond_core::view::{Denied, Ledger, Status, is_final};
 use raymond_engine::driver::Head;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -183,6 +183,7 @@ impl Summary<'_> {
         let next = match self.place.status {
             Status::Completed => None,
             Status::Cancelled => Some(format!("to start anew: {way_out}")),
+            Status::Failed if is_final(&self.head.run) => Some(format!("to start anew: {way_out}")),
             Status::Running
             | Status::Waiting(..)
             | Status::Failed

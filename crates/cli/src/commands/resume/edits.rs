@@ -2,7 +2,7 @@
 
 use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Ending, Phase};
+use raymond_core::run::{Ending, Phase, Program};
 use raymond_core::workflow::Definition;
 use raymond_core::workflow::manifest::Changes;
 use raymond_engine::driver::Head;
@@ -32,6 +32,15 @@ pub(super) struct Weighed {
 pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<Weighed, Failure> {
     let run = &head.run;
     let as_pinned = |line: Option<String>| Ok(Weighed { adopt: None, line });
+    match (&run.settings.program, edits) {
+        (Program::Crayfish { .. }, Edits::Adopt) => {
+            let message = format!("{} keeps the document that it began with", run.id);
+            return Err(Failure::usage(message)
+                .hint("go on without --with-current; or start a new run with `raymond run`"));
+        }
+        (Program::Crayfish { .. }, Edits::Undecided | Edits::Ignore) => return as_pinned(None),
+        (Program::States | Program::Ralph(_), _) => {}
+    }
     if run.settings.definition == Pinning::Unpinned {
         return as_pinned(None);
     }

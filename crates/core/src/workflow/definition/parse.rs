@@ -62,7 +62,8 @@ impl Definition {
             states.insert(state.name.clone(), state);
         }
         // The entry is put in when it is known; until then nothing asks for it.
-        let mut definition = Self { entry: StateName::new(""), states, platform, work: None };
+        let mut definition =
+            Self { entry: StateName::new(""), states, platform, work: None, asking: Vec::new() };
         match definition.entry(start) {
             Ok(entry) => definition.entry = entry,
             Err(error) => diagnostics.push(*error),

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::crayfish::{Document, Problem, Work, reading};
+use crate::crayfish::{self, Document, Problem, Work, reading};
 use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
+use crate::value::Hash;
 
-use super::{Definition, Parsed, Platform, SourceFile};
+use super::super::frontmatter::Frontmatter;
+use super::{Definition, Kind, Parsed, Platform, SourceFile, State};
 
 /// The name of the one file.
 pub const FILE: &str = "flow.json";
@@ -29,7 +31,23 @@ pub(super) fn parse(files: &[SourceFile], platform: Platform) -> Result<Parsed, 
     let document = Document::parse(&pinned["document"]).map_err(broken)?;
     let vars = pinned["vars"].as_object().cloned().unwrap_or_default();
     let entry = StateName::new(FILE);
+    let asking = asking(&document);
     let work = Some(Box::new(Work { document, vars }));
-    let definition = Definition { entry, states: BTreeMap::new(), platform, work };
+    let definition = Definition { entry, states: BTreeMap::new(), platform, work, asking };
     Ok(Parsed { definition, warnings: Vec::new() })
+}
+
+/// The agent steps, as prompts that say nothing about themselves.
+fn asking(document: &Document) -> Vec<State> {
+    let is_agent = |step: &&crayfish::Step| matches!(step.kind, crayfish::Kind::Agent(_));
+    let nothing: std::sync::Arc<[u8]> = [].into();
+    let prompt = |step: &crayfish::Step| State {
+        name: StateName::new(step.id.as_str()),
+        kind: Kind::Prompt,
+        front: Frontmatter::default(),
+        body: "".into(),
+        source: SourceFile { name: FILE.to_owned(), bytes: nothing.clone(), executable: false },
+        hash: Hash::of(b""),
+    };
+    document.steps().iter().filter(is_agent).map(prompt).collect()
 }

@@ -54,9 +54,10 @@ impl<'a> Survey<'a> {
         Self { definition, reached, broken }
     }
 
-    /// The prompts that could be read.
+    /// The prompts that could be read, and agent steps.
     pub fn prompts(&self) -> impl Iterator<Item = &'a State> {
-        self.definition.states.values().filter(|state| self.is_prompt(state))
+        let states = self.definition.states.values().filter(|state| self.is_prompt(state));
+        states.chain(&self.definition.asking)
     }
 
     /// The prompt that a name in a policy means, unless it could not be read.
@@ -70,7 +71,8 @@ impl<'a> Survey<'a> {
 
     /// Whether a run can come to a state.
     pub fn is_reached(&self, state: &StateName) -> bool {
-        self.reached.contains(state)
+        // Which steps are left is for the run to find out.
+        self.reached.contains(state) || self.definition.work.is_some()
     }
 
     /// A mistake in a state.

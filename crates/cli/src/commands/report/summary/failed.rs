@@ -2,7 +2,7 @@
 
 use raymond_core::ids::AgentId;
 use raymond_core::machine::{Agent, Standing};
-use raymond_core::view::Status;
+use raymond_core::view::{Status, place};
 
 use super::Summary;
 use crate::words::plain;
@@ -37,9 +37,9 @@ impl Summary<'_> {
         }
         let said = usize::from(self.place.status == Status::Failed && run.failed.len() == 1);
         let told = |id: &AgentId| match run.agents.get(id) {
-            Some(Agent { standing: Standing::Failed { failure, .. }, visit, .. }) => {
-                let line =
-                    format!("  {id} failed at {}: {}", visit.state, plain(&failure.to_string()));
+            Some(agent @ Agent { standing: Standing::Failed { failure, .. }, .. }) => {
+                let (at, why) = (place(run, agent), plain(&failure.to_string()));
+                let line = format!("  {id} failed at {at}: {why}");
                 Some(self.wrapped(&line, 4))
             }
             Some(_) | None => None,
@@ -56,7 +56,7 @@ impl Summary<'_> {
     pub(super) fn failed_where(&self, at: &str) -> String {
         let run = &self.head.run;
         let told = |id: &AgentId| match run.agents.get(id) {
-            Some(agent) => format!("{id} {at} {}", plain(agent.visit.state.as_str())),
+            Some(agent) => format!("{id} {at} {}", plain(&place(run, agent))),
             None => id.to_string(),
         };
         let named: Vec<String> = run.failed.iter().take(MOST_NAMED).map(told).collect();

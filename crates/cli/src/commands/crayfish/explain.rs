@@ -1,0 +1,97 @@
+//! `raymond crayfish explain`: a document as a tree.
+
+use std::io::stdout;
+
+use anstyle::Style;
+use raymond_core::crayfish::Document;
+use raymond_core::crayfish::explain::{Line, lines, shared, title};
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::args::Explain;
+use crate::commands::{print_json, print_out};
+use crate::console::{Room, edge, wrapped};
+use crate::documents::Found;
+use crate::failure::Failure;
+use crate::json::VERSION;
+use crate::words::plain;
+
+/// Lines that are longer are hard to read.
+const WIDEST: usize = 100;
+/// So much of a line is there for words, however deep a step stands.
+const LEAST: usize = 30;
+
+pub(crate) fn explain(flags: &Explain) -> Result<u8, Failure> {
+    let document = Found::read(&flags.file)?.parse()?;
+    if flags.json {
+        print_json(object(&document))?;
+        return Ok(0);
+    }
+    let (edge, name) = (edge(&stdout()).min(WIDEST), heading());
+    let mut text = plain(&format!("{}\n", title(&document)));
+    for line in shared(&document) {
+        text.push_str(&room(&plain(&line), edge, "  "));
+        text.push('\n');
+    }
+    for line in lines(&document) {
+        text.push_str(&told(&line, edge, name));
+    }
+    print_out(&text)?;
+    Ok(0)
+}
+
+/// How names of steps look: bold on a terminal that takes it.
+fn heading() -> Style {
+    match anstream::AutoStream::choice(&stdout()) {
+        anstream::ColorChoice::Never => Style::new(),
+        _ => Style::new().bold(),
+    }
+}
+
+/// A step, and below it what is good to know about it.
+fn told(line: &Line, edge: usize, style: Style) -> String {
+    let Line { lead, below, name, kind, does, facts, .. } = line;
+    let head = plain(&[name, *kind, does].join("  "));
+    let continued = if below.is_empty() { " ".repeat(lead.width()) } else { below.clone() };
+    let head = room(head.trim_end(), edge.saturating_sub(lead.width()).max(LEAST), "");
+    let head = head.replace('\n', &format!("\n{continued}"));
+    let rest = head.strip_prefix(name.as_str()).unwrap_or_default();
+    let mut text = format!("{lead}{style}{name}{style:#}{rest}\n");
+    let width = edge.saturating_sub(below.width()).max(LEAST);
+    if !facts.is_empty() {
+        for fact in room(&plain(&facts.join(" · ")), width, "  ").lines() {
+            text.push_str(&format!("{below}{fact}\n"));
+        }
+    }
+    text
+}
+
+/// The text in lines of this width.
+fn room(text: &str, edge: usize, indent: &str) -> String {
+    wrapped(text, Room { edge, taken: 0, indent: indent.len() })
+}
+
+fn object(document: &Document) -> Value {
+    let steps: Vec<Value> = lines(document)
+        .filter_map(|line| {
+            let index = line.step?;
+            let parent = document.step(index).place.parent.map(|parent| &document.step(parent).id);
+            Some(json!({
+                "id": line.name,
+                "kind": line.kind,
+                "path": document.pointer(index),
+                "inside": parent.map(|id| id.as_str()),
+                "does": line.does,
+                "facts": line.facts,
+            }))
+        })
+        .collect();
+    json!({
+        "version": VERSION,
+        "name": document.name,
+        "workflow_version": document.version,
+        "vars": document.vars.keys().collect::<Vec<_>>(),
+        "env": document.env.keys().collect::<Vec<_>>(),
+        "steps": steps,
+    })
+}

@@ -1,0 +1,179 @@
+//! Documents of steps in files: read, checked as a whole, and with every mistake led to its line.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use raymond_backends::workspace::{Fault, Workspace};
+use raymond_core::crayfish::{Document, Problem, reading};
+use raymond_core::diagnostic::{Diagnostic, Place};
+use raymond_engine::launch::Prepared;
+use raymond_engine::steps;
+use serde_json::{Map, Value};
+
+use crate::failure::Failure;
+
+/// The most bytes of a document or a request: 64 MiB.
+pub(crate) const LARGEST: u64 = 64 << 20;
+
+/// Whether a path names a document of steps.
+pub(crate) fn is_document(path: &Path) -> bool {
+    let extension = path.extension();
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json")) && !path.is_dir()
+}
+
+/// A document as it was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// How a person named it.
+    name: String,
+    text: String,
+    json: Value,
+}
+
+/// A document that cannot be used.
+#[derive(Debug)]
+pub(crate) enum Unfit {
+    /// There is nothing to be read.
+    Unread(Failure),
+    /// It has mistakes.
+    Wrong {
+        /// How a person named it.
+        name: String,
+        /// All of them.
+        mistakes: Vec<Mistake>,
+    },
+}
+
+/// A mistake, and where it stands in the text.
+#[derive(Debug)]
+pub(crate) struct Mistake {
+    pub(crate) problem: Problem,
+    pub(crate) place: Place,
+}
+
+impl From<Unfit> for Failure {
+    fn from(unfit: Unfit) -> Self {
+        match unfit {
+            Unfit::Unread(failure) => failure,
+            Unfit::Wrong { name, mistakes } => {
+                let told = |Mistake { problem, place }: Mistake| Diagnostic {
+                    place: Some(place),
+                    ..Diagnostic::error("bad-step", problem.to_string()).in_file(&name)
+                };
+                Self::invalid("the document", mistakes.into_iter().map(told).collect())
+            }
+        }
+    }
+}
+
+impl Found {
+    /// Reads a document; `-` is stdin. What is no JSON is a mistake with its place.
+    pub(crate) fn read(path: &Path) -> Result<Self, Unfit> {
+        let (name, bytes) = if path == Path::new("-") {
+            ("<stdin>".to_owned(), limited(io::stdin().lock()))
+        } else {
+            (path.display().to_string(), File::open(path).and_then(limited))
+        };
+        let bytes = bytes.map_err(|error| Unfit::Unread(unreadable(path, &name, &error)))?;
+        match reading::read(&bytes) {
+            Ok(json) => Ok(Self { name, text: String::from_utf8_lossy(&bytes).into(), json }),
+            Err(why) => {
+                let place = Place::of(&String::from_utf8_lossy(&bytes), why.offset..why.offset);
+                let problem = Problem::new(why.pointer, why.reason.to_string());
+                Err(Unfit::Wrong { name, mistakes: vec![Mistake { problem, place }] })
+            }
+        }
+    }
+
+    /// What it means by itself, whatever the schemas are that it names.
+    pub(crate) fn parse(&self) -> Result<Document, Unfit> {
+        Document::parse(&self.json).map_err(|problems| self.unfit(problems))
+    }
+
+    /// What can be run: with its variables, and with all that its schemas name.
+    pub(crate) fn prepare(
+        &self,
+        path: &Path,
+        vars: &Map<String, Value>,
+        shelf: &Shelf,
+    ) -> Result<Prepared, Unfit> {
+        let parse = |bytes: &[u8]| reading::read(bytes).map_err(|why| why.to_string());
+        let files = shelf.workspace.schema_files(&shelf.directories, parse);
+        let files = files.map_err(|faults| {
+            let told = |(_, fault): (usize, Fault)| Problem::new("", fault.to_string());
+            self.unfit(faults.into_iter().map(told).collect())
+        })?;
+        steps::prepare(&self.json, vars, (path, &|name: &str| files.find(name)))
+            .map_err(|problems| self.unfit(problems))
+    }
+
+    /// Problems, each at its line.
+    fn unfit(&self, problems: Vec<Problem>) -> Unfit {
+        let pointers = problems.iter().map(|problem| problem.path.as_str());
+        let places = reading::places(&self.text, pointers);
+        let mistake = |(problem, at): (Problem, usize)| {
+            let place = Place::of(&self.text, at..at);
+            Mistake { problem, place }
+        };
+        let mistakes = problems.into_iter().zip(places).map(mistake).collect();
+        Unfit::Wrong { name: self.name.clone(), mistakes }
+    }
+}
+
+/// Where schemas are looked for.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    workspace: Workspace,
+    directories: Vec<String>,
+}
+
+impl Shelf {
+    /// Directories of a workspace; each has to be there.
+    pub(crate) fn open(workspace: &Path, directories: &[String]) -> Result<Self, Failure> {
+        let opened =
+            Workspace::open(workspace).map_err(|unopened| Failure::usage(unopened.to_string()))?;
+        let rule = "a path is relative to the workspace, and does not lead out of it";
+        for directory in directories {
+            let wrong = |why: String| {
+                Failure::usage(format!("--schema-path {directory}: {why}")).hint(rule)
+            };
+            if let Err(fault) = opened.check(directory) {
+                return Err(wrong(fault.why.to_string()));
+            }
+            if !opened.path().join(directory).is_dir() {
+                let place = opened.path().display();
+                return Err(wrong(format!("there is no such directory in {place}")));
+            }
+        }
+        Ok(Self { workspace: opened, directories: directories.to_vec() })
+    }
+}
+
+/// All that there is, up to one byte more than is read.
+pub(crate) fn limited(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(io::Error::other(too_large()));
+    }
+    Ok(bytes)
+}
+
+/// `it is larger than 64 MiB`
+pub(crate) fn too_large() -> String {
+    format!("it is larger than {} MiB", LARGEST >> 20)
+}
+
+fn unreadable(path: &Path, name: &str, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            let failure = Failure::usage(format!("there is no {name}"));
+            match crate::workflows::nearest_document(path) {
+                Some(near) => failure.hint(format!("did you mean {}?", near.display())),
+                None => failure,
+            }
+        }
+        _ => Failure::usage(format!("could not read {name}: {error}")),
+    }
+}

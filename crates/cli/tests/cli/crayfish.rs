@@ -1,0 +1,368 @@
+//! `raymond crayfish`: one request, one reply; and what can be asked about documents.
+
+use std::io::Write as _;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::harness::{Project, until};
+
+const FLOW: &str = r#"{
+  "name": "digest", "version": 2, "vars": { "mode": "daily" },
+  "steps": [
+    { "id": "fetch", "kind": "exec", "shell": "./fetch {{vars.mode}}\necho done", "retries": 2, "timeoutMs": 30000,
+      "io": { "mode": "stream" } },
+    { "id": "gate", "kind": "if", "cond": { "op": "exists", "path": "$.results.fetch" },
+      "then": [ { "id": "judge", "kind": "agent", "prompt": "Judge it.",
+                  "input": { "what": "{{results.fetch.json}}" }, "schema": { "$ref": "Verdict" } } ] }
+  ]
+}
+"#;
+
+#[test]
+fn valid_documents_are_told_on_stdout() {
+    let project = Project::of(&[("flow.json", FLOW), ("schemas/Verdict.json", "{}")]);
+    let check = project.raymond("crayfish validate flow.json --schema-path schemas");
+    check.says(0, "").prints("flow.json: valid, 3 steps\n");
+    let json = project.raymond("crayfish validate flow.json --schema-path schemas --json").json();
+    let file = json!({ "file": "flow.json", "ok": true, "steps": 3 });
+    assert_eq!(json, json!({ "version": 1, "ok": true, "files": [file] }));
+    // Schemas are looked for in the workspace.
+    project.raymond("crayfish validate flow.json --workspace schemas --schema-path .").says(0, "");
+    project
+        .sends(r#"{ "steps": [] }"#, "crayfish validate -")
+        .says(0, "")
+        .prints("-: valid, 0 steps\n");
+}
+
+#[test]
+fn all_mistakes_of_all_documents_are_told_with_file_line_and_pointer() {
+    let project = Project::of(&[
+        ("flow.json", FLOW),
+        (
+            "bad.json",
+            "{\n \"steps\": [\n  { \"id\": \"a\", \"kind\": \"exec\" },\n  7\n ],\n \"x\": 1\n}",
+        ),
+        ("broken.json", "{\n"),
+        ("good.json", r#"{ "steps": [] }"#),
+    ]);
+    let check =
+        project.raymond("crayfish validate flow.json bad.json broken.json good.json nope.json");
+    check.says(
+        2,
+        "flow.json:8:86: error: /steps/1/then/0/schema/$ref: there is no schema named `Verdict` [bad-step]
+        raymond: the document has a mistake
+        bad.json:6:7: error: /x: a workflow has no key `x` [bad-step]
+        bad.json:3:3: error: /steps/0: an exec step needs `shell` or `run` [bad-step]
+        bad.json:4:3: error: /steps/1: a step is an object, not a number [bad-step]
+        raymond: the document has 3 mistakes
+        broken.json:2:1: error: the text ends where a key in double quotes is expected [bad-step]
+        raymond: the document has a mistake
+        raymond: there is no nope.json
+        hint: did you mean good.json?
+        raymond: 4 of 5 documents cannot be used",
+    );
+    check.prints("good.json: valid, 0 steps\n");
+}
+
+#[test]
+fn mistakes_as_json() {
+    let project = Project::of(&[("bad.json", "{\n  \"steps\": 7\n}")]);
+    let check = project.raymond("crayfish validate bad.json nope.json --json");
+    check.says(2, "");
+    let expected = json!({ "version": 1, "ok": false, "files": [
+        { "file": "bad.json", "ok": false, "errors": [
+            { "path": "/steps", "message": "an array is expected, not a number", "line": 2, "column": 12 } ] },
+        { "file": "nope.json", "ok": false, "errors": [
+            { "path": "", "message": "there is no nope.json" } ] },
+    ] });
+    assert_eq!(check.json(), expected);
+}
+
+#[test]
+fn the_schemas_are_printed_as_they_are() {
+    let project = Project::of(&[]);
+    for (what, title) in
+        [("", "document"), ("document", "document"), ("request", "request"), ("reply", "reply")]
+    {
+        let printed = project.raymond(&format!("crayfish schema {what}"));
+        let schema = printed.json();
+        assert!(schema["$schema"].is_string(), "{title}: {schema}");
+    }
+    project
+        .raymond("crayfish schema nothing")
+        .mentions(2, &["[possible values: document, request, reply]"]);
+}
+
+#[test]
+fn a_document_is_explained_as_a_tree() {
+    let project = Project::of(&[("flow.json", FLOW)]);
+    project.raymond("crayfish explain flow.json").says(0, "").prints(
+        "digest, version 2: 3 steps
+vars mode
+├ fetch  exec  ./fetch {{vars.mode}} …
+│   reads vars.mode · stdout: any JSON · 2 attempts of at most 30s each
+└ gate  if  $.results.fetch exists
+  └ judge  agent  Judge it.
+      reads results.fetch.json · answers Verdict · 3 attempts
+",
+    );
+    let steps = project.raymond("crayfish explain flow.json --json").json()["steps"].clone();
+    let judge = json!({
+        "id": "judge", "kind": "agent", "path": "/steps/1/then/0", "inside": "gate", "does": "Judge it.",
+        "facts": ["reads results.fetch.json", "answers Verdict", "3 attempts"],
+    });
+    assert_eq!(steps[2], judge);
+    project.write("bad.json", "{}");
+    project
+        .raymond("crayfish explain bad.json")
+        .mentions(2, &["bad.json:1:1: error: ", "[bad-step]"]);
+}
+
+#[test]
+fn a_request_that_cannot_be_read_is_a_bad_request_and_exit_2() {
+    let project = Project::of(&[]);
+    let check = |text: &[u8], message: &str| {
+        let answered = project.sends(text, "crayfish");
+        assert_eq!(answered.stdout.matches('\n').count(), 1, "one line: {answered:?}");
+        let reply = answered.says(2, "").json();
+        assert_eq!((&reply["ok"], &reply["error"]), (&json!(false), &json!("bad_request")));
+        assert!(reply["message"].as_str().unwrap().contains(message), "{reply}");
+        assert_eq!((&reply["results"], &reply["attempts"]), (&json!({}), &json!({})));
+    };
+    check(b"", "the text ends where a JSON value is expected");
+    check(b"{\"action\": \"run\",}", "line 1, column 18");
+    check(b"{} {}", "there is more text after the JSON value");
+    check(b"{\"a\": 1, \"a\": 2}", "the key `a` stands twice");
+    check(b"\"\xff\"", "this is not UTF-8");
+    check(&[b'['; 5_000], "arrays and objects stand inside each other");
+}
+
+/// A request whose one step is `shell`.
+fn request(shell: &str) -> String {
+    let step = json!({ "id": "a", "kind": "exec", "shell": shell });
+    json!({ "action": "run", "workflow": { "steps": [step] } }).to_string()
+}
+
+#[test]
+fn a_request_beyond_the_limit_is_refused_without_being_kept() {
+    let project = Project::of(&[]);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let (mut replied, stdout) = std::io::pipe().unwrap();
+    let running = project.start_between(reader, stdout, "crayfish");
+    let sent = std::thread::spawn(move || {
+        let chunk = vec![b' '; 1 << 20];
+        (0..80).take_while(|_| writer.write_all(&chunk).is_ok()).count()
+    });
+    let mut reply = String::new();
+    std::io::Read::read_to_string(&mut replied, &mut reply).unwrap();
+    assert!(sent.join().unwrap() < 80, "it stops reading early");
+    assert_eq!(running.wait().code(), 2);
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    assert_eq!(reply["error"], "bad_request");
+    assert!(reply["message"].as_str().unwrap().contains("larger than 64 MiB"), "{reply}");
+}
+
+#[test]
+fn a_signal_while_the_request_is_read_is_answered() {
+    let project = Project::of(&[]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    let (mut replied, stdout) = std::io::pipe().unwrap();
+    let running = project.start_between(reader, stdout, "crayfish");
+    // It listens once it has taken what was sent.
+    { &writer }.write_all(b"{").unwrap();
+    until("it reads", || rustix::io::ioctl_fionread(&writer).is_ok_and(|left| left == 0));
+    running.signal(Signal::TERM);
+    let mut reply = String::new();
+    std::io::Read::read_to_string(&mut replied, &mut reply).unwrap();
+    assert_eq!(running.wait().code(), 0);
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    assert_eq!(reply["error"], "cancelled");
+    drop(writer);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_a_reply_too() {
+    let project = Project::of(&[("raymond.toml", "[agents]\nmusk = 1\n")]);
+    let reply = project.sends(request("true"), "crayfish").says(0, "").json();
+    assert_eq!(reply["error"], "bad_workspace");
+    let expected = "raymond.toml:2:8: error: agents.\"musk\" is not a table";
+    assert!(reply["message"].as_str().unwrap().contains(expected), "{reply}");
+}
+
+/// exec → agent → exec.
+fn flow() -> Value {
+    json!({ "steps": [
+        { "id": "a", "kind": "exec", "shell": "echo pre >> log" },
+        { "id": "v", "kind": "agent", "prompt": "Return foo.", "retries": 2,
+          "schema": { "type": "object", "required": ["foo"] } },
+        { "id": "b", "kind": "exec", "shell": "echo post >> log" },
+    ] })
+}
+
+#[test]
+fn a_request_is_answered_by_one_line_and_progress_is_talk() {
+    let project = Project::of(&[]);
+    let call = |more: Value| {
+        let mut request = json!({ "action": "run", "workflow": flow(), "runId": "r" });
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answered = project.sends(request.to_string(), "crayfish");
+        assert_eq!(answered.stdout.matches('\n').count(), 1, "{answered:?}");
+        assert_eq!(answered.code(), 0);
+        (answered.json(), answered.stderr)
+    };
+    let (asked, talk) = call(json!({}));
+    assert_eq!(talk, "a begins\na is done\nv begins\n");
+    assert_eq!(asked["status"], "needs_agent");
+    assert_eq!(asked["requests"][0]["requestId"], "r:v:1");
+    let (again, _) = call(json!({ "agentOutputs": { "v": { "bar": 1 } } }));
+    assert_eq!(again["requests"][0]["attempt"], 2);
+    let (done, talk) = call(json!({ "agentOutputs": { "r:v:2": { "foo": 1 } } }));
+    assert_eq!((&done["ok"], &done["status"]), (&json!(true), &json!("done")));
+    assert_eq!(talk, "v is done\nb begins\nb is done\n");
+    assert_eq!(project.read("log"), "pre\npost\n", "no step is repeated");
+}
+
+#[test]
+fn nothing_is_said_when_quiet() {
+    let project = Project::of(&[]);
+    project.sends(request("true"), "crayfish --quiet").says(0, "");
+    project.sends(request("true"), "crayfish").says(0, "a begins\na is done");
+}
+
+#[test]
+fn a_failure_is_a_reply_with_exit_0() {
+    let project = Project::of(&[]);
+    let reply = project.sends(request("echo oops >&2; exit 3"), "crayfish -q").says(0, "").json();
+    assert_eq!(
+        (&reply["ok"], &reply["error"], &reply["stepId"]),
+        (&json!(false), &json!("exec_failed"), &json!("a"))
+    );
+    assert_eq!(reply["results"]["a"]["stderr"], "oops");
+    let unknown = json!({ "action": "run", "workflow": {}, "x": 1 });
+    let reply = project.sends(unknown.to_string(), "crayfish -q").says(2, "").json();
+    assert_eq!(
+        (&reply["error"], &reply["errors"][0]["path"]),
+        (&json!("bad_request"), &json!("/x"))
+    );
+    let invalid = json!({ "action": "run", "workflow": {} });
+    let reply = project.sends(invalid.to_string(), "crayfish -q").says(0, "").json();
+    assert_eq!(reply["error"], "invalid_workflow");
+}
+
+#[test]
+fn the_workspace_is_given_or_that_of_the_agent_or_here() {
+    let project = Project::of(&[("here", ""), ("given/given", ""), ("theirs/musk", "")]);
+    let ask = |agent: Option<&str>, flags: &str| {
+        let mut call: Value = serde_json::from_str(&request("ls | sort | head -1")).unwrap();
+        if let Some(agent) = agent {
+            call["agentId"] = json!(agent);
+        }
+        let reply =
+            project.sends(call.to_string(), &format!("crayfish -q {flags}")).says(0, "").json();
+        let failed = reply["error"].as_str().map(str::to_owned);
+        failed.unwrap_or_else(|| reply["results"]["a"]["stdout"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(ask(None, ""), "given\n", "the first of what is here");
+    assert_eq!(ask(Some("anybody"), ""), "given\n", "nobody is configured");
+    assert_eq!(ask(None, "--workspace given"), "given\n");
+    project.write("raymond.toml", "[agents.musk]\nworkspace = \"theirs\"\n");
+    assert_eq!(ask(Some("musk"), ""), "musk\n");
+    assert_eq!(ask(Some("anybody"), ""), "unknown_agent");
+    assert_eq!(ask(None, ""), "unknown_agent");
+    assert_eq!(ask(Some("anybody"), "--workspace given"), "given\n", "what is given wins");
+    assert_eq!(ask(None, "--workspace nowhere"), "bad_workspace");
+    let config = project.raymond("config").stdout;
+    let words: Vec<&str> = config.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!(words, ["agents.musk", "/project/theirs", "raymond.toml:1"]);
+}
+
+/// A step that says who it is, and never ends.
+fn endless() -> String {
+    request("echo $$ > pid; touch started; sleep 600")
+}
+
+/// Whether the step has ended.
+fn has_ended(project: &Project) -> bool {
+    let pid = project.read("pid");
+    !std::path::Path::new("/proc").join(pid.trim()).join("cmdline").exists()
+}
+
+#[test]
+fn a_signal_ends_the_step_and_is_answered() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let project = Project::of(&[]);
+        let running = project.start_sending(endless(), "crayfish");
+        until("it has started", || project.path("started").exists());
+        running.signal(signal);
+        let reply = running.wait();
+        assert_eq!((reply.code(), &reply.json()["error"]), (0, &json!("cancelled")), "{reply:?}");
+        assert!(has_ended(&project));
+    }
+}
+
+#[test]
+fn a_reader_that_went_away_ends_the_step() {
+    let project = Project::of(&[("request.json", &endless())]);
+    let stdin = std::fs::File::open(project.path("request.json")).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let running = project.start_between(stdin, writer, "crayfish");
+    until("it has started", || project.path("started").exists());
+    drop(reader);
+    assert_eq!(running.wait().code(), 0);
+    assert!(has_ended(&project));
+}
+
+#[test]
+fn a_parent_that_died_ends_the_step() {
+    let project = Project::of(&[("request.json", &endless())]);
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let script = format!("{} crayfish < request.json & wait", env!("CARGO_BIN_EXE_raymond"));
+    let parent = project.spawn_writing(writer, "bash", &["-c", &script]);
+    until("it has started", || project.path("started").exists());
+    parent.signal(Signal::KILL);
+    let mut reply = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut reply).unwrap();
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    assert_eq!(reply["error"], "cancelled");
+    assert!(has_ended(&project));
+    drop(parent);
+}
+
+#[test]
+fn whoever_does_not_read_progress_holds_up_nobody() {
+    let steps: Vec<Value> = (0..2_000)
+        .map(|n| {
+            json!({ "id": format!("s{n}_{}", "x".repeat(100)), "kind": "if",
+                         "cond": { "op": "exists", "path": "$.vars.x" }, "then": [] })
+        })
+        .chain((0..400).map(|n| {
+            json!({ "id": format!("e{n}_{}", "x".repeat(100)), "kind": "agent",
+                                        "prompt": "x", "schema": true })
+        }))
+        .collect();
+    let outputs: serde_json::Map<String, Value> =
+        (0..400).map(|n| (format!("e{n}_{}", "x".repeat(100)), json!(1))).collect();
+    let call = json!({ "action": "run", "workflow": { "steps": steps }, "agentOutputs": outputs });
+    let project = Project::of(&[]);
+    let (unread, stderr) = std::io::pipe().unwrap();
+    let answered = project.start_unheard(call.to_string(), stderr, "crayfish").wait();
+    assert_eq!(answered.json()["status"], "done");
+    drop(unread);
+}
+
+#[test]
+fn a_run_of_the_tool_is_looked_at_like_any_and_only_its_caller_goes_on() {
+    let project = Project::of(&[]);
+    let call = json!({ "action": "run", "workflow": flow(), "runId": "r" });
+    project.sends(call.to_string(), "crayfish -q").says(0, "");
+    project
+        .raymond("why r")
+        .prints("waiting: its caller owes it an output\n→ raymond crayfish < request.json\n");
+    project.raymond("resume r").says(
+        2,
+        "raymond: r is a run of the tool crayfish: only its caller goes on
+        hint: call the tool again with \"runId\": \"r\"",
+    );
+    assert_eq!(project.raymond("status r --json").json()["status"], "waiting");
+}

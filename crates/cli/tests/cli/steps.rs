@@ -1,0 +1,424 @@
+//! Documents of steps, driven by `raymond run flow.json`.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::harness::{Project, until};
+
+/// exec → agent → exec, with a variable.
+const MINIMAL: &str = r#"{
+  "name": "agent-test", "vars": { "greeting": "hello", "count": 1 },
+  "steps": [
+    { "id": "a", "kind": "exec", "shell": "echo {{vars.greeting}} {{vars.count}}" },
+    { "id": "v", "kind": "agent", "prompt": "Return foo.", "retries": 2,
+      "schema": { "type": "object", "required": ["foo"], "properties": { "foo": { "type": "string" } } } },
+    { "id": "b", "kind": "exec", "run": { "kind": "cmd", "cmd": "echo", "args": ["{{results.v.json.foo}}"] } }
+  ]
+}"#;
+
+const BAR: &str = "v: '{\"foo\": \"bar\"}'\n";
+
+/// One step that fails until the file `fixed` is there.
+const FRAGILE: &str = r#"{ "steps": [
+  { "id": "one", "kind": "exec", "shell": "echo one >> log" },
+  { "id": "test", "kind": "exec", "shell": "echo broken >&2; test -e fixed", "retries": 2 },
+  { "id": "after", "kind": "exec", "shell": "echo after >> log" } ] }"#;
+
+fn minimal() -> Project {
+    Project::of(&[("flow.json", MINIMAL), ("r.yaml", BAR)])
+}
+
+#[test]
+fn a_document_is_run_and_its_results_are_printed_as_one_json_object() {
+    let project = minimal();
+    let ran = project.raymond("run flow.json --replies r.yaml --run-id r");
+    ran.says(
+        0,
+        "r: cap $10.00 · 4 at a time · scripted · 3 steps pinned
+        main             starts at a
+        main             a → v
+        main             v → b
+        main             ended
+        completed: every step is done
+        path     a → v → b
+        look     raymond show r · raymond logs r
+        spent $0.00 of $10.00",
+    );
+    let exec = |stdout: &str| json!({ "ok": true, "mode": "none", "stdout": stdout, "stderr": "", "attempts": 1 });
+    let results = json!({
+        "a": exec("hello 1\n"),
+        "v": { "ok": true, "json": { "foo": "bar" } },
+        "b": exec("bar\n"),
+    });
+    assert_eq!(ran.json(), results);
+    // Whoever comes later is told the same.
+    assert_eq!(project.raymond("wait r").json(), results);
+    assert_eq!(project.raymond("status r --json").json()["results"], results);
+    let shown = project.raymond("show r");
+    assert_eq!(
+        shown.stdout,
+        "main             starts at a\nmain             a → v\nmain             v → b\nmain             ended\n·                completed\n"
+    );
+    project.raymond("why r").prints("completed: every step is done\n→ raymond show r\n");
+}
+
+#[test]
+fn the_agent_is_the_backend() {
+    let project = minimal();
+    project.raymond("run flow.json --agent scripted --replies r.yaml --quiet").says(0, "");
+    project.raymond("run flow.json --agent scripted").says(
+        7,
+        "raymond: v is an agent step, and the scripted backend has no replies
+        hint: name them with --replies FILE",
+    );
+    project.raymond("run flow.json --agent claude").mentions(7, &["v is answered by claude: "]);
+    project.raymond("run flow.json").mentions(7, &["v is answered by claude: "]);
+    project.raymond("run flow.json --agent nobody").says(
+        2,
+        "flow.json: error: there is no backend \"nobody\" [unknown-backend]
+        hint: there are claude, codex and scripted
+        raymond: the workflow has a mistake",
+    );
+    // Without an agent step nobody is asked, and nobody has to be there.
+    project
+        .write("exec.json", r#"{ "steps": [ { "id": "a", "kind": "exec", "shell": "true" } ] }"#);
+    project.raymond("run exec.json --quiet").says(0, "");
+}
+
+#[test]
+fn variables_are_texts_or_json_and_go_over_those_of_the_document() {
+    let project = Project::of(&[(
+        "flow.json",
+        r#"{ "vars": { "x": "own", "kept": true }, "steps": [
+          { "id": "a", "kind": "exec", "run": { "kind": "cmd", "cmd": "echo", "args": ["{{vars.x}}", "{{vars.kept}}"] } } ] }"#,
+    )]);
+    let check = |flags: &str, printed: &str| {
+        let ran = project.raymond(&format!("run flow.json --quiet {flags}"));
+        assert_eq!(ran.json()["a"]["stdout"], printed, "{flags}: {ran:?}");
+    };
+    check("", "own true\n");
+    check("--var x=3", "3 true\n");
+    check("--var x:=[3,4] --var kept=", "[3,4] \n");
+    check("--var x:=null", " true\n");
+    let wrong = |flags: &str, says: &str| {
+        project.raymond(&format!("run flow.json {flags}")).says(2, says);
+    };
+    wrong(
+        "--var x:=nope",
+        "raymond: --var x:=: line 1, column 1: `nope` is not JSON
+        hint: a text is given without the colon: --var x=TEXT",
+    );
+    wrong("--var x", "raymond: --var \"x\" is not of the form NAME=TEXT or NAME:=JSON");
+    wrong("--var x=1 --var x:=2", "raymond: --var x is given twice");
+}
+
+#[test]
+fn what_only_states_or_only_documents_have_is_refused() {
+    let project = minimal();
+    project.write("wf/START.sh", "echo '<result>x</result>'");
+    project.raymond("run flow.json --input x").says(
+        2,
+        "raymond: a document of steps has no --input
+        hint: hand it values with --var NAME=TEXT or --var NAME:=JSON",
+    );
+    project.raymond("run flow.json --unpinned").says(
+        2,
+        "raymond: a document of steps is always pinned, with its schemas
+        hint: leave out --unpinned",
+    );
+    for flag in ["--workspace .", "--schema-path ."] {
+        project.raymond(&format!("run wf {flag}")).says(
+            2,
+            "raymond: --workspace and --schema-path are for documents of steps (.json)
+            hint: states work where the run was started",
+        );
+    }
+}
+
+#[test]
+fn mistakes_are_told_all_at_once_each_with_its_place_and_its_pointer() {
+    let project = Project::of(&[(
+        "bad.json",
+        "{\n  \"steps\": [\n    { \"id\": \"a\", \"kind\": \"exce\" },\n    { \"id\": \"a\", \"kind\": \"exec\", \"shell\": \"true\", \"retries\": 9 }\n  ]\n}\n",
+    )]);
+    project.raymond("run bad.json").says(
+        2,
+        "bad.json:3:26: error: /steps/0/kind: unknown kind `exce`: there are `exec`, `agent`, `if`, `forEach` and `while`; did you mean `exec`? [bad-step]
+        bad.json:4:13: error: /steps/1/id: the id `a` is taken by the step at /steps/0 [bad-step]
+        bad.json:4:62: error: /steps/1/retries: a whole number from 1 to 5 is expected, not 9 [bad-step]
+        raymond: the document has 3 mistakes",
+    );
+    project.write("broken.json", "{\n  \"steps\": [,]\n}");
+    project.raymond("run broken.json").says(
+        2,
+        "broken.json:2:13: error: /steps/0: a JSON value is expected here, not `,` [bad-step]
+        raymond: the document has a mistake",
+    );
+    project.raymond("run brocken.json").says(
+        2,
+        "raymond: there is no brocken.json
+        hint: did you mean broken.json?",
+    );
+    assert!(!project.path(".raymond").exists(), "nothing was begun");
+}
+
+#[test]
+fn steps_work_in_the_workspace_and_schemas_are_found_there() {
+    let project = Project::of(&[
+        (
+            "flow.json",
+            r#"{ "steps": [ { "id": "a", "kind": "agent", "prompt": "x", "schema": { "$ref": "Name" } },
+                            { "id": "where", "kind": "exec", "shell": "cat here" } ] }"#,
+        ),
+        ("r.yaml", "a: '\"text\"'\n"),
+        ("work/here", "in the workspace"),
+        ("work/schemas/Name.json", r#"{ "type": "string" }"#),
+    ]);
+    let run = "run flow.json --replies r.yaml --quiet";
+    let ran = project.raymond(&format!("{run} --workspace work --schema-path schemas"));
+    assert_eq!(ran.json()["where"]["stdout"], "in the workspace", "{ran:?}");
+    project
+        .raymond(&format!("{run} --workspace work"))
+        .mentions(2, &["flow.json:1:", "/steps/0/schema", "Name", "[bad-step]"]);
+    let refused = |flags: &str, why: &str| {
+        let hint = "hint: a path is relative to the workspace, and does not lead out of it";
+        project.raymond(&format!("{run} {flags}")).says(2, &format!("raymond: {why}\n{hint}"));
+    };
+    refused(
+        "--workspace work --schema-path nope",
+        "--schema-path nope: there is no such directory in /project/work",
+    );
+    refused(
+        "--workspace work --schema-path ../x",
+        "--schema-path ../x: it leads out of the workspace",
+    );
+    project
+        .raymond(&format!("{run} --workspace nowhere"))
+        .mentions(2, &["cannot open the workspace nowhere"]);
+}
+
+#[test]
+fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
+    let project = Project::of(&[("flow.json", FRAGILE)]);
+    project
+        .raymond("run flow.json --run-id r")
+        .says(
+            1,
+            "r: cap $10.00 · 4 at a time · 3 steps pinned
+        main             starts at one
+        main             one → test
+        main             test: exit status 1; attempt 2 follows
+        main             test: failed: exec_failed: exit status 1
+        failed: main failed at test
+        path     one → test
+        look     raymond why r · raymond show r · raymond logs r
+        spent $0.00 of $10.00; to go on: raymond resume r",
+        )
+        .prints("");
+    project.raymond("why r").prints(
+        "failed: main failed at test: exec_failed: exit status 1 (what it said: raymond logs r --state test)\n→ raymond resume r\n",
+    );
+    let logs = project.raymond("logs r --state test");
+    assert_eq!(logs.stdout.matches("broken").count(), 2, "{logs:?}");
+    let status = project.raymond("status r --json").json();
+    assert_eq!(status["results"]["one"]["ok"], json!(true));
+    assert_eq!(status["results"]["test"]["ok"], json!(false), "what a failed step left is kept");
+    project
+        .raymond("resume r --plan")
+        .prints("r: reused 1 turn ($0.00), continuing 0, repeating 1\n");
+    project.raymond("resume r --with-current").says(
+        2,
+        "raymond: r keeps the document that it began with
+        hint: go on without --with-current; or start a new run with `raymond run`",
+    );
+    // What became of the file meanwhile is of no interest.
+    project.write("flow.json", "{");
+    project.write("fixed", "");
+    let resumed = project.raymond("resume r");
+    resumed.mentions(
+        0,
+        &["main             test: goes on after its failure", "main             test → after"],
+    );
+    assert_eq!(project.read("log"), "one\nafter\n", "no step is repeated");
+}
+
+#[test]
+fn an_output_that_is_never_valid_is_final() {
+    let project = Project::of(&[("flow.json", MINIMAL), ("r.yaml", "v: '{\"bar\": 1}'\n")]);
+    let run = "run flow.json --replies r.yaml --run-id r --var greeting=hi --var count:=2";
+    let anew =
+        "raymond run /project/flow.json --replies /project/r.yaml --var count:=2 --var greeting=hi";
+    project.raymond(run).says(
+        1,
+        &format!(
+            "r: cap $10.00 · 4 at a time · scripted · 3 steps pinned
+            main             starts at a
+            main             a → v
+            main             v: not valid: \"foo\" is a required property; attempt 2 follows
+            main             v: failed: agent_output_schema_failed: no output of 2 was valid: \"foo\" is a required property
+            failed: main failed at v
+            path     a → v
+            look     raymond why r · raymond show r · raymond logs r
+            spent $0.00 of $10.00; to start anew: {anew}"
+        ),
+    );
+    let why = "main failed at v: agent_output_schema_failed: no output of 2 was valid: \"foo\" is a required property (what it said: raymond logs r --state v)";
+    project.raymond("why r").prints(&format!("failed: {why}\n→ {anew}\n"));
+    project.raymond("resume r").says(
+        1,
+        &format!(
+            "raymond: r cannot go on: {why}
+            hint: it would end in the same way again; mend the document, and start anew: {anew}"
+        ),
+    );
+}
+
+#[test]
+fn an_invalid_output_is_asked_for_again() {
+    let replies = "v: [['{\"bar\": 1}', '{\"foo\": \"x\"}']]\n";
+    let project = Project::of(&[("flow.json", MINIMAL), ("r.yaml", replies)]);
+    let ran = project.raymond("run flow.json --replies r.yaml --run-id r");
+    ran.mentions(0, &["v: not valid: \"foo\" is a required property; attempt 2 follows"]);
+    assert_eq!(ran.json()["b"]["stdout"], "x\n");
+}
+
+/// Three items at once, of which the second fails.
+const PARALLEL: &str = r#"{ "vars": { "items": [1, 2, 3] }, "steps": [
+  { "id": "each", "kind": "forEach", "listPath": "$.vars.items", "itemVar": "i", "parallel": true,
+    "onError": "ON_ERROR", "maxParallel": 1, "body": [
+    { "id": "try", "kind": "exec", "shell": "test {{locals.i}} != 2" },
+    { "id": "judge", "kind": "agent", "prompt": "Judge {{locals.i}}.", "schema": { "type": "object" } } ] } ] }"#;
+
+#[test]
+fn failures_of_a_parallel_loop_are_collected_and_told() {
+    let project = Project::of(&[
+        ("flow.json", &PARALLEL.replace("ON_ERROR", "collect")),
+        ("r.yaml", "judge: '{}'\n\"each[2].judge\": '{\"third\": true}'\n"),
+    ]);
+    let ran = project.raymond("run flow.json --replies r.yaml --run-id r");
+    ran.mentions(0, &["main_each2       each[1].try: failed, and was collected: exit status 1"]);
+    let results = ran.json();
+    let of = |key: &str| results[key]["json"].clone();
+    assert_eq!((of("each[0].judge"), of("each[2].judge")), (json!({}), json!({ "third": true })));
+    assert_eq!(results["each[1].try"]["ok"], json!(false));
+    assert_eq!(results["judge"], results["each[2].judge"], "the plain id is the latest");
+    // A step in loops is asked for with all its iterations.
+    let logs = project.raymond("logs r --state judge");
+    assert_eq!(logs.stdout.matches("· turn 1").count(), 2, "{logs:?}");
+    project.raymond("logs r --state each[2].judge").mentions(0, &[]);
+}
+
+#[test]
+fn a_failure_of_a_parallel_loop_names_its_iteration() {
+    let project = Project::of(&[
+        ("flow.json", &PARALLEL.replace("ON_ERROR", "fail")),
+        ("r.yaml", "judge: '{}'\n"),
+    ]);
+    let ran = project.raymond("run flow.json --replies r.yaml --run-id r");
+    ran.mentions(1, &["failed: main_each2 failed at each[1].try"]);
+    let status = project.raymond("status r");
+    assert!(status.stdout.contains("\n  main             each\n"), "{status:?}");
+    assert!(
+        status
+            .stdout
+            .contains("\n  main_each2       each[1].try  failed: exec_failed: exit status 1\n"),
+        "{status:?}"
+    );
+}
+
+#[test]
+fn a_loop_that_fails_is_named_by_itself() {
+    let project = Project::of(&[(
+        "flow.json",
+        r#"{ "vars": { "n": 1 }, "steps": [ { "id": "mend", "kind": "while", "maxIters": 2,
+          "until": { "op": "eq", "path": "$.vars.n", "value": 2 },
+          "body": [ { "id": "try", "kind": "exec", "shell": "true" } ] } ] }"#,
+    )]);
+    let ran = project.raymond("run flow.json --run-id r");
+    ran.mentions(
+        1,
+        &[
+            "mend[0].try → mend[1].try",
+            "mend: failed: while_not_converged: `until` does not hold after 2 iterations",
+            "failed: main failed at mend",
+            "to start anew: raymond run /project/flow.json",
+        ],
+    );
+    assert_eq!(project.raymond("status r --json").json()["agents"][0]["state"], "mend");
+}
+
+#[test]
+fn replies_know_steps_by_their_ids_and_their_keys() {
+    let project = Project::of(&[
+        ("flow.json", &PARALLEL.replace("ON_ERROR", "collect")),
+        ("r.yaml", "jugde: '{}'\n\"other[1].x\": '{}'\n"),
+        ("keys.yaml", "\"each[0].judge\": '{}'\n\"each[2].judge\": '{}'\n"),
+    ]);
+    project.raymond("run flow.json --replies r.yaml").mentions(
+        0,
+        &[
+            "r.yaml:1:1: warning: no agent step is called \"jugde\" [unknown-state]\n  hint: did you mean \"judge\"?",
+            "r.yaml:2:1: warning: no agent step is called \"other[1].x\" [unknown-state]",
+            "r.yaml: warning: no reply for judge, should it be reached [no-reply]",
+            "each[0].judge: failed, and was collected: could not start: no reply for main_each1 / each[0].judge / visit 1 / turn 1 in r.yaml: add one under each[0].judge",
+        ],
+    );
+    let ran = project.raymond("run flow.json --replies keys.yaml");
+    assert!(!ran.stderr.contains("warning"), "{ran:?}");
+}
+
+#[test]
+fn a_document_in_the_background_is_waited_for_and_stopped_like_any_run() {
+    let project = Project::of(&[(
+        "flow.json",
+        r#"{ "steps": [ { "id": "slow", "kind": "exec", "shell": "touch started; until test -e go; do sleep 0.01; done" } ] }"#,
+    )]);
+    project.raymond("run flow.json -d --run-id r").prints("r\n");
+    until("it has started", || project.path("started").exists());
+    let status = project.raymond("status r --json").json();
+    assert_eq!(
+        (&status["status"], &status["agents"][0]["state"]),
+        (&json!("running"), &json!("slow"))
+    );
+    project.raymond("stop r").says(0, "r: stopped");
+    assert_eq!(project.processes("r"), Vec::<u32>::new());
+    project.write("go", "");
+    let resumed = project.raymond("resume r --quiet");
+    assert_eq!(resumed.json()["slow"]["ok"], json!(true));
+    assert_eq!(project.raymond("wait r").code(), 0);
+}
+
+#[test]
+fn a_signal_stops_the_run_and_ends_the_step() {
+    let project = Project::of(&[(
+        "flow.json",
+        r#"{ "steps": [ { "id": "slow", "kind": "exec", "shell": "touch started; sleep 600" } ] }"#,
+    )]);
+    let running = project.start("run flow.json --run-id r");
+    until("it has started", || project.path("started").exists());
+    running.signal(Signal::INT);
+    running.wait().mentions(130, &["to go on: raymond resume r"]);
+    assert_eq!(project.processes("r"), Vec::<u32>::new());
+}
+
+#[test]
+fn the_same_run_is_gone_on_with_only_as_it_began() {
+    let project = minimal();
+    let run = "run flow.json --replies r.yaml --run-id r --or-resume --quiet";
+    project.raymond(&format!("{run} --var count:=2")).says(0, "");
+    project.raymond(&format!("{run} --var count:=2")).says(0, "");
+    project.raymond(&format!("{run} --var count=2")).says(
+        2,
+        "raymond: r began with another --var
+        hint: go on with it as it is: raymond resume r; or name another --run-id",
+    );
+}
+
+#[test]
+fn a_run_is_named_after_its_document() {
+    let project = Project::of(&[("Daily Digest.json", r#"{ "steps": [] }"#)]);
+    let words = ["run", "Daily Digest.json", "--json"];
+    let ran: Value = project.spawn(env!("CARGO_BIN_EXE_raymond"), &words).wait().json();
+    assert!(ran["run_id"].as_str().unwrap().starts_with("daily-digest-"), "{ran}");
+    assert_eq!((&ran["status"], &ran["results"]), (&json!("completed"), &json!({})));
+}

@@ -1,0 +1,220 @@
+//! A document as a plan for people: what runs in which order, and within which bounds.
+//!
+//! Every step is a line of a tree, with what it does and the facts that an author wants to check
+//! before anything runs: what it reads, what must come out, how often and how long. Lines are made
+//! one at a time and nothing recurses, so that the largest document can be told. How wide a line may
+//! be is a matter of whoever shows it.
+
+use super::document::{
+    Agent, Document, Exec, ForEach, If, Invocation, Io, Kind, OnError, OnMaxIters, Order, Session,
+    StepIndex, While,
+};
+use super::template::Template;
+use crate::view::{counted, quoted};
+use words::{condition, first_line, gist, list, source};
+
+mod reads;
+#[cfg(test)]
+mod tests;
+mod words;
+
+/// One line of the tree, and what stands below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The step; none for a line that names a branch of an `if`.
+    pub step: Option<StepIndex>,
+    /// The branches of the tree before it: `│ ├ `.
+    pub lead: String,
+    /// The same before facts that stand below it: `│ │ `.
+    pub below: String,
+    /// The id of the step, or `then` or `else`.
+    pub name: String,
+    /// Its kind as it is written; empty for a branch.
+    pub kind: &'static str,
+    /// What it does, in one line.
+    pub does: String,
+    /// What is good to know about it, each in a few words.
+    pub facts: Vec<String>,
+}
+
+/// What a document is, in one line: `digest, version 2: 7 steps`.
+pub fn title(document: &Document) -> String {
+    let name = document.name.as_deref().unwrap_or("a workflow without a name");
+    let version = document.version.as_ref().map(|version| format!(", version {version}"));
+    let steps = counted(document.steps().len() as u64, "step");
+    format!("{name}{}: {steps}", version.unwrap_or_default())
+}
+
+/// What all steps share: the names of variables, and of environment variables.
+pub fn shared(document: &Document) -> Vec<String> {
+    let vars = list("vars", document.vars.keys());
+    let env = list("env", document.env.keys());
+    vars.into_iter().chain(env).collect()
+}
+
+/// The steps as lines of a tree, in document order.
+pub fn lines(document: &Document) -> impl Iterator<Item = Line> {
+    let mut waiting: Vec<Entry<'_>> = Vec::new();
+    wait(&mut waiting, document.top(), 0);
+    let mut open: Vec<bool> = Vec::new();
+    std::iter::from_fn(move || {
+        let Entry { node, depth, follows } = waiting.pop()?;
+        open.truncate(depth);
+        let before: String = open.iter().map(|more| if *more { "│ " } else { "  " }).collect();
+        open.push(follows);
+        let (branch, gap) = if follows { ("├ ", "│ ") } else { ("└ ", "  ") };
+        let lead = format!("{before}{branch}");
+        match node {
+            Node::Branch(name, steps) => {
+                wait(&mut waiting, steps, depth + 1);
+                let (name, does, below) = (name.to_owned(), String::new(), String::new());
+                Some(Line { step: None, lead, below, name, kind: "", does, facts: Vec::new() })
+            }
+            Node::Step(index) => {
+                let step = document.step(index);
+                let waited = waiting.len();
+                descend(&mut waiting, &step.kind, depth + 1);
+                let inside = if waiting.len() > waited { "│ " } else { "  " };
+                let below = format!("{before}{gap}{inside}");
+                let (does, facts) = told(&step.kind);
+                let (name, kind) = (step.id.to_string(), step.kind.name());
+                Some(Line { step: Some(index), lead, below, name, kind, does, facts })
+            }
+        }
+    })
+}
+
+/// What has still to be told.
+struct Entry<'a> {
+    node: Node<'a>,
+    depth: usize,
+    /// Whether another one follows at its level.
+    follows: bool,
+}
+
+enum Node<'a> {
+    Step(StepIndex),
+    Branch(&'static str, &'a [StepIndex]),
+}
+
+/// Puts a list before everything that waits.
+fn wait(waiting: &mut Vec<Entry<'_>>, steps: &[StepIndex], depth: usize) {
+    let entries = steps.iter().rev().enumerate().map(|(behind, index)| Entry {
+        node: Node::Step(*index),
+        depth,
+        follows: behind > 0,
+    });
+    waiting.extend(entries);
+}
+
+/// Puts what stands inside a step before everything that waits.
+fn descend<'a>(waiting: &mut Vec<Entry<'a>>, kind: &'a Kind, depth: usize) {
+    match kind {
+        Kind::Exec(_) | Kind::Agent(_) => {}
+        Kind::If(If { then, otherwise, .. }) if otherwise.is_empty() => {
+            wait(waiting, then, depth);
+        }
+        Kind::If(If { then, otherwise, .. }) => {
+            let branch = |name, steps, follows| {
+                let node = Node::Branch(name, steps);
+                Entry { node, depth, follows }
+            };
+            waiting.push(branch("else", otherwise, false));
+            waiting.push(branch("then", then, true));
+        }
+        Kind::ForEach(ForEach { body, .. }) | Kind::While(While { body, .. }) => {
+            wait(waiting, body, depth);
+        }
+    }
+}
+
+fn told(kind: &Kind) -> (String, Vec<String>) {
+    match kind {
+        Kind::Exec(exec) => (runs(&exec.invocation), exec_facts(exec)),
+        Kind::Agent(agent) => (first_line(&source(&agent.prompt)), agent_facts(agent)),
+        Kind::If(step) => (condition(&step.condition), Vec::new()),
+        Kind::ForEach(each) => (format!("{} of {}", each.item, each.list), order_facts(each.order)),
+        Kind::While(step) => (format!("until {}", condition(&step.until)), while_facts(step)),
+    }
+}
+
+/// What a program is called with, as a shell would be told it.
+fn runs(invocation: &Invocation) -> String {
+    match invocation {
+        Invocation::Shell(text) => first_line(&source(text)),
+        Invocation::Cmd { cmd, args } => {
+            let word = |word: &Template| match source(word) {
+                word if word.contains("{{") => word,
+                word => quoted(&word),
+            };
+            let words: Vec<String> = std::iter::once(cmd).chain(args).map(word).collect();
+            first_line(&words.join(" "))
+        }
+    }
+}
+
+fn exec_facts(exec: &Exec) -> Vec<String> {
+    let mut facts: Vec<String> = reads::exec(exec).into_iter().collect();
+    match &exec.io {
+        Io::None => {}
+        Io::File { inputs, outputs } => {
+            let inputs = inputs.iter().map(|file| ("in", file));
+            let files = inputs.chain(outputs.iter().map(|file| ("out", file)));
+            facts.extend(files.map(|(way, file)| {
+                let schema = file.schema.as_ref().map(|schema| format!(": {}", gist(schema)));
+                let path = source(&file.path);
+                format!("{way} {} = {path}{}", file.name, schema.unwrap_or_default())
+            }));
+        }
+        Io::Stream { input, output_schema } => {
+            let schema = input.as_ref().and_then(|input| input.schema.as_ref());
+            facts.extend(schema.map(|schema| format!("stdin: {}", gist(schema))));
+            let output = output_schema.as_ref().map_or_else(|| "any JSON".to_owned(), gist);
+            facts.push(format!("stdout: {output}"));
+        }
+    }
+    facts.extend(list("env", exec.env.keys()));
+    facts.push(match exec.retries.get() {
+        1 => format!("at most {}", exec.timeout),
+        several => format!("{several} attempts of at most {} each", exec.timeout),
+    });
+    facts
+}
+
+fn agent_facts(agent: &Agent) -> Vec<String> {
+    let mut facts: Vec<String> = reads::agent(agent).into_iter().collect();
+    facts.push(format!("answers {}", gist(&agent.schema)));
+    facts.push(counted(agent.retries.get(), "attempt"));
+    facts.extend(agent.assignee.as_ref().map(|agent| format!("for {agent}")));
+    facts.extend(agent.session.as_ref().map(session));
+    facts
+}
+
+fn session(session: &Session) -> String {
+    let mode = session.mode.map(|mode| format!("{} ", mode.name())).unwrap_or_default();
+    let label = session.label.as_ref().map(|label| format!(" {label}")).unwrap_or_default();
+    let anew = if session.reset == Some(true) { ", begun anew" } else { "" };
+    format!("{mode}session{label}{anew}")
+}
+
+fn order_facts(order: Order) -> Vec<String> {
+    match order {
+        Order::Sequential => vec!["one after the other".to_owned()],
+        Order::Parallel { max_parallel, on_error } => {
+            let programs = counted(max_parallel, "program");
+            let on_error = match on_error {
+                OnError::Fail => "a failure fails it",
+                OnError::Collect => "failures are collected",
+            };
+            vec![format!("all at once, at most {programs} at a time"), on_error.to_owned()]
+        }
+    }
+}
+
+fn while_facts(step: &While) -> Vec<String> {
+    let then = match step.on_max_iters {
+        OnMaxIters::Fail => "then it fails",
+        OnMaxIters::Continue => "then it goes on",
+    };
+    vec![format!("at most {}", counted(step.max_iters.get(), "time")), then.to_owned()]
+}

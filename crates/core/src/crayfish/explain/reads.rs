@@ -1,0 +1,48 @@
+//! What a step reads from: variables, locals, and results of other steps.
+
+use crate::crayfish::document::{Agent, Exec, Invocation, Io, Source};
+use crate::crayfish::path::Path;
+use crate::crayfish::template::Template;
+
+use super::words::list;
+
+/// What a program is handed.
+pub(super) fn exec(exec: &Exec) -> Option<String> {
+    let mut templates: Vec<&Template> = match &exec.invocation {
+        Invocation::Shell(text) => vec![text],
+        Invocation::Cmd { cmd, args } => std::iter::once(cmd).chain(args).collect(),
+    };
+    templates.extend(exec.env.values());
+    let mut from: Vec<String> = Vec::new();
+    match &exec.io {
+        Io::None | Io::Stream { input: None, .. } => {}
+        Io::Stream { input: Some(input), .. } => from.push(stream(&input.from)),
+        Io::File { inputs, outputs } => {
+            templates.extend(inputs.iter().chain(outputs).map(|file| &file.path));
+        }
+    }
+    from.extend(templates.into_iter().flat_map(Template::paths).map(Path::expression));
+    reads(from)
+}
+
+/// What a prompt is filled in with.
+pub(super) fn agent(agent: &Agent) -> Option<String> {
+    let input = agent.input.iter().flat_map(|input| input.paths());
+    reads(agent.prompt.paths().chain(input).map(Path::expression).collect())
+}
+
+/// Each once, in the order in which they stand.
+fn reads(from: Vec<String>) -> Option<String> {
+    let mut once: Vec<String> = Vec::new();
+    for path in from {
+        if !once.contains(&path) {
+            once.push(path);
+        }
+    }
+    list("reads", once.iter())
+}
+
+fn stream(source: &Source) -> String {
+    let path = source.path.to_string();
+    format!("results.{}.json{}", source.step, path.trim_start_matches('$'))
+}
