@@ -6,6 +6,8 @@
 //! caller; [`agree`] compares what was run, what was asked, and what was left.
 
 pub mod agree;
+#[cfg(test)]
+mod calls;
 pub mod drive;
 pub mod random;
 pub mod reference;

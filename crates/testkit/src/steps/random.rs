@@ -14,9 +14,17 @@ const DEEPEST: usize = 4;
 
 /// A random document, which is valid.
 pub fn document(seed: u64) -> Json {
-    let mut author = Author::new(seed);
+    written(Author::new(seed))
+}
+
+/// A random document that runs no program.
+pub fn talk(seed: u64) -> Json {
+    written(Author { programs: false, ..Author::new(seed) })
+}
+
+fn written(mut author: Author) -> Json {
     let mut steps = author.list(0);
-    if author.dice.percent(50) {
+    if author.programs && author.dice.percent(50) {
         steps.extend(author.probes());
     }
     let mut document = json!({ "steps": steps, "vars": vars() });
@@ -59,6 +67,8 @@ struct Author {
     names: Vec<&'static str>,
     count: usize,
     left: usize,
+    /// Whether there are exec steps.
+    programs: bool,
     /// The steps that may have been done here.
     known: Vec<(String, Leaves)>,
     locals: Vec<Local>,
@@ -69,7 +79,8 @@ impl Author {
         let mut dice = Dice::new(seed ^ 0xf10e);
         let left = 3 + dice.index(14);
         let names = vec!["n", "list", "item", "word", "x"];
-        Self { dice, names, count: 0, left, known: Vec::new(), locals: Vec::new() }
+        let (known, locals) = (Vec::new(), Vec::new());
+        Self { dice, names, count: 0, left, programs: true, known, locals }
     }
 
     /// A name that no other step has.
@@ -101,8 +112,8 @@ impl Author {
         let kind = self.dice.below(if depth < DEEPEST { 20 } else { 11 });
         let id = self.id();
         match kind {
-            0..=6 => self.exec(&id),
-            7..=10 => self.agent(&id),
+            0..=6 if self.programs => self.exec(&id),
+            0..=10 => self.agent(&id),
             11..=13 => self.choice(&id, depth),
             14..=17 => self.for_each(&id, depth),
             _ => self.repeat(&id, depth),
