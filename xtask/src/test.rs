@@ -21,7 +21,7 @@ const LANES: [Lane; 5] = [
     Lane { name: "rules", what: "every test of the workspace", run: rules },
     Lane { name: REAL, what: "the real agent clients, against a scripted model", run: real },
     Lane { name: "sweep", what: "a crash at every port call of the corpus", run: sweep },
-    Lane { name: "simulate", what: "100,000 simulated runs", run: simulate },
+    Lane { name: "simulate", what: "100,000 simulated runs, and 70,000 documents of steps", run: simulate },
     Lane {
         name: "kill",
         what: "kill -9 of the real binary, and a thousand workers of it",
@@ -99,7 +99,9 @@ fn sweep() -> Result<()> {
 }
 
 fn simulate() -> Result<()> {
-    simulation(&["runs", "100000"])
+    simulation(&["runs", "100000"])?;
+    simulation(&["steps", "50000"])?;
+    simulation(&["storms", "20000"])
 }
 
 fn kill() -> Result<()> {

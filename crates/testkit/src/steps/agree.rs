@@ -121,6 +121,8 @@ fn has_parallel(steps: &Json) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -137,6 +139,55 @@ mod tests {
         }
         assert!(done > SEEDS / 3 && done < SEEDS, "{done} of {SEEDS} documents are done");
         assert!(things > 1_000, "{things} things happened");
+    }
+
+    fn both_agree(document: &Json) -> usize {
+        agree_on(document, 4).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    fn exec(id: String) -> Json {
+        json!({ "id": id, "kind": "exec", "shell": "true", "retries": 5 })
+    }
+
+    #[test]
+    fn many_steps_are_done_one_after_the_other() {
+        let steps: Vec<Json> = (0..20_000).map(|n| exec(format!("s{n}"))).collect();
+        assert!(both_agree(&json!({ "steps": steps })) >= 20_000);
+    }
+
+    #[test]
+    fn four_hundred_levels_are_gone_through() {
+        let holds = json!({ "op": "exists", "path": "$.vars.l" });
+        let inner = json!([exec("s".to_owned())]);
+        let steps = (0..400).fold(inner, |body, level| {
+            let id = format!("l{level}");
+            match level % 3 {
+                0 => json!([{ "id": id, "kind": "if", "cond": holds, "then": body }]),
+                1 => json!([{
+                    "id": id, "kind": "forEach", "listPath": "$.vars.l", "itemVar": "x",
+                    "parallel": level % 2 == 0, "body": body,
+                }]),
+                _ => json!([{
+                    "id": id, "kind": "while", "maxIters": 1, "onMaxIters": "continue",
+                    "until": { "op": "exists", "path": "$.vars.none" }, "body": body,
+                }]),
+            }
+        });
+        assert!(both_agree(&json!({ "vars": { "l": [1] }, "steps": steps })) > 0);
+    }
+
+    #[test]
+    fn many_iterations_are_done_at_the_same_time() {
+        let list: Vec<u32> = (0..1_000).collect();
+        let ask = json!({
+            "id": "v", "kind": "agent", "prompt": "{{locals.x}}", "schema": {}, "retries": 5,
+            "session": { "mode": "sticky" },
+        });
+        let each = json!({
+            "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x",
+            "parallel": true, "onError": "collect", "body": [exec("a".to_owned()), ask],
+        });
+        assert!(both_agree(&json!({ "vars": { "list": list }, "steps": [each] })) >= 1_000);
     }
 
     const FIRST: u64 = 1_200;

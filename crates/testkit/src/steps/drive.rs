@@ -27,7 +27,7 @@ use crate::dice::Dice;
 use crate::sim::Violation;
 
 /// More things than happen in any of these runs.
-const MOST: usize = 20_000;
+const MOST: usize = 100_000;
 
 /// The definition of a document.
 pub fn definition(document: &Json, vars: &Map<String, Json>) -> Result<Definition, Violation> {
