@@ -8,6 +8,7 @@
 //! processes are waited for (never "any child"), and none is signalled by its number alone: a number
 //! may have been given to somebody else.
 
+mod abandoned;
 mod child;
 mod client;
 mod cut;
@@ -30,6 +31,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
+pub use abandoned::{end_abandoned, unrecorded};
 pub use child::reap_orphans;
 pub use client::{Client, Files, Heard, adopt, start_client};
 pub use cut::cut_long_lines;

@@ -15,6 +15,7 @@ mod workspaces;
 use std::path::Path;
 use std::sync::Arc;
 
+use raymond_backends::process::{self, Grace};
 use raymond_backends::workspace::Workspace;
 use raymond_core::crayfish::{Code, Problem, Reply, Request, Work, reading};
 use raymond_core::ids::RunId;
@@ -26,6 +27,7 @@ use raymond_store::lock::{self, Takeover};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock;
 use crate::launch::{Launch, LaunchError, Prepared};
 use crate::owned::{Clients, Opening, OwnError, Owned};
 use crate::project::Project;
@@ -68,9 +70,16 @@ struct Ready {
 }
 
 impl Tool {
-    /// Answers one request.
+    /// Answers one request. Whoever stops waiting for it gives it up: it still ends what it started.
     pub async fn call(&self, request: Json, follower: Follower) -> Reply {
-        self.try_call(request, follower).await.unwrap_or_else(|refused| *refused)
+        let Follower { cancel, progress } = follower;
+        let cancel = cancel.child_token();
+        let _given_up_when_dropped = cancel.clone().drop_guard();
+        let tool = self.clone();
+        let follower = Follower { cancel, progress };
+        let call = tokio::spawn(async move { tool.try_call(request, follower).await });
+        let reply = call.await.map(|reply| reply.unwrap_or_else(|refused| *refused));
+        reply.unwrap_or_else(|broken| *internal(&broken.to_string()))
     }
 
     async fn try_call(&self, request: Json, follower: Follower) -> Result<Reply, Box<Reply>> {
@@ -97,8 +106,13 @@ impl Tool {
             None => in_memory(),
         };
         let id = run.clone().unwrap_or_else(|| RunId::new(NAMELESS));
+        let nonce = match &run {
+            Some(_) => clock::nonce(),
+            None => process::unrecorded(&clock::nonce()),
+        };
         let launch = Launch {
             run: id.clone(),
+            nonce,
             workflow: work.document.name.clone().unwrap_or_else(|| id.to_string()),
             cwd: directory.display().to_string(),
             input: None,
@@ -125,6 +139,10 @@ impl Tool {
                 return Err(refused(Code::StoreFailed, error.to_string(), Vec::new()));
             }
         };
+        if run.is_none() {
+            // Nobody else will look for what a killed caller has left.
+            process::end_abandoned(&Grace::default()).await;
+        }
         let Follower { cancel, progress } = follower;
         let mut teller = Teller::new(progress);
         let driven =

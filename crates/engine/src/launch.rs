@@ -16,7 +16,6 @@ use raymond_store::disk::Disk;
 use raymond_store::lock::Takeover;
 use raymond_store::{Journal, blobs, journal};
 
-use crate::clock;
 use crate::driver::Head;
 use crate::fold;
 use crate::observe;
@@ -98,6 +97,8 @@ pub fn states(project: &Project, run: &Run) -> States {
 pub struct Launch {
     /// Its id, which no run has yet.
     pub run: RunId,
+    /// Tells its processes from those of all others.
+    pub nonce: Nonce,
     /// The workflow as it was named, absolute.
     pub workflow: String,
     /// Where `main` works.
@@ -137,7 +138,7 @@ impl Owned {
         let ballast = project.root.ballast(Arc::clone(&disk));
         // A full disk is met when something of value is to be written, not here.
         ballast.fill().ok();
-        let (journal, nonce) = born(disk, &paths.journal, &launch.run)?;
+        let (journal, nonce) = born(disk, &paths.journal, (&launch.run, launch.nonce))?;
         let journal = journal.with_ballast(ballast);
         let blobs = project.blobs(&paths);
         let pin = Pin::of(&prepared.loaded);
@@ -170,8 +171,11 @@ impl Owned {
 }
 
 /// A journal that holds nothing but its header. One that never got further is taken as it is.
-fn born(disk: Arc<dyn Disk>, path: &Path, run: &RunId) -> Result<(Journal, Nonce), LaunchError> {
-    let nonce = clock::nonce();
+fn born(
+    disk: Arc<dyn Disk>,
+    path: &Path,
+    (run, nonce): (&RunId, Nonce),
+) -> Result<(Journal, Nonce), LaunchError> {
     let header = Header { format: FORMAT, run: run.clone(), nonce: nonce.clone() };
     let bytes = serde_json::to_vec(&header).expect("a header is plain data");
     match Journal::create(Arc::clone(&disk), path, &bytes) {

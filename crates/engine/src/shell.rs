@@ -12,6 +12,7 @@ mod kit;
 mod pinned;
 mod signals;
 mod step;
+mod tenants;
 mod turn;
 
 use std::collections::BTreeSet;
@@ -43,6 +44,7 @@ use crate::schemas::Schemas;
 use hands::{Hands, Report, Seen};
 use home::{Home, Mirror, Pen, request_key};
 use kit::Kit;
+use tenants::Tenant;
 
 /// How often the inbox is looked at, and the state file written.
 const BEAT: Duration = Duration::from_secs(1);
@@ -121,9 +123,10 @@ pub async fn drive_for(
     let mut signals = Signals::listen().map_err(ShellError::Signals)?;
     // Without it, a daemon that hides its descent outlives the run; nothing else is lost.
     process::become_subreaper().ok();
+    let tenant = Tenant::moves_in().await;
     let mut shell = Shell::new(owned, backends, &inputs, watch);
     let done = shell.turn_until_done(inputs, &mut signals, cancel).await;
-    shell.come_to_rest(done).await
+    shell.come_to_rest(done, &tenant).await
 }
 
 /// The schemas of a document: what is pinned names no other.
@@ -348,11 +351,15 @@ impl<'w> Shell<'w> {
     }
 
     /// Ends whatever still runs, whether all went well or not, and gives the run back.
-    async fn come_to_rest(mut self, done: Result<(), ShellError>) -> Result<Driven, ShellError> {
+    async fn come_to_rest(
+        mut self,
+        done: Result<(), ShellError>,
+        tenant: &Tenant,
+    ) -> Result<Driven, ShellError> {
         let nonce = self.driver.run().nonce.clone();
         match self.haste {
             Haste::AtOnce => {
-                self.end_processes(&AT_ONCE).await;
+                self.end_processes(tenant, &AT_ONCE).await;
                 tokio::time::timeout(LAST_WORDS, self.last_words()).await.ok();
             }
             Haste::Patient => {
@@ -363,7 +370,7 @@ impl<'w> Shell<'w> {
                 }
                 self.driver.world().cancel_all();
                 self.last_words().await;
-                self.end_processes(&Grace::default()).await;
+                self.end_processes(tenant, &Grace::default()).await;
             }
         }
         let put_back = self.put_back();
@@ -382,10 +389,10 @@ impl<'w> Shell<'w> {
 
     /// Nothing outlives its run. A run that somebody else owns by now goes on: only what was started
     /// here is ended.
-    async fn end_processes(&mut self, grace: &Grace) {
+    async fn end_processes(&mut self, tenant: &Tenant, grace: &Grace) {
         let nonce = &self.driver.run().nonce.clone();
         if self.home.lock.is_in_place().unwrap_or(false) {
-            process::end_orphans(nonce, grace).await;
+            tenant.clears_up(nonce, grace).await;
         } else {
             process::end_own(nonce, grace).await;
         }

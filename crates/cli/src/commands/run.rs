@@ -127,6 +127,7 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     let line = first_line(&run, &settings, &prepared);
     let launch = Launch {
         run,
+        nonce: clock::nonce(),
         workflow: absolute(&flags.workflow)?,
         cwd: absolute(flags.steps.workspace.as_deref().unwrap_or(Path::new(".")))?,
         input: flags.input,

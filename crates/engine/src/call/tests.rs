@@ -243,3 +243,27 @@ async fn requests_of_a_parallel_loop_come_together_in_order() {
     let done = desk.call(json!({ "workflow": workflow, "agentOutputs": outputs })).await;
     assert_eq!((gist(&done), &done["results"]["l[7].v"]["json"]), ("done".into(), &json!(7)));
 }
+
+#[tokio::test]
+async fn calls_at_the_same_time_leave_each_others_programs_alone() {
+    let desk = desk();
+    let wait = |id: &str, shell: &str| {
+        json!({ "workflow": { "steps": [
+        { "id": id, "kind": "exec", "shell": shell },
+    ] } })
+    };
+    // The one ends while the other runs, and only then lets it go.
+    let long = "touch begun; until test -e ended; do sleep 0.01; done; echo long";
+    let short = "until test -e begun; do sleep 0.01; done; (setsid sleep 600 & echo $! > daemon)";
+    let long = desk.call(wait("a", long));
+    let short = async {
+        let reply = desk.call(wait("b", short)).await;
+        let daemon = desk.file("daemon").trim().to_owned();
+        assert!(!Path::new("/proc").join(daemon).exists(), "its own is ended");
+        std::fs::write(desk.workspace.path().join("ended"), "").unwrap();
+        reply
+    };
+    let (long, short) = tokio::join!(long, short);
+    assert_eq!((gist(&long), gist(&short)), ("done".into(), "done".into()));
+    assert_eq!(long["results"]["a"]["stdout"], "long\n");
+}
