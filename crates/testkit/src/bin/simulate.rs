@@ -21,7 +21,7 @@ simulate sweep [NAME]                  trouble at every call of every small work
 simulate sweep NAME K TROUBLE [J]      the story of one of those runs";
 
 /// So many failures are enough to look at.
-const ENOUGH: u64 = 1000;
+const ENOUGH: u64 = 10;
 /// From so many runs on, every cell of the table must have been met.
 const THOROUGH: u64 = 10_000;
 /// One crash in so many is crashed again, at every call of its recovery.

@@ -145,20 +145,20 @@ mod tests {
         agree_on(document, 4).unwrap_or_else(|why| panic!("{why}"))
     }
 
-    fn exec(id: String) -> Json {
+    fn exec(id: &str) -> Json {
         json!({ "id": id, "kind": "exec", "shell": "true", "retries": 5 })
     }
 
     #[test]
     fn many_steps_are_done_one_after_the_other() {
-        let steps: Vec<Json> = (0..20_000).map(|n| exec(format!("s{n}"))).collect();
+        let steps: Vec<Json> = (0..20_000).map(|n| exec(&format!("s{n}"))).collect();
         assert!(both_agree(&json!({ "steps": steps })) >= 20_000);
     }
 
     #[test]
     fn four_hundred_levels_are_gone_through() {
         let holds = json!({ "op": "exists", "path": "$.vars.l" });
-        let inner = json!([exec("s".to_owned())]);
+        let inner = json!([exec("s")]);
         let steps = (0..400).fold(inner, |body, level| {
             let id = format!("l{level}");
             match level % 3 {
@@ -185,7 +185,7 @@ mod tests {
         });
         let each = json!({
             "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x",
-            "parallel": true, "onError": "collect", "body": [exec("a".to_owned()), ask],
+            "parallel": true, "onError": "collect", "body": [exec("a"), ask],
         });
         assert!(both_agree(&json!({ "vars": { "list": list }, "steps": [each] })) >= 1_000);
     }

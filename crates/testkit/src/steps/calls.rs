@@ -165,12 +165,12 @@ async fn agrees(seed: u64, way: Way) -> Result<usize, String> {
 #[tokio::test(flavor = "current_thread")]
 async fn calls_come_to_what_the_reference_comes_to() {
     let mut questions = 0;
-    for seed in 0..90 {
+    for seed in 0..18 {
         let way = [Way::Bare, Way::Echo, Way::Run][usize::try_from(seed % 3).unwrap()];
         match agrees(seed, way).await {
             Ok(count) => questions += count,
             Err(why) => panic!("seed {seed}, {way:?}: {why}"),
         }
     }
-    assert!(questions > 100, "{questions} questions");
+    assert!(questions > 20, "{questions} questions");
 }

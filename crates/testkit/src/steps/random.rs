@@ -300,21 +300,18 @@ impl Author {
 
     /// A text with expressions, or with what only looks like them.
     fn text(&mut self, place: Place) -> String {
-        let mut text = String::new();
-        for _ in 0..=self.dice.below(3) {
-            match self.dice.below(8) {
-                0 => {
-                    let texts =
-                        ["{{.Name}}", "{{!", "!}}", "{ {vars.n}}", "{{vars.n", "{{vars.n | up}}"];
-                    text.push_str(*self.dice.pick(&texts));
-                }
-                1 => text.push_str(&format!("{{{{{{{}}}}}}}", self.path(place, 3))),
-                2..=4 => text.push_str(&format!("{{{{{}}}}}", self.path(place, 3))),
-                5 => text.push_str(&format!("{{{{  {} }}}}", self.path(place, 3))),
-                _ => text.push_str(*self.dice.pick(&["a", " ", "ä", "$x"])),
-            }
+        (0..=self.dice.below(3)).map(|_| self.piece(place)).collect()
+    }
+
+    fn piece(&mut self, place: Place) -> String {
+        let looks = ["{{.Name}}", "{{!", "!}}", "{ {vars.n}}", "{{vars.n", "{{vars.n | up}}"];
+        match self.dice.below(8) {
+            0 => (*self.dice.pick(&looks)).to_owned(),
+            1 => format!("{{{{{{{}}}}}}}", self.path(place, 3)),
+            2..=4 => format!("{{{{{}}}}}", self.path(place, 3)),
+            5 => format!("{{{{  {} }}}}", self.path(place, 3)),
+            _ => (*self.dice.pick(&["a", " ", "ä", "$x"])).to_owned(),
         }
-        text
     }
 
     fn shape(&mut self, depth: u32) -> Json {

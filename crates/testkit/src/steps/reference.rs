@@ -236,7 +236,9 @@ impl Interpreter<'_> {
 fn hide(body: &Json, scope: &mut Scope) {
     for step in body.as_array().into_iter().flatten() {
         scope.results.remove(text_of(&step["id"]));
-        ["then", "else", "body"].into_iter().for_each(|list| hide(&step[list], scope));
+        for list in ["then", "else", "body"] {
+            hide(&step[list], scope);
+        }
     }
 }
 
