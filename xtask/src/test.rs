@@ -42,7 +42,12 @@ const LANES: [Lane; 7] = [
         check: None,
         run: sweep,
     },
-    Lane { name: "simulate", what: "100,000 simulated runs", check: None, run: simulate },
+    Lane {
+        name: "simulate",
+        what: "100,000 simulated runs, and 70,000 documents of steps",
+        check: None,
+        run: simulate,
+    },
     Lane {
         name: "kill",
         what: "kill -9 of the real binary, and a thousand workers of it",
@@ -139,7 +144,9 @@ fn sweep() -> Result<()> {
 }
 
 fn simulate() -> Result<()> {
-    simulation(&["runs", "100000"])
+    simulation(&["runs", "100000"])?;
+    simulation(&["steps", "50000"])?;
+    simulation(&["storms", "20000"])
 }
 
 fn kill() -> Result<()> {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use harness::{Project, until};
 use raymond_testkit::dice::Dice;
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const RUNS: u64 = 50;
 const THREADS: u64 = 5;
@@ -110,6 +110,101 @@ fn undisturbed(laps: usize) -> (Outcome, Duration) {
     unique.dedup();
     assert_eq!(unique, expected.settled, "every turn settles once");
     (expected, took)
+}
+
+/// A document of steps: every program that succeeds leaves a line, and so does every attempt.
+fn steps() -> Project {
+    let shell =
+        |name: &str| format!("echo {name} >> begun; sleep 0.01; echo {name} >> ended", name = name);
+    let exec = |id: &str, name: &str| json!({ "id": id, "kind": "exec", "shell": shell(name) });
+    let ask = |id: &str| json!({ "id": id, "kind": "agent", "prompt": id, "schema": { "type": "integer" } });
+    let item = "{{locals.item}}";
+    let document = json!({
+        "name": "killed", "vars": { "list": ["a", "b", "c", "d"] },
+        "steps": [
+            exec("first", "first"),
+            ask("plan"),
+            {
+                "id": "all", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "item",
+                "parallel": true, "maxParallel": 2, "onError": "collect",
+                "body": [exec("try", &format!("try-{item}")), ask("look"), exec("note", &format!("note-{item}"))],
+            },
+            {
+                "id": "again", "kind": "while", "maxIters": 3, "onMaxIters": "continue",
+                "until": { "op": "gt", "path": "$.results.judge.json", "value": 7 },
+                "body": [exec("fix", "fix"), ask("judge")],
+            },
+            exec("last", "last"),
+        ],
+    });
+    let replies = "plan: { text: '1', delay: 10ms, cost: 0.01 }\n\
+        look: { text: '2', delay: 10ms, cost: 0.01 }\n\
+        judge: { text: '5', delay: 10ms, cost: 0.01 }\n";
+    Project::of(&[("flow.json", &document.to_string()), ("replies.yaml", replies)])
+}
+
+const STEPS: &str = "run flow.json --replies replies.yaml --run-id r --json --or-resume";
+
+/// What a document comes to: what its steps left, and the attempts that were asked for.
+fn left(project: &Project) -> BTreeMap<String, Value> {
+    let mut left = BTreeMap::new();
+    for event in project.events("r", "stepped") {
+        let fact = &event["fact"];
+        for (word, value) in [("done", "stored"), ("asks", "attempt")] {
+            if let Some(key) = fact[word]["key"].as_str() {
+                let earlier = left.insert(format!("{word} {key}"), fact[word][value].clone());
+                assert!(word == "asks" || earlier.is_none(), "{key} is done twice");
+            }
+        }
+    }
+    left
+}
+
+#[test]
+#[ignore = "heavy: run by cargo xtask test kill"]
+fn steps_that_are_done_are_not_done_again_after_a_kill() {
+    let seed = seed();
+    let calm = steps();
+    let begun = Instant::now();
+    assert_eq!(calm.raymond(STEPS).code(), 0);
+    let (took, expected) = (begun.elapsed(), left(&calm));
+    let lines = |project: &Project, name: &str| -> Vec<String> {
+        let mut lines: Vec<String> = project.read(name).lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let mut hit = 0;
+    for number in 0..RUNS {
+        let mut dice = Dice::new(seed.wrapping_add(number));
+        let project = steps();
+        let mut kills = 0;
+        while kills < 3 {
+            let mut running = project.start(STEPS);
+            let micros = u64::try_from(took.as_micros()).unwrap();
+            sleep(Duration::from_micros(dice.below(micros)));
+            if !running.is_alive() {
+                running.wait();
+                break;
+            }
+            running.signal(Signal::KILL);
+            running.wait();
+            kills += 1;
+        }
+        hit += kills;
+        let output = project.raymond(STEPS);
+        assert_eq!(output.code(), 0, "{output:?}");
+        assert_eq!(left(&project), expected, "run {number}");
+        assert_eq!(project.processes("r"), [0; 0], "nothing is left running");
+        // A program that was cut off may have come to its end: once for each kill, never more.
+        let (ended, calm_ended) = (lines(&project, "ended"), lines(&calm, "ended"));
+        let repeats = ended.len() - calm_ended.len();
+        assert!(repeats <= 2 * kills, "{repeats} programs ended again after {kills} kills");
+        for line in calm_ended {
+            assert!(ended.contains(&line), "{line} is lost");
+        }
+    }
+    println!("{hit} kills");
+    assert!(hit > 25, "most moments lie inside a run");
 }
 
 #[expect(clippy::print_stdout, reason = "a failing seed must be known")]

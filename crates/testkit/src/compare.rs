@@ -130,7 +130,11 @@ fn answer(cast: &Cast, attempt: Attempt<'_>) -> Answer {
     let (outcome, cost) = match cast.speech(place, Timestamp(0)) {
         Speech::Says(text, cost) => (Outcome::Text(text), cost),
         Speech::Fails(failure, cost) => (Outcome::Failure(trouble(&failure)), cost),
-        Speech::Denied(..) | Speech::Capped(_) | Speech::Hangs => {
+        Speech::Denied(..)
+        | Speech::Capped(_)
+        | Speech::Hangs
+        | Speech::Ran(_)
+        | Speech::Answers(..) => {
             unreachable!("only the full repertoire has these")
         }
     };
@@ -192,11 +196,12 @@ fn shown(line: Option<&String>) -> String {
 }
 
 /// Makes things go wrong now and then.
-struct Disturber {
-    dice: Dice,
+pub(crate) struct Disturber {
+    pub(crate) dice: Dice,
     /// How often, in percent.
-    chance: u64,
-    stops: u32,
+    pub(crate) chance: u64,
+    /// How often the run was asked to stop.
+    pub(crate) stops: u32,
 }
 
 impl Guide for Disturber {

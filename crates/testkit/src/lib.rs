@@ -9,6 +9,7 @@ pub mod fake_claude;
 pub mod model;
 pub mod reference;
 pub mod sim;
+pub mod steps;
 pub mod sweep;
 
 #[cfg(test)]

@@ -186,7 +186,9 @@ mod tests {
 
     #[test]
     fn trouble_at_any_call_changes_no_history() {
-        for name in ["call", "many-forks", "large-payload", "failing-sibling", "stop", "held"] {
+        for name in
+            ["call", "many-forks", "large-payload", "failing-sibling", "stop", "held", "steps"]
+        {
             let case = corpus().iter().find(|case| case.name == name).unwrap();
             match sweep(case, 97) {
                 Ok(tally) => assert!(tally.crashes > tally.calls && tally.recoveries > 0, "{name}"),

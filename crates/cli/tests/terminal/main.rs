@@ -269,8 +269,8 @@ fn the_examples_are_listed_in_two_columns() {
     assert_eq!(
         lines[at..at + 2],
         [
-            "ralph               Plays the same prompt in a fresh conversation, round after",
-            "                    round, until a list is done.",
+            "ralph                 Plays the same prompt in a fresh conversation, round",
+            "                      after round, until a list is done.",
         ]
     );
 }

@@ -6,13 +6,17 @@ use std::time::Instant;
 use raymond_testkit::sim::plan::Trouble;
 use raymond_testkit::sim::{self, Coverage, Violation};
 use raymond_testkit::sweep::{self, Case, Spot, Tally, corpus};
-use raymond_testkit::{compare, sim::simulate};
+use raymond_testkit::{compare, sim::simulate, steps, steps::storm};
 
 const USAGE: &str = "\
 simulate runs N [SEED]                 N random runs; every fifth seed is also compared
 simulate seed SEED                     the story of one of them
 simulate compare N [SEED]              N random runs compared with the reference
 simulate compared SEED                 the story of one of them
+simulate steps N [SEED]                N random documents of steps compared with the reference
+simulate stepped SEED                  one of them
+simulate storms N [SEED]               the same on a machine that goes wrong
+simulate stormed SEED                  the story of one of them
 simulate sweep [NAME]                  trouble at every call of every small workflow
 simulate sweep NAME K TROUBLE [J]      the story of one of those runs";
 
@@ -32,9 +36,19 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
         Some(Command::Runs { count, first }) => runs(count, first),
-        Some(Command::Compare { count, first }) => comparisons(count, first),
+        Some(Command::Compare { count, first }) => {
+            comparisons("compared", (count, first), compare::compare)
+        }
+        Some(Command::Steps { count, first }) => {
+            comparisons("stepped", (count, first), steps::agree)
+        }
         Some(Command::Seed(seed)) => story(sim::tell(seed)),
         Some(Command::Compared(seed)) => story(compare::tell(seed)),
+        Some(Command::Storms { count, first }) => {
+            comparisons("stormed", (count, first), storm::weather)
+        }
+        Some(Command::Stormed(seed)) => story(storm::tell(seed)),
+        Some(Command::Stepped(seed)) => story(steps::tell(seed)),
         Some(Command::Sweep(cases)) => sweeps(&cases),
         Some(Command::Spot(case, spot)) => story(sweep::tell(case, spot)),
     };
@@ -44,8 +58,12 @@ fn main() -> ExitCode {
 enum Command {
     Runs { count: u64, first: u64 },
     Compare { count: u64, first: u64 },
+    Steps { count: u64, first: u64 },
     Seed(u64),
     Compared(u64),
+    Stepped(u64),
+    Storms { count: u64, first: u64 },
+    Stormed(u64),
     Sweep(Vec<&'static Case>),
     Spot(&'static Case, Spot),
 }
@@ -67,6 +85,14 @@ impl Command {
             ["compare", count, first] => {
                 Self::Compare { count: number(count)?, first: number(first)? }
             }
+            ["steps", count] => Self::Steps { count: number(count)?, first: 1 },
+            ["steps", count, first] => Self::Steps { count: number(count)?, first: number(first)? },
+            ["storms", count] => Self::Storms { count: number(count)?, first: 1 },
+            ["storms", count, first] => {
+                Self::Storms { count: number(count)?, first: number(first)? }
+            }
+            ["stormed", seed] => Self::Stormed(number(seed)?),
+            ["stepped", seed] => Self::Stepped(number(seed)?),
             ["seed", seed] => Self::Seed(number(seed)?),
             ["compared", seed] => Self::Compared(number(seed)?),
             ["sweep"] => Self::Sweep(corpus().iter().collect()),
@@ -110,11 +136,15 @@ fn runs(count: u64, first: u64) -> bool {
     complete && failures.0 == 0
 }
 
-fn comparisons(count: u64, first: u64) -> bool {
+fn comparisons(
+    command: &str,
+    (count, first): (u64, u64),
+    compare: fn(u64) -> Result<usize, Violation>,
+) -> bool {
     let begun = Instant::now();
     let (mut failures, mut lines) = (Failures::default(), 0);
     for seed in first..first + count {
-        let compared = failures.watch(&format!("compared {seed}"), || compare::compare(seed));
+        let compared = failures.watch(&format!("{command} {seed}"), || compare(seed));
         lines += compared.unwrap_or(0);
         if failures.0 >= ENOUGH {
             break;

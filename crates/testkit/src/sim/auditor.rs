@@ -14,6 +14,7 @@ macro_rules! must {
 
 mod agents;
 mod money;
+mod steps;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,6 +57,7 @@ pub struct Auditor {
     /// Books on failed agents.
     parked: BTreeMap<AgentId, Books>,
     stopped: bool,
+    steps: steps::Books,
 }
 
 impl Auditor {
@@ -93,9 +95,11 @@ impl Auditor {
         match effect {
             Effect::Prompt(prompt) => {
                 must!(prompt.cap == *share, "{turn} may spend {:?}, not {share:?}", prompt.cap);
+                self.within_label(definition, prompt)?;
                 self.within_visit(definition, prompt)
             }
-            Effect::Script(_) | Effect::Step(_) | Effect::Cancel { .. } | Effect::Finish => Ok(()),
+            Effect::Step(step) => self.not_done(&step.key),
+            Effect::Script(_) | Effect::Cancel { .. } | Effect::Finish => Ok(()),
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use raymond_core::crayfish::Fact;
 use raymond_core::failure::{self, TurnFailure};
 use raymond_core::ids::{AgentId, SessionId, StateName, TurnId};
 use raymond_core::machine::SessionPlan;
@@ -123,8 +124,35 @@ impl Teller<'_> {
                     | Warning::ResultRefused { .. }
                     | Warning::Exhausted { .. }),
             } => self.say(agent, warning.to_string()),
+            Event::Stepped { agent, fact } => self.stepped(agent, fact),
             Event::AgentRevived { agent } => self.say(agent, format!("revive {agent}")),
             _ => {}
+        }
+    }
+
+    /// What is done is told with what it left, and what is asked for with its attempt.
+    fn stepped(&mut self, agent: &AgentId, fact: &Fact) {
+        match fact {
+            Fact::Asks { key, attempt, .. } => self.say(agent, format!("asks {key} {attempt}")),
+            Fact::Done { key, stored } | Fact::Fails { key, stored: Some(stored), .. } => {
+                let left = (self.text)(&stored.value);
+                self.say(agent, format!("leaves {key} {left}"));
+            }
+            Fact::Met { key } => self.say(agent, format!("knows {key}")),
+            Fact::Begun { .. }
+            | Fact::Parked { .. }
+            | Fact::Called(_)
+            | Fact::Takes { .. }
+            | Fact::Ignores { .. }
+            | Fact::Entered { .. }
+            | Fact::Keeps { .. }
+            | Fact::Loops { .. }
+            | Fact::Turns { .. }
+            | Fact::Splits
+            | Fact::Leaves
+            | Fact::Fails { .. }
+            | Fact::Revived
+            | Fact::Ended => {}
         }
     }
 

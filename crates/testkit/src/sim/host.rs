@@ -1,6 +1,7 @@
 //! A simulated machine: boots, drives a run, goes wrong as planned, boots again.
 
 mod boot;
+mod caller;
 mod leftovers;
 mod recovered;
 mod requests;
@@ -30,6 +31,8 @@ use super::history::{History, history};
 use super::plan::{Plan, Point, Trouble};
 use super::reality::{Reality, Window};
 use super::speech::Voice;
+use crate::steps::drive::outcome;
+use crate::steps::world::Told;
 
 type Verdicts = Vec<Result<(), Refusal>>;
 
@@ -177,6 +180,15 @@ impl Host {
             Ending::NeedsPerson => events.filter(same).count() > self.patience.logins,
             Ending::OverBudget | Ending::Stopped | Ending::NoQuota | Ending::NeedsCaller => false,
         }
+    }
+
+    /// What a run of steps came to.
+    pub fn told(&self) -> Result<Told, Violation> {
+        let reality = self.reality.borrow();
+        let mut run = reality.last.clone();
+        recovered::read_results(&mut run, &self.blobs())?;
+        let (ran, asked) = (reality.ran.iter().cloned(), reality.asked.iter().cloned());
+        Ok(Told { ran: ran.collect(), asked: asked.collect(), ..outcome(&run)? })
     }
 
     /// What every agent has done.

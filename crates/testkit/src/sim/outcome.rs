@@ -1,16 +1,20 @@
 //! What an executor reports about a client that is over.
 
 use raymond_core::budget::Cost;
+use raymond_core::crayfish::Problem;
+use raymond_core::crayfish::flow::Stored;
 use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::protocol::Reading;
-use raymond_core::run::input::{Finished, Interruption, Outcome};
+use raymond_core::run::input::{Finished, Interruption, Outcome, Verdict};
 use raymond_core::time::Span;
 use raymond_core::value::{Hash, Value};
 use raymond_store::Blobs;
+use serde_json::{Value as Json, json};
 
 use super::author::DIRECTORIES;
 use super::clients::{Client, Remains};
-use super::speech::Speech;
+use super::speech::{Speech, Valid};
+use crate::steps::world::Ran;
 
 /// How long a client may be silent.
 pub const IDLE: Span = Span::minutes(30);
@@ -33,6 +37,17 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
             denied: Vec::new(),
             session: None,
         },
+        Speech::Ran(ran) => step(ran, blobs)?,
+        Speech::Answers(answer, valid, cost) => {
+            let stored = keep(json!({ "ok": true, "json": answer }), true, blobs)?;
+            let wrong = || vec![Problem::new("/n", "as planned")];
+            let verdict = Some(match valid {
+                Valid::Yes => Verdict::Valid,
+                Valid::No => Verdict::Invalid(wrong()),
+            });
+            let finished = Finished::new(stored.value, *cost);
+            Outcome::Finished(Box::new(Finished { read: stored.read, verdict, ..finished }))
+        }
         Speech::Hangs if client.cancelled => {
             let Remains { cost, progressed } = client.remains;
             Outcome::Interrupted { by: Interruption::Stop, cost, progressed, session: None }
@@ -44,6 +59,31 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
             session: None,
         },
     })
+}
+
+/// What the program of a step came to.
+fn step(ran: &Ran, blobs: &Blobs) -> Result<Outcome, String> {
+    let (left, again) = match ran {
+        Ran::Well(left) => {
+            let stored = keep(left.clone(), true, blobs)?;
+            let finished = Finished::new(stored.value, Cost::Free);
+            return Ok(Outcome::Finished(Box::new(Finished { read: stored.read, ..finished })));
+        }
+        Ran::Badly(left) => (left, true),
+        Ran::NotAtAll(left) => (left, false),
+    };
+    let result = keep(left.clone(), false, blobs)?;
+    let failure = TurnFailure::Step { why: "as planned".to_owned(), result, again };
+    Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
+}
+
+fn keep(json: Json, ok: bool, blobs: &Blobs) -> Result<Stored, String> {
+    let mut put = |bytes: &[u8]| {
+        let stored = blobs.put(bytes).map_err(|error| error.to_string())?;
+        Ok::<_, String>(Hash::known(stored))
+    };
+    let value = Value::keep(&json.to_string(), &mut put)?;
+    Ok(Stored::new(json, value, ok))
 }
 
 fn finished(text: &str, cost: Cost, client: &Client, blobs: &Blobs) -> Result<Finished, String> {

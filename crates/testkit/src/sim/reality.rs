@@ -36,7 +36,7 @@ pub struct Reality {
     /// The time.
     pub now: Timestamp,
     /// What agents say.
-    voice: Box<dyn Voice>,
+    pub(super) voice: Box<dyn Voice>,
     /// Chooses delays.
     pub dice: Dice,
     /// Where things go wrong.
@@ -83,6 +83,10 @@ pub struct Reality {
     attempts: BTreeMap<TurnId, u32>,
     /// And by agent and state.
     heard: BTreeMap<(AgentId, StateName), usize>,
+    /// Programs of steps that were started, with what they were called with.
+    pub ran: Vec<String>,
+    /// Questions of agent steps that were sent.
+    pub asked: Vec<String>,
     /// Conversations, and the backends whose clients opened them.
     conversations: BTreeMap<SessionId, BackendName>,
 }
@@ -116,6 +120,8 @@ impl Reality {
             places: BTreeMap::new(),
             attempts: BTreeMap::new(),
             heard: BTreeMap::new(),
+            ran: Vec::new(),
+            asked: Vec::new(),
             conversations: BTreeMap::new(),
         }
     }

@@ -3,6 +3,9 @@
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::TurnFailure;
 use raymond_core::time::Timestamp;
+use serde_json::Value as Json;
+
+use crate::steps::world::Ran;
 
 /// The place of a turn in the program. Interruptions do not change it, so a run that is killed and
 /// resumed hears the same as one that was left alone.
@@ -51,10 +54,28 @@ pub enum Speech {
     Fails(TurnFailure, Cost),
     /// It never ends by itself.
     Hangs,
+    /// The program of a step ends.
+    Ran(Ran),
+    /// An agent step is answered, and whether with what was asked for.
+    Answers(Json, Valid, Cost),
+}
+
+/// Whether an answer is what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Valid {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
 }
 
 /// Those who speak in a simulation.
 pub trait Voice: std::fmt::Debug {
     /// What happens at a place.
     fn speech(&self, place: Place<'_>, now: Timestamp) -> Speech;
+
+    /// What the program of a step does, in which mode, at which key and attempt, called how.
+    fn exec(&self, mode: &str, key: (&str, u32), call: &Json) -> Ran {
+        Ran::NotAtAll(serde_json::json!({ "ok": false, "mode": mode, "at": key.0, "call": call }))
+    }
 }

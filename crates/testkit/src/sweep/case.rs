@@ -5,14 +5,18 @@ use std::sync::Arc;
 
 use raymond_core::ids::BackendName;
 use raymond_core::run::Settings;
+use raymond_core::run::program::Answers;
 use raymond_core::workflow::definition::Start;
 use raymond_core::workflow::{Definition, Platform, SourceFile};
+use serde_json::{Map, Value as Json};
 
 use crate::sim::Violation;
 use crate::sim::history::History;
 use crate::sim::host::{Host, Patience, Seeds};
 
 use super::replies::Replies;
+use crate::steps::drive;
+use crate::steps::world::World;
 
 /// A workflow with fixed replies.
 #[derive(Debug)]
@@ -22,6 +26,8 @@ pub struct Case {
     /// `AGENT STATE | TEXT` per line, in the order in which each agent says it at each state; see
     /// [`Replies`]. The states that are named here are the workflow's.
     pub replies: &'static str,
+    /// A document of steps instead, and the world that it is done in.
+    pub steps: Option<(&'static str, World, Answers)>,
     /// The frontmatter of prompts that have one.
     pub fronts: &'static [(&'static str, &'static str)],
     /// What governs it, beside the settings of all.
@@ -48,6 +54,7 @@ impl Case {
     pub const PLAIN: Self = Self {
         name: "",
         replies: "",
+        steps: None,
         fronts: &[],
         settings: |_| {},
         stop: None,
@@ -56,6 +63,14 @@ impl Case {
     };
 
     pub(super) fn host(&self, seeds: Seeds) -> Result<Host, Violation> {
+        if let Some((document, world, answers)) = self.steps {
+            let broken = |error: serde_json::Error| Violation(format!("{}: {error}", self.name));
+            let document: Json = serde_json::from_str(document).map_err(broken)?;
+            let definition = drive::definition(&document, &Map::new())?;
+            let mut settings = Settings { max_parallel: 2, ..drive::settings(answers) };
+            (self.settings)(&mut settings);
+            return Host::new(seeds, definition, Box::new(world), settings);
+        }
         let replies = Replies::parse(self.replies)?;
         let names: BTreeSet<&str> = replies.states().collect();
         let files = names.into_iter().map(|name| {
@@ -84,7 +99,7 @@ impl Case {
     /// An undisturbed run says everything that there is to say.
     pub(super) fn check_told(&self, heard: usize) -> Result<(), Violation> {
         let replies = Replies::parse(self.replies)?.count();
-        if heard == replies {
+        if heard == replies || self.steps.is_some() {
             return Ok(());
         }
         Err(Violation(format!("{} says {heard} of {replies} replies", self.name)))

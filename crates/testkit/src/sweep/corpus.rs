@@ -1,12 +1,14 @@
 //! The workflows of the sweep: every tag, and every combination that has a rule of its own.
 
 use raymond_core::budget::Micros;
+use raymond_core::run::program::Answers;
 use raymond_core::run::settings::OnLostSession;
 use raymond_core::run::{Program, Ralph};
 
 use crate::sim::host::Patience;
 
 use super::case::{Case, Strictness};
+use crate::steps::world::World;
 
 /// All of them.
 pub fn corpus() -> &'static [Case] {
@@ -447,7 +449,97 @@ const CORPUS: &[Case] = &[
         patience: Patience { failures: 0, logins: 1 },
         ..Case::PLAIN
     },
+    Case {
+        name: "steps",
+        steps: Some((STEPS, World { seed: 11, ..CALM }, Answers::Backend)),
+        ..Case::PLAIN
+    },
+    Case {
+        name: "steps-called",
+        steps: Some((STEPS, World { seed: 11, ..CALM }, Answers::Caller)),
+        ..Case::PLAIN
+    },
+    Case {
+        name: "steps-retried",
+        steps: Some((
+            TRIED,
+            World { seed: 3, failures: 50, nonsense: 50, ..CALM },
+            Answers::Backend,
+        )),
+        ..Case::PLAIN
+    },
+    Case {
+        name: "steps-retried-called",
+        steps: Some((
+            TRIED,
+            World { seed: 3, failures: 50, nonsense: 50, ..CALM },
+            Answers::Caller,
+        )),
+        ..Case::PLAIN
+    },
+    Case {
+        name: "steps-large",
+        steps: Some((STEPS, World { seed: 11, large: 100, ..CALM }, Answers::Backend)),
+        stop: Some(3),
+        ..Case::PLAIN
+    },
+    Case {
+        name: "steps-collected",
+        steps: Some((COLLECTED, World { seed: 5, failures: 60, ..CALM }, Answers::Backend)),
+        settings: |settings| settings.budget = Some(Micros(90_000)),
+        ..Case::PLAIN
+    },
+    Case {
+        name: "steps-collected-called",
+        steps: Some((COLLECTED, World { seed: 5, failures: 60, ..CALM }, Answers::Caller)),
+        ..Case::PLAIN
+    },
 ];
+
+const CALM: World = World { seed: 0, failures: 0, nonsense: 0, large: 0 };
+
+/// Every kind of step, one after the other.
+const STEPS: &str = r#"{
+    "name": "steps",
+    "vars": { "list": ["a", "b"] },
+    "steps": [
+        { "id": "fetch", "kind": "exec", "shell": "fetch", "io": { "mode": "stream" } },
+        { "id": "ask", "kind": "agent", "prompt": "Look.", "schema": {},
+          "input": "{{results.fetch.json}}", "session": { "mode": "sticky" } },
+        { "id": "each", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "item", "body": [
+            { "id": "one", "kind": "exec",
+              "run": { "kind": "cmd", "cmd": "one", "args": ["{{locals.item}}"] } },
+            { "id": "again", "kind": "while", "maxIters": 2, "onMaxIters": "continue",
+              "until": { "op": "gt", "path": "$.results.fix.json.n", "value": 2 }, "body": [
+                { "id": "fix", "kind": "agent", "prompt": "Fix {{locals.item}}.", "schema": {},
+                  "session": { "mode": "sticky" } } ] } ] },
+        { "id": "well", "kind": "if", "cond": { "op": "exists", "path": "$.results.fix" },
+          "then": [{ "id": "end", "kind": "exec", "shell": "end" }] }
+    ]
+}"#;
+
+/// Steps that need several attempts.
+const TRIED: &str = r#"{
+    "steps": [
+        { "id": "a", "kind": "exec", "shell": "a", "retries": 5 },
+        { "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 5 },
+        { "id": "w", "kind": "agent", "prompt": "?", "schema": {}, "retries": 5 },
+        { "id": "b", "kind": "exec", "shell": "b", "retries": 5 }
+    ]
+}"#;
+
+/// Iterations at the same time, some of which fail.
+const COLLECTED: &str = r#"{
+    "vars": { "list": [1, 2, 3, 4] },
+    "steps": [
+        { "id": "all", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "item",
+          "parallel": true, "maxParallel": 2, "onError": "collect", "body": [
+            { "id": "try", "kind": "exec", "shell": "try {{locals.item}}", "retries": 2 },
+            { "id": "tell", "kind": "agent", "prompt": "Tell {{results.try.stdout}}.", "schema": {} },
+            { "id": "note", "kind": "exec", "shell": "note" } ] },
+        { "id": "judge", "kind": "agent", "prompt": "Judge.", "schema": {} }
+    ]
+}"#;
 
 fn repeated(max_iterations: u32, until: Option<&str>) -> Program {
     Program::Ralph(Ralph { max_iterations, until: until.map(str::to_owned) })

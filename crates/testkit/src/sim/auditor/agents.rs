@@ -6,7 +6,7 @@ use raymond_core::machine::{Agent, Frame, Session};
 use raymond_core::run::Event;
 use raymond_core::run::event::{StackChange, Warning};
 
-use super::{Auditor, Violation};
+use super::{Auditor, Violation, steps};
 
 /// Books on one agent.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +64,7 @@ impl Auditor {
                 self.books(agent)?.may_move = true;
             }
             Event::RetryAt { turn, retry, .. } => {
-                let limit = self.settings.retries;
+                let limit = self.settings.retries.max(steps::MOST_RETRIES);
                 let books = self.books(&turn.agent)?;
                 books.retries += 1;
                 let counted = *retry == books.retries && *retry <= limit;
@@ -83,6 +83,7 @@ impl Auditor {
             Event::AgentEnded { .. } | Event::AgentFailed { .. } | Event::AgentRevived { .. } => {
                 self.standing(event)?;
             }
+            Event::Stepped { agent, fact } => self.stepped(agent, fact)?,
             _ => {}
         }
         Ok(())

@@ -46,6 +46,9 @@ impl Waits {
             Event::RetryAt { turn, until, .. } => {
                 must!(is_worth_a_retry(cause), "{turn} is tried again after {cause:?}");
                 let soon = at < *until && *until <= at + LONGEST_BACKOFF;
+                // A program of a step is tried again at once.
+                let soon =
+                    soon || (*until == at && self.lanes.get(&turn.agent) == Some(&Lane::Script));
                 must!(soon, "{turn} is tried again at {until:?}, and now is {at:?}");
                 self.retries.insert(turn.clone(), *until);
             }
@@ -98,7 +101,12 @@ impl Waits {
 fn is_worth_a_retry(cause: &Input) -> bool {
     match Told::of(cause).map(|told| told.outcome) {
         Some(Outcome::Failed { failure, .. }) => {
-            matches!(failure, TurnFailure::Transient { .. } | TurnFailure::Timeout { .. })
+            matches!(
+                failure,
+                TurnFailure::Transient { .. }
+                    | TurnFailure::Timeout { .. }
+                    | TurnFailure::Step { again: true, .. }
+            )
         }
         Some(Outcome::Capped { .. }) => true,
         Some(Outcome::Finished(_) | Outcome::Interrupted { .. }) | None => false,

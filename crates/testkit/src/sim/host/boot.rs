@@ -120,7 +120,9 @@ impl Host {
         }
         self.forget_requests();
         let Some(reports) = self.reports(&head, Survivors::Adopted) else { return Ok(()) };
-        let inputs = recovery::inputs(reports, self.settings.clone());
+        let mut inputs = recovery::inputs(reports, self.settings.clone());
+        let Some(outputs) = self.outputs(&head.run)? else { return Ok(()) };
+        inputs.extend(outputs);
         self.drive(head, opened.journal);
         self.adopt()?;
         self.handle(inputs).map(drop)

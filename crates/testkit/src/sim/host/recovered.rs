@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use raymond_core::run::{Event, Record};
+use raymond_core::crayfish::Key;
+use raymond_core::run::{Event, Record, Run};
+use raymond_core::value::Value;
 use raymond_engine::driver::Head;
 use raymond_engine::fold;
 use raymond_store::disk::{Disk as _, Metadata};
-use raymond_store::journal;
+use raymond_store::{Blobs, journal};
 
 use super::{Host, Violation};
 
@@ -62,7 +64,8 @@ impl Host {
         if *run != reality.last {
             return Err(Violation("the recovered run differs from the one that was driven".into()));
         }
-        let head = Head { run: run.clone(), ledger: ledger.clone(), seq: *seq };
+        let mut head = Head { run: run.clone(), ledger: ledger.clone(), seq: *seq };
+        read_results(&mut head.run, &blobs)?;
         match reality.released.difference(&reality.started).next() {
             None => Ok(head),
             Some((turn, attempt)) => {
@@ -71,6 +74,24 @@ impl Host {
             }
         }
     }
+}
+
+/// What steps left is read before anything is decided.
+pub(super) fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), Violation> {
+    let Some(flow) = &mut run.flow else { return Ok(()) };
+    let unread: Vec<(Key, Value)> =
+        flow.unread().map(|(key, value)| (key.clone(), value.clone())).collect();
+    for (key, value) in unread {
+        let text = match value {
+            Value::Inline(text) => text.into_bytes(),
+            Value::Blob(blob) => {
+                blobs.get(blob.hash.as_str()).map_err(|error| Violation(error.to_string()))?
+            }
+        };
+        let json = serde_json::from_slice(&text);
+        flow.read(&key, json.map_err(|error| Violation(error.to_string()))?);
+    }
+    Ok(())
 }
 
 /// Remembers the blobs that a record names: they were durable before it.

@@ -9,6 +9,7 @@ use super::super::coverage::Column;
 use super::super::reality::Jump;
 use super::super::speech::Speech;
 use super::Host;
+use crate::steps::world::Ran;
 
 /// What happened in a tick.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ impl Host {
         let next = reality.clients.next().and_then(|(_, next)| reality.clients.get(next));
         next.is_some_and(|client| match &client.speech {
             Speech::Says(text, _) | Speech::Denied(text, _) => text.len() > INLINE_MAX,
+            Speech::Ran(Ran::Well(left) | Ran::Badly(left) | Ran::NotAtAll(left))
+            | Speech::Answers(left, ..) => left.to_string().len() > INLINE_MAX,
             Speech::Capped(_) | Speech::Fails(..) | Speech::Hangs => false,
         })
     }

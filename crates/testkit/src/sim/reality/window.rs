@@ -7,18 +7,20 @@ use raymond_core::budget::{Cost, Micros};
 use raymond_core::ids::StateName;
 use raymond_core::machine::SessionPlan;
 use raymond_core::protocol::Source;
-use raymond_core::run::effect::PromptEffect;
+use raymond_core::run::effect::{PromptEffect, StepEffect};
 use raymond_core::run::{Effect, Record, Run};
 use raymond_core::time::Span;
 use raymond_core::view::Ledger;
 use raymond_core::workflow::Definition;
 use raymond_engine::driver::World;
+use serde_json::Value as Json;
 
 use super::super::auditor::Violation;
 use super::super::clients::{Attempt, Client, Remains};
 use super::super::outcome::IDLE;
 use super::super::speech::{Place, Speech};
 use super::Reality;
+use crate::steps::drive::{call_of, question_of};
 
 /// Through this the driver acts.
 #[derive(Debug, Clone)]
@@ -48,14 +50,14 @@ impl World for Window {
         }
         let verdict = reality.auditor.effect(definition, &effect);
         reality.judge(verdict);
-        let verdict = reality.act(run, effect);
+        let verdict = reality.act(run, definition, effect);
         reality.judge(verdict);
     }
 }
 
 impl Reality {
     fn start(&mut self, started: Started<'_>) -> Result<(), Violation> {
-        let Started { attempt, state, count, cwd, source, prompt } = started;
+        let Started { attempt, state, count, cwd, source, prompt, program } = started;
         let turn = &attempt.0;
         let heard = self.heard.get(&(turn.agent.clone(), state.clone()));
         let place = Place {
@@ -68,7 +70,14 @@ impl Reality {
             backend: prompt.map_or("", |prompt| prompt.backend.as_str()),
             cap: prompt.and_then(|prompt| prompt.cap),
         };
-        let speech = self.voice.speech(place, self.now);
+        let speech = match program {
+            Some(program) => {
+                let tried = (place.state, place.attempt);
+                self.ran.push(format!("{} {} {}", tried.0, tried.1, program.call));
+                Speech::Ran(self.voice.exec(program.mode, tried, &program.call))
+            }
+            None => self.voice.speech(place, self.now),
+        };
         let delay = match speech {
             // The executor's idle clock ends it.
             Speech::Hangs => IDLE,
@@ -132,16 +141,21 @@ impl Reality {
         self.clients.reschedule(attempt, self.now + Span(10));
     }
 
-    fn act(&mut self, run: &Run, effect: Effect) -> Result<(), Violation> {
+    fn act(&mut self, run: &Run, definition: &Definition, effect: Effect) -> Result<(), Violation> {
         match effect {
-            Effect::Prompt(prompt) => self.start(Started {
-                attempt: (prompt.turn.clone(), prompt.attempt),
-                state: &prompt.state,
-                count: prompt.count,
-                cwd: prompt.cwd.clone(),
-                source: run.settings.program.messages(),
-                prompt: Some(&prompt),
-            }),
+            Effect::Prompt(prompt) => {
+                let asked = definition.work.as_ref().map(|_| asked(run, definition, &prompt));
+                self.asked.extend(asked.transpose()?);
+                self.start(Started {
+                    attempt: (prompt.turn.clone(), prompt.attempt),
+                    state: &prompt.state,
+                    count: prompt.count,
+                    cwd: prompt.cwd.clone(),
+                    source: run.settings.program.messages(),
+                    prompt: Some(&prompt),
+                    program: None,
+                })
+            }
             Effect::Script(script) => {
                 let visits = run.agents.get(&script.turn.agent).map(|agent| &agent.visits);
                 let count = visits.and_then(|visits| visits.get(&script.state)).copied();
@@ -152,13 +166,25 @@ impl Reality {
                     cwd: script.cwd,
                     source: Source::Script,
                     prompt: None,
+                    program: None,
                 })
             }
             Effect::Cancel { turn, attempt } => {
                 self.cancel(&(turn, attempt));
                 Ok(())
             }
-            Effect::Step(step) => Err(Violation(format!("nobody simulates {}", step.key))),
+            Effect::Step(step) => {
+                let program = Called::of(run, definition, &step)?;
+                self.start(Started {
+                    attempt: (step.turn, step.attempt),
+                    state: &StateName::new(step.key.to_string()),
+                    count: 1,
+                    cwd: step.cwd,
+                    source: Source::Script,
+                    prompt: None,
+                    program: Some(program),
+                })
+            }
             Effect::Finish => self.nobody_is_left(),
         }
     }
@@ -185,4 +211,32 @@ struct Started<'a> {
     source: Source,
     /// What only a prompt has.
     prompt: Option<&'a PromptEffect>,
+    /// What only the program of a step has.
+    program: Option<Called>,
+}
+
+/// The program of a step, filled in as it is started.
+struct Called {
+    mode: &'static str,
+    call: Json,
+}
+
+impl Called {
+    fn of(run: &Run, definition: &Definition, step: &StepEffect) -> Result<Self, Violation> {
+        let work = definition.work.as_deref().zip(run.flow.as_deref());
+        let called = work.and_then(|(work, flow)| work.call(flow, &step.turn.agent, &step.key));
+        let nothing = || Violation(format!("{} cannot be filled in, and is run", step.key));
+        let (_, exec, call) = called.ok_or_else(nothing)?;
+        Ok(Self { mode: exec.io.mode(), call: call_of(&call) })
+    }
+}
+
+/// What an agent step is asked, in the words of the reference.
+fn asked(run: &Run, definition: &Definition, prompt: &PromptEffect) -> Result<String, Violation> {
+    let (turn, key) = (&prompt.turn, prompt.state.as_str().parse().ok());
+    let work = definition.work.as_deref().zip(run.flow.as_deref()).zip(key);
+    let message =
+        work.and_then(|((work, flow), key)| work.message(flow, (&turn.agent, &key), &Json::Null));
+    let message = message.ok_or_else(|| Violation(format!("{turn} asks nothing")))?;
+    Ok(format!("{} {} {}", prompt.state, turn.turn, question_of(&message, turn.turn)?))
 }

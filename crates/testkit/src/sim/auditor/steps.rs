@@ -1,0 +1,113 @@
+//! Books on a run of steps: what is done is never done again, and attempts are counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use raymond_core::crayfish::document::SessionMode;
+use raymond_core::crayfish::{Fact, Key};
+use raymond_core::ids::{AgentId, SessionId};
+use raymond_core::machine::SessionPlan;
+use raymond_core::run::effect::PromptEffect;
+use raymond_core::workflow::Definition;
+
+use super::{Auditor, Violation};
+
+/// The most often that a program is tried again.
+pub(super) const MOST_RETRIES: u32 = 4;
+
+/// What is known of the steps.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Books {
+    /// Keys whose success is recorded.
+    done: BTreeSet<Key>,
+    /// Keys whose failure is recorded.
+    failed: BTreeSet<Key>,
+    /// The attempt that was asked for last.
+    attempts: BTreeMap<Key, u32>,
+    /// The conversations that steps share, by label.
+    sessions: BTreeMap<String, SessionId>,
+}
+
+impl Auditor {
+    pub(super) fn stepped(&mut self, agent: &AgentId, fact: &Fact) -> Result<(), Violation> {
+        match fact {
+            Fact::Done { key, stored } => {
+                must!(!self.steps.done.contains(key), "{key} is done twice");
+                let books = &mut self.steps;
+                (if stored.ok { &mut books.done } else { &mut books.failed }).insert(key.clone());
+                self.books(agent)?.may_move = true;
+            }
+            Fact::Met { key } => {
+                let known = self.steps.done.contains(key) || self.steps.failed.contains(key);
+                must!(known, "{key} is taken as done, and is not");
+                self.books(agent)?.may_move = true;
+            }
+            Fact::Fails { key, stored, contained } => {
+                if stored.is_some() {
+                    self.steps.failed.insert(key.clone());
+                }
+                if *contained {
+                    self.books(agent)?.may_move = true;
+                }
+            }
+            Fact::Asks { key, attempt, .. } => {
+                let last = self.steps.attempts.insert(key.clone(), *attempt).unwrap_or(0);
+                must!(*attempt == last + 1, "{key} asks for attempt {attempt} after {last}");
+            }
+            Fact::Keeps { label, session } => {
+                self.steps.sessions.insert(label.clone(), session.clone());
+            }
+            Fact::Begun { .. }
+            | Fact::Parked { .. }
+            | Fact::Called(_)
+            | Fact::Takes { .. }
+            | Fact::Ignores { .. }
+            | Fact::Entered { .. }
+            | Fact::Loops { .. }
+            | Fact::Turns { .. }
+            | Fact::Splits
+            | Fact::Leaves
+            | Fact::Revived
+            | Fact::Ended => {}
+        }
+        Ok(())
+    }
+
+    /// Nobody does, and nobody pays for, what is done.
+    pub(super) fn not_done(&self, key: &Key) -> Result<(), Violation> {
+        must!(!self.steps.done.contains(key), "{key} is done, and is done again");
+        Ok(())
+    }
+
+    /// The first question of a step goes on in the conversation of its label, and in no other.
+    pub(super) fn within_label(
+        &self,
+        definition: &Definition,
+        prompt: &PromptEffect,
+    ) -> Result<(), Violation> {
+        let (Some(work), Ok(key)) = (&definition.work, prompt.state.as_str().parse::<Key>()) else {
+            return Ok(());
+        };
+        self.not_done(&key)?;
+        let Some(asks) = work.agent(&key) else {
+            return Err(Violation(format!("{key} is asked, and is no agent step")));
+        };
+        if prompt.turn.turn > 1 || prompt.attempt > 1 {
+            return Ok(());
+        }
+        let kept =
+            asks.session.as_ref().filter(|session| session.mode == Some(SessionMode::Sticky));
+        let name = work.document.name.as_deref().unwrap_or("workflow");
+        let assignee = asks.assignee.as_deref().unwrap_or("main");
+        let label =
+            kept.map(|kept| kept.label.clone().unwrap_or_else(|| format!("wf:{name}:{assignee}")));
+        let anew = kept.is_some_and(|kept| kept.reset == Some(true));
+        let known = label.filter(|_| !anew).and_then(|label| self.steps.sessions.get(&label));
+        let goes_on = match &prompt.plan {
+            SessionPlan::Resume(session) => Some(session),
+            SessionPlan::Fresh(_) => None,
+            other => return Err(Violation(format!("{key} begins with {other:?}"))),
+        };
+        must!(goes_on == known, "{key} goes on in {goes_on:?} instead of {known:?}");
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! A caller who answers what a run of steps asks, whenever it is called again.
+
+use raymond_core::budget::Cost;
+use raymond_core::crayfish::Key;
+use raymond_core::crayfish::call::{Call, Output};
+use raymond_core::crayfish::flow::Stored;
+use raymond_core::crayfish::work::key_of;
+use raymond_core::ids::TurnId;
+use raymond_core::protocol::Source;
+use raymond_core::run::input::{Finished, Outcome, Verdict};
+use raymond_core::run::{Input, Run};
+use raymond_core::time::Timestamp;
+use serde_json::Value as Json;
+
+use super::super::clients::{Client, Remains};
+use super::super::outcome::outcome;
+use super::super::speech::Place;
+use super::{Host, Violation};
+use crate::steps::drive::question_of;
+
+impl Host {
+    /// A call with outputs for some of the questions that wait, at least one. Now and then it repeats
+    /// one for an attempt that is over, which changes nothing. None when the machine went down over it.
+    pub(super) fn outputs(&mut self, run: &Run) -> Result<Option<Vec<Input>>, Violation> {
+        let mut call = Call::default();
+        let asks: Vec<TurnId> = run.desk.asks.keys().cloned().collect();
+        let certain = self.reality.borrow_mut().dice.index(asks.len().max(1));
+        for (index, ask) in asks.into_iter().enumerate() {
+            let Some((key, attempt)) = asked(run, &ask) else { continue };
+            let (left_out, stale) = {
+                let dice = &mut self.reality.borrow_mut().dice;
+                (dice.percent(40), dice.percent(30))
+            };
+            if index != certain && left_out {
+                continue;
+            }
+            if stale && attempt > 1 {
+                let Some(earlier) = self.output(&ask, &key, attempt - 1) else { return Ok(None) };
+                call.outputs.insert(key.to_string(), earlier);
+                call.attempts.insert(key.clone(), attempt - 1);
+            }
+            self.note_question(run, &ask, (&key, attempt))?;
+            let Some(output) = self.output(&ask, &key, attempt) else { return Ok(None) };
+            call.outputs.insert(format!("{key}:{attempt}"), output);
+        }
+        let nothing = call == Call::default();
+        Ok(Some(if nothing { Vec::new() } else { vec![Input::Call(Box::new(call))] }))
+    }
+
+    /// What the caller says; none when it cannot be stored.
+    fn output(&mut self, ask: &TurnId, key: &Key, attempt: u32) -> Option<Output> {
+        let place = Place {
+            agent: ask.agent.as_str(),
+            state: &key.to_string(),
+            count: 1,
+            turn: attempt,
+            // Whoever calls knows no trouble of clients.
+            attempt: 2,
+            heard: 0,
+            backend: "",
+            cap: None,
+        };
+        let speech = self.reality.borrow().voice.speech(place, Timestamp(0));
+        let client = Client {
+            speech,
+            cwd: String::new(),
+            source: Source::Message,
+            session: None,
+            remains: Remains { cost: Cost::Free, progressed: false },
+            cancelled: false,
+            adoptions: 0,
+        };
+        let Ok(Outcome::Finished(finished)) = outcome(&client, &self.blobs()) else {
+            self.text_is_lost(&(ask.clone(), attempt));
+            return None;
+        };
+        let Finished { text: value, read, verdict, .. } = *finished;
+        let stored = Stored { value, ok: true, read };
+        Some(Output { stored, verdict: verdict.unwrap_or(Verdict::Valid) })
+    }
+
+    /// Remembers what was asked.
+    fn note_question(
+        &self,
+        run: &Run,
+        ask: &TurnId,
+        (key, attempt): (&Key, u32),
+    ) -> Result<(), Violation> {
+        let work = self.definition(run).work.as_deref().zip(run.flow.as_deref());
+        let message =
+            work.and_then(|(work, flow)| work.message(flow, (&ask.agent, key), &Json::Null));
+        let message = message.ok_or_else(|| Violation(format!("{ask} asks nothing")))?;
+        let question = question_of(&message, attempt)?;
+        self.reality.borrow_mut().asked.push(format!("{key} {attempt} {question}"));
+        Ok(())
+    }
+}
+
+/// The key and the attempt that a question is about.
+fn asked(run: &Run, ask: &TurnId) -> Option<(Key, u32)> {
+    let key = run.agents.get(&ask.agent).and_then(key_of)?;
+    let attempt = run.flow.as_ref()?.attempts.get(&key).copied()?;
+    Some((key, attempt))
+}

@@ -1,0 +1,195 @@
+//! Whether the core and the reference agree on a random document.
+
+use std::panic::catch_unwind;
+
+use raymond_core::run::program::Answers;
+use serde_json::{Map, Value as Json};
+
+use super::drive::{definition, drive};
+use super::random;
+use super::reference::interpret;
+use super::world::{Told, World};
+use crate::dice::Dice;
+use crate::sim::Violation;
+
+/// Compares what both make of the document of a seed; how many programs and questions there were.
+pub fn agree(seed: u64) -> Result<usize, Violation> {
+    agree_on(&random::document(seed), seed)
+}
+
+fn agree_on(document: &Json, seed: u64) -> Result<usize, Violation> {
+    let (world, vars) = (World { large: 0, ..World::new(seed) }, Map::new());
+    let definition = definition(document, &vars)?;
+    let expected = interpret(document, &vars, world);
+    for answers in [Answers::Backend, Answers::Caller] {
+        let order = Dice::new(seed ^ 0x0dd5);
+        drive(definition.clone(), world, answers, order)
+            .and_then(|found| compare(document, &expected, &found, answers).map_err(Violation))
+            .map_err(|why| Violation(format!("{answers:?}: {why}")))?;
+    }
+    Ok(expected.ran.len() + expected.asked.len())
+}
+
+/// The same, with the smallest document that shows a disagreement.
+pub fn tell(seed: u64) -> (Vec<String>, Result<usize, Violation>) {
+    let disagree = |document: &Json| {
+        let wrong = catch_unwind(|| agree_on(document, seed));
+        wrong.map_or(true, |agreed| agreed.is_err()) && definition(document, &Map::new()).is_ok()
+    };
+    let mut document = random::document(seed);
+    if disagree(&document) {
+        while let Some(smaller) = smaller(&document).into_iter().find(&disagree) {
+            document = smaller;
+        }
+    }
+    let lines = format!("{document:#}").lines().map(str::to_owned).collect();
+    (lines, agree_on(&document, seed))
+}
+
+/// The same document without one of its steps, each in turn.
+fn smaller(document: &Json) -> Vec<Json> {
+    let mut pointers = vec!["/steps".to_owned()];
+    let mut found = Vec::new();
+    while let Some(pointer) = pointers.pop() {
+        let steps = document.pointer(&pointer).and_then(Json::as_array);
+        for number in 0..steps.map_or(0, Vec::len) {
+            let mut less = document.clone();
+            if let Some(list) = less.pointer_mut(&pointer).and_then(Json::as_array_mut) {
+                list.remove(number);
+            }
+            found.push(less);
+            let lists = ["then", "else", "body"];
+            pointers.extend(lists.map(|list| format!("{pointer}/{number}/{list}")));
+        }
+    }
+    found
+}
+
+/// Where iterations at the same time fail, others may or may not have come as far as they can: then
+/// the core does nothing that the reference does not do, and comes to the same first failure.
+pub(super) fn compare(
+    document: &Json,
+    expected: &Told,
+    found: &Told,
+    answers: Answers,
+) -> Result<(), String> {
+    if expected.vague {
+        return Ok(());
+    }
+    let open = !expected.failures.is_empty() && has_parallel(&document["steps"]);
+    let first = |told: &Told| told.failures.first().cloned();
+    let same_end = match answers {
+        _ if !open => expected.failures == found.failures,
+        // Who waits for a caller does not fail any more when something else has failed.
+        Answers::Caller => first(found).is_some_and(|first| expected.failures.contains(&first)),
+        Answers::Backend => first(expected) == first(found),
+    };
+    if !same_end {
+        return Err(format!("fails with {:?}, not {:?}", found.failures, expected.failures));
+    }
+    let sets = [("runs", &expected.ran, &found.ran), ("asks", &expected.asked, &found.asked)];
+    for (what, expected, found) in sets {
+        if let Some(more) = found.difference(expected).next() {
+            return Err(format!("{what} {more}, which nobody expects"));
+        }
+        if let Some(less) = expected.difference(found).next().filter(|_| !open) {
+            return Err(format!("never {what} {less}"));
+        }
+    }
+    let (results, attempts) = (&expected.results, &expected.attempts);
+    for (key, left) in &found.results {
+        if results.get(key) != Some(left) {
+            return Err(format!("{key} leaves {left}, not {:?}", results.get(key)));
+        }
+    }
+    for (key, attempt) in &found.attempts {
+        let known = attempts.get(key).copied();
+        if known != Some(*attempt) && !(open && known > Some(*attempt)) {
+            return Err(format!("{key} asks for attempt {attempt}, not {known:?}"));
+        }
+    }
+    let complete = results.len() == found.results.len() && attempts.len() == found.attempts.len();
+    if complete || open { Ok(()) } else { Err("results or attempts are missing".to_owned()) }
+}
+
+fn has_parallel(steps: &Json) -> bool {
+    steps.as_array().into_iter().flatten().any(|step| {
+        let lists = [&step["then"], &step["else"], &step["body"]];
+        step["parallel"] == true || lists.into_iter().any(has_parallel)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_second_interpreter_agrees_on_random_documents() {
+        let (mut done, mut things) = (0, 0);
+        for seed in FIRST..FIRST + SEEDS {
+            match agree(seed) {
+                Ok(count) => things += count,
+                Err(why) => panic!("simulate stepped {seed}: {why}"),
+            }
+            let world = World::new(seed);
+            let told = interpret(&random::document(seed), &Map::new(), world);
+            done += u64::from(told.failures.is_empty());
+        }
+        assert!(done > SEEDS / 3 && done < SEEDS, "{done} of {SEEDS} documents are done");
+        assert!(things > 1_000, "{things} things happened");
+    }
+
+    fn both_agree(document: &Json) -> usize {
+        agree_on(document, 4).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    fn exec(id: &str) -> Json {
+        json!({ "id": id, "kind": "exec", "shell": "true", "retries": 5 })
+    }
+
+    #[test]
+    fn many_steps_are_done_one_after_the_other() {
+        let steps: Vec<Json> = (0..20_000).map(|n| exec(&format!("s{n}"))).collect();
+        assert!(both_agree(&json!({ "steps": steps })) >= 20_000);
+    }
+
+    #[test]
+    fn four_hundred_levels_are_gone_through() {
+        let holds = json!({ "op": "exists", "path": "$.vars.l" });
+        let inner = json!([exec("s")]);
+        let steps = (0..400).fold(inner, |body, level| {
+            let id = format!("l{level}");
+            match level % 3 {
+                0 => json!([{ "id": id, "kind": "if", "cond": holds, "then": body }]),
+                1 => json!([{
+                    "id": id, "kind": "forEach", "listPath": "$.vars.l", "itemVar": "x",
+                    "parallel": level % 2 == 0, "body": body,
+                }]),
+                _ => json!([{
+                    "id": id, "kind": "while", "maxIters": 1, "onMaxIters": "continue",
+                    "until": { "op": "exists", "path": "$.vars.none" }, "body": body,
+                }]),
+            }
+        });
+        assert!(both_agree(&json!({ "vars": { "l": [1] }, "steps": steps })) > 0);
+    }
+
+    #[test]
+    fn many_iterations_are_done_at_the_same_time() {
+        let list: Vec<u32> = (0..1_000).collect();
+        let ask = json!({
+            "id": "v", "kind": "agent", "prompt": "{{locals.x}}", "schema": {}, "retries": 5,
+            "session": { "mode": "sticky" },
+        });
+        let each = json!({
+            "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x",
+            "parallel": true, "onError": "collect", "body": [exec("a"), ask],
+        });
+        assert!(both_agree(&json!({ "vars": { "list": list }, "steps": [each] })) >= 1_000);
+    }
+
+    const FIRST: u64 = 1_200;
+    const SEEDS: u64 = 1_200;
+}

@@ -1,0 +1,296 @@
+//! The real core through a document, with nothing around it: what starts is settled, in any order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use raymond_core::budget::Cost;
+use raymond_core::crayfish::call::{Call as Brought, Output};
+use raymond_core::crayfish::flow::{At, Flow, Read, Stored, Strand};
+use raymond_core::crayfish::render::{Call, Program as Renders};
+use raymond_core::crayfish::work::key_of;
+use raymond_core::crayfish::{Key, Problem, Work};
+use raymond_core::failure::{Failure, TurnFailure};
+use raymond_core::ids::{AgentId, BackendName, TurnId};
+use raymond_core::machine::Standing;
+use raymond_core::run::effect::effects;
+use raymond_core::run::input::{Finished, Outcome, Resume, Start, Verdict};
+use raymond_core::run::program::Answers;
+use raymond_core::run::{Effect, Ending, Event, Input, Phase, Program, Run, Settings, batch};
+use raymond_core::time::Timestamp;
+use raymond_core::value::Value;
+use raymond_core::workflow::definition::steps::{FILE, pinned};
+use raymond_core::workflow::{Definition, Platform, SourceFile, Start as Entry};
+use serde_json::{Map, Value as Json, json};
+
+use super::world::{Ran, Told, World};
+use crate::dice::Dice;
+use crate::sim::Violation;
+
+/// More things than happen in any of these runs.
+const MOST: usize = 100_000;
+
+/// The definition of a document.
+pub fn definition(document: &Json, vars: &Map<String, Json>) -> Result<Definition, Violation> {
+    let mut all = document["vars"].as_object().cloned().unwrap_or_default();
+    all.extend(vars.clone());
+    let text = pinned(document, &all).into_bytes();
+    let file = SourceFile { name: FILE.to_owned(), bytes: text.into(), executable: false };
+    let parsed = Definition::parse(vec![file], &Entry::Steps, Platform::Unix);
+    parsed.map(|parsed| parsed.definition).map_err(|wrong| Violation(format!("{wrong:?}")))
+}
+
+/// What governs a run of steps that these answer.
+pub fn settings(answers: Answers) -> Settings {
+    Settings {
+        budget: None,
+        max_parallel: 3,
+        backend: BackendName::new("scripted"),
+        program: Program::Crayfish { answers },
+        ..Settings::default()
+    }
+}
+
+/// Takes a document through the core.
+pub fn drive(
+    definition: Definition,
+    world: World,
+    answers: Answers,
+    order: Dice,
+) -> Result<Told, Violation> {
+    let mut drive = Drive {
+        definition,
+        world,
+        dice: order,
+        settings: settings(answers),
+        run: Run::default(),
+        flying: Vec::new(),
+        told: Told::default(),
+    };
+    drive.start()?;
+    for _ in 0..MOST {
+        match drive.run.phase {
+            Phase::Ended(Ending::NeedsCaller) => drive.call()?,
+            Phase::Ended(_) => {
+                let Told { ran, asked, .. } = drive.told;
+                return Ok(Told { ran, asked, ..outcome(&drive.run)? });
+            }
+            Phase::Unborn | Phase::Open | Phase::Stopping(_) => drive.settle()?,
+        }
+    }
+    Err(Violation("the run does not end".to_owned()))
+}
+
+struct Drive {
+    definition: Definition,
+    world: World,
+    dice: Dice,
+    settings: Settings,
+    run: Run,
+    /// What was started and has not ended: what it comes to is known already.
+    flying: Vec<(TurnId, u32, Outcome)>,
+    told: Told,
+}
+
+impl Drive {
+    fn start(&mut self) -> Result<(), Violation> {
+        let start = Start {
+            run: "r".into(),
+            nonce: "n".into(),
+            workflow: "/flow".into(),
+            scope: "/flow".into(),
+            manifest: Value::from("v1"),
+            cwd: "/".into(),
+            input: None,
+            settings: self.settings.clone(),
+            backends: BTreeSet::new(),
+        };
+        self.feed(vec![Input::Start(Box::new(start))])
+    }
+
+    fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Violation> {
+        let batch = batch(&mut self.run, &self.definition, Timestamp(0), inputs);
+        if let Some(refusal) = batch.verdicts.into_iter().find_map(Result::err) {
+            return Err(Violation(format!("refused: {refusal}")));
+        }
+        let events: Vec<Event> = batch.steps.into_iter().flat_map(|step| step.events).collect();
+        for effect in effects(&self.run, &self.definition, &events) {
+            self.begin(effect)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, effect: Effect) -> Result<(), Violation> {
+        match effect {
+            Effect::Step(step) => {
+                let ran = self.ran(&step.turn.agent, step.attempt)?;
+                self.flying.push((step.turn, step.attempt, ran));
+            }
+            Effect::Prompt(prompt) => {
+                let (text, read, verdict) = self.answered(&prompt.turn.agent)?;
+                let verdict = Some(verdict);
+                let finished = Finished { read, verdict, ..Finished::new(text, Cost::Free) };
+                let outcome = Outcome::Finished(Box::new(finished));
+                self.flying.push((prompt.turn, prompt.attempt, outcome));
+            }
+            Effect::Finish if self.flying.is_empty() => {}
+            other => return Err(Violation(format!("nobody asked for {other:?}"))),
+        }
+        Ok(())
+    }
+
+    /// One of the things in flight ends.
+    fn settle(&mut self) -> Result<(), Violation> {
+        if self.flying.is_empty() {
+            // A retry is due at once.
+            return self.feed(vec![Input::Due]);
+        }
+        let index = self.dice.index(self.flying.len());
+        let (turn, attempt, outcome) = self.flying.swap_remove(index);
+        self.feed(vec![Input::Settled { turn, attempt, outcome }])
+    }
+
+    /// The caller answers some of what it is asked, at least one, under any of the names for it.
+    fn call(&mut self) -> Result<(), Violation> {
+        let mut brought = Brought::default();
+        let asks: Vec<TurnId> = self.run.desk.asks.keys().cloned().collect();
+        let certain = self.dice.index(asks.len().max(1));
+        for (index, ask) in asks.into_iter().enumerate() {
+            if index != certain && self.dice.percent(40) {
+                continue;
+            }
+            let (value, read, verdict) = self.answered(&ask.agent)?;
+            let (key, attempt) = (self.key(&ask.agent)?, self.attempt_of(&ask.agent)?);
+            let output = Output { stored: Stored { value, ok: true, read }, verdict };
+            if self.dice.percent(50) {
+                brought.outputs.insert(format!("{key}:{attempt}"), output);
+            } else {
+                brought.outputs.insert(key.to_string(), output);
+                brought.attempts.insert(key, attempt);
+            }
+        }
+        let resume = Resume { settings: self.settings.clone() };
+        let inputs = vec![Input::Resume(Box::new(resume)), Input::Call(Box::new(brought))];
+        self.feed(inputs)
+    }
+
+    fn work(&self) -> Result<&Work, Violation> {
+        self.definition.work.as_deref().ok_or_else(|| Violation("no document".to_owned()))
+    }
+
+    fn key(&self, agent: &AgentId) -> Result<Key, Violation> {
+        let key = self.run.agents.get(agent).and_then(key_of);
+        key.ok_or_else(|| Violation(format!("{agent} is at no step")))
+    }
+
+    fn attempt_of(&self, agent: &AgentId) -> Result<u32, Violation> {
+        let key = self.key(agent)?;
+        let attempts = self.run.flow.as_ref().map(|flow| &flow.attempts);
+        let attempt = attempts.and_then(|attempts| attempts.get(&key)).copied();
+        attempt.ok_or_else(|| Violation(format!("{key} asks for no attempt")))
+    }
+
+    fn ran(&mut self, agent: &AgentId, attempt: u32) -> Result<Outcome, Violation> {
+        let key = self.key(agent)?;
+        let flow = self.run.flow.as_deref();
+        let called = flow.and_then(|flow| self.work().ok()?.call(flow, agent, &key));
+        let Some((_, exec, call)) = called else {
+            return Err(Violation(format!("{key} cannot be filled in, and is run")));
+        };
+        let (key, call) = (key.to_string(), call_of(&call));
+        self.told.ran.insert(format!("{key} {attempt} {call}"));
+        let (left, again) = match self.world.exec(exec.io.mode(), (&key, attempt), &call) {
+            Ran::Well(result) => {
+                let stored = Stored::inline(result, true);
+                let finished = Finished::new(stored.value, Cost::Free);
+                let finished = Finished { read: stored.read, ..finished };
+                return Ok(Outcome::Finished(Box::new(finished)));
+            }
+            Ran::Badly(result) => (result, true),
+            Ran::NotAtAll(result) => (result, false),
+        };
+        let result = Stored::inline(left, false);
+        let failure = TurnFailure::Step { why: "as planned".to_owned(), result, again };
+        Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
+    }
+
+    /// What whoever is asked says.
+    fn answered(&mut self, agent: &AgentId) -> Result<(Value, Read, Verdict), Violation> {
+        let (key, attempt) = (self.key(agent)?, self.attempt_of(agent)?);
+        let flow = self.run.flow.as_deref();
+        let message =
+            flow.and_then(|flow| self.work().ok()?.message(flow, (agent, &key), &json!({})));
+        let message = message.ok_or_else(|| Violation(format!("{key} asks nothing")))?;
+        let (key, question) = (key.to_string(), question_of(&message, attempt)?);
+        self.told.asked.insert(format!("{key} {attempt} {question}"));
+        let (answer, valid) = self.world.answer(&key, attempt);
+        let wrong = || vec![Problem::new("/n", "as planned")];
+        let verdict = if valid { Verdict::Valid } else { Verdict::Invalid(wrong()) };
+        let json = json!({ "ok": true, "json": answer });
+        Ok((json.to_string().as_str().into(), Read(Some(Arc::new(json))), verdict))
+    }
+}
+
+/// What a run came to, beside what was run and asked.
+pub(crate) fn outcome(run: &Run) -> Result<Told, Violation> {
+    let (mut told, none) = (Told::default(), Flow::default());
+    let flow = run.flow.as_deref().unwrap_or(&none);
+    for (key, stored) in &flow.results {
+        let mut json = stored.json().cloned().unwrap_or_default();
+        if let Some(result) = json.as_object_mut().filter(|result| result["ok"] == false) {
+            // The words of a failure are free.
+            result.remove("message");
+            result.remove("errors");
+        }
+        told.results.insert(key.to_string(), json);
+    }
+    let attempts = flow.attempts.iter().map(|(key, attempt)| (key.to_string(), *attempt));
+    told.attempts = attempts.collect();
+    let mut failures = BTreeMap::new();
+    for agent in &run.failed {
+        let standing = run.agents.get(agent).map(|agent| &agent.standing);
+        let Some(Standing::Failed { failure: Failure::Step { code, .. }, .. }) = standing else {
+            return Err(Violation(format!("{agent} failed otherwise: {standing:?}")));
+        };
+        let Some(Strand { at: At::Failed(step), born, .. }) = flow.strands.get(agent) else {
+            return Err(Violation(format!("{agent} failed, and its strand did not")));
+        };
+        let place: Vec<u32> = born.iter().map(|born| born.number).collect();
+        failures.insert((place, step.to_string()), (step.to_string(), code.clone()));
+    }
+    told.failures = failures.into_values().collect();
+    let completed = run.phase == Phase::Ended(Ending::Completed);
+    if completed != told.failures.is_empty() {
+        return Err(Violation(format!("{:?} with {:?}", run.phase, told.failures)));
+    }
+    Ok(told)
+}
+
+/// A program with everything that it is handed, in the words of the reference.
+pub(crate) fn call_of(call: &Call) -> Json {
+    let mut told = json!({ "env": call.env, "in": call.inputs, "out": call.outputs });
+    match &call.program {
+        Renders::Shell(text) => told["shell"] = json!(text),
+        Renders::Cmd { cmd, args } => {
+            told["cmd"] = json!(cmd);
+            told["args"] = json!(args);
+        }
+    }
+    if let Some(stdin) = &call.input {
+        told["stdin"] = stdin.clone();
+    }
+    told
+}
+
+/// The question in a message.
+pub(crate) fn question_of(message: &str, attempt: u32) -> Result<Json, Violation> {
+    let envelope = message.find('{').map(|at| serde_json::from_str::<Json>(&message[at..]));
+    let Some(Ok(envelope)) = envelope else {
+        return Err(Violation(format!("{message:?} has no envelope")));
+    };
+    let retried = envelope["retryContext"]["validationErrors"] == json!(["/n: as planned"]);
+    if envelope["task"]["attempt"] != attempt || retried != (attempt > 1) {
+        return Err(Violation(format!("attempt {attempt} is told {envelope}")));
+    }
+    let input = envelope.get("input").map_or_else(|| json!([]), |input| json!([input]));
+    Ok(json!([envelope["instructions"], input]))
+}

@@ -1,0 +1,414 @@
+//! Random documents: every kind of step in every other, with expressions wherever one may stand.
+//!
+//! Most of them run to their end. Names clash on purpose: a step, a variable and a local may be called
+//! the same, and loops in loops bind the same local. Lists and bodies may be empty, paths may lead
+//! nowhere, braces may be text.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::world;
+use crate::dice::Dice;
+
+/// The most steps that are nested in each other.
+const DEEPEST: usize = 4;
+
+/// A random document, which is valid.
+pub fn document(seed: u64) -> Json {
+    written(Author::new(seed))
+}
+
+/// A random document that runs no program.
+pub fn talk(seed: u64) -> Json {
+    written(Author { programs: false, ..Author::new(seed) })
+}
+
+fn written(mut author: Author) -> Json {
+    let mut steps = author.list(0);
+    if author.programs && author.dice.percent(50) {
+        steps.extend(author.probes());
+    }
+    let mut document = json!({ "steps": steps, "vars": vars() });
+    if author.dice.percent(60) {
+        document["name"] = "random".into();
+    }
+    if author.dice.percent(40) {
+        document["env"] = json!({ "A": "{{vars.word}}", "B": "{{ vars.deep.half }}" });
+    }
+    document
+}
+
+fn vars() -> Json {
+    json!({
+        "n": 3, "word": "w o", "flag": true, "none": null, "braces": "{{vars.n}}",
+        "list": [1, "two", null], "empty": [], "nested": [[1, 2], [], [3]],
+        "objects": [{ "id": 1, "list": [5, 6] }, { "id": "b", "list": [] }],
+        "deep": { "list": [[7]], "half": 0.5, "none": null },
+    })
+}
+
+/// What a step leaves to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    Json,
+    Files,
+    Text,
+}
+
+/// A local, and what is known of it.
+#[derive(Debug, Clone)]
+struct Local {
+    name: String,
+    /// Whether a step may have made it up.
+    from_step: bool,
+}
+
+struct Author {
+    dice: Dice,
+    names: Vec<&'static str>,
+    count: usize,
+    left: usize,
+    /// Whether there are exec steps.
+    programs: bool,
+    /// The steps that may have been done here.
+    known: Vec<(String, Leaves)>,
+    locals: Vec<Local>,
+}
+
+impl Author {
+    fn new(seed: u64) -> Self {
+        let mut dice = Dice::new(seed ^ 0xf10e);
+        let left = 3 + dice.index(14);
+        let names = vec!["n", "list", "item", "word", "x"];
+        let (known, locals) = (Vec::new(), Vec::new());
+        Self { dice, names, count: 0, left, programs: true, known, locals }
+    }
+
+    /// A name that no other step has.
+    fn id(&mut self) -> String {
+        self.count += 1;
+        if self.dice.percent(15) && !self.names.is_empty() {
+            let index = self.dice.index(self.names.len());
+            return self.names.swap_remove(index).to_owned();
+        }
+        format!("s{}", self.count)
+    }
+
+    fn list(&mut self, depth: usize) -> Vec<Json> {
+        let longest = if depth == 0 { 8 } else { 4 };
+        let length =
+            if depth > 0 && self.dice.percent(6) { 0 } else { 1 + self.dice.index(longest) };
+        let mut steps = Vec::new();
+        for _ in 0..length {
+            if self.left == 0 {
+                break;
+            }
+            self.left -= 1;
+            steps.push(self.step(depth));
+        }
+        steps
+    }
+
+    fn step(&mut self, depth: usize) -> Json {
+        let kind = self.dice.below(if depth < DEEPEST { 20 } else { 11 });
+        let id = self.id();
+        match kind {
+            0..=6 if self.programs => self.exec(&id),
+            0..=10 => self.agent(&id),
+            11..=13 => self.choice(&id, depth),
+            14..=17 => self.for_each(&id, depth),
+            _ => self.repeat(&id, depth),
+        }
+    }
+
+    fn exec(&mut self, id: &str) -> Json {
+        let mut step = json!({ "id": id, "kind": "exec" });
+        if self.dice.percent(50) {
+            step["shell"] = self.text(Place::Run).into();
+        } else {
+            let args: Vec<String> =
+                (0..self.dice.below(3)).map(|_| self.text(Place::Data)).collect();
+            step["run"] = json!({ "kind": "cmd", "cmd": format!("c{}", self.text(Place::Run)) });
+            if !args.is_empty() || self.dice.percent(50) {
+                step["run"]["args"] = json!(args);
+            }
+        }
+        if self.dice.percent(50) {
+            step["retries"] = (1 + self.dice.below(5)).into();
+        }
+        if self.dice.percent(30) {
+            step["env"] = json!({ "A": self.text(Place::Data), "C": self.text(Place::Data) });
+        }
+        let leaves = *self.dice.pick(&[Leaves::Json, Leaves::Json, Leaves::Text, Leaves::Files]);
+        match leaves {
+            Leaves::Json => step["io"] = self.stream(),
+            Leaves::Files => step["io"] = self.files(),
+            Leaves::Text if self.dice.percent(20) => step["io"] = json!({ "mode": "none" }),
+            Leaves::Text => {}
+        }
+        self.known.push((id.to_owned(), leaves));
+        step
+    }
+
+    fn stream(&mut self) -> Json {
+        let mut io = json!({ "mode": "stream" });
+        let readable: Vec<String> = self.known_with(Leaves::Json);
+        if !readable.is_empty() && self.dice.percent(50) {
+            let id = self.dice.pick(&readable).clone();
+            io["inputFrom"] = match self.dice.below(4) {
+                0 => json!({ "stepId": id, "jsonPath": "$.list" }),
+                1 => json!({ "stepId": id, "jsonPath": "$.list[0]" }),
+                2 => json!({ "stepId": id }),
+                _ => json!(id),
+            };
+        }
+        io
+    }
+
+    fn files(&mut self) -> Json {
+        let path = |text: String| json!({ "path": format!("d/{text}.json") });
+        let mut io = json!({ "out": { "out": path(self.text(Place::Data)) } });
+        if self.dice.percent(30) {
+            io["in"] = json!({ "b": path(self.text(Place::Data)), "a": path("x".to_owned()) });
+        }
+        if self.dice.percent(50) {
+            io["mode"] = "file".into();
+        }
+        io
+    }
+
+    fn agent(&mut self, id: &str) -> Json {
+        let prompt = self.text(Place::Data);
+        let mut step =
+            json!({ "id": id, "kind": "agent", "prompt": prompt, "schema": world::schema() });
+        if self.dice.percent(70) {
+            step["input"] = self.shape(2);
+        }
+        if self.dice.percent(50) {
+            step["retries"] = (1 + self.dice.below(5)).into();
+        }
+        if self.dice.percent(30) {
+            step["session"] = json!({ "mode": "sticky" });
+            if self.dice.percent(50) {
+                step["session"]["label"] = (*self.dice.pick(&["one", "two"])).into();
+            }
+            if self.dice.percent(30) {
+                step["session"]["reset"] = self.dice.percent(50).into();
+            }
+        }
+        self.known.push((id.to_owned(), Leaves::Json));
+        step
+    }
+
+    fn choice(&mut self, id: &str, depth: usize) -> Json {
+        let condition = self.condition(None);
+        let before = self.known.len();
+        let then = self.list(depth + 1);
+        let taken = self.known.split_off(before);
+        let mut step = json!({ "id": id, "kind": "if", "cond": condition, "then": then });
+        if self.dice.percent(60) {
+            step["else"] = self.list(depth + 1).into();
+        }
+        self.known.extend(taken);
+        step
+    }
+
+    fn for_each(&mut self, id: &str, depth: usize) -> Json {
+        let (path, from_step) = self.list_path();
+        let name = (*self.dice.pick(&["item", "item", "x", "n"])).to_owned();
+        self.locals.push(Local { name: name.clone(), from_step });
+        let body = self.list(depth + 1);
+        self.locals.pop();
+        let mut step =
+            json!({ "id": id, "kind": "forEach", "listPath": path, "itemVar": name, "body": body });
+        if self.dice.percent(50) {
+            step["parallel"] = true.into();
+            if self.dice.percent(40) {
+                step["maxParallel"] = (1 + self.dice.below(5)).into();
+            }
+            if self.dice.percent(60) {
+                step["onError"] = (*self.dice.pick(&["collect", "collect", "fail"])).into();
+            }
+        }
+        step
+    }
+
+    fn list_path(&mut self) -> (String, bool) {
+        let readable = self.known_with(Leaves::Json);
+        let local = self.locals.last().cloned();
+        match (self.dice.below(12), local) {
+            (0..=3, _) if !readable.is_empty() => {
+                (format!("$.results.{}.json.list", self.dice.pick(&readable)), true)
+            }
+            (4, Some(local)) => (format!("$.locals.{}", local.name), local.from_step),
+            (5..=6, Some(local)) => (format!("$.locals.{}.list", local.name), local.from_step),
+            (7, _) if self.dice.percent(20) => {
+                ((*self.dice.pick(&["$.vars.n", "$.vars.gone", "$.results.s1"])).to_owned(), true)
+            }
+            _ => {
+                let lists =
+                    ["list", "empty", "nested", "objects", "objects[0].list", "deep.list[0]"];
+                (format!("$.vars.{}", self.dice.pick(&lists)), false)
+            }
+        }
+    }
+
+    fn repeat(&mut self, id: &str, depth: usize) -> Json {
+        let before = self.known.len();
+        let body = self.list(depth + 1);
+        let inside = self.known.get(before..).and_then(|inside| inside.last()).cloned();
+        let until = self.condition(inside.map(|(id, _)| id));
+        let most = 1 + self.dice.below(3);
+        let mut step =
+            json!({ "id": id, "kind": "while", "until": until, "maxIters": most, "body": body });
+        if self.dice.percent(70) {
+            step["onMaxIters"] = (*self.dice.pick(&["continue", "continue", "fail"])).into();
+        }
+        step
+    }
+
+    /// A condition, often about one step.
+    fn condition(&mut self, about: Option<String>) -> Json {
+        let path = match about {
+            Some(id) if self.dice.percent(70) => {
+                let end = *self.dice.pick(&["", ".json.n", ".ok", ".json.deep"]);
+                format!("$.results.{id}{end}")
+            }
+            _ => format!("$.{}", self.path(Place::Data, 40)),
+        };
+        let operator = *self.dice.pick(&["exists", "exists", "eq", "ne", "gt", "lt"]);
+        let mut condition = json!({ "op": operator, "path": path });
+        match operator {
+            "exists" => {}
+            "gt" | "lt" => {
+                condition["value"] = self.dice.pick(&[json!(1), json!(2.5), json!(0)]).clone();
+            }
+            _ => {
+                let values = [
+                    json!(1.0),
+                    json!(true),
+                    json!("word"),
+                    Json::Null,
+                    json!(3),
+                    json!([5, 6.0]),
+                    json!({ "id": "x", "list": [] }),
+                ];
+                condition["value"] = self.dice.pick(&values).clone();
+            }
+        }
+        condition
+    }
+
+    /// A text with expressions, or with what only looks like them.
+    fn text(&mut self, place: Place) -> String {
+        (0..=self.dice.below(3)).map(|_| self.piece(place)).collect()
+    }
+
+    fn piece(&mut self, place: Place) -> String {
+        let looks = ["{{.Name}}", "{{!", "!}}", "{ {vars.n}}", "{{vars.n", "{{vars.n | up}}"];
+        match self.dice.below(8) {
+            0 => (*self.dice.pick(&looks)).to_owned(),
+            1 => format!("{{{{{{{}}}}}}}", self.path(place, 3)),
+            2..=4 => format!("{{{{{}}}}}", self.path(place, 3)),
+            5 => format!("{{{{  {} }}}}", self.path(place, 3)),
+            _ => (*self.dice.pick(&["a", " ", "ä", "$x"])).to_owned(),
+        }
+    }
+
+    fn shape(&mut self, depth: u32) -> Json {
+        match self.dice.below(if depth == 0 { 3 } else { 6 }) {
+            0 => json!(format!("{{{{ {} }}}}", self.path(Place::Data, 3))),
+            1 => json!(self.text(Place::Data)),
+            2 => self.dice.pick(&[json!(1), Json::Null, json!("plain"), json!([])]).clone(),
+            3 => (0..self.dice.below(3)).map(|_| self.shape(depth - 1)).collect(),
+            _ => {
+                let keys = ["a", "{{vars.n}}", "b"];
+                let fields = keys.into_iter().take(1 + self.dice.index(3));
+                let fields: Map<String, Json> =
+                    fields.map(|key| (key.to_owned(), self.shape(depth - 1))).collect();
+                Json::Object(fields)
+            }
+        }
+    }
+
+    /// A path without its `$.`; in so many of a hundred it may well lead nowhere.
+    fn path(&mut self, place: Place, risk: u64) -> String {
+        let risky = self.dice.percent(risk);
+        let local = self.locals.last().cloned();
+        let local = local.filter(|local| place == Place::Data || !local.from_step);
+        match (self.dice.below(3), local) {
+            (0, Some(local)) => {
+                let end =
+                    if risky { *self.dice.pick(&[".id", ".list", ".list[0]", "[0]"]) } else { "" };
+                format!("locals.{}{end}", local.name)
+            }
+            (1, _) if place == Place::Data && !self.known.is_empty() => self.result_path(risky),
+            _ if risky => (*self.dice.pick(&["vars.gone", "vars.list[7]", "vars.n.x"])).to_owned(),
+            _ => {
+                let ends = [
+                    "n",
+                    "word",
+                    "flag",
+                    "none",
+                    "braces",
+                    "list",
+                    "list[1]",
+                    "nested[0][1]",
+                    "empty",
+                    "objects[1].id",
+                    "deep.half",
+                    "deep",
+                ];
+                format!("vars.{}", self.dice.pick(&ends))
+            }
+        }
+    }
+
+    fn result_path(&mut self, risky: bool) -> String {
+        // The last one was most probably done here.
+        let index = if risky { self.dice.index(self.known.len()) } else { self.known.len() - 1 };
+        let (id, leaves) = self.known[index].clone();
+        let ends: &[&str] = match (leaves, risky) {
+            (Leaves::Json, false) => &[".ok", ".json", ".json.n", ".json.list"],
+            (Leaves::Json, true) => &[".json.word", ".json.list[0]", ".json.deep.none", ".stdout"],
+            (Leaves::Files, _) => &[".outputs.out.n", ".outputs", ".stdout"],
+            (Leaves::Text, _) => &[".stdout", ".ok", ".attempts"],
+        };
+        format!("results.{id}{}", self.dice.pick(ends))
+    }
+
+    fn known_with(&self, leaves: Leaves) -> Vec<String> {
+        let known = self.known.iter().filter(|(_, left)| *left == leaves);
+        known.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Steps that show what is seen of all others in the end. The words of a failure are free: only
+    /// what it is called is shown.
+    fn probes(&self) -> Vec<Json> {
+        let shows = |id: String, seen: String| {
+            let run = json!({ "kind": "cmd", "cmd": "show", "args": [seen] });
+            json!([{ "id": id, "kind": "exec", "run": run }])
+        };
+        let probe = |(number, (id, _)): (usize, &(String, Leaves))| {
+            let is = |op: &str, value: bool| json!({ "op": op, "path": format!("$.results.{id}.ok"), "value": value });
+            let well = json!({
+                "id": format!("p{number}"), "kind": "if", "cond": is("eq", true),
+                "then": shows(format!("q{number}"), format!("{{{{results.{id}}}}}")),
+            });
+            let badly = json!({
+                "id": format!("o{number}"), "kind": "if", "cond": is("eq", false),
+                "then": shows(format!("r{number}"), format!("{{{{results.{id}.error}}}}")),
+            });
+            [well, badly]
+        };
+        self.known.iter().enumerate().flat_map(probe).collect()
+    }
+}
+
+/// Where an expression stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In what is run: nothing that a step made up.
+    Run,
+    /// In what is handed over.
+    Data,
+}

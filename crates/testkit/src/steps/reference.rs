@@ -1,0 +1,266 @@
+//! A small interpreter of the language, written from its rules alone.
+//!
+//! Plain recursion over JSON: everything is done at once, one thing after the other, and lists, scopes
+//! and results are copied. It shares no code with the core. It does not check documents: what it is
+//! given is valid.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::world::{Ran, Told, World};
+
+mod text;
+
+/// Values by name.
+type Names = BTreeMap<String, Json>;
+
+/// What failed: steps and codes, in list order.
+type Failed = Vec<(String, String)>;
+
+/// What a step can see.
+#[derive(Debug, Clone, Default)]
+struct Scope {
+    results: Names,
+    locals: Names,
+    /// The loops around, as keys begin.
+    loops: String,
+    /// Whether a loop around collects what fails.
+    collected: bool,
+}
+
+/// Does a document in a world.
+pub fn interpret(document: &Json, vars: &Map<String, Json>, world: World) -> Told {
+    let mut names: Names = fields(&document["vars"]);
+    names.extend(vars.clone());
+    let mut interpreter = Interpreter { world, document, vars: names, told: Told::default() };
+    let mut scope = Scope::default();
+    let done = interpreter.list(&document["steps"], &mut scope);
+    interpreter.told.failures = done.err().unwrap_or_default();
+    interpreter.told
+}
+
+struct Interpreter<'a> {
+    world: World,
+    document: &'a Json,
+    vars: Names,
+    told: Told,
+}
+
+impl Interpreter<'_> {
+    fn list(&mut self, steps: &Json, scope: &mut Scope) -> Result<(), Failed> {
+        steps.as_array().into_iter().flatten().try_for_each(|step| self.step(step, scope))
+    }
+
+    fn step(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failed> {
+        match text_of(&step["kind"]) {
+            "exec" => self.exec(step, scope),
+            "agent" => self.agent(step, scope),
+            "if" => {
+                let holds = self.holds(&step["cond"], scope);
+                self.list(if holds { &step["then"] } else { &step["else"] }, scope)
+            }
+            "forEach" => self.for_each(step, scope),
+            _ => self.repeat(step, scope),
+        }
+    }
+
+    /// A step cannot be done. What it leaves is seen, where anything goes on at all; a loop leaves
+    /// nothing, unless somebody collects.
+    fn fails(
+        &mut self,
+        step: &Json,
+        code: &str,
+        left: Option<Json>,
+        scope: &mut Scope,
+    ) -> Result<(), Failed> {
+        if step.get("body").is_none() || scope.collected {
+            let left = left.unwrap_or_else(|| json!({ "ok": false, "error": code }));
+            self.leaves(step, left, scope);
+        }
+        Err(vec![(text_of(&step["id"]).to_owned(), code.to_owned())])
+    }
+
+    fn leaves(&mut self, step: &Json, result: Json, scope: &mut Scope) {
+        let id = text_of(&step["id"]);
+        self.told.results.insert(format!("{}{id}", scope.loops), result.clone());
+        scope.results.insert(id.to_owned(), result);
+    }
+
+    fn exec(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failed> {
+        let key = format!("{}{}", scope.loops, text_of(&step["id"]));
+        let Some(call) = self.call(step, scope) else {
+            return self.fails(step, "unknown_name", None, scope);
+        };
+        let io = &step["io"];
+        let files = io.get("in").is_some() || io.get("out").is_some();
+        let mode = io["mode"].as_str().unwrap_or(if files { "file" } else { "none" });
+        let mut left = Json::Null;
+        for attempt in 1..=step["retries"].as_u64().unwrap_or(1) {
+            let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
+            self.told.ran.insert(format!("{key} {attempt} {call}"));
+            match self.world.exec(mode, (&key, attempt), &call) {
+                Ran::Well(result) => {
+                    self.leaves(step, result, scope);
+                    return Ok(());
+                }
+                Ran::Badly(result) => left = result,
+                Ran::NotAtAll(result) => {
+                    left = result;
+                    break;
+                }
+            }
+        }
+        self.fails(step, "exec_failed", Some(left), scope)
+    }
+
+    /// A program with its expressions filled in; nothing when a name is not known.
+    fn call(&self, step: &Json, scope: &Scope) -> Option<Json> {
+        let fill = |text: &Json| self.fill(text_of(text), scope).map(Json::String);
+        let mut call = Map::new();
+        if let Some(shell) = step.get("shell") {
+            call.insert("shell".to_owned(), fill(shell)?);
+        } else {
+            call.insert("cmd".to_owned(), fill(&step["run"]["cmd"])?);
+            let args = step["run"]["args"].as_array().into_iter().flatten();
+            call.insert("args".to_owned(), args.map(fill).collect::<Option<_>>()?);
+        }
+        let mut env = Map::new();
+        let variables = [&self.document["env"], &step["env"]];
+        for (name, value) in variables.into_iter().filter_map(Json::as_object).flatten() {
+            env.insert(name.clone(), fill(value)?);
+        }
+        call.insert("env".to_owned(), Json::Object(env));
+        for list in ["in", "out"] {
+            let files = step["io"][list].as_object().into_iter().flatten();
+            let paths = files.map(|(_, file)| fill(&file["path"])).collect::<Option<_>>()?;
+            call.insert(list.to_owned(), paths);
+        }
+        if let Some(from) = step["io"].get("inputFrom") {
+            let (id, path) = match from {
+                Json::String(id) => (id.as_str(), "$"),
+                from => (text_of(&from["stepId"]), from["jsonPath"].as_str().unwrap_or("$")),
+            };
+            let read = scope.results.get(id)?.get("json")?;
+            call.insert("stdin".to_owned(), text::follow(read, &path[1..])?.clone());
+        }
+        Some(Json::Object(call))
+    }
+
+    fn agent(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failed> {
+        let key = format!("{}{}", scope.loops, text_of(&step["id"]));
+        let prompt = self.fill(text_of(&step["prompt"]), scope);
+        let input = match step.get("input") {
+            Some(input) => self.shape(input, scope).map(Some),
+            None => Some(None),
+        };
+        let (Some(prompt), Some(input)) = (prompt, input) else {
+            return self.fails(step, "unknown_name", None, scope);
+        };
+        let question = json!([prompt, input.map_or(json!([]), |input| json!([input]))]);
+        for attempt in 1..=step["retries"].as_u64().unwrap_or(3) {
+            let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
+            self.told.asked.insert(format!("{key} {attempt} {question}"));
+            self.told.attempts.insert(key.clone(), attempt);
+            if let (answer, true) = self.world.answer(&key, attempt) {
+                self.leaves(step, json!({ "ok": true, "json": answer }), scope);
+                return Ok(());
+            }
+        }
+        self.fails(step, "agent_output_schema_failed", None, scope)
+    }
+
+    fn for_each(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failed> {
+        let Some(Json::Array(items)) = self.path(text_of(&step["listPath"]), scope) else {
+            return self.fails(step, "not_an_array", None, scope);
+        };
+        hide(&step["body"], scope);
+        let id = text_of(&step["id"]);
+        let outside = scope.clone();
+        let parallel = step["parallel"] == true;
+        let mut failed = Failed::new();
+        for (number, item) in items.into_iter().enumerate() {
+            let mut inside = outside.clone();
+            if !parallel {
+                inside.results.clone_from(&scope.results);
+            }
+            inside.collected |= step["onError"] == "collect";
+            inside.loops = format!("{}{id}[{number}].", outside.loops);
+            inside.locals.insert(text_of(&step["itemVar"]).to_owned(), item);
+            let done = self.list(&step["body"], &mut inside);
+            scope.results = inside.results;
+            match done {
+                Err(all) if parallel && step["onError"] != "collect" => failed.extend(all),
+                Err(_) if parallel => {}
+                done => done?,
+            }
+        }
+        self.told.vague |= outside.collected && !failed.is_empty();
+        if failed.is_empty() { Ok(()) } else { Err(failed) }
+    }
+
+    fn repeat(&mut self, step: &Json, scope: &mut Scope) -> Result<(), Failed> {
+        hide(&step["body"], scope);
+        let id = text_of(&step["id"]);
+        let outside = scope.loops.clone();
+        for number in 0..step["maxIters"].as_u64().unwrap_or(0) {
+            if self.holds(&step["until"], scope) {
+                return Ok(());
+            }
+            scope.loops = format!("{outside}{id}[{number}].");
+            let done = self.list(&step["body"], scope);
+            scope.loops.clone_from(&outside);
+            done?;
+        }
+        if self.holds(&step["until"], scope) || step["onMaxIters"] == "continue" {
+            return Ok(());
+        }
+        self.fails(step, "while_not_converged", None, scope)
+    }
+
+    fn holds(&self, condition: &Json, scope: &Scope) -> bool {
+        let (found, value) = (self.path(text_of(&condition["path"]), scope), &condition["value"]);
+        let numbers = found.as_ref().and_then(Json::as_f64).zip(value.as_f64());
+        let equal = found.as_ref().is_some_and(|found| same(found, value));
+        match text_of(&condition["op"]) {
+            "exists" => found.is_some_and(|found| !found.is_null()),
+            "eq" => equal,
+            "ne" => !equal,
+            "gt" => numbers.is_some_and(|(found, bound)| found > bound),
+            _ => numbers.is_some_and(|(found, bound)| found < bound),
+        }
+    }
+}
+
+/// Entering a loop hides what its own body left earlier.
+fn hide(body: &Json, scope: &mut Scope) {
+    for step in body.as_array().into_iter().flatten() {
+        scope.results.remove(text_of(&step["id"]));
+        for list in ["then", "else", "body"] {
+            hide(&step[list], scope);
+        }
+    }
+}
+
+/// JSON values are the same; 1 equals 1.0.
+fn same(one: &Json, other: &Json) -> bool {
+    match (one, other) {
+        (Json::Number(one), Json::Number(other)) => one.as_f64() == other.as_f64(),
+        (Json::Array(one), Json::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (Json::Object(one), Json::Object(other)) => {
+            let found = |(key, value)| other.get(key).is_some_and(|other| same(value, other));
+            one.len() == other.len() && one.iter().all(found)
+        }
+        (one, other) => one == other,
+    }
+}
+
+fn fields(value: &Json) -> Names {
+    value.as_object().cloned().unwrap_or_default().into_iter().collect()
+}
+
+fn text_of(value: &Json) -> &str {
+    value.as_str().unwrap_or_default()
+}

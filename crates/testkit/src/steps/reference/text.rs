@@ -1,0 +1,103 @@
+//! Paths and templates, read once more.
+
+use serde_json::Value as Json;
+
+use super::{Interpreter, Scope};
+
+impl Interpreter<'_> {
+    /// What a path of a condition or a list leads to.
+    pub(super) fn path(&self, path: &str, scope: &Scope) -> Option<Json> {
+        self.named(path.strip_prefix("$.")?, scope)
+    }
+
+    /// What `vars.x[0].y` is.
+    fn named(&self, path: &str, scope: &Scope) -> Option<Json> {
+        let (root, rest) = path.split_once('.')?;
+        let names = match root {
+            "vars" => &self.vars,
+            "results" => &scope.results,
+            "locals" => &scope.locals,
+            _ => return None,
+        };
+        let end = rest.find(['.', '[']).unwrap_or(rest.len());
+        follow(names.get(&rest[..end])?, &rest[end..]).cloned()
+    }
+
+    /// A text with its expressions filled in; nothing when one of them has no value.
+    pub(super) fn fill(&self, text: &str, scope: &Scope) -> Option<String> {
+        let (mut filled, mut rest) = (String::new(), text);
+        while !rest.is_empty() {
+            if let Some((path, after)) = expression(rest) {
+                match self.named(path, scope)? {
+                    Json::Null => {}
+                    Json::String(text) => filled.push_str(&text),
+                    other => filled.push_str(&other.to_string()),
+                }
+                rest = after;
+            } else {
+                let next = rest.chars().next().map_or(0, char::len_utf8);
+                filled.push_str(&rest[..next]);
+                rest = &rest[next..];
+            }
+        }
+        Some(filled)
+    }
+
+    /// The same in every string of a value, where a lone expression keeps its type.
+    pub(super) fn shape(&self, value: &Json, scope: &Scope) -> Option<Json> {
+        Some(match value {
+            Json::String(text) => match expression(text) {
+                Some((path, "")) => self.named(path, scope)?,
+                _ => Json::String(self.fill(text, scope)?),
+            },
+            Json::Array(items) => {
+                items.iter().map(|item| self.shape(item, scope)).collect::<Option<_>>()?
+            }
+            Json::Object(fields) => {
+                let filled =
+                    |(key, field): (&String, &Json)| Some((key.clone(), self.shape(field, scope)?));
+                Json::Object(fields.iter().map(filled).collect::<Option<_>>()?)
+            }
+            other => other.clone(),
+        })
+    }
+}
+
+/// From a value along `.key` and `[n]`.
+pub(super) fn follow<'v>(value: &'v Json, path: &str) -> Option<&'v Json> {
+    if path.is_empty() {
+        return Some(value);
+    }
+    let end = path[1..].find(['.', '[']).map_or(path.len(), |end| end + 1);
+    let (segment, rest) = path.split_at(end);
+    let inside = match segment.strip_prefix('.') {
+        Some(key) => value.as_object()?.get(key)?,
+        None => {
+            let number = segment.strip_prefix('[')?.strip_suffix(']')?;
+            value.as_array()?.get(number.parse::<usize>().ok()?)?
+        }
+    };
+    follow(inside, rest)
+}
+
+/// `{{ path }}` at the beginning of a text, and what follows it.
+fn expression(text: &str) -> Option<(&str, &str)> {
+    let inside = text.strip_prefix("{{")?;
+    let (inside, after) = inside.split_once("}}")?;
+    let path = inside.trim_matches(' ');
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && !name.starts_with('-')
+            && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    };
+    let is_segment = |segment: &str| {
+        let mut parts = segment.split('[');
+        let numbers = |part: &str| {
+            let digits = part.strip_suffix(']');
+            digits.is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()))
+        };
+        parts.next().is_some_and(is_name) && parts.all(numbers)
+    };
+    let known = ["vars.", "results.", "locals."].iter().any(|root| path.starts_with(root));
+    (known && path.split('.').all(is_segment)).then_some((path, after))
+}
