@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn no_more_is_read_than_is_taken() {
         assert_eq!(limited(&b"text"[..]).unwrap(), b"text");
-        let endless = std::io::repeat(b' ');
+        let endless = io::repeat(b' ');
         assert_eq!(limited(endless).unwrap_err().to_string(), "it is larger than 64 MiB");
     }
 }

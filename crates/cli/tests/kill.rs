@@ -114,8 +114,7 @@ fn undisturbed(laps: usize) -> (Outcome, Duration) {
 
 /// A document of steps: every program that succeeds leaves a line, and so does every attempt.
 fn steps() -> Project {
-    let shell =
-        |name: &str| format!("echo {name} >> begun; sleep 0.01; echo {name} >> ended", name = name);
+    let shell = |name: &str| format!("echo {name} >> begun; sleep 0.01; echo {name} >> ended");
     let exec = |id: &str, name: &str| json!({ "id": id, "kind": "exec", "shell": shell(name) });
     let ask = |id: &str| json!({ "id": id, "kind": "agent", "prompt": id, "schema": { "type": "integer" } });
     let item = "{{locals.item}}";

@@ -42,7 +42,7 @@ pub(crate) fn begin(draft: &mut Draft<'_>, main: &AgentId) {
 /// What the next strand comes to; none when all of them wait.
 pub(crate) fn advance(mut draft: Draft<'_>) -> Option<Vec<Event>> {
     let (work, flow) = at_hand(&draft)?;
-    let agent = flow.next_ready(|strand| on_error(work, strand) == Some(OnError::Collect))?;
+    let agent = flow.next_ready()?;
     let agent = draft.run.agents.get(agent)?;
     if matches!(flow.strands.get(&agent.id)?.at, At::Waits { failed: 1.., .. }) {
         collapse(&mut draft, agent);
@@ -72,6 +72,11 @@ fn step_of(draft: &mut Draft<'_>, agent: &AgentId, fact: Fact) {
 
 fn end(draft: &mut Draft<'_>, agent: &Agent) {
     step(draft, agent, Fact::Ended);
+    leave(draft, agent);
+}
+
+/// The agent of a strand is not needed any more.
+fn leave(draft: &mut Draft<'_>, agent: &Agent) {
     let result = Value::Inline(String::new());
     draft.push(Event::AgentEnded { agent: agent.id.clone(), result });
 }
@@ -110,12 +115,9 @@ fn enter(draft: &mut Draft<'_>, agent: &Agent, index: StepIndex, key: Key) {
         return fail(draft, agent, Stuck { code, key, message: unrendered.to_string() }, None);
     }
     let gate = gate(draft, agent, index);
-    let gate = match gate {
-        Some((gate, most)) if !flow.is_open(&gate, most) => {
-            return step(draft, agent, Fact::Parked { gate });
-        }
-        gate => gate.map(|(gate, _)| gate),
-    };
+    if let Some((gate, most)) = gate.clone().filter(|(gate, _)| !flow.is_open(gate)) {
+        return step(draft, agent, Fact::Parked { gate, most });
+    }
     step(draft, agent, Fact::Entered { step: key.step.clone(), gate });
     let visit = visit(draft, agent, &key);
     let turn = TurnId { agent: agent.id.clone(), visit, turn: 1 };
@@ -152,7 +154,7 @@ fn is_visit(event: &Event) -> bool {
 
 /// What a step has to pass, and how many may be inside: a conversation that is shared has one turn
 /// at a time, and a parallel loop so many programs.
-fn gate(draft: &Draft<'_>, agent: &Agent, index: StepIndex) -> Option<(Gate, usize)> {
+fn gate(draft: &Draft<'_>, agent: &Agent, index: StepIndex) -> Option<(Gate, u32)> {
     let (work, flow) = at_hand(draft)?;
     match &work.document.step(index).kind {
         Kind::Agent(asks) => {
@@ -164,7 +166,7 @@ fn gate(draft: &Draft<'_>, agent: &Agent, index: StepIndex) -> Option<(Gate, usi
         Kind::Exec(_) => {
             let strand = flow.strands.get(&agent.id)?;
             let most = most_parallel(work, strand)?;
-            Some((Gate::of_loop(strand.parent.as_ref()?), most as usize))
+            Some((Gate::of_loop(strand.parent.as_ref()?), most))
         }
         Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
     }
@@ -413,6 +415,7 @@ pub(crate) fn fail(draft: &mut Draft<'_>, agent: &Agent, stuck: Stuck, left: Opt
         }
         (Reach::Around, stored) => {
             step(draft, agent, Fact::Fails { key, stored, contained: true });
+            leave(draft, agent);
         }
         (Reach::Run | Reach::Iteration, stored) => {
             step(draft, agent, Fact::Fails { key, stored, contained: false });
@@ -442,10 +445,11 @@ fn collapse(draft: &mut Draft<'_>, agent: &Agent) {
     let inner = flow.strands.iter().filter(|(_, strand)| strand.parent.as_ref() == parent);
     let mut inner: Vec<(&AgentId, &Strand)> = inner.collect();
     inner.sort_by_key(|(_, strand)| strand.number);
-    let first = inner.iter().find_map(|(_, strand)| strand.failed_at());
+    let first = inner.iter().find_map(|(_, strand)| strand.failed_at().cloned());
     for (id, _) in inner {
+        step_of(draft, id, Fact::Ended);
         if let Some(inner) = draft.run.agents.get(id) {
-            end(draft, inner);
+            leave(draft, inner);
         }
     }
     let Some(key) = first else { return };
@@ -456,6 +460,7 @@ fn collapse(draft: &mut Draft<'_>, agent: &Agent) {
         }
         Reach::Around | Reach::Run => {
             step(draft, agent, Fact::Fails { key, stored: None, contained: true });
+            leave(draft, agent);
         }
     }
 }

@@ -165,8 +165,8 @@ pub enum At {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         last: BTreeMap<StepId, Option<Key>>,
     },
-    /// At a step that failed.
-    Failed(StepId),
+    /// At a step that failed, its own or one of its iterations.
+    Failed(Key),
 }
 
 /// Something that is so from now on, of one strand.
@@ -186,14 +186,16 @@ pub enum Fact {
     Entered {
         /// The step.
         step: StepId,
-        /// What no more than so many strands may pass at a time; it is passed now.
+        /// The gate that it passes, and how many may be inside.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        gate: Option<Gate>,
+        gate: Option<(Gate, u32)>,
     },
     /// It waits until another strand has left a gate.
     Parked {
         /// The gate.
         gate: Gate,
+        /// How many may be inside.
+        most: u32,
     },
     /// The caller says what it knows.
     Called(Box<Call>),
@@ -301,16 +303,18 @@ impl Flow {
                 self.offers.remove(name);
                 self.stale.insert(name.clone());
             }
-            Fact::Parked { gate } => self.park(agent, gate),
+            Fact::Parked { gate, most } => self.park(agent, gate, *most),
             Fact::Entered { gate, .. } => {
-                self.pass(agent, gate.as_ref());
+                if let Some((gate, most)) = gate {
+                    self.pass(agent, gate, *most);
+                }
                 self.moves(agent, fact);
             }
             Fact::Fails { key, stored, contained } => {
                 if let Some(stored) = stored {
                     self.store(key, stored);
                 }
-                self.fail(agent, &key.step, *contained);
+                self.fail(agent, key, *contained);
             }
             Fact::Revived => self.revive(agent),
             Fact::Done { key, stored } => {
@@ -377,13 +381,19 @@ impl Flow {
         }
     }
 
+    fn leaves_the_gate(&mut self, agent: &AgentId) {
+        if let Some(number) = self.strands.get(agent).map(|strand| strand.number) {
+            self.leave(number, agent);
+        }
+    }
+
     fn parent_at(&mut self, agent: &AgentId) -> Option<&mut At> {
         let parent = self.strands.get(agent)?.parent.clone()?;
         self.strands.get_mut(&parent).map(|strand| &mut strand.at)
     }
 
     fn meet(&mut self, agent: &AgentId, key: &Key) {
-        self.leave(agent);
+        self.leaves_the_gate(agent);
         self.leaves_the_start(agent);
         if let Some(strand) = self.strands.get_mut(agent) {
             strand.seen.insert(key.step.clone(), Some(key.clone()));
@@ -395,9 +405,8 @@ impl Flow {
     fn end(&mut self, agent: &AgentId) {
         self.leaves_the_start(agent);
         let Some(strand) = self.strands.remove(agent) else { return };
-        let place = (strand.number, agent.clone());
-        self.unpark(&place);
-        self.ready.remove(&place);
+        self.leave(strand.number, agent);
+        self.ready.remove(&(strand.number, agent.clone()));
         let Some((id, parent)) =
             strand.parent.and_then(|id| Some((id.clone(), self.strands.get_mut(&id)?)))
         else {
@@ -417,14 +426,14 @@ impl Flow {
         self.look(&id);
     }
 
-    fn fail(&mut self, agent: &AgentId, step: &StepId, contained: bool) {
-        self.leave(agent);
+    fn fail(&mut self, agent: &AgentId, key: &Key, contained: bool) {
+        self.leaves_the_gate(agent);
         self.leaves_the_start(agent);
         let Some(strand) = self.strands.get_mut(agent) else { return };
         if matches!(strand.at, At::Failed(_)) {
             return;
         }
-        strand.at = At::Failed(step.clone());
+        strand.at = At::Failed(key.clone());
         if contained {
             if let Some(At::Waits { failed, .. }) = self.parent_at(agent) {
                 *failed = failed.saturating_add(1);
@@ -439,8 +448,8 @@ impl Flow {
 
     fn revive(&mut self, agent: &AgentId) {
         let Some(strand) = self.strands.get_mut(agent) else { return };
-        if let At::Failed(step) = &strand.at {
-            strand.at = At::Before(step.clone());
+        if let At::Failed(key) = &strand.at {
+            strand.at = At::Before(key.step.clone());
             self.count_broken(agent, -1);
         }
     }
@@ -477,14 +486,16 @@ impl Flow {
         }
     }
 
-    /// The strand that is to go on next. When an iteration of a loop has failed, no other one begins.
-    pub fn next_ready(&self, begins_after_failures: impl Fn(&Strand) -> bool) -> Option<&AgentId> {
-        let may_go_on = |agent: &AgentId| {
-            self.strands.get(agent).is_some_and(|strand| {
-                strand.at != At::Start || begins_after_failures(strand) || !self.is_doomed(strand)
-            })
-        };
-        self.ready.iter().map(|(_, agent)| agent).find(|agent| may_go_on(agent))
+    /// The strand that is to go on next.
+    pub fn next_ready(&self) -> Option<&AgentId> {
+        let ready = self.ready.iter().map(|(_, agent)| agent);
+        ready.chain(self.next_admitted()).find(|agent| self.may_go_on(agent))
+    }
+
+    /// When an iteration of a loop has failed, no other one begins.
+    pub(super) fn may_go_on(&self, agent: &AgentId) -> bool {
+        let strand = self.strands.get(agent);
+        strand.is_some_and(|strand| strand.at != At::Start || !self.is_doomed(strand))
     }
 
     /// Whether something has failed in the loop that a strand was born into.
@@ -542,10 +553,9 @@ impl Strand {
         self.key_in(&self.loops, step)
     }
 
-    /// The key of the step that it failed at; a loop that fails is not in itself.
-    pub fn failed_at(&self) -> Option<Key> {
-        let At::Failed(step) = &self.at else { return None };
-        Some(self.loop_key().filter(|key| key.step == *step).unwrap_or_else(|| self.key(step)))
+    /// The key of the step that it failed at.
+    pub fn failed_at(&self) -> Option<&Key> {
+        if let At::Failed(key) = &self.at { Some(key) } else { None }
     }
 
     /// The key of the loop that the strand is in.

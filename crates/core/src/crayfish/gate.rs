@@ -1,7 +1,7 @@
 //! Gates: what only so many strands may pass at a time.
 //!
 //! A conversation that steps share is one, and the programs of a parallel loop are one. Whoever finds
-//! a gate full is parked; whoever leaves it lets the oldest of those try again.
+//! a gate full is parked; once somebody has left it, the oldest of those goes on.
 
 use std::collections::BTreeSet;
 
@@ -19,6 +19,8 @@ pub struct Gate(String);
 /// Who is at a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Passage {
+    /// How many may be inside.
+    pub most: u32,
     /// Who has passed it and not left.
     pub inside: BTreeSet<AgentId>,
     /// Who waits, in the order of birth.
@@ -38,45 +40,54 @@ impl Gate {
     }
 }
 
+impl Passage {
+    fn is_open(&self) -> bool {
+        self.inside.len() < self.most as usize
+    }
+}
+
 impl Flow {
-    /// Whether a strand may pass, where no more than `most` may be inside.
-    pub fn is_open(&self, gate: &Gate, most: usize) -> bool {
-        self.gates.get(gate).is_none_or(|passage| passage.inside.len() < most)
+    /// Whether a strand may pass.
+    pub fn is_open(&self, gate: &Gate) -> bool {
+        self.gates.get(gate).is_none_or(Passage::is_open)
     }
 
-    /// Where a strand is parked, it has nothing to do.
+    /// The oldest strand that waits at a gate which is open again, and may go on.
+    pub fn next_admitted(&self) -> Option<&AgentId> {
+        let open = self.gates.values().filter(|passage| passage.is_open());
+        let mut waiting = open.flat_map(|passage| &passage.waiting).map(|(_, agent)| agent);
+        waiting.find(|agent| self.may_go_on(agent))
+    }
+
+    /// Where a strand is parked, it has nothing to do by itself.
     pub(super) fn is_parked(&self, place: &(u64, AgentId)) -> bool {
         self.gates.values().any(|passage| passage.waiting.contains(place))
     }
 
-    pub(super) fn park(&mut self, agent: &AgentId, gate: &Gate) {
+    pub(super) fn park(&mut self, agent: &AgentId, gate: &Gate, most: u32) {
         let Some(strand) = self.strands.get(agent) else { return };
         let place = (strand.number, agent.clone());
-        self.gates.entry(gate.clone()).or_default().waiting.insert(place);
+        let passage = self.gates.entry(gate.clone()).or_default();
+        passage.most = most;
+        passage.waiting.insert(place);
     }
 
-    pub(super) fn pass(&mut self, agent: &AgentId, gate: Option<&Gate>) {
-        if let Some(gate) = gate {
-            self.gates.entry(gate.clone()).or_default().inside.insert(agent.clone());
-        }
+    pub(super) fn pass(&mut self, agent: &AgentId, gate: &Gate, most: u32) {
+        let Some(strand) = self.strands.get(agent) else { return };
+        let place = (strand.number, agent.clone());
+        let passage = self.gates.entry(gate.clone()).or_default();
+        passage.most = most;
+        passage.waiting.remove(&place);
+        passage.inside.insert(agent.clone());
     }
 
-    /// A strand that has ended waits nowhere.
-    pub(super) fn unpark(&mut self, place: &(u64, AgentId)) {
-        for passage in self.gates.values_mut() {
-            passage.waiting.remove(place);
-        }
-    }
-
-    /// A strand leaves the gate it has passed, and the oldest that waits there may try.
-    pub(super) fn leave(&mut self, agent: &AgentId) {
-        let mut next = None;
+    /// A strand leaves the gate it has passed, or waits at.
+    pub(super) fn leave(&mut self, number: u64, agent: &AgentId) {
+        let place = (number, agent.clone());
         self.gates.retain(|_, passage| {
-            if passage.inside.remove(agent) {
-                next = passage.waiting.pop_first();
-            }
+            passage.inside.remove(agent);
+            passage.waiting.remove(&place);
             !(passage.inside.is_empty() && passage.waiting.is_empty())
         });
-        self.ready.extend(next);
     }
 }

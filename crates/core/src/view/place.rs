@@ -1,8 +1,6 @@
 //! Where an agent is, by name.
 
-use crate::crayfish::StepId;
-use crate::crayfish::flow::{At, Strand};
-use crate::crayfish::work::key_of;
+use crate::crayfish::flow::At;
 use crate::machine::Agent;
 use crate::run::Run;
 
@@ -11,17 +9,9 @@ use crate::run::Run;
 pub fn place(run: &Run, agent: &Agent) -> String {
     let strand = run.flow.as_ref().and_then(|flow| flow.strands.get(&agent.id));
     let elsewhere = strand.and_then(|strand| match &strand.at {
-        At::Failed(step) => failed_at(strand, step, agent),
+        At::Failed(key) => Some(key.to_string()),
         At::Waits { .. } | At::Round => strand.loop_key().map(|key| key.to_string()),
         At::Start | At::Before(_) | At::In(_) | At::Behind(_) | At::Body => None,
     });
     elsewhere.unwrap_or_else(|| agent.visit.state.to_string())
-}
-
-fn failed_at(strand: &Strand, step: &StepId, agent: &Agent) -> Option<String> {
-    if key_of(agent).is_some_and(|key| key.step == *step) {
-        return None;
-    }
-    let around = strand.loop_key().filter(|key| key.step == *step);
-    Some(around.unwrap_or_else(|| strand.key(step)).to_string())
 }

@@ -63,11 +63,11 @@ fn failure(run: &Run) -> Failed {
         };
         Some((flow?.strands.get(agent)?.failed_at()?, failure))
     });
-    let Some((key, failure)) = failed.min_by(|one, other| one.0.cmp(&other.0)) else {
+    let Some((key, failure)) = failed.min_by(|one, other| one.0.cmp(other.0)) else {
         let message = "the run failed, and does not say where".to_owned();
         return Failed { code: Code::Internal, message, step: None, errors: Vec::new() };
     };
-    let stored = flow.and_then(|flow| flow.results.get(&key)?.json());
+    let stored = flow.and_then(|flow| flow.results.get(key)?.json());
     let errors = stored.and_then(|stored| stored.get("errors")).map(problems).unwrap_or_default();
     let (code, message) = match failure {
         Failure::Step { code, message } => {
@@ -75,7 +75,7 @@ fn failure(run: &Run) -> Failed {
         }
         other => (Code::ExecFailed, other.to_string()),
     };
-    Failed { code, message, step: Some(key.step), errors }
+    Failed { code, message, step: Some(key.step.clone()), errors }
 }
 
 fn problems(errors: &Json) -> Vec<Problem> {

@@ -251,11 +251,12 @@ pub(crate) fn outcome(run: &Run) -> Result<Told, Violation> {
         let Some(Standing::Failed { failure: Failure::Step { code, .. }, .. }) = standing else {
             return Err(Violation(format!("{agent} failed otherwise: {standing:?}")));
         };
-        let Some(Strand { at: At::Failed(step), born, .. }) = flow.strands.get(agent) else {
+        let Some(Strand { at: At::Failed(key), born, .. }) = flow.strands.get(agent) else {
             return Err(Violation(format!("{agent} failed, and its strand did not")));
         };
         let place: Vec<u32> = born.iter().map(|born| born.number).collect();
-        failures.insert((place, step.to_string()), (step.to_string(), code.clone()));
+        let step = key.step.to_string();
+        failures.insert((place, step.clone()), (step, code.clone()));
     }
     told.failures = failures.into_values().collect();
     let completed = run.phase == Phase::Ended(Ending::Completed);

@@ -317,3 +317,36 @@ fn a_failure_lets_the_iterations_that_were_started_end_and_a_resume_does_it_agai
     }
     assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "z");
 }
+
+#[test]
+fn a_caller_is_waited_for_beside_a_failure_that_is_collected() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
+    let once = json!({ "id": "x", "kind": "exec", "shell": "true" });
+    let inner = json!({
+        "id": "m", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "y", "parallel": true,
+        "body": [once, asks],
+    });
+    let outer = parallel(&json!({ "onError": "collect", "body": [inner] }));
+    let mut play = steps(Answers::Caller, &json!([outer]));
+    play.settings.max_parallel = 20;
+    play.start();
+    let agents = running(&play);
+    assert_eq!(agents.len(), 9);
+    for (n, agent) in agents.iter().enumerate() {
+        if n % 3 == 1 {
+            fails(&mut play, agent);
+        } else {
+            leaves(&mut play, agent, &json!({ "ok": true }));
+        }
+    }
+    assert_eq!(play.run.phase, Phase::Ended(Ending::NeedsCaller));
+    assert_eq!(play.run.desk.asks.len(), 6);
+    let outputs: Vec<(String, Output)> =
+        (0..3).flat_map(|l| [0, 2].map(|m| (format!("l[{l}].m[{m}].v"), valid()))).collect();
+    let outputs: Vec<(&str, Output)> =
+        outputs.iter().map(|(name, output)| (name.as_str(), output.clone())).collect();
+    call(&mut play, &[], &outputs[..5]);
+    assert_eq!(play.run.desk.asks.len(), 1);
+    call(&mut play, &[], &outputs[5..]);
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}

@@ -83,8 +83,11 @@ fn facts() -> Vec<Fact> {
         Fact::Begun { born: Vec::new(), parent: None },
         Fact::Begun { born, parent: Some("main".into()) },
         Fact::Entered { step: "a".parse().unwrap(), gate: None },
-        Fact::Entered { step: "a".parse().unwrap(), gate: Some(Gate::of_loop(&"main".into())) },
-        Fact::Parked { gate: Gate::of_label("wf:x:main") },
+        Fact::Entered {
+            step: "a".parse().unwrap(),
+            gate: Some((Gate::of_loop(&"main".into()), 4)),
+        },
+        Fact::Parked { gate: Gate::of_label("wf:x:main"), most: 1 },
         Fact::Called(Box::new(call())),
         Fact::Takes { name: "v".into() },
         Fact::Ignores { name: "v".into() },
