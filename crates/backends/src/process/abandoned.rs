@@ -17,7 +17,7 @@ const PREFIX: &str = "unrecorded";
 pub fn unrecorded(random: &Nonce) -> Nonce {
     let pid = std::process::id().cast_signed();
     let start_time = table::identity(pid).map_or(0, |own| own.start_time);
-    Nonce::new(format!("{PREFIX}-{pid}-{start_time}-{random}"))
+    Nonce::new(format!("{PREFIX}-{}-{pid}-{start_time}-{random}", table::namespace()))
 }
 
 /// Ends what runs without a record have left whose drivers are dead; returns what was found.
@@ -30,9 +30,10 @@ pub async fn end_abandoned(grace: &Grace) -> Vec<Leftover> {
     found
 }
 
-/// The process that drives a run without a record.
+/// The process that drives a run without a record, where its number means something here.
 fn driver(nonce: &Nonce) -> Option<Identity> {
     let mut parts = nonce.as_str().strip_prefix(PREFIX)?.strip_prefix('-')?.split('-');
+    parts.next().filter(|namespace| *namespace == table::namespace())?;
     let (pid, start_time) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     Some(Identity { pid, start_time })
 }
@@ -53,5 +54,7 @@ mod tests {
         assert!(!is_dead(own));
         assert!(is_dead(Identity { start_time: own.start_time + 1, ..own }), "another process");
         assert_eq!(driver(&Nonce::new("c0ffee".to_owned())), None);
+        let contained = nonce.as_str().replacen(&table::namespace(), "1", 1);
+        assert_eq!(driver(&Nonce::new(contained)), None, "a number of another container");
     }
 }

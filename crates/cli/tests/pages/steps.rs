@@ -5,7 +5,7 @@ use std::fs;
 
 use raymond_backends::{exec, workspace};
 use raymond_core::crayfish::document::{Cap, Order};
-use raymond_core::crayfish::{Code, name, problem, reading, template, validate, walk};
+use raymond_core::crayfish::{Code, flow, name, problem, reading, template, validate, walk};
 
 use super::top;
 
@@ -38,6 +38,7 @@ fn the_reference_has_the_limits() {
     check("a step with its expressions filled in", mebibytes(template::LIMIT as u64));
     check("stdout of a program", mebibytes(exec::STDOUT_MAX as u64));
     check("stderr", format!("{} KiB", exec::STDERR_MAX >> 10));
+    check("all results of a run", mebibytes(flow::MOST_KEPT));
     check("a JSON file, or a schema by name", mebibytes(workspace::FILE_MAX));
     check("problems of a document", grouped(problem::MOST));
 }

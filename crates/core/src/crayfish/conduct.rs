@@ -21,7 +21,7 @@ use crate::value::Value;
 use super::call::{Call, Offer, Output};
 use super::code::Code;
 use super::document::{self, Kind, OnError, Order, SessionMode, StepIndex};
-use super::flow::{At, Fact, Flow, Stored, Strand};
+use super::flow::{At, Fact, Flow, MOST_KEPT, Stored, Strand};
 use super::gate::Gate;
 use super::key::{Iteration, Key};
 use super::name::StepId;
@@ -29,9 +29,6 @@ use super::problem::Problem;
 use super::template::Unfilled;
 use super::walk::{Next, Stuck};
 use super::work::{Work, key_of};
-
-/// The most bytes of all results of a run: each reply holds them, and each call may echo them.
-pub(crate) const MOST_KEPT: u64 = 64 * 1024 * 1024;
 
 /// The strand of the document itself begins.
 pub(crate) fn begin(draft: &mut Draft<'_>, main: &AgentId) {

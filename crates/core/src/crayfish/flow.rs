@@ -20,6 +20,9 @@ use super::key::{Iteration, Key};
 use super::name::StepId;
 use super::problem::Problem;
 
+/// The most bytes of all results of a run: each reply holds them, and each call may echo them.
+pub const MOST_KEPT: u64 = 64 * 1024 * 1024;
+
 /// A run of steps.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Flow {

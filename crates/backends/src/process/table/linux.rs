@@ -50,6 +50,12 @@ pub(in crate::process) fn identity(pid: i32) -> Option<Identity> {
     row(pid).map(|row| row.entry.identity)
 }
 
+/// The namespace that numbers of processes mean something in: a container has its own.
+pub(in crate::process) fn namespace() -> String {
+    let name = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    name.to_string_lossy().chars().filter(char::is_ascii_digit).collect()
+}
+
 /// The boot of the system that the numbers belong to.
 pub(in crate::process) fn boot() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");

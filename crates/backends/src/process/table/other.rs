@@ -31,6 +31,10 @@ pub(in crate::process) fn living(_: i32) -> Option<Entry> {
     None
 }
 
+pub(in crate::process) fn namespace() -> String {
+    String::new()
+}
+
 pub(in crate::process) fn identity(pid: i32) -> Option<Identity> {
     Some(Identity { pid, start_time: 0 })
 }
