@@ -36,7 +36,7 @@ use crate::shell::{self, Backends};
 use crate::steps;
 
 use answer::{answer, attempts};
-use brought::{Brought, results};
+use brought::{Brought, KnownBy, results};
 pub use progress::Progress;
 use progress::Teller;
 pub use workspaces::Workspaces;
@@ -67,6 +67,22 @@ struct Ready {
     prepared: Prepared,
     brought: Brought,
     run: Option<RunId>,
+    /// Outputs that no step can have asked for: nothing is begun with them.
+    unasked: Vec<Problem>,
+}
+
+/// How the run of a call begins.
+enum Beginning {
+    /// It was over before.
+    Over(Box<Run>),
+    /// It is to be driven.
+    Begun(Box<Begun>),
+}
+
+struct Begun {
+    owned: Owned,
+    inputs: Vec<Input>,
+    brought: Brought,
 }
 
 impl Tool {
@@ -84,11 +100,18 @@ impl Tool {
 
     async fn try_call(&self, request: Json, follower: Follower) -> Result<Reply, Box<Reply>> {
         let request = Request::parse(request)
-            .map_err(|problems| refused(Code::BadRequest, "the request has mistakes", problems))?;
+            .map_err(|problems| mistaken(Code::BadRequest, "the request", problems))?;
         let run = request.run.clone();
+        let known = (request.results.clone(), request.attempts.clone());
         let reply = self.answer(request, follower).await;
-        // Whatever is said of a run says of which.
-        reply.map_err(|refused| Box::new(Reply { run, ..*refused }))
+        reply.map_err(|mut refused| {
+            // Whoever carries everything itself echoes this reply as any other.
+            if run.is_none() {
+                (refused.results, refused.attempts) = known;
+            }
+            refused.run = run;
+            refused
+        })
     }
 
     async fn answer(&self, request: Request, follower: Follower) -> Result<Reply, Box<Reply>> {
@@ -105,47 +128,14 @@ impl Tool {
         directory: &Path,
         follower: Follower,
     ) -> Result<Reply, Box<Reply>> {
-        let Ready { prepared, brought, run } = ready;
-        let work = prepared.definition.work.clone().ok_or_else(|| internal("no document"))?;
-        let project = match &run {
-            Some(_) => Project::locate(directory)
-                .map_err(|error| refused(Code::StoreFailed, error.to_string(), Vec::new()))?,
-            None => in_memory(),
-        };
-        let id = run.clone().unwrap_or_else(|| RunId::new(NAMELESS));
-        let nonce = match &run {
-            Some(_) => clock::nonce(),
-            None => process::unrecorded(&clock::nonce()),
-        };
-        let launch = Launch {
-            run: id.clone(),
-            nonce,
-            workflow: work.document.name.clone().unwrap_or_else(|| id.to_string()),
-            cwd: directory.display().to_string(),
-            input: None,
-            settings: self.settings(),
-        };
-        let (owned, inputs) = match Owned::create(&project, prepared, launch) {
-            Ok((owned, start)) => {
-                let call = brought.call(&owned.head.run, &owned.blobs)?;
-                (owned, vec![start, Input::Call(Box::new(call))])
+        let run = ready.run.clone();
+        let work = ready.prepared.definition.work.clone();
+        let work = work.ok_or_else(|| internal("no document"))?;
+        let Begun { owned, inputs, brought } = match self.begin(ready, &work, directory).await? {
+            Beginning::Over(over) => {
+                return Ok(answer(&over, &work, &Schemas::default(), run.as_ref()));
             }
-            Err(LaunchError::Exists(_)) => {
-                let mut owned = self.open(&project, &id, &work).await?;
-                if let Phase::Ended(Ending::Completed | Ending::Cancelled) = owned.head.run.phase {
-                    return Ok(answer(&owned.head.run, &work, &Schemas::default(), run.as_ref()));
-                }
-                let call = brought.call(&owned.head.run, &owned.blobs);
-                let call = call.map_err(|refused| knowing(refused, &owned.head.run))?;
-                let resumed = owned.resume_inputs(self.settings(), &Backends::default()).await;
-                let mut inputs = resumed.map_err(|error| unowned(&error))?;
-                inputs.push(Input::Call(Box::new(call)));
-                (owned, inputs)
-            }
-            Err(LaunchError::Own(error)) => return Err(unowned(&error)),
-            Err(error @ LaunchError::Blobs(_)) => {
-                return Err(refused(Code::StoreFailed, error.to_string(), Vec::new()));
-            }
+            Beginning::Begun(begun) => *begun,
         };
         if run.is_none() {
             // Nobody else will look for what a killed caller has left.
@@ -159,8 +149,64 @@ impl Tool {
             driven.map_err(|error| refused(Code::StoreFailed, chain(&error), Vec::new()))?;
         let schemas = shell::schemas_of(Some(&work.document));
         let mut reply = answer(&driven.head.run, &work, &schemas, run.as_ref());
-        reply.ignored = brought.stale(&driven.head.run);
+        reply.ignored = brought.ignored(&driven.head.run);
         Ok(reply)
+    }
+
+    /// Creates the run of a call, or goes on with it.
+    async fn begin(
+        &self,
+        ready: Ready,
+        work: &Work,
+        directory: &Path,
+    ) -> Result<Beginning, Box<Reply>> {
+        let Ready { prepared, brought, run, unasked } = ready;
+        let (project, nonce, new) = match &run {
+            Some(_) => {
+                let project = Project::locate(directory)
+                    .map_err(|error| refused(Code::StoreFailed, error.to_string(), Vec::new()))?;
+                (project, clock::nonce(), KnownBy::NewRecord)
+            }
+            None => (in_memory(), process::unrecorded(&clock::nonce()), KnownBy::Nobody),
+        };
+        let id = run.unwrap_or_else(|| RunId::new(NAMELESS));
+        if !unasked.is_empty() {
+            let refused = mistaken(Code::UnaskedOutput, "the request", unasked);
+            return Err(match self.open(&project, &id, work).await {
+                Ok(owned) => knowing(refused, &owned.head.run),
+                Err(_) => refused,
+            });
+        }
+        let launch = Launch {
+            run: id.clone(),
+            nonce,
+            workflow: work.document.name.clone().unwrap_or_else(|| id.to_string()),
+            cwd: directory.display().to_string(),
+            input: None,
+            settings: self.settings(),
+        };
+        let (owned, mut inputs, call) = match Owned::create(&project, prepared, launch) {
+            Ok((owned, start)) => {
+                let call = brought.call(&owned.head.run, (new, &owned.blobs))?;
+                (owned, vec![start], call)
+            }
+            Err(LaunchError::Exists(_)) => {
+                let mut owned = self.open(&project, &id, work).await?;
+                if let Phase::Ended(Ending::Completed | Ending::Cancelled) = owned.head.run.phase {
+                    return Ok(Beginning::Over(Box::new(owned.head.run)));
+                }
+                let call = brought.call(&owned.head.run, (KnownBy::Record, &owned.blobs));
+                let call = call.map_err(|refused| knowing(refused, &owned.head.run))?;
+                let resumed = owned.resume_inputs(self.settings(), &Backends::default()).await;
+                (owned, resumed.map_err(|error| unowned(&error))?, call)
+            }
+            Err(LaunchError::Own(error)) => return Err(unowned(&error)),
+            Err(error @ LaunchError::Blobs(_)) => {
+                return Err(refused(Code::StoreFailed, error.to_string(), Vec::new()));
+            }
+        };
+        inputs.push(Input::Call(Box::new(call)));
+        Ok(Beginning::Begun(Box::new(Begun { owned, inputs, brought })))
     }
 
     /// A run that was begun by an earlier call, with the same document.
@@ -200,23 +246,19 @@ fn ready(
         let told = faults.into_iter().map(|(index, fault)| {
             Problem::new(format!("/ref/schemaPaths/{index}"), fault.why.to_string())
         });
-        refused(Code::BadRequest, "a schema path cannot be used", told.collect())
+        mistaken(Code::BadRequest, "the request", told.collect())
     })?;
     let library = |name: &str| files.find(name);
     let prepared = steps::prepare(&request.workflow, &request.vars, (directory, &library));
-    let prepared = prepared.map_err(|problems| {
-        refused(Code::InvalidWorkflow, "the workflow has mistakes", problems)
-    })?;
+    let prepared =
+        prepared.map_err(|problems| mistaken(Code::InvalidWorkflow, "the workflow", problems))?;
     let document = prepared.definition.work.as_deref().map(|work| &work.document);
     let document = document.ok_or_else(|| internal("no document"))?;
     let unasked = request.unasked(document);
-    if !unasked.is_empty() {
-        return Err(refused(Code::UnaskedOutput, "an output was not asked for", unasked));
-    }
     let schemas = shell::schemas_of(Some(document));
     let run = request.run.clone();
     let brought = Brought::weigh(request, document, &schemas);
-    Ok(Ready { prepared, brought, run })
+    Ok(Ready { prepared, brought, run, unasked })
 }
 
 /// A project that is gone when the call is.
@@ -227,6 +269,16 @@ fn in_memory() -> Project {
 
 fn refused(code: Code, message: impl Into<String>, errors: Vec<Problem>) -> Box<Reply> {
     Box::new(Reply::failed(code, message, errors))
+}
+
+/// Whoever reads nothing but the message is told the first of the mistakes.
+fn mistaken(code: Code, what: &str, problems: Vec<Problem>) -> Box<Reply> {
+    let first = problems.first().map(ToString::to_string).unwrap_or_default();
+    let message = match problems.len() {
+        1 => format!("{what} has a mistake: {first}"),
+        several => format!("{what} has {several} mistakes, first: {first}"),
+    };
+    refused(code, message, problems)
 }
 
 /// A refusal of a run that has come to something already.

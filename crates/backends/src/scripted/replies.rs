@@ -11,7 +11,7 @@ use raymond_core::crayfish::{Key, StepId};
 use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::ids::StateName;
 use raymond_core::time::{Span, Timestamp};
-use raymond_core::workflow::nearest;
+use raymond_core::workflow::{Extension, nearest};
 
 use super::parse;
 use super::writes::Write;
@@ -143,8 +143,7 @@ impl Replies {
         let mut sections = own.into_iter().chain([&self.states]);
         sections
             .find_map(|section| entry(section, &request.state))
-            .and_then(|entry| entry.visits.at(request.count))
-            .and_then(|turns| turns.at(request.started.turn.turn))
+            .and_then(|entry| entry.attempts(request))
             .map(|attempts| attempts.at(request.started.attempt))
             .ok_or_else(|| {
                 let (key, file) = (key(request), &self.file);
@@ -204,6 +203,19 @@ fn entry<'a>(section: &'a Section, state: &StateName) -> Option<&'a Entry> {
     let less = step.as_ref().map_or_else(|| state.stem(), StepId::as_str);
     let keys = [state.as_str(), less, ANY];
     keys.into_iter().find_map(|key| section.get(key))
+}
+
+impl Entry {
+    /// What is played for a turn. A step is done once under its key, and asks again in further turns:
+    /// so its list goes by those.
+    fn attempts(&self, request: &Request) -> Option<&Attempts> {
+        let turn = request.started.turn.turn;
+        let is_step = Extension::of(request.state.as_str()).is_none();
+        match self.visits.at(request.count) {
+            Some(Numbered::Every(_)) | None if is_step => self.visits.at(turn)?.at(1),
+            turns => turns?.at(turn),
+        }
+    }
 }
 
 impl<T> Numbered<T> {

@@ -133,6 +133,29 @@ async fn attempts_differ_and_the_last_one_stays() {
 }
 
 #[tokio::test]
+async fn a_list_of_a_step_goes_by_its_attempts() {
+    let client = client(
+        "
+once: same
+v: [first, second]
+w: [[first, second]]
+loop[1].x: [own]
+x: [first, second]
+",
+    );
+    let check = async |state: &str, turn, expected: &str| {
+        let found = ask(&client, request("main", state, 1, turn)).await;
+        assert_eq!(found, replied(expected, 0), "{state} {turn}");
+    };
+    for step in ["v", "w", "loop[0].x"] {
+        check(step, 1, "first").await;
+        check(step, 2, "second").await;
+    }
+    check("once", 2, "same").await;
+    check("loop[1].x", 1, "own").await;
+}
+
+#[tokio::test]
 async fn a_reply_says_what_it_says() {
     let check = async |yaml: &str, expected: Answer| {
         let client = client(&format!("defaults: {{cost: 0.01}}\nA: {yaml}"));

@@ -12,12 +12,15 @@ use super::key::Key;
 /// What a caller brings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Call {
-    /// What steps left in earlier calls, for a run that knows nothing of them.
+    /// What steps left in earlier calls, for a run that begins.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub results: BTreeMap<Key, Stored>,
     /// Which attempts it answers; where nothing is said, the first.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attempts: BTreeMap<Key, u32>,
+    /// Whether nobody else knows the attempts: the run has no record.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
     /// The outputs, each under `key:attempt`, a key, or the id of a step.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, Output>,

@@ -173,7 +173,10 @@ impl Code {
             Self::RunMismatch => "repeat what the run was begun with, or choose a new `runId`",
             Self::RunLocked => "wait for the other call to end, and call again",
             Self::StoreFailed => "look at the message: disk space and permissions; then call again",
-            Self::Cancelled => "call again: with a `runId` no finished step is repeated",
+            Self::Cancelled => {
+                "call again: no finished step of a run is repeated; one that was cancelled for good \
+                 needs another `runId`"
+            }
             Self::Internal => "report the message; with a `runId` the run can go on",
         }
     }

@@ -275,12 +275,16 @@ pub(crate) fn finished(
 
 /// A step has left something, unless a run would keep more than it may.
 fn done(draft: &mut Draft<'_>, agent: &Agent, key: Key, stored: Stored) {
-    let kept = draft.run.flow.as_ref().map_or(0, |flow| flow.kept);
-    if kept.saturating_add(stored.value.len()) > MOST_KEPT {
+    if !is_room(draft, &stored) {
         let message = format!("the results of a run would have more than {} MiB", MOST_KEPT >> 20);
         return fail(draft, agent, Stuck { code: Code::TooLarge, key, message }, None);
     }
     step(draft, agent, Fact::Done { key, stored });
+}
+
+fn is_room(draft: &Draft<'_>, stored: &Stored) -> bool {
+    let kept = draft.run.flow.as_ref().map_or(0, |flow| flow.kept);
+    kept.saturating_add(stored.value.len()) <= MOST_KEPT
 }
 
 /// A caller brings what it knows: what it was asked for is settled at once, in the order of keys.
@@ -400,6 +404,7 @@ pub(crate) fn fail(draft: &mut Draft<'_>, agent: &Agent, stuck: Stuck, left: Opt
     }
     let reach = reach(draft, agent);
     let is_loop = draft.definition.work.as_deref().is_some_and(|work| work.is_loop(&key));
+    let left = left.filter(|left| is_room(draft, left));
     let stored = left.or_else(|| {
         // A loop stores nothing, unless somebody collects.
         let told = json!({ "ok": false, "error": code.as_str(), "message": message });

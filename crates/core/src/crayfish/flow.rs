@@ -20,8 +20,9 @@ use super::key::{Iteration, Key};
 use super::name::StepId;
 use super::problem::Problem;
 
-/// The most bytes of all results of a run: each reply holds them, and each call may echo them.
-pub const MOST_KEPT: u64 = 64 * 1024 * 1024;
+/// The most bytes of all results of a run: each reply holds them, the latest twice, and each call may
+/// echo them.
+pub const MOST_KEPT: u64 = 24 * 1024 * 1024;
 
 /// A run of steps.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -348,12 +349,11 @@ impl Flow {
         self.strands.insert(agent.clone(), Strand { number, parent, born, loops, at, seen });
     }
 
-    /// What the caller knows of earlier calls counts only where nothing is known here.
     fn call(&mut self, call: &Call) {
-        if self.results.is_empty() && self.attempts.is_empty() {
-            for (key, stored) in &call.results {
-                self.store(key, stored);
-            }
+        for (key, stored) in &call.results {
+            self.store(key, stored);
+        }
+        if call.alone {
             self.attempts.clone_from(&call.attempts);
         }
         self.offers.clone_from(&call.outputs);

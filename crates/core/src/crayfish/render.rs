@@ -50,6 +50,17 @@ pub struct Call {
     pub input: Option<Value>,
 }
 
+impl Call {
+    /// Whether a program cannot be handed this: its arguments and variables end at a NUL byte.
+    pub fn has_nul(&self) -> bool {
+        let program: Vec<&String> = match &self.program {
+            Program::Shell(text) => vec![text],
+            Program::Cmd { cmd, args } => std::iter::once(cmd).chain(args).collect(),
+        };
+        program.into_iter().chain(self.env.values()).any(|text| text.contains('\0'))
+    }
+}
+
 /// What an exec step runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use raymond_core::crayfish::envelope::{AgentRequest, Failure as Failed, Outcome};
+use raymond_core::crayfish::flow::Strand;
 use raymond_core::crayfish::work::key_of;
-use raymond_core::crayfish::{Code, Problem, Reply, Work};
+use raymond_core::crayfish::{Code, Key, Problem, Reply, Work};
 use raymond_core::failure::Failure;
 use raymond_core::ids::RunId;
 use raymond_core::machine::Standing;
@@ -25,8 +26,25 @@ pub(super) fn answer(run: &Run, work: &Work, schemas: &Schemas, id: Option<&RunI
             given_up("the call was given up")
         }
     };
-    let (results, attempts) = (results(run), attempts(run));
+    let (results, mut attempts) = (results(run), attempts(run));
+    if id.is_none() {
+        use_up(&mut attempts, run, work);
+    }
     Reply { run: id.cloned(), outcome, results, attempts, ignored: Vec::new() }
+}
+
+/// A failure that a loop collected is not taken from an echo. Where only the echo can know that an
+/// agent step has no attempt left, it says so.
+fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, work: &Work) {
+    let Some(flow) = &run.flow else { return };
+    let failed: Vec<&Key> = flow.strands.values().filter_map(Strand::failed_at).collect();
+    let collected = flow.results.iter().filter(|(key, stored)| !stored.ok && !failed.contains(key));
+    for (key, stored) in collected {
+        let error = stored.json().and_then(|json| json.get("error")).and_then(Json::as_str);
+        if error == Some(Code::AgentOutputSchemaFailed.as_str()) {
+            attempts.insert(key.to_string(), work.tries(key).saturating_add(1));
+        }
+    }
 }
 
 /// Which attempts were asked for last.

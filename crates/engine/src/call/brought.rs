@@ -4,19 +4,31 @@ use std::collections::BTreeMap;
 
 use raymond_core::crayfish::call::Output;
 use raymond_core::crayfish::document::StepIndex;
+use raymond_core::crayfish::envelope::Ignored;
 use raymond_core::crayfish::flow::Stored;
 use raymond_core::crayfish::key::RequestId;
 use raymond_core::crayfish::problem::push_token;
-use raymond_core::crayfish::{Call, Code, Document, Key, Problem, Reply, Request};
+use raymond_core::crayfish::{Call, Code, Document, Key, Kind, Problem, Reply, Request};
 use raymond_core::run::Run;
 use raymond_core::run::input::Verdict;
 use raymond_core::value::Value;
 use raymond_store::{Blobs, blobs};
 use serde_json::{Map, Value as Json, json};
 
-use super::refused;
+use super::{mistaken, refused};
 use crate::observe;
 use crate::schemas::Schemas;
+
+/// Who knows what happened in earlier calls, beside the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KnownBy {
+    /// Nobody.
+    Nobody,
+    /// A record, from now on.
+    NewRecord,
+    /// A record.
+    Record,
+}
 
 /// What a request brings.
 pub(super) struct Brought {
@@ -39,7 +51,8 @@ impl Brought {
         let outputs = weighed.collect();
         let keyed = |name: &str| {
             let key: Key = name.parse().ok()?;
-            document.find_key(&key).map(|_| key)
+            let step = document.find_key(&key)?;
+            matches!(document.step(step).kind, Kind::Exec(_) | Kind::Agent(_)).then_some(key)
         };
         let attempts = attempts.into_iter().filter_map(|(name, n)| Some((keyed(&name)?, n)));
         let is_good = |result: &Json| result.get("ok") == Some(&Json::Bool(true));
@@ -49,9 +62,18 @@ impl Brought {
     }
 
     /// As a run takes it. An output for an attempt that nobody asked for yet is refused.
-    pub(super) fn call(&self, run: &Run, blobs: &Blobs) -> Result<Call, Box<Reply>> {
-        let known = run.flow.as_ref().map(|flow| &flow.attempts);
-        let asked = known.filter(|attempts| !attempts.is_empty()).unwrap_or(&self.attempts);
+    pub(super) fn call(
+        &self,
+        run: &Run,
+        (known_by, blobs): (KnownBy, &Blobs),
+    ) -> Result<Call, Box<Reply>> {
+        let none = BTreeMap::new();
+        let asked = match known_by {
+            KnownBy::Nobody => &self.attempts,
+            KnownBy::NewRecord | KnownBy::Record => {
+                run.flow.as_ref().map_or(&none, |flow| &flow.attempts)
+            }
+        };
         let early = self.requested().filter_map(|(name, id)| {
             let attempt = asked.get(&id.key).copied().unwrap_or(1);
             (id.attempt > attempt).then(|| {
@@ -61,13 +83,13 @@ impl Brought {
         });
         let early: Vec<Problem> = early.collect();
         if !early.is_empty() {
-            return Err(refused(Code::UnaskedOutput, "an output was not asked for", early));
+            return Err(mistaken(Code::UnaskedOutput, "the request", early));
         }
-        self.stored(blobs)
+        self.stored(known_by, blobs)
             .map_err(|error| refused(Code::StoreFailed, error.to_string(), Vec::new()))
     }
 
-    fn stored(&self, blobs: &Blobs) -> Result<Call, blobs::Error> {
+    fn stored(&self, known_by: KnownBy, blobs: &Blobs) -> Result<Call, blobs::Error> {
         let mut put = |bytes: &[u8]| observe::put(blobs, bytes);
         let mut store = |json: Json| {
             let value = Value::keep(&json.to_string(), &mut put)?;
@@ -78,27 +100,42 @@ impl Brought {
             let stored = store(json!({ "ok": true, "json": json }))?;
             outputs.insert(known_as.clone(), Output { stored, verdict: verdict.clone() });
         }
-        for (key, result) in &self.results {
+        // A record that exists knows better.
+        let seeds = self.results.iter().filter(|_| known_by != KnownBy::Record);
+        for (key, result) in seeds {
             results.insert(key.clone(), store(result.clone())?);
         }
-        Ok(Call { results, attempts: self.attempts.clone(), outputs })
+        let alone = known_by == KnownBy::Nobody;
+        Ok(Call { results, attempts: self.attempts.clone(), alone, outputs })
     }
 
-    /// What was brought for an attempt that is over.
-    pub(super) fn stale(&self, run: &Run) -> Vec<Problem> {
+    /// What was brought and not used, and why: an attempt is over, or nobody asks for it. What is
+    /// done already may well be brought again.
+    pub(super) fn ignored(&self, run: &Run) -> Vec<Ignored> {
         let Some(flow) = &run.flow else { return Vec::new() };
         let at = |key: &Key| flow.attempts.get(key).copied().unwrap_or(1);
-        let by_name = flow.stale.iter().filter_map(|known_as| {
-            let (name, ..) = self.outputs.get(known_as)?;
-            Some(at_output(name, "a later attempt was asked for meanwhile".to_owned()))
-        });
-        let by_id = self.requested().filter(|(_, id)| {
-            id.attempt < at(&id.key)
-                && flow.offers.contains_key(&format!("{}:{}", id.key, id.attempt))
-        });
-        let by_id = by_id
-            .map(|(name, id)| at_output(name, format!("{} is at attempt {}", id.key, at(&id.key))));
-        by_name.chain(by_id).collect()
+        let weigh = |(known_as, (name, ..)): (&String, &(String, Json, Verdict))| {
+            let id: Option<RequestId> = name.parse().ok();
+            let key = id.as_ref().map_or_else(|| name.parse().ok(), |id| Some(id.key.clone()));
+            let key: Option<Key> = key;
+            let is_done = key.as_ref().is_some_and(|key| flow.results.contains_key(key));
+            let is_left = flow.offers.contains_key(known_as);
+            let over = id.filter(|id| is_left && id.attempt < at(&id.key));
+            let (code, message) = match over {
+                Some(id) => {
+                    (Code::StaleOutput, format!("{} is at attempt {}", id.key, at(&id.key)))
+                }
+                None if flow.stale.contains(known_as) => {
+                    (Code::StaleOutput, "a later attempt was asked for meanwhile".to_owned())
+                }
+                None if is_left && !is_done => {
+                    (Code::UnaskedOutput, "nothing has asked for it so far".to_owned())
+                }
+                None => return None,
+            };
+            Some(Ignored { code, problem: at_output(name, message) })
+        };
+        self.outputs.iter().filter_map(weigh).collect()
     }
 
     /// The outputs that came under the id of a request.

@@ -222,6 +222,140 @@ async fn mistakes_are_replies() {
 }
 
 #[tokio::test]
+async fn what_only_a_run_can_know_is_a_reply_too() {
+    let desk = desk();
+    let check = async |workflow: Json, expected: &str, step: &str| {
+        let reply = desk.call(json!({ "workflow": workflow })).await;
+        let found = (gist(&reply), reply["stepId"].as_str().unwrap_or_default().to_owned());
+        assert_eq!(found, (expected.to_owned(), step.to_owned()), "{reply:#}");
+    };
+    let each = |list: &str| json!({ "id": "l", "kind": "forEach", "listPath": list, "itemVar": "x", "body": [] });
+    let exec = |more: Json| {
+        let mut step =
+            json!({ "id": "a", "kind": "exec", "run": { "kind": "cmd", "cmd": "true" } });
+        step.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        step
+    };
+    check(json!({ "steps": [each("$.vars.no")] }), "not_an_array", "l").await;
+    check(
+        json!({ "steps": [exec(json!({ "env": { "X": "{{vars.no}}" } }))] }),
+        "unknown_name",
+        "a",
+    )
+    .await;
+    let nul = json!({ "run": { "kind": "cmd", "cmd": "echo", "args": ["{{vars.nul}}"] } });
+    check(json!({ "vars": { "nul": "\0" }, "steps": [exec(nul)] }), "exec_failed", "a").await;
+    let many: Vec<u32> = (0..10_001).collect();
+    let mut wide = each("$.vars.many");
+    wide["parallel"] = json!(true);
+    check(json!({ "vars": { "many": many }, "steps": [wide] }), "too_large", "l").await;
+    let large = exec(
+        json!({ "run": { "kind": "cmd", "cmd": "head", "args": ["-c", "15000000", "/dev/zero"] } }),
+    );
+    let mut second = large.clone();
+    second["id"] = json!("b");
+    check(json!({ "steps": [large, second] }), "too_large", "a").await;
+    let schema = json!({ "type": "object", "required": ["x", "y"] });
+    let stream = exec(
+        json!({ "run": { "kind": "cmd", "cmd": "echo", "args": ["{}"] }, "io": { "mode": "stream", "outputSchema": schema } }),
+    );
+    let reply = desk.call(json!({ "workflow": { "steps": [stream] } })).await;
+    assert_eq!(reply["errors"].as_array().map(Vec::len), Some(2), "{reply:#}");
+}
+
+#[tokio::test]
+async fn one_call_at_a_time_works_on_a_run_and_only_with_the_same_schemas() {
+    let desk = desk();
+    let write = |text: &str| {
+        std::fs::create_dir_all(desk.workspace.path().join("schemas")).unwrap();
+        std::fs::write(desk.workspace.path().join("schemas/S.json"), text).unwrap();
+    };
+    write("{}");
+    let call = json!({
+        "runId": "r", "ref": { "schemaPaths": ["schemas"] },
+        "workflow": { "steps": [
+            { "id": "a", "kind": "exec", "shell": "touch begun; until test -e go; do sleep 0.01; done" },
+            { "id": "v", "kind": "agent", "prompt": "?", "schema": { "$ref": "S" } },
+        ] },
+    });
+    let second = async {
+        while !desk.workspace.path().join("begun").exists() {
+            tokio::task::yield_now().await;
+        }
+        let reply = desk.call(call.clone()).await;
+        std::fs::write(desk.workspace.path().join("go"), "").unwrap();
+        reply
+    };
+    let (first, second) = tokio::join!(desk.call(call.clone()), second);
+    assert_eq!((gist(&first), gist(&second)), ("needs_agent r:v:1".into(), "run_locked".into()));
+    assert_eq!(second["runId"], "r");
+    write(r#"{ "type": "string" }"#);
+    let other = desk.call(call).await;
+    assert_eq!((gist(&other), &other["results"]["a"]["ok"]), ("run_mismatch".into(), &json!(true)));
+}
+
+#[tokio::test]
+async fn what_a_caller_echoes_seeds_only_a_run_that_begins() {
+    let desk = desk();
+    let workflow = json!({ "steps": [
+        { "id": "a", "kind": "exec", "shell": "test -e go" },
+        { "id": "b", "kind": "exec", "shell": "echo b >> log" },
+        { "id": "v", "kind": "agent", "prompt": "?", "schema": {} },
+    ] });
+    let call = |more: Json| {
+        let mut call = json!({ "workflow": workflow, "runId": "r" });
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        call
+    };
+    assert_eq!(gist(&desk.call(call(json!({ "attempts": { "v": 9 } }))).await), "exec_failed");
+    std::fs::write(desk.workspace.path().join("go"), "").unwrap();
+    let reply = desk
+        .call(call(json!({ "results": { "b": { "ok": true } }, "attempts": { "v": 9 } })))
+        .await;
+    assert_eq!((gist(&reply), desk.file("log")), ("needs_agent r:v:1".into(), "b\n".into()));
+}
+
+#[tokio::test]
+async fn a_caller_without_a_record_gets_past_a_failure_that_is_collected() {
+    let desk = desk();
+    let workflow = json!({ "vars": { "list": [0, 1] }, "steps": [
+        {
+            "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x",
+            "parallel": true, "onError": "collect",
+            "body": [{ "id": "v", "kind": "agent", "prompt": "?", "schema": { "type": "integer" }, "retries": 2 }],
+        },
+        { "id": "u", "kind": "agent", "prompt": "?", "schema": {} },
+    ] });
+    let mut reply = desk.call(json!({ "workflow": workflow })).await;
+    let mut calls = 1;
+    while gist(&reply) != "done" {
+        let requests = reply["requests"].as_array().unwrap().iter();
+        let outputs: serde_json::Map<String, Json> = requests
+            .map(|request| {
+                let good = request["key"] != "l[1].v";
+                (
+                    request["requestId"].as_str().unwrap().to_owned(),
+                    if good { json!(1) } else { json!("bad") },
+                )
+            })
+            .collect();
+        reply = desk
+            .call(json!({
+                "workflow": workflow, "agentOutputs": outputs,
+                "results": reply["results"], "attempts": reply["attempts"],
+            }))
+            .await;
+        calls += 1;
+        assert!(calls < 8, "{reply:#}");
+    }
+    assert_eq!(reply["results"]["l[1].v"]["ok"], false);
+    let unused = json!({ "workflow": minimal(), "agentOutputs": { "v": { "foo": "x" }, "v:1": { "foo": "y" } } });
+    assert_eq!(desk.call(unused).await.get("ignored"), None, "what is done may be brought again");
+    let refused = json!({ "workflow": workflow, "agentOutputs": { "w": 1 }, "results": { "u": { "ok": true } } });
+    assert_eq!(desk.call(refused).await["results"], json!({ "u": { "ok": true } }));
+}
+
+#[tokio::test]
 async fn requests_of_a_parallel_loop_come_together_in_order() {
     let desk = desk();
     let list: Vec<u32> = (0..12).collect();

@@ -66,8 +66,12 @@ impl Asking {
                 (Json::String(reply.text), vec![wrong])
             }
         };
+        let stored = if errors.is_empty() {
+            store(kit, json!({ "ok": true, "json": json }), true)?
+        } else {
+            store(kit, json!({ "ok": false, "json": json, "errors": errors }), false)?
+        };
         let verdict = if errors.is_empty() { Verdict::Valid } else { Verdict::Invalid(errors) };
-        let stored = store(kit, json!({ "ok": true, "json": json }), true)?;
         Ok(Outcome::Finished(Box::new(Finished {
             read: stored.read,
             session: reply.session,

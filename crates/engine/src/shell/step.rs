@@ -38,18 +38,30 @@ pub(crate) struct Doing {
 
 /// Why an attempt failed.
 struct Fault {
-    why: String,
+    wrong: Wrong,
     again: bool,
+}
+
+/// What is wrong, and all that a schema finds.
+struct Wrong {
+    why: String,
+    errors: Vec<Problem>,
+}
+
+impl<T: Into<String>> From<T> for Wrong {
+    fn from(why: T) -> Self {
+        Self { why: why.into(), errors: Vec::new() }
+    }
 }
 
 impl Fault {
     /// The same would follow from another try.
-    fn of_input(why: impl Into<String>) -> Self {
-        Self { why: why.into(), again: false }
+    fn of_input(wrong: impl Into<Wrong>) -> Self {
+        Self { wrong: wrong.into(), again: false }
     }
 
-    fn of_output(why: impl Into<String>) -> Self {
-        Self { why: why.into(), again: true }
+    fn of_output(wrong: impl Into<Wrong>) -> Self {
+        Self { wrong: wrong.into(), again: true }
     }
 }
 
@@ -93,11 +105,25 @@ fn finished(kit: &Kit, mut result: Map<String, Json>) -> Result<Outcome, blobs::
 }
 
 fn failed(kit: &Kit, mut result: Map<String, Json>, fault: Fault) -> Result<Outcome, blobs::Error> {
+    let Fault { wrong: Wrong { why, errors }, again } = fault;
     result.insert("ok".to_owned(), json!(false));
-    result.insert("error".to_owned(), json!(fault.why));
+    result.insert("error".to_owned(), json!(why));
+    if !errors.is_empty() {
+        result.insert("errors".to_owned(), json!(errors));
+    }
+    if let Some(Json::String(stdout)) = result.get_mut("stdout") {
+        keep_end(stdout);
+    }
     let result = store(kit, Json::Object(result), false)?;
-    let failure = TurnFailure::Step { why: fault.why, result, again: fault.again };
+    let failure = TurnFailure::Step { why, result, again };
     Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
+}
+
+/// Of what a program printed that failed, only the end is kept.
+fn keep_end(text: &mut String) {
+    let start = text.len().saturating_sub(exec::STDERR_MAX);
+    let start = (start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.drain(..start);
 }
 
 /// Keeps a result as a value.
@@ -131,11 +157,18 @@ impl Doing {
     }
 
     fn check_inputs(&self, workspace: &Workspace) -> Result<(), Fault> {
+        if self.call.has_nul() {
+            return Err(Fault::of_input("a NUL byte in an argument or a variable of a program"));
+        }
         match &self.exec.io {
             Io::None => Ok(()),
             Io::File { inputs, outputs } => {
                 self.files(workspace, ("/io/in", inputs), &self.call.inputs)
                     .map_err(Fault::of_input)?;
+                let empty = self.call.outputs.iter().position(String::is_empty);
+                if let Some(contract) = empty.and_then(|place| outputs.get(place)) {
+                    return Err(Fault::of_input(format!("{}: its path is empty", contract.name)));
+                }
                 // Where a path that leads out would be written must not be found out afterwards.
                 let paths = outputs.iter().zip(&self.call.outputs);
                 for (contract, path) in paths {
@@ -191,7 +224,7 @@ impl Doing {
         workspace: &Workspace,
         (list, contracts): (&str, &[Contract]),
         paths: &[String],
-    ) -> Result<Map<String, Json>, String> {
+    ) -> Result<Map<String, Json>, Wrong> {
         let mut files = Map::new();
         for (contract, path) in contracts.iter().zip(paths) {
             let name = &contract.name;
@@ -221,13 +254,14 @@ fn ended(end: &End) -> Result<(), String> {
     }
 }
 
-fn told(what: &str, errors: &[Problem]) -> Result<(), String> {
+fn told(what: &str, errors: &[Problem]) -> Result<(), Wrong> {
     let Some(first) = errors.first() else { return Ok(()) };
     let more = match errors.len() {
         1 => String::new(),
         several => format!(" (and {} more)", several - 1),
     };
-    Err(format!("{what} is not what its schema says: {first}{more}"))
+    let why = format!("{what} is not what its schema says: {first}{more}");
+    Err(Wrong { why, errors: errors.to_vec() })
 }
 
 /// A name as a token of a JSON pointer.

@@ -25,8 +25,17 @@ pub struct Reply {
     pub results: Map<String, Value>,
     /// Which attempt was asked for last, by key.
     pub attempts: BTreeMap<String, u32>,
-    /// Outputs that were for an attempt that is over, each with its place in the request.
-    pub ignored: Vec<Problem>,
+    /// Outputs that were not used.
+    pub ignored: Vec<Ignored>,
+}
+
+/// An output that was not used: nothing was used up by it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ignored {
+    /// Why, in a stable word.
+    pub code: Code,
+    /// Its place in the request, and why.
+    pub problem: Problem,
 }
 
 /// How a call ended.
@@ -108,7 +117,7 @@ impl Reply {
         put(&mut reply, "runId", self.run.map(|run| run.as_str().into()));
         put(&mut reply, "results", Some(Value::Object(self.results)));
         put(&mut reply, "attempts", Some(json!(self.attempts)));
-        let ignored: Vec<Value> = self.ignored.into_iter().map(stale).collect();
+        let ignored: Vec<Value> = self.ignored.into_iter().map(ignored).collect();
         put(&mut reply, "ignored", (!ignored.is_empty()).then_some(Value::Array(ignored)));
         Value::Object(reply)
     }
@@ -155,8 +164,8 @@ impl AgentRequest {
     }
 }
 
-fn stale(Problem { path, message }: Problem) -> Value {
-    json!({ "path": path, "code": Code::StaleOutput.as_str(), "message": message })
+fn ignored(Ignored { code, problem }: Ignored) -> Value {
+    json!({ "path": problem.path, "code": code.as_str(), "message": problem.message })
 }
 
 fn session(session: Session) -> Value {

@@ -67,6 +67,10 @@ impl Request {
     }
 
     fn read(report: &mut Report, value: &Value) -> Option<Self> {
+        if value.get("steps").is_some() && value.get("workflow").is_none() {
+            report.add("this is a workflow: send it under the key `workflow` of a request");
+            return None;
+        }
         let fields = Fields::open(report, value, "a request")?.known(report, "a request", KEYS);
         fields.choice(report, "action", &["run"]);
         if fields.required(report, "workflow").is_some() {

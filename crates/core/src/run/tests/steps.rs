@@ -114,8 +114,9 @@ fn call(play: &mut Play, attempts: &[(&str, u32)], outputs: &[(&str, Output)]) {
     let attempts = attempts.iter().map(|(key, attempt)| (key.parse().unwrap(), *attempt)).collect();
     let outputs =
         outputs.iter().map(|(name, output)| ((*name).to_owned(), output.clone())).collect();
-    let call = Input::Call(Box::new(Call { attempts, outputs, ..Call::default() }));
-    let begin = if play.run.phase == Phase::Unborn {
+    let alone = play.run.phase == Phase::Unborn;
+    let call = Input::Call(Box::new(Call { attempts, outputs, alone, ..Call::default() }));
+    let begin = if alone {
         play.begin()
     } else {
         Input::Resume(Box::new(Resume { settings: play.settings.clone() }))

@@ -34,6 +34,7 @@ fn call() -> Call {
     Call {
         results: [(key("a"), stored(true))].into(),
         attempts: [(key("l[0].v"), 2)].into(),
+        alone: false,
         outputs: [
             ("l[0].v:2".to_owned(), output(Verdict::Valid)),
             ("v".to_owned(), output(invalid())),
