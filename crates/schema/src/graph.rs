@@ -11,6 +11,7 @@ use crate::Fault;
 use crate::bundle::Bundle;
 use crate::keywords::{About, inner};
 use crate::room::Room;
+use crate::work::deepest;
 
 /// The most schemas that may be about one value, each inside the one before.
 const CHAIN_MAX: usize = 1000;
@@ -41,7 +42,9 @@ pub(crate) fn measure(bundle: &Bundle) -> Result<Room, Vec<Fault>> {
     if ways > WAYS_MAX {
         return fault(format!("one value is checked against more than {WAYS_MAX} schemas"));
     }
-    Ok(Room { chain, nesting: bundle.nesting })
+    let numbers = graph.paths.iter().enumerate().map(|(number, path)| (path.as_str(), number));
+    let deepest = deepest(bundle, &numbers.collect(), &graph.edges, &graph.order());
+    Ok(Room { chain, nesting: bundle.nesting, deepest })
 }
 
 /// Schemas by number, with those that are about the same value.
@@ -119,6 +122,25 @@ impl Graph {
             }
         }
         Ok(states.iter().map(|state| state.measured()).collect())
+    }
+
+    /// Every schema after those about the same value, where no way leads back.
+    fn order(&self) -> Vec<usize> {
+        let mut seen = vec![false; self.paths.len()];
+        let mut order = Vec::with_capacity(self.paths.len());
+        for start in 0..self.paths.len() {
+            let mut way = vec![(start, 0)];
+            while let Some((node, next)) = way.pop() {
+                if next == 0 && std::mem::replace(&mut seen[node], true) {
+                    continue;
+                }
+                match self.edges[node].get(next) {
+                    Some(&inside) => way.extend([(node, next + 1), (inside, 0)]),
+                    None => order.push(node),
+                }
+            }
+        }
+        order
     }
 
     fn sum(&self, node: usize, states: &[State]) -> Measured {

@@ -16,6 +16,7 @@ mod pointer;
 mod reference;
 mod room;
 mod validation;
+mod work;
 
 use jsonschema::Validator;
 use serde_json::Value;

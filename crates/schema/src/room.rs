@@ -14,6 +14,8 @@ pub(crate) struct Room {
     pub(crate) chain: usize,
     /// The deepest nesting of the document, in JSON levels.
     pub(crate) nesting: usize,
+    /// The deepest value that can be checked in a time that anybody waits for.
+    pub(crate) deepest: Option<usize>,
 }
 
 /// The most levels that a value may need.
@@ -49,7 +51,7 @@ impl Room {
         work: impl FnOnce() -> T + Send,
     ) -> Result<T, NoRoom> {
         let levels = (depth + 1).saturating_mul(self.chain);
-        if levels > LEVELS_MAX {
+        if levels > LEVELS_MAX || self.deepest.is_some_and(|deepest| depth > deepest) {
             return Err(NoRoom);
         }
         with(levels * CHECKED + self.nesting * COMPILED, work)

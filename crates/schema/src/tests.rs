@@ -390,3 +390,21 @@ fn at_most_thirty_faults_are_told() {
     let expected: Vec<_> = (0..FAULTS_MAX).map(|index| format!("/{index}")).collect();
     assert_eq!(paths, expected);
 }
+
+#[test]
+fn work_that_multiplies_with_every_level_is_refused_before_it_begins() {
+    let into = |child: &str| json!({ "properties": { child: { "$ref": "#" } }, "required": ["q"] });
+    let nested = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({ "c": inner }));
+    let refused = |schema: &Value, depth: usize| {
+        let schema = Schema::compile(schema, &NoLibrary).unwrap();
+        let errors = schema.errors(&nested(depth));
+        errors.iter().any(|fault| fault.message.contains("more than this schema can be checked on"))
+    };
+    let thrice = json!({ "anyOf": [into("c"), into("c"), into("c")] });
+    assert!(!refused(&thrice, 4));
+    assert!(refused(&thrice, 30));
+    let apart = json!({ "anyOf": [into("a"), into("b"), into("c")] });
+    assert!(!refused(&apart, 200), "each way leads into another part");
+    let once = json!({ "properties": { "c": { "$ref": "#" } } });
+    assert!(!refused(&once, 400));
+}

@@ -1,0 +1,90 @@
+//! How often a part of a value is checked, by how deep it lies.
+//!
+//! Where several ways through a schema lead into the same part of a value, and further from there, the
+//! work multiplies with every level. How deep a value may be for that is known before it is checked.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::bundle::Bundle;
+use crate::keywords::{About, inner};
+
+/// How often one part of a value may be checked.
+const CHECKS_MAX: u64 = 10_000;
+
+/// Where the work grows more slowly than this, a value has to be larger than any text.
+const LEVELS: usize = 1_200;
+
+/// The schemas about parts of the value that a schema is about: under one name, or anywhere.
+type Parts = Vec<(Option<String>, usize)>;
+
+/// The deepest value that can be checked, if there is a limit. `edges` leads to the schemas about the
+/// same value, and `order` has every schema after those.
+pub(crate) fn deepest(
+    bundle: &Bundle,
+    numbers: &BTreeMap<&str, usize>,
+    edges: &[Vec<usize>],
+    order: &[usize],
+) -> Option<usize> {
+    let parts = parts(bundle, numbers, edges.len());
+    let mut checks = vec![1_u64; edges.len()];
+    for depth in 0..LEVELS {
+        let mut named: Vec<BTreeMap<&str, u64>> = vec![BTreeMap::new(); edges.len()];
+        let mut anywhere = vec![0_u64; edges.len()];
+        let mut next = vec![0_u64; edges.len()];
+        for &schema in order {
+            let mut own: BTreeMap<&str, u64> = BTreeMap::new();
+            let mut wide = 0_u64;
+            for (name, part) in &parts[schema] {
+                let place = match name {
+                    Some(name) => own.entry(name).or_default(),
+                    None => &mut wide,
+                };
+                *place = place.saturating_add(checks[*part]);
+            }
+            for &same in &edges[schema] {
+                wide = wide.saturating_add(anywhere[same]);
+                for (name, count) in &named[same] {
+                    let place = own.entry(name).or_default();
+                    *place = place.saturating_add(*count);
+                }
+            }
+            let most = own.values().copied().max().unwrap_or(0);
+            next[schema] = most.saturating_add(wide).max(1);
+            (named[schema], anywhere[schema]) = (own, wide);
+        }
+        if next.iter().any(|count| *count > CHECKS_MAX) {
+            return Some(depth);
+        }
+        if next == checks {
+            return None;
+        }
+        checks = next;
+    }
+    None
+}
+
+fn parts(bundle: &Bundle, numbers: &BTreeMap<&str, usize>, count: usize) -> Vec<Parts> {
+    let mut parts: Vec<Parts> = vec![Vec::new(); count];
+    for document in &bundle.documents {
+        for at in document.survey.schemas.keys() {
+            let Some(Value::Object(schema)) = document.value.pointer(at) else { continue };
+            let from = format!("{}{at}", document.place);
+            let Some(&number) = numbers.get(from.as_str()) else { continue };
+            for inner in inner(&from, schema, bundle.dialect) {
+                let way = inner.path.strip_prefix(&from).unwrap_or_default();
+                let keyword = way.split('/').nth(1).unwrap_or_default();
+                let is_idle =
+                    matches!(keyword, "$defs" | "definitions" | "contentSchema" | "propertyNames");
+                if inner.about == About::Same || is_idle {
+                    continue;
+                }
+                let name = matches!(keyword, "properties" | "prefixItems")
+                    .then(|| way.rsplit('/').next().unwrap_or_default().to_owned());
+                parts[number].extend(numbers.get(inner.path.as_str()).map(|part| (name, *part)));
+            }
+        }
+    }
+    parts
+}
