@@ -18,7 +18,7 @@ use std::sync::Arc;
 use raymond_backends::process::{self, Grace};
 use raymond_backends::workspace::Workspace;
 use raymond_core::crayfish::{Code, Problem, Reply, Request, Work, reading};
-use raymond_core::ids::RunId;
+use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
 use raymond_store::Root;
@@ -137,10 +137,8 @@ impl Tool {
             }
             Beginning::Begun(begun) => *begun,
         };
-        if run.is_none() {
-            // Nobody else will look for what a killed caller has left.
-            process::end_abandoned(&Grace::default()).await;
-        }
+        // Nobody else will look for what a killed call without a record has left.
+        process::end_abandoned(&Grace::default()).await;
         let Follower { cancel, progress } = follower;
         let mut teller = Teller::new(progress);
         let driven =
@@ -170,9 +168,10 @@ impl Tool {
             None => (in_memory(), process::unrecorded(&clock::nonce()), KnownBy::Nobody),
         };
         let id = run.unwrap_or_else(|| RunId::new(NAMELESS));
+        let cwd = directory.display().to_string();
         if !unasked.is_empty() {
             let refused = mistaken(Code::UnaskedOutput, "the request", unasked);
-            return Err(match self.open(&project, &id, work).await {
+            return Err(match self.open(&project, &id, (work, &cwd)).await {
                 Ok(owned) => knowing(refused, &owned.head.run),
                 Err(_) => refused,
             });
@@ -181,7 +180,7 @@ impl Tool {
             run: id.clone(),
             nonce,
             workflow: work.document.name.clone().unwrap_or_else(|| id.to_string()),
-            cwd: directory.display().to_string(),
+            cwd: cwd.clone(),
             input: None,
             settings: self.settings(),
         };
@@ -191,7 +190,7 @@ impl Tool {
                 (owned, vec![start], call)
             }
             Err(LaunchError::Exists(_)) => {
-                let mut owned = self.open(&project, &id, work).await?;
+                let mut owned = self.open(&project, &id, (work, &cwd)).await?;
                 if let Phase::Ended(Ending::Completed | Ending::Cancelled) = owned.head.run.phase {
                     return Ok(Beginning::Over(Box::new(owned.head.run)));
                 }
@@ -210,7 +209,12 @@ impl Tool {
     }
 
     /// A run that was begun by an earlier call, with the same document.
-    async fn open(&self, project: &Project, run: &RunId, work: &Work) -> Result<Owned, Box<Reply>> {
+    async fn open(
+        &self,
+        project: &Project,
+        run: &RunId,
+        (work, at): (&Work, &str),
+    ) -> Result<Owned, Box<Reply>> {
         let how = Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::End };
         let owned = Owned::open(project, run, how).await.map_err(|error| unowned(&error))?;
         let other = |what: &str| {
@@ -220,6 +224,9 @@ impl Tool {
         match owned.definition.work.as_deref() {
             _ if owned.head.run.settings.program.answers() != Some(Answers::Caller) => {
                 other("`raymond run`, not by a call")
+            }
+            _ if owned.head.run.agents.get(&AgentId::main()).is_some_and(|main| main.cwd != at) => {
+                other("another workspace")
             }
             Some(begun) if begun.vars != work.vars => other("other vars"),
             Some(begun) if begun.document != work.document => {

@@ -59,12 +59,13 @@ pub struct Driver<L, W> {
     log: L,
     world: W,
     dead: bool,
+    more: bool,
 }
 
 impl<L: Log, W: World> Driver<L, W> {
     /// A driver for the run at `head`.
     pub fn new(head: Head, definition: Definition, log: L, world: W) -> Self {
-        Self { head, definition, log, world, dead: false }
+        Self { head, definition, log, world, dead: false, more: false }
     }
 
     /// The run, every record of it durable.
@@ -97,6 +98,11 @@ impl<L: Log, W: World> Driver<L, W> {
         act(&mut self.world, &self.head.run, &self.definition)
     }
 
+    /// Whether more follows by itself: [`Input::Due`] goes on with it.
+    pub fn has_more(&self) -> bool {
+        self.more
+    }
+
     /// The number of the last durable record.
     pub fn seq(&self) -> u64 {
         self.head.seq
@@ -115,6 +121,7 @@ impl<L: Log, W: World> Driver<L, W> {
         // Until the record is durable the head is ahead of the truth.
         self.dead = true;
         let decided = batch(&mut self.head.run, &self.definition, at, inputs);
+        self.more = decided.more;
         if !decided.steps.is_empty() {
             let record = Record { seq: self.head.seq + 1, at, steps: decided.steps };
             let body = serde_json::to_vec(&record).map_err(DriverError::Encode)?;

@@ -1,6 +1,7 @@
 //! The schemas of a document, compiled once.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::{Document, Problem};
@@ -9,21 +10,41 @@ use serde_json::Value;
 
 /// The schemas of a document, by the step and the place in it.
 #[derive(Debug, Default)]
-pub struct Schemas(BTreeMap<(usize, String), Schema>);
+pub struct Schemas(BTreeMap<(usize, String), Arc<Schema>>);
+
+/// The most bytes of all schemas of a document, each with everything that it names.
+pub const MOST: usize = 32 * 1024 * 1024;
 
 impl Schemas {
     /// Compiles every schema of a document; all that is wrong with any of them is told.
     pub fn compile(document: &Document, library: &dyn Library) -> Result<Self, Vec<Problem>> {
         let (mut schemas, mut problems) = (BTreeMap::new(), Vec::new());
+        // Many steps may ask for the same: by its text, with its size.
+        let mut known: BTreeMap<String, (Arc<Schema>, usize)> = BTreeMap::new();
+        let mut size = 0;
         for (index, step) in document.indexed() {
             for (at, source) in step.kind.schemas() {
-                match Schema::compile(source, library) {
-                    Ok(schema) => drop(schemas.insert((index.number(), at), schema)),
-                    Err(faults) => {
-                        problems
-                            .extend(located(faults, &format!("{}{at}", document.pointer(index))));
-                    }
+                let place = || format!("{}{at}", document.pointer(index));
+                let text = source.to_string();
+                let (schema, bytes) = match known.get(&text) {
+                    Some(known) => known.clone(),
+                    None => match Schema::compile(source, library) {
+                        Ok(schema) => {
+                            let bytes = schema.bundled().to_string().len();
+                            known.entry(text).or_insert((Arc::new(schema), bytes)).clone()
+                        }
+                        Err(faults) => {
+                            problems.extend(located(faults, &place()));
+                            continue;
+                        }
+                    },
+                };
+                size += bytes;
+                if size > MOST {
+                    let message = format!("all schemas have more than {} MiB here", MOST >> 20);
+                    return Err(vec![Problem::new(place(), message)]);
                 }
+                schemas.insert((index.number(), at), schema);
             }
         }
         if problems.is_empty() { Ok(Self(schemas)) } else { Err(problems) }
@@ -52,7 +73,7 @@ impl Schemas {
 
     /// A schema with everything that it names.
     pub fn bundled(&self, step: StepIndex, at: &str) -> Option<&Value> {
-        self.0.get(&(step.number(), at.to_owned())).map(Schema::bundled)
+        self.0.get(&(step.number(), at.to_owned())).map(|schema| schema.bundled())
     }
 }
 

@@ -236,6 +236,7 @@ impl<'w> Shell<'w> {
                     given_up = true;
                     vec![Input::Stop { mode: StopMode::Now, key: format!("given-up-{}", clock::nonce()) }]
                 }
+                () = tokio::task::yield_now(), if self.driver.has_more() => vec![Input::Due],
                 _ = beat.tick() => self.beat()?,
                 () = until_due(self.driver.run()) => vec![Input::Due],
             };

@@ -11,7 +11,7 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, StatusCode};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -24,6 +24,9 @@ use crate::LONGEST;
 
 /// Where the protocol is spoken.
 pub const PATH: &str = "/mcp";
+
+/// How long nobody is accepted after that failed.
+const PAUSE: Duration = Duration::from_millis(100);
 
 const HERE: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// A session of the older era ends when nothing comes for so long; a call may well take an hour.
@@ -66,7 +69,8 @@ pub async fn serve<S: ServerHandler + Clone>(
             accepted = listener.accept() => {
                 // One that is gone before it is accepted is no reason to end.
                 let Ok((stream, _)) = accepted else {
-                    tokio::task::yield_now().await;
+                    // Without a free descriptor it would only be asked again and again.
+                    tokio::time::sleep(PAUSE).await;
                     continue;
                 };
                 connections.spawn(connection(stream, service.clone(), ending.clone()));
@@ -105,10 +109,14 @@ async fn connection<S: ServerHandler + Clone>(
     service: Service<S>,
     ending: CancellationToken,
 ) {
-    let answer = service_fn(move |request: Request<Incoming>| {
+    let answer = service_fn(move |mut request: Request<Incoming>| {
         let service = service.clone();
         async move {
             let found = request.uri().path() == PATH;
+            if !found {
+                // A method that the service does not know: nothing is done elsewhere.
+                *request.method_mut() = Method::PUT;
+            }
             let mut response = service.handle(request).await;
             if !found {
                 *response.status_mut() = StatusCode::NOT_FOUND;

@@ -6,6 +6,7 @@ use std::fs;
 use raymond_backends::{exec, workspace};
 use raymond_core::crayfish::document::{Cap, Order};
 use raymond_core::crayfish::{Code, flow, name, problem, reading, template, validate, walk};
+use raymond_engine::schemas;
 
 use super::top;
 
@@ -34,12 +35,14 @@ fn the_reference_has_the_limits() {
     check("levels of a JSON text", grouped(reading::LEVELS));
     check("length of an id, and of the name of a local", grouped(name::LONGEST));
     check("`maxParallel`", format!("1 to {}", grouped(Order::MOST_PARALLEL as usize)));
-    check("items of a parallel loop", grouped(walk::MOST_STRANDS as usize));
+    check("items of parallel loops, at the same time", grouped(walk::MOST_STRANDS as usize));
+    check("iterations of all loops of a run", grouped(usize::try_from(walk::MOST_TURNS).unwrap()));
     check("a step with its expressions filled in", mebibytes(template::LIMIT as u64));
     check("stdout of a program", mebibytes(exec::STDOUT_MAX as u64));
     check("stderr", format!("{} KiB", exec::STDERR_MAX >> 10));
     check("all results of a run", mebibytes(flow::MOST_KEPT));
     check("a JSON file, or a schema by name", mebibytes(workspace::FILE_MAX));
+    check("all schemas of a document, with what they name", mebibytes(schemas::MOST as u64));
     check("problems of a document", grouped(problem::MOST));
 }
 

@@ -40,6 +40,9 @@ pub struct Flow {
     pub ready: BTreeSet<(u64, AgentId)>,
     /// How many strands there have been.
     pub begun: u64,
+    /// How many iterations there have been.
+    #[serde(default)]
+    pub turned: u64,
     /// What was wrong with the last output for an agent step that is asked again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub complaints: BTreeMap<Key, Vec<Problem>>,
@@ -329,6 +332,8 @@ impl Flow {
             Fact::Met { key } => self.meet(agent, key),
             Fact::Ended => self.end(agent),
             Fact::Loops { .. } | Fact::Turns { .. } | Fact::Splits | Fact::Leaves => {
+                let turns = matches!(fact, Fact::Turns { .. });
+                self.turned = self.turned.saturating_add(turns.into());
                 self.moves(agent, fact);
             }
         }
@@ -345,6 +350,7 @@ impl Flow {
     fn begin(&mut self, agent: &AgentId, born: Vec<Iteration>, parent: Option<AgentId>) {
         let number = self.begun;
         self.begun = number.saturating_add(1);
+        self.turned = self.turned.saturating_add(1);
         let (loops, at, seen) = (Vec::new(), At::Start, BTreeMap::new());
         self.strands.insert(agent.clone(), Strand { number, parent, born, loops, at, seen });
     }

@@ -65,8 +65,11 @@ pub struct Stuck {
     pub message: String,
 }
 
-/// The most iterations of a parallel loop: all of them are there at the same time.
+/// The most iterations of parallel loops: all of them are there at the same time.
 pub const MOST_STRANDS: u32 = 10_000;
+
+/// The most iterations of all loops of a run.
+pub const MOST_TURNS: u64 = 1_000_000;
 
 impl<'a> Steps<'a> {
     /// What `agent` comes to next; none while it has to wait.
@@ -218,9 +221,10 @@ impl Scope<'_> {
             }
         };
         let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
-        if matches!(each.order, Order::Parallel { .. }) && count > MOST_STRANDS {
+        let strands = self.flow.strands.len().saturating_add(count as usize);
+        if matches!(each.order, Order::Parallel { .. }) && strands > MOST_STRANDS as usize + 1 {
             let message =
-                format!("{} has {count} items; a parallel loop takes {MOST_STRANDS}", each.list);
+                format!("{} has {count} items; parallel loops take {MOST_STRANDS}", each.list);
             return Next::Fails(Stuck { code: Code::TooLarge, key, message });
         }
         let found = (each.list.root == Root::Results).then(|| self.seen(&each.list.name)).flatten();
@@ -243,6 +247,10 @@ impl Scope<'_> {
 
     /// Whether the innermost loop begins this iteration.
     fn round(&self, step: StepIndex, number: u32) -> Next {
+        if let Some(key) = self.strand.loop_key().filter(|_| self.flow.turned >= MOST_TURNS) {
+            let message = format!("the loops of a run take {MOST_TURNS} iterations");
+            return Next::Fails(Stuck { code: Code::TooLarge, key, message });
+        }
         match &self.steps.document.step(step).kind {
             Kind::ForEach(each) => self.each(each, number),
             Kind::While(step) => self.again(step, number),

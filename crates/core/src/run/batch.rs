@@ -18,7 +18,13 @@ pub struct Batch {
     pub steps: Vec<Step>,
     /// The verdict on every input, in order.
     pub verdicts: Vec<Result<(), Refusal>>,
+    /// Whether more follows by itself than one record is to hold: [`Input::Due`] goes on with it.
+    pub more: bool,
 }
+
+/// How many events may follow by themselves in one record. Only steps that do nothing come near it:
+/// between two records a run can be stopped.
+const MOST_EVENTS: usize = 10_000;
 
 /// Decides and applies each input on the head of the run, and then whatever follows by itself.
 ///
@@ -27,6 +33,7 @@ pub struct Batch {
 pub fn batch(run: &mut Run, definition: &Definition, at: Timestamp, inputs: Vec<Input>) -> Batch {
     let mut steps = Vec::new();
     let mut verdicts = Vec::new();
+    let is_due = inputs.contains(&Input::Due);
     for input in inputs {
         let decided = decide(run, definition, at, &input);
         verdicts.push(decided.as_ref().map(|_| ()).map_err(Clone::clone));
@@ -36,18 +43,24 @@ pub fn batch(run: &mut Run, definition: &Definition, at: Timestamp, inputs: Vec<
             steps.push(Step { cause: input, events });
         }
     }
+    if steps.is_empty() && is_due {
+        steps.push(Step { cause: Input::Due, events: Vec::new() });
+    }
     let happened = steps.iter().any(|step| !changes_only_the_ground(&step.cause));
+    let mut more = false;
     if let Some(last) = steps.last_mut().filter(|_| happened) {
-        loop {
+        while !more {
             let events = advance(run, definition, at);
             if events.is_empty() {
                 break;
             }
             fold(run, &events);
             last.events.extend(events);
+            more = last.events.len() > MOST_EVENTS;
         }
     }
-    Batch { steps, verdicts }
+    steps.retain(|step| !step.events.is_empty());
+    Batch { steps, verdicts, more }
 }
 
 /// Whoever adopts states or cuts a run back does not drive it yet: nothing may start.

@@ -7,7 +7,7 @@ use raymond_core::crayfish::flow::Strand;
 use raymond_core::crayfish::work::key_of;
 use raymond_core::crayfish::{Code, Key, Problem, Reply, Work};
 use raymond_core::failure::Failure;
-use raymond_core::ids::RunId;
+use raymond_core::ids::{RunId, TurnId};
 use raymond_core::machine::Standing;
 use raymond_core::run::{Ending, Phase, Run};
 use serde_json::Value as Json;
@@ -58,18 +58,41 @@ fn given_up(message: &str) -> Outcome {
     Outcome::Failed(Failed { code: Code::Cancelled, message, step: None, errors: Vec::new() })
 }
 
+/// How many bytes of questions a reply holds; the others follow when those are answered.
+const MOST_ASKED: usize = 32 * 1024 * 1024;
+
 /// What is asked for, in the order of keys.
 fn requests(run: &Run, work: &Work, schemas: &Schemas, id: Option<&RunId>) -> Vec<AgentRequest> {
     let Some(flow) = run.flow.as_deref() else { return Vec::new() };
-    let asked = run.desk.asks.keys().filter_map(|ask| {
-        let key = key_of(run.agents.get(&ask.agent)?)?;
+    let keyed =
+        run.desk.asks.keys().filter_map(|ask| Some((key_of(run.agents.get(&ask.agent)?)?, ask)));
+    let keyed: BTreeMap<Key, &TurnId> = keyed.collect();
+    let asked = keyed.into_iter().filter_map(|(key, ask)| {
         let schema = schemas.bundled(work.step(&key)?, "/schema")?;
         let request = work.request(flow, (&ask.agent, &key), schema)?;
         Some(AgentRequest { run: id.cloned(), ..request })
     });
-    let mut asked: Vec<AgentRequest> = asked.collect();
-    asked.sort_by(|one, other| one.key.cmp(&other.key));
+    let mut size = 0;
     asked
+        .take_while(|request| {
+            // The first one is always told: without it nobody could go on.
+            let is_first = size == 0;
+            size += weight(&request.schema) + request.input.as_ref().map_or(0, weight);
+            is_first || size <= MOST_ASKED
+        })
+        .collect()
+}
+
+/// About how many bytes a value takes as text, without writing it.
+fn weight(value: &Json) -> usize {
+    match value {
+        Json::Null | Json::Bool(_) | Json::Number(_) => 8,
+        Json::String(text) => text.len() + 2,
+        Json::Array(items) => 2 + items.iter().map(weight).sum::<usize>(),
+        Json::Object(fields) => {
+            2 + fields.iter().map(|(name, value)| name.len() + 4 + weight(value)).sum::<usize>()
+        }
+    }
 }
 
 /// The first failure, in the order of keys.

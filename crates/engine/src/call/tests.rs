@@ -401,3 +401,31 @@ async fn calls_at_the_same_time_leave_each_others_programs_alone() {
     assert_eq!((gist(&long), gist(&short)), ("done".into(), "done".into()));
     assert_eq!(long["results"]["a"]["stdout"], "long\n");
 }
+
+/// Loops within loops, with nothing to do: a hundred million iterations.
+fn spinning() -> Json {
+    let body = (0..8).fold(json!([]), |body, n| {
+        let (id, item) = (format!("l{n}"), format!("x{n}"));
+        json!([{
+            "id": id, "kind": "forEach", "listPath": "$.vars.list", "itemVar": item, "body": body,
+        }])
+    });
+    json!({ "vars": { "list": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] }, "steps": body })
+}
+
+#[tokio::test]
+async fn loops_that_do_nothing_can_be_given_up() {
+    let (progress, _nobody) = unbounded_channel();
+    let cancel = CancellationToken::new();
+    let desk = desk();
+    let follower = Follower { cancel: cancel.clone(), progress };
+    let call = desk.tool.call(json!({ "workflow": spinning() }), follower);
+    let give_up = async {
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    };
+    let (reply, ()) = tokio::join!(call, give_up);
+    assert_eq!(gist(&reply.into_json()), "cancelled");
+}
