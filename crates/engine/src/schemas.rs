@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use raymond_core::crayfish::document::StepIndex;
-use raymond_core::crayfish::{Document, Problem};
-use raymond_schema::{Fault, Library, Schema};
+use raymond_core::crayfish::{Document, Flaw, Problem};
+use raymond_schema::{Fault, Kind, Library, Schema};
 use serde_json::Value;
 
 /// The schemas of a document, by the step and the place in it.
@@ -33,7 +33,7 @@ impl Schemas {
     pub fn errors(&self, step: StepIndex, at: &str, value: &Value) -> Vec<Problem> {
         let schema = self.0.get(&(step.number(), at.to_owned()));
         let faults = schema.map(|schema| schema.errors(value)).unwrap_or_default();
-        faults.into_iter().map(|fault| Problem::new(fault.path, fault.message)).collect()
+        faults.into_iter().map(|fault| Problem::of_value(fault.path, fault.message)).collect()
     }
 
     /// A document in which every schema has everything that it names.
@@ -62,6 +62,20 @@ pub fn faults(source: &Value, (at, library): (&str, &dyn Library)) -> Vec<Proble
 }
 
 fn located(faults: Vec<Fault>, at: &str) -> Vec<Problem> {
-    let told = |fault: Fault| Problem::new(format!("{at}{}", fault.path), fault.message);
+    let told =
+        |fault: Fault| Problem::new(format!("{at}{}", fault.path), flaw(fault.kind), fault.message);
     faults.into_iter().map(told).collect()
+}
+
+fn flaw(kind: Kind) -> Flaw {
+    match kind {
+        Kind::Missing => Flaw::MissingSchema,
+        Kind::Unreadable => Flaw::UnreadableSchema,
+        Kind::Reference => Flaw::BadReference,
+        Kind::Circular => Flaw::CircularSchema,
+        Kind::Invalid => Flaw::InvalidSchema,
+        Kind::TooDeep => Flaw::TooDeep,
+        Kind::TooLarge => Flaw::TooLarge,
+        Kind::Value => Flaw::InvalidOutput,
+    }
 }

@@ -7,7 +7,7 @@ use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::flow::Stored;
 use raymond_core::crayfish::key::RequestId;
 use raymond_core::crayfish::problem::push_token;
-use raymond_core::crayfish::{Call, Code, Document, Key, Problem, Reply, Request};
+use raymond_core::crayfish::{Call, Code, Document, Flaw, Key, Problem, Reply, Request};
 use raymond_core::run::Run;
 use raymond_core::run::input::Verdict;
 use raymond_core::value::Value;
@@ -56,7 +56,7 @@ impl Brought {
             let attempt = asked.get(&id.key).copied().unwrap_or(1);
             (id.attempt > attempt).then(|| {
                 let message = format!("{} is at attempt {attempt}", id.key);
-                at_output(name, message)
+                at_output(name, Flaw::UnaskedOutput, message)
             })
         });
         let early: Vec<Problem> = early.collect();
@@ -90,14 +90,17 @@ impl Brought {
         let at = |key: &Key| flow.attempts.get(key).copied().unwrap_or(1);
         let by_name = flow.stale.iter().filter_map(|known_as| {
             let (name, ..) = self.outputs.get(known_as)?;
-            Some(at_output(name, "a later attempt was asked for meanwhile".to_owned()))
+            let message = "a later attempt was asked for meanwhile".to_owned();
+            Some(at_output(name, Flaw::StaleOutput, message))
         });
         let by_id = self.requested().filter(|(_, id)| {
             id.attempt < at(&id.key)
                 && flow.offers.contains_key(&format!("{}:{}", id.key, id.attempt))
         });
-        let by_id = by_id
-            .map(|(name, id)| at_output(name, format!("{} is at attempt {}", id.key, at(&id.key))));
+        let by_id = by_id.map(|(name, id)| {
+            let message = format!("{} is at attempt {}", id.key, at(&id.key));
+            at_output(name, Flaw::StaleOutput, message)
+        });
         by_name.chain(by_id).collect()
     }
 
@@ -108,10 +111,10 @@ impl Brought {
 }
 
 /// Something about an output of the request.
-fn at_output(name: &str, message: String) -> Problem {
+fn at_output(name: &str, flaw: Flaw, message: String) -> Problem {
     let mut path = "/agentOutputs".to_owned();
     push_token(&mut path, name);
-    Problem::new(path, message)
+    Problem::new(path, flaw, message)
 }
 
 /// How a run knows an output, and the step that it is for.

@@ -108,7 +108,7 @@ impl Reply {
         put(&mut reply, "runId", self.run.map(|run| run.as_str().into()));
         put(&mut reply, "results", Some(Value::Object(self.results)));
         put(&mut reply, "attempts", Some(json!(self.attempts)));
-        let ignored: Vec<Value> = self.ignored.into_iter().map(stale).collect();
+        let ignored: Vec<Value> = self.ignored.into_iter().map(problem).collect();
         put(&mut reply, "ignored", (!ignored.is_empty()).then_some(Value::Array(ignored)));
         Value::Object(reply)
     }
@@ -122,7 +122,8 @@ impl Failure {
             ("message", self.message.into()),
         ]);
         put(&mut failure, "stepId", self.step.map(|step| step.as_str().into()));
-        put(&mut failure, "errors", (!self.errors.is_empty()).then(|| json!(self.errors)));
+        let errors: Vec<Value> = self.errors.into_iter().map(problem).collect();
+        put(&mut failure, "errors", (!errors.is_empty()).then_some(Value::Array(errors)));
         failure
     }
 }
@@ -155,8 +156,9 @@ impl AgentRequest {
     }
 }
 
-fn stale(Problem { path, message }: Problem) -> Value {
-    json!({ "path": path, "code": Code::StaleOutput.as_str(), "message": message })
+/// A problem as it is sent: its code is always there.
+fn problem(Problem { path, code, message }: Problem) -> Value {
+    json!({ "path": path, "code": code.as_str(), "message": message })
 }
 
 fn session(session: Session) -> Value {
