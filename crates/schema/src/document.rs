@@ -206,7 +206,7 @@ impl Reader<'_> {
                     resource: resource.to_owned(),
                 }),
                 Err(message) => {
-                    self.flaws.push((join(at, keyword.text()), Kind::Reference, message))
+                    self.flaws.push((join(at, keyword.text()), Kind::Reference, message));
                 }
             }
         }
