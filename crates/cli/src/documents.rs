@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use raymond_backends::workspace::{Fault, Workspace};
-use raymond_core::crayfish::{Document, Problem, reading};
+use raymond_core::crayfish::{Document, Flaw, Problem, reading};
 use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_engine::launch::Prepared;
 use raymond_engine::steps;
@@ -34,8 +34,13 @@ pub(crate) struct Found {
 /// A document that cannot be used.
 #[derive(Debug)]
 pub(crate) enum Unfit {
-    /// There is nothing to be read.
-    Unread(Failure),
+    /// There is nothing to be read, or too much.
+    Unread {
+        /// What is said of it.
+        failure: Failure,
+        /// The same as a code.
+        code: Flaw,
+    },
     /// It has mistakes.
     Wrong {
         /// How a person named it.
@@ -55,11 +60,11 @@ pub(crate) struct Mistake {
 impl From<Unfit> for Failure {
     fn from(unfit: Unfit) -> Self {
         match unfit {
-            Unfit::Unread(failure) => failure,
+            Unfit::Unread { failure, .. } => failure,
             Unfit::Wrong { name, mistakes } => {
                 let told = |Mistake { problem, place }: Mistake| Diagnostic {
                     place: Some(place),
-                    ..Diagnostic::error("bad-step", problem.to_string()).in_file(&name)
+                    ..Diagnostic::error(problem.code.as_str(), problem.to_string()).in_file(&name)
                 };
                 Self::invalid("the document", mistakes.into_iter().map(told).collect())
             }
@@ -75,12 +80,16 @@ impl Found {
         } else {
             (path.display().to_string(), File::open(path).and_then(limited))
         };
-        let bytes = bytes.map_err(|error| Unfit::Unread(unreadable(path, &name, &error)))?;
+        let bytes = bytes.map_err(|error| {
+            let is_large = error.to_string() == too_large();
+            let code = if is_large { Flaw::TooLarge } else { Flaw::Unreadable };
+            Unfit::Unread { failure: unreadable(path, &name, &error), code }
+        })?;
         match reading::read(&bytes) {
             Ok(json) => Ok(Self { name, text: String::from_utf8_lossy(&bytes).into(), json }),
             Err(why) => {
                 let place = Place::of(&String::from_utf8_lossy(&bytes), why.offset..why.offset);
-                let problem = Problem::new(why.pointer, why.reason.to_string());
+                let problem = Problem::new(why.pointer, why.reason.flaw(), why.reason.to_string());
                 Err(Unfit::Wrong { name, mistakes: vec![Mistake { problem, place }] })
             }
         }
@@ -101,7 +110,9 @@ impl Found {
         let parse = |bytes: &[u8]| reading::read(bytes).map_err(|why| why.to_string());
         let files = shelf.workspace.schema_files(&shelf.directories, parse);
         let files = files.map_err(|faults| {
-            let told = |(_, fault): (usize, Fault)| Problem::new("", fault.to_string());
+            let told = |(_, fault): (usize, Fault)| {
+                Problem::new("", steps::flaw_of_path(&fault.why), fault.to_string())
+            };
             self.unfit(faults.into_iter().map(told).collect())
         })?;
         steps::prepare(&self.json, vars, (path, &|name: &str| files.find(name)))

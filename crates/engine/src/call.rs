@@ -251,7 +251,8 @@ fn ready(
     let parse = |bytes: &[u8]| reading::read(bytes).map_err(|why| why.to_string());
     let files = workspace.schema_files(&request.schema_paths, parse).map_err(|faults| {
         let told = faults.into_iter().map(|(index, fault)| {
-            Problem::new(format!("/ref/schemaPaths/{index}"), fault.why.to_string())
+            let path = format!("/ref/schemaPaths/{index}");
+            Problem::new(path, steps::flaw_of_path(&fault.why), fault.why.to_string())
         });
         mistaken(Code::BadRequest, "the request", told.collect())
     })?;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use raymond_core::crayfish::document::StepIndex;
-use raymond_core::crayfish::{Document, Problem};
-use raymond_schema::{Fault, Library, Schema};
+use raymond_core::crayfish::{Document, Flaw, Problem};
+use raymond_schema::{Fault, Kind, Library, Schema};
 use serde_json::Value;
 
 /// The schemas of a document, by the step and the place in it.
@@ -42,7 +42,7 @@ impl Schemas {
                 size += bytes;
                 if size > MOST {
                     let message = format!("all schemas have more than {} MiB here", MOST >> 20);
-                    return Err(vec![Problem::new(place(), message)]);
+                    return Err(vec![Problem::new(place(), Flaw::TooLarge, message)]);
                 }
                 schemas.insert((index.number(), at), schema);
             }
@@ -54,7 +54,7 @@ impl Schemas {
     pub fn errors(&self, step: StepIndex, at: &str, value: &Value) -> Vec<Problem> {
         let schema = self.0.get(&(step.number(), at.to_owned()));
         let faults = schema.map(|schema| schema.errors(value)).unwrap_or_default();
-        faults.into_iter().map(|fault| Problem::new(fault.path, fault.message)).collect()
+        faults.into_iter().map(|fault| Problem::of_value(fault.path, fault.message)).collect()
     }
 
     /// A document in which every schema has everything that it names.
@@ -83,6 +83,20 @@ pub fn faults(source: &Value, (at, library): (&str, &dyn Library)) -> Vec<Proble
 }
 
 fn located(faults: Vec<Fault>, at: &str) -> Vec<Problem> {
-    let told = |fault: Fault| Problem::new(format!("{at}{}", fault.path), fault.message);
+    let told =
+        |fault: Fault| Problem::new(format!("{at}{}", fault.path), flaw(fault.kind), fault.message);
     faults.into_iter().map(told).collect()
+}
+
+fn flaw(kind: Kind) -> Flaw {
+    match kind {
+        Kind::Missing => Flaw::MissingSchema,
+        Kind::Unreadable => Flaw::UnreadableSchema,
+        Kind::Reference => Flaw::BadReference,
+        Kind::Circular => Flaw::CircularSchema,
+        Kind::Invalid => Flaw::InvalidSchema,
+        Kind::TooDeep => Flaw::TooDeep,
+        Kind::TooLarge => Flaw::TooLarge,
+        Kind::Value => Flaw::InvalidOutput,
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use raymond_core::crayfish::{Document, Problem, reading, validate};
+use raymond_backends::workspace::Why;
+use raymond_core::crayfish::{Document, Flaw, Problem, reading, validate};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
 use raymond_core::workflow::{Definition, SourceFile, Start};
@@ -39,17 +40,27 @@ pub fn prepare(
     };
     let found = Definition::parse(loaded.files.clone(), &Start::Steps, PLATFORM);
     let broken = |found: Vec<Diagnostic>| {
-        found.into_iter().map(|found| Problem::new("", found.message)).collect::<Vec<_>>()
+        let told = |found: Diagnostic| Problem::new("", Flaw::Internal, found.message);
+        found.into_iter().map(told).collect::<Vec<_>>()
     };
     let definition = found.map_err(broken)?.definition;
     Ok(Prepared { loaded, definition, warnings: Vec::new() })
+}
+
+/// The code of a path that cannot be used.
+pub fn flaw_of_path(why: &Why) -> Flaw {
+    match why {
+        Why::Escapes => Flaw::EscapingPath,
+        Why::Missing | Why::NotAFile | Why::Unreadable(_) => Flaw::Unreadable,
+        Why::TooLarge { .. } => Flaw::TooLarge,
+    }
 }
 
 /// Loads the document in a file.
 pub fn load(path: &Path) -> Result<Prepared, PrepareError> {
     let bytes = std::fs::read(path).map_err(|error| unreadable(path, error))?;
     let invalid = |problems: Vec<Problem>| {
-        let told = |problem: Problem| Diagnostic::error("bad-step", problem.to_string());
+        let told = |problem: Problem| Diagnostic::error(problem.code.as_str(), problem.to_string());
         PrepareError::Invalid(problems.into_iter().map(told).collect())
     };
     let document = reading::read(&bytes).map_err(|why| invalid(vec![why.into()]))?;

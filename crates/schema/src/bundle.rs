@@ -16,7 +16,7 @@ use crate::keywords::is_schema;
 use crate::message::cut;
 use crate::pointer::{join, split_first};
 use crate::reference::Reference;
-use crate::{Fault, Library, NESTING_MAX, validation};
+use crate::{Fault, Kind, Library, NESTING_MAX, validation};
 
 /// A schema without names.
 #[derive(Debug)]
@@ -102,14 +102,14 @@ impl Gatherer<'_> {
             declared = match agreed(&start.value, declared) {
                 Ok(agreed) => agreed,
                 Err(message) => {
-                    self.faults.push(start.origin.fault("/$schema", message));
+                    self.faults.push(start.origin.fault("/$schema", Kind::Invalid, message));
                     return None;
                 }
             };
             let Some(name) = only_a_name(&start.value) else { break };
             if !passed.insert(name.clone()) {
                 let message = format!("`{name}` is nothing but a reference that leads to itself");
-                self.faults.push(start.origin.fault("/$ref", message));
+                self.faults.push(start.origin.fault("/$ref", Kind::Circular, message));
                 return None;
             }
             start.value = self.find(&name, &start.origin, "/$ref")?;
@@ -146,13 +146,13 @@ impl Gatherer<'_> {
 
     /// The document of a name that another one refers to at a place.
     fn find(&mut self, name: &str, from: &Origin, at: &str) -> Option<Value> {
-        let message = match self.library.find(name) {
+        let (kind, message) = match self.library.find(name) {
             Ok(Some(value)) if is_schema(&value) => return Some(value),
-            Ok(Some(_)) => format!("`{name}` is neither an object nor a boolean"),
-            Ok(None) => format!("there is no schema named `{name}`"),
-            Err(why) => format!("cannot read the schema `{name}`: {why}"),
+            Ok(Some(_)) => (Kind::Invalid, format!("`{name}` is neither an object nor a boolean")),
+            Ok(None) => (Kind::Missing, format!("there is no schema named `{name}`")),
+            Err(why) => (Kind::Unreadable, format!("cannot read the schema `{name}`: {why}")),
         };
-        self.faults.push(from.fault(at, cut(message)));
+        self.faults.push(from.fault(at, kind, cut(message)));
         None
     }
 
@@ -168,25 +168,27 @@ impl Gatherer<'_> {
                 bundle.documents.push(Document { value, survey, place, origin });
             }
             Err(flaws) => {
-                self.faults.extend(flaws.into_iter().map(|(at, why)| origin.fault(&at, why)));
+                let fault = |(at, kind, why): Flaw| origin.fault(&at, kind, why);
+                self.faults.extend(flaws.into_iter().map(fault));
             }
         }
     }
 }
 
 fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Survey, Vec<Flaw>> {
-    let flaw = |at: &str, message: String| Err(vec![(at.to_owned(), message)]);
+    let flaw = |at: &str, kind, message: String| Err(vec![(at.to_owned(), kind, message)]);
     if !is_schema(value) {
-        return flaw("", "a schema is an object or a boolean".to_owned());
+        return flaw("", Kind::Invalid, "a schema is an object or a boolean".to_owned());
     }
     if nesting > NESTING_MAX {
         return flaw(
             "",
+            Kind::TooDeep,
             format!("the schema has {nesting} levels, and {NESTING_MAX} are the most"),
         );
     }
     if let Err(message) = agreed(value, Some(dialect)) {
-        return flaw("/$schema", message);
+        return flaw("/$schema", Kind::Invalid, message);
     }
     let flaws = validation::flaws(value, nesting, dialect);
     if flaws.is_empty() { document::survey(value, dialect) } else { Err(flaws) }
@@ -227,14 +229,14 @@ impl Origin {
         Self::Named { name: name.to_owned(), at: at.to_owned() }
     }
 
-    fn fault(&self, at: &str, message: String) -> Fault {
+    fn fault(&self, at: &str, kind: Kind, message: String) -> Fault {
         match self {
-            Self::Given => Fault::new(at, message),
+            Self::Given => Fault::new(at, kind, message),
             Self::Named { name, at: named } if at.is_empty() => {
-                Fault::new(named, format!("in `{name}`: {message}"))
+                Fault::new(named, kind, format!("in `{name}`: {message}"))
             }
             Self::Named { name, at: named } => {
-                Fault::new(named, format!("in `{name}` at {at}: {message}"))
+                Fault::new(named, kind, format!("in `{name}` at {at}: {message}"))
             }
         }
     }
@@ -253,7 +255,7 @@ impl Bundle {
     }
 
     /// A fault at a place of the bundle, told where its cause was written.
-    pub(crate) fn fault(&self, place: &str, message: String) -> Fault {
+    pub(crate) fn fault(&self, place: &str, kind: Kind, message: String) -> Fault {
         let inside = |document: &&Document| {
             let rest = place.strip_prefix(document.place.as_str());
             !document.place.is_empty()
@@ -261,8 +263,8 @@ impl Bundle {
         };
         let document = self.documents.iter().find(inside).or_else(|| self.documents.first());
         match document {
-            Some(found) => found.origin.fault(&place[found.place.len()..], message),
-            None => Fault::new(place, message),
+            Some(found) => found.origin.fault(&place[found.place.len()..], kind, message),
+            None => Fault::new(place, kind, message),
         }
     }
 
@@ -287,7 +289,8 @@ impl Bundle {
                     let keyword = site.keyword.text();
                     let message =
                         format!("this `{keyword}` has several targets: name one by `$ref`");
-                    faults.push(document.origin.fault(&join(&site.at, keyword), message));
+                    let at = join(&site.at, keyword);
+                    faults.push(document.origin.fault(&at, Kind::Reference, message));
                 }
             }
         }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use crate::Kind;
 use crate::dialect::Dialect;
 use crate::keywords;
 use crate::pointer::{join, split_first};
@@ -57,7 +58,7 @@ pub(crate) enum Target {
 }
 
 /// What is wrong, and where in the document.
-pub(crate) type Flaw = (String, String);
+pub(crate) type Flaw = (String, Kind, String);
 
 impl Keyword {
     pub(crate) fn text(&self) -> &'static str {
@@ -171,7 +172,7 @@ impl Reader<'_> {
             }
             Err(message) => message,
         };
-        self.flaws.push((join(at, "$schema"), flaw));
+        self.flaws.push((join(at, "$schema"), Kind::Invalid, flaw));
     }
 
     fn anchor(&mut self, at: &str, resource: &str, name: Option<&str>) {
@@ -179,7 +180,8 @@ impl Reader<'_> {
         let key = (resource.to_owned(), name.to_owned());
         let before = self.found.anchors.insert(key, at.to_owned());
         if before.is_some_and(|before| before != at) {
-            self.flaws.push((at.to_owned(), format!("the anchor `{name}` stands twice")));
+            let message = format!("the anchor `{name}` stands twice");
+            self.flaws.push((at.to_owned(), Kind::Invalid, message));
         }
     }
 
@@ -195,7 +197,7 @@ impl Reader<'_> {
                 Ok(Reference::Name(name)) if *keyword != Keyword::Ref => {
                     let message =
                         format!("a `{}` stays in its document, unlike `{name}`", keyword.text());
-                    self.flaws.push((join(at, keyword.text()), message));
+                    self.flaws.push((join(at, keyword.text()), Kind::Reference, message));
                 }
                 Ok(reference) => self.open.push(Open {
                     at: at.to_owned(),
@@ -203,7 +205,9 @@ impl Reader<'_> {
                     reference,
                     resource: resource.to_owned(),
                 }),
-                Err(message) => self.flaws.push((join(at, keyword.text()), message)),
+                Err(message) => {
+                    self.flaws.push((join(at, keyword.text()), Kind::Reference, message));
+                }
             }
         }
     }
@@ -225,7 +229,7 @@ impl Reader<'_> {
         };
         match target {
             Ok(target) => self.found.sites.push(Site { at, keyword, target }),
-            Err(message) => self.flaws.push((join(&at, keyword.text()), message)),
+            Err(message) => self.flaws.push((join(&at, keyword.text()), Kind::Reference, message)),
         }
     }
 

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::Fault;
 use crate::bundle::Bundle;
 use crate::keywords::{About, inner};
 use crate::room::Room;
 use crate::work::deepest;
+use crate::{Fault, Kind};
 
 /// The most schemas that may be about one value, each inside the one before.
 const CHAIN_MAX: usize = 1000;
@@ -28,19 +28,20 @@ pub(crate) fn measure(bundle: &Bundle) -> Result<Room, Vec<Fault>> {
             let message = format!(
                 "this leads back to #{to} without going into the value, so it would never end"
             );
-            return Err(vec![bundle.fault(&from, message)]);
+            return Err(vec![bundle.fault(&from, Kind::Circular, message)]);
         }
     };
     let chain = measured.iter().map(|node| node.chain).max().unwrap_or(1);
     let ways = measured.iter().map(|node| node.ways).max().unwrap_or(1);
-    let fault = |message| Err(vec![Fault::new("", message)]);
+    let fault = |kind, message| Err(vec![Fault::new("", kind, message)]);
     if chain > CHAIN_MAX {
-        return fault(format!(
-            "one value leads through {chain} schemas, and {CHAIN_MAX} are the most"
-        ));
+        let message =
+            format!("one value leads through {chain} schemas, and {CHAIN_MAX} are the most");
+        return fault(Kind::TooDeep, message);
     }
     if ways > WAYS_MAX {
-        return fault(format!("one value is checked against more than {WAYS_MAX} schemas"));
+        let message = format!("one value is checked against more than {WAYS_MAX} schemas");
+        return fault(Kind::TooLarge, message);
     }
     let numbers = graph.paths.iter().enumerate().map(|(number, path)| (path.as_str(), number));
     let deepest = deepest(bundle, &numbers.collect(), &graph.edges, &graph.order());

@@ -60,13 +60,36 @@ pub struct Fault {
     /// A JSON pointer into the schema as it was given, or into the value. What is wrong in a document
     /// that the schema names stands where it is named.
     pub path: String,
+    /// What sort of fault it is.
+    pub kind: Kind,
     /// What is wrong there.
     pub message: String,
 }
 
+/// A sort of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// There is no document of a name.
+    Missing,
+    /// The library cannot read the document of a name.
+    Unreadable,
+    /// A reference that is refused, or that leads to nothing in its document.
+    Reference,
+    /// A schema that leads to itself and never comes to an end.
+    Circular,
+    /// It is no schema of its draft.
+    Invalid,
+    /// Schemas inside each other, beyond the limit.
+    TooDeep,
+    /// Ways through a schema, beyond the limit.
+    TooLarge,
+    /// Not the schema is wrong, but a value.
+    Value,
+}
+
 impl Fault {
-    fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into() }
+    fn new(path: impl Into<String>, kind: Kind, message: impl Into<String>) -> Self {
+        Self { path: path.into(), kind, message: message.into() }
     }
 }
 

@@ -374,12 +374,44 @@ fn the_faults_of_a_value_say_where_and_what() {
 }
 
 #[test]
+fn every_fault_of_a_schema_is_of_a_kind() {
+    let check = |source: Value, path: &str, kind: Kind| {
+        let library = |name: &str| match name {
+            "Broken" => Err("it is not JSON".to_owned()),
+            "Number" => Ok(Some(json!(5))),
+            "Self" => Ok(Some(json!({"$ref": "Self"}))),
+            _ => Ok(None),
+        };
+        let faults = Schema::compile(&source, &library).err().unwrap_or_default();
+        let found: Vec<_> = faults.iter().map(|f| (f.path.as_str(), f.kind)).collect();
+        assert_eq!(found, [(path, kind)], "{source:.100}");
+    };
+    check(json!({"$ref": "Nobody"}), "/$ref", Kind::Missing);
+    check(json!({"$ref": "Broken"}), "/$ref", Kind::Unreadable);
+    check(json!({"$ref": "Number"}), "/$ref", Kind::Invalid);
+    check(json!({"$ref": "Self"}), "/$ref", Kind::Circular);
+    check(json!({"items": {"$ref": "a/b"}}), "/items/$ref", Kind::Reference);
+    check(json!({"items": {"$ref": "http://a/b"}}), "/items/$ref", Kind::Reference);
+    check(json!({"items": {"$ref": "#/nowhere"}}), "/items/$ref", Kind::Reference);
+    check(json!({"items": {"$ref": "#nobody"}}), "/items/$ref", Kind::Reference);
+    check(json!({"allOf": [{"$ref": "#"}]}), "/allOf/0", Kind::Circular);
+    check(json!({"type": "text"}), "/type", Kind::Invalid);
+    check(json!({"pattern": "("}), "/pattern", Kind::Invalid);
+    check(json!({"$schema": "x"}), "/$schema", Kind::Invalid);
+    check(json!(5), "", Kind::Invalid);
+    let deep = (0..NESTING_MAX).fold(json!(true), |inner, _| json!({"not": inner}));
+    check(json!({"not": deep}), "", Kind::TooDeep);
+    let schema = sound(&json!({"type": "string"}), json!({}));
+    assert_eq!(schema.errors(&json!(5))[0].kind, Kind::Value);
+}
+
+#[test]
 fn a_library_may_be_a_function() {
     let library = |name: &str| Ok((name == "A").then(|| json!({"type": "string"})));
     let schema = Schema::compile(&json!({"$ref": "A"}), &library).unwrap();
     assert_eq!(schema.bundled(), &json!({"type": "string"}));
     let missing = Schema::compile(&json!({"$ref": "A"}), &NoLibrary).unwrap_err();
-    assert_eq!(missing, [Fault::new("/$ref", "there is no schema named `A`")]);
+    assert_eq!(missing, [Fault::new("/$ref", Kind::Missing, "there is no schema named `A`")]);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The validator underneath: how it is set up, and what it finds.
 
-use jsonschema::{PatternOptions, Validator, draft4, draft6, draft7, draft201909, draft202012};
+use jsonschema::{
+    PatternOptions, ValidationError, Validator, draft4, draft6, draft7, draft201909, draft202012,
+};
 use serde_json::Value;
 
 use crate::bundle::Bundle;
@@ -8,7 +10,7 @@ use crate::dialect::Dialect;
 use crate::document::Flaw;
 use crate::message::{cut, describe};
 use crate::room::{NoRoom, Room};
-use crate::{FAULTS_MAX, Fault};
+use crate::{FAULTS_MAX, Fault, Kind};
 
 /// How often a regular expression with lookaround or backreferences may go back before it is given
 /// up, which takes a few milliseconds; a text of as many characters can be looked at one by one. All
@@ -29,9 +31,12 @@ pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<F
             Dialect::Draft202012 => draft202012::meta::validator(),
         };
         let errors = validator.iter_errors(document).take(FAULTS_MAX);
-        errors.map(|error| (error.instance_path().to_string(), describe(&error))).collect()
+        let flaw = |error: ValidationError<'_>| {
+            (error.instance_path().to_string(), Kind::Invalid, describe(&error))
+        };
+        errors.map(flaw).collect()
     });
-    found.unwrap_or_else(|NoRoom| vec![(String::new(), no_room())])
+    found.unwrap_or_else(|NoRoom| vec![(String::new(), Kind::TooDeep, no_room())])
 }
 
 /// Compiles a bundle.
@@ -43,10 +48,10 @@ pub(crate) fn build(bundle: &Bundle) -> Result<Validator, Vec<Fault>> {
         let options = options.should_validate_formats(false).with_pattern_options(patterns);
         options.offline().build(&bundle.value).map_err(|error| {
             let place = error.schema_path().to_string();
-            vec![bundle.fault(&place, describe(&error))]
+            vec![bundle.fault(&place, Kind::Invalid, describe(&error))]
         })
     });
-    built.unwrap_or_else(|NoRoom| Err(vec![Fault::new("", no_room())]))
+    built.unwrap_or_else(|NoRoom| Err(vec![Fault::new("", Kind::TooDeep, no_room())]))
 }
 
 /// What is wrong with a value.
@@ -58,12 +63,15 @@ pub(crate) fn errors(validator: &Validator, room: &Room, value: &Value) -> Vec<F
             return Vec::new();
         }
         let errors = validator.iter_errors(value).take(FAULTS_MAX);
-        errors.map(|error| Fault::new(cut(error.instance_path()), describe(&error))).collect()
+        let fault = |error: ValidationError<'_>| {
+            Fault::new(cut(error.instance_path()), Kind::Value, describe(&error))
+        };
+        errors.map(fault).collect()
     });
     found.unwrap_or_else(|NoRoom| {
         let message =
             format!("the value has {depth} levels, more than this schema can be checked on");
-        vec![Fault::new("", message)]
+        vec![Fault::new("", Kind::Value, message)]
     })
 }
 

@@ -50,13 +50,13 @@ fn all_mistakes_of_all_documents_are_told_with_file_line_and_pointer() {
         project.raymond("crayfish validate flow.json bad.json broken.json good.json nope.json");
     check.says(
         2,
-        "flow.json:8:86: error: /steps/1/then/0/schema/$ref: there is no schema named `Verdict` [bad-step]
+        "flow.json:8:86: error: /steps/1/then/0/schema/$ref: there is no schema named `Verdict` [missing_schema]
         raymond: the document has a mistake
-        bad.json:6:7: error: /x: a workflow has no key `x` [bad-step]
-        bad.json:3:3: error: /steps/0: an exec step needs `shell` or `run` [bad-step]
-        bad.json:4:3: error: /steps/1: a step is an object, not a number [bad-step]
+        bad.json:6:7: error: /x: a workflow has no key `x` [unknown_key]
+        bad.json:3:3: error: /steps/0: an exec step needs `shell` or `run` [missing_key]
+        bad.json:4:3: error: /steps/1: a step is an object, not a number [wrong_type]
         raymond: the document has 3 mistakes
-        broken.json:2:1: error: the text ends where a key in double quotes is expected [bad-step]
+        broken.json:2:1: error: the text ends where a key in double quotes is expected [not_json]
         raymond: the document has a mistake
         raymond: there is no nope.json
         hint: did you mean good.json?
@@ -72,9 +72,9 @@ fn mistakes_as_json() {
     check.says(2, "");
     let expected = json!({ "version": 1, "ok": false, "files": [
         { "file": "bad.json", "ok": false, "errors": [
-            { "path": "/steps", "message": "an array is expected, not a number", "line": 2, "column": 12 } ] },
+            { "path": "/steps", "code": "wrong_type", "message": "an array is expected, not a number", "line": 2, "column": 12 } ] },
         { "file": "nope.json", "ok": false, "errors": [
-            { "path": "", "message": "there is no nope.json" } ] },
+            { "path": "", "code": "unreadable", "message": "there is no nope.json" } ] },
     ] });
     assert_eq!(check.json(), expected);
 }
@@ -116,7 +116,7 @@ vars mode
     project.write("bad.json", "{}");
     project
         .raymond("crayfish explain bad.json")
-        .mentions(2, &["bad.json:1:1: error: ", "[bad-step]"]);
+        .mentions(2, &["bad.json:1:1: error: ", "[missing_key]"]);
 }
 
 #[test]

@@ -143,15 +143,15 @@ fn mistakes_are_told_all_at_once_each_with_its_place_and_its_pointer() {
     )]);
     project.raymond("run bad.json").says(
         2,
-        "bad.json:3:26: error: /steps/0/kind: unknown kind `exce`: there are `exec`, `agent`, `if`, `forEach` and `while`; did you mean `exec`? [bad-step]
-        bad.json:4:13: error: /steps/1/id: the id `a` is taken by the step at /steps/0 [bad-step]
-        bad.json:4:62: error: /steps/1/retries: a whole number from 1 to 5 is expected, not 9 [bad-step]
+        "bad.json:3:26: error: /steps/0/kind: unknown kind `exce`: there are `exec`, `agent`, `if`, `forEach` and `while`; did you mean `exec`? [unknown_kind]
+        bad.json:4:13: error: /steps/1/id: the id `a` is taken by the step at /steps/0 [duplicate_id]
+        bad.json:4:62: error: /steps/1/retries: a whole number from 1 to 5 is expected, not 9 [out_of_range]
         raymond: the document has 3 mistakes",
     );
     project.write("broken.json", "{\n  \"steps\": [,]\n}");
     project.raymond("run broken.json").says(
         2,
-        "broken.json:2:13: error: /steps/0: a JSON value is expected here, not `,` [bad-step]
+        "broken.json:2:13: error: /steps/0: a JSON value is expected here, not `,` [not_json]
         raymond: the document has a mistake",
     );
     project.raymond("run brocken.json").says(
@@ -179,7 +179,7 @@ fn steps_work_in_the_workspace_and_schemas_are_found_there() {
     assert_eq!(ran.json()["where"]["stdout"], "in the workspace", "{ran:?}");
     project
         .raymond(&format!("{run} --workspace work"))
-        .mentions(2, &["flow.json:1:", "/steps/0/schema", "Name", "[bad-step]"]);
+        .mentions(2, &["flow.json:1:", "/steps/0/schema", "Name", "[missing_schema]"]);
     let refused = |flags: &str, why: &str| {
         let hint = "hint: a path is relative to the workspace, and does not lead out of it";
         project.raymond(&format!("{run} {flags}")).says(2, &format!("raymond: {why}\n{hint}"));

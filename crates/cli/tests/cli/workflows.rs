@@ -119,7 +119,7 @@ fn what_is_no_workflow_is_refused() {
     check("wf/README.md", "wf/README.md is no state: a README describes a workflow");
     project.raymond("run flow.json").says(
         2,
-        "flow.json:1:1: error: a workflow needs the key `steps` [bad-step]
+        "flow.json:1:1: error: a workflow needs the key `steps` [missing_key]
         raymond: the document has a mistake",
     );
 }

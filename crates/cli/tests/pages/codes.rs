@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use raymond_core::crayfish::Flaw;
+
 use super::top;
 
 /// What makes a diagnostic.
@@ -99,5 +101,8 @@ fn explained(section: &str) -> Codes {
 fn shown(section: &str) -> Codes {
     let told = |line: &&str| line.contains("error: ") || line.contains("warning: ");
     let told = section.lines().filter(told).filter_map(|line| line.strip_suffix(']'));
-    told.filter_map(|line| line.rsplit_once(" [")).map(|(_, code)| code.to_owned()).collect()
+    let codes = told.filter_map(|line| line.rsplit_once(" [")).map(|(_, code)| code);
+    // Those of documents of steps have a page of their own.
+    let of_steps = |code: &&str| Flaw::ALL.iter().any(|flaw| flaw.as_str() == *code);
+    codes.filter(|code| !of_steps(code)).map(str::to_owned).collect()
 }

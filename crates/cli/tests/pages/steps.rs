@@ -5,7 +5,7 @@ use std::fs;
 
 use raymond_backends::{exec, workspace};
 use raymond_core::crayfish::document::{Cap, Order};
-use raymond_core::crayfish::{Code, flow, name, problem, reading, template, validate, walk};
+use raymond_core::crayfish::{Code, Flaw, flow, name, problem, reading, template, validate, walk};
 use raymond_engine::schemas;
 
 use super::top;
@@ -15,7 +15,9 @@ fn the_page_of_errors_has_every_code_with_its_cause_and_remedy() {
     let page = fs::read_to_string(top().join("docs/crayfish-errors.md")).unwrap();
     let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
     let row = |code: &Code| format!("| `{code}` | {} | {} |", code.cause(), code.remedy());
-    assert_eq!(rows, Code::ALL.iter().map(row).collect::<Vec<_>>());
+    let of_problem = |flaw: &Flaw| format!("| `{flaw}` | {} |", flaw.cause());
+    let expected = Code::ALL.iter().map(row).chain(Flaw::ALL.iter().map(of_problem));
+    assert_eq!(rows, expected.collect::<Vec<_>>());
 }
 
 #[test]

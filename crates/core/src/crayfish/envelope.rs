@@ -3,5 +3,5 @@
 pub mod reply;
 pub mod request;
 
-pub use reply::{AgentRequest, Failure, Ignored, Outcome, Reply};
+pub use reply::{AgentRequest, Failure, Outcome, Reply};
 pub use request::Request;

@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
+use super::flaw::Flaw;
 use super::problem::{meant, quoted};
 
 #[cfg(test)]
@@ -98,6 +99,16 @@ pub enum BadPath {
         /// Which character, from 1.
         at: usize,
     },
+}
+
+impl BadPath {
+    /// The stable code.
+    pub fn flaw(&self) -> Flaw {
+        match self {
+            Self::UnknownRoot { .. } => Flaw::UnknownNamespace,
+            Self::Beginning { .. } | Self::NoName { .. } | Self::Syntax { .. } => Flaw::BadPath,
+        }
+    }
 }
 
 impl Root {

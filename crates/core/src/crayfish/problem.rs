@@ -1,4 +1,4 @@
-//! What is wrong in a document or a request, and where: a JSON pointer and a message.
+//! What is wrong in a document or a request, and where: a JSON pointer, a code and a message.
 //!
 //! A [`Report`] follows a reader through the JSON. It keeps the pointer of the place that is being
 //! looked at, collects every problem and puts them into document order; beyond [`MOST`] it only
@@ -8,6 +8,7 @@ use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 
+use super::flaw::Flaw;
 use crate::workflow::nearest;
 
 /// How many problems are told; one more says how many there are beyond.
@@ -28,19 +29,28 @@ const QUOTED: usize = 60;
 pub struct Problem {
     /// Where: a JSON pointer (RFC 6901), empty for the whole.
     pub path: String,
-    /// What: lower case, no full stop.
+    /// What, as a stable code. It was not always written; what a schema says of a value never has it
+    /// in a journal.
+    #[serde(default, skip_serializing_if = "Flaw::is_of_value")]
+    pub code: Flaw,
+    /// What, for people: lower case, no full stop.
     pub message: String,
 }
 
 impl Problem {
+    /// What a schema says of the place of a value.
+    pub fn of_value(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(path, Flaw::InvalidOutput, message)
+    }
+
     /// A problem at a pointer.
-    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn new(path: impl Into<String>, code: Flaw, message: impl Into<String>) -> Self {
         let mut path = path.into();
         if path.len() > LONGEST_POINTER {
             path.truncate(path.floor_char_boundary(LONGEST_POINTER));
             path.push('…');
         }
-        Self { path, message: message.into() }
+        Self { path, code, message: message.into() }
     }
 }
 
@@ -80,23 +90,23 @@ impl Report {
     }
 
     /// Adds a problem at the current place.
-    pub fn add(&mut self, message: impl Into<String>) {
+    pub fn add(&mut self, flaw: Flaw, message: impl Into<String>) {
         // Twice as many as are told: some are found late and told early.
         if self.found.len() >= 2 * MOST {
             self.uncounted += 1;
         } else {
-            self.insist(message);
+            self.insist(flaw, message);
         }
     }
 
     /// Adds a problem that is told even when there are many.
-    pub(super) fn insist(&mut self, message: impl Into<String>) {
-        self.found.push((self.chapter, Problem::new(&self.pointer, message)));
+    pub(super) fn insist(&mut self, flaw: Flaw, message: impl Into<String>) {
+        self.found.push((self.chapter, Problem::new(&self.pointer, flaw, message)));
     }
 
     /// Adds a problem at `key` of the current place.
-    pub fn add_at(&mut self, key: &str, message: impl Into<String>) {
-        self.under(key, |report| report.add(message));
+    pub fn add_at(&mut self, key: &str, flaw: Flaw, message: impl Into<String>) {
+        self.under(key, |report| report.add(flaw, message));
     }
 
     /// Looks at `key` of the current place for as long as `look` takes.
@@ -145,7 +155,7 @@ impl Report {
     pub fn settle<T>(mut self, value: Option<T>) -> Result<T, Vec<Problem>> {
         match value {
             Some(value) if self.found.is_empty() => return Ok(value),
-            None if self.found.is_empty() => self.add("it cannot be read"),
+            None if self.found.is_empty() => self.add(Flaw::Internal, "it cannot be read"),
             Some(_) | None => {}
         }
         Err(self.problems())
@@ -159,7 +169,8 @@ impl Report {
         let mut problems: Vec<Problem> =
             self.found.into_iter().map(|(_, problem)| problem).collect();
         if beyond > 0 {
-            problems.push(Problem::new("", format!("there are {beyond} more problems")));
+            let message = format!("there are {beyond} more problems");
+            problems.push(Problem::new("", Flaw::MoreProblems, message));
         }
         problems
     }
@@ -212,14 +223,14 @@ mod tests {
     fn problems_are_told_by_chapter_and_then_as_found() {
         let mut report = Report::new();
         report.turn_to(2, "/steps/2");
-        report.add("late");
+        report.add(Flaw::BadId, "late");
         report.turn_to(1, "/steps/1");
-        report.add_at("a/b~c", "early");
-        report.under("io", |report| report.item(3, |report| report.add("nested")));
+        report.add_at("a/b~c", Flaw::BadPath, "early");
+        report.under("io", |report| report.item(3, |report| report.add(Flaw::BadName, "nested")));
         let expected = vec![
-            Problem::new("/steps/1/a~1b~0c", "early"),
-            Problem::new("/steps/1/io/3", "nested"),
-            Problem::new("/steps/2", "late"),
+            Problem::new("/steps/1/a~1b~0c", Flaw::BadPath, "early"),
+            Problem::new("/steps/1/io/3", Flaw::BadName, "nested"),
+            Problem::new("/steps/2", Flaw::BadId, "late"),
         ];
         assert_eq!(report.settle(Some(())), Err(expected));
     }
@@ -230,10 +241,12 @@ mod tests {
             [(1_000, None), (1_001, Some(1)), (2_000, Some(1_000)), (9_000, Some(8_000))]
         {
             let mut report = Report::new();
-            (0..there_are).for_each(|n| report.item(n, |report| report.add("x")));
+            (0..there_are).for_each(|n| report.item(n, |report| report.add(Flaw::BadId, "x")));
             let problems = report.settle(Some(())).unwrap_err();
-            assert_eq!(problems[999], Problem::new("/999", "x"));
-            let more = last.map(|n| Problem::new("", format!("there are {n} more problems")));
+            assert_eq!(problems[999], Problem::new("/999", Flaw::BadId, "x"));
+            let more = last.map(|n| {
+                Problem::new("", Flaw::MoreProblems, format!("there are {n} more problems"))
+            });
             assert_eq!(problems.get(1_000), more.as_ref());
         }
     }
@@ -241,7 +254,7 @@ mod tests {
     #[test]
     fn a_report_never_grows_with_what_it_quotes() {
         let mut report = Report::new();
-        report.add_at(&"k".repeat(1 << 20), "x");
+        report.add_at(&"k".repeat(1 << 20), Flaw::UnknownKey, "x");
         let problems = report.settle(Some(())).unwrap_err();
         assert_eq!(problems[0].path.len(), LONGEST_POINTER + '…'.len_utf8());
         assert_eq!(quoted(&"x".repeat(99)), format!("`{}…`", "x".repeat(60)));

@@ -9,6 +9,7 @@
 
 use serde_json::{Map, Value};
 
+use super::flaw::Flaw;
 use super::problem::{Problem, push_token, quoted};
 pub use places::places;
 use scan::Scanner;
@@ -90,11 +91,32 @@ pub enum Reason {
     Trailing,
 }
 
+impl Reason {
+    /// The stable code.
+    pub fn flaw(&self) -> Flaw {
+        match self {
+            Self::NotUtf8 => Flaw::NotUtf8,
+            Self::DuplicateKey(_) => Flaw::DuplicateKey,
+            Self::TooDeep => Flaw::TooDeep,
+            Self::TooLarge(_) => Flaw::OutOfRange,
+            Self::ByteOrderMark
+            | Self::Ends(_)
+            | Self::Unexpected { .. }
+            | Self::Word(_)
+            | Self::BadNumber(_)
+            | Self::Control
+            | Self::BadEscape
+            | Self::LoneSurrogate
+            | Self::Trailing => Flaw::NotJson,
+        }
+    }
+}
+
 /// As one of the things that are wrong with a request.
 impl From<Unreadable> for Problem {
     fn from(bad: Unreadable) -> Self {
         let message = bad.to_string();
-        Self::new(bad.pointer, message)
+        Self::new(bad.pointer, bad.reason.flaw(), message)
     }
 }
 

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use raymond_core::crayfish::call::Output;
 use raymond_core::crayfish::document::StepIndex;
-use raymond_core::crayfish::envelope::Ignored;
 use raymond_core::crayfish::flow::Stored;
 use raymond_core::crayfish::key::RequestId;
 use raymond_core::crayfish::problem::push_token;
-use raymond_core::crayfish::{Call, Code, Document, Key, Kind, Problem, Reply, Request};
+use raymond_core::crayfish::{Call, Code, Document, Flaw, Key, Kind, Problem, Reply, Request};
 use raymond_core::run::Run;
 use raymond_core::run::input::Verdict;
 use raymond_core::value::Value;
@@ -78,7 +77,7 @@ impl Brought {
             let attempt = asked.get(&id.key).copied().unwrap_or(1);
             (id.attempt > attempt).then(|| {
                 let message = format!("{} is at attempt {attempt}", id.key);
-                at_output(name, message)
+                at_output(name, Flaw::UnaskedOutput, message)
             })
         });
         let early: Vec<Problem> = early.collect();
@@ -111,7 +110,7 @@ impl Brought {
 
     /// What was brought and not used, and why: an attempt is over, or nobody asks for it. What is
     /// done already may well be brought again.
-    pub(super) fn ignored(&self, run: &Run) -> Vec<Ignored> {
+    pub(super) fn ignored(&self, run: &Run) -> Vec<Problem> {
         let Some(flow) = &run.flow else { return Vec::new() };
         let at = |key: &Key| flow.attempts.get(key).copied().unwrap_or(1);
         let weigh = |(known_as, (name, ..)): (&String, &(String, Json, Verdict))| {
@@ -123,17 +122,17 @@ impl Brought {
             let over = id.filter(|id| is_left && id.attempt < at(&id.key));
             let (code, message) = match over {
                 Some(id) => {
-                    (Code::StaleOutput, format!("{} is at attempt {}", id.key, at(&id.key)))
+                    (Flaw::StaleOutput, format!("{} is at attempt {}", id.key, at(&id.key)))
                 }
                 None if flow.stale.contains(known_as) => {
-                    (Code::StaleOutput, "a later attempt was asked for meanwhile".to_owned())
+                    (Flaw::StaleOutput, "a later attempt was asked for meanwhile".to_owned())
                 }
                 None if is_left && !is_done => {
-                    (Code::UnaskedOutput, "nothing has asked for it so far".to_owned())
+                    (Flaw::UnaskedOutput, "nothing has asked for it so far".to_owned())
                 }
                 None => return None,
             };
-            Some(Ignored { code, problem: at_output(name, message) })
+            Some(at_output(name, code, message))
         };
         self.outputs.iter().filter_map(weigh).collect()
     }
@@ -145,10 +144,10 @@ impl Brought {
 }
 
 /// Something about an output of the request.
-fn at_output(name: &str, message: String) -> Problem {
+fn at_output(name: &str, flaw: Flaw, message: String) -> Problem {
     let mut path = "/agentOutputs".to_owned();
     push_token(&mut path, name);
-    Problem::new(path, message)
+    Problem::new(path, flaw, message)
 }
 
 /// How a run knows an output, and the step that it is for.

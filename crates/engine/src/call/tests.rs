@@ -5,6 +5,8 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use super::*;
 
+mod codes;
+
 struct Desk {
     workspace: tempfile::TempDir,
     tool: Tool,

@@ -62,7 +62,7 @@ impl Asking {
                 (json, errors)
             }
             Err(why) => {
-                let wrong = Problem::new("", format!("it is not JSON: {why}"));
+                let wrong = Problem::of_value("", format!("it is not JSON: {why}"));
                 (Json::String(reply.text), vec![wrong])
             }
         };

@@ -14,7 +14,7 @@ use raymond_core::budget::Cost;
 use raymond_core::crayfish::document::{Contract, Exec, Io, StepIndex};
 use raymond_core::crayfish::flow::{Read, Stored};
 use raymond_core::crayfish::render::{Call, Program};
-use raymond_core::crayfish::{Problem, reading};
+use raymond_core::crayfish::{Flaw, Problem, reading};
 use raymond_core::failure::TurnFailure;
 use raymond_core::run::effect::StepEffect;
 use raymond_core::run::input::{Finished, Interruption, Outcome};
@@ -62,6 +62,11 @@ impl Fault {
 
     fn of_output(wrong: impl Into<Wrong>) -> Self {
         Self { wrong: wrong.into(), again: true }
+    }
+
+    fn with(mut self, errors: Vec<Problem>) -> Self {
+        self.wrong.errors = errors;
+        self
     }
 }
 
@@ -197,7 +202,7 @@ impl Doing {
         if !matches!(self.exec.io, Io::Stream { .. }) {
             result.insert("stdout".to_owned(), json!(ran.stdout));
         }
-        ended(&ran.end).map_err(Fault::of_output)?;
+        ended(&ran.end)?;
         match &self.exec.io {
             Io::None => Ok(()),
             Io::File { outputs, .. } => {
@@ -207,13 +212,18 @@ impl Doing {
             }
             Io::Stream { .. } => {
                 if ran.invalid_utf8 {
-                    return Err(Fault::of_output("its stdout is not UTF-8"));
+                    let why = "its stdout is not UTF-8";
+                    let errors = vec![Problem::new("", Flaw::NotUtf8, why)];
+                    return Err(Fault::of_output(why).with(errors));
                 }
-                let json = reading::read_text(&ran.stdout)
-                    .map_err(|why| Fault::of_output(format!("its stdout is not JSON: {why}")))?;
+                let json = reading::read_text(&ran.stdout).map_err(|why| {
+                    let fault = Fault::of_output(format!("its stdout is not JSON: {why}"));
+                    fault.with(vec![why.into()])
+                })?;
                 let errors = self.errors("/io/outputSchema", &json);
                 result.insert("json".to_owned(), json);
-                told("its stdout", &errors).map_err(Fault::of_output)
+                let told = told("its stdout", &errors);
+                told.map_err(|why| Fault::of_output(why).with(errors))
             }
         }
     }
@@ -243,15 +253,20 @@ impl Doing {
     }
 }
 
-fn ended(end: &End) -> Result<(), String> {
-    match end {
-        End::Succeeded => Ok(()),
-        End::Failed { status } => Err(status.clone()),
-        End::TimedOut { after } => Err(format!("timed out after {} ms", after.as_millis())),
-        End::TooLarge { limit } => Err(format!("more than {} MiB of output", limit >> 20)),
-        End::NotStarted { why } => Err(why.clone()),
-        End::Cancelled => Err("it was cancelled".to_owned()),
-    }
+fn ended(end: &End) -> Result<(), Fault> {
+    let why = match end {
+        End::Succeeded => return Ok(()),
+        End::Failed { status } => status.clone(),
+        End::TimedOut { after } => format!("timed out after {} ms", after.as_millis()),
+        End::TooLarge { limit } => {
+            let why = format!("more than {} MiB of output", limit >> 20);
+            let errors = vec![Problem::new("", Flaw::TooLarge, why.as_str())];
+            return Err(Fault::of_output(why).with(errors));
+        }
+        End::NotStarted { why } => why.clone(),
+        End::Cancelled => "it was cancelled".to_owned(),
+    };
+    Err(Fault::of_output(why))
 }
 
 fn told(what: &str, errors: &[Problem]) -> Result<(), Wrong> {

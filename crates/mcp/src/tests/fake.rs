@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use raymond_core::crayfish::Flaw;
 use raymond_core::crayfish::code::Code;
 use raymond_core::crayfish::envelope::{AgentRequest, Outcome, Reply};
 use raymond_core::crayfish::problem::Problem;
@@ -59,7 +60,11 @@ impl Host for Fake {
             Some("ask") => self.ask(&request),
             Some("panic") => panic!("this call was never meant to work"),
             other => {
-                let errors = vec![Problem::new("/workflow", format!("{other:?} is unknown"))];
+                let errors = vec![Problem::new(
+                    "/workflow",
+                    Flaw::UnknownKind,
+                    format!("{other:?} is unknown"),
+                )];
                 Reply::failed(Code::InvalidWorkflow, "the document has problems", errors)
             }
         }
@@ -105,7 +110,7 @@ impl Fake {
                 return reply(run, Outcome::Done);
             }
             (None, None) => Vec::new(),
-            _ => vec![Problem::new("/foo", "is missing")],
+            _ => vec![Problem::of_value("/foo", "is missing")],
         };
         let asks = AgentRequest {
             run: run.clone(),

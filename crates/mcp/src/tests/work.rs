@@ -19,7 +19,7 @@ async fn a_reply_is_sent_as_data_and_as_text_and_a_failure_is_no_fault_of_the_pr
             "ok": false,
             "error": "invalid_workflow",
             "message": "the document has problems",
-            "errors": [{ "path": "/workflow", "message": "Some(\"none\") is unknown" }],
+            "errors": [{ "path": "/workflow", "code": "unknown_kind", "message": "Some(\"none\") is unknown" }],
             "results": {},
             "attempts": {},
         });

@@ -40,7 +40,7 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
         Speech::Ran(ran) => step(ran, blobs)?,
         Speech::Answers(answer, valid, cost) => {
             let stored = keep(json!({ "ok": true, "json": answer }), true, blobs)?;
-            let wrong = || vec![Problem::new("/n", "as planned")];
+            let wrong = || vec![Problem::of_value("/n", "as planned")];
             let verdict = Some(match valid {
                 Valid::Yes => Verdict::Valid,
                 Valid::No => Verdict::Invalid(wrong()),

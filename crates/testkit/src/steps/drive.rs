@@ -223,7 +223,7 @@ impl Drive {
         let (key, question) = (key.to_string(), question_of(&message, attempt)?);
         self.told.asked.insert(format!("{key} {attempt} {question}"));
         let (answer, valid) = self.world.answer(&key, attempt);
-        let wrong = || vec![Problem::new("/n", "as planned")];
+        let wrong = || vec![Problem::of_value("/n", "as planned")];
         let verdict = if valid { Verdict::Valid } else { Verdict::Invalid(wrong()) };
         let json = json!({ "ok": true, "json": answer });
         Ok((json.to_string().as_str().into(), Read(Some(Arc::new(json))), verdict))

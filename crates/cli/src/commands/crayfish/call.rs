@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use raymond_core::crayfish::envelope::Outcome;
-use raymond_core::crayfish::{Code, Reply, reading};
+use raymond_core::crayfish::{Code, Flaw, Problem, Reply, reading};
 use raymond_core::run::Settings;
 use raymond_engine::call::{Follower, Progress, Tool, Workspaces};
 use raymond_engine::shell::Signals;
@@ -90,7 +90,8 @@ async fn request() -> Result<Value, Reply> {
     let bytes = match handed.await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(error)) if error.to_string() == too_large() => {
-            return Err(bad(format!("the request cannot be read: {error}"), Vec::new()));
+            let large = Problem::new("", Flaw::TooLarge, error.to_string());
+            return Err(bad(format!("the request cannot be read: {error}"), vec![large]));
         }
         Ok(Err(error)) => return Err(bad(format!("stdin cannot be read: {error}"), Vec::new())),
         Err(_) => return Err(bad("stdin cannot be read".to_owned(), Vec::new())),

@@ -57,8 +57,9 @@ fn tell(checked: Vec<(String, Checked)>) -> Result<(), Failure> {
 fn object(file: &str, found: Checked) -> Value {
     match found {
         Ok(steps) => json!({ "file": file, "ok": true, "steps": steps }),
-        Err(Unfit::Unread(failure)) => {
-            let errors = [json!({ "path": "", "message": failure.told().0 })];
+        Err(Unfit::Unread { failure, code }) => {
+            let errors =
+                [json!({ "path": "", "code": code.as_str(), "message": failure.told().0 })];
             json!({ "file": file, "ok": false, "errors": errors })
         }
         Err(Unfit::Wrong { mistakes, .. }) => {
@@ -68,6 +69,12 @@ fn object(file: &str, found: Checked) -> Value {
     }
 }
 
-fn mistake(Mistake { problem: Problem { path, message }, place }: Mistake) -> Value {
-    json!({ "path": path, "message": message, "line": place.line, "column": place.column })
+fn mistake(Mistake { problem: Problem { path, code, message }, place }: Mistake) -> Value {
+    json!({
+        "path": path,
+        "code": code.as_str(),
+        "message": message,
+        "line": place.line,
+        "column": place.column,
+    })
 }

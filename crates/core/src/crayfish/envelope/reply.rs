@@ -25,17 +25,8 @@ pub struct Reply {
     pub results: Map<String, Value>,
     /// Which attempt was asked for last, by key.
     pub attempts: BTreeMap<String, u32>,
-    /// Outputs that were not used.
-    pub ignored: Vec<Ignored>,
-}
-
-/// An output that was not used: nothing was used up by it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ignored {
-    /// Why, in a stable word.
-    pub code: Code,
-    /// Its place in the request, and why.
-    pub problem: Problem,
+    /// Outputs that were not used: nothing was used up by them.
+    pub ignored: Vec<Problem>,
 }
 
 /// How a call ended.
@@ -117,7 +108,7 @@ impl Reply {
         put(&mut reply, "runId", self.run.map(|run| run.as_str().into()));
         put(&mut reply, "results", Some(Value::Object(self.results)));
         put(&mut reply, "attempts", Some(json!(self.attempts)));
-        let ignored: Vec<Value> = self.ignored.into_iter().map(ignored).collect();
+        let ignored: Vec<Value> = self.ignored.into_iter().map(problem).collect();
         put(&mut reply, "ignored", (!ignored.is_empty()).then_some(Value::Array(ignored)));
         Value::Object(reply)
     }
@@ -131,7 +122,8 @@ impl Failure {
             ("message", self.message.into()),
         ]);
         put(&mut failure, "stepId", self.step.map(|step| step.as_str().into()));
-        put(&mut failure, "errors", (!self.errors.is_empty()).then(|| json!(self.errors)));
+        let errors: Vec<Value> = self.errors.into_iter().map(problem).collect();
+        put(&mut failure, "errors", (!errors.is_empty()).then_some(Value::Array(errors)));
         failure
     }
 }
@@ -164,8 +156,9 @@ impl AgentRequest {
     }
 }
 
-fn ignored(Ignored { code, problem }: Ignored) -> Value {
-    json!({ "path": problem.path, "code": code.as_str(), "message": problem.message })
+/// A problem as it is sent: its code is always there.
+fn problem(Problem { path, code, message }: Problem) -> Value {
+    json!({ "path": path, "code": code.as_str(), "message": message })
 }
 
 fn session(session: Session) -> Value {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::crayfish::document::{Document, Kind};
+use crate::crayfish::flaw::Flaw;
 use crate::crayfish::key::{Key, RequestId};
 use crate::crayfish::problem::{Problem, Report, quoted};
 use crate::crayfish::validate::fields::{Fields, expected, leaving};
@@ -68,7 +69,7 @@ impl Request {
 
     fn read(report: &mut Report, value: &Value) -> Option<Self> {
         if value.get("steps").is_some() && value.get("workflow").is_none() {
-            report.add("this is a workflow: send it under the key `workflow` of a request");
+            report.add(Flaw::MissingKey, "this is a workflow: send it under the key `workflow` of a request");
             return None;
         }
         let fields = Fields::open(report, value, "a request")?.known(report, "a request", KEYS);
@@ -82,14 +83,14 @@ impl Request {
         for (key, result) in fields.object(report, "results").into_iter().flatten() {
             if !result.is_object() {
                 let message = expected("the result of a step, an object,", result);
-                report.under("results", |report| report.add_at(key, message));
+                report.under("results", |report| report.add_at(key, Flaw::WrongType, message));
             }
         }
         let run = fields.string(report, "runId").and_then(|id| match id.parse() {
             Ok(id) => Some(id),
             Err(bad) => {
                 let bad: crate::ids::BadRunId = bad;
-                report.add_at("runId", bad.to_string());
+                report.add_at("runId", Flaw::BadId, bad.to_string());
                 None
             }
         });
@@ -116,7 +117,8 @@ impl Request {
             let agents = document.steps().iter().filter(|step| matches!(step.kind, Kind::Agent(_)));
             let meant = report.meant(name, agents.map(|step| step.id.as_str()));
             let message = format!("no agent step asks for {}{meant}", quoted(name));
-            report.under("agentOutputs", |report| report.add_at(name, message));
+            report
+                .under("agentOutputs", |report| report.add_at(name, Flaw::UnaskedOutput, message));
         }
         report.problems()
     }
@@ -157,12 +159,12 @@ fn schema_paths(report: &mut Report, fields: &Fields<'_>) -> Vec<String> {
 
 fn schema_path(report: &mut Report, value: &Value) -> Option<String> {
     let Value::String(path) = value else {
-        report.add(expected("a string", value));
+        report.add(Flaw::WrongType, expected("a string", value));
         return None;
     };
     match leaving(path) {
         Some(message) => {
-            report.add(message);
+            report.add(Flaw::EscapingPath, message);
             None
         }
         None => Some(path.clone()),

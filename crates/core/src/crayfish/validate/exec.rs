@@ -6,6 +6,7 @@ use super::fields::{Fields, expected, leaving};
 use super::keys;
 use super::text::{Reader, Use};
 use crate::crayfish::document::{Cap, Contract, Exec, Invocation, Io, Source, StreamInput};
+use crate::crayfish::flaw::Flaw;
 use crate::crayfish::path::{BadPath, ValuePath};
 use crate::crayfish::template::{Part, Template};
 use crate::time::Span;
@@ -45,11 +46,12 @@ fn invocation(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Invocati
         (Some(_), None) => text.field(fields, "shell", Use::Run("shell")).map(Invocation::Shell),
         (None, Some(run)) => text.under("run", |text| cmd(text, run)),
         (Some(_), Some(_)) => {
-            text.report.add("an exec step has either `shell` or `run`, not both");
+            let message = "an exec step has either `shell` or `run`, not both";
+            text.report.add(Flaw::ConflictingKeys, message);
             None
         }
         (None, None) => {
-            text.report.add("an exec step needs `shell` or `run`");
+            text.report.add(Flaw::MissingKey, "an exec step needs `shell` or `run`");
             None
         }
     }
@@ -62,7 +64,7 @@ fn cmd(text: &mut Reader<'_, '_>, run: &Value) -> Option<Invocation> {
     }
     let cmd = text.required(&fields, "cmd", Use::Run("cmd"));
     if cmd.as_ref().is_some_and(|cmd| cmd.parts().is_empty()) {
-        text.report.add_at("cmd", "the name of a program cannot be empty");
+        text.report.add_at("cmd", Flaw::BadName, "the name of a program cannot be empty");
     }
     let args = fields.array(text.report, "args").unwrap_or_default();
     let args = text.under("args", |text| text.list(args));
@@ -85,7 +87,7 @@ fn io(text: &mut Reader<'_, '_>, value: &Value, want: Want<'_>) -> Option<Io> {
         for key in keys {
             let message =
                 format!("`{key}` needs the mode `{wanted}`, and the mode here is `{mode}`");
-            text.report.add_at(key, message);
+            text.report.add_at(key, Flaw::ConflictingKeys, message);
         }
     };
     if mode != "file" {
@@ -116,16 +118,17 @@ fn contracts(text: &mut Reader<'_, '_>, fields: &Fields<'_>, key: &str) -> Vec<C
 fn contract(text: &mut Reader<'_, '_>, name: &str, value: &Value) -> Option<Contract> {
     if name.is_empty() || name.len() > LONGEST_CONTRACT {
         let length = name.len();
-        text.report.add(format!(
+        let message = format!(
             "the name of a file has from 1 to {LONGEST_CONTRACT} bytes, this one has {length}"
-        ));
+        );
+        text.report.add(Flaw::BadName, message);
         return None;
     }
     let fields =
         Fields::open(text.report, value, "a file")?.known(text.report, "a file", keys::CONTRACT);
     let path = text.required(&fields, "path", Use::Program);
     if let Some(message) = path.as_ref().and_then(escaping) {
-        text.report.add_at("path", message);
+        text.report.add_at("path", Flaw::EscapingPath, message);
     }
     let schema = fields.schema(text.report, "schema").cloned();
     Some(Contract { name: name.to_owned(), path: path?, schema })
@@ -155,7 +158,7 @@ fn stream(text: &mut Reader<'_, '_>, fields: &Fields<'_>, want: Want<'_>) -> Opt
         None => {
             if schema.is_some() {
                 let message = "`inputSchema` needs `inputFrom`: without it stdin is empty";
-                text.report.add_at("inputSchema", message);
+                text.report.add_at("inputSchema", Flaw::ConflictingKeys, message);
             }
             None
         }
@@ -175,14 +178,15 @@ fn source(text: &mut Reader<'_, '_>, value: &Value, want: Want<'_>) -> Option<So
                 Some(Ok(path)) => Some(path),
                 Some(Err(bad)) => {
                     let bad: BadPath = bad;
-                    text.report.add_at("jsonPath", bad.to_string());
+                    text.report.add_at("jsonPath", bad.flaw(), bad.to_string());
                     None
                 }
             };
             ("/io/inputFrom/stepId", id, path)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-            text.report.add(expected("a step id, or an object with `stepId`,", value));
+            let message = expected("a step id, or an object with `stepId`,", value);
+            text.report.add(Flaw::WrongType, message);
             return None;
         }
     };

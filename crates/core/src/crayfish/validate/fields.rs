@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
 
+use crate::crayfish::flaw::Flaw;
 use crate::crayfish::problem::{Report, quoted};
 
 /// An object that is being read.
@@ -24,7 +25,7 @@ impl<'a> Fields<'a> {
         what: &'static str,
     ) -> Option<Self> {
         let Value::Object(fields) = value else {
-            report.add(format!("{what} is an object, not {}", kind(value)));
+            report.add(Flaw::WrongType, format!("{what} is an object, not {}", kind(value)));
             return None;
         };
         Some(Self::from(fields, what))
@@ -44,7 +45,8 @@ impl<'a> Fields<'a> {
     ) -> Self {
         for key in self.fields.keys().filter(|key| !keys.contains(&key.as_str())) {
             let meant = report.meant(key, keys.iter().copied());
-            report.add_at(key, format!("{what} has no key {}{meant}", quoted(key)));
+            let message = format!("{what} has no key {}{meant}", quoted(key));
+            report.add_at(key, Flaw::UnknownKey, message);
         }
         Self { fields: self.fields, what }
     }
@@ -62,7 +64,7 @@ impl<'a> Fields<'a> {
     ) -> Option<&'a Value> {
         let value = self.get(key);
         if value.is_none() {
-            report.add(format!("{} needs the key `{key}`", self.what));
+            report.add(Flaw::MissingKey, format!("{} needs the key `{key}`", self.what));
         }
         value
     }
@@ -113,11 +115,13 @@ impl<'a> Fields<'a> {
             Some(n) if range.contains(&n) => Some(n),
             _ => {
                 let number = value.as_number().map(ToString::to_string);
+                let number_like = number.is_some();
                 let found = number.unwrap_or_else(|| kind(value).to_owned());
                 let (low, high) = (range.start(), range.end());
                 let message =
                     format!("a whole number from {low} to {high} is expected, not {found}");
-                report.add_at(key, message);
+                let flaw = if number_like { Flaw::OutOfRange } else { Flaw::WrongType };
+                report.add_at(key, flaw, message);
                 None
             }
         }
@@ -136,7 +140,7 @@ impl<'a> Fields<'a> {
             let there_are: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             let meant = report.meant(word, names.iter().copied());
             let message = format!("{} is not one of {}{meant}", quoted(word), there_are.join(", "));
-            report.add_at(key, message);
+            report.add_at(key, Flaw::UnknownWord, message);
         }
         known
     }
@@ -158,7 +162,7 @@ impl<'a> Fields<'a> {
         let value = self.get(key)?;
         let typed = read(value);
         if typed.is_none() {
-            report.add_at(key, expected(what, value));
+            report.add_at(key, Flaw::WrongType, expected(what, value));
         }
         typed
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::walk::Draft;
 use crate::crayfish::document::{Io, Kind, List, Order, Place, StepIndex};
+use crate::crayfish::flaw::Flaw;
 use crate::crayfish::name::StepId;
 use crate::crayfish::problem::{Report, quoted};
 
@@ -23,30 +24,33 @@ pub(super) fn fault(
     drafts: &[Draft],
     by_id: &BTreeMap<StepId, StepIndex>,
     report: &mut Report,
-) -> Option<String> {
+) -> Option<(Flaw, String)> {
     let name = quoted(&wanted.step);
     let Some(&source) = by_id.get(wanted.step.as_str()) else {
         let meant = report.meant(&wanted.step, by_id.keys().map(StepId::as_str));
-        return Some(format!("there is no step {name}{meant}"));
+        return Some((Flaw::UnknownStep, format!("there is no step {name}{meant}")));
     };
+    let unusable = |message: String| Some((Flaw::UnusableStep, message));
     if source == wanted.by {
-        return Some(format!("the step {name} cannot read its own output"));
+        return unusable(format!("the step {name} cannot read its own output"));
     }
     match &drafts[source.number()].kind {
         Some(Kind::Exec(exec)) if !matches!(exec.io, Io::Stream { .. }) => {
             let mode = exec.io.mode();
-            return Some(format!("the step {name} leaves no `json`: its mode is `{mode}`"));
+            return unusable(format!("the step {name} leaves no `json`: its mode is `{mode}`"));
         }
         Some(kind @ (Kind::If(_) | Kind::ForEach(_) | Kind::While(_))) => {
             let kind = kind.name();
-            return Some(format!("the step {name} leaves no `json`: its kind is `{kind}`"));
+            return unusable(format!("the step {name} leaves no `json`: its kind is `{kind}`"));
         }
         Some(Kind::Exec(_) | Kind::Agent(_)) | None => {}
     }
     match order(drafts, source, wanted.by) {
         Possible::Yes => None,
-        Possible::Later => Some(format!("the step {name} comes later than this one")),
-        Possible::Otherwise => Some(format!("the step {name} runs only when this one does not")),
+        Possible::Later => unusable(format!("the step {name} comes later than this one")),
+        Possible::Otherwise => {
+            unusable(format!("the step {name} runs only when this one does not"))
+        }
     }
 }
 

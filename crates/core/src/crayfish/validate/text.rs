@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::fields::{Fields, expected};
 use super::scope::{Origin, Scope};
 use crate::crayfish::document::Cap;
-use crate::crayfish::path::{Path, Root};
+use crate::crayfish::flaw::Flaw;
+use crate::crayfish::path::{BadPath, Path, Root};
 use crate::crayfish::problem::{Report, quoted};
 use crate::crayfish::template::{Part, Shape, Template};
 
@@ -88,7 +89,8 @@ impl Reader<'_, '_> {
     fn variable(&mut self, name: &str, value: &Value, used: Use) -> Option<Template> {
         if name.is_empty() || name.contains(['=', '\0']) {
             let name = quoted(name);
-            self.report.add(format!("{name} cannot be the name of an environment variable"));
+            let message = format!("{name} cannot be the name of an environment variable");
+            self.report.add(Flaw::BadName, message);
         }
         self.string(value, used)
     }
@@ -96,7 +98,7 @@ impl Reader<'_, '_> {
     /// A template at the current place, which must be a string.
     fn string(&mut self, value: &Value, used: Use) -> Option<Template> {
         let Value::String(text) = value else {
-            self.report.add(expected("a string", value));
+            self.report.add(Flaw::WrongType, expected("a string", value));
             return None;
         };
         template(self.report, self.scope, text, used)
@@ -117,7 +119,8 @@ impl Reader<'_, '_> {
         self.report.under(key, |report| match text.parse() {
             Ok(path) => bound(report, scope, &path).then_some(path),
             Err(bad) => {
-                report.add(bad.to_string());
+                let bad: BadPath = bad;
+                report.add(bad.flaw(), bad.to_string());
                 None
             }
         })
@@ -129,22 +132,23 @@ fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Op
         Ok(template) => template,
         Err(faults) => {
             for fault in faults {
-                report.add(format!("{fault} (a text that only looks so can be a value of `vars`)"));
+                let advice = "a text that only looks so can be a value of `vars`";
+                report.add(fault.flaw(), format!("{fault} ({advice})"));
             }
             return None;
         }
     };
     let mut good = true;
     for path in template.paths() {
-        if let Some(message) = misused(scope, path, used) {
-            report.add(message);
+        if let Some((flaw, message)) = misused(scope, path, used) {
+            report.add(flaw, message);
             good = false;
         } else {
             good &= bound(report, scope, path);
         }
     }
     if used != Use::Agent && template.parts().iter().any(holds_nul) {
-        report.add("a NUL character cannot be handed to a program");
+        report.add(Flaw::BadText, "a NUL character cannot be handed to a program");
         good = false;
     }
     good.then_some(template)
@@ -163,16 +167,18 @@ fn bound(report: &mut Report, scope: &Scope<'_>, path: &Path) -> bool {
         return true;
     }
     let meant = report.meant(&path.name, scope.names());
-    report.add(format!("no forEach around this step binds {}{meant}", quoted(&path.name)));
+    let message = format!("no forEach around this step binds {}{meant}", quoted(&path.name));
+    report.add(Flaw::UnknownLocal, message);
     false
 }
 
 /// What is said of an expression that must not stand here.
-fn misused(scope: &Scope<'_>, path: &Path, used: Use) -> Option<String> {
+fn misused(scope: &Scope<'_>, path: &Path, used: Use) -> Option<(Flaw, String)> {
     let expression = quoted(&format!("{{{{{}}}}}", path.expression()));
     match used {
         Use::Beforehand => (path.root != Root::Vars).then(|| {
-            format!("{expression} is not known before the first step: use `env` of a step")
+            let way = "use `env` of a step";
+            (Flaw::TooEarly, format!("{expression} is not known before the first step: {way}"))
         }),
         Use::Run(key) if scope.origin(path) == Origin::Step => {
             let way = match key {
@@ -183,9 +189,10 @@ fn misused(scope: &Scope<'_>, path: &Path, used: Use) -> Option<String> {
                 Root::Locals => " comes from a step's output and",
                 Root::Vars | Root::Results => "",
             };
-            Some(format!(
+            let message = format!(
                 "{expression}{from} cannot stand in `{key}`, where it would be run: pass it in {way}"
-            ))
+            );
+            Some((Flaw::Injection, message))
         }
         Use::Run(_) | Use::Program | Use::Agent => None,
     }

@@ -9,6 +9,7 @@ use super::scope::{Origin, Scope};
 use super::source::{self, Wanted};
 use super::{NESTING, STEPS, agent, exec, flow, text};
 use crate::crayfish::document::{self, Kind, List, Place, Step, StepIndex};
+use crate::crayfish::flaw::Flaw;
 use crate::crayfish::name::{self, StepId};
 use crate::crayfish::problem::{Report, quoted};
 
@@ -83,7 +84,8 @@ impl<'a> Walk<'a> {
                 Task::Steps(branch) => {
                     if branch.next < branch.steps.len() {
                         self.report.turn_to(0, "/steps");
-                        self.report.insist(format!("there are more than {STEPS} steps"));
+                        let message = format!("there are more than {STEPS} steps");
+                        self.report.insist(Flaw::TooManySteps, message);
                         return;
                     }
                 }
@@ -131,7 +133,7 @@ impl<'a> Walk<'a> {
             let Some(Value::Array(steps)) = fields.get(list.key()) else { continue };
             if depth == NESTING && !steps.is_empty() {
                 let deep = format!("steps are nested more than {NESTING} levels deep");
-                self.report.add_at(list.key(), deep);
+                self.report.add_at(list.key(), Flaw::TooDeep, deep);
                 continue;
             }
             self.tasks.push(Task::Steps(Branch {
@@ -152,13 +154,14 @@ impl<'a> Walk<'a> {
         let id: StepId = match text.parse() {
             Ok(id) => id,
             Err(bad) => {
-                self.report.add_at("id", bad.to_string());
+                self.report.add_at("id", Flaw::BadId, bad.to_string());
                 return None;
             }
         };
         if let Some(first) = self.by_id.get(&id) {
             let first = self.pointer(*first);
-            self.report.add_at("id", format!("the id `{id}` is taken by the step at {first}"));
+            let message = format!("the id `{id}` is taken by the step at {first}");
+            self.report.add_at("id", Flaw::DuplicateId, message);
             return None;
         }
         self.by_id.insert(id.clone(), index);
@@ -179,7 +182,8 @@ impl<'a> Walk<'a> {
                 let known = "there are `exec`, `agent`, `if`, `forEach` and `while`";
                 let meant = self.report.meant(stranger, Kind::NAMES);
                 let stranger = quoted(stranger);
-                self.report.add_at("kind", format!("unknown kind {stranger}: {known}{meant}"));
+                let message = format!("unknown kind {stranger}: {known}{meant}");
+                self.report.add_at("kind", Flaw::UnknownKind, message);
                 None
             }
         }
@@ -203,12 +207,12 @@ impl<'a> Walk<'a> {
     /// Checks who reads whom, now that all steps are known.
     pub(super) fn sources(&mut self) {
         for wanted in std::mem::take(&mut self.wanted) {
-            if let Some(message) =
+            if let Some((flaw, message)) =
                 source::fault(&wanted, &self.drafts, &self.by_id, &mut self.report)
             {
                 let pointer = self.pointer(wanted.by) + wanted.at;
                 self.report.turn_to(wanted.by.0 + 1, &pointer);
-                self.report.add(message);
+                self.report.add(flaw, message);
             }
         }
     }

@@ -106,7 +106,7 @@ fn valid() -> Output {
 }
 
 fn wrong() -> Output {
-    Output { verdict: Verdict::Invalid(vec![Problem::new("/a", "no")]), ..valid() }
+    Output { verdict: Verdict::Invalid(vec![Problem::of_value("/a", "no")]), ..valid() }
 }
 
 /// A call: its attempts, and its outputs.
@@ -139,7 +139,7 @@ fn only_the_output_that_was_asked_for_last_is_taken() {
     play.start();
     call(&mut play, &[("v", 1)], &[("v", wrong())]);
     let flow = play.run.flow.as_ref().unwrap();
-    assert_eq!(flow.complaints[&"v".parse().unwrap()], [Problem::new("/a", "no")]);
+    assert_eq!(flow.complaints[&"v".parse().unwrap()], [Problem::of_value("/a", "no")]);
     // The same again: nothing is used up, whatever name it comes under.
     call(&mut play, &[("v", 1)], &[("v", wrong())]);
     assert_eq!((attempt(&play, "v"), stale(&play)), (2, vec!["v"]));

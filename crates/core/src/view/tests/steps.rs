@@ -51,7 +51,8 @@ fn done(play: &mut Play, agent: &str) {
 }
 
 fn invalid(play: &mut Play, agent: &str) {
-    let errors = vec![Problem::new("/a", "it is missing"), Problem::new("", "it is short")];
+    let errors =
+        vec![Problem::of_value("/a", "it is missing"), Problem::of_value("", "it is short")];
     play.says_so(agent, "{}", |finished| finished.verdict = Some(Verdict::Invalid(errors)));
 }
 

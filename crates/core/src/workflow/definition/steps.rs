@@ -23,7 +23,7 @@ pub fn pinned(document: &Value, vars: &Map<String, Value>) -> String {
 /// Reads it back.
 pub(super) fn parse(files: &[SourceFile], platform: Platform) -> Result<Parsed, Vec<Diagnostic>> {
     let broken = |problems: Vec<Problem>| {
-        let told = |problem: Problem| Diagnostic::error("bad-step", problem.to_string());
+        let told = |problem: Problem| Diagnostic::error(problem.code.as_str(), problem.to_string());
         problems.into_iter().map(|problem| told(problem).in_file(FILE)).collect::<Vec<_>>()
     };
     let bytes = files.first().map(|file| &*file.bytes).unwrap_or_default();

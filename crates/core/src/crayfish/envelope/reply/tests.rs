@@ -43,7 +43,10 @@ fn a_request_says_all_that_is_needed_to_answer_it() {
             label: Some("wf:1:musk".to_owned()),
             reset: Some(false),
         }),
-        validation_errors: vec![Problem::new("/foo", "is missing"), Problem::new("", "is empty")],
+        validation_errors: vec![
+            Problem::of_value("/foo", "is missing"),
+            Problem::of_value("", "is empty"),
+        ],
         ..plain.clone()
     };
     let sent = reply(Some("r"), Outcome::NeedsAgent(vec![plain, full]));
@@ -76,14 +79,14 @@ fn a_failure_has_a_code_and_says_where() {
         code: Code::ExecFailed,
         message: "the program ended with 1".to_owned(),
         step: "a".parse().ok(),
-        errors: vec![Problem::new("/x", "y")],
+        errors: vec![Problem::of_value("/x", "y")],
     };
     let expected = json!({
         "ok": false,
         "error": "exec_failed",
         "message": "the program ended with 1",
         "stepId": "a",
-        "errors": [{ "path": "/x", "message": "y" }],
+        "errors": [{ "path": "/x", "code": "invalid_output", "message": "y" }],
         "results": { "a": { "ok": true } },
         "attempts": { "v": 2 },
     });

@@ -40,9 +40,9 @@ fn a_request_is_read_as_it_is_sent() {
 #[test]
 fn everything_that_is_wrong_with_a_request_is_told() {
     let check = |request: Value, expected: &[(&str, &str)]| {
-        let expected =
-            expected.iter().map(|(path, message)| Problem::new(*path, *message)).collect();
-        assert_eq!(Request::parse(request), Err(expected));
+        let problems = Request::parse(request).unwrap_err();
+        let told = problems.iter().map(|problem| (problem.path.as_str(), problem.message.as_str()));
+        assert_eq!(told.collect::<Vec<_>>(), expected);
     };
     check(json!([]), &[("", "a request is an object, not an array")]);
     check(json!({}), &[("", "a request needs the key `workflow`")]);

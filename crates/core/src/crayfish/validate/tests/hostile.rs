@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 
 use super::*;
+use crate::crayfish::flaw::Flaw;
 use crate::crayfish::reading;
 use crate::crayfish::reading::tests::any_json;
 
@@ -63,9 +64,18 @@ fn more_than_a_million_steps_are_not() {
     let steps = vec![Value::Null; STEPS + 1];
     let problems = Document::parse(&json!({ "steps": steps })).unwrap_err();
     assert_eq!(problems.len(), 1_001);
-    assert_eq!(problems[0], Problem::new("/steps", "there are more than 1000000 steps"));
-    assert_eq!(problems[1], Problem::new("/steps/0", "a step is an object, not null"));
-    assert_eq!(problems[1_000], Problem::new("", "there are 999001 more problems"));
+    assert_eq!(
+        problems[0],
+        Problem::new("/steps", Flaw::TooManySteps, "there are more than 1000000 steps")
+    );
+    assert_eq!(
+        problems[1],
+        Problem::new("/steps/0", Flaw::WrongType, "a step is an object, not null")
+    );
+    assert_eq!(
+        problems[1_000],
+        Problem::new("", Flaw::MoreProblems, "there are 999001 more problems")
+    );
 }
 
 #[test]
@@ -78,7 +88,10 @@ fn the_first_thousand_problems_are_told_in_document_order() {
         .collect();
     let problems = Document::parse(&json!({ "steps": steps })).unwrap_err();
     assert_eq!(problems[0].path, "/steps/0/x");
-    assert_eq!(problems[1_000], Problem::new("", "there are 5000 more problems"));
+    assert_eq!(
+        problems[1_000],
+        Problem::new("", Flaw::MoreProblems, "there are 5000 more problems")
+    );
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn stored(ok: bool) -> Stored {
 }
 
 fn invalid() -> Verdict {
-    Verdict::Invalid(vec![Problem::new("/foo", "is missing")])
+    Verdict::Invalid(vec![Problem::of_value("/foo", "is missing")])
 }
 
 fn call() -> Call {
@@ -93,7 +93,7 @@ fn facts() -> Vec<Fact> {
         Fact::Takes { name: "v".into() },
         Fact::Ignores { name: "v".into() },
         Fact::Asks { key: key("v"), attempt: 1, errors: Vec::new() },
-        Fact::Asks { key: key("l[3].v"), attempt: 2, errors: vec![Problem::new("/a", "no")] },
+        Fact::Asks { key: key("l[3].v"), attempt: 2, errors: vec![Problem::of_value("/a", "no")] },
         Fact::Keeps { label: "wf:x:main".into(), session: "s1".into() },
         Fact::Done { key: key("a"), stored: stored(true) },
         Fact::Met { key: key("a") },

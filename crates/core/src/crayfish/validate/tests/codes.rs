@@ -1,0 +1,128 @@
+//! Every sort of mistake has its own stable code, and says where it stands.
+
+use super::*;
+use crate::crayfish::envelope::Request;
+use crate::crayfish::flaw::Flaw;
+use crate::crayfish::reading;
+
+/// Where and what, of the first problem.
+fn first(problems: &[Problem]) -> Option<(&str, Flaw)> {
+    problems.first().map(|problem| (problem.path.as_str(), problem.code))
+}
+
+/// A text that should be a document.
+fn text(text: &[u8]) -> Vec<Problem> {
+    match reading::read(text) {
+        Ok(document) => Document::parse(&document).err().unwrap_or_default(),
+        Err(why) => vec![why.into()],
+    }
+}
+
+#[test]
+fn texts_that_are_no_documents() {
+    let check = |document: &str, path: &str, code: Flaw| {
+        assert_eq!(first(&text(document.as_bytes())), Some((path, code)), "{document:.80}");
+    };
+    check(r#"{"steps":[,]}"#, "/steps/0", Flaw::NotJson);
+    check(r#"{"steps":[]} []"#, "", Flaw::NotJson);
+    check(r#"{"steps":[],"vars":{"a":1,"a":2}}"#, "/vars/a", Flaw::DuplicateKey);
+    check(r#"{"vars":{"a":1e999}}"#, "/vars/a", Flaw::OutOfRange);
+    assert_eq!(first(&text(b"{\"name\":\"\xff\"}")), Some(("", Flaw::NotUtf8)));
+    let deep = text("[".repeat(10_000).as_bytes());
+    assert_eq!(deep.iter().map(|problem| problem.code).collect::<Vec<_>>(), [Flaw::TooDeep]);
+    check("[]", "", Flaw::WrongType);
+    check("{}", "", Flaw::MissingKey);
+    check(r#"{"steps":[],"step":[]}"#, "/step", Flaw::UnknownKey);
+    check(r#"{"steps":{}}"#, "/steps", Flaw::WrongType);
+}
+
+#[test]
+fn mistakes_of_steps() {
+    let check = |mut step: Value, path: &str, code: Flaw| {
+        if step.get("id").is_none() {
+            step["id"] = "s".into();
+        }
+        let problems = Document::parse(&json!({ "steps": [step] })).err().unwrap_or_default();
+        let path = format!("/steps/0{path}");
+        assert_eq!(first(&problems), Some((path.as_str(), code)), "{step}");
+    };
+    let run = |more: Value| {
+        let mut step = json!({ "kind": "exec", "shell": "x" });
+        step.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        step
+    };
+    check(json!({ "kind": "exce" }), "/kind", Flaw::UnknownKind);
+    check(json!({ "kind": 5 }), "/kind", Flaw::WrongType);
+    check(json!({}), "", Flaw::MissingKey);
+    check(json!({ "kind": "exec" }), "", Flaw::MissingKey);
+    check(run(json!({ "id": "a b" })), "/id", Flaw::BadId);
+    check(run(json!({ "shel": "x" })), "/shel", Flaw::UnknownKey);
+    check(run(json!({ "run": {} })), "", Flaw::ConflictingKeys);
+    check(run(json!({ "io": { "outputSchema": {} } })), "/io/outputSchema", Flaw::ConflictingKeys);
+    check(run(json!({ "io": { "mode": "pipe" } })), "/io/mode", Flaw::UnknownWord);
+    check(run(json!({ "retries": 6 })), "/retries", Flaw::OutOfRange);
+    check(run(json!({ "retries": 1.5 })), "/retries", Flaw::OutOfRange);
+    check(run(json!({ "retries": "2" })), "/retries", Flaw::WrongType);
+    check(run(json!({ "env": { "A=B": "" } })), "/env/A=B", Flaw::BadName);
+    check(run(json!({ "shell": "a\0" })), "/shell", Flaw::BadText);
+    check(run(json!({ "shell": "{{vars}}" })), "/shell", Flaw::BadPath);
+    check(run(json!({ "shell": "{{var.x}}" })), "/shell", Flaw::UnknownNamespace);
+    check(run(json!({ "shell": "{{locals.x}}" })), "/shell", Flaw::UnknownLocal);
+    check(run(json!({ "shell": "{{results.a.json}}" })), "/shell", Flaw::Injection);
+    let file = |path: &str| run(json!({ "io": { "in": { "f": { "path": path } } } }));
+    for path in ["", "/etc/passwd", "../x", "a/../../x"] {
+        check(file(path), "/io/in/f/path", Flaw::EscapingPath);
+    }
+    let from = |step: &str| run(json!({ "io": { "mode": "stream", "inputFrom": step } }));
+    check(from("nobody"), "/io/inputFrom", Flaw::UnknownStep);
+    check(from("s"), "/io/inputFrom", Flaw::UnusableStep);
+    let looks =
+        |path: &str| json!({ "kind": "if", "cond": { "op": "exists", "path": path }, "then": [] });
+    check(looks("vars.x"), "/cond/path", Flaw::BadPath);
+    check(looks("$.x.y"), "/cond/path", Flaw::UnknownNamespace);
+    check(each("s", "$.vars.l", "a b", &json!([])), "/itemVar", Flaw::BadName);
+}
+
+#[test]
+fn mistakes_of_whole_documents() {
+    let check = |document: &Value, path: &str, code: Flaw| {
+        let problems = Document::parse(document).err().unwrap_or_default();
+        assert_eq!(first(&problems), Some((path, code)));
+    };
+    check(&json!({ "steps": [exec("a"), exec("a")] }), "/steps/1/id", Flaw::DuplicateId);
+    let nested = each("l", "$.vars.l", "i", &json!([exec("a")]));
+    check(&json!({ "steps": [exec("a"), nested] }), "/steps/1/body/0/id", Flaw::DuplicateId);
+    let early = json!({ "env": { "A": "{{results.a.json}}" }, "steps": [] });
+    check(&early, "/env/A", Flaw::TooEarly);
+    let many = json!({ "steps": vec![0; STEPS + 1] });
+    check(&many, "/steps", Flaw::TooManySteps);
+    let problems = Document::parse(&many).err().unwrap_or_default();
+    assert_eq!(problems.last().map(|problem| problem.code), Some(Flaw::MoreProblems));
+    let mut deep = exec("last");
+    for level in 0..NESTING {
+        deep = each(&format!("s{level}"), "$.vars.l", "i", &json!([deep]));
+    }
+    let problems = Document::parse(&json!({ "steps": [deep] })).err().unwrap_or_default();
+    assert_eq!(problems.iter().map(|p| p.code).collect::<Vec<_>>(), [Flaw::TooDeep]);
+}
+
+#[test]
+fn mistakes_of_requests() {
+    let check = |mut request: Value, path: &str, code: Flaw| {
+        request["workflow"] = json!({});
+        let problems = Request::parse(request.clone()).err().unwrap_or_default();
+        assert_eq!(first(&problems), Some((path, code)), "{request}");
+    };
+    check(json!({ "attempts": { "a": 0 } }), "/attempts/a", Flaw::OutOfRange);
+    check(json!({ "attempts": { "a": "1" } }), "/attempts/a", Flaw::WrongType);
+    check(json!({ "results": { "a": 5 } }), "/results/a", Flaw::WrongType);
+    check(json!({ "runId": "a/b" }), "/runId", Flaw::BadId);
+    check(json!({ "action": "walk" }), "/action", Flaw::UnknownWord);
+    check(json!({ "agentOutput": {} }), "/agentOutput", Flaw::UnknownKey);
+    let paths = json!({ "ref": { "schemaPaths": ["../x"] } });
+    check(paths, "/ref/schemaPaths/0", Flaw::EscapingPath);
+    let document = Document::parse(&json!({ "steps": [agent("v")] })).unwrap();
+    let request = json!({ "workflow": {}, "agentOutputs": { "w": {} } });
+    let unasked = Request::parse(request).unwrap().unasked(&document);
+    assert_eq!(first(&unasked), Some(("/agentOutputs/w", Flaw::UnaskedOutput)));
+}

@@ -1,0 +1,88 @@
+//! What a caller can do wrong has a code of its own, and a pointer to where it stands.
+
+use super::*;
+
+/// Code of the call; path and code of the first thing that is wrong in detail.
+fn told(reply: &Json) -> [&str; 3] {
+    let error = &reply["errors"][0];
+    [&reply["error"], &error["path"], &error["code"]].map(|value| value.as_str().unwrap_or("none"))
+}
+
+#[tokio::test]
+async fn schemas_that_cannot_be_used() {
+    let desk = desk();
+    std::fs::create_dir(desk.workspace.path().join("schemas")).unwrap();
+    for (name, text) in
+        [("Loop", r#"{"$ref":"Loop"}"#), ("Broken", "{"), ("Word", r#"{"type":"x"}"#)]
+    {
+        std::fs::write(desk.workspace.path().join(format!("schemas/{name}.json")), text).unwrap();
+    }
+    let check = async |schema: Json, path: &str, code: &str| {
+        let step = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": schema });
+        let reference = json!({ "schemaPaths": ["schemas"] });
+        let reply = desk.call(json!({ "workflow": { "steps": [step] }, "ref": reference })).await;
+        let path = format!("/steps/0/schema{path}");
+        assert_eq!(told(&reply), ["invalid_workflow", &path, code], "{reply}");
+    };
+    check(json!({ "$ref": "Gone" }), "/$ref", "missing_schema").await;
+    check(json!({ "$ref": "Broken" }), "/$ref", "unreadable_schema").await;
+    check(json!({ "$ref": "Loop" }), "/$ref", "circular_schema").await;
+    check(json!({ "$ref": "Word" }), "/$ref", "invalid_schema").await;
+    check(json!({ "$ref": "a/b" }), "/$ref", "bad_reference").await;
+    check(json!({ "$ref": "https://example.com/a" }), "/$ref", "bad_reference").await;
+    check(json!({ "items": { "$ref": "#/gone" } }), "/items/$ref", "bad_reference").await;
+    check(json!({ "type": "x" }), "/type", "invalid_schema").await;
+    let deep = (0..300).fold(json!(true), |inner, _| json!({ "not": inner }));
+    check(deep, "", "too_deep").await;
+}
+
+#[tokio::test]
+async fn programs_that_write_something_else() {
+    let desk = desk();
+    let check = async |shell: &str, path: &str, code: &str| {
+        let schema = json!({ "properties": { "n": { "type": "integer" } } });
+        let step = json!({
+            "id": "p", "kind": "exec", "shell": shell, "retries": 1,
+            "io": { "mode": "stream", "outputSchema": schema },
+        });
+        let reply = desk.call(json!({ "workflow": { "steps": [step] } })).await;
+        assert_eq!(told(&reply), ["exec_failed", path, code], "{shell}");
+    };
+    check("echo '{\"a\": [1,]}'", "/a/1", "not_json").await;
+    check("echo '{\"a\": 1, \"a\": 2}'", "/a", "duplicate_key").await;
+    check("printf '\"\\377\"'", "", "not_utf8").await;
+    check("echo '{\"n\": \"1\"}'", "/n", "invalid_output").await;
+    check("head -c 1000000000 /dev/zero", "", "too_large").await;
+    check("false", "none", "none").await;
+}
+
+#[tokio::test]
+async fn requests_that_lie() {
+    let desk = desk();
+    let check = async |more: Json, expected: [&str; 3]| {
+        let mut call = json!({ "workflow": minimal() });
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert_eq!(told(&desk.call(call).await), expected, "{more}");
+    };
+    let unasked = |path| ["unasked_output", path, "unasked_output"];
+    check(json!({ "agentOutputs": { "w": 1 } }), unasked("/agentOutputs/w")).await;
+    check(json!({ "agentOutputs": { "v:2": 1 } }), unasked("/agentOutputs/v:2")).await;
+    let exhausted = ["agent_output_schema_failed", "", "invalid_output"];
+    check(json!({ "agentOutputs": { "v": 1 }, "attempts": { "v": 3 } }), exhausted).await;
+    let beyond = ["agent_output_schema_failed", "none", "none"];
+    check(json!({ "attempts": { "v": 4 } }), beyond).await;
+    let out = ["bad_request", "/attempts/v", "out_of_range"];
+    check(json!({ "attempts": { "v": 0 } }), out).await;
+    let leaving = ["bad_request", "/ref/schemaPaths/0", "escaping_path"];
+    check(json!({ "ref": { "schemaPaths": ["../x"] } }), leaving).await;
+    std::os::unix::fs::symlink("/", desk.workspace.path().join("out")).unwrap();
+    check(json!({ "ref": { "schemaPaths": ["out/etc"] } }), leaving).await;
+    let stale = json!({
+        "workflow": minimal(), "agentOutputs": { "v:1": 1 }, "attempts": { "v": 2 },
+    });
+    let reply = desk.call(stale).await;
+    let ignored = json!([{
+        "path": "/agentOutputs/v:1", "code": "stale_output", "message": "v is at attempt 2",
+    }]);
+    assert_eq!((gist(&reply), &reply["ignored"]), ("needs_agent v:2".to_owned(), &ignored));
+}
