@@ -39,17 +39,19 @@ pub(crate) struct Doing {
 /// Why an attempt failed.
 struct Fault {
     why: String,
+    /// The last line of what it said about it, which is a part of the result already.
+    said: Option<String>,
     again: bool,
 }
 
 impl Fault {
     /// The same would follow from another try.
     fn of_input(why: impl Into<String>) -> Self {
-        Self { why: why.into(), again: false }
+        Self { why: why.into(), said: None, again: false }
     }
 
     fn of_output(why: impl Into<String>) -> Self {
-        Self { why: why.into(), again: true }
+        Self { why: why.into(), said: None, again: true }
     }
 }
 
@@ -96,7 +98,11 @@ fn failed(kit: &Kit, mut result: Map<String, Json>, fault: Fault) -> Result<Outc
     result.insert("ok".to_owned(), json!(false));
     result.insert("error".to_owned(), json!(fault.why));
     let result = store(kit, Json::Object(result), false)?;
-    let failure = TurnFailure::Step { why: fault.why, result, again: fault.again };
+    let why = match fault.said {
+        Some(said) => format!("{}: {said}", fault.why),
+        None => fault.why,
+    };
+    let failure = TurnFailure::Step { why, result, again: fault.again };
     Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
 }
 
@@ -164,7 +170,8 @@ impl Doing {
         if !matches!(self.exec.io, Io::Stream { .. }) {
             result.insert("stdout".to_owned(), json!(ran.stdout));
         }
-        ended(&ran.end).map_err(Fault::of_output)?;
+        ended(&ran.end)
+            .map_err(|why| Fault { said: last_line(&ran.stderr), ..Fault::of_output(why) })?;
         match &self.exec.io {
             Io::None => Ok(()),
             Io::File { outputs, .. } => {
@@ -219,6 +226,14 @@ fn ended(end: &End) -> Result<(), String> {
         End::NotStarted { why } => Err(why.clone()),
         End::Cancelled => Err("it was cancelled".to_owned()),
     }
+}
+
+/// The last line that says something, as far as one reads it.
+fn last_line(text: &str) -> Option<String> {
+    const LONGEST: usize = 200;
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    let end = line.char_indices().nth(LONGEST).map(|(end, _)| end);
+    Some(end.map_or_else(|| line.to_owned(), |end| format!("{}…", &line[..end])))
 }
 
 fn told(what: &str, errors: &[Problem]) -> Result<(), String> {

@@ -111,6 +111,12 @@ impl Request {
             }
             let agents = document.steps().iter().filter(|step| matches!(step.kind, Kind::Agent(_)));
             let meant = report.meant(name, agents.map(|step| step.id.as_str()));
+            let meant = match &self.run {
+                Some(run) if asks(document, name, None) => {
+                    format!("; with a run it is {}", quoted(&format!("{run}:{name}")))
+                }
+                Some(_) | None => meant,
+            };
             let message = format!("no agent step asks for {}{meant}", quoted(name));
             report.under("agentOutputs", |report| report.add_at(name, message));
         }

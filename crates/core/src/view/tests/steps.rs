@@ -10,7 +10,8 @@ use crate::crayfish::flow::{Read, Stored};
 use crate::crayfish::{Document, Problem, Work};
 use crate::failure::TurnFailure;
 use crate::run::Program;
-use crate::run::input::Verdict;
+use crate::run::input::{StopMode, Verdict};
+use crate::run::named::Named;
 use crate::run::program::Answers;
 use crate::run::tests::play::{Play, prompts};
 use crate::view::{Owner, is_final, place};
@@ -109,6 +110,55 @@ fn failures_that_are_collected_are_told() {
       main       ended
       -          completed
     "#);
+    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): every step is done; 2 failures were collected: raymond show play");
+}
+
+#[test]
+fn what_was_named_is_named_again() {
+    let mut play = steps(Answers::Backend, &json!([asks("a")]));
+    play.run.settings.named = Named {
+        workspace: Some("/w s".to_owned()),
+        schema_paths: vec!["schemas".to_owned(), "more".to_owned()],
+        backend: Some("codex".into()),
+    };
+    invalid(&mut play, "main");
+    invalid(&mut play, "main");
+    assert_snapshot!(shown(&play, Owner::Gone), @"");
+}
+
+#[test]
+fn what_is_over_for_a_caller_needs_another_run() {
+    let mut play = steps(Answers::Caller, &json!([asks("a")]));
+    play.stop(StopMode::Cancel);
+    assert_snapshot!(shown(&play, Owner::Gone), @"");
+    let mut play = steps(Answers::Caller, &json!([exec("a", 1)]));
+    fails(&mut play, "main");
+    assert_snapshot!(shown(&play, Owner::Gone), @"");
+    let until = json!({ "op": "eq", "path": "$.vars.no", "value": true });
+    let stays = json!({ "id": "stays", "kind": "while", "maxIters": 1, "until": until, "body": [exec("a", 1)] });
+    let mut play = steps(Answers::Caller, &json!([stays]));
+    done(&mut play, "main");
+    assert_snapshot!(shown(&play, Owner::Gone), @"");
+}
+
+#[test]
+fn a_step_that_is_done_again_is_one_stop_of_the_way() {
+    let mut play = steps(Answers::Backend, &json!([exec("a", 1), exec("b", 1)]));
+    done(&mut play, "main");
+    fails(&mut play, "main");
+    play.resume();
+    done(&mut play, "main");
+    assert_snapshot!(told(&play), @"");
+    assert_eq!(play.ledger.path.told(|_| true), "a → b");
+}
+
+#[test]
+fn a_variable_without_a_value_is_asked_for() {
+    let step = json!({ "id": "a", "kind": "exec", "shell": "echo {{vars.who}}" });
+    let play = steps(Answers::Backend, &json!([exec("b", 1), step]));
+    let mut play = play;
+    done(&mut play, "main");
+    assert_snapshot!(shown(&play, Owner::Gone), @"");
 }
 
 #[test]
