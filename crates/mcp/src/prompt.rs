@@ -69,7 +69,8 @@ mod tests {
     fn a_model_is_told_nothing_that_is_for_others() {
         let body = body();
         assert!(body.starts_with("# Writing and running Crayfish workflows\n"), "{body}");
-        let is_other = |line: &&str| line.contains("<!--") || line.starts_with("```") && line.contains(' ');
+        let is_other =
+            |line: &&str| line.contains("<!--") || line.starts_with("```") && line.contains(' ');
         assert_eq!(body.lines().filter(is_other).collect::<Vec<_>>(), Vec::<&str>::new());
         assert!(body.contains("\n```json\n{"), "{body}");
     }
