@@ -29,10 +29,11 @@ CODE
 cat > report.sh <<'CODE'
 # What became of each outdated package.
 jq -r '.[] | [.name, .from, .to] | @tsv' <<< "$OUTDATED" | while read -r name from to; do
-  if [ ! -e "plan/$name.json" ]; then what='not assessed'
+  if [ ! -s "plan/$name.json" ]; then what='not assessed'
   elif [ "$(jq -r .risk "plan/$name.json")" = high ]; then what="held back: $(jq -r .reason "plan/$name.json")"
   elif [ "$(jq -r --arg name "$name" '.[$name]' dependencies.json)" = "$to" ]; then what='upgraded'
-  else what='put back: the tests fail'; fi
+  elif [ -e "plan/$name.back" ]; then what='put back: the tests fail'
+  else what='not tried'; fi
   echo "- $name $from → $to: $what"
 done
 CODE

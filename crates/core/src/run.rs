@@ -13,6 +13,7 @@ pub(crate) mod draft;
 pub mod effect;
 pub mod event;
 pub mod input;
+pub mod named;
 pub mod permissions;
 pub mod program;
 pub mod record;

@@ -197,9 +197,9 @@ impl Tool {
                 let call = brought.call(&owned.head.run, (KnownBy::Record, &owned.blobs));
                 let call = call.map_err(|refused| knowing(refused, &owned.head.run))?;
                 let resumed = owned.resume_inputs(self.settings(), &Backends::default()).await;
-                (owned, resumed.map_err(|error| unowned(&error))?, call)
+                (owned, resumed.map_err(|error| unowned(&id, &error))?, call)
             }
-            Err(LaunchError::Own(error)) => return Err(unowned(&error)),
+            Err(LaunchError::Own(error)) => return Err(unowned(&id, &error)),
             Err(error @ LaunchError::Blobs(_)) => {
                 return Err(refused(Code::StoreFailed, error.to_string(), Vec::new()));
             }
@@ -216,7 +216,7 @@ impl Tool {
         (work, at): (&Work, &str),
     ) -> Result<Owned, Box<Reply>> {
         let how = Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::End };
-        let owned = Owned::open(project, run, how).await.map_err(|error| unowned(&error))?;
+        let owned = Owned::open(project, run, how).await.map_err(|error| unowned(run, &error))?;
         let other = |what: &str| {
             let message = format!("the run {run} was begun with {what}");
             Err(knowing(refused(Code::RunMismatch, message, Vec::new()), &owned.head.run))
@@ -300,15 +300,16 @@ fn internal(what: &str) -> Box<Reply> {
 }
 
 /// Why a run that exists cannot be worked on.
-fn unowned(error: &OwnError) -> Box<Reply> {
-    let code = match error {
-        OwnError::Lock(
-            lock::Error::Held { .. } | lock::Error::OtherHost { .. } | lock::Error::Removed { .. },
-        )
-        | OwnError::Elsewhere(_) => Code::RunLocked,
-        _ => Code::StoreFailed,
+fn unowned(run: &RunId, error: &OwnError) -> Box<Reply> {
+    let (code, message) = match error {
+        OwnError::Lock(lock::Error::Held { .. }) => {
+            (Code::RunLocked, format!("another call works on the run {run}"))
+        }
+        OwnError::Lock(lock::Error::OtherHost { .. } | lock::Error::Removed { .. })
+        | OwnError::Elsewhere(_) => (Code::RunLocked, chain(error)),
+        _ => (Code::StoreFailed, chain(error)),
     };
-    refused(code, chain(error), Vec::new())
+    refused(code, message, Vec::new())
 }
 
 /// An error with its causes.

@@ -31,7 +31,7 @@ impl Schemas {
                     None => match Schema::compile(source, library) {
                         Ok(schema) => {
                             let bytes = schema.bundled().to_string().len();
-                            known.entry(text).or_insert((Arc::new(schema), bytes)).clone()
+                            known.entry(text).or_insert_with(|| (Arc::new(schema), bytes)).clone()
                         }
                         Err(faults) => {
                             problems.extend(located(faults, &place()));

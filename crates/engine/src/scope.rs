@@ -66,7 +66,7 @@ pub enum ScopeError {
     },
     /// It is none of the forms a workflow can have.
     #[error(
-        "{} is no workflow: expected a directory, a .zip, or a state (.md, .sh, .bat, .ps1)",
+        "{} is no workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)",
         .0.display()
     )]
     NotAWorkflow(PathBuf),

@@ -29,7 +29,7 @@ pub(crate) fn filled(request: &GetPromptRequestParams) -> Result<GetPromptResult
         let message = format!("{NAME:?} has no argument {unknown:?}; it has {TASK:?}");
         return Err(ErrorData::invalid_params(message, None));
     }
-    let mut text = body().to_owned();
+    let mut text = body();
     for (_, task) in given {
         let Some(task) = task.as_str() else {
             return Err(ErrorData::invalid_params(format!("{TASK:?} is no string"), None));
@@ -42,8 +42,36 @@ pub(crate) fn filled(request: &GetPromptRequestParams) -> Result<GetPromptResult
     Ok(GetPromptResult::new(vec![message]).with_description("How to write a Crayfish workflow"))
 }
 
-/// The skill without its frontmatter, which is for those who find it as a file.
-fn body() -> &'static str {
+/// The skill without what is for others: its frontmatter for those who find it as a file, comments and
+/// attributes of fences for those who try its examples.
+fn body() -> String {
     let behind = SKILL.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
-    behind.map_or(SKILL, |(_, body)| body.trim_start())
+    let body = behind.map_or(SKILL, |(_, body)| body.trim_start());
+    let mut told = String::with_capacity(body.len());
+    let mut rest = body;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        told.push_str(before);
+        rest = comment.split_once("-->").map_or("", |(_, behind)| behind.trim_start());
+    }
+    told.push_str(rest);
+    let line = |line: &str| match line.split_once(' ') {
+        Some((fence, _)) if fence.starts_with("```") => format!("{fence}\n"),
+        Some(_) | None => format!("{line}\n"),
+    };
+    told.lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_told_nothing_that_is_for_others() {
+        let body = body();
+        assert!(body.starts_with("# Writing and running Crayfish workflows\n"), "{body}");
+        let is_other =
+            |line: &&str| line.contains("<!--") || line.starts_with("```") && line.contains(' ');
+        assert_eq!(body.lines().filter(is_other).collect::<Vec<_>>(), Vec::<&str>::new());
+        assert!(body.contains("\n```json\n{"), "{body}");
+    }
 }

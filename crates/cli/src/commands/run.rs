@@ -6,6 +6,7 @@ use std::path::Path;
 use raymond_backends::claude::DEFAULT_MODE;
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::{BackendName, RunId};
+use raymond_core::run::named::Named;
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::program::Answers;
 use raymond_core::run::settings::Pinning;
@@ -23,7 +24,7 @@ use raymond_engine::shell::{self, Backends, Driven};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
-use crate::args::Run;
+use crate::args::{Run, Steps};
 use crate::backends::{self, Usable, Words};
 use crate::console::{Console, Interrupt};
 use crate::documents::{Found, Shelf, is_document};
@@ -87,6 +88,7 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     let mut settings = Settings {
         vars: vars.typed().clone(),
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
+        named: named(&flags)?,
         program,
         ..settings::govern(Settings::default(), &asked)?
     };
@@ -140,6 +142,16 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
         crate::say!("{line}");
     }
     drive(&runtime, owned, backends, (vec![start], Console::new(flags.talk, Interrupt::Stops)))
+}
+
+/// What was named, for whoever begins such a run anew.
+fn named(flags: &Run) -> Result<Named, Failure> {
+    let Steps { schemas, workspace } = &flags.steps;
+    Ok(Named {
+        workspace: workspace.as_deref().map(absolute).transpose()?,
+        schema_paths: schemas.paths.clone(),
+        backend: flags.governing.backend.as_deref().map(BackendName::new),
+    })
 }
 
 /// Template variables.

@@ -2,7 +2,7 @@
 
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Ending, Phase};
-use raymond_core::view::{Owner, status as status_of};
+use raymond_core::view::{Owner, Status, status as status_of};
 use raymond_engine::request::{self, Answered};
 
 use crate::args::{Cancel, Stop};
@@ -46,6 +46,11 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
             }
             crate::say!("{run}: {status}");
             Ok(0)
+        }
+        Answered::Ended(_) | Answered::Refused(_) if matches!(status, Status::Waiting(..)) => {
+            let message = format!("{run} is {status}, and no process works on it");
+            Err(Failure::usage(message)
+                .hint(format!("raymond why {run}; to end it for good: raymond cancel {run}")))
         }
         Answered::Ended(_) | Answered::Refused(_) => {
             Err(Failure::usage(format!("{run} had already ended: {status}"))

@@ -207,8 +207,8 @@ fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
             "r: cap $10.00 · 4 at a time · 3 steps pinned
         main             starts at one
         main             one → test
-        main             test: exit status 1; attempt 2 of 2 follows
-        main             test: failed: exec_failed: exit status 1
+        main             test: exit status 1: broken; attempt 2 of 2 follows
+        main             test: failed: exec_failed: exit status 1: broken
         failed: main failed at test
         path     one → test
         look     raymond why r · raymond show r · raymond logs r
@@ -216,7 +216,7 @@ fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
         )
         .prints("");
     project.raymond("why r").prints(
-        "failed: main failed at test: exec_failed: exit status 1 (what it said: raymond logs r --state test)\n→ raymond resume r\n",
+        "failed: main failed at test: exec_failed: exit status 1: broken (what it said: raymond logs r --state test)\n→ raymond resume r\n",
     );
     let logs = project.raymond("logs r --state test");
     assert_eq!(logs.stdout.matches("broken").count(), 2, "{logs:?}");
@@ -296,7 +296,13 @@ fn failures_of_a_parallel_loop_are_collected_and_told() {
         ("r.yaml", "judge: '{}'\n\"each[2].judge\": '{\"third\": true}'\n"),
     ]);
     let ran = project.raymond("run flow.json --replies r.yaml --run-id r");
-    ran.mentions(0, &["main_each2       each[1].try: failed, and was collected: exit status 1"]);
+    ran.mentions(
+        0,
+        &[
+            "main_each2       each[1].try: failed, and was collected: exit status 1",
+            "every step is done; 1 failure was collected",
+        ],
+    );
     let results = ran.json();
     let of = |key: &str| results[key]["json"].clone();
     assert_eq!((of("each[0].judge"), of("each[2].judge")), (json!({}), json!({ "third": true })));

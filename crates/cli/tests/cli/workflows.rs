@@ -114,7 +114,7 @@ fn what_is_no_workflow_is_refused() {
     };
     check(
         "a.yaml",
-        "a.yaml is no workflow: expected a directory, a .zip, or a state (.md, .sh, .bat, .ps1)",
+        "a.yaml is no workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)",
     );
     check("wf/README.md", "wf/README.md is no state: a README describes a workflow");
     project.raymond("run flow.json").says(

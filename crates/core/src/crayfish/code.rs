@@ -135,7 +135,9 @@ impl Code {
             }
             Self::RunLocked => "another call works on this run at the moment",
             Self::StoreFailed => "the record of the run could not be read or written",
-            Self::Cancelled => "the caller gave up, and the running step was ended",
+            Self::Cancelled => {
+                "the caller gave up, and the running step was ended, or `raymond cancel` ended the run"
+            }
             Self::Internal => "the engine met a state that it should never be in",
         }
     }
@@ -174,8 +176,7 @@ impl Code {
             Self::RunLocked => "wait for the other call to end, and call again",
             Self::StoreFailed => "look at the message: disk space and permissions; then call again",
             Self::Cancelled => {
-                "call again: no finished step of a run is repeated; one that was cancelled for good \
-                 needs another `runId`"
+                "call again: with a `runId` no finished step is repeated; what `raymond cancel` ended needs a new `runId`"
             }
             Self::Internal => "report the message; with a `runId` the run can go on",
         }

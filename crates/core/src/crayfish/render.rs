@@ -88,10 +88,34 @@ pub struct Question {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("at {at}: {cause}")]
 pub struct Unrendered {
-    /// Where in the step: a JSON pointer below it (below the document, for its `env`).
+    /// Where: a JSON pointer.
     pub at: String,
+    /// What the pointer starts at.
+    pub below: Below,
     /// Why.
     pub cause: Unfilled,
+}
+
+/// What a pointer starts at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Below {
+    /// The step.
+    Step,
+    /// The document.
+    Document,
+}
+
+impl Unrendered {
+    /// The same, with a pointer that starts at the document in which the step stands at `step`.
+    #[must_use]
+    pub fn of_document(self, step: &str) -> Self {
+        match self.below {
+            Below::Document => self,
+            Below::Step => {
+                Self { at: format!("{step}{}", self.at), below: Below::Document, ..self }
+            }
+        }
+    }
 }
 
 /// Fills in what an exec step is written with; `env` is the one of its document.
@@ -113,7 +137,12 @@ pub fn exec(
         }
     };
     let mut variables = BTreeMap::new();
-    for (name, value) in env.iter().chain(&exec.env) {
+    for (name, value) in env {
+        let filled = filler.text(value, || pointer("/env", name));
+        let of_document = |unrendered| Unrendered { below: Below::Document, ..unrendered };
+        variables.insert(name.clone(), filled.map_err(of_document)?);
+    }
+    for (name, value) in &exec.env {
         variables.insert(name.clone(), filler.text(value, || pointer("/env", name))?);
     }
     let (inputs, outputs) = match &exec.io {
@@ -135,7 +164,7 @@ pub fn exec(
 
 fn read(from: &Source, names: &dyn Namespaces) -> Result<Value, Unrendered> {
     let nothing = || Unfilled::NoInput { step: from.step.clone(), path: from.path.to_string() };
-    let unread = || Unrendered { at: "/io/inputFrom".into(), cause: nothing() };
+    let unread = || Unrendered { at: "/io/inputFrom".into(), below: Below::Step, cause: nothing() };
     from.lookup(names).cloned().ok_or_else(unread)
 }
 
@@ -145,11 +174,13 @@ pub fn agent(agent: &Agent, names: &dyn Namespaces) -> Result<Question, Unrender
     let prompt = filler.text(&agent.prompt, || "/prompt".into())?;
     let input = match &agent.input {
         None => None,
-        Some(shape) => Some(
-            shape
-                .fill_into(names, &mut filler.room)
-                .map_err(|cause| Unrendered { at: "/input".into(), cause })?,
-        ),
+        Some(shape) => {
+            Some(shape.fill_into(names, &mut filler.room).map_err(|cause| Unrendered {
+                at: "/input".into(),
+                below: Below::Step,
+                cause,
+            })?)
+        }
     };
     Ok(Question { prompt, input })
 }
@@ -166,7 +197,7 @@ impl Filler<'_> {
         at: impl FnOnce() -> String,
     ) -> Result<String, Unrendered> {
         let filled = template.fill_into(self.names, &mut self.room);
-        filled.map_err(|cause| Unrendered { at: at(), cause })
+        filled.map_err(|cause| Unrendered { at: at(), below: Below::Step, cause })
     }
 
     fn paths(&mut self, list: &str, contracts: &[Contract]) -> Result<Vec<String>, Unrendered> {

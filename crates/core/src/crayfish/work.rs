@@ -77,6 +77,7 @@ impl Work {
             Kind::Agent(agent) => render::agent(agent, &scope).map(|_| ()),
             Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => Ok(()),
         }
+        .map_err(|unrendered| unrendered.of_document(&self.document.pointer(step)))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::ids::{BackendName, StateName};
 use crate::time::Span;
 use crate::workflow::{Definition, Frontmatter, Kind, State};
 
+use super::named::Named;
 use super::permissions::Permissions;
 use super::program::Program;
 
@@ -78,6 +79,9 @@ pub struct Settings {
     /// What it executes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub program: Program,
+    /// What was named when it began, and is needed to begin anew.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub named: Named,
     /// The versions of the clients, where they say one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clients: BTreeMap<BackendName, String>,
@@ -190,6 +194,7 @@ impl Default for Settings {
             definition: Pinning::Pinned,
             vars: BTreeMap::new(),
             program: Program::States,
+            named: Named::default(),
             clients: BTreeMap::new(),
         }
     }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Basis, Charge, Micros};
+use crate::crayfish::Fact;
 use crate::desk::Lane;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::run::Event;
@@ -68,6 +69,9 @@ pub struct Ledger {
     current: BTreeMap<AgentId, StateName>,
     #[serde(default)]
     asked: BTreeMap<AgentId, BackendName>,
+    /// The step that `main` is about to do again.
+    #[serde(default)]
+    revived: Option<StateName>,
 }
 
 /// Who asked a run to end.
@@ -80,6 +84,8 @@ pub enum Stopper {
     Trouble,
     /// `raymond stop` or `raymond cancel`.
     Command,
+    /// Whoever called it waits no longer.
+    Caller,
 }
 
 impl Stopper {
@@ -88,6 +94,7 @@ impl Stopper {
         match key.split_once('-') {
             Some(("signal", _)) => Self::Signal,
             Some(("error", _)) => Self::Trouble,
+            Some(("given", _)) => Self::Caller,
             Some(_) | None => Self::Command,
         }
     }
@@ -121,8 +128,13 @@ impl Ledger {
             self.driven_since = at;
         } else if let Event::VisitEntered { agent, state, .. } = event {
             self.current.insert(agent.clone(), state.clone());
-            if *agent == AgentId::main() {
+            // A step that is done again is no further one.
+            if *agent == AgentId::main() && self.revived.take().as_ref() != Some(state) {
                 self.path.enter(state);
+            }
+        } else if let Event::Stepped { agent, fact: Fact::Revived } = event {
+            if *agent == AgentId::main() {
+                self.revived = self.current.get(agent).cloned();
             }
         } else if let Event::Moved { agent, forks, .. } = event
             && *forks > 0

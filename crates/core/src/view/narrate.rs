@@ -195,6 +195,12 @@ impl Narrator {
                 self.of(&ask.agent, Weight::Plain, format!("{by} answered"))
             }
 
+            // A step that is done again after its failure, which was told.
+            Event::VisitEntered { agent, state, .. }
+                if self.what == What::Steps && self.places.get(agent) == Some(state) =>
+            {
+                return None;
+            }
             Event::VisitEntered { agent, state, count, .. } => self.entered(agent, state, *count),
             Event::Moved { agent, tag, instead_of, .. } => {
                 self.moves.insert(agent.clone(), (*tag, instead_of.clone()));
@@ -393,6 +399,7 @@ const fn stop_words(mode: StopMode, by: Stopper) -> &'static str {
     match (mode, by) {
         (StopMode::Cancel, _) => "cancelling, as `raymond cancel` asks",
         (StopMode::AfterTurn, _) => "stopping after the turns in flight, as `raymond stop` asks",
+        (StopMode::Now, Stopper::Caller) => "stopping, because its caller gave up",
         (StopMode::Now, Stopper::Command) => "stopping, as `raymond stop` asks",
         (StopMode::Now, Stopper::Signal) => "stopping, because of a signal",
         (StopMode::Now, Stopper::Trouble) => "stopping, because it cannot go on",

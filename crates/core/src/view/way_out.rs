@@ -3,6 +3,7 @@
 use crate::crayfish::conduct;
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::machine::Standing;
+use crate::run::named::Named;
 use crate::run::program::Answers;
 use crate::run::{Ending, Phase, Program, Ralph, Run};
 use crate::time::Span;
@@ -46,16 +47,31 @@ impl Command {
         match self {
             Self::Wait => format!("raymond wait {id}"),
             Self::Show => format!("raymond show {id}"),
-            // Only its caller knows what it owes.
-            Self::Resume | Self::Run if run.settings.program.answers() == Some(Answers::Caller) => {
-                "raymond crayfish < request.json".to_owned()
-            }
+            Self::Resume | Self::Run if is_of_caller(run) => self.call(run).to_owned(),
             Self::Resume if is_final(run) => anew(run, ledger),
             Self::Resume => format!("raymond resume {id}{}", needed(run, states)),
             Self::ResumeWithBudget => format!("raymond resume {id} --budget {}", more(run)),
             Self::Run => anew(run, ledger),
         }
     }
+
+    /// The call that leads on. Only its caller knows what it owes; what is over is over under its id.
+    fn call(self, run: &Run) -> &'static str {
+        match self {
+            Self::Run => "raymond crayfish < request.json # with another runId",
+            Self::Resume if is_final(run) => {
+                "raymond crayfish < request.json # with another runId, and the results"
+            }
+            Self::Wait | Self::Show | Self::Resume | Self::ResumeWithBudget => {
+                "raymond crayfish < request.json"
+            }
+        }
+    }
+}
+
+/// Whether it is a run of the tool, which only its caller goes on with.
+pub(super) fn is_of_caller(run: &Run) -> bool {
+    run.settings.program.answers() == Some(Answers::Caller)
 }
 
 /// Whether a step failed that no resume would do again: it would end as it did.
@@ -82,6 +98,16 @@ fn anew(run: &Run, ledger: &Ledger) -> String {
     let mut flag = |name: &str, value: &str| {
         words = format!("{words} --{name} {}", quoted(value));
     };
+    let Named { workspace, schema_paths, backend } = &settings.named;
+    if let Some(workspace) = workspace {
+        flag("workspace", workspace);
+    }
+    for path in schema_paths {
+        flag("schema-path", path);
+    }
+    if let Some(backend) = backend {
+        flag("backend", backend.as_str());
+    }
     if let Some(replies) = &settings.replies {
         flag("replies", replies);
     }

@@ -10,12 +10,13 @@ use crate::machine::{Agent, Standing};
 use crate::run::effect::in_flight;
 use crate::run::event::Hold;
 use crate::run::program::without_result;
-use crate::run::{Phase, Ralph, Run};
+use crate::run::{Ending, Phase, Ralph, Run};
 
 use super::backends::{Naming, answering};
 use super::ledger::{Ledger, Stopper};
 use super::place::place;
 use super::status::{Status, Waiting};
+use super::way_out::{is_of_caller, quoted};
 
 /// The cause of a status, in one sentence without a full stop.
 pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
@@ -29,7 +30,7 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
         Status::Cancelled => "`raymond cancel` ended it; it cannot be resumed".to_owned(),
         Status::Stopped => {
             let by = stopper_words(ledger.stopper);
-            format!("{by} stopped it; {} can go on", counted(run.live, "agent"))
+            format!("{by}; {} can go on", counted(run.live, "agent"))
         }
         Status::Interrupted => interrupted(run, naming),
     }
@@ -38,11 +39,24 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
 fn completed(run: &Run, ledger: &Ledger) -> String {
     let until = run.settings.program.ralph().and_then(|ralph| ralph.until.as_deref());
     if run.flow.is_some() {
-        return "every step is done".to_owned();
+        return match collected(run) {
+            0 => "every step is done".to_owned(),
+            1 => "every step is done; 1 failure was collected".to_owned(),
+            several => format!("every step is done; {several} failures were collected"),
+        };
     }
     match ledger.exhausted {
         Some(iterations) => without_result(iterations, until),
         None => format!("{} ended with a result", everybody(run.ended)),
+    }
+}
+
+/// How many steps failed in loops that go on all the same.
+pub fn collected(run: &Run) -> usize {
+    let results = run.flow.iter().flat_map(|flow| flow.results.values());
+    match run.phase {
+        Phase::Ended(Ending::Completed) => results.filter(|stored| !stored.ok).count(),
+        Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => 0,
     }
 }
 
@@ -56,10 +70,11 @@ fn everybody(agents: u64) -> String {
 
 const fn stopper_words(stopper: Option<Stopper>) -> &'static str {
     match stopper {
-        Some(Stopper::Signal) => "a signal to its process",
-        Some(Stopper::Trouble) => "trouble in its process",
-        Some(Stopper::Command) => "`raymond stop`",
-        None => "somebody",
+        Some(Stopper::Signal) => "a signal to its process stopped it",
+        Some(Stopper::Trouble) => "trouble in its process stopped it",
+        Some(Stopper::Command) => "`raymond stop` stopped it",
+        Some(Stopper::Caller) => "its caller gave up",
+        None => "somebody stopped it",
     }
 }
 
@@ -126,19 +141,23 @@ fn failed(run: &Run, naming: Naming) -> String {
     }
 }
 
-/// Failures of steps that said something.
-const ANSWERED: [Code; 2] = [Code::ExecFailed, Code::AgentOutputSchemaFailed];
+/// Whether a step that failed so has said something that the run knows.
+fn is_answered(run: &Run, code: &str) -> bool {
+    let is = |of: Code| of.as_str() == code;
+    is(Code::ExecFailed) || is(Code::AgentOutputSchemaFailed) && !is_of_caller(run)
+}
 
 /// What has to be edited, or read, before a resume helps.
 fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
     match failure {
         Failure::Protocol { .. } => {
-            let (run, agent, state) = (&run.id, &agent.id, agent.visit.state.stem());
+            let (run, agent, state) = (&run.id, &agent.id, quoted(agent.visit.state.stem()));
             format!(" (what it said: raymond logs {run} --agent {agent} --state {state})")
         }
-        // Whatever else a step lacks, its message says.
-        Failure::Step { code, .. } if ANSWERED.iter().any(|of| of.as_str() == code) => {
-            format!(" (what it said: raymond logs {} --state {})", run.id, agent.visit.state)
+        // Whatever else a step lacks, its message says; and a caller knows what it said itself.
+        Failure::Step { code, .. } if is_answered(run, code) => {
+            let state = quoted(agent.visit.state.as_str());
+            format!(" (what it said: raymond logs {} --state {state})", run.id)
         }
         Failure::Visits { state, .. } => {
             format!(" (first raise `max_visits` in {state}, or add `then`)")

@@ -21,7 +21,9 @@ pub(super) fn answer(run: &Run, work: &Work, schemas: &Schemas, id: Option<&RunI
         Phase::Ended(Ending::Completed) => Outcome::Done,
         Phase::Ended(Ending::NeedsCaller) => Outcome::NeedsAgent(requests(run, work, schemas, id)),
         Phase::Ended(Ending::Failed) => Outcome::Failed(failure(run)),
-        Phase::Ended(Ending::Cancelled) => given_up("the run was cancelled for good"),
+        Phase::Ended(Ending::Cancelled) => {
+            given_up("the run was cancelled for good: name another `runId`")
+        }
         Phase::Ended(_) | Phase::Unborn | Phase::Open | Phase::Stopping(_) => {
             given_up("the call was given up")
         }
@@ -116,6 +118,8 @@ fn failure(run: &Run) -> Failed {
         }
         other => (Code::ExecFailed, other.to_string()),
     };
+    // Which iteration it was, the id of the step does not say.
+    let message = if key.iterations.is_empty() { message } else { format!("{key}: {message}") };
     Failed { code, message, step: Some(key.step.clone()), errors }
 }
 

@@ -1,6 +1,7 @@
 //! How a call is going, told to whoever follows it.
 
 use raymond_core::crayfish::Fact;
+use raymond_core::run::record::Step;
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::view::Ledger;
 use tokio::sync::mpsc::UnboundedSender;
@@ -35,10 +36,30 @@ impl Teller {
     }
 }
 
+/// Each event of a step, with all of them.
+fn with_others(step: &Step) -> impl Iterator<Item = (&Event, &[Event])> {
+    step.events.iter().map(|event| (event, step.events.as_slice()))
+}
+
+/// Whether a step fails here, for whatever that means.
+fn fails(events: &[Event], wanted: &str) -> bool {
+    events.iter().any(|event| match event {
+        Event::Stepped { fact: Fact::Fails { key, .. }, .. } => key.to_string() == wanted,
+        Event::Stepped { fact: Fact::Done { key, stored }, .. } => {
+            !stored.ok && key.to_string() == wanted
+        }
+        _ => false,
+    })
+}
+
 impl Watch for Teller {
     fn committed(&mut self, run: &Run, _: &Ledger, record: &Record) {
-        for event in record.steps.iter().flat_map(|step| &step.events) {
+        for (event, others) in record.steps.iter().flat_map(with_others) {
             match event {
+                // What cannot even begin only fails.
+                Event::VisitEntered { state, .. } if fails(others, state.as_str()) => {}
+                Event::Stepped { fact: Fact::Asks { key, .. }, .. }
+                    if fails(others, &key.to_string()) => {}
                 Event::RetryAt { turn, retry, of, .. } => {
                     let state = run.agents.get(&turn.agent).map(|agent| &agent.visit.state);
                     let key = state.map(ToString::to_string).unwrap_or_default();

@@ -86,8 +86,8 @@ mod forms {
             ("f.zip", "text"),
         ]);
         let refused = |name: &str| refusal(&directory.path().join(name));
-        insta::assert_snapshot!(refused("a.txt"), @"DIR/a.txt is no workflow: expected a directory, a .zip, or a state (.md, .sh, .bat, .ps1)");
-        insta::assert_snapshot!(refused("bare"), @"DIR/bare is no workflow: expected a directory, a .zip, or a state (.md, .sh, .bat, .ps1)");
+        insta::assert_snapshot!(refused("a.txt"), @"DIR/a.txt is no workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)");
+        insta::assert_snapshot!(refused("bare"), @"DIR/bare is no workflow: expected a directory, a .zip, a state (.md, .sh, .bat, .ps1), or a document of steps (.json)");
         insta::assert_snapshot!(refused("README.md"), @"DIR/README.md is no state: a README describes a workflow");
         insta::assert_snapshot!(refused("flow.json"), @"DIR/flow.json is a Crayfish workflow, which this build does not support yet");
         insta::assert_snapshot!(refused("missing.md"), @"there is no DIR/missing.md");

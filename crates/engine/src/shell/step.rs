@@ -39,6 +39,8 @@ pub(crate) struct Doing {
 /// Why an attempt failed.
 struct Fault {
     wrong: Wrong,
+    /// The last line of what it said about it, which is a part of the result already.
+    said: Option<String>,
     again: bool,
 }
 
@@ -57,11 +59,11 @@ impl<T: Into<String>> From<T> for Wrong {
 impl Fault {
     /// The same would follow from another try.
     fn of_input(wrong: impl Into<Wrong>) -> Self {
-        Self { wrong: wrong.into(), again: false }
+        Self { wrong: wrong.into(), said: None, again: false }
     }
 
     fn of_output(wrong: impl Into<Wrong>) -> Self {
-        Self { wrong: wrong.into(), again: true }
+        Self { wrong: wrong.into(), said: None, again: true }
     }
 
     fn with(mut self, errors: Vec<Problem>) -> Self {
@@ -110,7 +112,7 @@ fn finished(kit: &Kit, mut result: Map<String, Json>) -> Result<Outcome, blobs::
 }
 
 fn failed(kit: &Kit, mut result: Map<String, Json>, fault: Fault) -> Result<Outcome, blobs::Error> {
-    let Fault { wrong: Wrong { why, errors }, again } = fault;
+    let Fault { wrong: Wrong { why, errors }, said, again } = fault;
     result.insert("ok".to_owned(), json!(false));
     result.insert("error".to_owned(), json!(why));
     if !errors.is_empty() {
@@ -120,6 +122,7 @@ fn failed(kit: &Kit, mut result: Map<String, Json>, fault: Fault) -> Result<Outc
         keep_end(stdout);
     }
     let result = store(kit, Json::Object(result), false)?;
+    let why = said.map_or_else(|| why.clone(), |said| format!("{why}: {said}"));
     let failure = TurnFailure::Step { why, result, again };
     Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
 }
@@ -202,7 +205,7 @@ impl Doing {
         if !matches!(self.exec.io, Io::Stream { .. }) {
             result.insert("stdout".to_owned(), json!(ran.stdout));
         }
-        ended(&ran.end)?;
+        ended(&ran.end).map_err(|fault| Fault { said: last_line(&ran.stderr), ..fault })?;
         match &self.exec.io {
             Io::None => Ok(()),
             Io::File { outputs, .. } => {
@@ -267,6 +270,14 @@ fn ended(end: &End) -> Result<(), Fault> {
         End::Cancelled => "it was cancelled".to_owned(),
     };
     Err(Fault::of_output(why))
+}
+
+/// The last line that says something, as far as one reads it.
+fn last_line(text: &str) -> Option<String> {
+    const LONGEST: usize = 200;
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    let end = line.char_indices().nth(LONGEST).map(|(end, _)| end);
+    Some(end.map_or_else(|| line.to_owned(), |end| format!("{}…", &line[..end])))
 }
 
 fn told(what: &str, errors: &[Problem]) -> Result<(), Wrong> {

@@ -6,8 +6,8 @@ use raymond_core::crayfish::flow::{At, Flow};
 use raymond_core::crayfish::key::Key;
 use raymond_core::crayfish::work::key_of;
 use raymond_core::ids::{AgentId, RunId};
-use raymond_core::run::Run;
 use raymond_core::run::program::Answers;
+use raymond_core::run::{Phase, Run};
 use raymond_engine::look::Look;
 use raymond_engine::project::Project;
 use serde_json::{Value as Json, json};
@@ -78,6 +78,7 @@ fn at(run: &Run, flow: &Flow, id: &AgentId) -> Option<(Key, &'static str)> {
     let state = match &flow.strands.get(id)?.at {
         // Only agent steps count attempts here.
         At::In(_) if owed && flow.attempts.contains_key(&key) => "asked",
+        At::In(_) if matches!(run.phase, Phase::Ended(_)) => "stopped",
         At::In(_) => "running",
         At::Failed(_) => "failed",
         At::Start | At::Before(_) | At::Behind(_) | At::Body | At::Round | At::Waits { .. } => {

@@ -11,7 +11,7 @@ use raymond_core::time::Span;
 use raymond_core::value::Value;
 use raymond_core::view::costs::percent;
 use raymond_core::view::narrate::preview;
-use raymond_core::view::{Denied, Ledger, Status, is_final};
+use raymond_core::view::{Denied, Ledger, Status, collected, is_final};
 use raymond_engine::driver::Head;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -52,6 +52,8 @@ impl Summary<'_> {
             return lines;
         }
         match (self.place.status, self.failures()) {
+            // Whatever failed is said, even where everything went on.
+            (Status::Completed, _) if collected(&self.head.run) > 0 => {}
             (Status::Completed, _) | (Status::Failed, Failures::Told) => return Vec::new(),
             (Status::Failed, Failures::Untold) => lines.extend(self.failed()),
             (

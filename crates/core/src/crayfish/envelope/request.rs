@@ -69,7 +69,10 @@ impl Request {
 
     fn read(report: &mut Report, value: &Value) -> Option<Self> {
         if value.get("steps").is_some() && value.get("workflow").is_none() {
-            report.add(Flaw::MissingKey, "this is a workflow: send it under the key `workflow` of a request");
+            report.add(
+                Flaw::MissingKey,
+                "this is a workflow: send it under the key `workflow` of a request",
+            );
             return None;
         }
         let fields = Fields::open(report, value, "a request")?.known(report, "a request", KEYS);
@@ -116,6 +119,12 @@ impl Request {
             }
             let agents = document.steps().iter().filter(|step| matches!(step.kind, Kind::Agent(_)));
             let meant = report.meant(name, agents.map(|step| step.id.as_str()));
+            let meant = match &self.run {
+                Some(run) if asks(document, name, None) => {
+                    format!("; with a run it is {}", quoted(&format!("{run}:{name}")))
+                }
+                Some(_) | None => meant,
+            };
             let message = format!("no agent step asks for {}{meant}", quoted(name));
             report
                 .under("agentOutputs", |report| report.add_at(name, Flaw::UnaskedOutput, message));

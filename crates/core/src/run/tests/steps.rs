@@ -115,7 +115,7 @@ fn call(play: &mut Play, attempts: &[(&str, u32)], outputs: &[(&str, Output)]) {
     let outputs =
         outputs.iter().map(|(name, output)| ((*name).to_owned(), output.clone())).collect();
     let alone = play.run.phase == Phase::Unborn;
-    let call = Input::Call(Box::new(Call { attempts, outputs, alone, ..Call::default() }));
+    let call = Input::Call(Box::new(Call { attempts, alone, outputs, ..Call::default() }));
     let begin = if alone {
         play.begin()
     } else {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
 
-use super::{shown, told};
+use super::{ledger, shown, told};
 use crate::crayfish::flow::{Read, Stored};
 use crate::crayfish::{Document, Problem, Work};
 use crate::failure::TurnFailure;
 use crate::run::Program;
-use crate::run::input::Verdict;
+use crate::run::input::{StopMode, Verdict};
+use crate::run::named::Named;
 use crate::run::program::Answers;
 use crate::run::tests::play::{Play, prompts};
 use crate::view::{Owner, is_final, place};
@@ -110,6 +111,66 @@ fn failures_that_are_collected_are_told() {
       main       ended
       -          completed
     "#);
+    assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): every step is done; 2 failures were collected: raymond show play");
+}
+
+#[test]
+fn what_was_named_is_named_again() {
+    let mut play = steps(Answers::Backend, &json!([asks("a")]));
+    play.run.settings.named = Named {
+        workspace: Some("/w s".to_owned()),
+        schema_paths: vec!["schemas".to_owned(), "more".to_owned()],
+        backend: Some("codex".into()),
+    };
+    invalid(&mut play, "main");
+    invalid(&mut play, "main");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing (what it said: raymond logs play --state a): raymond run /flow --workspace '/w s' --schema-path schemas --schema-path more --backend codex --var 'list:=[1]' --var 'name=a b'");
+}
+
+#[test]
+fn what_is_over_for_a_caller_needs_another_run() {
+    let mut play = steps(Answers::Caller, &json!([asks("a")]));
+    play.stop(StopMode::Cancel);
+    assert_snapshot!(shown(&play, Owner::Gone), @"cancelled (8): `raymond cancel` ended it; it cannot be resumed: raymond crayfish < request.json # with another runId");
+    let mut play = steps(Answers::Caller, &json!([exec("a", 1)]));
+    fails(&mut play, "main");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: exec_failed: exit status 1 (what it said: raymond logs play --state a): raymond crayfish < request.json");
+    let until = json!({ "op": "eq", "path": "$.vars.no", "value": true });
+    let stays = json!({ "id": "stays", "kind": "while", "maxIters": 1, "until": until, "body": [exec("a", 1)] });
+    let mut play = steps(Answers::Caller, &json!([stays]));
+    done(&mut play, "main");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at stays: while_not_converged: `until` does not hold after 1 iteration: raymond crayfish < request.json # with another runId, and the results");
+}
+
+#[test]
+fn a_step_that_is_done_again_is_one_stop_of_the_way() {
+    let mut play = steps(Answers::Backend, &json!([exec("a", 1), exec("b", 1)]));
+    done(&mut play, "main");
+    fails(&mut play, "main");
+    play.resume();
+    done(&mut play, "main");
+    assert_snapshot!(told(&play), @r#"
+      main       starts at a
+    . main       a: turn 1
+      main       a → b
+    . main       b: turn 1
+    x main       b: failed: exec_failed: exit status 1
+      -          failed
+      -          resumed
+      main       b: goes on after its failure
+    . main       b: turn 1
+      main       ended
+      -          completed
+    "#);
+    assert_eq!(ledger(&play).path.told(|_| true), "a → b");
+}
+
+#[test]
+fn a_variable_without_a_value_is_asked_for() {
+    let step = json!({ "id": "a", "kind": "exec", "shell": "echo {{vars.who}}" });
+    let mut play = steps(Answers::Backend, &json!([exec("b", 1), step]));
+    done(&mut play, "main");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: unknown_name: at /steps/1/shell: `{{vars.who}}` has no value here (give it: --var who=…): raymond run /flow --var 'list:=[1]' --var 'name=a b'");
 }
 
 #[test]

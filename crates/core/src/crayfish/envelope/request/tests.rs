@@ -146,7 +146,7 @@ fn an_output_must_be_for_an_agent_step() {
     }
     assert_eq!(
         unasked(Some("r"), "verify:1"),
-        "/agentOutputs/verify:1: no agent step asks for `verify:1`; did you mean `verify`?"
+        "/agentOutputs/verify:1: no agent step asks for `verify:1`; with a run it is `r:verify:1`"
     );
     assert_eq!(
         unasked(None, "verfy"),
