@@ -92,6 +92,8 @@ impl Reader<'_, '_> {
             let message = format!("{name} cannot be the name of an environment variable");
             self.report.add(Flaw::BadName, message);
         }
+        // What a shell or a loader makes of these is run.
+        let used = if used == Use::Program && is_run(name) { Use::Run("env") } else { used };
         self.string(value, used)
     }
 
@@ -154,6 +156,23 @@ fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Op
     good.then_some(template)
 }
 
+/// Whether a variable says what a program runs, beside what it was told to.
+fn is_run(variable: &str) -> bool {
+    const RUN: [&str; 9] = [
+        "BASHOPTS",
+        "BASH_ENV",
+        "ENV",
+        "IFS",
+        "PATH",
+        "PERL5OPT",
+        "PROMPT_COMMAND",
+        "PS4",
+        "SHELLOPTS",
+    ];
+    let begins = ["BASH_FUNC_", "DYLD_", "GIT_", "LD_", "NODE_OPTIONS", "PYTHON", "RUBY"];
+    RUN.contains(&variable) || begins.iter().any(|beginning| variable.starts_with(beginning))
+}
+
 fn holds_nul(part: &Part) -> bool {
     match part {
         Part::Text(text) => text.contains('\0'),
@@ -183,6 +202,7 @@ fn misused(scope: &Scope<'_>, path: &Path, used: Use) -> Option<(Flaw, String)> 
         Use::Run(key) if scope.origin(path) == Origin::Step => {
             let way = match key {
                 "cmd" => "`args` or `env`",
+                "env" => "a variable that nothing evaluates",
                 _ => "`env`, or `args` of a `run`",
             };
             let from = match path.root {

@@ -84,11 +84,13 @@ fn nasty() -> impl Strategy<Value = String> {
 fn core(text: &str, source: Source) -> Reading {
     let mut store = |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes));
     let Ok(reading) = CoreReading::of(text, source, &mut store);
+    let mut unknown_attributes = reading.unknown_attributes;
+    unknown_attributes.sort();
     Reading {
         tags: reading.tags.iter().filter_map(Tag::plain).collect(),
         malformed: reading.malformed.len(),
         in_code: reading.in_code,
-        unknown_attributes: reading.unknown_attributes,
+        unknown_attributes,
     }
 }
 
@@ -102,6 +104,8 @@ fn naive(text: &str, source: Source) -> Reading {
             named.push(unknown);
         }
     }
+    // In which order they are told is nobody's promise.
+    named.sort();
     Reading { unknown_attributes: named, ..reading }
 }
 

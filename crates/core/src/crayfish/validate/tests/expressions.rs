@@ -181,3 +181,18 @@ fn the_environment_of_a_document_is_known_before_the_first_step() {
         ],
     );
 }
+
+#[test]
+fn what_a_step_left_must_not_stand_in_a_variable_that_is_run() {
+    let step = |name: &str| {
+        json!({
+            "id": "a", "kind": "exec", "shell": "true", "env": { name: "{{results.a.stdout}}" },
+        })
+    };
+    let message = "`{{results.a.stdout}}` cannot stand in `env`, where it would be run: pass it in \
+                   a variable that nothing evaluates";
+    for name in ["BASH_ENV", "LD_PRELOAD", "BASH_FUNC_x%%", "PATH"] {
+        check_step(step(name), &[(&format!("/env/{name}"), message)]);
+    }
+    check_step(step("TITLE"), &[]);
+}
