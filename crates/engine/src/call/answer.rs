@@ -79,7 +79,8 @@ fn requests(run: &Run, work: &Work, schemas: &Schemas, id: Option<&RunId>) -> Ve
         .take_while(|request| {
             // The first one is always told: without it nobody could go on.
             let is_first = size == 0;
-            size += weight(&request.schema) + request.input.as_ref().map_or(0, weight);
+            let input = request.input.as_ref().map_or(0, weight);
+            size += request.prompt.len() + input + weight(&request.schema);
             is_first || size <= MOST_ASKED
         })
         .collect()
