@@ -102,11 +102,11 @@ impl Tool {
         let request = Request::parse(request)
             .map_err(|problems| mistaken(Code::BadRequest, "the request", problems))?;
         let run = request.run.clone();
-        let known = (request.results.clone(), request.attempts.clone());
+        // Whoever carries everything itself echoes a refusal as any other reply.
+        let known = run.is_none().then(|| (request.results.clone(), request.attempts.clone()));
         let reply = self.answer(request, follower).await;
         reply.map_err(|mut refused| {
-            // Whoever carries everything itself echoes this reply as any other.
-            if run.is_none() {
+            if let Some(known) = known {
                 (refused.results, refused.attempts) = known;
             }
             refused.run = run;
