@@ -109,7 +109,7 @@ fn enter(draft: &mut Draft<'_>, agent: &Agent, index: StepIndex, key: Key) {
             Unfilled::Unknown(_) | Unfilled::NoInput { .. } => Code::UnknownName,
             Unfilled::Overflow(_) => Code::TooLarge,
         };
-        let message = format!("{unrendered}{}", given(&unrendered.cause, draft));
+        let message = unrendered.to_string();
         return fail(draft, agent, Stuck { code, key, message }, None);
     }
     let gate = gate(draft, agent, index);
@@ -130,17 +130,6 @@ fn enter(draft: &mut Draft<'_>, agent: &Agent, index: StepIndex, key: Key) {
         Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => {
             queue(draft, turn, Lane::Script, SessionPlan::Carry);
         }
-    }
-}
-
-/// How a variable is given that has no value.
-fn given(cause: &Unfilled, draft: &Draft<'_>) -> String {
-    let Unfilled::Unknown(path) = cause else { return String::new() };
-    let expression = path.expression();
-    let variable = expression.strip_prefix("vars.").and_then(|rest| rest.split(['.', '[']).next());
-    match (variable, draft.run.settings.program.answers()) {
-        (Some(name), Some(Answers::Backend)) => format!(" (give it: --var {name}=…)"),
-        _ => String::new(),
     }
 }
 

@@ -147,6 +147,11 @@ fn is_answered(run: &Run, code: &str) -> bool {
     is(Code::ExecFailed) || is(Code::AgentOutputSchemaFailed) && !is_of_caller(run)
 }
 
+/// Whether a step failed because a variable has no value.
+fn lacks_variable(code: &str, message: &str) -> bool {
+    code == Code::UnknownName.as_str() && message.contains("`{{vars.")
+}
+
 /// What has to be edited, or read, before a resume helps.
 fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
     match failure {
@@ -155,6 +160,9 @@ fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
             format!(" (what it said: raymond logs {run} --agent {agent} --state {state})")
         }
         // Whatever else a step lacks, its message says; and a caller knows what it said itself.
+        Failure::Step { code, message } if lacks_variable(code, message) && !is_of_caller(run) => {
+            " (a variable is given with --var NAME=VALUE)".to_owned()
+        }
         Failure::Step { code, .. } if is_answered(run, code) => {
             let state = quoted(agent.visit.state.as_str());
             format!(" (what it said: raymond logs {} --state {state})", run.id)

@@ -170,7 +170,7 @@ fn a_variable_without_a_value_is_asked_for() {
     let step = json!({ "id": "a", "kind": "exec", "shell": "echo {{vars.who}}" });
     let mut play = steps(Answers::Backend, &json!([exec("b", 1), step]));
     done(&mut play, "main");
-    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: unknown_name: at /steps/1/shell: `{{vars.who}}` has no value here (give it: --var who=…): raymond run /flow --var 'list:=[1]' --var 'name=a b'");
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: unknown_name: at /steps/1/shell: `{{vars.who}}` has no value here (a variable is given with --var NAME=VALUE): raymond run /flow --var 'list:=[1]' --var 'name=a b'");
 }
 
 #[test]
