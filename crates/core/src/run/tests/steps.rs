@@ -9,6 +9,7 @@ use crate::crayfish::call::Output;
 use crate::crayfish::flow::{Read, Stored};
 use crate::crayfish::{Call, Document, Problem, Work};
 use crate::failure::TurnFailure;
+use crate::machine::SessionPlan;
 use crate::run::event::Ending;
 use crate::run::input::{Resume, Verdict};
 use crate::run::program::Answers;
@@ -206,6 +207,33 @@ fn steps_that_share_a_conversation_wait_for_each_other() {
     }
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
     assert_eq!(play.run.flow.as_ref().unwrap().sessions.len(), 1);
+}
+
+#[test]
+fn a_shared_conversation_is_opened_gone_on_with_and_given_up() {
+    let asks = |id: &str, session: Json| json!({ "id": id, "kind": "agent", "prompt": "?", "schema": {}, "session": session });
+    let sticky = || json!({ "mode": "sticky" });
+    let reset = json!({ "mode": "sticky", "reset": true });
+    let all =
+        json!([asks("a", sticky()), asks("b", sticky()), asks("c", reset), asks("d", sticky())]);
+    let mut play = steps(Answers::Backend, &all);
+    play.start();
+    let mut sessions = Vec::new();
+    while let Some(turn) = play.run.desk.turns.values().next() {
+        sessions.push(turn.plan.clone());
+        play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
+    }
+    let [
+        SessionPlan::Fresh(first),
+        SessionPlan::Resume(on),
+        SessionPlan::Fresh(second),
+        SessionPlan::Resume(last),
+    ] = &sessions[..]
+    else {
+        panic!("{sessions:?}");
+    };
+    assert_eq!((on, last), (first, second));
+    assert_ne!(first, second);
 }
 
 #[test]
