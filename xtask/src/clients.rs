@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use crate::commands::program;
-use crate::npm::Pins;
+use crate::npm::{Lock, Pins};
 
 /// A client, and where its package keeps it: `*` is the name of a platform.
 struct Pinned {
@@ -19,7 +19,7 @@ struct Pinned {
     path: [&'static str; 2],
 }
 
-const PINS: Pins = Pins("clients");
+pub(crate) const PINS: Pins = Pins { name: "clients", lock: Lock::Complete };
 
 const CLIENTS: [Pinned; 2] = [
     Pinned { name: "claude", version: "2.1.325", path: ["@anthropic-ai/claude-code-*", "claude"] },
@@ -28,13 +28,13 @@ const CLIENTS: [Pinned; 2] = [
 
 /// Checks that the clients are there, or can be fetched.
 pub(crate) fn check_machine() -> Result<()> {
-    PINS.check_machine()
+    PINS.check_machine(&[])
 }
 
 /// Installs what is pinned, unless it is there already, and says which versions answer.
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
 pub(crate) fn install() -> Result<PathBuf> {
-    let home = PINS.install()?;
+    let home = PINS.install(|_| Ok(()))?;
     for client in &CLIENTS {
         let link = linked(client, &home)?;
         eprintln!("    {}", answering(client, &link, &home)?);

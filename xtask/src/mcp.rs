@@ -8,69 +8,26 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::commands::{program, root, run_silently, succeeds};
+use crate::commands::{program, run_silently};
+use crate::npm::{Lock, Pins};
 
-/// What says what is wanted.
-const PINS: [&str; 4] = ["package.json", "package-lock.json", ".npmrc", "requirements.txt"];
-/// The file that says what was installed.
-const STAMP: &str = "installed";
-
-/// Where the clients are pinned, and where they are installed.
-fn places() -> (PathBuf, PathBuf) {
-    (root().join("tests/mcp"), root().join("target/mcp-clients"))
-}
-
-/// What is pinned, unless it is installed already.
-fn wanted() -> Result<Option<String>> {
-    let (pins, home) = places();
-    let read = |file: &&str| fs::read_to_string(pins.join(file));
-    let all: Vec<String> = PINS.iter().map(read).collect::<Result<_, _>>().context("tests/mcp")?;
-    let all = all.concat();
-    let installed = fs::read_to_string(home.join(STAMP)).ok();
-    Ok((installed.as_ref() != Some(&all)).then_some(all))
-}
+pub(crate) const PINS: Pins = Pins { name: "mcp", lock: Lock::ThisPlatform };
 
 /// Checks that the clients are there, or can be fetched.
 pub(crate) fn check_machine() -> Result<()> {
-    if wanted()?.is_none() {
-        return Ok(());
-    }
-    for (name, what) in
-        [("npm", "Node.js with npm"), ("python3", "Python 3.10 or later, with venv")]
-    {
-        if !succeeds(program(name).arg("--version")) {
-            bail!(
-                "{name} is not installed: the MCP clients come from registries. Install {what}, or run the other lanes by name"
-            );
-        }
-    }
-    Ok(())
+    PINS.check_machine(&[("python3", "Python 3.10 or later, with venv")])
 }
 
 /// Installs what is pinned, unless it is there already.
-#[expect(clippy::print_stderr, reason = "a task runner says what it does")]
 pub(crate) fn install() -> Result<PathBuf> {
-    let (pins, home) = places();
-    if let Some(all) = wanted()? {
-        eprintln!("    installing the clients of tests/mcp");
-        fs::create_dir_all(&home)?;
-        for file in PINS {
-            fs::copy(pins.join(file), home.join(file))
-                .with_context(|| format!("copying {file}"))?;
-        }
-        from_npm(&home)?;
-        from_pypi(&home)?;
-        fs::write(home.join(STAMP), all)?;
-    }
-    Ok(home)
+    PINS.install(|home| {
+        link_node(home)?;
+        from_pypi(home)
+    })
 }
 
-/// The Inspector, the conformance suite, and the Node.js that runs them.
-fn from_npm(home: &Path) -> Result<()> {
-    // Not `ci`: it refuses a lock file without packages for other platforms that a registry lacks.
-    let flags = ["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"];
-    run_silently(program("npm").args(flags).arg("--loglevel=error").current_dir(home))
-        .context("the Inspector and the conformance suite could not be installed")?;
+/// `bin/node`, leading to the Node.js that runs the others.
+fn link_node(home: &Path) -> Result<()> {
     let packages = fs::read_dir(home.join("node_modules"))?.flatten().map(|entry| entry.path());
     let is_node = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("node-"))
@@ -97,32 +54,11 @@ fn from_pypi(home: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
-
-    fn pinned(file: &str) -> String {
-        fs::read_to_string(places().0.join(file)).expect("it is pinned")
-    }
-
-    #[test]
-    fn the_lock_file_holds_no_address_and_every_sum() {
-        let lock: Value = serde_json::from_str(&pinned("package-lock.json")).expect("it is JSON");
-        let packages = lock["packages"].as_object().expect("packages");
-        for (path, package) in packages.iter().filter(|(path, _)| !path.is_empty()) {
-            let sum = package["integrity"].as_str().unwrap_or_default();
-            assert!(sum.starts_with("sha512-"), "{path} has no sum");
-        }
-        assert!(!lock.to_string().contains("://"), "the lock file has an address");
-        let asked: Value = serde_json::from_str(&pinned("package.json")).expect("it is JSON");
-        for kind in ["dependencies", "optionalDependencies"] {
-            assert_eq!(lock["packages"][""][kind], asked[kind]);
-        }
-    }
 
     #[test]
     fn every_package_of_python_has_its_version_and_its_sums() {
-        let text = pinned("requirements.txt");
+        let text = fs::read_to_string(PINS.folder().join("requirements.txt")).expect("a file");
         for requirement in text.replace("\\\n", "").lines() {
             let (name, sums) = requirement.split_once(' ').unwrap_or((requirement, ""));
             assert!(name.contains("==") && sums.contains("--hash=sha256:"), "{name}");

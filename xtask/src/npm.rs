@@ -4,7 +4,7 @@
 //! will do. Nothing that a package brings is run by the installation.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -15,60 +15,91 @@ const STAMP: &str = "installed";
 
 /// What is pinned in `tests/NAME`, and installed in `target/NAME`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pins(pub(crate) &'static str);
+pub(crate) struct Pins {
+    pub(crate) name: &'static str,
+    pub(crate) lock: Lock,
+}
+
+/// How much a lock file names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lock {
+    /// Every package: npm installs that, or nothing.
+    Complete,
+    /// Not those for other platforms that a registry lacks, which `npm ci` would miss.
+    ThisPlatform,
+}
 
 impl Pins {
     /// Where they are pinned.
-    fn folder(self) -> PathBuf {
-        root().join("tests").join(self.0)
+    pub(crate) fn folder(self) -> PathBuf {
+        root().join("tests").join(self.name)
     }
 
     /// Where they are installed.
     pub(crate) fn home(self) -> PathBuf {
-        root().join("target").join(self.0)
+        root().join("target").join(self.name)
+    }
+
+    /// The files that say what is wanted.
+    fn files(self) -> Result<Vec<PathBuf>> {
+        let entries =
+            fs::read_dir(self.folder()).with_context(|| format!("reading tests/{}", self.name))?;
+        let mut files = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+        files.sort();
+        Ok(files)
     }
 
     /// What is pinned, unless it is installed already.
     fn wanted(self) -> Result<Option<Vec<u8>>> {
-        let lock = fs::read(self.folder().join("package-lock.json"))
-            .with_context(|| format!("reading tests/{}", self.0))?;
+        let pins: Vec<Vec<u8>> = self.files()?.iter().map(fs::read).collect::<Result<_, _>>()?;
+        let pins = pins.concat();
         let installed = fs::read(self.home().join(STAMP)).ok();
-        Ok((installed.as_ref() != Some(&lock)).then_some(lock))
+        Ok((installed.as_ref() != Some(&pins)).then_some(pins))
     }
 
-    /// Checks that they are there, or can be fetched.
-    pub(crate) fn check_machine(self) -> Result<()> {
-        if self.wanted()?.is_some() && !has_npm() {
-            bail!(
-                "npm is not installed: what tests/{} pins comes from its registry. Install Node.js with npm, or run the other lanes by name",
-                self.0
-            );
+    /// Checks that they are there, or can be fetched with npm and these other programs.
+    pub(crate) fn check_machine(self, others: &[(&str, &str)]) -> Result<()> {
+        if self.wanted()?.is_none() {
+            return Ok(());
+        }
+        for (name, what) in [("npm", "Node.js with npm")].iter().chain(others) {
+            if !succeeds(program(name).arg("--version")) {
+                bail!(
+                    "{name} is not installed: what tests/{} pins comes from registries. Install {what}, or run the other lanes by name",
+                    self.name
+                );
+            }
         }
         Ok(())
     }
 
-    /// Installs what is pinned, unless it is there already.
+    /// Installs what is pinned, unless it is there already; `more` adds what npm does not have.
     #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
-    pub(crate) fn install(self) -> Result<PathBuf> {
+    pub(crate) fn install(self, more: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
         let home = self.home();
-        if let Some(lock) = self.wanted()? {
-            eprintln!("    installing what tests/{} pins", self.0);
+        if let Some(pins) = self.wanted()? {
+            eprintln!("    installing what tests/{} pins", self.name);
             self.download()?;
-            fs::write(home.join(STAMP), lock)?;
+            more(&home)?;
+            fs::write(home.join(STAMP), pins)?;
         }
         Ok(home)
     }
 
     fn download(self) -> Result<()> {
-        let (folder, home) = (self.folder(), self.home());
+        let home = self.home();
         fs::create_dir_all(&home)?;
-        for file in ["package.json", "package-lock.json", ".npmrc"] {
-            fs::copy(folder.join(file), home.join(file))
-                .with_context(|| format!("copying {file}"))?;
+        for file in self.files()? {
+            let copy = home.join(file.file_name().unwrap_or_default());
+            fs::copy(&file, copy).with_context(|| format!("copying {}", file.display()))?;
         }
-        let flags = ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
-        run_silently(program("npm").args(flags).current_dir(home))
-            .with_context(|| format!("what tests/{} pins could not be installed", self.0))
+        let verb: &[&str] = match self.lock {
+            Lock::Complete => &["ci"],
+            Lock::ThisPlatform => &["install", "--no-save"],
+        };
+        let flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
+        run_silently(program("npm").args(verb).args(flags).current_dir(home))
+            .with_context(|| format!("what tests/{} pins could not be installed", self.name))
     }
 }
 
@@ -87,7 +118,7 @@ pub(crate) mod tests {
 
     pub(crate) type Versions = BTreeMap<String, String>;
 
-    const ALL: [Pins; 2] = [Pins("clients"), Pins("openclaw")];
+    const ALL: [Pins; 3] = [crate::clients::PINS, crate::mcp::PINS, crate::openclaw::PINS];
 
     pub(crate) fn pinned(pins: Pins, file: &str) -> Value {
         let text = fs::read_to_string(pins.folder().join(file)).expect("it is pinned");

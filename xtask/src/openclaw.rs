@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 
 use crate::commands::{cargo, program, root, run};
-use crate::npm::{self, Pins};
+use crate::npm::{self, Lock, Pins};
 
-const PINS: Pins = Pins("openclaw");
+pub(crate) const PINS: Pins = Pins { name: "openclaw", lock: Lock::Complete };
 
 /// Checks that the gateway is there, or can be fetched. npm is needed anyhow: it packs the plugin.
 pub(crate) fn check_machine() -> Result<()> {
-    PINS.check_machine()?;
+    PINS.check_machine(&[])?;
     if !npm::has_npm() {
         bail!("npm is not installed: it packs the plugin of plugins/openclaw");
     }
@@ -23,7 +23,7 @@ pub(crate) fn check_machine() -> Result<()> {
 
 /// The tests of the plugin alone, then those with a gateway.
 pub(crate) fn test() -> Result<()> {
-    let home = PINS.install()?;
+    let home = PINS.install(|_| Ok(()))?;
     let node = node(&home)?;
     run(&mut cargo(&["build", "-p", "raymond"]))?;
     for files in ["plugins/openclaw/test/*.test.js", "plugins/openclaw/test/gateway/*.test.js"] {

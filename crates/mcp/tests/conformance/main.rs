@@ -54,8 +54,8 @@ impl Host for Bare {
 /// Where the suite is, as `cargo xtask test mcp` installs it.
 fn clients() -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let place = env::var_os("RAYMOND_TEST_MCP")
-        .map_or_else(|| workspace.join("target/mcp-clients"), PathBuf::from);
+    let place =
+        env::var_os("RAYMOND_TEST_MCP").map_or_else(|| workspace.join("target/mcp"), PathBuf::from);
     assert!(place.exists(), "{} is missing; install with cargo xtask test mcp", place.display());
     place.canonicalize().unwrap()
 }
