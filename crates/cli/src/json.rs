@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use raymond_core::crayfish::{Flow, reading};
+use raymond_core::crayfish::Flow;
+use raymond_core::crayfish::reading::{self, Holds};
 use raymond_core::ids::{BackendName, RunId};
 use raymond_core::machine::{Agent, Standing};
 use raymond_core::run::{Program, Ralph, Run};
@@ -161,7 +162,8 @@ pub(crate) fn steps(flow: &Flow, blobs: &Blobs) -> Map<String, serde_json::Value
     // Keys are ordered by iterations: the last one of a step is its latest.
     for (key, stored) in &flow.results {
         let text = raymond_engine::observe::load(blobs, &stored.value).unwrap_or_default();
-        let result: serde_json::Value = reading::read_text(&text).unwrap_or_default();
+        let result: serde_json::Value =
+            reading::read_as(Holds::Record, text.as_bytes()).unwrap_or_default();
         if !key.iterations.is_empty() {
             results.insert(key.step.to_string(), result.clone());
         }

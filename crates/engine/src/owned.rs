@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use raymond_backends::process::{Identity, Leftover};
-use raymond_core::crayfish::{Key, reading};
+use raymond_core::crayfish::Key;
+use raymond_core::crayfish::reading::{self, Holds};
 use raymond_core::ids::RunId;
 use raymond_core::run::{Input, Record, Refusal, Run, batch};
 use raymond_core::value::Value;
@@ -187,7 +188,7 @@ fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), OwnError> {
         flow.unread().map(|(key, value)| (key.clone(), value.clone())).collect();
     for (key, value) in unread {
         let text = observe::load(blobs, &value)?;
-        let json = reading::read_text(&text).map_err(|why| {
+        let json = reading::read_as(Holds::Record, text.as_bytes()).map_err(|why| {
             OwnError::Pin(PinError::Unreadable(format!("the result of {key}: {why}")))
         })?;
         flow.read(&key, json);

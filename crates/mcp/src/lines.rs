@@ -5,7 +5,7 @@
 
 use std::io;
 
-use raymond_core::crayfish::reading;
+use raymond_core::crayfish::reading::{self, Holds};
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonObject, JsonRpcMessage, RequestId,
@@ -104,7 +104,7 @@ fn too_long() -> ErrorData {
 fn message(line: &[u8]) -> Result<ClientJsonRpcMessage, (ErrorData, Option<RequestId>)> {
     // This skips what it does not want without a stack.
     let address = || serde_json::from_slice::<Address>(line).unwrap_or_default().id;
-    let mut value = reading::read(line).map_err(|why| {
+    let mut value = reading::read_as(Holds::Request, line).map_err(|why| {
         (ErrorData::parse_error(format!("this is not strict JSON: {why}"), None), address())
     })?;
     // What is deep stays out of the way: it is not read again.

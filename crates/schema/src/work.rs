@@ -14,7 +14,7 @@ use crate::keywords::{About, inner};
 const CHECKS_MAX: u64 = 10_000;
 
 /// Where the work grows more slowly than this, a value has to be larger than any text.
-const LEVELS: usize = 1_200;
+const LEVELS: usize = 1_300;
 
 /// The schemas about parts of the value that a schema is about: under one name, or anywhere.
 type Parts = Vec<(Option<String>, usize)>;

@@ -2,7 +2,7 @@
 //!
 //! The result is an ordinary [`Value`]; what `serde_json` accepts is accepted, but for two things:
 //! a key that stands twice in an object is an error, because half of what was written would be
-//! lost, and the limit is [`LEVELS`] levels instead of 128. Every fault names line, column and the
+//! lost, and the limit is [`LEVELS`] levels or some more instead of 128. Every fault names line, column and the
 //! JSON pointer of the value it stands in. Nothing here recurses, and time is linear, so hostile
 //! text costs no more than its length. Numbers beyond 64 bits are floating point, rounded to the
 //! nearest; those that do not fit there either are errors.
@@ -19,12 +19,34 @@ mod scan;
 #[cfg(test)]
 pub(super) mod tests;
 
-/// How many arrays and objects may stand inside each other.
+/// How many arrays and objects of a value may stand inside each other.
 ///
 /// Reading needs no stack, but copying, comparing, printing and dropping a [`Value`] do: up to
 /// 1.3 KiB a level without optimisation. So many levels leave a quarter of a stack of 2 MiB free,
 /// and hold the deepest document there is with a deep schema in its innermost step.
 pub const LEVELS: usize = 1_200;
+
+/// What a text holds. Each holds the one before it, so whatever was read once can be read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// A value: a document, a variable, what a step left, what was answered.
+    Value,
+    /// A request, with values in it.
+    Request,
+    /// A record of ours, with what came in requests.
+    Record,
+}
+
+impl Holds {
+    /// How many levels such a text may have.
+    pub const fn levels(self) -> usize {
+        match self {
+            Self::Value => LEVELS,
+            Self::Request => LEVELS + 16,
+            Self::Record => LEVELS + 32,
+        }
+    }
+}
 
 /// The text is not strict JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -83,9 +105,9 @@ pub enum Reason {
     /// A key that the object has already.
     #[error("the key {key} stands twice in this object", key = quoted(.0))]
     DuplicateKey(String),
-    /// More than [`LEVELS`] levels.
-    #[error("more than {LEVELS} arrays and objects stand inside each other")]
-    TooDeep,
+    /// More than so many levels.
+    #[error("more than {0} arrays and objects stand inside each other")]
+    TooDeep(usize),
     /// Something after the value.
     #[error("there is more text after the JSON value")]
     Trailing,
@@ -97,7 +119,7 @@ impl Reason {
         match self {
             Self::NotUtf8 => Flaw::NotUtf8,
             Self::DuplicateKey(_) => Flaw::DuplicateKey,
-            Self::TooDeep => Flaw::TooDeep,
+            Self::TooDeep(_) => Flaw::TooDeep,
             Self::TooLarge(_) => Flaw::OutOfRange,
             Self::ByteOrderMark
             | Self::Ends(_)
@@ -122,8 +144,18 @@ impl From<Unreadable> for Problem {
 
 /// Reads bytes that hold exactly one JSON value.
 pub fn read(bytes: &[u8]) -> Result<Value, Unreadable> {
+    read_as(Holds::Value, bytes)
+}
+
+/// Reads a text that holds exactly one JSON value.
+pub fn read_text(text: &str) -> Result<Value, Unreadable> {
+    read_text_as(Holds::Value, text)
+}
+
+/// Reads bytes that hold exactly one of these.
+pub fn read_as(holds: Holds, bytes: &[u8]) -> Result<Value, Unreadable> {
     match std::str::from_utf8(bytes) {
-        Ok(text) => read_text(text),
+        Ok(text) => read_text_as(holds, text),
         Err(bad) => {
             let valid = String::from_utf8_lossy(&bytes[..bad.valid_up_to()]);
             Err(unreadable(&valid, valid.len(), &[], Reason::NotUtf8))
@@ -131,9 +163,8 @@ pub fn read(bytes: &[u8]) -> Result<Value, Unreadable> {
     }
 }
 
-/// Reads a text that holds exactly one JSON value.
-pub fn read_text(text: &str) -> Result<Value, Unreadable> {
-    let mut reader = Reader { scanner: Scanner::new(text), open: Vec::new() };
+fn read_text_as(holds: Holds, text: &str) -> Result<Value, Unreadable> {
+    let mut reader = Reader { scanner: Scanner::new(text), open: Vec::new(), most: holds.levels() };
     reader
         .document()
         .map_err(|Fault { offset, reason }| unreadable(text, offset, &reader.open, reason))
@@ -156,6 +187,7 @@ enum Open {
 struct Reader<'a> {
     scanner: Scanner<'a>,
     open: Vec<Open>,
+    most: usize,
 }
 
 impl Reader<'_> {
@@ -184,8 +216,8 @@ impl Reader<'_> {
             Some(b'{') => Open::Object(Map::new(), None),
             _ => return self.scanner.scalar().map(Some),
         };
-        if self.open.len() == LEVELS {
-            return Err(self.scanner.fault(Reason::TooDeep));
+        if self.open.len() == self.most {
+            return Err(self.scanner.fault(Reason::TooDeep(self.most)));
         }
         self.scanner.advance();
         self.scanner.skip_space();

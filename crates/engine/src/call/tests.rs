@@ -1,5 +1,6 @@
 //! Calls as a host makes them, with real programs in a workspace of their own.
 
+use raymond_core::crayfish::reading::Holds;
 use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -405,6 +406,42 @@ async fn calls_at_the_same_time_leave_each_others_programs_alone() {
 }
 
 /// Loops within loops, with nothing to do: a hundred million iterations.
+#[tokio::test]
+async fn what_a_step_may_leave_can_be_read_again() {
+    let desk = desk();
+    let levels = reading::LEVELS;
+    let deep = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    std::fs::write(desk.workspace.path().join("deep"), &deep).unwrap();
+    let steps = json!([
+        { "id": "s", "kind": "exec", "shell": "cat deep", "io": { "mode": "stream" } },
+        {
+            "id": "f", "kind": "exec", "shell": "true",
+            "io": { "mode": "file", "out": { "it": { "path": "deep" } } },
+        },
+        { "id": "v", "kind": "agent", "prompt": "?", "schema": true },
+        { "id": "w", "kind": "agent", "prompt": "?", "schema": true },
+    ]);
+    let deep = reading::read_text(&deep).unwrap();
+    let mut request = json!({ "action": "run", "workflow": { "steps": steps } });
+    let read_again = |request: &Json| {
+        let sent = request.to_string();
+        reading::read_as(Holds::Request, sent.as_bytes()).unwrap()
+    };
+    let asked = desk.call(read_again(&request)).await;
+    request["results"] = asked["results"].clone();
+    request["agentOutputs"] = json!({ "v": deep });
+    let asked = desk.call(read_again(&request)).await;
+    assert_eq!(gist(&asked), "needs_agent w:1");
+    request["results"] = asked["results"].clone();
+    request["agentOutputs"] = json!({ "w": 1 });
+    assert_eq!(gist(&desk.call(read_again(&request)).await), "done");
+
+    let named = |outputs: Json| json!({ "action": "run", "workflow": { "steps": steps }, "runId": "r", "agentOutputs": outputs });
+    assert_eq!(gist(&desk.call(named(json!({}))).await), "needs_agent r:v:1");
+    assert_eq!(gist(&desk.call(named(json!({ "v": deep }))).await), "needs_agent r:w:1");
+    assert_eq!(gist(&desk.call(named(json!({ "w": deep }))).await), "done");
+}
+
 fn spinning() -> Json {
     let body = (0..8).fold(json!([]), |body, n| {
         let (id, item) = (format!("l{n}"), format!("x{n}"));

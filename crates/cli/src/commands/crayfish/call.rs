@@ -7,7 +7,8 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use raymond_core::crayfish::envelope::Outcome;
-use raymond_core::crayfish::{Code, Flaw, Problem, Reply, reading};
+use raymond_core::crayfish::reading::{self, Holds};
+use raymond_core::crayfish::{Code, Flaw, Problem, Reply};
 use raymond_core::run::Settings;
 use raymond_engine::call::{Follower, Progress, Tool, Workspaces};
 use raymond_engine::shell::Signals;
@@ -96,7 +97,7 @@ async fn request() -> Result<Value, Reply> {
         Ok(Err(error)) => return Err(bad(format!("stdin cannot be read: {error}"), Vec::new())),
         Err(_) => return Err(bad("stdin cannot be read".to_owned(), Vec::new())),
     };
-    reading::read(&bytes).map_err(|why| {
+    reading::read_as(Holds::Request, &bytes).map_err(|why| {
         let message = format!("the request is not strict JSON: {why}");
         bad(message, vec![why.into()])
     })

@@ -116,11 +116,12 @@ fn bytes_that_are_not_utf_8_are_refused_with_their_place() {
 
 #[test]
 fn as_many_levels_as_there_may_be_can_be_copied_compared_printed_and_dropped() {
-    let text = format!("{}1{}", "{\"a\":".repeat(LEVELS), "}".repeat(LEVELS));
-    let arrays = format!("{}{}", "[".repeat(LEVELS), "]".repeat(LEVELS));
+    let levels = Holds::Record.levels();
+    let text = format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+    let arrays = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     let thread = std::thread::Builder::new().stack_size(1_700 << 10).spawn(move || {
         for text in [text, arrays] {
-            let value = read_text(&text).unwrap();
+            let value = read_as(Holds::Record, text.as_bytes()).unwrap();
             let copy = value.clone();
             assert!(value == copy);
             assert_eq!(value.to_string(), text);
@@ -133,10 +134,14 @@ fn as_many_levels_as_there_may_be_can_be_copied_compared_printed_and_dropped() {
 fn one_level_more_is_refused_however_many_follow() {
     for levels in [LEVELS + 1, 10_000, 10_000_000] {
         let bad = read_text(&"[".repeat(levels)).unwrap_err();
-        assert_eq!((bad.offset, bad.reason), (LEVELS, Reason::TooDeep));
+        assert_eq!((bad.offset, bad.reason), (LEVELS, Reason::TooDeep(LEVELS)));
+    }
+    for holds in [Holds::Request, Holds::Record] {
+        let bad = read_as(holds, "[".repeat(10_000).as_bytes()).unwrap_err();
+        assert_eq!((bad.offset, bad.reason), (holds.levels(), Reason::TooDeep(holds.levels())));
     }
     let objects = read_text(&"{\"a\":".repeat(10_000)).unwrap_err();
-    assert_eq!(objects.reason, Reason::TooDeep);
+    assert_eq!(objects.reason, Reason::TooDeep(LEVELS));
     assert_eq!(objects.pointer, "/a".repeat(LEVELS));
 }
 

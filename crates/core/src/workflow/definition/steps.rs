@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::crayfish::{self, Document, Problem, Work, reading};
+use crate::crayfish::reading::{self, Holds};
+use crate::crayfish::{self, Document, Problem, Work};
 use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
 use crate::value::Hash;
@@ -27,7 +28,7 @@ pub(super) fn parse(files: &[SourceFile], platform: Platform) -> Result<Parsed, 
         problems.into_iter().map(|problem| told(problem).in_file(FILE)).collect::<Vec<_>>()
     };
     let bytes = files.first().map(|file| &*file.bytes).unwrap_or_default();
-    let pinned = reading::read(bytes).map_err(|why| broken(vec![why.into()]))?;
+    let pinned = reading::read_as(Holds::Record, bytes).map_err(|why| broken(vec![why.into()]))?;
     let document = Document::parse(&pinned["document"]).map_err(broken)?;
     let vars = pinned["vars"].as_object().cloned().unwrap_or_default();
     let entry = StateName::new(FILE);
