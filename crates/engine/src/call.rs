@@ -27,6 +27,7 @@ use raymond_store::lock::{self, Takeover};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
+use crate::aside::{self, GivenUp, aside};
 use crate::clock;
 use crate::launch::{Launch, LaunchError, Prepared};
 use crate::owned::{Clients, Opening, OwnError, Owned};
@@ -118,7 +119,22 @@ impl Tool {
         let directory = self.workspaces.of(request.agent.as_deref())?;
         let workspace = Workspace::open(&directory)
             .map_err(|unopened| refused(Code::BadWorkspace, unopened.to_string(), Vec::new()))?;
-        let ready = ready(request, (&directory, &workspace))?;
+        if directory.to_str().is_none() {
+            // A record could not say where it is, and another directory may have the name it would say.
+            let message =
+                format!("the path of the workspace is not UTF-8: {}", directory.display());
+            return Err(refused(Code::BadWorkspace, message, Vec::new()));
+        }
+        let place = directory.clone();
+        let looked = aside(&follower.cancel, move || ready(request, (&place, &workspace)));
+        let ready = looked.await.map_err(|given_up| match given_up {
+            GivenUp::Cancelled => refused(Code::Cancelled, answer::GIVEN_UP, Vec::new()),
+            GivenUp::TooLong => {
+                let most = aside::LONGEST.as_secs();
+                let message = format!("to check the request takes more than {most} s");
+                refused(Code::TooLarge, message, Vec::new())
+            }
+        })??;
         self.work(ready, &directory, follower).await
     }
 

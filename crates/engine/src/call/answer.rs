@@ -15,6 +15,9 @@ use serde_json::Value as Json;
 use super::brought::results;
 use crate::schemas::Schemas;
 
+/// What is said of a call that its caller does not want any more.
+pub(super) const GIVEN_UP: &str = "the call was given up";
+
 /// What a run says to its caller.
 pub(super) fn answer(run: &Run, work: &Work, schemas: &Schemas, id: Option<&RunId>) -> Reply {
     let outcome = match run.phase {
@@ -24,9 +27,7 @@ pub(super) fn answer(run: &Run, work: &Work, schemas: &Schemas, id: Option<&RunI
         Phase::Ended(Ending::Cancelled) => {
             given_up("the run was cancelled for good: name another `runId`")
         }
-        Phase::Ended(_) | Phase::Unborn | Phase::Open | Phase::Stopping(_) => {
-            given_up("the call was given up")
-        }
+        Phase::Ended(_) | Phase::Unborn | Phase::Open | Phase::Stopping(_) => given_up(GIVEN_UP),
     };
     let (results, mut attempts) = (results(run), attempts(run));
     if id.is_none() {

@@ -204,6 +204,17 @@ async fn a_call_that_is_given_up_ends_its_program() {
 }
 
 #[tokio::test]
+async fn a_workspace_whose_name_is_no_text_is_refused() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let mut desk = desk();
+    let odd = desk.workspace.path().join(std::ffi::OsStr::from_bytes(b"x\xff"));
+    std::fs::create_dir(&odd).unwrap();
+    desk.tool.workspaces.given = Some(odd);
+    assert_eq!(gist(&desk.call(json!({ "workflow": minimal() })).await), "bad_workspace");
+}
+
+#[tokio::test]
 async fn mistakes_are_replies() {
     let desk = desk();
     let check = async |request: Json, expected: &str| {
@@ -454,11 +465,30 @@ fn spinning() -> Json {
 
 #[tokio::test]
 async fn loops_that_do_nothing_can_be_given_up() {
+    assert_eq!(given_up(json!({ "workflow": spinning() })).await, "cancelled");
+}
+
+/// Each text takes milliseconds: the expression goes back as often as it may.
+fn tedious() -> (Json, Json) {
+    let schema = json!({ "items": { "not": { "pattern": "^(a|aa)+(?=b)\\1$" } } });
+    (schema, json!(vec!["aaaaaaaaaaaaaaaaaaaa!"; 20_000]))
+}
+
+#[tokio::test]
+async fn a_check_that_takes_long_can_be_given_up() {
+    let (schema, value) = tedious();
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": schema });
+    let request = json!({ "workflow": { "steps": [asks] }, "agentOutputs": { "v": value } });
+    assert_eq!(given_up(request).await, "cancelled");
+}
+
+/// What a call says that is given up soon.
+async fn given_up(request: Json) -> String {
     let (progress, _nobody) = unbounded_channel();
     let cancel = CancellationToken::new();
     let desk = desk();
     let follower = Follower { cancel: cancel.clone(), progress };
-    let call = desk.tool.call(json!({ "workflow": spinning() }), follower);
+    let call = desk.tool.call(request, follower);
     let give_up = async {
         for _ in 0..3 {
             tokio::task::yield_now().await;
@@ -466,5 +496,5 @@ async fn loops_that_do_nothing_can_be_given_up() {
         cancel.cancel();
     };
     let (reply, ()) = tokio::join!(call, give_up);
-    assert_eq!(gist(&reply.into_json()), "cancelled");
+    gist(&reply.into_json())
 }

@@ -12,9 +12,11 @@ use raymond_core::run::input::{Finished, Interruption, Outcome, Verdict};
 use raymond_core::workflow::Definition;
 use raymond_store::blobs;
 use serde_json::{Value as Json, json};
+use tokio_util::sync::CancellationToken;
 
 use super::kit::Kit;
-use super::step::store;
+use super::step::{endless, store};
+use crate::aside::aside;
 use crate::observe;
 use crate::schemas::Schemas;
 
@@ -31,6 +33,16 @@ pub(crate) struct Asking {
 const SCHEMA: &str = "/schema";
 
 impl Asking {
+    /// What is wrong with an output. It is paid for: nothing but its clock gives this up.
+    async fn weighed(&self, json: Json) -> (Json, Vec<Problem>) {
+        let (schemas, index, json) = (Arc::clone(&self.schemas), self.index, Arc::new(json));
+        let weighed = Arc::clone(&json);
+        let look = move || schemas.errors(index, SCHEMA, &weighed);
+        let errors = aside(&CancellationToken::new(), look).await;
+        let errors = errors.unwrap_or_else(|_| vec![Problem::of_value("", endless())]);
+        (Arc::unwrap_or_clone(json), errors)
+    }
+
     /// The step that an agent is at.
     pub(crate) fn of(
         run: &Run,
@@ -47,7 +59,7 @@ impl Asking {
     }
 
     /// What an answer is worth.
-    pub(crate) fn judge(&self, kit: &Kit, answer: Answer) -> Result<Outcome, blobs::Error> {
+    pub(crate) async fn judge(self, kit: &Kit, answer: Answer) -> Result<Outcome, blobs::Error> {
         let Answer::Replied(reply) = answer else {
             let cwd = std::path::Path::new("");
             return observe::answered(answer, kit.messages, Interruption::Stop, cwd, &kit.blobs);
@@ -57,10 +69,7 @@ impl Asking {
             None => reading::read_text(reply.text.trim()),
         };
         let (json, errors) = match read {
-            Ok(json) => {
-                let errors = self.schemas.errors(self.index, SCHEMA, &json);
-                (json, errors)
-            }
+            Ok(json) => self.weighed(json).await,
             Err(why) => {
                 let wrong = Problem::of_value("", format!("it is not JSON: {why}"));
                 (Json::String(reply.text), vec![wrong])

@@ -24,6 +24,7 @@ use serde_json::{Map, Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
 use super::kit::Kit;
+use crate::aside::{self, GivenUp, aside};
 use crate::observe;
 use crate::schemas::Schemas;
 
@@ -88,20 +89,41 @@ pub(crate) async fn step(
         Ok(workspace) => workspace,
         Err(fault) => return failed(kit, result, Fault::of_input(fault.to_string())),
     };
-    if let Err(fault) = doing.check_inputs(&workspace) {
-        return failed(kit, result, fault);
+    let (doing, workspace) = (Arc::new(doing), Arc::new(workspace));
+    let (reader, place) = (Arc::clone(&doing), Arc::clone(&workspace));
+    match doing.checked(&cancel, move || reader.check_inputs(&place)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(fault)) => return failed(kit, result, fault),
+        Err(GivenUp::TooLong) => return failed(kit, result, Fault::of_input(endless())),
+        Err(GivenUp::Cancelled) => return Ok(interrupted()),
     }
     let ran = exec::run(doing.attempt(kit, &effect), &cancel).await;
     if ran.end == End::Cancelled {
-        let (by, cost) = (Interruption::Stop, Cost::Free);
-        return Ok(Outcome::Interrupted { by, cost, progressed: false, session: None });
+        return Ok(interrupted());
     }
     result.insert("stderr".to_owned(), json!(ran.stderr));
     result.insert("attempts".to_owned(), json!(effect.counted));
-    match doing.judge(&workspace, &ran, &mut result) {
-        Ok(()) => finished(kit, result),
-        Err(fault) => failed(kit, result, fault),
+    let (reader, mut left) = (Arc::clone(&doing), result.clone());
+    let judged = doing.checked(&cancel, move || {
+        let judged = reader.judge(&workspace, &ran, &mut left);
+        (judged, left)
+    });
+    match judged.await {
+        Ok((Ok(()), left)) => finished(kit, left),
+        Ok((Err(fault), left)) => failed(kit, left, fault),
+        Err(GivenUp::TooLong) => failed(kit, result, Fault::of_output(endless())),
+        Err(GivenUp::Cancelled) => Ok(interrupted()),
     }
+}
+
+fn interrupted() -> Outcome {
+    let (by, cost) = (Interruption::Stop, Cost::Free);
+    Outcome::Interrupted { by, cost, progressed: false, session: None }
+}
+
+/// What is said of a value that cannot be checked in time.
+pub(crate) fn endless() -> String {
+    format!("to check it by its schema takes more than {} s", aside::LONGEST.as_secs())
 }
 
 fn finished(kit: &Kit, mut result: Map<String, Json>) -> Result<Outcome, blobs::Error> {
@@ -142,6 +164,18 @@ pub(crate) fn store(kit: &Kit, json: Json, ok: bool) -> Result<Stored, blobs::Er
 }
 
 impl Doing {
+    /// Looks at what goes in or came out: aside, where schemas decide how long that takes.
+    async fn checked<T: Send + 'static>(
+        &self,
+        cancel: &CancellationToken,
+        look: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, GivenUp> {
+        match &self.exec.io {
+            Io::None => Ok(look()),
+            Io::File { .. } | Io::Stream { .. } => aside(cancel, look).await,
+        }
+    }
+
     fn attempt(&self, kit: &Kit, effect: &StepEffect) -> exec::Exec {
         let command = match &self.call.program {
             Program::Shell(text) => Command::Shell(text.clone()),

@@ -1,0 +1,74 @@
+//! Work that takes as long as its input wants, such as checking a value by the schema of somebody else.
+//!
+//! It is done on a thread of its own, so that everything else goes on: clocks, signals, other steps.
+//! A thread cannot be ended; one that nobody waits for any more ends by itself, or with the process.
+
+use std::panic;
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+/// How long anybody waits.
+pub(crate) const LONGEST: Duration = Duration::from_secs(30);
+
+/// The work was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GivenUp {
+    /// Nobody wants it any more.
+    Cancelled,
+    /// It took more than [`LONGEST`].
+    TooLong,
+}
+
+/// Does the work, unless somebody cancels.
+pub(crate) async fn aside<T: Send + 'static>(
+    cancel: &CancellationToken,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, GivenUp> {
+    let (done, waits) = oneshot::channel();
+    let worker = thread::spawn(move || {
+        done.send(work()).ok();
+    });
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(GivenUp::Cancelled),
+        finished = waits => match finished {
+            Ok(value) => Ok(value),
+            Err(_) => match worker.join() {
+                Err(panic) => panic::resume_unwind(panic),
+                Ok(()) => Err(GivenUp::Cancelled),
+            },
+        },
+        () = tokio::time::sleep(LONGEST) => Err(GivenUp::TooLong),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn it_is_done_and_what_it_comes_to_is_told() {
+        assert_eq!(aside(&CancellationToken::new(), || 7).await, Ok(7));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_it_longer_than_they_want_to() {
+        let (_open, never) = mpsc::channel::<()>();
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        assert_eq!(aside(&cancel, || ()).await, Err(GivenUp::Cancelled));
+        let waiting = aside(&CancellationToken::new(), move || never.recv().ok()).await;
+        assert_eq!(waiting, Err(GivenUp::TooLong));
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "broken")]
+    async fn what_breaks_there_breaks_here() {
+        aside(&CancellationToken::new(), || panic!("broken")).await.ok();
+    }
+}
