@@ -163,6 +163,17 @@ impl Default for Grace {
     }
 }
 
+/// How many programs can run at a time: each takes some of the files that a process may have open.
+pub fn most_at_a_time() -> u32 {
+    /// Pipes, a handle of the process, and what is open for a moment while it is started.
+    const EACH: u64 = 5;
+    /// What the rest of the process needs.
+    const OTHERS: u64 = 40;
+    let open = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let most = open.map_or(u64::MAX, |open| open.saturating_sub(OTHERS) / EACH);
+    u32::try_from(most).unwrap_or(u32::MAX).max(1)
+}
+
 /// Starts a process that leads its own group. Needs a runtime with IO and time.
 pub fn start(spec: Spec) -> io::Result<Process> {
     start_within(spec, outer_markers())

@@ -252,10 +252,11 @@ impl Tool {
         }
     }
 
-    /// What governs the run of a call: loops say themselves how many programs run at a time.
+    /// What governs the run of a call: loops say themselves how many programs run at a time, as far
+    /// as the machine lets them.
     fn settings(&self) -> Settings {
         let program = Program::Crayfish { answers: Answers::Caller };
-        Settings { program, max_parallel: u32::MAX, ..self.settings.clone() }
+        Settings { program, max_parallel: process::most_at_a_time(), ..self.settings.clone() }
     }
 }
 

@@ -11,9 +11,50 @@ pub(crate) struct Mcp {
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// Serve streamable HTTP at this address, at /mcp, instead of stdin and stdout
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
     /// A name under which other machines may call; with it any address can be listened on
-    #[arg(long, value_name = "HOST", requires = "http")]
+    #[arg(long, value_name = "HOST", requires = "http", value_parser = host)]
     pub(crate) allow_host: Vec<String>,
+}
+
+/// A number of a port alone, or a name, is the most common mistake.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "it has to be an address with a port, such as 127.0.0.1:7420".to_owned())
+}
+
+/// What can stand in the header `Host`: an empty one, or a pattern, would match nothing.
+fn host(text: &str) -> Result<String, String> {
+    let is_named =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
+    if text.is_empty() || !text.chars().all(is_named) {
+        return Err("it has to be a name or an address, such as build.example.org".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_a_name_or_an_address() {
+        for good in
+            ["localhost", "build-1.example.org", "build.example.org:7420", "[::1]", "10.0.0.1"]
+        {
+            assert_eq!(host(good), Ok(good.to_owned()));
+        }
+        for bad in ["", " ", "*", "http://x", "x/y", "a b", "*.example.org"] {
+            assert!(host(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_has_a_port() {
+        assert_eq!(address("127.0.0.1:7420"), Ok(([127, 0, 0, 1], 7420).into()));
+        for bad in ["", "7420", "localhost:7420", "127.0.0.1"] {
+            assert!(address(bad).is_err(), "{bad:?}");
+        }
+    }
 }

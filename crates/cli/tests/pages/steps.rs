@@ -5,6 +5,7 @@ use std::fs;
 
 use raymond_backends::{exec, workspace};
 use raymond_core::crayfish::document::{Cap, Order};
+use raymond_core::crayfish::envelope::MOST_SCHEMA_PATHS;
 use raymond_core::crayfish::{Code, Flaw, flow, name, problem, reading, template, validate, walk};
 use raymond_engine::schemas;
 
@@ -35,6 +36,7 @@ fn the_reference_has_the_limits() {
     check("steps of a document", grouped(validate::STEPS));
     check("steps inside each other", grouped(validate::NESTING));
     check("levels of a JSON text", grouped(reading::LEVELS));
+    check("directories of `ref.schemaPaths`", grouped(MOST_SCHEMA_PATHS));
     check("length of an id, and of the name of a local", grouped(name::LONGEST));
     check("`maxParallel`", format!("1 to {}", grouped(Order::MOST_PARALLEL as usize)));
     check("items of parallel loops, at the same time", grouped(walk::MOST_STRANDS as usize));

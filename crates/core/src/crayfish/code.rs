@@ -18,8 +18,6 @@ pub enum Code {
     BadWorkspace,
     /// An output was sent that no step asks for.
     UnaskedOutput,
-    /// An output was sent for an attempt that is over.
-    StaleOutput,
     /// An expression or an input has no value.
     UnknownName,
     /// A `forEach` was given something else than a list.
@@ -48,7 +46,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, in the order in which a call can meet them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 17] = [
         Self::BadRequest,
         Self::UnknownAgent,
         Self::BadWorkspace,
@@ -56,7 +54,6 @@ impl Code {
         Self::RunLocked,
         Self::RunMismatch,
         Self::UnaskedOutput,
-        Self::StaleOutput,
         Self::UnknownName,
         Self::NotAnArray,
         Self::TooLarge,
@@ -77,7 +74,6 @@ impl Code {
             Self::UnknownAgent => "unknown_agent",
             Self::BadWorkspace => "bad_workspace",
             Self::UnaskedOutput => "unasked_output",
-            Self::StaleOutput => "stale_output",
             Self::UnknownName => "unknown_name",
             Self::NotAnArray => "not_an_array",
             Self::TooLarge => "too_large",
@@ -113,9 +109,6 @@ impl Code {
             }
             Self::UnaskedOutput => {
                 "`agentOutputs` has a key that is no agent step, key or request id of this workflow"
-            }
-            Self::StaleOutput => {
-                "an output is for an attempt that is over; it was ignored, and the call went on"
             }
             Self::UnknownName => {
                 "an expression or `inputFrom` leads to no value when its step is reached"
@@ -154,12 +147,11 @@ impl Code {
             Self::UnaskedOutput => {
                 "send outputs under the `requestId`, `key` or `stepId` of a request"
             }
-            Self::StaleOutput => "answer the request that the reply holds; nothing was used up",
             Self::UnknownName => {
-                "pass the value in `vars`, or guard the step with an `if` that tests `exists`"
+                "pass the value in `vars` (with a new `runId`), or guard the step with an `if` that tests `exists`"
             }
             Self::NotAnArray => {
-                "let the path lead to an array; `results` in the reply show what is there"
+                "let the path lead to an array, with a new `runId`; `results` in the reply show what is there"
             }
             Self::TooLarge => "pass large data in files, and name only the parts that are needed",
             Self::ExecFailed => {
@@ -170,7 +162,7 @@ impl Code {
                 "mend prompt or schema, and start a new run with the echoed `results`"
             }
             Self::WhileNotConverged => {
-                "raise `maxIters` (to 5 at most), or go on with `onMaxIters: \"continue\"`"
+                "raise `maxIters` (to 5 at most) or say `onMaxIters: \"continue\"`, with a new `runId`; the same document and the echoed `results` end in the same way"
             }
             Self::RunMismatch => "repeat what the run was begun with, or choose a new `runId`",
             Self::RunLocked => "wait for the other call to end, and call again",
@@ -208,7 +200,7 @@ mod tests {
     fn words_are_stable() {
         let words: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
         let expected = "bad_request unknown_agent bad_workspace invalid_workflow \
-            run_locked run_mismatch unasked_output stale_output unknown_name not_an_array \
+            run_locked run_mismatch unasked_output unknown_name not_an_array \
             too_large exec_failed agent_failed agent_output_schema_failed while_not_converged \
             store_failed cancelled internal";
         assert_eq!(words, expected.split_whitespace().collect::<Vec<_>>());

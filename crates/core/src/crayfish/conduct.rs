@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::desk::{Lane, Notice, Prompt, Turn};
 use crate::failure::{Failure, TurnFailure};
@@ -21,6 +21,7 @@ use crate::value::Value;
 use super::call::{Call, Offer, Output};
 use super::code::Code;
 use super::document::{self, Kind, OnError, Order, SessionMode, StepIndex};
+use super::flaw::Flaw;
 use super::flow::{At, Fact, Flow, MOST_KEPT, Stored, Strand};
 use super::gate::Gate;
 use super::key::{Iteration, Key};
@@ -203,12 +204,22 @@ fn question(draft: &mut Draft<'_>, agent: &Agent, question: Question, session: &
 /// The caller brought the output of an attempt.
 fn take(draft: &mut Draft<'_>, agent: &Agent, question: Question, output: &Output) {
     let Question { turn, key, attempt } = question;
-    match &output.verdict {
+    match fitting(draft, &output.verdict, &output.stored.value) {
         Verdict::Valid => done(draft, agent, key, output.stored.clone()),
         Verdict::Invalid(errors) => {
             let next = Question { turn: turn.following(), key, attempt };
-            invalid(draft, agent, (next, &Session::Fresh), errors);
+            invalid(draft, agent, (next, &Session::Fresh), &errors);
         }
+    }
+}
+
+/// An output that a run cannot keep is not valid: whoever answers may do so in fewer words.
+fn fitting(draft: &Draft<'_>, verdict: &Verdict, output: &Value) -> Verdict {
+    match verdict {
+        Verdict::Valid if !is_room(draft, output) => {
+            Verdict::Invalid(vec![Problem::new("", Flaw::TooLarge, no_room())])
+        }
+        verdict @ (Verdict::Valid | Verdict::Invalid(_)) => verdict.clone(),
     }
 }
 
@@ -258,7 +269,8 @@ pub(crate) fn finished(
     outcome: &Finished,
 ) {
     let Some(key) = key_of(agent) else { return };
-    match &outcome.verdict {
+    let verdict = outcome.verdict.as_ref();
+    match verdict.map(|verdict| fitting(draft, verdict, &outcome.text)) {
         None | Some(Verdict::Valid) => {
             keep(draft, agent, &key, session);
             let (value, read) = (outcome.text.clone(), outcome.read.clone());
@@ -269,23 +281,27 @@ pub(crate) fn finished(
             let attempt = attempts.copied().unwrap_or(1);
             let (visit, turn) = (agent.visit.number, agent.visit.turn.saturating_add(1));
             let turn = TurnId { agent: agent.id.clone(), visit, turn };
-            invalid(draft, agent, (Question { turn, key, attempt }, session), errors);
+            invalid(draft, agent, (Question { turn, key, attempt }, session), &errors);
         }
     }
 }
 
 /// A step has left something, unless a run would keep more than it may.
 fn done(draft: &mut Draft<'_>, agent: &Agent, key: Key, stored: Stored) {
-    if !is_room(draft, &stored) {
-        let message = format!("the results of a run would have more than {} MiB", MOST_KEPT >> 20);
-        return fail(draft, agent, Stuck { code: Code::TooLarge, key, message }, None);
+    if !is_room(draft, &stored.value) {
+        let stuck = Stuck { code: Code::TooLarge, key, message: no_room() };
+        return fail(draft, agent, stuck, None);
     }
     step(draft, agent, Fact::Done { key, stored });
 }
 
-fn is_room(draft: &Draft<'_>, stored: &Stored) -> bool {
+fn is_room(draft: &Draft<'_>, value: &Value) -> bool {
     let kept = draft.run.flow.as_ref().map_or(0, |flow| flow.kept);
-    kept.saturating_add(stored.value.len()) <= MOST_KEPT
+    kept.saturating_add(value.len()) <= MOST_KEPT
+}
+
+fn no_room() -> String {
+    format!("the results of a run would have more than {} MiB", MOST_KEPT >> 20)
 }
 
 /// A caller brings what it knows: what it was asked for is settled at once, in the order of keys.
@@ -365,8 +381,9 @@ fn invalid(
         let first = errors.first().map(|error| format!(": {error}")).unwrap_or_default();
         let message = format!("no output of {tries} was valid{first}");
         let code = Code::AgentOutputSchemaFailed;
+        let told: Vec<Json> = errors.iter().map(Problem::to_json).collect();
         let left = json!({
-            "ok": false, "error": code.as_str(), "message": message, "errors": errors,
+            "ok": false, "error": code.as_str(), "message": message, "errors": told,
         });
         let left = Stored::inline(left, false);
         return fail(draft, agent, Stuck { code, key, message }, Some(left));
@@ -405,7 +422,7 @@ pub(crate) fn fail(draft: &mut Draft<'_>, agent: &Agent, stuck: Stuck, left: Opt
     }
     let reach = reach(draft, agent);
     let is_loop = draft.definition.work.as_deref().is_some_and(|work| work.is_loop(&key));
-    let left = left.filter(|left| is_room(draft, left));
+    let left = left.filter(|left| is_room(draft, &left.value));
     let stored = left.or_else(|| {
         // A loop stores nothing, unless somebody collects.
         let told = json!({ "ok": false, "error": code.as_str(), "message": message });

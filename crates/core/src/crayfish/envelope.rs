@@ -4,4 +4,4 @@ pub mod reply;
 pub mod request;
 
 pub use reply::{AgentRequest, Failure, Outcome, Reply};
-pub use request::Request;
+pub use request::{MOST_SCHEMA_PATHS, Request};

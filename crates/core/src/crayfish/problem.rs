@@ -7,6 +7,7 @@
 use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::flaw::Flaw;
 use crate::workflow::nearest;
@@ -51,6 +52,11 @@ impl Problem {
             path.push('…');
         }
         Self { path, code, message: message.into() }
+    }
+
+    /// As others read it: its code is always there.
+    pub fn to_json(&self) -> Value {
+        json!({ "path": self.path, "code": self.code.as_str(), "message": self.message })
     }
 }
 

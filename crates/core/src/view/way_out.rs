@@ -1,6 +1,6 @@
 //! The command that leads out of a status, ready to be pasted.
 
-use crate::crayfish::conduct;
+use crate::crayfish::{Code, conduct};
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::machine::Standing;
 use crate::run::named::Named;
@@ -59,6 +59,10 @@ impl Command {
     fn call(self, run: &Run) -> &'static str {
         match self {
             Self::Run => "raymond crayfish < request.json # with another runId",
+            // With its results a loop would end in the same way at once.
+            Self::Resume if failed_with(run, Code::WhileNotConverged) => {
+                "raymond crayfish < request.json # with another runId"
+            }
             Self::Resume if is_final(run) => {
                 "raymond crayfish < request.json # with another runId, and the results"
             }
@@ -67,6 +71,13 @@ impl Command {
             }
         }
     }
+}
+
+fn failed_with(run: &Run, of: Code) -> bool {
+    let standing = |id| Some(&run.agents.get(id)?.standing);
+    run.failed.iter().filter_map(standing).any(|standing| {
+        matches!(standing, Standing::Failed { failure: Failure::Step { code, .. }, .. } if code == of.as_str())
+    })
 }
 
 /// Whether it is a run of the tool, which only its caller goes on with.

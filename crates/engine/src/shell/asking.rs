@@ -78,7 +78,8 @@ impl Asking {
         let stored = if errors.is_empty() {
             store(kit, json!({ "ok": true, "json": json }), true)?
         } else {
-            store(kit, json!({ "ok": false, "json": json, "errors": errors }), false)?
+            let told: Vec<Json> = errors.iter().map(Problem::to_json).collect();
+            store(kit, json!({ "ok": false, "json": json, "errors": told }), false)?
         };
         let verdict = if errors.is_empty() { Verdict::Valid } else { Verdict::Invalid(errors) };
         Ok(Outcome::Finished(Box::new(Finished {

@@ -138,7 +138,10 @@ fn failed(kit: &Kit, mut result: Map<String, Json>, fault: Fault) -> Result<Outc
     result.insert("ok".to_owned(), json!(false));
     result.insert("error".to_owned(), json!(why));
     if !errors.is_empty() {
-        result.insert("errors".to_owned(), json!(errors));
+        result.insert(
+            "errors".to_owned(),
+            Json::Array(errors.iter().map(Problem::to_json).collect()),
+        );
     }
     if let Some(Json::String(stdout)) = result.get_mut("stdout") {
         keep_end(stdout);

@@ -108,7 +108,7 @@ impl Reply {
         put(&mut reply, "runId", self.run.map(|run| run.as_str().into()));
         put(&mut reply, "results", Some(Value::Object(self.results)));
         put(&mut reply, "attempts", Some(json!(self.attempts)));
-        let ignored: Vec<Value> = self.ignored.into_iter().map(problem).collect();
+        let ignored: Vec<Value> = self.ignored.iter().map(Problem::to_json).collect();
         put(&mut reply, "ignored", (!ignored.is_empty()).then_some(Value::Array(ignored)));
         Value::Object(reply)
     }
@@ -122,7 +122,7 @@ impl Failure {
             ("message", self.message.into()),
         ]);
         put(&mut failure, "stepId", self.step.map(|step| step.as_str().into()));
-        let errors: Vec<Value> = self.errors.into_iter().map(problem).collect();
+        let errors: Vec<Value> = self.errors.iter().map(Problem::to_json).collect();
         put(&mut failure, "errors", (!errors.is_empty()).then_some(Value::Array(errors)));
         failure
     }
@@ -154,11 +154,6 @@ impl AgentRequest {
         put(&mut request, "retryContext", context);
         Value::Object(request)
     }
-}
-
-/// A problem as it is sent: its code is always there.
-fn problem(Problem { path, code, message }: Problem) -> Value {
-    json!({ "path": path, "code": code.as_str(), "message": message })
 }
 
 fn session(session: Session) -> Value {

@@ -28,6 +28,8 @@ pub(in crate::crayfish) const KEYS: &[&str] = &[
 ];
 
 /// The keys of `ref`.
+/// In how many directories schemas are looked for at most.
+pub const MOST_SCHEMA_PATHS: usize = 100;
 pub(in crate::crayfish) const REF_KEYS: &[&str] = &["schemaPaths"];
 
 /// One call of the tool.
@@ -159,6 +161,11 @@ fn schema_paths(report: &mut Report, fields: &Fields<'_>) -> Vec<String> {
         let Some(fields) = Fields::open(report, value, "`ref`") else { return Vec::new() };
         let fields = fields.known(report, "`ref`", REF_KEYS);
         let paths = fields.array(report, "schemaPaths").unwrap_or_default();
+        if paths.len() > MOST_SCHEMA_PATHS {
+            let message = format!("there may be {MOST_SCHEMA_PATHS} of them, not {}", paths.len());
+            report.add_at("schemaPaths", Flaw::OutOfRange, message);
+            return Vec::new();
+        }
         report.under("schemaPaths", |report| {
             let read = |(index, path)| report.item(index, |report| schema_path(report, path));
             paths.iter().enumerate().filter_map(read).collect()

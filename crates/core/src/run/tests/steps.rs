@@ -6,14 +6,15 @@ use serde_json::{Value as Json, json};
 
 use super::play::{Play, prompts};
 use crate::crayfish::call::Output;
-use crate::crayfish::flow::{Read, Stored};
-use crate::crayfish::{Call, Document, Problem, Work};
+use crate::crayfish::flow::{MOST_KEPT, Read, Stored};
+use crate::crayfish::{Call, Document, Flaw, Problem, Work};
 use crate::failure::TurnFailure;
 use crate::machine::SessionPlan;
 use crate::run::event::Ending;
 use crate::run::input::{Resume, Verdict};
 use crate::run::program::Answers;
 use crate::run::{Input, Phase, Program};
+use crate::value::{BlobRef, Hash, Value};
 
 fn steps(answers: Answers, steps: &Json) -> Play {
     let document = Document::parse(&json!({ "steps": steps, "vars": { "list": [1, 2, 3] } }));
@@ -191,6 +192,22 @@ fn a_caller_that_claims_more_attempts_than_there_are_gets_none() {
     let mut play = steps(Answers::Caller, &json!([asks]));
     call(&mut play, &[("v", 3)], &[("v", valid())]);
     assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+}
+
+#[test]
+fn an_output_that_a_run_cannot_keep_uses_up_an_attempt_and_not_the_run() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 });
+    let mut play = steps(Answers::Backend, &json!([asks]));
+    play.start();
+    let huge = Value::Blob(BlobRef { hash: Hash::of(b"huge"), length: MOST_KEPT + 1 });
+    play.says_so("main", "", |finished| {
+        finished.verdict = Some(Verdict::Valid);
+        finished.text = huge;
+    });
+    let flow = play.run.flow.as_ref().unwrap();
+    assert_eq!(flow.complaints[&"v".parse().unwrap()][0].code, Flaw::TooLarge);
+    play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
 }
 
 #[test]

@@ -45,6 +45,8 @@ fn everything_that_is_wrong_with_a_request_is_told() {
         assert_eq!(told.collect::<Vec<_>>(), expected);
     };
     check(json!([]), &[("", "a request is an object, not an array")]);
+    let many = json!({ "workflow": {}, "ref": { "schemaPaths": vec!["."; 101] } });
+    check(many, &[("/ref/schemaPaths", "there may be 100 of them, not 101")]);
     check(json!({}), &[("", "a request needs the key `workflow`")]);
     let mut all = json!({
         "action": "walk", "workflow": [], "vars": null, "agentOutputs": 1, "attempts": "x",
