@@ -14,6 +14,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
+use crate::body::Arguments;
 use crate::calls::{Calls, Listener};
 use crate::rounds::Round;
 use crate::seal::Refused;
@@ -88,12 +89,15 @@ impl ServerHandler for Server {
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if request.name != tool::NAME {
             let message = format!("there is no tool {:?}; there is {:?}", request.name, tool::NAME);
             return Err(ErrorData::invalid_params(message, None));
+        }
+        if let Some(beside) = Arguments::of(&context.extensions) {
+            request.arguments = Some(beside);
         }
         // Rounds came with the era that has no handshake.
         let modern = context.protocol_version().is_some_and(|version| !version.has_initialize());
