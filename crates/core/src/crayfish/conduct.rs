@@ -21,11 +21,12 @@ use crate::value::Value;
 use super::call::{Call, Offer, Output};
 use super::code::Code;
 use super::document::{self, Kind, OnError, Order, SessionMode, StepIndex};
+use super::flaw::Flaw;
 use super::flow::{At, Fact, Flow, MOST_KEPT, Stored, Strand};
 use super::gate::Gate;
 use super::key::{Iteration, Key};
 use super::name::StepId;
-use super::problem::Problem;
+use super::problem::{Problem, push_token};
 use super::template::Unfilled;
 use super::walk::{Next, Stuck};
 use super::work::{Work, key_of};
@@ -194,9 +195,11 @@ fn question(draft: &mut Draft<'_>, agent: &Agent, question: Question, session: &
     let Question { turn, key, attempt } = question;
     let tries = work.tries(&key);
     if attempt > tries {
-        let message = format!("attempt {attempt} was asked for, and there are only {tries}");
-        let stuck = Stuck { code: Code::AgentOutputSchemaFailed, key, message };
-        return fail(draft, agent, stuck, None);
+        let message = format!("`attempts` says {attempt} for {key}, which has {tries} at most");
+        let mut path = "/attempts".to_owned();
+        push_token(&mut path, &key.to_string());
+        let beyond = [Problem::new(path, Flaw::OutOfRange, message.as_str())];
+        return exhausted(draft, agent, (key, message), &beyond);
     }
     match flow.offer(&key, attempt) {
         Some(Offer::Output(name, output)) => {
@@ -375,16 +378,23 @@ fn invalid(
     if attempt >= tries {
         let first = errors.first().map(|error| format!(": {error}")).unwrap_or_default();
         let message = format!("no output of {tries} was valid{first}");
-        let code = Code::AgentOutputSchemaFailed;
-        let left = json!({
-            "ok": false, "error": code.as_str(), "message": message, "errors": errors,
-        });
-        let left = Stored::inline(left, false);
-        return fail(draft, agent, Stuck { code, key, message }, Some(left));
+        return exhausted(draft, agent, (key, message), errors);
     }
     let attempt = attempt.saturating_add(1);
     step(draft, agent, Fact::Asks { key: key.clone(), attempt, errors: errors.to_vec() });
     ask(draft, turn, &key, session);
+}
+
+/// No attempt is left.
+fn exhausted(
+    draft: &mut Draft<'_>,
+    agent: &Agent,
+    (key, message): (Key, String),
+    errors: &[Problem],
+) {
+    let code = Code::AgentOutputSchemaFailed;
+    let left = json!({ "ok": false, "error": code.as_str(), "message": message, "errors": errors });
+    fail(draft, agent, Stuck { code, key, message }, Some(Stored::inline(left, false)));
 }
 
 /// A program failed: it is tried again while it may be.

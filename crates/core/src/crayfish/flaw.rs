@@ -66,6 +66,8 @@ pub enum Flaw {
     UnusableStep,
     /// The path leaves the workspace.
     EscapingPath,
+    /// There is no such file.
+    MissingFile,
     /// A schema refers in a way that is refused.
     BadReference,
     /// There is no schema of this name.
@@ -91,7 +93,7 @@ pub enum Flaw {
 
 impl Flaw {
     /// All of them, from the text to what is sent for it.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::NotJson,
         Self::NotUtf8,
         Self::DuplicateKey,
@@ -118,6 +120,7 @@ impl Flaw {
         Self::UnknownStep,
         Self::UnusableStep,
         Self::EscapingPath,
+        Self::MissingFile,
         Self::BadReference,
         Self::MissingSchema,
         Self::UnreadableSchema,
@@ -159,6 +162,7 @@ impl Flaw {
             Self::UnknownStep => "unknown_step",
             Self::UnusableStep => "unusable_step",
             Self::EscapingPath => "escaping_path",
+            Self::MissingFile => "missing_file",
             Self::BadReference => "bad_reference",
             Self::MissingSchema => "missing_schema",
             Self::UnreadableSchema => "unreadable_schema",
@@ -215,6 +219,9 @@ impl Flaw {
             Self::EscapingPath => {
                 "the path of a file is empty, absolute, or leads out of the workspace"
             }
+            Self::MissingFile => {
+                "a file that a step reads is not there, or one that it writes was not written"
+            }
             Self::BadReference => {
                 "a `$ref` is a path or a URL, or leads to nothing in its own document"
             }
@@ -228,7 +235,9 @@ impl Flaw {
                 "an output is for no agent step, or for an attempt that was not asked for yet"
             }
             Self::StaleOutput => "an output is for an attempt that is over; it was ignored",
-            Self::InvalidOutput => "an answer is not JSON, or not valid by its schema",
+            Self::InvalidOutput => {
+                "an answer, a file or what goes through a stream is not valid by its schema"
+            }
             Self::MoreProblems => "there are more problems than are told",
             Self::Internal => "the engine met a state that it should never be in",
         }

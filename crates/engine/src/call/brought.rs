@@ -8,6 +8,7 @@ use raymond_core::crayfish::flow::Stored;
 use raymond_core::crayfish::key::RequestId;
 use raymond_core::crayfish::problem::push_token;
 use raymond_core::crayfish::{Call, Code, Document, Flaw, Key, Kind, Problem, Reply, Request};
+use raymond_core::ids::RunId;
 use raymond_core::run::Run;
 use raymond_core::run::input::Verdict;
 use raymond_core::value::Value;
@@ -86,6 +87,14 @@ impl Brought {
         }
         self.stored(known_by, blobs)
             .map_err(|error| refused(Code::StoreFailed, error.to_string(), Vec::new()))
+    }
+
+    /// Outputs for requests of a run that does not exist: whoever sends them means another one, or one
+    /// that is gone, and nothing should be done again for it.
+    pub(super) fn of_no_run(&self, run: &RunId) -> Vec<Problem> {
+        let message = format!("there is no run {run} yet: nothing has asked for it");
+        let of_it = self.requested().filter(|(_, id)| id.run.as_ref() == Some(run));
+        of_it.map(|(name, _)| at_output(name, Flaw::UnaskedOutput, message.clone())).collect()
     }
 
     fn stored(&self, known_by: KnownBy, blobs: &Blobs) -> Result<Call, blobs::Error> {

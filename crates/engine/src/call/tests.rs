@@ -165,6 +165,7 @@ async fn an_exhausted_agent_step_is_final_and_its_results_seed_another_run() {
         call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         call
     };
+    desk.call(call("r", json!({}))).await;
     for attempt in 1..=3 {
         let output = format!("r:v:{attempt}");
         desk.call(call("r", json!({ "agentOutputs": { output: 1 } }))).await;
