@@ -78,6 +78,8 @@ pub enum Flaw {
     CircularSchema,
     /// It is no schema.
     InvalidSchema,
+    /// The schemas are of several drafts.
+    MixedDrafts,
     /// Nobody asks for this output.
     UnaskedOutput,
     /// The attempt is over.
@@ -93,7 +95,7 @@ pub enum Flaw {
 
 impl Flaw {
     /// All of them, from the text to what is sent for it.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::NotJson,
         Self::NotUtf8,
         Self::DuplicateKey,
@@ -126,6 +128,7 @@ impl Flaw {
         Self::UnreadableSchema,
         Self::CircularSchema,
         Self::InvalidSchema,
+        Self::MixedDrafts,
         Self::UnaskedOutput,
         Self::StaleOutput,
         Self::InvalidOutput,
@@ -168,6 +171,7 @@ impl Flaw {
             Self::UnreadableSchema => "unreadable_schema",
             Self::CircularSchema => "circular_schema",
             Self::InvalidSchema => "invalid_schema",
+            Self::MixedDrafts => "mixed_drafts",
             Self::UnaskedOutput => "unasked_output",
             Self::StaleOutput => "stale_output",
             Self::InvalidOutput => "invalid_output",
@@ -229,7 +233,10 @@ impl Flaw {
             Self::UnreadableSchema => "the file of a named schema cannot be read, or is no JSON",
             Self::CircularSchema => "a schema leads back to itself without going into the value",
             Self::InvalidSchema => {
-                "this is no schema of its draft, or of another draft than what refers to it"
+                "this is no schema of its draft, or of a draft that is not known"
+            }
+            Self::MixedDrafts => {
+                "a schema is of another draft than the one that refers to it, or that it stands in"
             }
             Self::UnaskedOutput => {
                 "an output is for no agent step, or for an attempt that was not asked for yet"

@@ -175,7 +175,7 @@ pub(super) fn results(run: &Run) -> Map<String, Json> {
     let mut results = Map::new();
     for (key, stored) in &flow.results {
         let json = stored.json().cloned().unwrap_or_default();
-        if !key.iterations.is_empty() {
+        if !key.iterations.is_empty() && flow.latest.get(&key.step) == Some(key) {
             results.insert(key.step.to_string(), json.clone());
         }
         results.insert(key.to_string(), json);

@@ -12,9 +12,12 @@ fn told(reply: &Json) -> [&str; 3] {
 async fn schemas_that_cannot_be_used() {
     let desk = desk();
     std::fs::create_dir(desk.workspace.path().join("schemas")).unwrap();
-    for (name, text) in
-        [("Loop", r#"{"$ref":"Loop"}"#), ("Broken", "{"), ("Word", r#"{"type":"x"}"#)]
-    {
+    for (name, text) in [
+        ("Loop", r#"{"$ref":"Loop"}"#),
+        ("Broken", "{"),
+        ("Word", r#"{"type":"x"}"#),
+        ("Old", r#"{"$schema":"http://json-schema.org/draft-07/schema#"}"#),
+    ] {
         std::fs::write(desk.workspace.path().join(format!("schemas/{name}.json")), text).unwrap();
     }
     let check = async |schema: Json, path: &str, code: &str| {
@@ -32,6 +35,10 @@ async fn schemas_that_cannot_be_used() {
     check(json!({ "$ref": "https://example.com/a" }), "/$ref", "bad_reference").await;
     check(json!({ "items": { "$ref": "#/gone" } }), "/items/$ref", "bad_reference").await;
     check(json!({ "type": "x" }), "/type", "invalid_schema").await;
+    check(json!({ "$schema": "own" }), "/$schema", "invalid_schema").await;
+    check(json!({ "items": { "$ref": "Old" } }), "/items/$ref", "mixed_drafts").await;
+    let old = json!({ "$schema": "http://json-schema.org/draft-07/schema#" });
+    check(json!({ "items": old }), "/items/$schema", "mixed_drafts").await;
     let deep = (0..300).fold(json!(true), |inner, _| json!({ "not": inner }));
     check(deep, "", "too_deep").await;
 }
