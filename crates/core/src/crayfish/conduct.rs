@@ -203,8 +203,7 @@ fn question(draft: &mut Draft<'_>, agent: &Agent, question: Question, session: &
     }
     match flow.offer(&key, attempt) {
         Some(Offer::Output(name, output)) => {
-            step(draft, agent, Fact::Takes { name });
-            take(draft, agent, Question { turn, key, attempt }, output);
+            take(draft, agent, Question { turn, key, attempt }, (name, output), &flow.offers);
         }
         Some(Offer::Stale(name)) => {
             step(draft, agent, Fact::Ignores { name });
@@ -214,12 +213,32 @@ fn question(draft: &mut Draft<'_>, agent: &Agent, question: Question, session: &
     }
 }
 
-/// The caller brought the output of an attempt.
-fn take(draft: &mut Draft<'_>, agent: &Agent, question: Question, output: &Output) {
+/// The caller brought the output of an attempt, and perhaps that of the next one: whoever has said all
+/// that before says it again.
+fn take(
+    draft: &mut Draft<'_>,
+    agent: &Agent,
+    question: Question,
+    (name, output): (String, &Output),
+    offers: &BTreeMap<String, Output>,
+) {
     let Question { turn, key, attempt } = question;
-    match &output.verdict {
-        Verdict::Valid => done(draft, agent, key, output.stored.clone()),
-        Verdict::Invalid(errors) => {
+    step(draft, agent, Fact::Takes { name });
+    let errors = match &output.verdict {
+        Verdict::Valid => return done(draft, agent, key, output.stored.clone()),
+        Verdict::Invalid(errors) => errors,
+    };
+    let following = attempt.saturating_add(1);
+    let request = format!("{key}:{following}");
+    let has_next = at_hand(draft).is_some_and(|(work, _)| following <= work.tries(&key));
+    match offers.get(&request).filter(|_| has_next) {
+        Some(next) => {
+            let fact = Fact::Asks { key: key.clone(), attempt: following, errors: errors.clone() };
+            step(draft, agent, fact);
+            let question = Question { turn: turn.following(), key, attempt: following };
+            take(draft, agent, question, (request, next), offers);
+        }
+        None => {
             let next = Question { turn: turn.following(), key, attempt };
             invalid(draft, agent, (next, &Session::Fresh), errors);
         }
@@ -318,21 +337,25 @@ pub(crate) fn called(mut draft: Draft<'_>, call: &Call) -> Vec<Event> {
         let attempt = told.attempts.get(&key).copied().unwrap_or(1);
         let fact = match told.offer(&key, attempt) {
             None => continue,
-            Some(Offer::Stale(name)) => Fact::Ignores { name },
+            Some(Offer::Stale(name)) => {
+                let fact = Fact::Ignores { name };
+                step(&mut draft, agent, fact.clone());
+                fact
+            }
             Some(Offer::Output(name, output)) => {
-                let output = output.clone();
                 draft.push(Event::AskAnswered {
                     ask: ask.clone(),
                     value: output.stored.value.clone(),
                     by: "caller".to_owned(),
                     key: format!("{key}:{attempt}"),
                 });
-                take(&mut draft, agent, Question { turn: ask, key, attempt }, &output);
+                let question = Question { turn: ask, key, attempt };
+                take(&mut draft, agent, question, (name.clone(), output), &told.offers);
+                // Those of later attempts are for this step alone.
                 Fact::Takes { name }
             }
         };
         told.apply(&agent.id, &fact);
-        step(&mut draft, agent, fact);
     }
     draft.events
 }

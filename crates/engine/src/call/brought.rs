@@ -61,7 +61,14 @@ impl Brought {
         Self { outputs, attempts: attempts.collect(), results: results.collect() }
     }
 
-    /// As a run takes it. An output for an attempt that nobody asked for yet is refused.
+    /// Whether an output is there for an attempt, and leads to the next one.
+    fn is_useless(&self, key: &Key, attempt: u32) -> bool {
+        let output = self.outputs.get(&format!("{key}:{attempt}"));
+        output.is_some_and(|(.., verdict)| matches!(verdict, Verdict::Invalid(_)))
+    }
+
+    /// As a run takes it. An output for an attempt that nobody asked for yet is refused, unless those
+    /// for the attempts before it are there and will not do.
     pub(super) fn call(
         &self,
         run: &Run,
@@ -76,7 +83,8 @@ impl Brought {
         };
         let early = self.requested().filter_map(|(name, id)| {
             let attempt = asked.get(&id.key).copied().unwrap_or(1);
-            (id.attempt > attempt).then(|| {
+            let mut before = attempt..id.attempt;
+            (!before.all(|attempt| self.is_useless(&id.key, attempt))).then(|| {
                 let message = format!("{} is at attempt {attempt}", id.key);
                 at_output(name, Flaw::UnaskedOutput, message)
             })

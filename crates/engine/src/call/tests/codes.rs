@@ -113,6 +113,11 @@ async fn requests_that_lie() {
     let unasked = |path| ["unasked_output", path, "unasked_output"];
     check(json!({ "agentOutputs": { "w": 1 } }), unasked("/agentOutputs/w")).await;
     check(json!({ "agentOutputs": { "v:2": 1 } }), unasked("/agentOutputs/v:2")).await;
+    let valid = json!({ "foo": "x" });
+    check(json!({ "agentOutputs": { "v:1": valid, "v:2": 1 } }), unasked("/agentOutputs/v:2"))
+        .await;
+    check(json!({ "agentOutputs": { "v:1": 1, "v:3": 1 } }), unasked("/agentOutputs/v:3")).await;
+    check(json!({ "agentOutputs": { "v:1": 1, "v:2": valid } }), ["none"; 3]).await;
     let exhausted = ["agent_output_schema_failed", "", "invalid_output"];
     check(json!({ "agentOutputs": { "v": 1 }, "attempts": { "v": 3 } }), exhausted).await;
     let beyond = ["agent_output_schema_failed", "/attempts/v", "out_of_range"];
