@@ -223,9 +223,7 @@ impl Flaw {
             Self::EscapingPath => {
                 "the path of a file is empty, absolute, or leads out of the workspace"
             }
-            Self::MissingFile => {
-                "a file that a step reads is not there, or one that it writes was not written"
-            }
+            Self::MissingFile => "a file that a step reads, or should have written, is not there",
             Self::BadReference => {
                 "a `$ref` is a path or a URL, or leads to nothing in its own document"
             }
@@ -235,16 +233,12 @@ impl Flaw {
             Self::InvalidSchema => {
                 "this is no schema of its draft, or of a draft that is not known"
             }
-            Self::MixedDrafts => {
-                "a schema is of another draft than the one that refers to it, or that it stands in"
-            }
+            Self::MixedDrafts => "schemas that belong together are of different drafts",
             Self::UnaskedOutput => {
                 "an output is for no agent step, or for an attempt that was not asked for yet"
             }
             Self::StaleOutput => "an output is for an attempt that is over; it was ignored",
-            Self::InvalidOutput => {
-                "an answer, a file or what goes through a stream is not valid by its schema"
-            }
+            Self::InvalidOutput => "an answer, a file or a stream is not valid by its schema",
             Self::MoreProblems => "there are more problems than are told",
             Self::Internal => "the engine met a state that it should never be in",
         }

@@ -35,7 +35,7 @@ impl Served {
         let (host, length) = (&self.address, body.len());
         let standard = "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\
             Connection: close\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: crayfish";
-        let more: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+        let more: String = headers.iter().flat_map(|header| [header, "\r\n"]).collect();
         let head = format!(
             "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{more}{standard}\r\nContent-Length: {length}\r\n\r\n"
         );
@@ -47,7 +47,7 @@ impl Served {
         let answer = String::from_utf8(answer).unwrap();
         let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
         let lines = answer.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
-        let message = lines.filter(|line| line.starts_with('{')).last().unwrap_or("null");
+        let message = lines.rev().find(|line| line.starts_with('{')).unwrap_or("null");
         (status, serde_json::from_str(message).unwrap())
     }
 
