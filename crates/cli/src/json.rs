@@ -159,12 +159,11 @@ pub(crate) fn results(head: &Head, blobs: &Blobs) -> serde_json::Value {
 /// What steps left, by key, and by id for the latest of a step in loops.
 pub(crate) fn steps(flow: &Flow, blobs: &Blobs) -> Map<String, serde_json::Value> {
     let mut results = Map::new();
-    // Keys are ordered by iterations: the last one of a step is its latest.
     for (key, stored) in &flow.results {
         let text = raymond_engine::observe::load(blobs, &stored.value).unwrap_or_default();
         let result: serde_json::Value =
             reading::read_as(Holds::Record, text.as_bytes()).unwrap_or_default();
-        if !key.iterations.is_empty() {
+        if flow.latest.get(&key.step) == Some(key) {
             results.insert(key.step.to_string(), result.clone());
         }
         results.insert(key.to_string(), result);

@@ -7,6 +7,7 @@
 //! lines, the same for a live run and for one from last week, [`live`] knows what every agent is at,
 //! [`health`] judges the machine, and [`pruning`] says what may be deleted.
 
+pub mod answers;
 pub mod backends;
 mod bytes;
 pub mod costs;

@@ -22,7 +22,7 @@ use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
 use raymond_store::Root;
-use raymond_store::disk::Memory;
+use raymond_store::disk::{self, Memory};
 use raymond_store::lock::{self, Takeover};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
@@ -174,7 +174,7 @@ impl Tool {
         work: &Work,
         directory: &Path,
     ) -> Result<Beginning, Box<Reply>> {
-        let Ready { prepared, brought, run, unasked } = ready;
+        let Ready { prepared, brought, run, mut unasked } = ready;
         let (project, nonce, new) = match &run {
             Some(_) => {
                 let project = Project::locate(directory)
@@ -183,14 +183,19 @@ impl Tool {
             }
             None => (in_memory(), process::unrecorded(&clock::nonce()), KnownBy::Nobody),
         };
+        let is_new = is_new(&project, run.as_ref())?;
         let id = run.unwrap_or_else(|| RunId::new(NAMELESS));
         let cwd = directory.display().to_string();
+        if is_new {
+            // What is refused here leaves no run behind.
+            unasked.extend(brought.of_no_run(&id));
+        }
         if !unasked.is_empty() {
-            let refused = mistaken(Code::UnaskedOutput, "the request", unasked);
-            return Err(match self.open(&project, &id, (work, &cwd)).await {
-                Ok(owned) => knowing(refused, &owned.head.run),
-                Err(_) => refused,
-            });
+            let mut refused = mistaken(Code::UnaskedOutput, "the request", unasked);
+            if !is_new && let Ok(owned) = self.open(&project, &id, (work, &cwd)).await {
+                refused = knowing(refused, &owned.head.run);
+            }
+            return Err(refused);
         }
         let launch = Launch {
             run: id.clone(),
@@ -284,6 +289,14 @@ fn ready(
     let run = request.run.clone();
     let brought = Brought::weigh(request, document, &schemas);
     Ok(Ready { prepared, brought, run, unasked })
+}
+
+/// Whether a run is named that does not exist yet.
+fn is_new(project: &Project, run: Option<&RunId>) -> Result<bool, Box<Reply>> {
+    let Some(run) = run else { return Ok(false) };
+    let exists = project.paths(run).exist(project.disk.as_ref());
+    let failed = |error: disk::Error| refused(Code::StoreFailed, error.to_string(), Vec::new());
+    exists.map(|exists| !exists).map_err(failed)
 }
 
 /// A project that is gone when the call is.

@@ -95,6 +95,7 @@ fn flaw(kind: Kind) -> Flaw {
         Kind::Reference => Flaw::BadReference,
         Kind::Circular => Flaw::CircularSchema,
         Kind::Invalid => Flaw::InvalidSchema,
+        Kind::Draft => Flaw::MixedDrafts,
         Kind::TooDeep => Flaw::TooDeep,
         Kind::TooLarge => Flaw::TooLarge,
         Kind::Value => Flaw::InvalidOutput,

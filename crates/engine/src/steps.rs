@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use raymond_backends::workspace::Why;
+use raymond_backends::workspace::{Fault, Why};
 use raymond_core::crayfish::{Document, Flaw, Problem, reading, validate};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
@@ -53,6 +53,17 @@ pub fn flaw_of_path(why: &Why) -> Flaw {
         Why::Escapes => Flaw::EscapingPath,
         Why::Missing | Why::NotAFile | Why::Unreadable(_) => Flaw::Unreadable,
         Why::TooLarge { .. } => Flaw::TooLarge,
+    }
+}
+
+/// The code of a file that a step cannot read or write.
+pub(crate) fn flaw_of_file(fault: &Fault) -> Flaw {
+    match &fault.why {
+        Why::Missing if fault.path.is_empty() => Flaw::EscapingPath,
+        Why::Missing => Flaw::MissingFile,
+        why @ (Why::Escapes | Why::NotAFile | Why::Unreadable(_) | Why::TooLarge { .. }) => {
+            flaw_of_path(why)
+        }
     }
 }
 

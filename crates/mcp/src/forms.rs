@@ -62,7 +62,7 @@ fn form(request: &AgentRequest) -> Json {
         write!(message, "\n\n{input:#}").expect("a string takes all");
     }
     for error in &request.validation_errors {
-        write!(message, "\n\nTo mend: {error}").expect("a string takes all");
+        write!(message, "\n\nThe last answer was not valid: {error}").expect("a string takes all");
     }
     json!({ "mode": "form", "message": message, "requestedSchema": request.schema })
 }

@@ -8,10 +8,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -21,6 +24,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::LONGEST;
+use crate::body::{Arguments, Message, Refusal};
+use crate::message::Unread;
 
 /// Where the protocol is spoken.
 pub const PATH: &str = "/mcp";
@@ -35,6 +40,7 @@ const QUIET: Duration = Duration::from_hours(4);
 const GRACE: Duration = Duration::from_secs(2);
 
 type Service<S> = StreamableHttpService<S, LocalSessionManager>;
+type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// Why nobody can be served.
 #[derive(Debug, thiserror::Error)]
@@ -109,20 +115,9 @@ async fn connection<S: ServerHandler + Clone>(
     service: Service<S>,
     ending: CancellationToken,
 ) {
-    let answer = service_fn(move |mut request: Request<Incoming>| {
+    let answer = service_fn(move |request| {
         let service = service.clone();
-        async move {
-            let found = request.uri().path() == PATH;
-            if !found {
-                // A method that the service does not know: nothing is done elsewhere.
-                *request.method_mut() = Method::PUT;
-            }
-            let mut response = service.handle(request).await;
-            if !found {
-                *response.status_mut() = StatusCode::NOT_FOUND;
-            }
-            Ok::<_, Infallible>(response)
-        }
+        async move { Ok::<_, Infallible>(answer(&service, request).await) }
     });
     let mut protocol = http1::Builder::new();
     protocol.timer(TokioTimer::new());
@@ -134,4 +129,39 @@ async fn connection<S: ServerHandler + Clone>(
         () = ending.cancelled() => connection.as_mut().graceful_shutdown(),
     }
     tokio::time::timeout(GRACE, connection).await.ok();
+}
+
+async fn answer<S: ServerHandler + Clone>(
+    service: &Service<S>,
+    mut request: Request<Incoming>,
+) -> Answer {
+    let found = request.uri().path() == PATH;
+    if !found {
+        // A method that the service does not know: nothing is done elsewhere.
+        *request.method_mut() = Method::PUT;
+    }
+    let (arguments, refusal) = (Arguments::default(), Refusal::default());
+    request.extensions_mut().insert(arguments.clone());
+    let request = request.map(|body| Message::new(body, arguments, refusal.clone()));
+    let mut response = service.handle(request).await;
+    if let Some(unread) = refusal.take() {
+        response = refused(&unread);
+    }
+    if !found {
+        *response.status_mut() = StatusCode::NOT_FOUND;
+    }
+    response
+}
+
+/// What the sender of a message that cannot be read is told.
+fn refused(unread: &Unread) -> Answer {
+    let answer = serde_json::to_vec(&unread.answer()).unwrap_or_default();
+    let mut response = Response::new(Full::new(Bytes::from(answer)).boxed());
+    *response.status_mut() = match unread {
+        Unread::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
+        Unread::Text(..) | Unread::Shape(..) => StatusCode::BAD_REQUEST,
+    };
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
 }

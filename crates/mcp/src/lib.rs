@@ -4,11 +4,13 @@
 //! answered comes from a [`Host`]: this crate starts no program and reads no journal. It is small,
 //! because what it stands on takes long to build.
 
+mod body;
 mod calls;
 mod forms;
 pub mod host;
 pub mod http;
 mod lines;
+mod message;
 mod prompt;
 mod records;
 mod rounds;

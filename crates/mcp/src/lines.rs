@@ -1,24 +1,19 @@
 //! The protocol in lines: one message each.
 //!
-//! Lines are read as strictly as any other request, and as deep; one that cannot be read is answered
-//! under its id, because whoever sent it waits for that. The end of the input ends all calls.
+//! One that cannot be read is answered as [`message`] says, and does no harm. The end of the input ends
+//! all calls.
 
 use std::io;
 
-use raymond_core::crayfish::reading::{self, Holds};
 use rmcp::RoleServer;
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonObject, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage,
-};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde::Deserialize;
-use serde_json::Value as Json;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::LONGEST;
+use crate::message::{self, Unread};
 
 /// A connection in lines.
 pub(crate) struct Lines<R> {
@@ -49,13 +44,6 @@ async fn write(mut writer: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Wr
     }
 }
 
-/// What of a message says whom to answer, however little else of it can be read.
-#[derive(Debug, Default, Deserialize)]
-struct Address {
-    #[serde(default)]
-    id: Option<RequestId>,
-}
-
 impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
     /// A connection whose end cancels `ended`.
     pub(crate) fn new(
@@ -71,7 +59,7 @@ impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
     }
 
     /// The next line, or none at the end. Whoever stops waiting loses nothing.
-    async fn next(&mut self) -> io::Result<Option<Result<Vec<u8>, ErrorData>>> {
+    async fn next(&mut self) -> io::Result<Option<Result<Vec<u8>, Unread>>> {
         loop {
             let read = self.reader.fill_buf().await?;
             if read.is_empty() {
@@ -90,50 +78,9 @@ impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
             if end.is_some() {
                 let line = std::mem::take(&mut self.line);
                 let overlong = std::mem::take(&mut self.overlong);
-                return Ok(Some(if overlong { Err(too_long()) } else { Ok(line) }));
+                return Ok(Some(if overlong { Err(Unread::TooLong) } else { Ok(line) }));
             }
         }
-    }
-}
-
-fn too_long() -> ErrorData {
-    ErrorData::invalid_request(format!("a message has more than {LONGEST} bytes"), None)
-}
-
-/// The message in a line; otherwise what its sender is told.
-fn message(line: &[u8]) -> Result<ClientJsonRpcMessage, (ErrorData, Option<RequestId>)> {
-    // This skips what it does not want without a stack.
-    let address = || serde_json::from_slice::<Address>(line).unwrap_or_default().id;
-    let mut value = reading::read_as(Holds::Request, line).map_err(|why| {
-        (ErrorData::parse_error(format!("this is not strict JSON: {why}"), None), address())
-    })?;
-    // What is deep stays out of the way: it is not read again.
-    let arguments = value.pointer_mut("/params/arguments").filter(|given| given.is_object());
-    let arguments =
-        arguments.map(|given| std::mem::replace(given, Json::Object(JsonObject::new())));
-    let mut message: ClientJsonRpcMessage = serde_json::from_value(value).map_err(|error| {
-        (ErrorData::invalid_request(format!("this is no message: {error}"), None), address())
-    })?;
-    if let (Some(Json::Object(arguments)), JsonRpcMessage::Request(request)) =
-        (arguments, &mut message)
-    {
-        put_back(&mut request.request, arguments);
-    }
-    Ok(message)
-}
-
-/// The arguments that were taken out.
-fn put_back(request: &mut ClientRequest, arguments: JsonObject) {
-    match request {
-        ClientRequest::CallToolRequest(call) => call.params.arguments = Some(arguments),
-        ClientRequest::GetPromptRequest(get) => get.params.arguments = Some(arguments),
-        ClientRequest::CustomRequest(custom) => {
-            if let Some(Json::Object(params)) = &mut custom.params {
-                params.insert("arguments".to_owned(), Json::Object(arguments));
-            }
-        }
-        // No other has any.
-        _ => {}
     }
 }
 
@@ -159,9 +106,7 @@ impl<R: AsyncBufRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         loop {
             let read = match self.next().await {
                 Ok(Some(Ok(line))) if line.iter().all(u8::is_ascii_whitespace) => continue,
-                Ok(Some(line)) => {
-                    line.map_err(|error| (error, None)).and_then(|line| message(&line))
-                }
+                Ok(Some(line)) => line.and_then(|line| message::read(&line)),
                 Ok(None) | Err(_) => {
                     self.ended.cancel();
                     return None;
@@ -169,8 +114,8 @@ impl<R: AsyncBufRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             };
             match read {
                 Ok(message) => return Some(message),
-                Err((error, id)) => {
-                    self.send(JsonRpcMessage::error(error, id)).await.ok();
+                Err(unread) => {
+                    self.send(unread.answer()).await.ok();
                 }
             }
         }

@@ -21,18 +21,19 @@ pub(crate) fn definition() -> Prompt {
 /// The prompt, filled in.
 pub(crate) fn filled(request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {
     if request.name != NAME {
-        let message = format!("there is no prompt {:?}; there is {NAME:?}", request.name);
+        let message = format!("there is no prompt {:?}; the only one is {NAME:?}", request.name);
         return Err(ErrorData::invalid_params(message, None));
     }
     let given = request.arguments.iter().flatten();
     if let Some((unknown, _)) = given.clone().find(|(name, _)| *name != TASK) {
-        let message = format!("{NAME:?} has no argument {unknown:?}; it has {TASK:?}");
+        let message = format!("the prompt {NAME:?} has no argument {unknown:?}; it has {TASK:?}");
         return Err(ErrorData::invalid_params(message, None));
     }
     let mut text = body();
     for (_, task) in given {
         let Some(task) = task.as_str() else {
-            return Err(ErrorData::invalid_params(format!("{TASK:?} is no string"), None));
+            let message = format!("the argument {TASK:?} is not a string");
+            return Err(ErrorData::invalid_params(message, None));
         };
         text.push_str("\n## What is wanted now\n\n");
         text.push_str(task);

@@ -24,7 +24,7 @@ pub(crate) fn list(
     let begin = match cursor.map(str::parse::<RunId>) {
         None => 0,
         Some(Ok(last)) => runs.partition_point(|run| *run <= last),
-        Some(Err(_)) => return Err(ErrorData::invalid_params("there is no such cursor", None)),
+        Some(Err(_)) => return Err(unknown_cursor()),
     };
     let page = &runs[begin..runs.len().min(begin + PAGE)];
     let mut listed = ListResourcesResult::with_all_items(
@@ -42,18 +42,25 @@ fn resource(run: &RunId, summary: String) -> Resource {
         .with_mime_type(JSON)
 }
 
+/// Whoever made up a cursor is told where to get one.
+pub(crate) fn unknown_cursor() -> ErrorData {
+    let message = "this cursor was not given out here: begin without one, and follow nextCursor";
+    ErrorData::invalid_params(message, None)
+}
+
 /// Where any run is found.
 pub(crate) fn template() -> ResourceTemplate {
     ResourceTemplate::new(format!("{PREFIX}{{run}}"), "run")
         .with_title("The record of a run")
-        .with_description("Where the run is, its steps with their attempts, and their results")
+        .with_description("How far the run is, the state and attempt of each step that was reached, and what steps left")
         .with_mime_type(JSON)
 }
 
 /// One record.
 pub(crate) fn read(host: &dyn Host, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let missing = || {
-        ErrorData::resource_not_found(format!("there is no {uri:?}"), Some(json!({ "uri": uri })))
+        let message = format!("there is no resource {uri:?}; resources/list has those there are");
+        ErrorData::resource_not_found(message, Some(json!({ "uri": uri })))
     };
     let run = uri.strip_prefix(PREFIX).and_then(|run| run.parse().ok()).ok_or_else(missing)?;
     let record = host.record(&run).map_err(failed)?.ok_or_else(missing)?;

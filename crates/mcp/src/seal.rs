@@ -34,16 +34,20 @@ pub(crate) enum Refused {
     #[error("this requestState was not given out here: {0}")]
     Foreign(#[from] RequestStateError),
     /// Another workflow came with it.
-    #[error("this requestState is of the run {0}, which has another workflow")]
+    #[error(
+        "this requestState is of the run {0}, which has another workflow: send that one with it"
+    )]
     Workflow(RunId),
     /// Another run was named with it.
-    #[error("this requestState is of the run {0}, not of {1:?}")]
+    #[error(
+        "this requestState is of the run {0}, not of {1:?}: leave out `runId`, or name that one"
+    )]
     Run(RunId, String),
     /// Its run is gone.
-    #[error("this requestState is stale: its run {0} is gone")]
+    #[error("this requestState is stale: its run {0} is gone; call without it to begin anew")]
     Gone(RunId),
     /// The store does not work.
-    #[error("the key of the store cannot be used: {0}")]
+    #[error("could not use .raymond/mcp-key, the key of the records: {0}")]
     Key(#[from] io::Error),
     /// There is no store.
     #[error("{0}")]

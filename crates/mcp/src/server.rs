@@ -14,6 +14,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
+use crate::body::Arguments;
 use crate::calls::{Calls, Listener};
 use crate::rounds::Round;
 use crate::seal::Refused;
@@ -88,12 +89,16 @@ impl ServerHandler for Server {
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if request.name != tool::NAME {
-            let message = format!("there is no tool {:?}; there is {:?}", request.name, tool::NAME);
+            let message =
+                format!("there is no tool {:?}; the only one is {:?}", request.name, tool::NAME);
             return Err(ErrorData::invalid_params(message, None));
+        }
+        if let Some(beside) = Arguments::of(&context.extensions) {
+            request.arguments = Some(beside);
         }
         // Rounds came with the era that has no handshake.
         let modern = context.protocol_version().is_some_and(|version| !version.has_initialize());
@@ -164,7 +169,7 @@ impl ServerHandler for Server {
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
         if METHODS.contains(&method.as_str()) {
-            let message = format!("the params of {method} are not what it takes");
+            let message = format!("{method} takes other params: {}", params(&method));
             return Err(ErrorData::invalid_params(message, None));
         }
         let message = format!("there is no method {method:?}");
@@ -176,7 +181,17 @@ impl ServerHandler for Server {
 fn only_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor.as_ref()) {
         None => Ok(()),
-        Some(_) => Err(ErrorData::invalid_params("there is no such cursor", None)),
+        Some(_) => Err(records::unknown_cursor()),
+    }
+}
+
+/// What a method takes, for whoever sent something else.
+fn params(method: &str) -> &'static str {
+    match method {
+        "tools/call" => "`name`, a string, and `arguments`, an object",
+        "prompts/get" => "`name`, a string, and perhaps `arguments`, an object",
+        "resources/read" => "`uri`, a string",
+        _ => "nothing, or `cursor`, a string",
     }
 }
 

@@ -4,4 +4,5 @@ mod client;
 mod fake;
 mod inputs;
 mod protocol;
+mod web;
 mod work;

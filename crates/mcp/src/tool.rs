@@ -13,10 +13,10 @@ pub(crate) const NAME: &str = "crayfish";
 const DESCRIPTION: &str = "Run a Crayfish workflow: a JSON document of steps. `exec` steps run \
 programs in the workspace. `agent` steps are yours: the reply has status \"needs_agent\" and \
 `requests`, each with a prompt, an input and a JSON Schema. Produce the JSON yourself, then call \
-again with the same workflow, `agentOutputs` ({requestId: json}), and the `results` and `attempts` of \
-the reply; or pass a `runId` with every call, and nothing that is done is repeated. Status \"done\" \
-is the end. When `ok` is false, `error` and `errors` say what to mend. The prompt `crayfish` teaches \
-how to write workflows.";
+again with the same workflow and `agentOutputs` ({requestId: json}). So that no finished step runs \
+again, choose a `runId` and pass it with every call; or echo the `results` and `attempts` of the last \
+reply. Status \"done\" is the end. When `ok` is false, `error` and `errors` say what to mend. The \
+prompt `crayfish` teaches how to write workflows.";
 
 /// The tool as it is listed.
 pub(crate) fn definition() -> Tool {

@@ -101,8 +101,8 @@ impl Gatherer<'_> {
         loop {
             declared = match agreed(&start.value, declared) {
                 Ok(agreed) => agreed,
-                Err(message) => {
-                    self.faults.push(start.origin.fault("/$schema", Kind::Invalid, message));
+                Err((kind, message)) => {
+                    self.faults.push(start.origin.fault("/$schema", kind, message));
                     return None;
                 }
             };
@@ -187,22 +187,24 @@ fn read(value: &Value, nesting: usize, dialect: Dialect) -> Result<Survey, Vec<F
             format!("the schema has {nesting} levels, and {NESTING_MAX} are the most"),
         );
     }
-    if let Err(message) = agreed(value, Some(dialect)) {
-        return flaw("/$schema", Kind::Invalid, message);
+    if let Err((kind, message)) = agreed(value, Some(dialect)) {
+        return flaw("/$schema", kind, message);
     }
     let flaws = validation::flaws(value, nesting, dialect);
     if flaws.is_empty() { document::survey(value, dialect) } else { Err(flaws) }
 }
 
 /// The draft of a document and of whatever refers to it.
-fn agreed(document: &Value, outer: Option<Dialect>) -> Result<Option<Dialect>, String> {
-    let own = Dialect::declared(document.get("$schema"))?;
+fn agreed(document: &Value, outer: Option<Dialect>) -> Result<Option<Dialect>, (Kind, String)> {
+    let own = Dialect::declared(document.get("$schema")).map_err(|why| (Kind::Invalid, why))?;
     match (own, outer) {
-        (Some(own), Some(outer)) if own != outer => Err(format!(
-            "this is written in {} and what refers to it in {}: give both one `$schema`",
-            own.name(),
-            outer.name()
-        )),
+        (Some(own), Some(outer)) if own != outer => {
+            let (own, outer) = (own.name(), outer.name());
+            let message = format!(
+                "this is written in {own} and what refers to it in {outer}: give both one `$schema`"
+            );
+            Err((Kind::Draft, message))
+        }
         _ => Ok(own.or(outer)),
     }
 }

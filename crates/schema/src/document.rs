@@ -163,16 +163,16 @@ impl Reader<'_> {
     }
 
     fn same_dialect(&mut self, at: &str, schema: &Map<String, Value>) {
-        let flaw = match Dialect::declared(schema.get("$schema")) {
+        let (kind, flaw) = match Dialect::declared(schema.get("$schema")) {
             Ok(None) => return,
             Ok(Some(dialect)) if at.is_empty() || dialect == self.dialect => return,
             Ok(Some(dialect)) => {
                 let (inner, outer) = (dialect.name(), self.dialect.name());
-                format!("a schema of {inner} cannot stand inside one of {outer}")
+                (Kind::Draft, format!("a schema of {inner} cannot stand inside one of {outer}"))
             }
-            Err(message) => message,
+            Err(message) => (Kind::Invalid, message),
         };
-        self.flaws.push((join(at, "$schema"), Kind::Invalid, flaw));
+        self.flaws.push((join(at, "$schema"), kind, flaw));
     }
 
     fn anchor(&mut self, at: &str, resource: &str, name: Option<&str>) {

@@ -79,6 +79,8 @@ pub enum Kind {
     Circular,
     /// It is no schema of its draft.
     Invalid,
+    /// It is of another draft than what it stands in, or what refers to it.
+    Draft,
     /// Schemas inside each other, beyond the limit.
     TooDeep,
     /// Ways through a schema, beyond the limit.

@@ -1,18 +1,19 @@
 //! `raymond logs`: what was said in each turn.
 //!
 //! Clients leave a transcript, which is read line by line and never kept whole; scripts and the
-//! scripted backend leave their text in the journal. A live run is followed by looking again at both.
+//! scripted backend leave their text in the journal, and so do the answers of callers. A live run is followed by looking again at both.
 
 mod follow;
 mod page;
 mod words;
 
+use raymond_core::budget::Cost;
 use raymond_core::crayfish::Key;
 use raymond_core::ids::RunId;
-use raymond_core::run::input::Outcome;
+use raymond_core::run::input::{Finished, Outcome};
 use raymond_core::run::{Input, Record};
 use raymond_core::view::Turns;
-use raymond_core::view::turns::{Attempt, Change};
+use raymond_core::view::turns::{Attempt, Change, How};
 use raymond_core::workflow::nearest;
 use raymond_store::{Blobs, RunPaths};
 
@@ -67,12 +68,21 @@ struct Turn {
     outcome: Option<Outcome>,
 }
 
+impl Turn {
+    /// Whether a caller answered, and nobody was asked.
+    fn is_answer(&self) -> bool {
+        matches!(self.attempt.end.as_ref().map(|end| &end.how), Some(How::Answered(_)))
+    }
+}
+
 /// The turns of these records, in the order in which they started.
 fn tell_apart(turns: &mut Turns, records: &[Record]) -> Vec<Turn> {
     let mut all: Vec<Turn> = Vec::new();
     for (change, outcome) in records.iter().flat_map(|record| changes(turns, record)) {
         match change {
-            Change::Started(attempt) => all.push(Turn { attempt, outcome: None }),
+            Change::Started(attempt) | Change::Answered(attempt, _) => {
+                all.push(Turn { attempt, outcome });
+            }
             Change::Ended(attempt) => {
                 let same = |turn: &&mut Turn| {
                     turn.attempt.turn == attempt.turn && turn.attempt.number == attempt.number
@@ -98,6 +108,11 @@ fn changes(turns: &mut Turns, record: &Record) -> Vec<(Change, Option<Outcome>)>
             match turns.note(record.at, event) {
                 Some(change @ Change::Ended(_)) => all.push((change, outcome.cloned())),
                 Some(change @ Change::Started(_)) => all.push((change, None)),
+                Some(Change::Answered(attempt, value)) => {
+                    let said =
+                        Outcome::Finished(Box::new(Finished::new(value.clone(), Cost::Free)));
+                    all.push((Change::Answered(attempt, value), Some(said)));
+                }
                 None => {}
             }
         }

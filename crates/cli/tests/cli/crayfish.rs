@@ -221,6 +221,20 @@ fn a_request_is_answered_by_one_line_and_progress_is_talk() {
     assert_eq!((&done["ok"], &done["status"]), (&json!(true), &json!("done")));
     assert_eq!(talk, "v is done\nb begins\nb is done\n");
     assert_eq!(project.read("log"), "pre\npost\n", "no step is repeated");
+    let logs = project.raymond("logs r --state v --json").says(0, "").json();
+    let turns: Vec<Value> = logs["turns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|turn| json!([turn["attempt"], turn["ended"], turn["failure"], turn["said"]]))
+        .collect();
+    let said = |text: &str| json!([{ "kind": "text", "text": text }]);
+    let failure = r#""foo" is a required property"#;
+    let expected = [
+        json!([1, "not_valid", failure, said(r#"{"bar":1}"#)]),
+        json!([2, "answered", null, said(r#"{"foo":1}"#)]),
+    ];
+    assert_eq!(turns, expected);
 }
 
 #[test]

@@ -26,7 +26,7 @@ use super::flow::{At, Fact, Flow, MOST_KEPT, Stored, Strand};
 use super::gate::Gate;
 use super::key::{Iteration, Key};
 use super::name::StepId;
-use super::problem::Problem;
+use super::problem::{Problem, push_token};
 use super::template::Unfilled;
 use super::walk::{Next, Stuck};
 use super::work::{Work, key_of};
@@ -184,14 +184,15 @@ fn question(draft: &mut Draft<'_>, agent: &Agent, question: Question, session: &
     let Question { turn, key, attempt } = question;
     let tries = work.tries(&key);
     if attempt > tries {
-        let message = format!("attempt {attempt} was asked for, and there are only {tries}");
-        let stuck = Stuck { code: Code::AgentOutputSchemaFailed, key, message };
-        return fail(draft, agent, stuck, None);
+        let message = format!("`attempts` says {attempt} for {key}, which has {tries} at most");
+        let mut path = "/attempts".to_owned();
+        push_token(&mut path, &key.to_string());
+        let beyond = [Problem::new(path, Flaw::OutOfRange, message.as_str())];
+        return exhausted(draft, agent, (key, message), &beyond);
     }
     match flow.offer(&key, attempt) {
         Some(Offer::Output(name, output)) => {
-            step(draft, agent, Fact::Takes { name });
-            take(draft, agent, Question { turn, key, attempt }, output);
+            take(draft, agent, Question { turn, key, attempt }, (name, output), &flow.offers);
         }
         Some(Offer::Stale(name)) => {
             step(draft, agent, Fact::Ignores { name });
@@ -201,12 +202,32 @@ fn question(draft: &mut Draft<'_>, agent: &Agent, question: Question, session: &
     }
 }
 
-/// The caller brought the output of an attempt.
-fn take(draft: &mut Draft<'_>, agent: &Agent, question: Question, output: &Output) {
+/// The caller brought the output of an attempt, and perhaps that of the next one: whoever has said all
+/// that before says it again.
+fn take(
+    draft: &mut Draft<'_>,
+    agent: &Agent,
+    question: Question,
+    (name, output): (String, &Output),
+    offers: &BTreeMap<String, Output>,
+) {
     let Question { turn, key, attempt } = question;
-    match fitting(draft, &output.verdict, &output.stored.value) {
-        Verdict::Valid => done(draft, agent, key, output.stored.clone()),
-        Verdict::Invalid(errors) => {
+    step(draft, agent, Fact::Takes { name });
+    let errors = match fitting(draft, &output.verdict, &output.stored.value) {
+        Verdict::Valid => return done(draft, agent, key, output.stored.clone()),
+        Verdict::Invalid(errors) => errors,
+    };
+    let following = attempt.saturating_add(1);
+    let request = format!("{key}:{following}");
+    let has_next = at_hand(draft).is_some_and(|(work, _)| following <= work.tries(&key));
+    match offers.get(&request).filter(|_| has_next) {
+        Some(next) => {
+            let fact = Fact::Asks { key: key.clone(), attempt: following, errors };
+            step(draft, agent, fact);
+            let question = Question { turn: turn.following(), key, attempt: following };
+            take(draft, agent, question, (request, next), offers);
+        }
+        None => {
             let next = Question { turn: turn.following(), key, attempt };
             invalid(draft, agent, (next, &Session::Fresh), &errors);
         }
@@ -320,21 +341,25 @@ pub(crate) fn called(mut draft: Draft<'_>, call: &Call) -> Vec<Event> {
         let attempt = told.attempts.get(&key).copied().unwrap_or(1);
         let fact = match told.offer(&key, attempt) {
             None => continue,
-            Some(Offer::Stale(name)) => Fact::Ignores { name },
+            Some(Offer::Stale(name)) => {
+                let fact = Fact::Ignores { name };
+                step(&mut draft, agent, fact.clone());
+                fact
+            }
             Some(Offer::Output(name, output)) => {
-                let output = output.clone();
                 draft.push(Event::AskAnswered {
                     ask: ask.clone(),
                     value: output.stored.value.clone(),
                     by: "caller".to_owned(),
                     key: format!("{key}:{attempt}"),
                 });
-                take(&mut draft, agent, Question { turn: ask, key, attempt }, &output);
+                let question = Question { turn: ask, key, attempt };
+                take(&mut draft, agent, question, (name.clone(), output), &told.offers);
+                // Those of later attempts are for this step alone.
                 Fact::Takes { name }
             }
         };
         told.apply(&agent.id, &fact);
-        step(&mut draft, agent, fact);
     }
     draft.events
 }
@@ -380,17 +405,24 @@ fn invalid(
     if attempt >= tries {
         let first = errors.first().map(|error| format!(": {error}")).unwrap_or_default();
         let message = format!("no output of {tries} was valid{first}");
-        let code = Code::AgentOutputSchemaFailed;
-        let told: Vec<Json> = errors.iter().map(Problem::to_json).collect();
-        let left = json!({
-            "ok": false, "error": code.as_str(), "message": message, "errors": told,
-        });
-        let left = Stored::inline(left, false);
-        return fail(draft, agent, Stuck { code, key, message }, Some(left));
+        return exhausted(draft, agent, (key, message), errors);
     }
     let attempt = attempt.saturating_add(1);
     step(draft, agent, Fact::Asks { key: key.clone(), attempt, errors: errors.to_vec() });
     ask(draft, turn, &key, session);
+}
+
+/// No attempt is left.
+fn exhausted(
+    draft: &mut Draft<'_>,
+    agent: &Agent,
+    (key, message): (Key, String),
+    errors: &[Problem],
+) {
+    let code = Code::AgentOutputSchemaFailed;
+    let told: Vec<Json> = errors.iter().map(Problem::to_json).collect();
+    let left = json!({ "ok": false, "error": code.as_str(), "message": message, "errors": told });
+    fail(draft, agent, Stuck { code, key, message }, Some(Stored::inline(left, false)));
 }
 
 /// A program failed: it is tried again while it may be.

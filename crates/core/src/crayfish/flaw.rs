@@ -66,6 +66,8 @@ pub enum Flaw {
     UnusableStep,
     /// The path leaves the workspace.
     EscapingPath,
+    /// There is no such file.
+    MissingFile,
     /// A schema refers in a way that is refused.
     BadReference,
     /// There is no schema of this name.
@@ -76,6 +78,8 @@ pub enum Flaw {
     CircularSchema,
     /// It is no schema.
     InvalidSchema,
+    /// The schemas are of several drafts.
+    MixedDrafts,
     /// Nobody asks for this output.
     UnaskedOutput,
     /// The attempt is over.
@@ -91,7 +95,7 @@ pub enum Flaw {
 
 impl Flaw {
     /// All of them, from the text to what is sent for it.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 38] = [
         Self::NotJson,
         Self::NotUtf8,
         Self::DuplicateKey,
@@ -118,11 +122,13 @@ impl Flaw {
         Self::UnknownStep,
         Self::UnusableStep,
         Self::EscapingPath,
+        Self::MissingFile,
         Self::BadReference,
         Self::MissingSchema,
         Self::UnreadableSchema,
         Self::CircularSchema,
         Self::InvalidSchema,
+        Self::MixedDrafts,
         Self::UnaskedOutput,
         Self::StaleOutput,
         Self::InvalidOutput,
@@ -159,11 +165,13 @@ impl Flaw {
             Self::UnknownStep => "unknown_step",
             Self::UnusableStep => "unusable_step",
             Self::EscapingPath => "escaping_path",
+            Self::MissingFile => "missing_file",
             Self::BadReference => "bad_reference",
             Self::MissingSchema => "missing_schema",
             Self::UnreadableSchema => "unreadable_schema",
             Self::CircularSchema => "circular_schema",
             Self::InvalidSchema => "invalid_schema",
+            Self::MixedDrafts => "mixed_drafts",
             Self::UnaskedOutput => "unasked_output",
             Self::StaleOutput => "stale_output",
             Self::InvalidOutput => "invalid_output",
@@ -215,6 +223,7 @@ impl Flaw {
             Self::EscapingPath => {
                 "the path of a file is empty, absolute, or leads out of the workspace"
             }
+            Self::MissingFile => "a file that a step reads, or should have written, is not there",
             Self::BadReference => {
                 "a `$ref` is a path or a URL, or leads to nothing in its own document"
             }
@@ -222,13 +231,14 @@ impl Flaw {
             Self::UnreadableSchema => "the file of a named schema cannot be read, or is no JSON",
             Self::CircularSchema => "a schema leads back to itself without going into the value",
             Self::InvalidSchema => {
-                "this is no schema of its draft, or of another draft than what refers to it"
+                "this is no schema of its draft, or of a draft that is not known"
             }
+            Self::MixedDrafts => "schemas that belong together are of different drafts",
             Self::UnaskedOutput => {
                 "an output is for no agent step, or for an attempt that was not asked for yet"
             }
             Self::StaleOutput => "an output is for an attempt that is over; it was ignored",
-            Self::InvalidOutput => "an answer is not JSON, or not valid by its schema",
+            Self::InvalidOutput => "an answer, a file or a stream is not valid by its schema",
             Self::MoreProblems => "there are more problems than are told",
             Self::Internal => "the engine met a state that it should never be in",
         }

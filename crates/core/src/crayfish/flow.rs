@@ -32,6 +32,9 @@ pub struct Flow {
     /// How many bytes that is.
     #[serde(default)]
     pub kept: u64,
+    /// Of each step that was reached: the key of the latest result, in the order of iterations.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub latest: BTreeMap<StepId, Key>,
     /// Which attempt of an agent step was asked for last.
     pub attempts: BTreeMap<Key, u32>,
     /// The strands that have not ended.
@@ -320,6 +323,7 @@ impl Flow {
             Fact::Fails { key, stored, contained } => {
                 if let Some(stored) = stored {
                     self.store(key, stored);
+                    self.reach(key);
                 }
                 self.fail(agent, key, *contained);
             }
@@ -344,6 +348,14 @@ impl Flow {
         self.kept = self.kept.saturating_add(stored.value.len());
         if let Some(before) = self.results.insert(key.clone(), stored.clone()) {
             self.kept = self.kept.saturating_sub(before.value.len());
+        }
+    }
+
+    /// What a caller brought is a result when its step is reached, not before.
+    fn reach(&mut self, key: &Key) {
+        let latest = self.latest.entry(key.step.clone()).or_insert_with(|| key.clone());
+        if *latest < *key {
+            latest.clone_from(key);
         }
     }
 
@@ -404,6 +416,7 @@ impl Flow {
     fn meet(&mut self, agent: &AgentId, key: &Key) {
         self.leaves_the_gate(agent);
         self.leaves_the_start(agent);
+        self.reach(key);
         if let Some(strand) = self.strands.get_mut(agent) {
             strand.seen.insert(key.step.clone(), Some(key.clone()));
             strand.at = At::Behind(key.step.clone());

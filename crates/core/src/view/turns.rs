@@ -13,7 +13,9 @@ use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::run::Event;
 use crate::run::input::Interruption;
 use crate::time::Timestamp;
+use crate::value::Value;
 
+use super::answers::{Answer, Answers};
 use super::backends::Naming;
 
 /// One attempt at a turn.
@@ -70,6 +72,8 @@ pub enum How {
     Failed(TurnFailure),
     /// It was cut off.
     Interrupted(Interruption),
+    /// It was never carried out: a caller answered.
+    Answered(Answer),
 }
 
 /// What an event means for the turns.
@@ -79,6 +83,8 @@ pub enum Change {
     Started(Attempt),
     /// This one is over.
     Ended(Attempt),
+    /// A caller answered in its place.
+    Answered(Attempt, Value),
 }
 
 /// The turn that ended with this event, whatever it ended with, and what it is charged. Whoever counts
@@ -100,11 +106,15 @@ pub struct Turns {
     places: BTreeMap<AgentId, (StateName, u32)>,
     queued: BTreeMap<AgentId, (Lane, Sent)>,
     in_flight: BTreeMap<AgentId, Attempt>,
+    answers: Answers,
 }
 
 impl Turns {
     /// Folds one event in, and says what it means.
     pub fn note(&mut self, at: Timestamp, event: &Event) -> Option<Change> {
+        if let Some((attempt, value)) = self.answers.note(at, event) {
+            return Some(Change::Answered(attempt, value));
+        }
         let (turn, charge, model, how) =
             if let Event::VisitEntered { agent, state, count, .. } = event {
                 self.places.insert(agent.clone(), (state.clone(), *count));
@@ -159,6 +169,9 @@ impl Attempt {
 
     /// `REVIEW.md #2 · turn 1 · codex · gpt-5.5 · $0.12 · finished after 12s`
     pub fn title(&self, naming: Naming) -> String {
+        if let Some(End { how: How::Answered(answer), .. }) = &self.end {
+            return format!("{} · attempt {} · {}", self.state, self.number, answer.words());
+        }
         let visit = if self.visit > 1 { format!(" #{}", self.visit) } else { String::new() };
         let sent = match self.sent {
             Sent::Body => "",
@@ -190,6 +203,7 @@ impl How {
             Self::Failed(failure) => format!("failed after {took}: {failure}"),
             Self::Interrupted(Interruption::Crash) => "cut off when its owner died".to_owned(),
             Self::Interrupted(Interruption::Stop) => format!("stopped after {took}"),
+            Self::Answered(answer) => answer.words(),
         }
     }
 
@@ -201,6 +215,9 @@ impl How {
             Self::Failed(_) => "failed",
             Self::Interrupted(Interruption::Crash) => "cut_off",
             Self::Interrupted(Interruption::Stop) => "stopped",
+            Self::Answered(Answer::Taken) => "answered",
+            Self::Answered(Answer::Invalid(_)) => "not_valid",
+            Self::Answered(Answer::Stale) => "stale",
         }
     }
 }
@@ -244,7 +261,7 @@ mod tests {
         let changes = (0..).zip(&play.story);
         let changes = changes.filter_map(|(n, event)| turns.note(Timestamp(n * 1000), event));
         let told = changes.filter_map(|change| match change {
-            Change::Started(_) => None,
+            Change::Started(_) | Change::Answered(..) => None,
             Change::Ended(attempt) => {
                 Some(format!("{}: {}", attempt.turn.agent, attempt.title(naming)))
             }

@@ -8,6 +8,7 @@ use raymond_core::crayfish::flow::Stored;
 use raymond_core::crayfish::key::RequestId;
 use raymond_core::crayfish::problem::push_token;
 use raymond_core::crayfish::{Call, Code, Document, Flaw, Key, Kind, Problem, Reply, Request};
+use raymond_core::ids::RunId;
 use raymond_core::run::Run;
 use raymond_core::run::input::Verdict;
 use raymond_core::value::Value;
@@ -60,7 +61,14 @@ impl Brought {
         Self { outputs, attempts: attempts.collect(), results: results.collect() }
     }
 
-    /// As a run takes it. An output for an attempt that nobody asked for yet is refused.
+    /// Whether an output is there for an attempt, and leads to the next one.
+    fn is_useless(&self, key: &Key, attempt: u32) -> bool {
+        let output = self.outputs.get(&format!("{key}:{attempt}"));
+        output.is_some_and(|(.., verdict)| matches!(verdict, Verdict::Invalid(_)))
+    }
+
+    /// As a run takes it. An output for an attempt that nobody asked for yet is refused, unless those
+    /// for the attempts before it are there and will not do.
     pub(super) fn call(
         &self,
         run: &Run,
@@ -75,7 +83,8 @@ impl Brought {
         };
         let early = self.requested().filter_map(|(name, id)| {
             let attempt = asked.get(&id.key).copied().unwrap_or(1);
-            (id.attempt > attempt).then(|| {
+            let mut before = attempt..id.attempt;
+            (!before.all(|attempt| self.is_useless(&id.key, attempt))).then(|| {
                 let message = format!("{} is at attempt {attempt}", id.key);
                 at_output(name, Flaw::UnaskedOutput, message)
             })
@@ -86,6 +95,14 @@ impl Brought {
         }
         self.stored(known_by, blobs)
             .map_err(|error| refused(Code::StoreFailed, error.to_string(), Vec::new()))
+    }
+
+    /// Outputs for requests of a run that does not exist: whoever sends them means another one, or one
+    /// that is gone, and nothing should be done again for it.
+    pub(super) fn of_no_run(&self, run: &RunId) -> Vec<Problem> {
+        let message = format!("there is no run {run} yet: nothing has asked for it");
+        let of_it = self.requested().filter(|(_, id)| id.run.as_ref() == Some(run));
+        of_it.map(|(name, _)| at_output(name, Flaw::UnaskedOutput, message.clone())).collect()
     }
 
     fn stored(&self, known_by: KnownBy, blobs: &Blobs) -> Result<Call, blobs::Error> {
@@ -166,7 +183,7 @@ pub(super) fn results(run: &Run) -> Map<String, Json> {
     let mut results = Map::new();
     for (key, stored) in &flow.results {
         let json = stored.json().cloned().unwrap_or_default();
-        if !key.iterations.is_empty() {
+        if !key.iterations.is_empty() && flow.latest.get(&key.step) == Some(key) {
             results.insert(key.step.to_string(), json.clone());
         }
         results.insert(key.to_string(), json);

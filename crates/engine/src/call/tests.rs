@@ -166,6 +166,7 @@ async fn an_exhausted_agent_step_is_final_and_its_results_seed_another_run() {
         call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         call
     };
+    desk.call(call("r", json!({}))).await;
     for attempt in 1..=3 {
         let output = format!("r:v:{attempt}");
         desk.call(call("r", json!({ "agentOutputs": { output: 1 } }))).await;
@@ -327,6 +328,30 @@ async fn what_a_caller_echoes_seeds_only_a_run_that_begins() {
         .call(call(json!({ "results": { "b": { "ok": true } }, "attempts": { "v": 9 } })))
         .await;
     assert_eq!((gist(&reply), desk.file("log")), ("needs_agent r:v:1".into(), "b\n".into()));
+}
+
+#[tokio::test]
+async fn the_plain_id_of_a_step_in_loops_is_its_latest_result_in_the_order_of_iterations() {
+    let desk = desk();
+    let echo = json!({ "id": "n", "kind": "exec", "run": { "kind": "cmd", "cmd": "echo", "args": ["{{locals.i}}"] } });
+    let call = |list: Json, parallel: bool, results: Json| {
+        let each = json!({
+            "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "i",
+            "body": [echo], "parallel": parallel,
+        });
+        json!({ "workflow": { "vars": { "list": list }, "steps": [each] }, "results": results })
+    };
+    for parallel in [false, true] {
+        let list: Vec<u32> = (0..11).collect();
+        let reply = desk.call(call(json!(list), parallel, json!({}))).await;
+        let results = &reply["results"];
+        assert_eq!(results["n"], results["l[10].n"], "{reply}");
+        assert_eq!(results["n"]["stdout"], "10\n");
+        // What is echoed and not reached any more is not the latest.
+        let again = desk.call(call(json!([0, 1]), parallel, results.clone())).await;
+        assert_eq!(again["results"]["n"], again["results"]["l[1].n"], "{again}");
+        assert_eq!(again["results"]["n"]["stdout"], "1\n");
+    }
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ use super::kit::Kit;
 use crate::aside::{self, GivenUp, aside};
 use crate::observe;
 use crate::schemas::Schemas;
+use crate::steps::flaw_of_file;
 
 /// What a step is about, filled in when its effect is released.
 #[derive(Debug)]
@@ -45,10 +46,17 @@ struct Fault {
     again: bool,
 }
 
-/// What is wrong, and all that a schema finds.
+/// What is wrong, and where: in the step, or in a value that it reads or leaves.
 struct Wrong {
     why: String,
     errors: Vec<Problem>,
+}
+
+impl Wrong {
+    fn at(place: &str, flaw: Flaw, why: impl Into<String>) -> Self {
+        let why = why.into();
+        Self { errors: vec![Problem::new(place, flaw, why.as_str())], why }
+    }
 }
 
 impl<T: Into<String>> From<T> for Wrong {
@@ -65,11 +73,6 @@ impl Fault {
 
     fn of_output(wrong: impl Into<Wrong>) -> Self {
         Self { wrong: wrong.into(), said: None, again: true }
-    }
-
-    fn with(mut self, errors: Vec<Problem>) -> Self {
-        self.wrong.errors = errors;
-        self
     }
 }
 
@@ -203,24 +206,18 @@ impl Doing {
 
     fn check_inputs(&self, workspace: &Workspace) -> Result<(), Fault> {
         if self.call.has_nul() {
-            return Err(Fault::of_input("a NUL byte in an argument or a variable of a program"));
+            let why = "a NUL byte in an argument or a variable of a program";
+            return Err(Fault::of_input(Wrong::at("", Flaw::BadText, why)));
         }
         match &self.exec.io {
             Io::None => Ok(()),
             Io::File { inputs, outputs } => {
                 self.files(workspace, ("/io/in", inputs), &self.call.inputs)
                     .map_err(Fault::of_input)?;
-                let empty = self.call.outputs.iter().position(String::is_empty);
-                if let Some(contract) = empty.and_then(|place| outputs.get(place)) {
-                    return Err(Fault::of_input(format!("{}: its path is empty", contract.name)));
-                }
                 // Where a path that leads out would be written must not be found out afterwards.
                 let paths = outputs.iter().zip(&self.call.outputs);
                 for (contract, path) in paths {
-                    workspace.check(path).map_err(|fault| {
-                        let why = format!("cannot write {path} in the workspace: {}", fault.why);
-                        Fault::of_input(format!("{}: {why}", contract.name))
-                    })?;
+                    writable(workspace, contract, path).map_err(Fault::of_input)?;
                 }
                 Ok(())
             }
@@ -252,18 +249,16 @@ impl Doing {
             }
             Io::Stream { .. } => {
                 if ran.invalid_utf8 {
-                    let why = "its stdout is not UTF-8";
-                    let errors = vec![Problem::new("", Flaw::NotUtf8, why)];
-                    return Err(Fault::of_output(why).with(errors));
+                    let wrong = Wrong::at("", Flaw::NotUtf8, "its stdout is not UTF-8");
+                    return Err(Fault::of_output(wrong));
                 }
                 let json = reading::read_text(&ran.stdout).map_err(|why| {
-                    let fault = Fault::of_output(format!("its stdout is not JSON: {why}"));
-                    fault.with(vec![why.into()])
+                    let told = format!("its stdout is not JSON: {why}");
+                    Fault::of_output(Wrong { why: told, errors: vec![why.into()] })
                 })?;
                 let errors = self.errors("/io/outputSchema", &json);
                 result.insert("json".to_owned(), json);
-                let told = told("its stdout", &errors);
-                told.map_err(|why| Fault::of_output(why).with(errors))
+                told("its stdout", &errors).map_err(Fault::of_output)
             }
         }
     }
@@ -278,10 +273,15 @@ impl Doing {
         let mut files = Map::new();
         for (contract, path) in contracts.iter().zip(paths) {
             let name = &contract.name;
-            let bytes = workspace.read(path).map_err(|fault| format!("{name}: {fault}"))?;
-            let json = reading::read(&bytes)
-                .map_err(|why| format!("{name}: {path} is not JSON: {why}"))?;
-            let errors = self.errors(&format!("{list}/{}/schema", escaped(name)), &json);
+            let place = format!("{list}/{}", escaped(name));
+            let bytes = workspace.read(path).map_err(|fault| {
+                Wrong::at(&place, flaw_of_file(&fault), format!("{name}: {fault}"))
+            })?;
+            let json = reading::read(&bytes).map_err(|why| Wrong {
+                why: format!("{name}: {path} is not JSON: {why}"),
+                errors: vec![why.into()],
+            })?;
+            let errors = self.errors(&format!("{place}/schema"), &json);
             told(&format!("{name}: {path}"), &errors)?;
             files.insert(name.clone(), json);
         }
@@ -293,6 +293,19 @@ impl Doing {
     }
 }
 
+/// Whether a file may be written, as far as can be known before it is.
+fn writable(workspace: &Workspace, contract: &Contract, path: &str) -> Result<(), Wrong> {
+    let place = format!("/io/out/{}", escaped(&contract.name));
+    let wrong = |flaw, why: &str| Wrong::at(&place, flaw, format!("{}: {why}", contract.name));
+    if path.is_empty() {
+        return Err(wrong(Flaw::EscapingPath, "its path is empty"));
+    }
+    workspace.check(path).map_err(|fault| {
+        let why = format!("cannot write {path} in the workspace: {}", fault.why);
+        wrong(flaw_of_file(&fault), &why)
+    })
+}
+
 fn ended(end: &End) -> Result<(), Fault> {
     let why = match end {
         End::Succeeded => return Ok(()),
@@ -300,8 +313,7 @@ fn ended(end: &End) -> Result<(), Fault> {
         End::TimedOut { after } => format!("timed out after {} ms", after.as_millis()),
         End::TooLarge { limit } => {
             let why = format!("more than {} MiB of output", limit >> 20);
-            let errors = vec![Problem::new("", Flaw::TooLarge, why.as_str())];
-            return Err(Fault::of_output(why).with(errors));
+            return Err(Fault::of_output(Wrong::at("", Flaw::TooLarge, why)));
         }
         End::NotStarted { why } => why.clone(),
         End::Cancelled => "it was cancelled".to_owned(),

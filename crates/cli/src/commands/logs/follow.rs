@@ -53,6 +53,7 @@ pub(super) fn follow(
                 match change {
                     Change::Started(attempt) => ear.begin(Turn { attempt, outcome })?,
                     Change::Ended(attempt) => ear.end(&Turn { attempt, outcome })?,
+                    Change::Answered(attempt, _) => ear.catch_up(Turn { attempt, outcome })?,
                 }
             }
         }

@@ -8,6 +8,7 @@ use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
 use raymond_core::budget::Basis;
 use raymond_core::ids::{RunId, TurnId};
 use raymond_core::run::input::Interruption;
+use raymond_core::view::answers::Answer;
 use raymond_core::view::turns::{Attempt, End, How, Sent};
 use raymond_core::view::{Line, Naming, Weight};
 use serde_json::json;
@@ -148,8 +149,13 @@ impl Page {
         }
         self.titled = Some((attempt.turn.clone(), attempt.number));
         let weight = match attempt.end.as_ref().map(|end| &end.how) {
-            None | Some(How::Finished | How::ShareUsedUp) => Weight::Plain,
-            Some(How::Interrupted(Interruption::Stop | Interruption::Crash)) => Weight::Warning,
+            None | Some(How::Finished | How::ShareUsedUp | How::Answered(Answer::Taken)) => {
+                Weight::Plain
+            }
+            Some(
+                How::Interrupted(Interruption::Stop | Interruption::Crash)
+                | How::Answered(Answer::Invalid(_) | Answer::Stale),
+            ) => Weight::Warning,
             Some(How::Failed(_)) => Weight::Error,
         };
         let agent = Some(attempt.turn.agent.clone());
@@ -219,7 +225,8 @@ fn object(attempt: &Attempt) -> serde_json::Value {
     let Attempt { turn, number, state, visit, sent, started, end, .. } = attempt;
     let failure = end.as_ref().and_then(|end| match &end.how {
         How::Failed(failure) => Some(failure.to_string()),
-        How::Finished | How::ShareUsedUp | How::Interrupted(_) => None,
+        How::Answered(Answer::Invalid(errors)) => errors.first().map(ToString::to_string),
+        How::Finished | How::ShareUsedUp | How::Interrupted(_) | How::Answered(_) => None,
     });
     let end = end.as_ref();
     json!({

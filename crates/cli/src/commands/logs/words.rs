@@ -6,6 +6,7 @@ use std::path::Path;
 
 use raymond_backends::process::{Heard, Transcript};
 use raymond_backends::said::{Recount, Said, Speaker};
+use raymond_core::crayfish::reading;
 use raymond_core::desk::Lane;
 use raymond_core::failure::TurnFailure;
 use raymond_core::run::input::Outcome;
@@ -202,6 +203,9 @@ impl Source {
             if text.is_empty() { Ok(()) } else { page.word(&Word::new(kind, text)) }
         };
         match &turn.outcome {
+            Some(Outcome::Finished(finished)) if turn.is_answer() => {
+                tell(Kind::Text, &answer(&self.load(&finished.text)))
+            }
             Some(Outcome::Finished(finished)) => {
                 tell(Kind::Text, &self.load(&finished.text))?;
                 tell(Kind::Stderr, &finished.stderr)?;
@@ -232,6 +236,12 @@ impl Source {
     fn load(&self, text: &Value) -> String {
         observe::load(&self.blobs, text).unwrap_or_else(|error| format!("({error})"))
     }
+}
+
+/// What a caller said: the JSON, without what its step makes of it.
+fn answer(result: &str) -> String {
+    let result: serde_json::Value = reading::read_text(result).unwrap_or_default();
+    result.get("json").map(ToString::to_string).unwrap_or_default()
 }
 
 /// Why the transcript of a turn is not shown, unless there never was one.

@@ -154,6 +154,27 @@ fn only_the_output_that_was_asked_for_last_is_taken() {
 }
 
 #[test]
+fn outputs_for_attempts_that_follow_from_each_other_are_taken_together() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 3 });
+    let all = [("v:1", wrong()), ("v:2", wrong()), ("v:3", valid()), ("v:4", valid())];
+    let check = |is_asked: bool, brought: &[(&str, Output)], expected: (Ending, u32)| {
+        let mut play = steps(Answers::Caller, &json!([asks]));
+        if is_asked {
+            play.start();
+        }
+        call(&mut play, &[], brought);
+        assert_eq!((play.run.phase, attempt(&play, "v")), (Phase::Ended(expected.0), expected.1));
+    };
+    for is_asked in [false, true] {
+        check(is_asked, &all, (Ending::Completed, 3));
+        check(is_asked, &all[..2], (Ending::NeedsCaller, 3));
+        check(is_asked, &[("v:1", wrong()), ("v:3", valid())], (Ending::NeedsCaller, 2));
+        let wrong = [("v:1", wrong()), ("v:2", wrong()), ("v:3", wrong()), ("v:4", valid())];
+        check(is_asked, &wrong, (Ending::Failed, 3));
+    }
+}
+
+#[test]
 fn what_a_caller_brings_is_taken_when_its_step_is_reached() {
     let asks = |id: &str| json!({ "id": id, "kind": "agent", "prompt": "?", "schema": {} });
     let mut play = steps(Answers::Caller, &json!([asks("u"), exec("a"), asks("v")]));

@@ -6,15 +6,19 @@ use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
 
 use super::{ledger, shown, told};
+use crate::crayfish::call::Output;
 use crate::crayfish::flow::{Read, Stored};
-use crate::crayfish::{Document, Problem, Work};
+use crate::crayfish::{Call, Document, Problem, Work};
 use crate::failure::TurnFailure;
-use crate::run::Program;
-use crate::run::input::{StopMode, Verdict};
+use crate::run::input::{Resume, StopMode, Verdict};
 use crate::run::named::Named;
 use crate::run::program::Answers;
 use crate::run::tests::play::{Play, prompts};
-use crate::view::{Owner, is_final, place};
+use crate::run::{Input, Program};
+use crate::time::Timestamp;
+use crate::value::Value;
+use crate::view::turns::{Change, Turns};
+use crate::view::{Naming, Owner, is_final, place};
 
 fn steps(answers: Answers, steps: &Json) -> Play {
     let document = json!({ "steps": steps, "vars": { "list": [1, 2], "no": false } });
@@ -206,4 +210,40 @@ fn a_loop_is_where_its_strand_is() {
 fn only_its_caller_goes_on_with_a_run_of_the_tool() {
     let play = steps(Answers::Caller, &json!([asks("a")]));
     assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): its caller owes it an output: raymond crayfish < request.json");
+}
+
+#[test]
+fn what_callers_answer_is_told_with_what_became_of_it() {
+    let call = |play: &mut Play, name: &str, verdict: Verdict| {
+        let stored = Stored::inline(json!({ "ok": true, "json": name }), true);
+        let outputs = [(name.to_owned(), Output { stored, verdict })].into();
+        let resume = Input::Resume(Box::new(Resume { settings: play.settings.clone() }));
+        let call = Input::Call(Box::new(Call { outputs, ..Call::default() }));
+        play.feed(vec![resume, call]);
+    };
+    let mut play = steps(Answers::Caller, &json!([asks("a"), asks("b")]));
+    let errors = vec![Problem::of_value("/a", "it is missing"), Problem::of_value("", "short")];
+    call(&mut play, "a:1", Verdict::Invalid(errors));
+    call(&mut play, "a", Verdict::Valid);
+    call(&mut play, "a:2", Verdict::Valid);
+    // Brought before it was asked for.
+    let mut early = steps(Answers::Caller, &json!([exec("x", 1), asks("b")]));
+    call(&mut early, "b", Verdict::Valid);
+    done(&mut early, "main");
+    let mut turns = Turns::default();
+    let told = play.story.iter().chain(&early.story).filter_map(|event| {
+        match turns.note(Timestamp(0), event)? {
+            Change::Answered(attempt, Value::Inline(said)) => {
+                let (turn, title) = (attempt.turn.turn, attempt.title(Naming::Tacit));
+                Some(format!("{turn} {title} {said}"))
+            }
+            Change::Started(_) | Change::Ended(_) | Change::Answered(..) => None,
+        }
+    });
+    assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r#"
+    1 a · attempt 1 · answered by the caller, not valid: /a: it is missing (and 1 more) {"json":"a:1","ok":true}
+    2 a · attempt 2 · answered by the caller, for an attempt that is over {"json":"a","ok":true}
+    2 a · attempt 2 · answered by the caller {"json":"a:2","ok":true}
+    1 b · attempt 1 · answered by the caller {"json":"b","ok":true}
+    "#);
 }

@@ -12,9 +12,12 @@ fn told(reply: &Json) -> [&str; 3] {
 async fn schemas_that_cannot_be_used() {
     let desk = desk();
     std::fs::create_dir(desk.workspace.path().join("schemas")).unwrap();
-    for (name, text) in
-        [("Loop", r#"{"$ref":"Loop"}"#), ("Broken", "{"), ("Word", r#"{"type":"x"}"#)]
-    {
+    for (name, text) in [
+        ("Loop", r#"{"$ref":"Loop"}"#),
+        ("Broken", "{"),
+        ("Word", r#"{"type":"x"}"#),
+        ("Old", r#"{"$schema":"http://json-schema.org/draft-07/schema#"}"#),
+    ] {
         std::fs::write(desk.workspace.path().join(format!("schemas/{name}.json")), text).unwrap();
     }
     let check = async |schema: Json, path: &str, code: &str| {
@@ -32,6 +35,10 @@ async fn schemas_that_cannot_be_used() {
     check(json!({ "$ref": "https://example.com/a" }), "/$ref", "bad_reference").await;
     check(json!({ "items": { "$ref": "#/gone" } }), "/items/$ref", "bad_reference").await;
     check(json!({ "type": "x" }), "/type", "invalid_schema").await;
+    check(json!({ "$schema": "own" }), "/$schema", "invalid_schema").await;
+    check(json!({ "items": { "$ref": "Old" } }), "/items/$ref", "mixed_drafts").await;
+    let old = json!({ "$schema": "http://json-schema.org/draft-07/schema#" });
+    check(json!({ "items": old }), "/items/$schema", "mixed_drafts").await;
     let deep = (0..300).fold(json!(true), |inner, _| json!({ "not": inner }));
     check(deep, "", "too_deep").await;
 }
@@ -57,6 +64,45 @@ async fn programs_that_write_something_else() {
 }
 
 #[tokio::test]
+async fn files_that_do_not_keep_their_contract() {
+    let desk = desk();
+    let here = desk.workspace.path();
+    std::os::unix::fs::symlink("/etc", here.join("leaves")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", here.join("left.json")).unwrap();
+    std::fs::create_dir(here.join("directory")).unwrap();
+    let check = async |io: Json, shell: &str, [path, code]: [&str; 2]| {
+        let step = json!({ "id": "p", "kind": "exec", "shell": shell, "io": io });
+        let vars = json!({ "none": "", "up": "../x" });
+        let reply = desk.call(json!({ "workflow": { "vars": vars, "steps": [step] } })).await;
+        assert_eq!(told(&reply), ["exec_failed", path, code], "{io} {reply}");
+        let result = &reply["results"]["p"];
+        assert_eq!(result["errors"].as_array().map(Vec::len), Some(1), "{reply}");
+    };
+    let file = |path: &str| json!({ "a/b": { "path": path, "schema": { "type": "object" } } });
+    for (list, pointer) in [("in", "/io/in/a~1b"), ("out", "/io/out/a~1b")] {
+        let io = |path: &str| json!({ list: file(path) });
+        check(io("gone.json"), "true", [pointer, "missing_file"]).await;
+        check(io("left.json"), "true", [pointer, "escaping_path"]).await;
+        check(io("leaves/x.json"), "true", [pointer, "escaping_path"]).await;
+        check(io("{{vars.up}}"), "true", [pointer, "escaping_path"]).await;
+        check(io("directory"), "true", [pointer, "unreadable"]).await;
+        std::fs::write(here.join("text"), "{\"a\": [1,]}").unwrap();
+        check(io("text"), "true", ["/a/1", "not_json"]).await;
+        std::fs::write(here.join("text"), "{\"a\": 1, \"a\": 2}").unwrap();
+        check(io("text"), "true", ["/a", "duplicate_key"]).await;
+        std::fs::write(here.join("text"), b"\"\xff\"").unwrap();
+        check(io("text"), "true", ["", "not_utf8"]).await;
+        std::fs::write(here.join("text"), "[]").unwrap();
+        check(io("text"), "true", ["", "invalid_output"]).await;
+    }
+    check(json!({ "in": file("{{vars.none}}") }), "true", ["/io/in/a~1b", "escaping_path"]).await;
+    check(json!({ "out": file("{{vars.none}}") }), "true", ["/io/out/a~1b", "escaping_path"]).await;
+    // A link that the program itself has made.
+    let made = "ln -s /etc/hostname made.json";
+    check(json!({ "out": file("made.json") }), made, ["/io/out/a~1b", "escaping_path"]).await;
+}
+
+#[tokio::test]
 async fn requests_that_lie() {
     let desk = desk();
     let check = async |more: Json, expected: [&str; 3]| {
@@ -67,9 +113,14 @@ async fn requests_that_lie() {
     let unasked = |path| ["unasked_output", path, "unasked_output"];
     check(json!({ "agentOutputs": { "w": 1 } }), unasked("/agentOutputs/w")).await;
     check(json!({ "agentOutputs": { "v:2": 1 } }), unasked("/agentOutputs/v:2")).await;
+    let valid = json!({ "foo": "x" });
+    check(json!({ "agentOutputs": { "v:1": valid, "v:2": 1 } }), unasked("/agentOutputs/v:2"))
+        .await;
+    check(json!({ "agentOutputs": { "v:1": 1, "v:3": 1 } }), unasked("/agentOutputs/v:3")).await;
+    check(json!({ "agentOutputs": { "v:1": 1, "v:2": valid } }), ["none"; 3]).await;
     let exhausted = ["agent_output_schema_failed", "", "invalid_output"];
     check(json!({ "agentOutputs": { "v": 1 }, "attempts": { "v": 3 } }), exhausted).await;
-    let beyond = ["agent_output_schema_failed", "none", "none"];
+    let beyond = ["agent_output_schema_failed", "/attempts/v", "out_of_range"];
     check(json!({ "attempts": { "v": 4 } }), beyond).await;
     let out = ["bad_request", "/attempts/v", "out_of_range"];
     check(json!({ "attempts": { "v": 0 } }), out).await;
@@ -85,4 +136,28 @@ async fn requests_that_lie() {
         "path": "/agentOutputs/v:1", "code": "stale_output", "message": "v is at attempt 2",
     }]);
     assert_eq!((gist(&reply), &reply["ignored"]), ("needs_agent v:2".to_owned(), &ignored));
+}
+
+#[tokio::test]
+async fn answers_for_a_run_that_does_not_exist_leave_no_run_behind() {
+    let desk = desk();
+    let check = async |run: &str, name: &str, expected: &str| {
+        let call = json!({ "workflow": minimal(), "runId": run, "agentOutputs": { name: { "foo": "x" } } });
+        let reply = desk.call(call).await;
+        let path = format!("/agentOutputs/{name}");
+        assert_eq!(told(&reply), ["unasked_output", &path, "unasked_output"], "{reply}");
+        assert_eq!(reply["errors"][0]["message"], expected);
+        assert_eq!((&reply["runId"], &reply["results"]), (&json!(run), &json!({})));
+    };
+    let no_run = "there is no run r yet: nothing has asked for it";
+    check("r", "r:v:1", no_run).await;
+    check("r", "r:v:2", no_run).await;
+    check("r", "s:v:1", "no agent step asks for `s:v:1`").await;
+    check("r", "w", "no agent step asks for `w`").await;
+    assert!(!desk.workspace.path().join(".raymond").exists());
+    assert_eq!(desk.file("log"), "");
+    // By key or id it is for whatever asks.
+    let call =
+        json!({ "workflow": minimal(), "runId": "r", "agentOutputs": { "v": { "foo": "x" } } });
+    assert_eq!(gist(&desk.call(call).await), "done");
 }
