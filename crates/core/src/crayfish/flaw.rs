@@ -62,6 +62,8 @@ pub enum Flaw {
     Injection,
     /// There is no such step.
     UnknownStep,
+    /// The step never leaves this.
+    UnknownResult,
     /// The step has left no JSON by then.
     UnusableStep,
     /// The path leaves the workspace.
@@ -91,7 +93,7 @@ pub enum Flaw {
 
 impl Flaw {
     /// All of them, from the text to what is sent for it.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::NotJson,
         Self::NotUtf8,
         Self::DuplicateKey,
@@ -116,6 +118,7 @@ impl Flaw {
         Self::TooEarly,
         Self::Injection,
         Self::UnknownStep,
+        Self::UnknownResult,
         Self::UnusableStep,
         Self::EscapingPath,
         Self::BadReference,
@@ -157,6 +160,7 @@ impl Flaw {
             Self::TooEarly => "too_early",
             Self::Injection => "injection",
             Self::UnknownStep => "unknown_step",
+            Self::UnknownResult => "unknown_result",
             Self::UnusableStep => "unusable_step",
             Self::EscapingPath => "escaping_path",
             Self::BadReference => "bad_reference",
@@ -208,7 +212,12 @@ impl Flaw {
             Self::Injection => {
                 "what a step left would be run as a program: it stands in `shell` or `cmd`"
             }
-            Self::UnknownStep => "`inputFrom` names a step that is not there",
+            Self::UnknownStep => {
+                "a path, an expression or `inputFrom` names a step that the document does not have"
+            }
+            Self::UnknownResult => {
+                "a path leads to something that its step never leaves, such as `json` of one in mode `none`"
+            }
             Self::UnusableStep => {
                 "the step that `inputFrom` names leaves no JSON, or not before this one runs"
             }

@@ -18,6 +18,7 @@ pub(super) mod fields;
 mod flow;
 mod found;
 pub(super) mod keys;
+mod leaves;
 mod scope;
 mod source;
 #[cfg(test)]
@@ -37,7 +38,7 @@ impl Document {
     pub fn parse(value: &Value) -> Result<Self, Vec<Problem>> {
         let mut report = Report::new();
         let (head, steps) = top::head(&mut report, value);
-        let mut walk = Walk::new(report);
+        let mut walk = Walk::new(report, steps);
         walk.steps(steps);
         walk.sources();
         let document = walk.assemble().zip(head).map(|((steps, top, by_id), head)| Self {
