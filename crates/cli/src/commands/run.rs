@@ -101,8 +101,11 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     };
     let prepared = match &vars {
         Vars::OfDocument(vars) => prepare_document(&flags, &vars.values, &weigh)?,
-        Vars::OfStates(_) => prepare_with(&flags.workflow, &settings.program, &weigh)
-            .map_err(|error| unprepared(error, &settings.program).within(&flags.workflow))?,
+        Vars::OfStates(_) => {
+            prepare_with(&flags.workflow, &settings.program, &weigh).map_err(|error| {
+                unprepared(error, &settings.program, &flags.workflow).within(&flags.workflow)
+            })?
+        }
     };
     let Usable { backends, clients } =
         backends::usable(&asked, words, &settings, &Survey::of(&prepared.definition))?;
@@ -202,8 +205,8 @@ fn missing_input(definition: &Definition) -> Option<String> {
     Some(format!("{state} has {{{{{name}}}}}, and no --input was given: it will be empty"))
 }
 
-/// A prompt that is missing is looked for among prompts.
-fn unprepared(error: PrepareError, program: &Program) -> Failure {
+/// A prompt that is missing is looked for among prompts, and a workflow among documents.
+fn unprepared(error: PrepareError, program: &Program, workflow: &Path) -> Failure {
     match (program, &error) {
         (Program::Ralph(_), PrepareError::Scope(ScopeError::Missing(path))) => {
             let failure = Failure::usage(error.to_string());
@@ -212,6 +215,14 @@ fn unprepared(error: PrepareError, program: &Program) -> Failure {
                 None => failure.hint("ralph repeats one prompt: a .md file that says what to do"),
             }
         }
+        (Program::States, PrepareError::Invalid(_)) => match workflows::document_in(workflow) {
+            Some(document) => {
+                let named = quoted(&document.display().to_string());
+                let hint = format!("it holds a document of steps: `raymond run {named}` runs that");
+                Failure::from(error).hint(hint)
+            }
+            None => error.into(),
+        },
         (Program::States | Program::Ralph(_) | Program::Crayfish { .. }, _) => error.into(),
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::document::Document;
 use super::problem::{Problem, Report};
 pub use found::schemas;
+pub use order::in_order;
 use walk::Walk;
 
 mod agent;
@@ -19,6 +20,7 @@ mod flow;
 mod found;
 pub(super) mod keys;
 mod leaves;
+mod order;
 mod scope;
 mod source;
 #[cfg(test)]
