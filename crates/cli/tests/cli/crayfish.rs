@@ -79,9 +79,9 @@ fn mistakes_of_steps_and_schemas_stand_as_in_the_text_and_each_once() {
     let text = format!(
         "bad.json:2:15: error: /steps/0/prompt: no forEach around this step binds `x` [unknown_local]
         bad.json:2:15: error: /steps/0/prompt: no forEach around this step binds `y` [unknown_local]
-        bad.json:2:68: error: /steps/0/schema: a JSON Schema (an object or a boolean) is expected, not a number [wrong_type]
+        bad.json:2:67: error: /steps/0/schema: a JSON Schema (an object or a boolean) is expected, not a number [wrong_type]
         bad.json:3:25: error: /steps/1/schema/type: {strin} [invalid_schema]
-        bad.json:3:74: error: /steps/1/prompt: there is no step `c`; did you mean `a`? [unknown_step]
+        bad.json:3:74: error: /steps/1/prompt: there is no step `c` [unknown_step]
         bad.json:4:60: error: /steps/2/env/A: the step `d` leaves no `json`: its mode is `none`, it leaves `ok`, `mode`, `stdout`, `stderr`, `attempts` [unknown_result]
         raymond: the document has 6 mistakes"
     );
