@@ -101,11 +101,8 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     };
     let prepared = match &vars {
         Vars::OfDocument(vars) => prepare_document(&flags, &vars.values, &weigh)?,
-        Vars::OfStates(_) => {
-            prepare_with(&flags.workflow, &settings.program, &weigh).map_err(|error| {
-                unprepared(error, &settings.program, &flags.workflow).within(&flags.workflow)
-            })?
-        }
+        Vars::OfStates(_) => prepare_with(&flags.workflow, &settings.program, &weigh)
+            .map_err(|error| unprepared(error, &settings.program, &flags.workflow))?,
     };
     let Usable { backends, clients } =
         backends::usable(&asked, words, &settings, &Survey::of(&prepared.definition))?;
@@ -207,7 +204,7 @@ fn missing_input(definition: &Definition) -> Option<String> {
 
 /// A prompt that is missing is looked for among prompts, and a workflow among documents.
 fn unprepared(error: PrepareError, program: &Program, workflow: &Path) -> Failure {
-    match (program, &error) {
+    let failure = match (program, &error) {
         (Program::Ralph(_), PrepareError::Scope(ScopeError::Missing(path))) => {
             let failure = Failure::usage(error.to_string());
             match workflows::nearest_prompt(path) {
@@ -224,7 +221,8 @@ fn unprepared(error: PrepareError, program: &Program, workflow: &Path) -> Failur
             None => error.into(),
         },
         (Program::States | Program::Ralph(_) | Program::Crayfish { .. }, _) => error.into(),
-    }
+    };
+    failure.within(workflow)
 }
 
 /// Going on with a run of another workflow, or with another input, would be a surprise.

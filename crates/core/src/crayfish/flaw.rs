@@ -212,12 +212,8 @@ impl Flaw {
             Self::Injection => {
                 "what a step left would be run as a program: it stands in `shell` or `cmd`"
             }
-            Self::UnknownStep => {
-                "a path, an expression or `inputFrom` names a step that the document does not have"
-            }
-            Self::UnknownResult => {
-                "a path leads to something that its step never leaves, such as `json` of one in mode `none`"
-            }
+            Self::UnknownStep => "a path or `inputFrom` names a step that is not there",
+            Self::UnknownResult => "a path leads to what its step never leaves, such as its `json`",
             Self::UnusableStep => {
                 "the step that `inputFrom` names leaves no JSON, or not before this one runs"
             }
