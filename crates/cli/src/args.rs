@@ -179,7 +179,7 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
         (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => {
-            let failure = mistyped(word);
+            let failure = mistyped(word, std::env::args_os().skip(1));
             failure.print();
             ExitCode::from(failure.code)
         }
@@ -199,7 +199,22 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn mistyped(word: &str) -> Failure {
+fn mistyped(word: &str, typed: impl Iterator<Item = OsString>) -> Failure {
+    let mut command = &Arguments::command();
+    let mut path = String::from("raymond");
+    for word in typed {
+        let Some(inner) = command.find_subcommand(&word) else { break };
+        path = format!("{path} {}", inner.get_name());
+        command = inner;
+    }
+    if command.get_name() != "raymond" {
+        let failure = Failure::usage(format!("there is no command `{path} {word}`"));
+        let names = command.get_subcommands().map(clap::Command::get_name);
+        return match nearest(word, names) {
+            Some(near) => failure.hint(format!("did you mean `{path} {near}`?")),
+            None => failure.hint(format!("see `{path} --help`")),
+        };
+    }
     let failure = Failure::usage(format!("there is no command and no workflow {word:?}"));
     let commands = commands();
     let command = nearest(word, commands.iter().map(String::as_str));

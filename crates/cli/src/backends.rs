@@ -222,6 +222,8 @@ fn is_said_together(config: &Layer) -> bool {
 fn check_replies(config: &Layer, settings: &Settings, survey: &Survey<'_>) -> Result<(), Failure> {
     let asked = asked(settings, survey);
     let played = asked.get(&BackendName::new(scripted::NAME));
+    // States that are read at every visit may become prompts.
+    let may_ask = survey.prompts().next().is_some() || settings.definition == Pinning::Unpinned;
     match (&settings.replies, played) {
         (None, Some(state)) => {
             let what = if survey.definition.work.is_some() { "an agent step" } else { "a prompt" };
@@ -229,7 +231,7 @@ fn check_replies(config: &Layer, settings: &Settings, survey: &Survey<'_>) -> Re
                 format!("{} is {what}, and the scripted backend has no replies", state.name);
             Err(Failure::environment(message).hint("name them with --replies FILE"))
         }
-        (None, None) if settings.backend.as_str() == scripted::NAME => {
+        (None, None) if may_ask && settings.backend.as_str() == scripted::NAME => {
             let message = "the scripted backend is asked for, and has no replies";
             Err(Failure::environment(message).hint("name them with --replies FILE"))
         }

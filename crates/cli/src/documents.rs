@@ -119,12 +119,14 @@ impl Found {
             .map_err(|problems| self.unfit(problems))
     }
 
-    /// Problems, each at its line.
+    /// Problems, each at its line, as they stand in the text.
     fn unfit(&self, problems: Vec<Problem>) -> Unfit {
         let pointers = problems.iter().map(|problem| problem.path.as_str());
         let places = counted(&self.text, &reading::places(&self.text, pointers));
         let mistake = |(problem, place)| Mistake { problem, place };
-        let mistakes = problems.into_iter().zip(places).map(mistake).collect();
+        let mut mistakes: Vec<Mistake> = problems.into_iter().zip(places).map(mistake).collect();
+        let counts = |mistake: &Mistake| mistake.problem.code == Flaw::MoreProblems;
+        mistakes.sort_by_key(|mistake| (counts(mistake), mistake.place.span.start));
         Unfit::Wrong { name: self.name.clone(), mistakes }
     }
 }
@@ -198,6 +200,13 @@ fn unreadable(path: &Path, name: &str, error: &io::Error) -> Failure {
             match crate::workflows::nearest_document(path) {
                 Some(near) => failure.hint(format!("did you mean {}?", near.display())),
                 None => failure,
+            }
+        }
+        io::ErrorKind::IsADirectory => {
+            let failure = Failure::usage(format!("{name} is a directory, not a document of steps"));
+            match crate::workflows::document_in(path) {
+                Some(document) => failure.hint(format!("did you mean {}?", document.display())),
+                None => failure.hint("a document of steps is a .json file"),
             }
         }
         _ => Failure::usage(format!("could not read {name}: {error}")),

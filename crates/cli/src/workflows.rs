@@ -3,12 +3,16 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use raymond_core::crayfish::reading;
 use raymond_core::workflow::extension::is_state;
 
 use crate::documents::is_document;
 
 /// A folder with more names than this is not searched.
 const MOST_NAMES: usize = 1_000;
+
+/// A file with more bytes than this is not looked into for what it may be.
+const LARGEST_LOOKED_AT: u64 = 1 << 20;
 
 /// What a workflow is called, in letters that an id may have: like its folder, its archive, or its
 /// document. A folder called `workflow` says nothing, so its parent speaks for it.
@@ -54,6 +58,35 @@ pub(crate) fn nearest_prompt(path: &Path) -> Option<PathBuf> {
 /// The document of steps beside `path` whose name is nearest to it.
 pub(crate) fn nearest_document(path: &Path) -> Option<PathBuf> {
     nearest_of(path, |name, path| !name.starts_with('.') && is_document(path))
+}
+
+/// The document of steps that a person may mean who names a folder without states: its `flow.json`, or
+/// the only one in it.
+pub(crate) fn document_in(folder: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(folder).ok()?.take(MOST_NAMES).filter_map(Result::ok);
+    let paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if paths.iter().any(|path| is_state(&name(path)) && path.is_file()) {
+        return None;
+    }
+    let flow = folder.join("flow.json");
+    if flow.is_file() {
+        return Some(flow);
+    }
+    let documents = paths.into_iter().filter(|path| is_document(path) && has_steps(path));
+    let documents: Vec<PathBuf> = documents.take(2).collect();
+    match documents.as_slice() {
+        [only] => Some(folder.join(name(only))),
+        _ => None,
+    }
+}
+
+/// Whether the JSON of a file looks like a document of steps; a large one is not looked at.
+fn has_steps(path: &Path) -> bool {
+    let is_small = path.metadata().is_ok_and(|found| found.len() <= LARGEST_LOOKED_AT);
+    let text = is_small.then(|| std::fs::read(path).ok()).flatten();
+    let json = text.and_then(|text| reading::read(&text).ok());
+    json.is_some_and(|json| json.get("steps").is_some_and(serde_json::Value::is_array))
 }
 
 /// Whether a file of this name may be a prompt.
@@ -105,5 +138,28 @@ mod tests {
         check("flows/review.zip", "review");
         check("flows/daily digest.json", "daily-digest");
         check("---/START.md", "run");
+    }
+
+    #[test]
+    fn a_folder_without_states_may_hold_the_document_that_is_meant() {
+        let check = |files: &[(&str, &str)], expected: Option<&str>| {
+            let top = tempfile::tempdir().unwrap();
+            for (name, text) in files {
+                std::fs::write(top.path().join(name), text).unwrap();
+            }
+            let expected = expected.map(|name| top.path().join(name));
+            assert_eq!(document_in(top.path()), expected, "{files:?}");
+        };
+        let steps = r#"{"steps":[]}"#;
+        check(&[], None);
+        check(&[("flow.json", "{"), ("other.json", steps)], Some("flow.json"));
+        check(
+            &[("daily.json", steps), ("package.json", "{}"), ("x.json", "[")],
+            Some("daily.json"),
+        );
+        check(&[("a.json", steps), ("b.json", steps)], None);
+        check(&[("package.json", "{}")], None);
+        check(&[("flow.json", steps), ("README.md", "")], Some("flow.json"));
+        check(&[("flow.json", steps), ("OTHER.md", "")], None);
     }
 }

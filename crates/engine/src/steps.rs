@@ -1,5 +1,6 @@
 //! A document of steps that can be run: checked as a whole, and pinned with every schema that it names.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use raymond_backends::workspace::{Fault, Why};
@@ -23,9 +24,10 @@ pub fn prepare(
 ) -> Result<Prepared, Vec<Problem>> {
     let parsed = Document::parse(document).map_err(|mut problems| {
         // Whoever mends the document mends its schemas in the same breath.
-        let schemas = validate::schemas(document).into_iter();
-        problems.extend(schemas.flat_map(|(at, source)| faults(source, (&at, library))));
-        problems
+        let told: BTreeSet<String> = problems.iter().map(|problem| problem.path.clone()).collect();
+        let untold = validate::schemas(document).into_iter().filter(|(at, _)| !told.contains(at));
+        problems.extend(untold.flat_map(|(at, source)| faults(source, (&at, library))));
+        validate::in_order(problems)
     })?;
     let schemas = Schemas::compile(&parsed, library)?;
     let text = pinned(&schemas.within(document, &parsed), &parsed.vars_with(vars));
@@ -76,4 +78,88 @@ pub fn load(path: &Path) -> Result<Prepared, PrepareError> {
     };
     let document = reading::read(&bytes).map_err(|why| invalid(vec![why.into()]))?;
     prepare(&document, &Map::new(), (path, &NoLibrary)).map_err(invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use raymond_core::crayfish::schema;
+    use raymond_schema::Schema;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Checks that a step is good, or not, by validation and by the schema of documents.
+    fn check(step: &Value, good: bool) {
+        let described = reading::read_text(schema::DOCUMENT).unwrap();
+        let described = Schema::compile(&described, &NoLibrary).unwrap();
+        let list = json!({ "id": "l", "kind": "exec", "shell": "x", "io": { "mode": "stream" } });
+        let document = json!({ "vars": { "x": [] }, "steps": [list, step] });
+        assert_eq!(Document::parse(&document).is_ok(), good, "{document}");
+        assert_eq!(described.errors(&document).is_empty(), good, "{document}");
+    }
+
+    fn exec(key: &str, value: &Value) -> Value {
+        json!({ "id": "s", "kind": "exec", "shell": "x", key: value })
+    }
+
+    #[test]
+    fn the_schema_of_documents_is_as_strict_as_validation_on_variables_and_files() {
+        for (name, good) in
+            [("A", true), ("a b", true), ("é", true), ("", false), ("A=B", false), ("a\0", false)]
+        {
+            check(&exec("env", &json!({ name: "" })), good);
+        }
+        check(&exec("env", &json!({ "A": "\0" })), false);
+        let files = [
+            ("a/b.json", true),
+            ("..a/b..", true),
+            ("./a", true),
+            ("{{vars.x}}/y", true),
+            ("", false),
+            ("/a", false),
+            ("..", false),
+            ("a/../b", false),
+            ("a/..", false),
+            ("a\0", false),
+        ];
+        for (path, good) in files {
+            check(&exec("io", &json!({ "in": { "f": { "path": path } } })), good);
+        }
+    }
+
+    #[test]
+    fn the_schema_of_documents_is_as_strict_as_validation_on_paths() {
+        let ways = [
+            ("", true),
+            (".a", true),
+            (".é-1_", true),
+            (".1", true),
+            ("[0]", true),
+            (".a[10][2].b", true),
+            (".", false),
+            (".-a", false),
+            (".a b", false),
+            ("[01]", false),
+            ("[-1]", false),
+            ("[x]", false),
+            ("a", false),
+            (".a.", false),
+        ];
+        for (way, good) in ways {
+            let from = json!({ "stepId": "l", "jsonPath": format!("${way}") });
+            check(&exec("io", &json!({ "mode": "stream", "inputFrom": from })), good);
+            let path = format!("$.vars.x{way}");
+            check(
+                &json!({ "id": "s", "kind": "forEach", "listPath": path, "itemVar": "i", "body": [] }),
+                // The name goes on.
+                good || way == "a",
+            );
+        }
+        for path in ["vars.x", "$.env.x", "$.vars", "$.vars[0]", "$.vars.", "$vars.x"] {
+            check(
+                &json!({ "id": "s", "kind": "forEach", "listPath": path, "itemVar": "i", "body": [] }),
+                false,
+            );
+        }
+    }
 }

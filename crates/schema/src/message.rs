@@ -1,15 +1,20 @@
 //! What is said about a fault: short, whatever the value or the schema is.
 
+use std::cmp::Reverse;
 use std::fmt::{self, Display, Write as _};
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
+use serde_json::Value;
 
 /// The most bytes of a message.
 const MESSAGE_MAX: usize = 400;
 
 /// The most bytes of a value that are shown in a message.
 const VALUE_MAX: usize = 80;
+
+/// The most values of an `enum` that are shown.
+const OPTIONS_MAX: usize = 3;
 
 /// A text that is shown: its beginning, when it is long.
 pub(crate) fn cut(text: impl Display) -> String {
@@ -19,33 +24,91 @@ pub(crate) fn cut(text: impl Display) -> String {
 /// What is wrong, with the value when it is short.
 pub(crate) fn describe(error: &ValidationError<'_>) -> String {
     let own = match within(error.instance(), VALUE_MAX) {
-        Ok(_) => cut(error),
-        Err(_) => cut(error.masked_with("the value")),
+        Ok(value) => one(error, &value),
+        Err(_) => one(error, "the value"),
     };
     // Such errors hold others of their kind: the last one says something.
     match std::iter::successors(nearest(error), |inner| nearest(inner)).last() {
         Some(inner) => {
-            let what = cut(inner.masked_with("the value"));
-            format!("{own}; nearest: {}: {what}", cut(inner.instance_path()))
+            let (at, what) = (cut(inner.instance_path()), one(inner, "the value"));
+            let at = if at.is_empty() { at } else { format!("{at}: ") };
+            format!("{own}; nearest: {at}{what}")
         }
         None => own,
     }
 }
 
-/// Of several schemas none of which holds: what is wrong with the one that comes furthest.
+/// What one error says of a value that is shown so. What a schema asks for can be as long as any value.
+fn one(error: &ValidationError<'_>, value: &str) -> String {
+    match error.kind() {
+        ValidationErrorKind::Constant { expected_value } => {
+            format!("{} was expected", shown(expected_value))
+        }
+        ValidationErrorKind::Enum { options } => format!("{value} is not one of {}", some(options)),
+        _ => cut(error.masked_with(value)),
+    }
+}
+
+/// The first of several values: `"a", "b" or 5 other candidates`.
+fn some(options: &Value) -> String {
+    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+    let first = if options.len() <= OPTIONS_MAX { options.len() } else { OPTIONS_MAX - 1 };
+    let mut told: Vec<String> = options.iter().take(first).map(shown).collect();
+    let last = match options.len() - first {
+        0 => told.pop().unwrap_or_default(),
+        left => format!("{left} other candidates"),
+    };
+    if told.is_empty() { last } else { format!("{} or {last}", told.join(", ")) }
+}
+
+fn shown(value: &Value) -> String {
+    within(value, VALUE_MAX).unwrap_or_else(|start| format!("{start}…"))
+}
+
+/// Of several schemas none of which holds: what is wrong with the one that the value seems to be meant
+/// for. A value of another type is not, nor is one whose `kind` says something else; of those left, the
+/// nearest has the fewest faults, and they stand deepest.
 fn nearest<'a>(error: &'a ValidationError<'_>) -> Option<&'a ValidationError<'static>> {
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
         error.kind()
     else {
         return None;
     };
-    let depth = |error: &ValidationError<'_>| error.instance_path().as_str().matches('/').count();
-    let branches = context.iter().filter_map(|errors| Some((errors.first()?, errors.len())));
-    let furthest = branches.max_by_key(|(first, count)| {
-        let is_other_type = matches!(first.kind(), ValidationErrorKind::Type { .. });
-        (depth(first), !is_other_type, std::cmp::Reverse(*count))
-    });
-    furthest.map(|(first, _)| first)
+    let here = error.instance_path().as_str();
+    let branches = context.iter().filter(|errors| !errors.is_empty());
+    let nearest = branches.min_by_key(|errors| {
+        let alien = errors.iter().map(|error| alien(error, here)).max();
+        let deepest = errors.iter().map(depth).max();
+        (alien, errors.len(), Reverse(deepest))
+    })?;
+    // What says that it is another kind of thing says most.
+    nearest.iter().min_by_key(|error| (Reverse(alien(error, here)), error.instance_path().as_str()))
+}
+
+/// How much an error says that the value at `here` was not meant for its schema.
+fn alien(error: &ValidationError<'_>, here: &str) -> Alien {
+    let below = error.instance_path().as_str().strip_prefix(here).unwrap_or_default();
+    match (error.kind(), below.matches('/').count()) {
+        (ValidationErrorKind::Type { .. } | ValidationErrorKind::FalseSchema, 0) => Alien::Type,
+        (ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. }, 0 | 1) => {
+            Alien::Kind
+        }
+        _ => Alien::No,
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Alien {
+    /// It may well be meant.
+    No,
+    /// A word that tells kinds apart says otherwise.
+    Kind,
+    /// It is something else altogether.
+    Type,
+}
+
+fn depth(error: &ValidationError<'_>) -> usize {
+    error.instance_path().as_str().matches('/').count()
 }
 
 /// The whole text, or as much of it as fits.

@@ -374,6 +374,61 @@ fn the_faults_of_a_value_say_where_and_what() {
 }
 
 #[test]
+fn of_several_schemas_the_nearest_is_told() {
+    let check = |schema: &Value, value: Value, expected: &str| {
+        let faults = sound(schema, json!({})).errors(&value);
+        let told = faults[0].message.split_once("nearest: ").map(|(_, told)| told);
+        assert_eq!(told, Some(expected), "{schema} {value}: {faults:?}");
+    };
+    let shape = |kind: &str, more: Value, required: Value| {
+        let mut schema = json!({"type": "object", "properties": more, "required": required});
+        schema["properties"]["kind"] = json!({"const": kind});
+        schema
+    };
+    let shapes = json!({"oneOf": [
+        shape("circle", json!({"r": {"type": "number"}}), json!(["kind", "r"])),
+        shape("box", json!({"a": {"type": "number"}, "b": {"type": "number"}}), json!(["kind", "a", "b"])),
+        {"type": "null"},
+        {"type": "array", "items": {"type": "number"}},
+    ]});
+    check(
+        &shapes,
+        json!({"kind": "box", "a": "x", "b": 1}),
+        r#"/a: the value is not of type "number""#,
+    );
+    check(&shapes, json!({"kind": "box"}), r#""a" is a required property"#);
+    check(&shapes, json!({"kind": "circle", "r": "x"}), r#"/r: the value is not of type "number""#);
+    check(&shapes, json!([1, "x"]), r#"/1: the value is not of type "number""#);
+    check(&shapes, json!({"kind": "ring", "r": 1}), r#"/kind: "circle" was expected"#);
+    // Within another, and below a key.
+    let inner = json!({"properties": {"list": {"items": {"anyOf": [{"type": "null"}, shapes]}}}});
+    check(
+        &inner,
+        json!({"list": [null, {"kind": "box", "a": 1, "b": "x"}]}),
+        r#"/list/1/b: the value is not of type "number""#,
+    );
+    let words = json!({"anyOf": [{"enum": ["a", "b"]}, {"type": "number"}]});
+    check(&words, json!("c"), r#"the value is not one of "a" or "b""#);
+}
+
+#[test]
+fn what_a_schema_asks_for_is_cut_like_a_value() {
+    let long = "x".repeat(1 << 20);
+    let check = |schema: Value, expected: &str| {
+        assert_eq!(sound(&schema, json!({})).errors(&json!(1))[0].message, expected);
+    };
+    let shown = format!("\"{}…", "x".repeat(79));
+    check(json!({"const": long}), &format!("{shown} was expected"));
+    check(json!({"enum": [long, 2]}), &format!("1 is not one of {shown} or 2"));
+    check(json!({"enum": ["a"]}), "1 is not one of \"a\"");
+    check(json!({"enum": ["a", long, "c"]}), &format!("1 is not one of \"a\", {shown} or \"c\""));
+    check(
+        json!({"enum": ["a", "b", "c", "d"]}),
+        "1 is not one of \"a\", \"b\" or 2 other candidates",
+    );
+}
+
+#[test]
 fn every_fault_of_a_schema_is_of_a_kind() {
     let check = |source: Value, path: &str, kind: Kind| {
         let library = |name: &str| match name {

@@ -79,6 +79,11 @@ pub(crate) struct Explain {
     /// The document; `-` is stdin
     #[arg(value_name = "FILE", add = completion::document())]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) schemas: Schemas,
+    /// The directory that schemas are looked for in [default: here]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

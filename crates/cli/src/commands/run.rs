@@ -102,7 +102,7 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
     let prepared = match &vars {
         Vars::OfDocument(vars) => prepare_document(&flags, &vars.values, &weigh)?,
         Vars::OfStates(_) => prepare_with(&flags.workflow, &settings.program, &weigh)
-            .map_err(|error| unprepared(error, &settings.program).within(&flags.workflow))?,
+            .map_err(|error| unprepared(error, &settings.program, &flags.workflow))?,
     };
     let Usable { backends, clients } =
         backends::usable(&asked, words, &settings, &Survey::of(&prepared.definition))?;
@@ -202,9 +202,9 @@ fn missing_input(definition: &Definition) -> Option<String> {
     Some(format!("{state} has {{{{{name}}}}}, and no --input was given: it will be empty"))
 }
 
-/// A prompt that is missing is looked for among prompts.
-fn unprepared(error: PrepareError, program: &Program) -> Failure {
-    match (program, &error) {
+/// A prompt that is missing is looked for among prompts, and a workflow among documents.
+fn unprepared(error: PrepareError, program: &Program, workflow: &Path) -> Failure {
+    let failure = match (program, &error) {
         (Program::Ralph(_), PrepareError::Scope(ScopeError::Missing(path))) => {
             let failure = Failure::usage(error.to_string());
             match workflows::nearest_prompt(path) {
@@ -212,8 +212,17 @@ fn unprepared(error: PrepareError, program: &Program) -> Failure {
                 None => failure.hint("ralph repeats one prompt: a .md file that says what to do"),
             }
         }
+        (Program::States, PrepareError::Invalid(_)) => match workflows::document_in(workflow) {
+            Some(document) => {
+                let named = quoted(&document.display().to_string());
+                let hint = format!("it holds a document of steps: `raymond run {named}` runs that");
+                Failure::from(error).hint(hint)
+            }
+            None => error.into(),
+        },
         (Program::States | Program::Ralph(_) | Program::Crayfish { .. }, _) => error.into(),
-    }
+    };
+    failure.within(workflow)
 }
 
 /// Going on with a run of another workflow, or with another input, would be a surprise.

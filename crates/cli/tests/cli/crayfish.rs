@@ -52,9 +52,9 @@ fn all_mistakes_of_all_documents_are_told_with_file_line_and_pointer() {
         2,
         "flow.json:8:86: error: /steps/1/then/0/schema/$ref: there is no schema named `Verdict` [missing_schema]
         raymond: the document has a mistake
-        bad.json:6:7: error: /x: a workflow has no key `x` [unknown_key]
         bad.json:3:3: error: /steps/0: an exec step needs `shell` or `run` [missing_key]
         bad.json:4:3: error: /steps/1: a step is an object, not a number [wrong_type]
+        bad.json:6:7: error: /x: a workflow has no key `x` [unknown_key]
         raymond: the document has 3 mistakes
         broken.json:2:1: error: the text ends where a key in double quotes is expected [not_json]
         raymond: the document has a mistake
@@ -63,6 +63,68 @@ fn all_mistakes_of_all_documents_are_told_with_file_line_and_pointer() {
         raymond: 4 of 5 documents cannot be used",
     );
     check.prints("good.json: valid, 0 steps\n");
+}
+
+#[test]
+fn mistakes_of_steps_and_schemas_stand_as_in_the_text_and_each_once() {
+    let project = Project::of(&[(
+        "bad.json",
+        r#"{ "steps": [
+  { "prompt": "{{locals.x}} {{locals.y}} {{locals.x}}", "schema": 5, "id": "a", "kind": "agent" },
+  { "schema": { "type": "strin" }, "id": "b", "kind": "agent", "prompt": "{{results.c.json}}" },
+  { "id": "d", "kind": "exec", "shell": "x", "env": { "A": "{{results.d.json}}" } }
+] }"#,
+    )]);
+    let strin = r#""strin" is not valid under any of the schemas listed in the 'anyOf' keyword; nearest: /type: the value is not one of "array", "boolean" or 5 other candidates"#;
+    let text = format!(
+        "bad.json:2:15: error: /steps/0/prompt: no forEach around this step binds `x` [unknown_local]
+        bad.json:2:15: error: /steps/0/prompt: no forEach around this step binds `y` [unknown_local]
+        bad.json:2:67: error: /steps/0/schema: a JSON Schema (an object or a boolean) is expected, not a number [wrong_type]
+        bad.json:3:25: error: /steps/1/schema/type: {strin} [invalid_schema]
+        bad.json:3:74: error: /steps/1/prompt: there is no step `c` [unknown_step]
+        bad.json:4:60: error: /steps/2/env/A: the step `d` leaves no `json`: its mode is `none`, it leaves `ok`, `mode`, `stdout`, `stderr`, `attempts` [unknown_result]
+        raymond: the document has 6 mistakes"
+    );
+    project.raymond("crayfish validate bad.json").says(2, &text);
+}
+
+#[test]
+fn a_folder_is_no_document_but_may_hold_one() {
+    let project = Project::of(&[("d/flow.json", FLOW), ("d/README.md", ""), ("e/x.txt", "")]);
+    for command in ["validate", "explain"] {
+        project.raymond(&format!("crayfish {command} d")).says(
+            2,
+            "raymond: d is a directory, not a document of steps
+            hint: did you mean d/flow.json?",
+        );
+    }
+    project.raymond("crayfish validate e").says(
+        2,
+        "raymond: e is a directory, not a document of steps
+        hint: a document of steps is a .json file",
+    );
+    project.raymond("run d").says(
+        2,
+        "d: error: there is no entry state 1_START or START: there are no states at all [no-entry]
+          hint: add START.md, or name the state to start with
+        raymond: the workflow has a mistake
+        hint: it holds a document of steps: `raymond run d/flow.json` runs that",
+    );
+}
+
+#[test]
+fn a_mistyped_command_about_documents_is_told_the_nearest() {
+    let project = Project::of(&[]);
+    project.raymond("crayfish valdate flow.json").says(
+        2,
+        "raymond: there is no command `raymond crayfish valdate`
+        hint: did you mean `raymond crayfish validate`?",
+    );
+    project.raymond("crayfish xyzzy").says(
+        2,
+        "raymond: there is no command `raymond crayfish xyzzy`
+        hint: see `raymond crayfish --help`",
+    );
 }
 
 #[test]
@@ -113,6 +175,15 @@ vars mode
         "facts": ["reads results.fetch.json", "answers Verdict", "3 attempts"],
     });
     assert_eq!(steps[2], judge);
+    // Whoever says where schemas are is told when they are not there.
+    project.write("schemas/Verdict.json", "{}");
+    project.raymond("crayfish explain flow.json --schema-path schemas").says(0, "");
+    project
+        .raymond("crayfish explain flow.json --workspace .")
+        .mentions(2, &["/steps/1/then/0/schema/$ref: there is no schema named `Verdict`"]);
+    project
+        .raymond("crayfish explain flow.json --schema-path nowhere")
+        .mentions(2, &["--schema-path nowhere: there is no such directory in "]);
     project.write("bad.json", "{}");
     project
         .raymond("crayfish explain bad.json")

@@ -83,6 +83,7 @@ fn the_agent_is_the_backend() {
     project
         .write("exec.json", r#"{ "steps": [ { "id": "a", "kind": "exec", "shell": "true" } ] }"#);
     project.raymond("run exec.json --quiet").says(0, "");
+    project.raymond("run exec.json --quiet --agent scripted").says(0, "");
 }
 
 #[test]

@@ -62,6 +62,8 @@ pub enum Flaw {
     Injection,
     /// There is no such step.
     UnknownStep,
+    /// The step never leaves this.
+    UnknownResult,
     /// The step has left no JSON by then.
     UnusableStep,
     /// The path leaves the workspace.
@@ -95,7 +97,7 @@ pub enum Flaw {
 
 impl Flaw {
     /// All of them, from the text to what is sent for it.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::NotJson,
         Self::NotUtf8,
         Self::DuplicateKey,
@@ -120,6 +122,7 @@ impl Flaw {
         Self::TooEarly,
         Self::Injection,
         Self::UnknownStep,
+        Self::UnknownResult,
         Self::UnusableStep,
         Self::EscapingPath,
         Self::MissingFile,
@@ -163,6 +166,7 @@ impl Flaw {
             Self::TooEarly => "too_early",
             Self::Injection => "injection",
             Self::UnknownStep => "unknown_step",
+            Self::UnknownResult => "unknown_result",
             Self::UnusableStep => "unusable_step",
             Self::EscapingPath => "escaping_path",
             Self::MissingFile => "missing_file",
@@ -216,7 +220,8 @@ impl Flaw {
             Self::Injection => {
                 "what a step left would be run as a program: it stands in `shell` or `cmd`"
             }
-            Self::UnknownStep => "`inputFrom` names a step that is not there",
+            Self::UnknownStep => "a path or `inputFrom` names a step that is not there",
+            Self::UnknownResult => "a path leads to what its step never leaves, such as its `json`",
             Self::UnusableStep => {
                 "the step that `inputFrom` names leaves no JSON, or not before this one runs"
             }

@@ -4,6 +4,7 @@
 //! looked at, collects every problem and puts them into document order; beyond [`MOST`] it only
 //! counts. Whatever it quotes is cut, so that no document can make its own report large.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
@@ -167,8 +168,10 @@ impl Report {
         Err(self.problems())
     }
 
-    /// All problems in document order.
+    /// All problems in document order, each once.
     pub fn problems(mut self) -> Vec<Problem> {
+        let mut told = BTreeSet::new();
+        self.found.retain(|(_, problem)| told.insert(problem.clone()));
         self.found.sort_by_key(|(chapter, _)| *chapter);
         let beyond = self.found.len().saturating_sub(MOST) + self.uncounted;
         self.found.truncate(MOST);
@@ -239,6 +242,16 @@ mod tests {
             Problem::new("/steps/2", Flaw::BadId, "late"),
         ];
         assert_eq!(report.settle(Some(())), Err(expected));
+    }
+
+    #[test]
+    fn a_problem_is_told_once() {
+        let mut report = Report::new();
+        for message in ["x", "y", "x"] {
+            report.add_at("a", Flaw::BadId, message);
+        }
+        let expected = ["x", "y"].map(|message| Problem::new("/a", Flaw::BadId, message));
+        assert_eq!(report.problems(), expected);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::document::Document;
 use super::problem::{Problem, Report};
 pub use found::schemas;
+pub use order::in_order;
 use walk::Walk;
 
 mod agent;
@@ -18,6 +19,8 @@ pub(super) mod fields;
 mod flow;
 mod found;
 pub(super) mod keys;
+mod leaves;
+mod order;
 mod scope;
 mod source;
 #[cfg(test)]
@@ -37,7 +40,7 @@ impl Document {
     pub fn parse(value: &Value) -> Result<Self, Vec<Problem>> {
         let mut report = Report::new();
         let (head, steps) = top::head(&mut report, value);
-        let mut walk = Walk::new(report);
+        let mut walk = Walk::new(report, steps);
         walk.steps(steps);
         walk.sources();
         let document = walk.assemble().zip(head).map(|((steps, top, by_id), head)| Self {

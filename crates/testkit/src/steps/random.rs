@@ -242,7 +242,10 @@ impl Author {
             (4, Some(local)) => (format!("$.locals.{}", local.name), local.from_step),
             (5..=6, Some(local)) => (format!("$.locals.{}.list", local.name), local.from_step),
             (7, _) if self.dice.percent(20) => {
-                ((*self.dice.pick(&["$.vars.n", "$.vars.gone", "$.results.s1"])).to_owned(), true)
+                let result = self.known.first().map(|(id, _)| format!("$.results.{id}"));
+                let mut paths = vec!["$.vars.n".to_owned(), "$.vars.gone".to_owned()];
+                paths.extend(result);
+                (self.dice.pick(&paths).clone(), true)
             }
             _ => {
                 let lists =
@@ -256,7 +259,7 @@ impl Author {
         let before = self.known.len();
         let body = self.list(depth + 1);
         let inside = self.known.get(before..).and_then(|inside| inside.last()).cloned();
-        let until = self.condition(inside.map(|(id, _)| id));
+        let until = self.condition(inside);
         let most = 1 + self.dice.below(3);
         let mut step =
             json!({ "id": id, "kind": "while", "until": until, "maxIters": most, "body": body });
@@ -267,10 +270,14 @@ impl Author {
     }
 
     /// A condition, often about one step.
-    fn condition(&mut self, about: Option<String>) -> Json {
+    fn condition(&mut self, about: Option<(String, Leaves)>) -> Json {
         let path = match about {
-            Some(id) if self.dice.percent(70) => {
-                let end = *self.dice.pick(&["", ".json.n", ".ok", ".json.deep"]);
+            Some((id, leaves)) if self.dice.percent(70) => {
+                let end = match leaves {
+                    Leaves::Json => *self.dice.pick(&["", ".json.n", ".ok", ".json.deep"]),
+                    Leaves::Files => *self.dice.pick(&["", ".outputs.out.n", ".ok", ".stdout"]),
+                    Leaves::Text => *self.dice.pick(&["", ".stdout", ".ok", ".attempts"]),
+                };
                 format!("$.results.{id}{end}")
             }
             _ => format!("$.{}", self.path(Place::Data, 40)),
@@ -369,7 +376,9 @@ impl Author {
         let (id, leaves) = self.known[index].clone();
         let ends: &[&str] = match (leaves, risky) {
             (Leaves::Json, false) => &[".ok", ".json", ".json.n", ".json.list"],
-            (Leaves::Json, true) => &[".json.word", ".json.list[0]", ".json.deep.none", ".stdout"],
+            (Leaves::Json, true) => {
+                &[".json.word", ".json.list[0]", ".json.deep.none", ".json.gone"]
+            }
             (Leaves::Files, _) => &[".outputs.out.n", ".outputs", ".stdout"],
             (Leaves::Text, _) => &[".stdout", ".ok", ".attempts"],
         };

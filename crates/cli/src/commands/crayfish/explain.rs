@@ -1,17 +1,18 @@
 //! `raymond crayfish explain`: a document as a tree.
 
 use std::io::stdout;
+use std::path::Path;
 
 use anstyle::Style;
 use raymond_core::crayfish::explain::{Line, lines, shared, title};
 use raymond_core::crayfish::{Document, StepId};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::Explain;
 use crate::commands::{print_json, print_out};
 use crate::console::{Room, edge, wrapped};
-use crate::documents::Found;
+use crate::documents::{Found, Shelf};
 use crate::failure::Failure;
 use crate::json::VERSION;
 use crate::words::plain;
@@ -22,7 +23,14 @@ const WIDEST: usize = 100;
 const LEAST: usize = 30;
 
 pub(crate) fn explain(flags: &Explain) -> Result<u8, Failure> {
-    let document = Found::read(&flags.file)?.parse()?;
+    let found = Found::read(&flags.file)?;
+    let document = found.parse()?;
+    if flags.workspace.is_some() || !flags.schemas.paths.is_empty() {
+        // Whoever says where schemas are wants them to be there.
+        let workspace = flags.workspace.as_deref().unwrap_or_else(|| Path::new("."));
+        let shelf = Shelf::open(workspace, &flags.schemas.paths)?;
+        found.prepare(&flags.file, &Map::new(), &shelf)?;
+    }
     if flags.json {
         print_json(object(&document))?;
         return Ok(0);

@@ -19,8 +19,9 @@ fn words_are_stable() {
     let expected = "not_json not_utf8 duplicate_key too_deep too_large unreadable wrong_type unknown_key \
         missing_key conflicting_keys unknown_kind unknown_word out_of_range bad_id \
         duplicate_id too_many_steps bad_name bad_text bad_path unknown_namespace \
-        unknown_local too_early injection unknown_step unusable_step escaping_path missing_file \
-        bad_reference missing_schema unreadable_schema circular_schema invalid_schema mixed_drafts \
+        unknown_local too_early injection unknown_step unknown_result unusable_step escaping_path \
+        missing_file bad_reference missing_schema unreadable_schema circular_schema invalid_schema \
+        mixed_drafts \
         unasked_output stale_output invalid_output more_problems internal";
     assert_eq!(words, expected.split_whitespace().collect::<Vec<_>>());
 }

@@ -5,7 +5,8 @@ use crate::crayfish::document::{Document, Kind};
 
 fn rendered(step: &Value) -> Result<Result<Call, Question>, String> {
     let env = json!({ "A": "{{vars.x}}", "B": "document" });
-    let document = Document::parse(&json!({ "env": env, "steps": [step] })).unwrap();
+    let left = json!({ "id": "r", "kind": "agent", "prompt": "p", "schema": {} });
+    let document = Document::parse(&json!({ "env": env, "steps": [step, left] })).unwrap();
     let object = |value: Value| value.as_object().cloned().unwrap();
     let vars = object(json!({ "x": "hello", "n": 1 }));
     let results = object(json!({ "r": { "json": [2] } }));

@@ -1,7 +1,10 @@
-//! Which locals can be seen, and where their values come from.
+//! Which locals and results can be seen, and where the values of locals come from.
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
+use super::leaves::Known;
 use crate::crayfish::path::{Path, Root};
 
 /// Who wrote the value of a local.
@@ -20,9 +23,16 @@ pub(super) struct Scope<'a> {
     bound: BTreeMap<&'a str, Vec<Origin>>,
     /// Loops around whose name could not be read: anything may be bound there.
     unreadable: usize,
+    /// What steps leave, wherever they stand.
+    pub(super) steps: Known<'a>,
 }
 
 impl<'a> Scope<'a> {
+    /// What can be seen before the first of these steps.
+    pub(super) fn of(steps: &'a [Value]) -> Self {
+        Self { steps: Known::new(steps), ..Self::default() }
+    }
+
     pub(super) fn bind(&mut self, name: Option<&'a str>, origin: Origin) {
         match name {
             Some(name) => self.bound.entry(name).or_default().push(origin),

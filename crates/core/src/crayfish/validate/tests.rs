@@ -31,10 +31,10 @@ fn check_steps(steps: &Value, expected: &Rows<'_>) {
     below("/steps", expected, &|expected| check(&json!({ "steps": steps }), expected));
 }
 
-/// The same for one step without its id, with pointers below it.
+/// The same for one step without its id, with pointers below it; an agent step `a` stands behind it.
 fn check_step(mut step: Value, expected: &Rows<'_>) {
     step["id"] = "s".into();
-    below("/0", expected, &|expected| check_steps(&json!([step]), expected));
+    below("/0", expected, &|expected| check_steps(&json!([step, agent("a")]), expected));
 }
 
 /// Hands on what is expected with pointers that begin further out.

@@ -119,7 +119,7 @@ impl Reader<'_, '_> {
         let text = fields.required_string(self.report, key)?;
         let scope = self.scope;
         self.report.under(key, |report| match text.parse() {
-            Ok(path) => bound(report, scope, &path).then_some(path),
+            Ok(path) => leads(report, scope, &path).then_some(path),
             Err(bad) => {
                 let bad: BadPath = bad;
                 report.add(bad.flaw(), bad.to_string());
@@ -146,7 +146,7 @@ fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Op
             report.add(flaw, message);
             good = false;
         } else {
-            good &= bound(report, scope, path);
+            good &= leads(report, scope, path);
         }
     }
     if used != Use::Agent && template.parts().iter().any(holds_nul) {
@@ -180,8 +180,12 @@ fn holds_nul(part: &Part) -> bool {
     }
 }
 
-/// Whether a path, if it leads to a local, leads to one that is bound here.
-fn bound(report: &mut Report, scope: &Scope<'_>, path: &Path) -> bool {
+/// Whether a path, if it leads to a local or a result, leads to one that can be there.
+fn leads(report: &mut Report, scope: &Scope<'_>, path: &Path) -> bool {
+    if let Some((flaw, message)) = scope.steps.fault(path, report) {
+        report.add(flaw, message);
+        return false;
+    }
     if path.root != Root::Locals || scope.binds(&path.name) {
         return true;
     }

@@ -55,10 +55,10 @@ pub(super) struct Walk<'a> {
 type Assembled = (Vec<Step>, Vec<StepIndex>, BTreeMap<StepId, StepIndex>);
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(report: Report) -> Self {
+    pub(super) fn new(report: Report, steps: &'a [Value]) -> Self {
         Self {
             report,
-            scope: Scope::default(),
+            scope: Scope::of(steps),
             drafts: Vec::new(),
             by_id: BTreeMap::new(),
             wanted: Vec::new(),

@@ -95,7 +95,8 @@ impl Walk {
 
 /// An exec step that leaves this.
 fn says(id: &str, text: &str) -> Json {
-    json!({ "id": id, "kind": "exec", "run": { "kind": "cmd", "cmd": "echo", "args": [text] } })
+    let run = json!({ "kind": "cmd", "cmd": "echo", "args": [text] });
+    json!({ "id": id, "kind": "exec", "run": run, "io": { "mode": "stream" } })
 }
 
 fn check(steps: &Json, expected: &[&str]) {

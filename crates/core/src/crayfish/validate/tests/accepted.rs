@@ -289,6 +289,8 @@ fn every_form_that_the_language_shows_is_valid() {
             gate("daily", json!({ "op": "eq", "path": "$.vars.mode", "value": "daily" })),
             gate("high", json!({ "op": "gt", "path": "$.results.score", "value": 0.7 })),
             gate("low", json!({ "op": "lt", "path": "$.results.score", "value": 0.2 })),
+            agent("cluster"),
+            agent("score"),
         ],
     });
     check(&document, &[]);

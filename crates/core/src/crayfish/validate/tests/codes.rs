@@ -80,6 +80,8 @@ fn mistakes_of_steps() {
         |path: &str| json!({ "kind": "if", "cond": { "op": "exists", "path": path }, "then": [] });
     check(looks("vars.x"), "/cond/path", Flaw::BadPath);
     check(looks("$.x.y"), "/cond/path", Flaw::UnknownNamespace);
+    check(looks("$.results.nobody.json"), "/cond/path", Flaw::UnknownStep);
+    check(looks("$.results.s"), "/cond/path", Flaw::UnknownResult);
     check(each("s", "$.vars.l", "a b", &json!([])), "/itemVar", Flaw::BadName);
 }
 

@@ -24,8 +24,8 @@ fn a_path_that_cannot_be_right_is_an_error() {
         each("s", "$.results", "i", &json!([])),
         &[("/listPath", "`$.results` must name something in `results`, such as `results.x`")],
     );
-    // A step that may not exist is no problem of the path.
-    check_step(gate("$.results.nobody.json"), &[]);
+    // A value that may not be there is no problem of the path.
+    check_step(gate("$.results.a.json.x"), &[]);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn neither_can_a_local_that_comes_from_results() {
         )
     };
     check_steps(
-        &json!([each("l", "$.results.a.json", "i", &json!([run("i")]))]),
+        &json!([each("l", "$.results.a.json", "i", &json!([run("i")])), agent("a")]),
         &[("/0/body/0/shell", &message("i"))],
     );
     check_steps(&json!([each("l", "$.vars.a", "i", &json!([run("i")]))]), &[]);
@@ -104,17 +104,20 @@ fn neither_can_a_local_that_comes_from_results() {
         each("m", list, "j", &json!([each("n", "$.locals.j.z", "k", &json!([run("k")]))]))
     };
     check_steps(
-        &json!([each("l", "$.results.a.json", "i", &json!([inner("$.locals.i.list")]))]),
+        &json!([
+            each("l", "$.results.a.json", "i", &json!([inner("$.locals.i.list")])),
+            agent("a")
+        ]),
         &[("/0/body/0/body/0/body/0/shell", &message("k"))],
     );
     check_steps(&json!([each("l", "$.vars.a", "i", &json!([inner("$.locals.i.list")]))]), &[]);
     // The innermost loop that binds a name counts, and only as long as it lasts.
     let again = each("m", "$.vars.a", "i", &json!([run("i")]));
-    check_steps(&json!([each("l", "$.results.a.json", "i", &json!([again]))]), &[]);
+    check_steps(&json!([each("l", "$.results.a.json", "i", &json!([again])), agent("a")]), &[]);
     let again = each("m", "$.results.a.json", "i", &json!([]));
-    check_steps(&json!([each("l", "$.vars.a", "i", &json!([again, run("i")]))]), &[]);
+    check_steps(&json!([each("l", "$.vars.a", "i", &json!([again, run("i")])), agent("a")]), &[]);
     let args = json!({ "id": "x", "kind": "exec", "run": { "kind": "cmd", "cmd": "x", "args": ["{{locals.i}}"] } });
-    check_steps(&json!([each("l", "$.results.a.json", "i", &json!([args]))]), &[]);
+    check_steps(&json!([each("l", "$.results.a.json", "i", &json!([args])), agent("a")]), &[]);
 }
 
 #[test]
@@ -186,13 +189,136 @@ fn the_environment_of_a_document_is_known_before_the_first_step() {
 fn what_a_step_left_must_not_stand_in_a_variable_that_is_run() {
     let step = |name: &str| {
         json!({
-            "id": "a", "kind": "exec", "shell": "true", "env": { name: "{{results.a.stdout}}" },
+            "kind": "exec", "shell": "true", "env": { name: "{{results.a.json}}" },
         })
     };
-    let message = "`{{results.a.stdout}}` cannot stand in `env`, where it would be run: pass it in \
+    let message = "`{{results.a.json}}` cannot stand in `env`, where it would be run: pass it in \
                    a variable that nothing evaluates";
     for name in ["BASH_ENV", "LD_PRELOAD", "BASH_FUNC_x%%", "PATH"] {
         check_step(step(name), &[(&format!("/env/{name}"), message)]);
     }
     check_step(step("TITLE"), &[]);
+}
+
+#[test]
+fn a_path_to_a_step_that_is_nowhere_is_an_error() {
+    let gate = |id: &str, path: &str| json!({ "id": id, "kind": "if", "cond": { "op": "exists", "path": path }, "then": [] });
+    check_steps(
+        &json!([
+            gate("g", "$.results.fetsh.json"),
+            each("l", "$.results.nobody.json", "i", &json!([gate("h", "$.results.l2")])),
+            json!({ "id": "p", "kind": "exec", "run": { "kind": "cmd", "cmd": "x", "args": ["{{results.gone}}"] } }),
+            json!({ "id": "q", "kind": "agent", "prompt": "{{results.no.json}}", "input": ["{{results.no}}"], "schema": {} }),
+            agent("fetch"),
+        ]),
+        &[
+            ("/0/cond/path", "there is no step `fetsh`; did you mean `fetch`?"),
+            ("/1/listPath", "there is no step `nobody`"),
+            ("/1/body/0/cond/path", "there is no step `l2`; did you mean `l`?"),
+            ("/2/run/args/0", "there is no step `gone`"),
+            ("/3/prompt", "there is no step `no`"),
+            ("/3/input/0", "there is no step `no`"),
+        ],
+    );
+}
+
+#[test]
+fn a_path_may_lead_to_any_step_of_the_document() {
+    let gate = |id: &str, path: &str, then: Value, otherwise: Value| json!({ "id": id, "kind": "if", "cond": { "op": "exists", "path": path }, "then": then, "else": otherwise });
+    check_steps(
+        &json!([
+            gate("later", "$.results.z.json", json!([]), json!([])),
+            gate("itself", "$.results.in", json!([agent("in")]), json!([])),
+            gate(
+                "other",
+                "$.vars.x",
+                json!([gate("across", "$.results.y.ok", json!([]), json!([]))]),
+                json!([agent("y")])
+            ),
+            agent("z"),
+        ]),
+        &[],
+    );
+}
+
+#[test]
+fn a_path_leads_to_what_its_step_can_leave() {
+    let step = |id: &str, io: Value| json!({ "id": id, "kind": "exec", "shell": "x", "io": io });
+    let collects = |body: Value| {
+        let mut step = each("all", "$.vars.l", "i", &body);
+        step["parallel"] = true.into();
+        step["onError"] = "collect".into();
+        step
+    };
+    let check = |path: &str, expected: Option<&str>| {
+        let cond = json!({ "op": "exists", "path": format!("$.results.{path}") });
+        let expected: Vec<(&str, &str)> =
+            expected.iter().map(|message| ("/6/cond/path", *message)).collect();
+        check_steps(
+            &json!([
+                exec("text"),
+                step("files", json!({ "out": {} })),
+                step("pipe", json!({ "mode": "stream" })),
+                agent("ask"),
+                each("each", "$.vars.l", "i", &json!([])),
+                collects(json!([each("inner", "$.vars.l", "i", &json!([]))])),
+                { "id": "gate", "kind": "if", "cond": cond, "then": [] },
+            ]),
+            &expected,
+        );
+    };
+    for good in [
+        "text",
+        "text.stdout",
+        "text.attempts",
+        "text.error",
+        "files.outputs.a.b",
+        "files.stdout",
+        "pipe.json[0].x",
+        "pipe.stderr",
+        "ask.json.x",
+        "ask.errors[0]",
+        "inner.error",
+        "inner",
+    ] {
+        check(good, None);
+    }
+    let text = "its mode is `none`, it leaves `ok`, `mode`, `stdout`, `stderr`, `attempts`";
+    check("text.json.x", Some(&format!("the step `text` leaves no `json`: {text}")));
+    check("text.outputs", Some(&format!("the step `text` leaves no `outputs`: {text}")));
+    check("text[0]", Some(&format!("the step `text` leaves no `[0]`: {text}")));
+    check(
+        "text.stdou",
+        Some(&format!("the step `text` leaves no `stdou`: {text}; did you mean `stdout`?")),
+    );
+    let files = "its mode is `file`, it leaves `ok`, `mode`, `stdout`, `stderr`, `outputs`, \
+                 `attempts`";
+    check("files.json", Some(&format!("the step `files` leaves no `json`: {files}")));
+    let pipe = "its mode is `stream`, it leaves `ok`, `mode`, `json`, `stderr`, `attempts`";
+    check("pipe.stdout", Some(&format!("the step `pipe` leaves no `stdout`: {pipe}")));
+    let ask = "its kind is `agent`, it leaves `ok`, `json`";
+    check("ask.stdout", Some(&format!("the step `ask` leaves no `stdout`: {ask}")));
+    check("each", Some("the step `each` leaves nothing: its kind is `forEach`"));
+    check("all[0].inner", Some("the step `all` leaves nothing: its kind is `forEach`"));
+    check("gate.ok", Some("the step `gate` leaves nothing: its kind is `if`"));
+    let inner = "it is a loop, it leaves `ok`, `error`, `message`";
+    check("inner.json", Some(&format!("the step `inner` leaves no `json`: {inner}")));
+}
+
+#[test]
+fn a_step_that_cannot_be_read_may_leave_anything() {
+    let gate = |id: &str, path: &str| json!({ "id": id, "kind": "if", "cond": { "op": "exists", "path": path }, "then": [] });
+    let known = "there are `exec`, `agent`, `if`, `forEach` and `while`";
+    check_steps(
+        &json!([
+            gate("g", "$.results.a.json"),
+            gate("h", "$.results.b.stdout"),
+            { "id": "a", "kind": "exec", "shell": "x", "io": 1 },
+            { "id": "b", "kind": "exe" },
+        ]),
+        &[
+            ("/2/io", "`io` is an object, not a number"),
+            ("/3/kind", &format!("unknown kind `exe`: {known}; did you mean `exec`?")),
+        ],
+    );
 }

@@ -1,0 +1,57 @@
+//! Problems of a document that were found in several ways, put into one order.
+
+use crate::crayfish::flaw::Flaw;
+use crate::crayfish::problem::Problem;
+
+/// By the steps that they stand in, as the document has them; within a step as they were found.
+pub fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_cached_key(|problem| {
+        (problem.code == Flaw::MoreProblems, step(&problem.path).collect::<Vec<_>>())
+    });
+    problems
+}
+
+/// The way to the step that a pointer leads into: which list, and which step of it.
+fn step(pointer: &str) -> impl Iterator<Item = (usize, usize)> {
+    let mut tokens = pointer.split('/').skip(1);
+    std::iter::from_fn(move || {
+        let list = tokens.next()?;
+        let list = ["steps", "then", "else", "body"].iter().position(|known| *known == list)?;
+        Some((list, tokens.next()?.parse().ok()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_stand_as_their_steps_do() {
+        let problem = |path: &str| Problem::new(path, Flaw::WrongType, "x");
+        let more = Problem::new("", Flaw::MoreProblems, "there are 5 more problems");
+        let found = [
+            "/steps/10/id",
+            "/steps/2/then/0/shell",
+            "/steps/2/else/0/io",
+            "/steps/2/schema/type",
+            "/steps/2/id",
+            "/env",
+            "/steps",
+            "/steps/2/then/0/body/0/id",
+        ];
+        let expected = [
+            "/env",
+            "/steps",
+            "/steps/2/schema/type",
+            "/steps/2/id",
+            "/steps/2/then/0/shell",
+            "/steps/2/then/0/body/0/id",
+            "/steps/2/else/0/io",
+            "/steps/10/id",
+        ];
+        let mut problems: Vec<Problem> = found.into_iter().map(problem).collect();
+        problems.insert(3, more.clone());
+        let expected: Vec<Problem> = expected.into_iter().map(problem).chain([more]).collect();
+        assert_eq!(in_order(problems), expected);
+    }
+}
