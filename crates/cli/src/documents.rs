@@ -5,13 +5,13 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use raymond_backends::workspace::{Fault, Workspace};
-use raymond_core::crayfish::{Document, Flaw, Problem, reading};
+use raymond_core::crayfish::{Document, Flaw, Problem, reading, validate};
 use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_engine::launch::Prepared;
 use raymond_engine::steps;
 use serde_json::{Map, Value};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, print_diagnostic};
 
 /// The most bytes of a document or a request: 64 MiB.
 pub(crate) const LARGEST: u64 = 64 << 20;
@@ -20,6 +20,12 @@ pub(crate) const LARGEST: u64 = 64 << 20;
 pub(crate) fn is_document(path: &Path) -> bool {
     let extension = path.extension();
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json")) && !path.is_dir()
+}
+
+/// How a person reads the name of a document; `-` is stdin.
+pub(crate) fn name(path: &Path) -> String {
+    let name = path.display().to_string();
+    if name == "-" { "<stdin>".to_owned() } else { name }
 }
 
 /// A document as it was found.
@@ -57,16 +63,28 @@ pub(crate) struct Mistake {
     pub(crate) place: Place,
 }
 
+impl Mistake {
+    /// As a line that leads to its place in the file of this name.
+    fn told(self, as_a: fn(&'static str, String) -> Diagnostic, file: &str) -> Diagnostic {
+        let told = as_a(self.problem.code.as_str(), self.problem.to_string()).in_file(file);
+        Diagnostic { place: Some(self.place), ..told }
+    }
+
+    /// Shows one that is only worth a look.
+    pub(crate) fn warn(self, file: &str) {
+        print_diagnostic(&self.told(Diagnostic::warning, file));
+    }
+}
+
 impl From<Unfit> for Failure {
     fn from(unfit: Unfit) -> Self {
         match unfit {
             Unfit::Unread { failure, .. } => failure,
             Unfit::Wrong { name, mistakes } => {
-                let told = |Mistake { problem, place }: Mistake| Diagnostic {
-                    place: Some(place),
-                    ..Diagnostic::error(problem.code.as_str(), problem.to_string()).in_file(&name)
-                };
-                Self::invalid("the document", mistakes.into_iter().map(told).collect())
+                let told = |mistake: Mistake| mistake.told(Diagnostic::error, &name);
+                let count = mistakes.iter().map(|mistake| mistake.problem.tells()).sum();
+                let diagnostics = mistakes.into_iter().map(told).collect();
+                Self::mistaken("the document", count, diagnostics)
             }
         }
     }
@@ -75,10 +93,11 @@ impl From<Unfit> for Failure {
 impl Found {
     /// Reads a document; `-` is stdin. What is no JSON is a mistake with its place.
     pub(crate) fn read(path: &Path) -> Result<Self, Unfit> {
-        let (name, bytes) = if path == Path::new("-") {
-            ("<stdin>".to_owned(), limited(io::stdin().lock()))
+        let name = name(path);
+        let bytes = if path == Path::new("-") {
+            limited(io::stdin().lock())
         } else {
-            (path.display().to_string(), File::open(path).and_then(limited))
+            File::open(path).and_then(limited)
         };
         let bytes = bytes.map_err(|error| {
             let is_large = error.to_string() == too_large();
@@ -119,15 +138,24 @@ impl Found {
             .map_err(|problems| self.unfit(problems))
     }
 
-    /// Problems, each at its line, as they stand in the text.
+    /// What it says and hardly means.
+    pub(crate) fn doubts(&self) -> Vec<Mistake> {
+        self.placed(validate::doubts(&self.json))
+    }
+
     fn unfit(&self, problems: Vec<Problem>) -> Unfit {
+        Unfit::Wrong { name: self.name.clone(), mistakes: self.placed(problems) }
+    }
+
+    /// Problems, each at its line, as they stand in the text.
+    fn placed(&self, problems: Vec<Problem>) -> Vec<Mistake> {
         let pointers = problems.iter().map(|problem| problem.path.as_str());
         let places = counted(&self.text, &reading::places(&self.text, pointers));
         let mistake = |(problem, place)| Mistake { problem, place };
         let mut mistakes: Vec<Mistake> = problems.into_iter().zip(places).map(mistake).collect();
         let counts = |mistake: &Mistake| mistake.problem.code == Flaw::MoreProblems;
         mistakes.sort_by_key(|mistake| (counts(mistake), mistake.place.span.start));
-        Unfit::Wrong { name: self.name.clone(), mistakes }
+        mistakes
     }
 }
 

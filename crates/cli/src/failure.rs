@@ -65,7 +65,13 @@ impl Failure {
 
     pub(crate) fn invalid(what: &str, diagnostics: Vec<Diagnostic>) -> Self {
         let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
-        let message = match diagnostics.iter().filter(is_error).count() {
+        let count = diagnostics.iter().filter(is_error).count();
+        Self::mistaken(what, count, diagnostics)
+    }
+
+    /// The same of so many mistakes, not all of which are shown.
+    pub(crate) fn mistaken(what: &str, count: usize, diagnostics: Vec<Diagnostic>) -> Self {
+        let message = match count {
             1 => format!("{what} has a mistake"),
             several => format!("{what} has {several} mistakes"),
         };

@@ -312,8 +312,8 @@ fn refused(code: Code, message: impl Into<String>, errors: Vec<Problem>) -> Box<
 /// Whoever reads nothing but the message is told the first of the mistakes.
 fn mistaken(code: Code, what: &str, problems: Vec<Problem>) -> Box<Reply> {
     let first = problems.first().map(ToString::to_string).unwrap_or_default();
-    let message = match problems.len() {
-        1 => format!("{what} has a mistake: {first}"),
+    let message = match problems.iter().map(Problem::tells).sum() {
+        1_usize => format!("{what} has a mistake: {first}"),
         several => format!("{what} has {several} mistakes, first: {first}"),
     };
     refused(code, message, problems)

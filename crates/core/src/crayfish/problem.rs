@@ -55,6 +55,12 @@ impl Problem {
         Self { path, code, message: message.into() }
     }
 
+    /// How many problems it tells: one, or as many as it counts.
+    pub fn tells(&self) -> usize {
+        let counted = self.message.split(' ').find_map(|word| word.parse().ok());
+        if self.code == Flaw::MoreProblems { counted.unwrap_or(1) } else { 1 }
+    }
+
     /// As others read it: its code is always there.
     pub fn to_json(&self) -> Value {
         json!({ "path": self.path, "code": self.code.as_str(), "message": self.message })
@@ -267,6 +273,7 @@ mod tests {
                 Problem::new("", Flaw::MoreProblems, format!("there are {n} more problems"))
             });
             assert_eq!(problems.get(1_000), more.as_ref());
+            assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), there_are);
         }
     }
 

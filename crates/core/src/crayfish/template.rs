@@ -9,10 +9,12 @@ use serde_json::Value;
 
 use super::name::StepId;
 use super::path::{self, BadPath, Namespaces, Path, Segment};
+pub(in crate::crayfish) use lookalike::lookalikes;
 pub(in crate::crayfish) use room::Room;
 pub use room::{LIMIT, Overflow};
 pub use shape::Shape;
 
+mod lookalike;
 mod room;
 mod shape;
 #[cfg(test)]

@@ -9,11 +9,13 @@ use serde_json::Value;
 
 use super::document::Document;
 use super::problem::{Problem, Report};
+pub use doubts::doubts;
 pub use found::schemas;
 pub use order::in_order;
 use walk::Walk;
 
 mod agent;
+mod doubts;
 mod exec;
 pub(super) mod fields;
 mod flow;

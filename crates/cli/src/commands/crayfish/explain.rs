@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::args::Explain;
 use crate::commands::{print_json, print_out};
 use crate::console::{Room, edge, wrapped};
-use crate::documents::{Found, Shelf};
+use crate::documents::{self, Found, Shelf};
 use crate::failure::Failure;
 use crate::json::VERSION;
 use crate::words::plain;
@@ -31,6 +31,8 @@ pub(crate) fn explain(flags: &Explain) -> Result<u8, Failure> {
         let shelf = Shelf::open(workspace, &flags.schemas.paths)?;
         found.prepare(&flags.file, &Map::new(), &shelf)?;
     }
+    let name = documents::name(&flags.file);
+    found.doubts().into_iter().for_each(|doubt| doubt.warn(&name));
     if flags.json {
         print_json(object(&document))?;
         return Ok(0);

@@ -8,18 +8,18 @@ use serde_json::{Map, Value, json};
 
 use crate::args::Validate;
 use crate::commands::{print_json, print_out};
-use crate::documents::{Found, Mistake, Shelf, Unfit};
+use crate::documents::{self, Found, Mistake, Shelf, Unfit};
 use crate::failure::{Failure, USAGE};
 use crate::json::VERSION;
 use crate::words::plain;
 
-/// How many steps a document has, or what is wrong with it.
-type Checked = Result<usize, Unfit>;
+/// How many steps a document has and what is worth a look, or what is wrong with it.
+type Checked = Result<(usize, Vec<Mistake>), Unfit>;
 
 pub(crate) fn validate(flags: &Validate) -> Result<u8, Failure> {
     let workspace = flags.workspace.as_deref().unwrap_or_else(|| Path::new("."));
     let shelf = Shelf::open(workspace, &flags.schemas.paths)?;
-    let check = |path: &'_ PathBuf| (path.display().to_string(), check(path, &shelf));
+    let check = |path: &'_ PathBuf| (documents::name(path), check(path, &shelf));
     let checked: Vec<(String, Checked)> = flags.files.iter().map(check).collect();
     let (all, wrong) = (checked.len(), checked.iter().filter(|(_, found)| found.is_err()).count());
     if flags.json {
@@ -36,15 +36,17 @@ pub(crate) fn validate(flags: &Validate) -> Result<u8, Failure> {
 }
 
 fn check(path: &Path, shelf: &Shelf) -> Checked {
-    let prepared = Found::read(path)?.prepare(path, &Map::new(), shelf)?;
+    let found = Found::read(path)?;
+    let prepared = found.prepare(path, &Map::new(), shelf)?;
     let work = prepared.definition.work.as_ref();
-    Ok(work.map_or(0, |work| work.document.steps().len()))
+    Ok((work.map_or(0, |work| work.document.steps().len()), found.doubts()))
 }
 
 fn tell(checked: Vec<(String, Checked)>) -> Result<(), Failure> {
     for (file, found) in checked {
         match found {
-            Ok(steps) => {
+            Ok((steps, doubts)) => {
+                doubts.into_iter().for_each(|doubt| doubt.warn(&file));
                 let steps = counted(steps as u64, "step");
                 print_out(&format!("{}: valid, {steps}\n", plain(&file)))?;
             }
@@ -56,7 +58,10 @@ fn tell(checked: Vec<(String, Checked)>) -> Result<(), Failure> {
 
 fn object(file: &str, found: Checked) -> Value {
     match found {
-        Ok(steps) => json!({ "file": file, "ok": true, "steps": steps }),
+        Ok((steps, doubts)) => {
+            let warnings: Vec<Value> = doubts.into_iter().map(mistake).collect();
+            json!({ "file": file, "ok": true, "steps": steps, "warnings": warnings })
+        }
         Err(Unfit::Unread { failure, code }) => {
             let errors =
                 [json!({ "path": "", "code": code.as_str(), "message": failure.told().0 })];

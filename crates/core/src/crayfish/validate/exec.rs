@@ -43,18 +43,17 @@ pub(super) fn read(text: &mut Reader<'_, '_>, fields: &Fields<'_>, want: Want<'_
 
 fn invocation(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Invocation> {
     match (fields.get("shell"), fields.get("run")) {
-        (Some(_), None) => text.field(fields, "shell", Use::Run("shell")).map(Invocation::Shell),
-        (None, Some(run)) => text.under("run", |text| cmd(text, run)),
         (Some(_), Some(_)) => {
             let message = "an exec step has either `shell` or `run`, not both";
             text.report.add(Flaw::ConflictingKeys, message);
-            None
         }
-        (None, None) => {
-            text.report.add(Flaw::MissingKey, "an exec step needs `shell` or `run`");
-            None
-        }
+        (None, None) => text.report.add(Flaw::MissingKey, "an exec step needs `shell` or `run`"),
+        (Some(_), None) | (None, Some(_)) => {}
     }
+    // Both are read, whichever will stay.
+    let shell = text.field(fields, "shell", Use::Run("shell")).map(Invocation::Shell);
+    let run = fields.get("run").and_then(|run| text.under("run", |text| cmd(text, run)));
+    shell.or(run)
 }
 
 fn cmd(text: &mut Reader<'_, '_>, run: &Value) -> Option<Invocation> {

@@ -44,7 +44,8 @@ impl<'a> Fields<'a> {
         keys: &[&str],
     ) -> Self {
         for key in self.fields.keys().filter(|key| !keys.contains(&key.as_str())) {
-            let meant = report.meant(key, keys.iter().copied());
+            let absent = keys.iter().copied().filter(|key| !self.fields.contains_key(*key));
+            let meant = report.meant(key, absent);
             let message = format!("{what} has no key {}{meant}", quoted(key));
             report.add_at(key, Flaw::UnknownKey, message);
         }
@@ -137,9 +138,16 @@ impl<'a> Fields<'a> {
         let word = self.string(report, key)?;
         let known = names.iter().find(|name| **name == word).copied();
         if known.is_none() {
-            let there_are: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             let meant = report.meant(word, names.iter().copied());
-            let message = format!("{} is not one of {}{meant}", quoted(word), there_are.join(", "));
+            let word = quoted(word);
+            let message = match names {
+                [only] => format!("must be `{only}`, not {word}"),
+                several => {
+                    let there_are: Vec<String> =
+                        several.iter().map(|name| format!("`{name}`")).collect();
+                    format!("{word} is not one of {}{meant}", there_are.join(", "))
+                }
+            };
             report.add_at(key, Flaw::UnknownWord, message);
         }
         known

@@ -41,13 +41,15 @@ fn order(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Order {
                 text.report.add_at(key, Flaw::ConflictingKeys, message);
             }
         }
-        return Order::Sequential;
     }
     let most = fields.whole(text.report, "maxParallel", &(1..=Order::MOST_PARALLEL.into()));
     let on_error = match fields.choice(text.report, "onError", &OnError::NAMES) {
         Some("collect") => OnError::Collect,
         Some(_) | None => OnError::Fail,
     };
+    if !parallel {
+        return Order::Sequential;
+    }
     let max_parallel = most.and_then(|most| u32::try_from(most).ok());
     Order::Parallel { max_parallel: max_parallel.unwrap_or(Order::MAX_PARALLEL), on_error }
 }

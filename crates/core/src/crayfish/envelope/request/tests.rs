@@ -55,8 +55,8 @@ fn everything_that_is_wrong_with_a_request_is_told() {
     check(
         all.clone(),
         &[
-            ("/agentOutput", "a request has no key `agentOutput`; did you mean `agentOutputs`?"),
-            ("/action", "`walk` is not one of `run`"),
+            ("/agentOutput", "a request has no key `agentOutput`"),
+            ("/action", "must be `run`, not `walk`"),
             ("/workflow", "an object is expected, not an array"),
             ("/vars", "an object is expected, not null"),
             ("/agentOutputs", "an object is expected, not a number"),
@@ -84,7 +84,7 @@ fn everything_that_is_wrong_with_a_request_is_told() {
             ("/attempts/d~1e", &format!("{whole} -1")),
             ("/results/b", "the result of a step, an object, is expected, not a number"),
             ("/runId", "a run id has letters, digits, `-` and `_` only, not '/'"),
-            ("/ref/schemaPath", "`ref` has no key `schemaPath`; did you mean `schemaPaths`?"),
+            ("/ref/schemaPath", "`ref` has no key `schemaPath`"),
             ("/ref/schemaPaths/0", "a path cannot be empty"),
             (
                 "/ref/schemaPaths/1",

@@ -12,7 +12,7 @@ fn a_document_has_its_keys_and_their_types() {
             "name": 1, "version": "1", "vars": [], "env": "x", "steps": {}, "step": [], "$schema": 1,
         }),
         &[
-            ("/step", "a workflow has no key `step`; did you mean `steps`?"),
+            ("/step", "a workflow has no key `step`"),
             ("/$schema", "a string is expected, not a number"),
             ("/name", "a string is expected, not a number"),
             ("/version", "a number is expected, not a string"),
@@ -90,12 +90,17 @@ fn unknown_keys_are_errors_of_every_kind() {
         json!({ "kind": "agent", "prompt": "p", "schema": {}, "shema": {}, "shell": "x" }),
         &[
             ("/shell", "an agent step has no key `shell`"),
-            ("/shema", "an agent step has no key `shema`; did you mean `schema`?"),
+            ("/shema", "an agent step has no key `shema`"),
         ],
     );
     check_step(
         json!({ "kind": "if", "cond": exists(), "then": [], "body": [] }),
         &[("/body", "an if step has no key `body`")],
+    );
+    // What is there already was not meant.
+    check_step(
+        json!({ "kind": "if", "if": exists(), "then": [], "cond": exists() }),
+        &[("/if", "an if step has no key `if`")],
     );
     check_step(
         json!({ "kind": "forEach", "listPath": "$.vars.l", "itemVar": "i", "body": [], "maxparallel": 2 }),
@@ -107,7 +112,7 @@ fn unknown_keys_are_errors_of_every_kind() {
     );
     check_step(
         json!({ "kind": "if", "cond": { "op": "exists", "path": "$.vars.x", "paths": 1 }, "then": [] }),
-        &[("/cond/paths", "a condition has no key `paths`; did you mean `path`?")],
+        &[("/cond/paths", "a condition has no key `paths`")],
     );
     check_step(
         json!({ "kind": "agent", "prompt": "p", "schema": {}, "session": { "modes": 1 } }),
@@ -119,6 +124,14 @@ fn unknown_keys_are_errors_of_every_kind() {
 fn an_exec_step_has_either_shell_or_run() {
     let both = json!({ "kind": "exec", "shell": "x", "run": { "kind": "cmd", "cmd": "x" } });
     check_step(both, &[("", "an exec step has either `shell` or `run`, not both")]);
+    check_step(
+        json!({ "kind": "exec", "shell": "{{locals.i}}", "run": { "kind": "cmd" } }),
+        &[
+            ("", "an exec step has either `shell` or `run`, not both"),
+            ("/shell", "no forEach around this step binds `i`"),
+            ("/run", "`run` needs the key `cmd`"),
+        ],
+    );
     check_step(json!({ "kind": "exec" }), &[("", "an exec step needs `shell` or `run`")]);
     check_step(
         json!({ "kind": "exec", "shell": ["x"] }),
@@ -139,7 +152,7 @@ fn an_exec_step_has_either_shell_or_run() {
     check_step(
         json!({ "kind": "exec", "run": { "kind": "sh", "cmd": "", "args": ["a", 1, "b\0"] } }),
         &[
-            ("/run/kind", "`sh` is not one of `cmd`"),
+            ("/run/kind", "must be `cmd`, not `sh`"),
             ("/run/cmd", "the name of a program cannot be empty"),
             ("/run/args/1", "a string is expected, not a number"),
             ("/run/args/2", "a NUL character cannot be handed to a program"),
@@ -217,6 +230,15 @@ fn keys_of_parallel_loops_need_a_parallel_loop() {
             ],
         );
     }
+    let mut step = each("s", "$.vars.l", "i", &json!([]));
+    step["onError"] = "continue".into();
+    check_step(
+        step,
+        &[
+            ("/onError", "`onError` needs `parallel: true`"),
+            ("/onError", "`continue` is not one of `fail`, `collect`"),
+        ],
+    );
     let mut step = each("s", "$.vars.l", "i", &json!([]));
     step["parallel"] = "yes".into();
     check_step(step, &[("/parallel", "a boolean is expected, not a string")]);
@@ -417,7 +439,7 @@ fn a_file_stays_inside_the_workspace() {
             ("/io/in/", "the name of a file has from 1 to 255 bytes, this one has 0"),
             ("/io/in/a", "a file is an object, not a number"),
             ("/io/in/b", "a file needs the key `path`"),
-            ("/io/in/c/shema", "a file has no key `shema`; did you mean `schema`?"),
+            ("/io/in/c/shema", "a file has no key `shema`"),
             ("/io/in/c/schema", "a JSON Schema (an object or a boolean) is expected, not a number"),
             ("/io/out", "an object is expected, not an array"),
         ],

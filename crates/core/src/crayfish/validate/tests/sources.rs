@@ -36,10 +36,7 @@ fn a_source_is_a_step_or_a_step_and_a_path() {
     check(
         json!({ "stepId": "b", "jsonpath": "$", "jsonPath": "x" }),
         &[
-            (
-                "/1/io/inputFrom/jsonpath",
-                "`inputFrom` has no key `jsonpath`; did you mean `jsonPath`?",
-            ),
+            ("/1/io/inputFrom/jsonpath", "`inputFrom` has no key `jsonpath`"),
             ("/1/io/inputFrom/jsonPath", "`x` is not a path: it must begin with `$`"),
             ("/1/io/inputFrom/stepId", "there is no step `b`"),
         ],

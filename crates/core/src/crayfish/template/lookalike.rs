@@ -1,0 +1,78 @@
+//! Braces that are text, and look as if they were meant to be an expression.
+
+use super::braces;
+use crate::crayfish::path::{self, Path, Root, Segment};
+use crate::crayfish::problem::quoted;
+
+/// What is said of each that stands in a text: `{{$.vars.dir}}`, `{{vars.x|json}}`.
+pub(in crate::crayfish) fn lookalikes(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("{{") {
+        rest = &rest[start..];
+        if let Some((_, _, after)) = braces(rest) {
+            rest = after;
+            continue;
+        }
+        if let Some((inside, _)) = rest[2..].split_once("}}")
+            && let Some(path) = named(inside.trim_ascii())
+        {
+            let whole = quoted(&rest[..inside.len() + 4]);
+            let meant = meant(path).map(|path| format!("; did you mean `{{{{{path}}}}}`?"));
+            found.push(format!("{whole} is text here{}", meant.unwrap_or_default()));
+        }
+        rest = &rest[1..];
+    }
+    found
+}
+
+/// What goes on after a namespace, with or without `$.` before it.
+fn named(inside: &str) -> Option<&str> {
+    let path = inside.strip_prefix("$.").unwrap_or(inside);
+    let (root, tail) = path::key(path)?;
+    (Root::of(root).is_some() && tail.starts_with(['.', '['])).then_some(path)
+}
+
+/// The path at the beginning of what was written, `["key"]` as `.key`.
+fn meant(path: &str) -> Option<String> {
+    let path = path.replace(['"', '\''], "'").replace("['", ".").replace("']", "");
+    let (root, tail) = path::key(&path)?;
+    let (mut segments, _) = path::segments(tail);
+    segments.insert(0, Segment::Key(root.to_owned()));
+    Path::from_segments(&path, segments).ok().map(|path| path.expression())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_an_expression_and_is_text_is_told() {
+        let check =
+            |text: &str, expected: &[&str]| assert_eq!(lookalikes(text), expected, "{text}");
+        let dir = "is text here; did you mean `{{vars.dir}}`?";
+        for text in [
+            "{{$.vars.dir}}",
+            "{{ vars.dir|json }}",
+            "{{vars.dir[*]}}",
+            "{{vars[\"dir\"]}}",
+            "{{vars['dir']}}",
+            "{{vars.dir.}}",
+            "{{vars.dir or 1}}",
+        ] {
+            check(&format!("a {{{text}}} b"), &[&format!("`{text}` {dir}")]);
+        }
+        check("{{vars.}} {{results[0]}}", &["`{{vars.}}` is text here"]);
+        check(
+            "{{vars.a}} {{$.vars.a}} {{.Name}} {{$.results.b.json}}",
+            &[
+                "`{{$.vars.a}}` is text here; did you mean `{{vars.a}}`?",
+                "`{{$.results.b.json}}` is text here; did you mean `{{results.b.json}}`?",
+            ],
+        );
+        for text in ["{{.vars.x}}", "{{ vars x }}", "{{$x.vars}}", "{{vars.x", "{{varsity|x}}", ""]
+        {
+            check(text, &[]);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What a document can say and hardly means: told to authors, and no mistake.
+
+use serde_json::Value;
+
+use crate::crayfish::flaw::Flaw;
+use crate::crayfish::problem::{Problem, push_token};
+use crate::crayfish::template::lookalikes;
+
+/// How many are told.
+const MOST: usize = 100;
+
+/// Texts of `env` and `steps` that look as if they held an expression and do not, in document order.
+pub fn doubts(document: &Value) -> Vec<Problem> {
+    let mut found = Vec::new();
+    let mut tasks: Vec<(String, &Value)> = ["steps", "env"]
+        .into_iter()
+        .filter_map(|key| Some((format!("/{key}"), document.get(key)?)))
+        .collect();
+    while let Some((at, value)) = tasks.pop() {
+        let mut inside: Vec<(String, &Value)> = Vec::new();
+        match value {
+            Value::String(text) if text.contains("{{") => {
+                let doubt = |message| Problem::new(&at, Flaw::BadPath, message);
+                found.extend(lookalikes(text).into_iter().map(doubt));
+            }
+            Value::Array(items) => {
+                let item = |(n, item)| (format!("{at}/{n}"), item);
+                inside.extend(items.iter().enumerate().map(item));
+            }
+            Value::Object(fields) => {
+                let fields = fields.iter().filter(|(key, _)| !SCHEMAS.contains(&key.as_str()));
+                inside.extend(fields.map(|(key, value)| {
+                    let mut at = at.clone();
+                    push_token(&mut at, key);
+                    (at, value)
+                }));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        tasks.extend(inside.into_iter().rev());
+        if found.len() >= MOST {
+            break;
+        }
+    }
+    found
+}
+
+/// Nothing is filled in there.
+const SCHEMAS: [&str; 3] = ["schema", "inputSchema", "outputSchema"];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn doubts_are_told_wherever_a_text_is_filled_in() {
+        let text = "{{$.vars.a}}";
+        let document = json!({
+            "name": text, "vars": { "a": text }, "env": { "A/B": text },
+            "steps": [
+                { "id": "a", "kind": "agent", "prompt": text, "schema": { "const": text },
+                  "input": { "x": [text, "{{vars.a}}"] } },
+                { "id": "b", "kind": "if", "then": [{ "id": "c", "shell": text }] },
+            ],
+        });
+        let found: Vec<String> = doubts(&document).into_iter().map(|doubt| doubt.path).collect();
+        let expected =
+            ["/env/A~1B", "/steps/0/input/x/0", "/steps/0/prompt", "/steps/1/then/0/shell"];
+        assert_eq!(found, expected);
+    }
+}
