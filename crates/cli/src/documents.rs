@@ -134,7 +134,7 @@ impl Found {
             };
             self.unfit(faults.into_iter().map(told).collect())
         })?;
-        steps::prepare(&self.json, vars, (path, &|name: &str| files.find(name)))
+        steps::prepare(&self.json, vars, (path, &steps::Shelf(files)))
             .map_err(|problems| self.unfit(problems))
     }
 

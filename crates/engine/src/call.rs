@@ -278,8 +278,8 @@ fn ready(
         });
         mistaken(Code::BadRequest, "the request", told.collect())
     })?;
-    let library = |name: &str| files.find(name);
-    let prepared = steps::prepare(&request.workflow, &request.vars, (directory, &library));
+    let shelf = steps::Shelf(files);
+    let prepared = steps::prepare(&request.workflow, &request.vars, (directory, &shelf));
     let prepared =
         prepared.map_err(|problems| mistaken(Code::InvalidWorkflow, "the workflow", problems))?;
     let document = prepared.definition.work.as_deref().map(|work| &work.document);

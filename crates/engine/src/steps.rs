@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use raymond_backends::workspace::{Fault, Why};
+use raymond_backends::workspace::{Fault, SchemaFiles, Why};
 use raymond_core::crayfish::{Document, Flaw, Problem, reading, validate};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
@@ -15,6 +15,20 @@ use crate::launch::{PrepareError, Prepared};
 use crate::pin::PLATFORM;
 use crate::schemas::{Schemas, faults};
 use crate::scope::{Loaded, Origin, unreadable};
+
+/// Schemas in directories of a workspace.
+#[derive(Debug)]
+pub struct Shelf<'a>(pub SchemaFiles<'a>);
+
+impl Library for Shelf<'_> {
+    fn find(&self, name: &str) -> Result<Option<Value>, String> {
+        self.0.find(name)
+    }
+
+    fn places(&self) -> Option<String> {
+        Some(self.0.places())
+    }
+}
 
 /// Checks a document; all that is wrong is told, with its place.
 pub fn prepare(

@@ -149,7 +149,11 @@ impl Gatherer<'_> {
         let (kind, message) = match self.library.find(name) {
             Ok(Some(value)) if is_schema(&value) => return Some(value),
             Ok(Some(_)) => (Kind::Invalid, format!("`{name}` is neither an object nor a boolean")),
-            Ok(None) => (Kind::Missing, format!("there is no schema named `{name}`")),
+            Ok(None) => {
+                let places = self.library.places().map(|places| format!(" ({places})"));
+                let places = places.unwrap_or_default();
+                (Kind::Missing, format!("there is no schema named `{name}`{places}"))
+            }
             Err(why) => (Kind::Unreadable, format!("cannot read the schema `{name}`: {why}")),
         };
         self.faults.push(from.fault(at, kind, cut(message)));

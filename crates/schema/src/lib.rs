@@ -35,6 +35,11 @@ pub trait Library {
     /// The document behind a basename as a `$ref` writes it (`Name` or `Name.json`), if there is one;
     /// an error says why it cannot be read.
     fn find(&self, name: &str) -> Result<Option<Value>, String>;
+
+    /// Where it looks, for whoever is told that a document is not there: `looked in: schemas`.
+    fn places(&self) -> Option<String> {
+        None
+    }
 }
 
 impl<F: Fn(&str) -> Result<Option<Value>, String>> Library for F {
@@ -121,7 +126,7 @@ impl Schema {
 
     /// What is wrong with a value: nothing, or up to [`FAULTS_MAX`] faults.
     pub fn errors(&self, value: &Value) -> Vec<Fault> {
-        validation::errors(&self.validator, &self.room, value)
+        validation::errors((&self.validator, &self.bundled), &self.room, value)
     }
 }
 

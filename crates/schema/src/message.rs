@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::fmt::{self, Display, Write as _};
 
-use jsonschema::ValidationError;
-use jsonschema::error::ValidationErrorKind;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, JsonTypeSet, ValidationError};
 use serde_json::Value;
 
 /// The most bytes of a message.
@@ -21,12 +21,16 @@ pub(crate) fn cut(text: impl Display) -> String {
     within(text, MESSAGE_MAX).unwrap_or_else(|start| format!("{start}…"))
 }
 
-/// What is wrong, with the value when it is short.
-pub(crate) fn describe(error: &ValidationError<'_>) -> String {
-    let own = match within(error.instance(), VALUE_MAX) {
-        Ok(value) => one(error, &value),
-        Err(_) => one(error, "the value"),
+/// What is wrong by a schema, with the value when it is short.
+pub(crate) fn describe(error: &ValidationError<'_>, schema: &Value) -> String {
+    let value = within(error.instance(), VALUE_MAX).unwrap_or_else(|_| "the value".to_owned());
+    let own = match matches_wanted(error, schema) {
+        Some(wanted) => format!("{value} holds another number of such items: {wanted}"),
+        None => one(error, &value),
     };
+    if holds_what_is_asked(error) {
+        return format!("{own}: it is a text that holds JSON, send the JSON itself");
+    }
     // Such errors hold others of their kind: the last one says something.
     match std::iter::successors(nearest(error), |inner| nearest(inner)).last() {
         Some(inner) => {
@@ -36,6 +40,40 @@ pub(crate) fn describe(error: &ValidationError<'_>) -> String {
         }
         None => own,
     }
+}
+
+/// `at least 2 are needed`, where `contains` asks for more than one.
+fn matches_wanted(error: &ValidationError<'_>, schema: &Value) -> Option<String> {
+    let (_, keyword) = error.schema_path().as_str().rsplit_once('/')?;
+    let bound = match (error.kind(), keyword) {
+        (ValidationErrorKind::Contains, "minContains") => "least",
+        (ValidationErrorKind::Contains, "maxContains") => "most",
+        _ => return None,
+    };
+    // One that is not written is 1.
+    let number = schema.pointer(error.schema_path().as_str()).map_or("1".to_owned(), shown);
+    Some(format!("at {bound} {number} must be valid under `contains`"))
+}
+
+/// Whether a text stands where the JSON that it holds would be right.
+fn holds_what_is_asked(error: &ValidationError<'_>) -> bool {
+    let (ValidationErrorKind::Type { kind }, Value::String(text)) =
+        (error.kind(), error.instance().as_ref())
+    else {
+        return false;
+    };
+    let asked = match kind {
+        TypeKind::Single(kind) => (*kind).into(),
+        TypeKind::Multiple(kinds) => *kinds,
+    };
+    serde_json::from_str::<Value>(text).is_ok_and(|held| fits(asked, &held))
+}
+
+fn fits(asked: JsonTypeSet, held: &Value) -> bool {
+    let is_number = asked.contains(JsonType::Number);
+    asked.contains(JsonType::from(held))
+        || (held.is_number() && is_number)
+        || (held.is_i64() && asked.contains(JsonType::Integer))
 }
 
 /// What one error says of a value that is shown so. What a schema asks for can be as long as any value.

@@ -374,6 +374,45 @@ fn the_faults_of_a_value_say_where_and_what() {
 }
 
 #[test]
+fn what_is_said_helps_to_mend_the_value() {
+    let check = |schema: Value, value: Value, expected: &str| {
+        let faults = sound(&schema, json!({"A": schema})).errors(&value);
+        assert_eq!(faults[0].message, expected, "{schema} {value}");
+    };
+    let contains = |more: Value| {
+        let mut schema = json!({"contains": {"const": 1}});
+        schema.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        schema
+    };
+    let number = "holds another number of such items: at";
+    check(
+        contains(json!({"minContains": 2})),
+        json!([1]),
+        &format!("[1] {number} least 2 must be valid under `contains`"),
+    );
+    check(
+        json!({"properties": {"a": {"$ref": "A"}}, "contains": {"const": 1}, "maxContains": 1}),
+        json!([1, 1]),
+        &format!("[1,1] {number} most 1 must be valid under `contains`"),
+    );
+    check(contains(json!({})), json!([2]), "None of [2] are valid under the given schema");
+    let text = "it is a text that holds JSON, send the JSON itself";
+    check(
+        json!({"type": "object"}),
+        json!("{\"g\":1}"),
+        &format!("\"{{\\\"g\\\":1}}\" is not of type \"object\": {text}"),
+    );
+    check(
+        json!({"type": ["null", "number"]}),
+        json!("7"),
+        &format!("\"7\" is not of types \"null\", \"number\": {text}"),
+    );
+    check(json!({"type": "integer"}), json!("7.5"), "\"7.5\" is not of type \"integer\"");
+    check(json!({"type": "array"}), json!("{}"), "\"{}\" is not of type \"array\"");
+    check(json!({"type": "object"}), json!("{"), "\"{\" is not of type \"object\"");
+}
+
+#[test]
 fn of_several_schemas_the_nearest_is_told() {
     let check = |schema: &Value, value: Value, expected: &str| {
         let faults = sound(schema, json!({})).errors(&value);

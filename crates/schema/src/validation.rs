@@ -32,7 +32,7 @@ pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<F
         };
         let errors = validator.iter_errors(document).take(FAULTS_MAX);
         let flaw = |error: ValidationError<'_>| {
-            (error.instance_path().to_string(), Kind::Invalid, describe(&error))
+            (error.instance_path().to_string(), Kind::Invalid, describe(&error, &Value::Null))
         };
         errors.map(flaw).collect()
     });
@@ -48,14 +48,18 @@ pub(crate) fn build(bundle: &Bundle) -> Result<Validator, Vec<Fault>> {
         let options = options.should_validate_formats(false).with_pattern_options(patterns);
         options.offline().build(&bundle.value).map_err(|error| {
             let place = error.schema_path().to_string();
-            vec![bundle.fault(&place, Kind::Invalid, describe(&error))]
+            vec![bundle.fault(&place, Kind::Invalid, describe(&error, &bundle.value))]
         })
     });
     built.unwrap_or_else(|NoRoom| Err(vec![Fault::new("", Kind::TooDeep, no_room())]))
 }
 
 /// What is wrong with a value.
-pub(crate) fn errors(validator: &Validator, room: &Room, value: &Value) -> Vec<Fault> {
+pub(crate) fn errors(
+    (validator, schema): (&Validator, &Value),
+    room: &Room,
+    value: &Value,
+) -> Vec<Fault> {
     let depth = depth(value);
     let found = room.check(depth, || {
         // To say what is wrong costs much more than to see that nothing is.
@@ -64,7 +68,7 @@ pub(crate) fn errors(validator: &Validator, room: &Room, value: &Value) -> Vec<F
         }
         let errors = validator.iter_errors(value).take(FAULTS_MAX);
         let fault = |error: ValidationError<'_>| {
-            Fault::new(cut(error.instance_path()), Kind::Value, describe(&error))
+            Fault::new(cut(error.instance_path()), Kind::Value, describe(&error, schema))
         };
         errors.map(fault).collect()
     });

@@ -37,6 +37,18 @@ impl Workspace {
 }
 
 impl SchemaFiles<'_> {
+    /// Where schemas are looked for, in words.
+    pub fn places(&self) -> String {
+        let name = |directory: &String| match directory.trim_end_matches('/') {
+            "" => ".".to_owned(),
+            directory => directory.to_owned(),
+        };
+        match self.directories.iter().map(name).collect::<Vec<_>>().as_slice() {
+            [] => "no directory is named: --schema-path DIR, `ref.schemaPaths`".to_owned(),
+            some => format!("looked in: {}", some.join(", ")),
+        }
+    }
+
     /// The document in the first file called `name` or `name.json`; an error says which file cannot be
     /// read, and why.
     pub fn find(&self, name: &str) -> Result<Option<Value>, String> {
