@@ -38,7 +38,7 @@ use tokio_util::sync::CancellationToken;
 use crate::contract::{Answer, Answering, Backend, Capability, Reply, Request, Watch};
 pub use play::KEYS;
 pub use replies::Replies;
-use replies::{Act, Fail, Play, Reset, key};
+use replies::{Act, Fail, Play, Reset, is_step, key};
 
 /// How workflows and flags name it.
 pub const NAME: &str = "scripted";
@@ -129,7 +129,9 @@ fn unexpected(play: &Play, request: &Request) -> Option<String> {
     let message = request.message();
     let missing = play.expect.iter().find(|part| !message.contains(*part))?;
     let key = key(request);
-    let (missing, sent) = (cut(&one_line(missing)), cut(&one_line(&message)));
+    // What a step is sent begins with rules that are always the same.
+    let own = message.find('{').filter(|_| is_step(request)).unwrap_or_default();
+    let (missing, sent) = (cut(&one_line(missing)), cut(&one_line(&message[own..])));
     Some(format!("{key} expects \"{missing}\" in the prompt, which is \"{sent}\""))
 }
 

@@ -236,11 +236,13 @@ fn check_replies(config: &Layer, settings: &Settings, survey: &Survey<'_>) -> Re
             Err(Failure::environment(message).hint("name them with --replies FILE"))
         }
         (Some(_), None) if !asked.is_empty() && is_said_together(config) => {
-            let message = format!(
-                "the replies would answer nothing: the backend is {}, and no state says `backend: {}`",
-                settings.backend,
-                scripted::NAME
-            );
+            let said = match survey.definition.work {
+                Some(_) => String::new(),
+                None => format!(", and no state says `backend: {}`", scripted::NAME),
+            };
+            let backend = &settings.backend;
+            let message =
+                format!("the replies would answer nothing: the backend is {backend}{said}");
             let hint = format!("leave out `backend` ({}) to play them all", settings.backend);
             Err(Failure::usage(message).hint(hint))
         }

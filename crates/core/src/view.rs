@@ -37,7 +37,7 @@ pub use place::place;
 pub use plan::Plan;
 pub use status::{Owner, Status, Waiting, status};
 pub use turns::Turns;
-pub use way_out::{Command, States, is_final, quoted, way_out};
+pub use way_out::{Command, States, is_final, is_of_caller, quoted, way_out};
 pub use why::{collected, counted, why};
 
 #[cfg(test)]

@@ -247,11 +247,24 @@ async fn what_cannot_be_started_says_why() {
     let bench = Bench::new();
     bench.write("plain", "#!/bin/sh\n", 0o644);
     bench.write("orphan", "#!/no/such/interpreter\n", 0o755);
+    bench.write("headless", "echo\n", 0o755);
     let place = bench.directory.path().display().to_string();
     let check = async |exec: Exec, why: &str| {
         let why = why.replace("HERE", &place);
         assert_eq!(bench.ran(exec).await, ran(End::NotStarted { why }, "", ""));
     };
+    check(
+        bench.exec(program("ls -la", &[])),
+        "cannot run ls -la: No such file or directory (os error 2) (it is not in `PATH`; arguments \
+         belong in `args`)",
+    )
+    .await;
+    check(
+        bench.exec(program("./headless", &[])),
+        "cannot run HERE/./headless: Exec format error (os error 8) (a script begins with a line \
+         such as `#!/bin/sh`)",
+    )
+    .await;
     check(
         bench.exec(program("no-such-program", &[])),
         "cannot run no-such-program: No such file or directory (os error 2) (it is not in `PATH`)",

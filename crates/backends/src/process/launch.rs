@@ -4,6 +4,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use super::{Process, Spec, start};
 
 /// Starts a process; an error is a sentence.
@@ -34,6 +36,12 @@ fn refused(spec: &Spec, error: &io::Error) -> String {
     let hint = match error.kind() {
         io::ErrorKind::NotFound if program.exists() && !is_name => {
             " (the interpreter of its `#!` line is missing)"
+        }
+        io::ErrorKind::NotFound if is_name && spec.program.as_encoded_bytes().contains(&b' ') => {
+            " (it is not in `PATH`; arguments belong in `args`)"
+        }
+        _ if error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => {
+            " (a script begins with a line such as `#!/bin/sh`)"
         }
         io::ErrorKind::NotFound if is_name => " (it is not in `PATH`)",
         io::ErrorKind::PermissionDenied => " (it is not an executable file)",

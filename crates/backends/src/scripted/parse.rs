@@ -71,6 +71,16 @@ impl Reader<'_> {
         Noted
     }
 
+    /// Notes a key of a reply that is no key: perhaps it is one of an answer.
+    pub(super) fn unquoted(&mut self, (name, span): (&str, Range<usize>)) -> Noted {
+        let noted = self.unknown("key", (name, span), &play::KEYS);
+        let hint = self.mistakes.last_mut().and_then(|mistake| mistake.hint.as_mut());
+        hint.into_iter().for_each(|hint| {
+            *hint += &format!("; an answer in JSON is a text in quotes: '{{\"{name}\": 1}}'");
+        });
+        noted
+    }
+
     /// Notes a value of the wrong kind.
     pub(super) fn mistyped(&mut self, node: &Node, expected: &str) -> Noted {
         let message = format!("expected {expected}, found {}", node.value.kind());

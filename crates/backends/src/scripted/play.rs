@@ -2,6 +2,7 @@
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::time::{BadSpan, Span, Timestamp};
+use raymond_core::workflow::nearest;
 
 use super::parse::{Noted, Reader};
 use super::replies::{Act, Attempts, Fail, Play, Reset};
@@ -95,6 +96,7 @@ impl Draft {
                     let message = "`attempts` stands alone: each attempt is a reply of its own";
                     Err(reader.wrong("misplaced-key", key.span, message.into()))
                 }
+                other if nearest(other, KEYS).is_none() => Err(reader.unquoted((other, key.span))),
                 other => Err(reader.unknown("key", (other, key.span), &KEYS)),
             });
             draft.spoilt |= taken.is_err();

@@ -177,11 +177,19 @@ impl Replies {
     }
 }
 
-/// `main / REVIEW.md / visit 3 / turn 1`
+/// `main / REVIEW.md / visit 3 / turn 1`, or of a step `main / attempt 2 of verify`
 pub(super) fn key(request: &Request) -> String {
     let (agent, turn) = (&request.started.turn.agent, request.started.turn.turn);
     let (state, visit) = (&request.state, request.count);
+    if is_step(request) {
+        return format!("{agent} / attempt {turn} of {state}");
+    }
     format!("{agent} / {state} / visit {visit} / turn {turn}")
+}
+
+/// Whether it is a step of a document that asks.
+pub(super) fn is_step(request: &Request) -> bool {
+    Extension::of(request.state.as_str()).is_none()
 }
 
 /// Whether an entry of this name may answer a state, or a step that is asked under keys of its own in
@@ -210,9 +218,8 @@ impl Entry {
     /// so its list goes by those.
     fn attempts(&self, request: &Request) -> Option<&Attempts> {
         let turn = request.started.turn.turn;
-        let is_step = Extension::of(request.state.as_str()).is_none();
         match self.visits.at(request.count) {
-            Some(Numbered::Every(_)) | None if is_step => self.visits.at(turn)?.at(1),
+            Some(Numbered::Every(_)) | None if is_step(request) => self.visits.at(turn)?.at(1),
             turns => turns?.at(turn),
         }
     }

@@ -153,6 +153,18 @@ x: [first, second]
     }
     check("once", 2, "same").await;
     check("loop[1].x", 1, "own").await;
+    let why = "no reply for main / attempt 3 of v in replies.yaml: add one under v";
+    assert_eq!(ask(&client, request("main", "v", 1, 3)).await, not_started(why, 0));
+}
+
+#[tokio::test]
+async fn what_a_step_lacks_is_looked_for_in_its_own_part_of_the_prompt() {
+    let client = client("v: { text: x, expect: patch }");
+    let prompt = "Answer in JSON.\n{ \"instructions\": \"Look.\" }".to_owned();
+    let request = Request { prompt, ..request("main", "v", 1, 1) };
+    let why = "main / attempt 1 of v expects \"patch\" in the prompt, which is \
+               \"{ \"instructions\": \"Look.\" }\"";
+    assert_eq!(ask(&client, request).await, not_started(why, 0));
 }
 
 #[tokio::test]
@@ -271,6 +283,12 @@ fn every_mistake_is_told_with_its_place() {
         "- x",
         &["r.yaml:1:1: error: expected a mapping from states to replies, found a list"],
     );
+    mistaken(
+        "q: { grade: 3 }",
+        &["r.yaml:1:6: error: unknown key \"grade\"; known keys: text, messages, fail, hang, \
+             capped, cost, delay, denied, expect, write, attempts; an answer in JSON is a text in \
+             quotes: '{\"grade\": 1}'"],
+    );
     mistaken("A: []", &["r.yaml:1:4: error: an empty list has no visit"]);
     mistaken("A: [[]]", &["r.yaml:1:5: error: an empty list has no turn"]);
     mistaken("A:", &["r.yaml:1:2: error: expected a reply: text or a mapping, found nothing"]);
@@ -387,9 +405,7 @@ fn steps_are_known_by_their_ids_and_by_their_keys_in_loops() {
     check("each[2].judge", Ok(()));
     check(
         "each[1].ask",
-        Err(
-            "no reply for main / each[1].ask / visit 1 / turn 1 in r.yaml: add one under each[1].ask",
-        ),
+        Err("no reply for main / attempt 1 of each[1].ask in r.yaml: add one under each[1].ask"),
     );
     let of = |state: &str| replies.find(&request("main", state, 1, 1)).unwrap().clone();
     assert_ne!(of("each[2].judge"), of("each[1].judge"));

@@ -46,8 +46,9 @@ fn text(seen: &Seen, place: &Place, blobs: &Blobs) -> String {
     ];
     let cap = run.settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
     let ledger = &seen.head.ledger;
-    let mut money =
-        vec![format!("spent {} {cap}", run.spent), turns(ledger), counted(run.visits, "visit")];
+    let spent = (!view::is_of_caller(run)).then(|| format!("spent {} {cap}", run.spent));
+    let mut money: Vec<String> = spent.into_iter().collect();
+    money.extend([turns(ledger), counted(run.visits, "visit")]);
     money.extend(report::uncertain(&seen.head));
     lines.push(format!("  {}", money.join(" · ")));
     lines.extend(backends(ledger).map(|backends| format!("  {backends}")));

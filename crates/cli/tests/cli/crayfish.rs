@@ -443,7 +443,7 @@ fn a_run_of_the_tool_is_looked_at_like_any_and_only_its_caller_goes_on() {
     project.sends(call.to_string(), "crayfish -q").says(0, "");
     project
         .raymond("why r")
-        .prints("waiting: its caller owes it an output\n→ raymond crayfish < request.json\n");
+        .prints("waiting: its caller owes it `r:PLACEHOLDER`\n→ raymond crayfish < request.json\n");
     project.raymond("resume r").says(
         2,
         "raymond: r is a run of the tool crayfish: only its caller goes on

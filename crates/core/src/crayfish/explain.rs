@@ -7,7 +7,7 @@
 
 use super::document::{
     Agent, Document, Exec, ForEach, If, Invocation, Io, Kind, OnError, OnMaxIters, Order, Session,
-    StepIndex, While,
+    SessionMode, StepIndex, While,
 };
 use super::template::Template;
 use crate::view::{counted, quoted};
@@ -174,6 +174,10 @@ fn exec_facts(exec: &Exec) -> Vec<String> {
         }
     }
     facts.extend(list("env", exec.env.keys()));
+    facts.extend(match exec.invocation {
+        Invocation::Shell(_) => None,
+        Invocation::Cmd { .. } => Some("without a shell".to_owned()),
+    });
     facts.push(match exec.retries.get() {
         1 => format!("at most {}", exec.timeout),
         several => format!("{several} attempts of at most {} each", exec.timeout),
@@ -191,10 +195,12 @@ fn agent_facts(agent: &Agent) -> Vec<String> {
 }
 
 fn session(session: &Session) -> String {
-    let mode = session.mode.map(|mode| format!("{} ", mode.name())).unwrap_or_default();
+    let Some(mode) = session.mode.map(SessionMode::name) else {
+        return "session without `mode`: a new one each time".to_owned();
+    };
     let label = session.label.as_ref().map(|label| format!(" {label}")).unwrap_or_default();
     let anew = if session.reset == Some(true) { ", begun anew" } else { "" };
-    format!("{mode}session{label}{anew}")
+    format!("{mode} session{label}{anew}")
 }
 
 fn order_facts(order: Order) -> Vec<String> {

@@ -163,7 +163,10 @@ pub fn exec(
 }
 
 fn read(from: &Source, names: &dyn Namespaces) -> Result<Value, Unrendered> {
-    let nothing = || Unfilled::NoInput { step: from.step.clone(), path: from.path.to_string() };
+    let nothing = || {
+        let is_done = names.named(Root::Results, from.step.as_str()).is_some();
+        Unfilled::NoInput { step: from.step.clone(), path: is_done.then(|| from.path.to_string()) }
+    };
     let unread = || Unrendered { at: "/io/inputFrom".into(), below: Below::Step, cause: nothing() };
     from.lookup(names).cloned().ok_or_else(unread)
 }

@@ -42,12 +42,12 @@ pub enum Unfilled {
     #[error("`{{{{{expression}}}}}` has no value here", expression = .0.expression())]
     Unknown(Path),
     /// What another step left does not hold what is to be read.
-    #[error("{step} left no `json` that has a value at `{path}`")]
+    #[error("{}", no_input(.step, .path.as_deref()))]
     NoInput {
         /// The other step.
         step: StepId,
-        /// The way from its `json`.
-        path: String,
+        /// The way from its `json`; none when it has not been done.
+        path: Option<String>,
     },
     /// The result would be too large or too deep.
     #[error(transparent)]
@@ -127,6 +127,13 @@ impl Template {
             }
         }
         Ok(out)
+    }
+}
+
+fn no_input(step: &StepId, path: Option<&str>) -> String {
+    match path {
+        Some(path) => format!("{step} left no `json` that has a value at `{path}`"),
+        None => format!("the step {step} was not done"),
     }
 }
 

@@ -81,7 +81,7 @@ fn failed_with(run: &Run, of: Code) -> bool {
 }
 
 /// Whether it is a run of the tool, which only its caller goes on with.
-pub(super) fn is_of_caller(run: &Run) -> bool {
+pub fn is_of_caller(run: &Run) -> bool {
     run.settings.program.answers() == Some(Answers::Caller)
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::crayfish::Code;
+use crate::crayfish::key::RequestId;
+use crate::crayfish::work::key_of;
 use crate::desk::Lane;
 use crate::failure::Failure;
 use crate::ids::{AgentId, BackendName};
@@ -28,6 +30,7 @@ pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
         Status::Failed => failed(run, naming),
         Status::OverBudget => over_budget(run),
         Status::Cancelled => "`raymond cancel` ended it; it cannot be resumed".to_owned(),
+        Status::Stopped if is_of_caller(run) => stopper_words(ledger.stopper).to_owned(),
         Status::Stopped => {
             let by = stopper_words(ledger.stopper);
             format!("{by}; {} can go on", counted(run.live, "agent"))
@@ -120,8 +123,24 @@ fn waits(run: &Run, waiting: Waiting, naming: Naming) -> String {
             format!("{backend} needs a person to log in: {why}")
         }
         (Waiting::Person, None) => "a question is open".to_owned(),
-        (Waiting::Caller, None) => "its caller owes it an output".to_owned(),
+        (Waiting::Caller, None) => owed(run),
         (Waiting::Quota(_), None) => "a usage limit was reached".to_owned(),
+    }
+}
+
+/// What the caller has to answer, under the names that it was asked by.
+fn owed(run: &Run) -> String {
+    let attempts = run.flow.as_deref().map(|flow| &flow.attempts);
+    let asked = run.desk.asks.keys().filter_map(|ask| {
+        let key = key_of(run.agents.get(&ask.agent)?)?;
+        let attempt = attempts?.get(&key).copied().unwrap_or(1);
+        Some(RequestId { run: Some(run.id.clone()), key, attempt })
+    });
+    let asked: BTreeSet<RequestId> = asked.collect();
+    match (asked.first(), asked.len()) {
+        (None, _) => "its caller owes it an output".to_owned(),
+        (Some(first), 1) => format!("its caller owes it `{first}`"),
+        (Some(first), several) => format!("its caller owes it `{first}`, and {} more", several - 1),
     }
 }
 
@@ -152,6 +171,14 @@ fn lacks_variable(code: &str, message: &str) -> bool {
     code == Code::UnknownName.as_str() && message.contains("`{{vars.")
 }
 
+/// How a list is given, where a variable that should be one is a text.
+fn as_list(code: &str, message: &str) -> Option<String> {
+    let of_list = code == Code::NotAnArray.as_str();
+    let name = message.strip_prefix("$.vars.")?.strip_suffix(" is a string, not a list")?;
+    let is_whole = !name.contains(['.', '[']);
+    (of_list && is_whole).then(|| format!(" (a list is given with --var {name}:='[\"a\", \"b\"]')"))
+}
+
 /// What has to be edited, or read, before a resume helps.
 fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
     match failure {
@@ -166,6 +193,9 @@ fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
         Failure::Step { code, .. } if is_answered(run, code) => {
             let state = quoted(agent.visit.state.as_str());
             format!(" (what it said: raymond logs {} --state {state})", run.id)
+        }
+        Failure::Step { code, message } if !is_of_caller(run) => {
+            as_list(code, message).unwrap_or_default()
         }
         Failure::Visits { state, .. } => {
             format!(" (first raise `max_visits` in {state}, or add `then`)")

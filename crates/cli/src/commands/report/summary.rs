@@ -11,7 +11,7 @@ use raymond_core::time::Span;
 use raymond_core::value::Value;
 use raymond_core::view::costs::percent;
 use raymond_core::view::narrate::preview;
-use raymond_core::view::{Denied, Ledger, Status, collected, is_final};
+use raymond_core::view::{Denied, Ledger, Status, collected, is_final, is_of_caller};
 use raymond_engine::driver::Head;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -201,6 +201,9 @@ impl Summary<'_> {
         let Head { run, ledger, .. } = self.head;
         let cap = run.settings.budget.map(|cap| format!(" of {cap}")).unwrap_or_default();
         let list = if run.spent > Micros::ZERO { " (list prices)" } else { "" };
+        if is_of_caller(run) {
+            return Vec::new();
+        }
         let mut parts = vec![format!("spent {}{cap}{list}", run.spent)];
         if let Some((state, amount)) = ledger.dearest() {
             parts.push(format!("{} took {} %", state.stem(), percent(amount, run.spent)));

@@ -78,6 +78,7 @@ fn a_document_is_told_as_a_tree() {
     │   │     1 attempt
     │   └ else
     │     └ skip exec echo 'not today'
+    │         without a shell
     │         at most 3m
     ├ mend while until $.results.try.json.score > 0.5
     │ │ at most 3 times
@@ -122,6 +123,18 @@ fn loops_say_what_bounds_them() {
         "until $.vars.l exists",
         &["at most 1 time", "then it fails"],
     );
+}
+
+#[test]
+fn a_session_that_is_not_shared_is_not_told_as_one() {
+    let asks = |session: Value| {
+        let step =
+            json!({ "id": "a", "kind": "agent", "prompt": "p", "schema": {}, "session": session });
+        let document = Document::parse(&json!({ "steps": [step] })).unwrap();
+        lines(&document).next().unwrap().facts.pop().unwrap()
+    };
+    assert_eq!(asks(json!({ "label": "x" })), "session without `mode`: a new one each time");
+    assert_eq!(asks(json!({ "mode": "sticky", "label": "x" })), "sticky session x");
 }
 
 #[test]

@@ -5,14 +5,15 @@ use crate::crayfish::document::{Document, Kind};
 
 fn rendered(step: &Value) -> Result<Result<Call, Question>, String> {
     let env = json!({ "A": "{{vars.x}}", "B": "document" });
-    let left = json!({ "id": "r", "kind": "agent", "prompt": "p", "schema": {} });
-    let document = Document::parse(&json!({ "env": env, "steps": [step, left] })).unwrap();
+    let asks = |id: &str| json!({ "id": id, "kind": "agent", "prompt": "p", "schema": {} });
+    let steps = json!([asks("r"), asks("skipped"), step]);
+    let document = Document::parse(&json!({ "env": env, "steps": steps })).unwrap();
     let object = |value: Value| value.as_object().cloned().unwrap();
     let vars = object(json!({ "x": "hello", "n": 1 }));
     let results = object(json!({ "r": { "json": [2] } }));
     let visible = Visible { vars: &vars, results: &results, locals: &Map::new() };
     let told = |bad: Unrendered| bad.to_string();
-    match &document.steps()[0].kind {
+    match &document.steps()[2].kind {
         Kind::Exec(step) => exec(step, &document.env, &visible).map(Ok).map_err(told),
         Kind::Agent(step) => agent(step, &visible).map(Err).map_err(told),
         other @ (Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) => panic!("{other:?}"),
@@ -72,5 +73,14 @@ fn a_fault_names_its_place_and_its_expression() {
     check(
         json!({ "id": "s", "kind": "agent", "prompt": "p", "input": { "a": ["{{vars.no}}"] }, "schema": {} }),
         &format!("at /input: {no_value}"),
+    );
+    let reads = |from: Value| {
+        let io = json!({ "mode": "stream", "inputFrom": from });
+        json!({ "id": "s", "kind": "exec", "shell": "a", "io": io })
+    };
+    check(reads(json!("skipped")), "at /io/inputFrom: the step skipped was not done");
+    check(
+        reads(json!({ "stepId": "r", "jsonPath": "$[1]" })),
+        "at /io/inputFrom: r left no `json` that has a value at `$[1]`",
     );
 }

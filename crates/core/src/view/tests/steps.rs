@@ -21,7 +21,7 @@ use crate::view::turns::{Change, Turns};
 use crate::view::{Naming, Owner, is_final, place};
 
 fn steps(answers: Answers, steps: &Json) -> Play {
-    let document = json!({ "steps": steps, "vars": { "list": [1, 2], "no": false } });
+    let document = json!({ "steps": steps, "vars": { "list": [1, 2], "no": false, "word": "x" } });
     let document = Document::parse(&document).unwrap();
     let vars = document.vars.clone();
     let mut definition = prompts(&["NONE.md"]);
@@ -178,6 +178,14 @@ fn a_variable_without_a_value_is_asked_for() {
 }
 
 #[test]
+fn a_variable_that_should_be_a_list_is_asked_for_as_one() {
+    let mut each = each("fail", &json!([exec("try", 1)]));
+    each["listPath"] = "$.vars.word".into();
+    let play = steps(Answers::Backend, &json!([each]));
+    assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list (a list is given with --var word:='["a", "b"]'): raymond run /flow --var 'list:=[1]' --var 'name=a b'"#);
+}
+
+#[test]
 fn a_program_that_failed_can_be_tried_again() {
     let mut play = steps(Answers::Backend, &json!([exec("a", 1)]));
     fails(&mut play, "main");
@@ -209,7 +217,9 @@ fn a_loop_is_where_its_strand_is() {
 #[test]
 fn only_its_caller_goes_on_with_a_run_of_the_tool() {
     let play = steps(Answers::Caller, &json!([asks("a")]));
-    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): its caller owes it an output: raymond crayfish < request.json");
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): its caller owes it `play:a:1`: raymond crayfish < request.json");
+    let play = steps(Answers::Caller, &json!([each("fail", &json!([asks("judge")]))]));
+    assert_snapshot!(shown(&play, Owner::Gone), @"waiting (3): its caller owes it `play:each[0].judge:1`, and 1 more: raymond crayfish < request.json");
 }
 
 #[test]
