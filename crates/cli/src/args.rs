@@ -61,8 +61,8 @@ const CRAYFISH_HELP: &str = "\
 Example:
   raymond crayfish --workspace . < request.json
 
-One request is read, up to 64 MiB, and exactly one reply is written to stdout. To run a document with an
-agent that answers its steps: raymond run flow.json
+One request is read, up to 64 MiB, and exactly one reply is written to stdout.
+To run a document with an agent that answers its steps: raymond run flow.json
 
 Exit codes:
   0  the reply says how it went, a failure included

@@ -25,14 +25,47 @@ fn valid_documents_are_told_on_stdout() {
     let check = project.raymond("crayfish validate flow.json --schema-path schemas");
     check.says(0, "").prints("flow.json: valid, 3 steps\n");
     let json = project.raymond("crayfish validate flow.json --schema-path schemas --json").json();
-    let file = json!({ "file": "flow.json", "ok": true, "steps": 3 });
+    let file = json!({ "file": "flow.json", "ok": true, "steps": 3, "warnings": [] });
     assert_eq!(json, json!({ "version": 1, "ok": true, "files": [file] }));
     // Schemas are looked for in the workspace.
     project.raymond("crayfish validate flow.json --workspace schemas --schema-path .").says(0, "");
     project
         .sends(r#"{ "steps": [] }"#, "crayfish validate -")
         .says(0, "")
-        .prints("-: valid, 0 steps\n");
+        .prints("<stdin>: valid, 0 steps\n");
+}
+
+#[test]
+fn what_only_looks_like_an_expression_is_warned_of() {
+    let text = r#"{ "steps": [{ "id": "a", "kind": "exec", "shell": "cd {{$.vars.dir}}" }] }"#;
+    let project = Project::of(&[("flow.json", text)]);
+    let warning = "flow.json:1:51: warning: /steps/0/shell: `{{$.vars.dir}}` is text here; \
+                   did you mean `{{vars.dir}}`? [bad_path]";
+    let check = project.raymond("crayfish validate flow.json");
+    check.says(0, warning).prints("flow.json: valid, 1 step\n");
+    project.raymond("crayfish explain flow.json").says(0, warning);
+    let json = project.raymond("crayfish validate flow.json --json").json();
+    let message = "`{{$.vars.dir}}` is text here; did you mean `{{vars.dir}}`?";
+    let told = json!({
+        "path": "/steps/0/shell", "code": "bad_path", "message": message, "line": 1, "column": 51,
+    });
+    assert_eq!(json["files"][0]["warnings"], json!([told]));
+}
+
+#[test]
+fn a_backend_that_does_not_exist_is_no_mistake_of_the_document() {
+    let text = r#"{ "steps": [{ "id": "a", "kind": "agent", "prompt": "p", "schema": {} }] }"#;
+    let project = Project::of(&[("flow.json", text), ("r.yaml", "a: '1'")]);
+    project.raymond("run flow.json --agent claud").says(
+        2,
+        "raymond: there is no backend \"claud\"
+        hint: did you mean `claude`?",
+    );
+    project.raymond("run flow.json --replies r.yaml --backend claude").says(
+        2,
+        "raymond: the replies would answer nothing: the backend is claude
+        hint: leave out `backend` (claude) to play them all",
+    );
 }
 
 #[test]
@@ -50,7 +83,7 @@ fn all_mistakes_of_all_documents_are_told_with_file_line_and_pointer() {
         project.raymond("crayfish validate flow.json bad.json broken.json good.json nope.json");
     check.says(
         2,
-        "flow.json:8:86: error: /steps/1/then/0/schema/$ref: there is no schema named `Verdict` [missing_schema]
+        "flow.json:8:86: error: /steps/1/then/0/schema/$ref: there is no schema named `Verdict` (no directory is named: --schema-path DIR, `ref.schemaPaths`) [missing_schema]
         raymond: the document has a mistake
         bad.json:3:3: error: /steps/0: an exec step needs `shell` or `run` [missing_key]
         bad.json:4:3: error: /steps/1: a step is an object, not a number [wrong_type]
@@ -443,7 +476,7 @@ fn a_run_of_the_tool_is_looked_at_like_any_and_only_its_caller_goes_on() {
     project.sends(call.to_string(), "crayfish -q").says(0, "");
     project
         .raymond("why r")
-        .prints("waiting: its caller owes it `r:PLACEHOLDER`\n→ raymond crayfish < request.json\n");
+        .prints("waiting: its caller owes it `r:v:1`\n→ raymond crayfish < request.json\n");
     project.raymond("resume r").says(
         2,
         "raymond: r is a run of the tool crayfish: only its caller goes on
