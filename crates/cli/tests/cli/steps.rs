@@ -75,9 +75,8 @@ fn the_agent_is_the_backend() {
     project.raymond("run flow.json").mentions(7, &["v is answered by claude: "]);
     project.raymond("run flow.json --agent nobody").says(
         2,
-        "flow.json: error: there is no backend \"nobody\" [unknown-backend]
-        hint: there are claude, codex and scripted
-        raymond: the workflow has a mistake",
+        "raymond: there is no backend \"nobody\"
+        hint: there are claude, codex and scripted",
     );
     // Without an agent step nobody is asked, and nobody has to be there.
     project
@@ -365,7 +364,7 @@ fn replies_know_steps_by_their_ids_and_their_keys() {
             "r.yaml:1:1: warning: no agent step is called \"jugde\" [unknown-state]\n  hint: did you mean \"judge\"?",
             "r.yaml:2:1: warning: no agent step is called \"other[1].x\" [unknown-state]",
             "r.yaml: warning: no reply for judge, should it be reached [no-reply]",
-            "each[0].judge: failed, and was collected: could not start: no reply for main_each1 / each[0].judge / visit 1 / turn 1 in r.yaml: add one under each[0].judge",
+            "each[0].judge: failed, and was collected: could not start: no reply for main_each1 / attempt 1 of each[0].judge in r.yaml: add one under each[0].judge",
         ],
     );
     let ran = project.raymond("run flow.json --replies keys.yaml");

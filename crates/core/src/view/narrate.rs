@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::flow::{Fact, Stored};
+use crate::crayfish::key::Key;
 use crate::crayfish::problem::Problem;
 use crate::desk::Lane;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
@@ -59,6 +60,8 @@ pub struct Narrator {
     what: What,
     /// What all turns cost so far.
     total: Micros,
+    /// Which attempt each agent was asked for last, with what was wrong: it is told once.
+    refused: BTreeMap<AgentId, (Key, u32)>,
 }
 
 /// What a run is made of.
@@ -237,9 +240,13 @@ impl Narrator {
 
     /// What became of a step, where it is not simply done: that is told when the next one begins.
     fn stepped(&mut self, agent: &AgentId, fact: &Fact) -> Option<Line> {
-        if let Fact::Asks { attempt, errors, .. } = fact
+        if let Fact::Asks { key, attempt, errors } = fact
             && !errors.is_empty()
         {
+            let asked = (key.clone(), *attempt);
+            if self.refused.insert(agent.clone(), asked.clone()) == Some(asked) {
+                return None;
+            }
             let text = format!("not valid: {}; attempt {attempt} follows", told(errors));
             return Some(self.of(agent, Weight::Warning, text));
         }

@@ -170,6 +170,28 @@ fn a_step_that_is_done_again_is_one_stop_of_the_way() {
 }
 
 #[test]
+fn what_was_wrong_with_an_answer_is_told_once() {
+    let mut play = steps(Answers::Backend, &json!([asks("a")]));
+    invalid(&mut play, "main");
+    play.fails("main", TurnFailure::Task { why: "it is down".into() });
+    play.resume();
+    done(&mut play, "main");
+    assert_snapshot!(told(&play), @r#"
+      main       starts at a
+    . main       a: turn 1
+    ! main       a: not valid: /a: it is missing (and 1 more); attempt 2 follows
+    . main       a: turn 2
+    x main       a: failed: the client reports failure: it is down
+      -          failed
+      -          resumed
+      main       a: goes on after its failure
+    . main       a: turn 1
+      main       ended · $0.30
+      -          completed
+    "#);
+}
+
+#[test]
 fn a_variable_without_a_value_is_asked_for() {
     let step = json!({ "id": "a", "kind": "exec", "shell": "echo {{vars.who}}" });
     let mut play = steps(Answers::Backend, &json!([exec("b", 1), step]));
