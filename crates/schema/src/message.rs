@@ -51,7 +51,7 @@ fn matches_wanted(error: &ValidationError<'_>, schema: &Value) -> Option<String>
         _ => return None,
     };
     // One that is not written is 1.
-    let number = schema.pointer(error.schema_path().as_str()).map_or("1".to_owned(), shown);
+    let number = schema.pointer(error.schema_path().as_str()).map_or_else(|| "1".to_owned(), shown);
     Some(format!("at {bound} {number} must be valid under `contains`"))
 }
 
@@ -70,10 +70,8 @@ fn holds_what_is_asked(error: &ValidationError<'_>) -> bool {
 }
 
 fn fits(asked: JsonTypeSet, held: &Value) -> bool {
-    let is_number = asked.contains(JsonType::Number);
-    asked.contains(JsonType::from(held))
-        || (held.is_number() && is_number)
-        || (held.is_i64() && asked.contains(JsonType::Integer))
+    let is_whole = held.is_i64() || held.is_u64();
+    asked.contains(JsonType::from(held)) || (is_whole && asked.contains(JsonType::Integer))
 }
 
 /// What one error says of a value that is shown so. What a schema asks for can be as long as any value.
