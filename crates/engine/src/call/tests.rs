@@ -216,6 +216,15 @@ async fn a_workspace_whose_name_is_no_text_is_refused() {
 }
 
 #[tokio::test]
+async fn a_record_that_cannot_be_kept_is_told_before_anything_runs() {
+    let desk = desk();
+    std::fs::write(desk.workspace.path().join(".raymond"), "in the way").unwrap();
+    let reply = desk.call(json!({ "workflow": minimal(), "runId": "r" })).await;
+    assert_eq!(gist(&reply), "store_failed");
+    assert_eq!(desk.file("log"), "");
+}
+
+#[tokio::test]
 async fn mistakes_are_replies() {
     let desk = desk();
     let check = async |request: Json, expected: &str| {

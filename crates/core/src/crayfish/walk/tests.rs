@@ -187,6 +187,18 @@ fn what_is_no_list_is_not_gone_through() {
 }
 
 #[test]
+fn all_loops_together_take_so_many_iterations() {
+    let mut walk = Walk::new(&json!([each("l", "$.vars.three", &json!([says("x", "1")]))]));
+    // Two of the three, and the strand of the run itself.
+    walk.flow.turned = MOST_TURNS - 3;
+    let walk = walk.walked();
+    assert_eq!(walk.saw(), ["l[0].x: 1", "l[1].x: 1"]);
+    let message = "the loops of a run take 1000000 iterations".to_owned();
+    let expected = Stuck { code: Code::TooLarge, key: "l".parse().unwrap(), message };
+    assert_eq!(walk.stuck, Some(expected));
+}
+
+#[test]
 fn a_list_is_the_one_that_was_there_when_the_loop_began() {
     // The body replaces the result in which the list was found.
     let steps = json!([
