@@ -63,6 +63,10 @@ impl Reader<'_> {
             Some(near) => format!("did you mean {near:?}?"),
             None => format!("known {what}s: {}", known.join(", ")),
         };
+        self.no_such(what, (name, span), hint)
+    }
+
+    fn no_such(&mut self, what: &str, (name, span): (&str, Range<usize>), hint: String) -> Noted {
         let mistake = Diagnostic::error("unknown-key", format!("unknown {what} {name:?}"))
             .in_file(self.file)
             .at(self.text, span)
@@ -73,12 +77,9 @@ impl Reader<'_> {
 
     /// Notes a key of a reply that is no key: perhaps it is one of an answer.
     pub(super) fn unquoted(&mut self, (name, span): (&str, Range<usize>)) -> Noted {
-        let noted = self.unknown("key", (name, span), &play::KEYS);
-        let hint = self.mistakes.last_mut().and_then(|mistake| mistake.hint.as_mut());
-        hint.into_iter().for_each(|hint| {
-            *hint += &format!("; an answer in JSON is a text in quotes: '{{\"{name}\": 1}}'");
-        });
-        noted
+        let known = play::KEYS.join(", ");
+        let answer = format!("an answer in JSON is a text in quotes: '{{\"{name}\": 1}}'");
+        self.no_such("key", (name, span), format!("known keys: {known}; {answer}"))
     }
 
     /// Notes a value of the wrong kind.

@@ -32,7 +32,9 @@ pub(crate) fn explain(flags: &Explain) -> Result<u8, Failure> {
         found.prepare(&flags.file, &Map::new(), &shelf)?;
     }
     let name = documents::name(&flags.file);
-    found.doubts().into_iter().for_each(|doubt| doubt.warn(&name));
+    for doubt in found.doubts() {
+        doubt.warn(&name);
+    }
     if flags.json {
         print_json(object(&document))?;
         return Ok(0);

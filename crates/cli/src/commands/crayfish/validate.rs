@@ -46,7 +46,9 @@ fn tell(checked: Vec<(String, Checked)>) -> Result<(), Failure> {
     for (file, found) in checked {
         match found {
             Ok((steps, doubts)) => {
-                doubts.into_iter().for_each(|doubt| doubt.warn(&file));
+                for doubt in doubts {
+                    doubt.warn(&file);
+                }
                 let steps = counted(steps as u64, "step");
                 print_out(&format!("{}: valid, {steps}\n", plain(&file)))?;
             }
