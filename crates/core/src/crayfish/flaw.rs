@@ -243,7 +243,9 @@ impl Flaw {
                 "an output is for no agent step, or for an attempt that was not asked for yet"
             }
             Self::StaleOutput => "an output is for an attempt that is over; it was ignored",
-            Self::InvalidOutput => "an answer, a file or a stream is not valid by its schema",
+            Self::InvalidOutput => {
+                "an answer, or a file or stream that goes in or comes out, is not valid by its schema"
+            }
             Self::MoreProblems => "there are more problems than are told",
             Self::Internal => "the engine met a state that it should never be in",
         }

@@ -23,6 +23,7 @@ fn a_request_is_read_as_it_is_sent() {
         workflow: workflow.clone(),
         vars: object(json!({ "a": 1 })),
         agent_outputs: object(json!({ "v": { "foo": "bar" } })),
+        unread: BTreeMap::new(),
         attempts: BTreeMap::from([("v".to_owned(), 1), ("loop[0].x".to_owned(), 2)]),
         results: object(json!({ "a": { "ok": true } })),
         run: Some(RunId::from("r-1")),
