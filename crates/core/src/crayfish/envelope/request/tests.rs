@@ -132,7 +132,6 @@ fn an_output_must_be_for_an_agent_step() {
         "each",
         "gate",
         "nobody",
-        "verify:3",
         "verify:0",
         "r:verify:1",
         "each[7].inner",
@@ -151,6 +150,7 @@ fn an_output_must_be_for_an_agent_step() {
         unasked(Some("r"), "verify:1"),
         "/agentOutputs/verify:1: no agent step asks for `verify:1`; with a run it is `r:verify:1`"
     );
+    assert_eq!(unasked(None, "verify:3"), "/agentOutputs/verify:3: `verify` has 2 attempts");
     assert_eq!(
         unasked(None, "verfy"),
         "/agentOutputs/verfy: no agent step asks for `verfy`; did you mean `verify`?"
