@@ -135,7 +135,8 @@ impl Brought {
         self.attempts.iter().filter_map(move |(name, claimed)| {
             let names = [name.to_string(), name.step.to_string()];
             names.iter().any(|name| self.outputs.contains_key(name)).then_some(())?;
-            let (key, attempt) = run.and_then(|run| asked(run, name)).unwrap_or((name.clone(), 1));
+            let (key, attempt) =
+                run.and_then(|run| asked(run, name)).unwrap_or_else(|| (name.clone(), 1));
             let message = format!("{key} is at attempt {attempt}");
             let problem = || at("/attempts", &name.to_string(), Flaw::UnaskedOutput, message);
             (attempt < *claimed).then(problem)
