@@ -8,6 +8,7 @@
 mod answer;
 mod brought;
 mod progress;
+pub(crate) mod sent;
 #[cfg(test)]
 mod tests;
 mod workspaces;
@@ -24,7 +25,6 @@ use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
 use raymond_store::Root;
 use raymond_store::disk::{self, Memory};
 use raymond_store::lock::{self, Takeover};
-use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
 use crate::aside::{self, GivenUp, aside};
@@ -40,6 +40,7 @@ use answer::{answer, attempts};
 use brought::{Brought, KnownBy, results};
 pub use progress::Progress;
 use progress::Teller;
+pub use sent::Sent;
 pub use workspaces::Workspaces;
 
 /// The run of a call without a `runId`.
@@ -88,20 +89,21 @@ struct Begun {
 
 impl Tool {
     /// Answers one request. Whoever stops waiting for it gives it up: it still ends what it started.
-    pub async fn call(&self, request: Json, follower: Follower) -> Reply {
+    pub async fn call(&self, sent: impl Into<Sent>, follower: Follower) -> Reply {
+        let sent = sent.into();
         let Follower { cancel, progress } = follower;
         let cancel = cancel.child_token();
         let _given_up_when_dropped = cancel.clone().drop_guard();
         let tool = self.clone();
         let follower = Follower { cancel, progress };
-        let call = tokio::spawn(async move { tool.try_call(request, follower).await });
+        let call = tokio::spawn(async move { tool.try_call(sent, follower).await });
         let reply = call.await.map(|reply| reply.unwrap_or_else(|refused| *refused));
         reply.unwrap_or_else(|broken| *internal(&broken.to_string()))
     }
 
-    async fn try_call(&self, request: Json, follower: Follower) -> Result<Reply, Box<Reply>> {
-        let request = Request::parse(request)
-            .map_err(|problems| mistaken(Code::BadRequest, "the request", problems))?;
+    async fn try_call(&self, sent: Sent, follower: Follower) -> Result<Reply, Box<Reply>> {
+        let request =
+            sent.read().map_err(|problems| mistaken(Code::BadRequest, "the request", problems))?;
         let run = request.run.clone();
         // Whoever carries everything itself echoes a refusal as any other reply.
         let known = run.is_none().then(|| (request.results.clone(), request.attempts.clone()));
@@ -163,7 +165,7 @@ impl Tool {
             driven.map_err(|error| refused(Code::StoreFailed, chain(&error), Vec::new()))?;
         let schemas = shell::schemas_of(Some(&work.document));
         let mut reply = answer(&driven.head.run, &work, &schemas, run.as_ref());
-        reply.ignored = brought.ignored(&driven.head.run);
+        reply.ignored = brought.ignored(&driven.head.run, run.as_ref());
         Ok(reply)
     }
 
@@ -186,9 +188,9 @@ impl Tool {
         let is_new = is_new(&project, run.as_ref())?;
         let id = run.unwrap_or_else(|| RunId::new(NAMELESS));
         let cwd = directory.display().to_string();
-        if is_new {
+        if is_new && unasked.is_empty() {
             // What is refused here leaves no run behind.
-            unasked.extend(brought.of_no_run(&id));
+            unasked = brought.of_no_run(&id);
         }
         if !unasked.is_empty() {
             let mut refused = mistaken(Code::UnaskedOutput, "the request", unasked);

@@ -3,17 +3,24 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use raymond_core::crayfish::code::Code;
 use raymond_core::crayfish::envelope::Reply;
-use raymond_engine::call::{Follower, Progress};
+use raymond_engine::call::{Follower, Progress, Sent};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
-use serde_json::Value as Json;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::Host;
+
+/// How long the last progress of a call may hold up its reply.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a call that was given up may take to end: more than its programs are left.
+const LONGEST_END: Duration = Duration::from_secs(30);
 
 /// All calls of a server.
 #[derive(Clone)]
@@ -57,17 +64,18 @@ impl Calls {
         &self.host
     }
 
-    /// Waits until nothing runs any more.
+    /// Waits until nothing runs any more, as long as it takes to end what was given up.
     pub(crate) async fn idle(&self) {
+        let mut running = self.running.subscribe();
         // The sender is held here: it cannot be gone.
-        self.running.subscribe().wait_for(|running| *running == 0).await.ok();
+        timeout(LONGEST_END, running.wait_for(|running| *running == 0)).await.ok();
     }
 
     /// Answers a request. It is given up with the server, with `cancel`, and when nobody waits for
     /// its answer any more.
     pub(crate) async fn answer(
         &self,
-        request: Json,
+        sent: Sent,
         cancel: &CancellationToken,
         listener: Option<&Listener>,
     ) -> Reply {
@@ -75,34 +83,38 @@ impl Calls {
         let _given_up_with_this = token.clone().drop_guard();
         let (progress, mut told) = mpsc::unbounded_channel();
         let follower = Follower { cancel: token.clone(), progress };
-        let mut answered = match self.start(request, follower) {
+        let mut answered = match self.start(sent, follower) {
             Ok(answered) => answered,
             Err(error) => return internal(&format!("no thread could be started: {error}")),
         };
-        let mut last = None;
-        loop {
+        let telling = async {
+            let mut last = None;
+            while let Some(progress) = told.recv().await {
+                // What the protocol promises is kept here, whatever is told.
+                if let Some(listener) = listener.filter(|_| last < Some(progress.count)) {
+                    last = Some(progress.count);
+                    listener.tell(progress).await;
+                }
+            }
+        };
+        tokio::pin!(telling);
+        let mut is_told = false;
+        let reply = loop {
             tokio::select! {
                 biased;
                 () = cancel.cancelled(), if !token.is_cancelled() => token.cancel(),
-                Some(progress) = told.recv() => {
-                    // What the protocol promises is kept here, whatever is told.
-                    if let Some(listener) = listener.filter(|_| last < Some(progress.count)) {
-                        last = Some(progress.count);
-                        listener.tell(progress).await;
-                    }
-                }
-                reply = &mut answered => {
-                    return reply.unwrap_or_else(|_| internal("the call ended without a reply"));
-                }
+                () = &mut telling, if !is_told => is_told = true,
+                reply = &mut answered => break reply,
             }
+        };
+        if !is_told {
+            // A client that does not read misses what is left.
+            timeout(PATIENCE, telling).await.ok();
         }
+        reply.unwrap_or_else(|_| internal("the call ended without a reply"))
     }
 
-    fn start(
-        &self,
-        request: Json,
-        follower: Follower,
-    ) -> std::io::Result<oneshot::Receiver<Reply>> {
+    fn start(&self, sent: Sent, follower: Follower) -> std::io::Result<oneshot::Receiver<Reply>> {
         self.running.send_modify(|running| *running += 1);
         let running = Running(Arc::clone(&self.running));
         let host = Arc::clone(&self.host);
@@ -110,7 +122,7 @@ impl Calls {
         let call = move || {
             let _running = running;
             // Nobody waits for the answer of a call that was given up.
-            answer.send(host.call(request, follower)).ok();
+            answer.send(host.call(sent, follower)).ok();
         };
         thread::Builder::new().name("call".to_owned()).spawn(call)?;
         Ok(answered)

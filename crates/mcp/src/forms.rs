@@ -3,10 +3,11 @@
 //! A client whose model may be asked is sent the whole question as one message. One that only shows
 //! forms is sent a form, where the schema of the step is flat enough to be one.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use raymond_core::crayfish::ask;
 use raymond_core::crayfish::envelope::AgentRequest;
-use raymond_core::crayfish::{ask, reading};
 use rmcp::model::{ClientCapabilities, InputRequest, InputRequests, InputResponses};
 use serde_json::{Map, Value as Json, json};
 
@@ -70,8 +71,10 @@ fn form(request: &AgentRequest) -> Json {
 /// What a round brought.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Answers {
-    /// Outputs, by the ids of their requests.
-    pub(crate) outputs: Map<String, Json>,
+    /// What was filled in, by the ids of the requests.
+    pub(crate) filled: Map<String, Json>,
+    /// What models said.
+    pub(crate) said: BTreeMap<String, String>,
     /// Whether somebody would not answer: then nobody is asked again.
     pub(crate) refused: bool,
 }
@@ -81,27 +84,32 @@ pub(crate) fn read(responses: InputResponses) -> Answers {
     let mut answers = Answers::default();
     for (id, response) in responses {
         match answer(response) {
-            Some(output) => {
-                answers.outputs.insert(id, output);
-            }
+            Some(Answer::Filled(output)) => drop(answers.filled.insert(id, output)),
+            Some(Answer::Said(text)) => drop(answers.said.insert(id, text)),
             None => answers.refused = true,
         }
     }
     answers
 }
 
-/// The output in an answer: of a form what was filled in, of a model what it said.
-fn answer(mut response: Json) -> Option<Json> {
+#[derive(Debug, PartialEq)]
+enum Answer {
+    /// In a form.
+    Filled(Json),
+    /// By a model.
+    Said(String),
+}
+
+fn answer(mut response: Json) -> Option<Answer> {
     if let Some(action) = response.get("action") {
         let accepted = action == "accept";
-        return accepted.then(|| response.get_mut("content").map(Json::take)).flatten();
+        let content = response.get_mut("content").filter(|_| accepted);
+        return content.map(|content| Answer::Filled(content.take()));
     }
-    let said = match response.get("content")? {
+    Some(Answer::Said(match response.get("content")? {
         Json::Array(blocks) => blocks.iter().filter_map(text).collect::<String>(),
         block => text(block)?.to_owned(),
-    };
-    // What is not JSON is sent on as it is: the schema says what is wrong with it.
-    Some(reading::read_text(said.trim()).unwrap_or(Json::String(said)))
+    }))
 }
 
 fn text(block: &Json) -> Option<&str> {
@@ -114,15 +122,15 @@ mod tests {
 
     #[test]
     fn answers_are_what_models_say_and_what_forms_hold() {
-        let check = |response: Json, expected: Option<Json>| {
+        let check = |response: Json, expected: Option<Answer>| {
             assert_eq!(answer(response.clone()), expected, "{response}");
         };
         let said = |content: Json| json!({ "role": "assistant", "model": "m", "content": content });
         let text = |text: &str| json!({ "type": "text", "text": text });
-        check(said(text(" {\"a\": 1}\n")), Some(json!({ "a": 1 })));
-        check(said(json!([text("[1,"), text("2]")])), Some(json!([1, 2])));
-        check(said(text("no JSON")), Some(json!("no JSON")));
-        check(json!({ "action": "accept", "content": { "a": 1 } }), Some(json!({ "a": 1 })));
+        check(said(text("no JSON")), Some(Answer::Said("no JSON".to_owned())));
+        check(said(json!([text("[1,"), text("2]")])), Some(Answer::Said("[1,2]".to_owned())));
+        let filled = Answer::Filled(json!({ "a": 1 }));
+        check(json!({ "action": "accept", "content": { "a": 1 } }), Some(filled));
         check(json!({ "action": "accept" }), None);
         check(json!({ "action": "decline" }), None);
         check(json!({ "action": "cancel", "content": {} }), None);

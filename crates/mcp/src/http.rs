@@ -11,7 +11,7 @@ use std::time::Duration;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -148,7 +148,12 @@ async fn answer<S: ServerHandler + Clone>(
         response = refused(&unread);
     }
     if !found {
-        *response.status_mut() = StatusCode::NOT_FOUND;
+        let (mut parts, _) = response.into_parts();
+        parts.status = StatusCode::NOT_FOUND;
+        parts.headers.remove(ALLOW);
+        parts.headers.remove(CONTENT_LENGTH);
+        let said = format!("not found: clients are served at {PATH}\n");
+        return Response::from_parts(parts, Full::new(Bytes::from(said)).boxed());
     }
     response
 }

@@ -44,7 +44,8 @@ pub(crate) fn filled(request: &GetPromptRequestParams) -> Result<GetPromptResult
 }
 
 /// The skill without what is for others: its frontmatter for those who find it as a file, comments and
-/// attributes of fences for those who try its examples.
+/// attributes of fences for those who try its examples, and what they type into a shell: a model that
+/// is sent this has the tool.
 fn body() -> String {
     let behind = SKILL.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
     let body = behind.map_or(SKILL, |(_, body)| body.trim_start());
@@ -55,11 +56,20 @@ fn body() -> String {
         rest = comment.split_once("-->").map_or("", |(_, behind)| behind.trim_start());
     }
     told.push_str(rest);
+    let told = without_shell(&told);
     let line = |line: &str| match line.split_once(' ') {
         Some((fence, _)) if fence.starts_with("```") => format!("{fence}\n"),
         Some(_) | None => format!("{line}\n"),
     };
     told.lines().map(line).collect()
+}
+
+fn without_shell(text: &str) -> String {
+    let mut parts = text.split("```console\n");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |told, part| {
+        told + part.split_once("\n```\n").map_or("", |(_, rest)| rest.trim_start())
+    })
 }
 
 #[cfg(test)]
@@ -74,5 +84,6 @@ mod tests {
             |line: &&str| line.contains("<!--") || line.starts_with("```") && line.contains(' ');
         assert_eq!(body.lines().filter(is_other).collect::<Vec<_>>(), Vec::<&str>::new());
         assert!(body.contains("\n```json\n{"), "{body}");
+        assert!(!body.contains("\n$ ") && body.contains("\n## When it fails\n"), "{body}");
     }
 }

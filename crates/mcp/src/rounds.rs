@@ -6,6 +6,7 @@
 
 use raymond_core::crayfish::envelope::{Outcome, Reply};
 use raymond_core::ids::RunId;
+use raymond_engine::call::Sent;
 use raymond_engine::clock;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, InputRequiredResult, JsonObject,
@@ -31,12 +32,12 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// The round that a request is, if it is one, and the arguments that are meant.
+    /// The round that a request is, if it is one, and what is meant.
     pub(crate) fn begin(
         host: &dyn Host,
         request: CallToolRequestParams,
         (meta, capabilities): (&RequestMetaObject, Option<&ClientCapabilities>),
-    ) -> Result<(Option<Self>, JsonObject), Refused> {
+    ) -> Result<(Option<Self>, Sent), Refused> {
         let arguments = request.arguments.unwrap_or_default();
         let way = capabilities.and_then(Way::of);
         let asked = meta.0.0.get(ASKS) == Some(&Json::Bool(true));
@@ -48,11 +49,11 @@ impl Round {
         match request.request_state {
             Some(state) => {
                 let responses = request.input_responses.unwrap_or_default();
-                let arguments = round.answered(host, arguments, &state, forms::read(responses))?;
-                Ok((Some(round), arguments))
+                let sent = round.answered(host, arguments, &state, forms::read(responses))?;
+                Ok((Some(round), sent))
             }
-            None if asked && way.is_some() => Ok((Some(round), with_run(arguments))),
-            None => Ok((None, arguments)),
+            None if asked && way.is_some() => Ok((Some(round), sent(with_run(arguments)))),
+            None => Ok((None, sent(arguments))),
         }
     }
 
@@ -63,7 +64,7 @@ impl Round {
         mut arguments: JsonObject,
         state: &str,
         answers: forms::Answers,
-    ) -> Result<JsonObject, Refused> {
+    ) -> Result<Sent, Refused> {
         let project = host.project(self.agent.as_deref()).map_err(Refused::Store)?;
         let named = arguments.get("runId").and_then(Json::as_str);
         let handle = Handle::open(state, &project, &self.workflow, named)?;
@@ -72,12 +73,13 @@ impl Round {
         }
         let of_this_run =
             |id: &str| id.strip_prefix(handle.run.as_str()).is_some_and(|id| id.starts_with(':'));
-        let outputs = answers.outputs.into_iter().filter(|(id, _)| of_this_run(id)).collect();
+        let forms = answers.filled.into_iter().filter(|(id, _)| of_this_run(id)).collect();
+        let said = answers.said.into_iter().filter(|(id, _)| of_this_run(id)).collect();
         // Outputs of the first call, which is repeated here, were taken then.
         arguments.remove("attempts");
-        arguments.insert("agentOutputs".to_owned(), Json::Object(outputs));
+        arguments.insert("agentOutputs".to_owned(), Json::Object(forms));
         arguments.insert("runId".to_owned(), handle.run.as_str().into());
-        Ok(arguments)
+        Ok(Sent { request: Json::Object(arguments), said })
     }
 
     /// What is sent for a reply.
@@ -95,6 +97,10 @@ impl Round {
         meta.0.insert(RUN.to_owned(), json!(run));
         Ok(InputRequiredResult::new(Some(asked), Some(state)).with_meta(meta).into())
     }
+}
+
+fn sent(arguments: JsonObject) -> Sent {
+    Json::Object(arguments).into()
 }
 
 /// A run of its own for a call that names none.

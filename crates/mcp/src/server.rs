@@ -11,7 +11,6 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
 use crate::body::Arguments;
@@ -106,11 +105,10 @@ impl ServerHandler for Server {
         let meta = context.meta.clone();
         let begun =
             move |host: &dyn Host| Round::begin(host, request, (&meta, capabilities.as_ref()));
-        let (round, arguments) = self.ask(begun).await??;
+        let (round, sent) = self.ask(begun).await??;
         let token = context.meta.get_progress_token();
         let listener = token.map(|token| Listener { peer: context.peer.clone(), token });
-        let arguments = Json::Object(arguments);
-        let reply = self.calls.answer(arguments, &context.ct, listener.as_ref()).await;
+        let reply = self.calls.answer(sent, &context.ct, listener.as_ref()).await;
         match round {
             None => Ok(tool::result(reply).into()),
             Some(round) => Ok(self.ask(move |host| round.end(host, reply)).await??),

@@ -10,13 +10,8 @@ use serde_json::Value as Json;
 /// The name of the one tool.
 pub(crate) const NAME: &str = "crayfish";
 
-const DESCRIPTION: &str = "Run a Crayfish workflow: a JSON document of steps. `exec` steps run \
-programs in the workspace. `agent` steps are yours: the reply has status \"needs_agent\" and \
-`requests`, each with a prompt, an input and a JSON Schema. Produce the JSON yourself, then call \
-again with the same workflow and `agentOutputs` ({requestId: json}). So that no finished step runs \
-again, choose a `runId` and pass it with every call; or echo the `results` and `attempts` of the last \
-reply. Status \"done\" is the end. When `ok` is false, `error` and `errors` say what to mend. The \
-prompt `crayfish` teaches how to write workflows.";
+/// How to call it, and the language in short: a model may have nothing else.
+const DESCRIPTION: &str = include_str!("tool.md");
 
 /// The tool as it is listed.
 pub(crate) fn definition() -> Tool {
@@ -61,5 +56,23 @@ pub(crate) fn result(reply: Reply) -> CallToolResult {
         CallToolResult::structured_error(envelope)
     } else {
         CallToolResult::structured(envelope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use raymond_core::crayfish::{Document, reading};
+
+    use super::*;
+
+    #[test]
+    fn the_description_has_every_kind_and_an_example_that_holds() {
+        assert!(DESCRIPTION.lines().count() <= 40);
+        for kind in ["exec", "agent", "if", "forEach", "while"] {
+            assert!(DESCRIPTION.contains(&format!("\n- {kind}: ")), "{kind}");
+        }
+        let (_, example) = DESCRIPTION.split_once("Example: ").unwrap();
+        let example = reading::read_text(example.trim()).unwrap();
+        assert!(Document::parse(&example).is_ok(), "{example}");
     }
 }

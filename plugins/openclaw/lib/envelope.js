@@ -6,7 +6,7 @@
 
 /** A failure in the form that the binary has for its own. */
 export function failed(error, message, more = {}) {
-  return { ok: false, error, message, ...more };
+  return { ok: false, error, message, results: {}, attempts: {}, ...more };
 }
 
 /** The reply twice: as text for the model, and as it is for programs. */

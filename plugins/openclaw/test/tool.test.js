@@ -98,7 +98,7 @@ test("a script without its interpreter is a failure with words", async () => {
 test("a configuration that is wrong is told to every caller", async () => {
   const reply = await play("echo", { config: { timeoutMs: 5 } });
   const message = "timeoutMs must be a whole number from 1000 to 86400000";
-  assert.deepEqual(reply, { ok: false, error: "bad_config", message });
+  assert.deepEqual(reply, { ok: false, error: "bad_config", message, results: {}, attempts: {} });
 });
 
 test("a request that cannot be written is a failure with words", async () => {
@@ -120,7 +120,7 @@ test("another agent is unknown unless the operator lists it", async () => {
 
 test("an agent that is listed but not configured is unknown", async () => {
   const reply = await play("echo", { request: { agentId: "nobody" }, config: { agents: ["nobody"] } });
-  assert.deepEqual(reply, { ok: false, error: "unknown_agent", message: 'no agent "nobody" is configured' });
+  assert.deepEqual(reply, { ok: false, error: "unknown_agent", message: 'no agent "nobody" is configured', results: {}, attempts: {} });
 });
 
 test("an agentId of another type is the binary's to refuse", async () => {

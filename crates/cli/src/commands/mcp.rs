@@ -8,7 +8,7 @@ use std::sync::Arc;
 use raymond_core::crayfish::code::Code;
 use raymond_core::crayfish::envelope::Reply;
 use raymond_core::ids::RunId;
-use raymond_engine::call::{Follower, Tool, Workspaces};
+use raymond_engine::call::{Follower, Sent, Tool, Workspaces};
 use raymond_engine::project::Project;
 use raymond_engine::shell::{Signal, Signals};
 use raymond_mcp::{Host, Server, http, stdio};
@@ -27,12 +27,12 @@ struct Offered {
 }
 
 impl Host for Offered {
-    fn call(&self, request: Json, follower: Follower) -> Reply {
+    fn call(&self, sent: Sent, follower: Follower) -> Reply {
         let runtime = match crate::runtime() {
             Ok(runtime) => runtime,
             Err(failure) => return Reply::failed(Code::Internal, failure.told().0, Vec::new()),
         };
-        runtime.block_on(self.tool.call(request, follower))
+        runtime.block_on(self.tool.call(sent, follower))
     }
 
     fn project(&self, agent: Option<&str>) -> Result<Project, String> {

@@ -15,7 +15,8 @@ pub struct Call {
     /// What steps left in earlier calls, for a run that begins.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub results: BTreeMap<Key, Stored>,
-    /// Which attempts it answers; where nothing is said, the first.
+    /// Which attempts it answers; where nothing is said, the first. The id of a step in loops stands
+    /// for whichever of its keys asks first.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attempts: BTreeMap<Key, u32>,
     /// Whether nobody else knows the attempts: the run has no record.
@@ -43,6 +44,12 @@ pub(super) enum Offer<'a> {
     Stale(String),
 }
 
+/// What a caller says of an attempt, and under which name: that of its key, else the id of its step.
+pub(super) fn written(attempts: &BTreeMap<Key, u32>, key: &Key) -> Option<(Key, u32)> {
+    let names = [key.clone(), Key::plain(key.step.clone())];
+    names.into_iter().find_map(|name| attempts.get(&name).map(|attempt| (name.clone(), *attempt)))
+}
+
 impl Flow {
     /// What the caller has for an attempt at an agent step.
     pub(super) fn offer(&self, key: &Key, attempt: u32) -> Option<Offer<'_>> {
@@ -53,7 +60,7 @@ impl Flow {
         let names = [key.to_string(), key.step.to_string()];
         let (name, output) =
             names.into_iter().find_map(|name| Some((name.clone(), self.offers.get(&name)?)))?;
-        let claimed = self.claims.get(key).copied().unwrap_or(1);
+        let claimed = written(&self.claims, key).map_or(1, |(_, claimed)| claimed);
         Some(if claimed < attempt { Offer::Stale(name) } else { Offer::Output(name, output) })
     }
 }

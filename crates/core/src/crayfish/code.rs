@@ -108,7 +108,7 @@ impl Code {
                 "the workspace is missing, or is not a directory that can be used"
             }
             Self::UnaskedOutput => {
-                "`agentOutputs` has a key that is no agent step, key or request id of this workflow"
+                "`agentOutputs` or `attempts` names a step or an attempt that has not asked"
             }
             Self::UnknownName => {
                 "an expression or `inputFrom` leads to no value when its step is reached"

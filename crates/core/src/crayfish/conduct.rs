@@ -18,7 +18,7 @@ use crate::run::input::{Finished, Verdict};
 use crate::run::program::Answers;
 use crate::value::Value;
 
-use super::call::{Call, Offer, Output};
+use super::call::{Call, Offer, Output, written};
 use super::code::Code;
 use super::document::{self, Kind, OnError, Order, SessionMode, StepIndex};
 use super::flaw::Flaw;
@@ -122,7 +122,7 @@ fn enter(draft: &mut Draft<'_>, agent: &Agent, index: StepIndex, key: Key) {
     let turn = TurnId { agent: agent.id.clone(), visit, turn: 1 };
     match &work.document.step(index).kind {
         Kind::Agent(asks) => {
-            let attempt = flow.attempts.get(&key).copied().unwrap_or(1);
+            let attempt = written(&flow.attempts, &key).map_or(1, |(_, attempt)| attempt);
             let session = shared(work, flow, asks).map_or(Session::Fresh, Session::At);
             let errors = flow.complaints.get(&key).cloned().unwrap_or_default();
             step(draft, agent, Fact::Asks { key: key.clone(), attempt, errors });
@@ -185,8 +185,16 @@ fn question(draft: &mut Draft<'_>, agent: &Agent, question: Question, session: &
     let tries = work.tries(&key);
     if attempt > tries {
         let message = format!("`attempts` says {attempt} for {key}, which has {tries} at most");
+        if let Some(known) = flow.results.get(&key) {
+            // What its caller was told when that happened.
+            let said = known.json().and_then(|known| known.get("message")?.as_str());
+            let message = said.map_or(message, str::to_owned);
+            let code = Code::AgentOutputSchemaFailed;
+            return fail(draft, agent, Stuck { code, key, message }, Some(known.clone()));
+        }
         let mut path = "/attempts".to_owned();
-        push_token(&mut path, &key.to_string());
+        let name = written(&flow.claims, &key).map_or_else(|| key.clone(), |(name, _)| name);
+        push_token(&mut path, &name.to_string());
         let beyond = [Problem::new(path, Flaw::OutOfRange, message.as_str())];
         return exhausted(draft, agent, (key, message), &beyond);
     }

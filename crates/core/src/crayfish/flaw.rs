@@ -240,11 +240,9 @@ impl Flaw {
                 "this is no schema of its draft, or of a draft that is not known"
             }
             Self::MixedDrafts => "schemas that belong together are of different drafts",
-            Self::UnaskedOutput => {
-                "an output is for no agent step, or for an attempt that was not asked for yet"
-            }
+            Self::UnaskedOutput => "an output is for no agent step, or an attempt still to come",
             Self::StaleOutput => "an output is for an attempt that is over; it was ignored",
-            Self::InvalidOutput => "an answer, a file or a stream is not valid by its schema",
+            Self::InvalidOutput => "an answer, an input or an output is not valid by its schema",
             Self::MoreProblems => "there are more problems than are told",
             Self::Internal => "the engine met a state that it should never be in",
         }

@@ -301,6 +301,10 @@ impl Flow {
         match fact {
             Fact::Begun { born, parent } => self.begin(agent, born.clone(), parent.clone()),
             Fact::Asks { key, attempt, errors } => {
+                if !self.attempts.contains_key(key) {
+                    // What was said of its step was said of this key.
+                    self.attempts.remove(&Key::plain(key.step.clone()));
+                }
                 self.attempts.insert(key.clone(), *attempt);
                 self.complaints.insert(key.clone(), errors.clone());
             }

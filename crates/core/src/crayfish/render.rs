@@ -51,13 +51,19 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether a program cannot be handed this: its arguments and variables end at a NUL byte.
-    pub fn has_nul(&self) -> bool {
-        let program: Vec<&String> = match &self.program {
-            Program::Shell(text) => vec![text],
-            Program::Cmd { cmd, args } => std::iter::once(cmd).chain(args).collect(),
+    /// Where in its step that stands which no program can be handed: arguments and variables end at
+    /// a NUL byte.
+    pub fn nul(&self) -> Option<String> {
+        let is_cut = |text: &String| text.contains('\0');
+        let program = match &self.program {
+            Program::Shell(text) => is_cut(text).then(|| "/shell".to_owned()),
+            Program::Cmd { cmd, .. } if is_cut(cmd) => Some("/run/cmd".to_owned()),
+            Program::Cmd { args, .. } => {
+                args.iter().position(is_cut).map(|index| format!("/run/args/{index}"))
+            }
         };
-        program.into_iter().chain(self.env.values()).any(|text| text.contains('\0'))
+        let variable = || self.env.iter().find(|(_, value)| is_cut(value));
+        program.or_else(|| variable().map(|(name, _)| pointer("/env", name)))
     }
 }
 

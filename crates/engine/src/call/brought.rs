@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use raymond_core::crayfish::call::Output;
 use raymond_core::crayfish::document::StepIndex;
-use raymond_core::crayfish::flow::Stored;
+use raymond_core::crayfish::envelope::request::done;
+use raymond_core::crayfish::flow::{Flow, Stored};
 use raymond_core::crayfish::key::RequestId;
-use raymond_core::crayfish::problem::push_token;
+use raymond_core::crayfish::problem::{push_token, told};
+use raymond_core::crayfish::work::key_of;
 use raymond_core::crayfish::{Call, Code, Document, Flaw, Key, Kind, Problem, Reply, Request};
 use raymond_core::ids::RunId;
 use raymond_core::run::Run;
@@ -36,29 +38,58 @@ pub(super) struct Brought {
     outputs: BTreeMap<String, (String, Json, Verdict)>,
     attempts: BTreeMap<Key, u32>,
     results: BTreeMap<Key, Json>,
+    /// Results of steps that the document does not have.
+    unknown: Vec<Problem>,
 }
 
 impl Brought {
     /// Weighs the outputs of a request, each of which some step can have asked for.
     pub(super) fn weigh(request: Request, document: &Document, schemas: &Schemas) -> Self {
-        let Request { agent_outputs, attempts, results, .. } = request;
+        let Request { agent_outputs, mut unread, attempts, results, .. } = request;
         let weighed = agent_outputs.into_iter().filter_map(|(name, json)| {
             let (known_as, step) = named(document, &name)?;
-            let errors = schemas.errors(step, "/schema", &json);
+            let unread = unread.remove(&name).map(|wrong| vec![wrong]);
+            let errors = unread.unwrap_or_else(|| schemas.errors(step, "/schema", &json));
             let verdict = if errors.is_empty() { Verdict::Valid } else { Verdict::Invalid(errors) };
             Some((known_as, (name, json, verdict)))
         });
         let outputs = weighed.collect();
-        let keyed = |name: &str| {
-            let key: Key = name.parse().ok()?;
-            let step = document.find_key(&key)?;
-            matches!(document.step(step).kind, Kind::Exec(_) | Kind::Agent(_)).then_some(key)
+        let attempts =
+            attempts.into_iter().filter_map(|(name, n)| Some((done(document, &name)?.0, n)));
+        let mut brought = Self {
+            outputs,
+            attempts: attempts.collect(),
+            results: BTreeMap::new(),
+            unknown: Vec::new(),
         };
-        let attempts = attempts.into_iter().filter_map(|(name, n)| Some((keyed(&name)?, n)));
-        let is_good = |result: &Json| result.get("ok") == Some(&Json::Bool(true));
-        let results = results.into_iter().filter(|(_, result)| is_good(result));
-        let results = results.filter_map(|(name, result)| Some((keyed(&name)?, result)));
-        Self { outputs, attempts: attempts.collect(), results: results.collect() }
+        for (name, result) in results {
+            match done(document, &name) {
+                // The id of a step in loops stands beside the key that it is the latest of.
+                Some((key, _)) if document.find_key(&key).is_none() => {}
+                Some((key, step)) => {
+                    let kind = &document.step(step).kind;
+                    if is_good(&result) || brought.is_final(&key, kind, &result) {
+                        brought.results.insert(key, result);
+                    }
+                }
+                // A loop leaves something where another one collects.
+                None if has_step(document, &name) => {}
+                None => {
+                    let message = "the document has no such step".to_owned();
+                    brought.unknown.push(at("/results", &name, Flaw::UnknownStep, message));
+                }
+            }
+        }
+        brought
+    }
+
+    /// Whether an agent step has failed for good in an earlier call, and a loop has collected that.
+    fn is_final(&self, key: &Key, kind: &Kind, result: &Json) -> bool {
+        let Kind::Agent(agent) = kind else { return false };
+        let says = |key: &str| result.get(key).and_then(Json::as_str);
+        self.attempts.get(key).is_some_and(|attempt| *attempt > agent.retries.get())
+            && says("error") == Some(Code::AgentOutputSchemaFailed.as_str())
+            && says("message").is_some()
     }
 
     /// Whether an output is there for an attempt, and leads to the next one.
@@ -89,7 +120,8 @@ impl Brought {
                 at_output(name, Flaw::UnaskedOutput, message)
             })
         });
-        let early: Vec<Problem> = early.collect();
+        let beyond = (known_by != KnownBy::Nobody).then(|| self.beyond(Some(run)));
+        let early = told(early.chain(beyond.into_iter().flatten()));
         if !early.is_empty() {
             return Err(mistaken(Code::UnaskedOutput, "the request", early));
         }
@@ -97,27 +129,47 @@ impl Brought {
             .map_err(|error| refused(Code::StoreFailed, error.to_string(), Vec::new()))
     }
 
-    /// Outputs for requests of a run that does not exist: whoever sends them means another one, or one
-    /// that is gone, and nothing should be done again for it.
+    /// Outputs by key or id for attempts that a record has not asked for. They are not believed: a
+    /// call that is repeated would use up one attempt after the other.
+    fn beyond<'a>(&'a self, run: Option<&'a Run>) -> impl Iterator<Item = Problem> + 'a {
+        self.attempts.iter().filter_map(move |(name, claimed)| {
+            let names = [name.to_string(), name.step.to_string()];
+            names.iter().any(|name| self.outputs.contains_key(name)).then_some(())?;
+            let (key, attempt) =
+                run.and_then(|run| asked(run, name)).unwrap_or_else(|| (name.clone(), 1));
+            let message = format!("{key} is at attempt {attempt}");
+            let problem = || at("/attempts", &name.to_string(), Flaw::UnaskedOutput, message);
+            (attempt < *claimed).then(problem)
+        })
+    }
+
+    /// Answers for a run that does not exist: whoever sends them means another one, or one that is
+    /// gone, and nothing should be done again for it.
     pub(super) fn of_no_run(&self, run: &RunId) -> Vec<Problem> {
         let message = format!("there is no run {run} yet: nothing has asked for it");
         let of_it = self.requested().filter(|(_, id)| id.run.as_ref() == Some(run));
-        of_it.map(|(name, _)| at_output(name, Flaw::UnaskedOutput, message.clone())).collect()
+        let of_it = of_it.map(|(name, _)| at_output(name, Flaw::UnaskedOutput, message.clone()));
+        told(of_it.chain(self.beyond(None)))
     }
 
     fn stored(&self, known_by: KnownBy, blobs: &Blobs) -> Result<Call, blobs::Error> {
         let mut put = |bytes: &[u8]| observe::put(blobs, bytes);
         let mut store = |json: Json| {
             let value = Value::keep(&json.to_string(), &mut put)?;
-            Ok::<_, blobs::Error>(Stored::new(json, value, true))
+            let ok = is_good(&json);
+            Ok::<_, blobs::Error>(Stored::new(json, value, ok))
         };
         let (mut outputs, mut results) = (BTreeMap::new(), BTreeMap::new());
         for (known_as, (_, json, verdict)) in &self.outputs {
             let stored = store(json!({ "ok": true, "json": json }))?;
             outputs.insert(known_as.clone(), Output { stored, verdict: verdict.clone() });
         }
-        // A record that exists knows better.
-        let seeds = self.results.iter().filter(|_| known_by != KnownBy::Record);
+        // A record that exists knows better, and one that begins has fresh attempts.
+        let seeds = self.results.iter().filter(|(_, result)| match known_by {
+            KnownBy::Nobody => true,
+            KnownBy::NewRecord => is_good(result),
+            KnownBy::Record => false,
+        });
         for (key, result) in seeds {
             results.insert(key.clone(), store(result.clone())?);
         }
@@ -125,33 +177,61 @@ impl Brought {
         Ok(Call { results, attempts: self.attempts.clone(), alone, outputs })
     }
 
-    /// What was brought and not used, and why: an attempt is over, or nobody asks for it. What is
-    /// done already may well be brought again.
-    pub(super) fn ignored(&self, run: &Run) -> Vec<Problem> {
+    /// What was brought and not used, and why: an attempt is over, another output was there for it, or
+    /// nobody asks for it. What is done already may well be brought again.
+    pub(super) fn ignored(&self, run: &Run, id: Option<&RunId>) -> Vec<Problem> {
         let Some(flow) = &run.flow else { return Vec::new() };
-        let at = |key: &Key| flow.attempts.get(key).copied().unwrap_or(1);
         let weigh = |(known_as, (name, ..)): (&String, &(String, Json, Verdict))| {
-            let id: Option<RequestId> = name.parse().ok();
-            let key = id.as_ref().map_or_else(|| name.parse().ok(), |id| Some(id.key.clone()));
-            let key: Option<Key> = key;
-            let is_done = key.as_ref().is_some_and(|key| flow.results.contains_key(key));
             let is_left = flow.offers.contains_key(known_as);
-            let over = id.filter(|id| is_left && id.attempt < at(&id.key));
-            let (code, message) = match over {
-                Some(id) => {
-                    (Flaw::StaleOutput, format!("{} is at attempt {}", id.key, at(&id.key)))
-                }
-                None if flow.stale.contains(known_as) => {
-                    (Flaw::StaleOutput, "a later attempt was asked for meanwhile".to_owned())
-                }
-                None if is_left && !is_done => {
-                    (Flaw::UnaskedOutput, "nothing has asked for it so far".to_owned())
-                }
-                None => return None,
-            };
+            if !is_left && !flow.stale.contains(known_as) {
+                return None;
+            }
+            let (code, message) = match name.parse::<RequestId>() {
+                Ok(request) => Self::left(flow, &request),
+                Err(_) => self.unmet(run, flow, (name, id)),
+            }?;
             Some(at_output(name, code, message))
         };
-        self.outputs.iter().filter_map(weigh).collect()
+        told(self.outputs.iter().filter_map(weigh).chain(self.unknown.iter().cloned()))
+    }
+
+    /// Why an output that came under the id of a request is left.
+    fn left(flow: &Flow, RequestId { key, attempt, .. }: &RequestId) -> Option<(Flaw, String)> {
+        match flow.attempts.get(key) {
+            Some(now) if attempt < now => {
+                Some((Flaw::StaleOutput, format!("{key} is at attempt {now}")))
+            }
+            _ if flow.results.contains_key(key) => None,
+            _ => Some(unasked()),
+        }
+    }
+
+    /// Why one is left that came under a key or the id of a step.
+    fn unmet(
+        &self,
+        run: &Run,
+        flow: &Flow,
+        (name, id): (&str, Option<&RunId>),
+    ) -> Option<(Flaw, String)> {
+        let name: Key = name.parse().ok()?;
+        let taken = self.requested().find(|(_, request)| {
+            request.key == name && !flow.offers.contains_key(&known_as(request))
+        });
+        if let Some((instead, _)) = taken {
+            return Some((Flaw::StaleOutput, format!("`{instead}` was taken instead")));
+        }
+        if flow.results.contains_key(&name) {
+            return None;
+        }
+        let Some((key, attempt)) = asked(run, &name) else { return Some(unasked()) };
+        let claims = [&key, &name].into_iter().find_map(|key| self.attempts.get(key));
+        let claimed = claims.copied().unwrap_or(1);
+        let request = RequestId { run: id.cloned(), key, attempt };
+        let message = format!(
+            "taken for attempt {claimed}, and attempt {attempt} waits: \
+             send it as `{request}`, or echo `attempts`"
+        );
+        Some(if claimed < attempt { (Flaw::StaleOutput, message) } else { unasked() })
     }
 
     /// The outputs that came under the id of a request.
@@ -162,15 +242,51 @@ impl Brought {
 
 /// Something about an output of the request.
 fn at_output(name: &str, flaw: Flaw, message: String) -> Problem {
-    let mut path = "/agentOutputs".to_owned();
+    at("/agentOutputs", name, flaw, message)
+}
+
+fn at(place: &str, name: &str, flaw: Flaw, message: String) -> Problem {
+    let mut path = place.to_owned();
     push_token(&mut path, name);
     Problem::new(path, flaw, message)
 }
 
+fn unasked() -> (Flaw, String) {
+    (Flaw::UnaskedOutput, "nothing has asked for it so far".to_owned())
+}
+
+fn is_good(result: &Json) -> bool {
+    result.get("ok") == Some(&Json::Bool(true))
+}
+
+/// The attempt that a record is at, of a key; of the id of a step in loops, that of the first key
+/// that waits.
+fn asked(run: &Run, name: &Key) -> Option<(Key, u32)> {
+    let flow = run.flow.as_deref()?;
+    let waiting = || {
+        let keys = run.desk.asks.keys().filter_map(|ask| key_of(run.agents.get(&ask.agent)?));
+        keys.filter(|key| name.iterations.is_empty() && key.step == name.step).min()
+    };
+    let key = flow.attempts.contains_key(name).then(|| name.clone()).or_else(waiting)?;
+    let attempt = *flow.attempts.get(&key)?;
+    Some((key, attempt))
+}
+
+/// How a run knows what came under the id of a request.
+fn known_as(RequestId { key, attempt, .. }: &RequestId) -> String {
+    format!("{key}:{attempt}")
+}
+
+fn has_step(document: &Document, name: &str) -> bool {
+    let key: Option<Key> = name.parse().ok();
+    key.is_some_and(|key| document.find_key(&key).is_some()) || document.find(name).is_some()
+}
+
 /// How a run knows an output, and the step that it is for.
 fn named(document: &Document, name: &str) -> Option<(String, StepIndex)> {
-    if let Ok(RequestId { key, attempt, .. }) = name.parse() {
-        return Some((format!("{key}:{attempt}"), document.find_key(&key)?));
+    if let Ok(id) = name.parse() {
+        let id: RequestId = id;
+        return Some((known_as(&id), document.find_key(&id.key)?));
     }
     let key: Option<Key> = name.parse().ok();
     let step = key.and_then(|key| document.find_key(&key)).or_else(|| document.find(name))?;

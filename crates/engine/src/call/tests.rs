@@ -1,7 +1,7 @@
 //! Calls as a host makes them, with real programs in a workspace of their own.
 
 use raymond_core::crayfish::reading::Holds;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::*;
@@ -21,7 +21,7 @@ fn desk() -> Desk {
 }
 
 impl Desk {
-    async fn call(&self, request: Json) -> Json {
+    async fn call(&self, request: impl Into<Sent>) -> Json {
         let (progress, _nobody) = unbounded_channel();
         let follower = Follower { cancel: CancellationToken::new(), progress };
         self.tool.call(request, follower).await.into_json()
@@ -93,6 +93,25 @@ async fn a_stateless_caller_converges_on_an_output_and_nothing_is_left_behind() 
     assert_eq!(desk.file("log"), "pre\npost\n", "echoed results are not done again");
     let left: Vec<_> = std::fs::read_dir(desk.workspace.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[tokio::test]
+async fn what_a_model_said_is_one_json_value_or_not_valid_whatever_the_schema() {
+    let desk = desk();
+    let check = async |schema: Json, text: &str, expected: (&str, Json)| {
+        let step = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": schema });
+        let said = [("v:1".to_owned(), text.to_owned())].into();
+        let sent = Sent { request: json!({ "workflow": { "steps": [step] } }), said };
+        let reply = desk.call(sent).await;
+        let wrong = &reply["requests"][0]["retryContext"]["validationErrors"];
+        let told = if wrong.is_null() { &reply["results"]["v"]["json"] } else { wrong };
+        assert_eq!((gist(&reply).as_str(), told.clone()), expected, "{text}");
+    };
+    let prose = || json!(["it is not JSON: line 1, column 1: `Sure` is not JSON"]);
+    check(json!(true), "Sure! 7", ("needs_agent v:2", prose())).await;
+    check(json!({ "type": "string" }), "Sure! 7", ("needs_agent v:2", prose())).await;
+    check(json!({ "type": "string" }), " \"7\"\n", ("done", json!("7"))).await;
+    check(json!({ "type": "integer" }), "7", ("done", json!(7))).await;
 }
 
 #[tokio::test]
@@ -268,7 +287,15 @@ async fn what_only_a_run_can_know_is_a_reply_too() {
     )
     .await;
     let nul = json!({ "run": { "kind": "cmd", "cmd": "echo", "args": ["{{vars.nul}}"] } });
-    check(json!({ "vars": { "nul": "\0" }, "steps": [exec(nul)] }), "exec_failed", "a").await;
+    let nul = json!({ "workflow": { "vars": { "nul": "\0" }, "steps": [exec(nul)] } });
+    let told = json!([{
+        "path": "/run/args/0", "code": "bad_text",
+        "message": "/run/args/0 holds a NUL character, which no program can be handed",
+    }]);
+    assert_eq!(desk.call(nul).await["errors"], told);
+    let nul = exec(json!({ "env": { "A": "", "B": "{{vars.nul}}" } }));
+    let nul = json!({ "workflow": { "vars": { "nul": "\0" }, "steps": [nul] } });
+    assert_eq!(desk.call(nul).await["errors"][0]["path"], "/env/B");
     let many: Vec<u32> = (0..10_001).collect();
     let mut wide = each("$.vars.many");
     wide["parallel"] = json!(true);
@@ -397,7 +424,10 @@ async fn a_caller_without_a_record_gets_past_a_failure_that_is_collected() {
         assert!(calls < 8, "{reply:#}");
     }
     assert_eq!(reply["results"]["l[1].v"]["ok"], false);
-    let unused = json!({ "workflow": minimal(), "agentOutputs": { "v": { "foo": "x" }, "v:1": { "foo": "y" } } });
+    let unused = json!({
+        "workflow": minimal(), "agentOutputs": { "v": { "foo": "x" } },
+        "results": { "v": { "ok": true, "json": {} } },
+    });
     assert_eq!(desk.call(unused).await.get("ignored"), None, "what is done may be brought again");
     let refused = json!({ "workflow": workflow, "agentOutputs": { "w": 1 }, "results": { "u": { "ok": true } } });
     assert_eq!(desk.call(refused).await["results"], json!({ "u": { "ok": true } }));

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::kit::Kit;
 use super::step::{endless, store};
 use crate::aside::aside;
+use crate::call::sent::unread;
 use crate::observe;
 use crate::schemas::Schemas;
 
@@ -71,7 +72,7 @@ impl Asking {
         let (json, errors) = match read {
             Ok(json) => self.weighed(json).await,
             Err(why) => {
-                let wrong = Problem::of_value("", format!("it is not JSON: {why}"));
+                let wrong = unread(&why);
                 (Json::String(reply.text), vec![wrong])
             }
         };

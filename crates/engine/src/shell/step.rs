@@ -205,9 +205,9 @@ impl Doing {
     }
 
     fn check_inputs(&self, workspace: &Workspace) -> Result<(), Fault> {
-        if self.call.has_nul() {
-            let why = "a NUL byte in an argument or a variable of a program";
-            return Err(Fault::of_input(Wrong::at("", Flaw::BadText, why)));
+        if let Some(place) = self.call.nul() {
+            let why = format!("{place} holds a NUL character, which no program can be handed");
+            return Err(Fault::of_input(Wrong::at(&place, Flaw::BadText, why)));
         }
         match &self.exec.io {
             Io::None => Ok(()),

@@ -9,7 +9,7 @@ use raymond_core::crayfish::code::Code;
 use raymond_core::crayfish::envelope::{AgentRequest, Outcome, Reply};
 use raymond_core::crayfish::problem::Problem;
 use raymond_core::ids::RunId;
-use raymond_engine::call::{Follower, Progress};
+use raymond_engine::call::{Follower, Progress, Sent};
 use raymond_engine::project::Project;
 use serde_json::{Map, Value as Json, json};
 
@@ -45,7 +45,11 @@ fn reply(run: Option<RunId>, outcome: Outcome) -> Reply {
 }
 
 impl Host for Fake {
-    fn call(&self, request: Json, follower: Follower) -> Reply {
+    fn call(&self, sent: Sent, follower: Follower) -> Reply {
+        let Sent { mut request, said } = sent;
+        for (id, text) in said {
+            request["agentOutputs"][id] = serde_json::from_str(&text).unwrap();
+        }
         self.requests.lock().unwrap().push(request.clone());
         match request["workflow"]["name"].as_str() {
             Some("done") => reply(None, Outcome::Done),

@@ -51,6 +51,17 @@ impl Served {
         (status, serde_json::from_str(message).unwrap())
     }
 
+    /// All that is answered to somebody who looks around.
+    async fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).await.unwrap();
+        let head =
+            format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
     async fn end(self) {
         self.ending.cancel();
         self.task.await.unwrap();
@@ -120,5 +131,16 @@ async fn who_may_not_call_is_told_nothing_about_its_message() {
     let served = Served::new(&Fake::new(home.path())).await;
     let refused = served.post(&["Origin: http://evil.example"], b"nonsense").await;
     assert_eq!(refused, (403, Json::Null));
+    served.end().await;
+}
+
+#[tokio::test]
+async fn elsewhere_nothing_is_found() {
+    let home = tempfile::tempdir().unwrap();
+    let host = Fake::new(home.path());
+    let served = Served::new(&host).await;
+    let answer = served.get("/").await;
+    assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nnot found: clients are served at /mcp\n"), "{answer}");
     served.end().await;
 }

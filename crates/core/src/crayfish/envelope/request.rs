@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::crayfish::document::{Document, Kind};
+use crate::crayfish::document::{Document, Kind, StepIndex};
 use crate::crayfish::flaw::Flaw;
 use crate::crayfish::key::{Key, RequestId};
 use crate::crayfish::problem::{Problem, Report, quoted};
@@ -41,6 +41,8 @@ pub struct Request {
     pub vars: Map<String, Value>,
     /// Outputs of agent steps, by request id, key or step id.
     pub agent_outputs: Map<String, Value>,
+    /// Those of them that are no JSON, and why: only a door that was told a text knows.
+    pub unread: BTreeMap<String, Problem>,
     /// Which attempt was asked for last, by key.
     pub attempts: BTreeMap<String, u32>,
     /// Results of earlier calls, by key.
@@ -103,6 +105,7 @@ impl Request {
             workflow: Value::Null,
             vars: Map::new(),
             agent_outputs: Map::new(),
+            unread: BTreeMap::new(),
             attempts,
             results: Map::new(),
             run,
@@ -111,25 +114,29 @@ impl Request {
         })
     }
 
-    /// Outputs that no step of this document can have asked for. One of a step that is done, or
-    /// not reached yet, may well be sent again.
+    /// Outputs that no step of this document can have asked for, and attempts of none. One of a step
+    /// that is done, or not reached yet, may well be sent again.
     pub fn unasked(&self, document: &Document) -> Vec<Problem> {
         let mut report = Report::new();
         for name in self.agent_outputs.keys() {
             if asks(document, name, self.run.as_ref()) {
                 continue;
             }
-            let agents = document.steps().iter().filter(|step| matches!(step.kind, Kind::Agent(_)));
-            let meant = report.meant(name, agents.map(|step| step.id.as_str()));
             let meant = match &self.run {
                 Some(run) if asks(document, name, None) => {
                     format!("; with a run it is {}", quoted(&format!("{run}:{name}")))
                 }
-                Some(_) | None => meant,
+                Some(_) | None => meant(&mut report, document, name),
             };
-            let message = format!("no agent step asks for {}{meant}", quoted(name));
+            let message = beyond(document, name, self.run.as_ref())
+                .unwrap_or_else(|| format!("no agent step asks for {}{meant}", quoted(name)));
             report
                 .under("agentOutputs", |report| report.add_at(name, Flaw::UnaskedOutput, message));
+        }
+        for name in self.attempts.keys().filter(|name| done(document, name).is_none()) {
+            let meant = meant(&mut report, document, name);
+            let message = format!("no step has the key {}{meant}", quoted(name));
+            report.under("attempts", |report| report.add_at(name, Flaw::UnaskedOutput, message));
         }
         report.problems()
     }
@@ -187,19 +194,46 @@ fn schema_path(report: &mut Report, value: &Value) -> Option<String> {
     }
 }
 
+/// How many attempts an agent step has.
+fn attempts_of(document: &Document, key: &Key) -> Option<u32> {
+    match &document.step(document.find_key(key)?).kind {
+        Kind::Agent(agent) => Some(agent.retries.get()),
+        Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
+    }
+}
+
 /// Whether some agent step can have asked for an output under this name.
 fn asks(document: &Document, name: &str, run: Option<&RunId>) -> bool {
-    let retries = |key: &Key| {
-        let index = document.find_key(key)?;
-        match &document.step(index).kind {
-            Kind::Agent(agent) => Some(agent.retries.get()),
-            Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
-        }
-    };
     if let Ok(id) = name.parse::<RequestId>() {
-        let attempts = retries(&id.key);
+        let attempts = attempts_of(document, &id.key);
         return id.run.as_ref() == run && attempts.is_some_and(|most| id.attempt <= most);
     }
     let by_id = || document.find(name).map(|index| &document.step(index).kind);
-    name.parse().is_ok_and(|key| retries(&key).is_some()) || matches!(by_id(), Some(Kind::Agent(_)))
+    name.parse().is_ok_and(|key| attempts_of(document, &key).is_some())
+        || matches!(by_id(), Some(Kind::Agent(_)))
+}
+
+/// An attempt that a step does not have.
+fn beyond(document: &Document, name: &str, run: Option<&RunId>) -> Option<String> {
+    let id: RequestId = name.parse().ok().filter(|id: &RequestId| id.run.as_ref() == run)?;
+    let most = attempts_of(document, &id.key).filter(|most| *most < id.attempt)?;
+    let noun = if most == 1 { "attempt" } else { "attempts" };
+    Some(format!("{} has {most} {noun}", quoted(&id.key.to_string())))
+}
+
+/// The step whose name was nearly written.
+fn meant(report: &mut Report, document: &Document, name: &str) -> String {
+    let id: Option<RequestId> = name.parse().ok();
+    let key: Option<Key> = id.map_or_else(|| name.parse().ok(), |id| Some(id.key));
+    let agents = document.steps().iter().filter(|step| matches!(step.kind, Kind::Agent(_)));
+    let word = key.as_ref().map_or(name, |key| key.step.as_str());
+    report.meant(word, agents.map(|step| step.id.as_str()).filter(|id| *id != word))
+}
+
+/// What a caller says that it knows of: the key of a step that does something, or its id.
+pub fn done(document: &Document, name: &str) -> Option<(Key, StepIndex)> {
+    let key: Key = name.parse().ok()?;
+    let by_id = || key.iterations.is_empty().then(|| document.find(name)).flatten();
+    let step = document.find_key(&key).or_else(by_id)?;
+    matches!(document.step(step).kind, Kind::Exec(_) | Kind::Agent(_)).then_some((key, step))
 }

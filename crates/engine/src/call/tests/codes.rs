@@ -161,3 +161,124 @@ async fn answers_for_a_run_that_does_not_exist_leave_no_run_behind() {
         json!({ "workflow": minimal(), "runId": "r", "agentOutputs": { "v": { "foo": "x" } } });
     assert_eq!(gist(&desk.call(call).await), "done");
 }
+
+/// A loop over two items that asks for a number of each.
+fn each(more: &Json) -> Json {
+    let mut judge = json!({ "id": "judge", "kind": "agent", "prompt": "?", "schema": { "type": "integer" }, "retries": 2 });
+    judge.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({ "vars": { "list": [1, 2] }, "steps": [{
+        "id": "each", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "item",
+        "parallel": true, "onError": "collect", "body": [judge],
+    }] })
+}
+
+#[tokio::test]
+async fn attempts_are_of_steps_that_there_are_and_a_record_knows_them_better() {
+    let desk = desk();
+    let check = async |more: Json, expected: [&str; 3]| {
+        let mut call = json!({ "workflow": minimal() });
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let reply = desk.call(call).await;
+        let first = &reply["errors"][0];
+        let found = [&reply["error"], &first["path"], &first["message"]];
+        assert_eq!(found.map(|found| found.as_str().unwrap_or("none")), expected, "{more}");
+    };
+    let unasked = |path, message| ["unasked_output", path, message];
+    let none = "no step has the key `vv`; did you mean `v`?";
+    check(json!({ "attempts": { "vv": 1 } }), unasked("/attempts/vv", none)).await;
+    check(
+        json!({ "attempts": { "v:1": 1 } }),
+        unasked("/attempts/v:1", "no step has the key `v:1`"),
+    )
+    .await;
+    let lie = json!({ "runId": "r", "agentOutputs": { "v": 1 }, "attempts": { "v": 2 } });
+    check(lie.clone(), unasked("/attempts/v", "v is at attempt 1")).await;
+    assert!(!desk.workspace.path().join(".raymond").exists());
+    check(json!({ "runId": "r" }), ["none"; 3]).await;
+    check(lie.clone(), unasked("/attempts/v", "v is at attempt 1")).await;
+    check(json!({ "runId": "r", "agentOutputs": { "v": 1 } }), ["none"; 3]).await;
+    check(lie.clone(), ["none"; 3]).await;
+    check(lie, ["none"; 3]).await;
+    let next = json!({ "runId": "r", "agentOutputs": { "v": 1 }, "attempts": { "v": 9 } });
+    check(next, unasked("/attempts/v", "v is at attempt 3")).await;
+}
+
+#[tokio::test]
+async fn the_names_of_answers_are_mended() {
+    let desk = desk();
+    let check = async |name: &str, expected: &str| {
+        let outputs = json!({ name: 1 });
+        let call = json!({ "workflow": each(&json!({})), "runId": "r1", "agentOutputs": outputs });
+        assert_eq!(desk.call(call).await["errors"][0]["message"], expected);
+    };
+    check("r1:each[0].judge:7", "`each[0].judge` has 2 attempts").await;
+    let near = "no agent step asks for `r1:each[0].judg:1`; did you mean `judge`?";
+    check("r1:each[0].judg:1", near).await;
+    check("each[0].judg", "no agent step asks for `each[0].judg`; did you mean `judge`?").await;
+}
+
+#[tokio::test]
+async fn what_is_not_used_is_told_with_what_to_do() {
+    let desk = desk();
+    let check = async |more: Json, expected: &[[&str; 3]]| {
+        let mut call = json!({ "workflow": each(&json!({})) });
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let reply = desk.call(call).await;
+        let told = reply["ignored"].as_array().into_iter().flatten();
+        let told =
+            told.map(|one| ["path", "code", "message"].map(|key| one[key].as_str().unwrap()));
+        assert_eq!(told.collect::<Vec<_>>(), expected, "{more} {reply:#}");
+    };
+    let wrong = json!({ "runId": "r1", "agentOutputs": { "each[1].judge": "x" } });
+    check(wrong.clone(), &[]).await;
+    let over = "taken for attempt 1, and attempt 2 waits: send it as `r1:each[1].judge:2`, or echo `attempts`";
+    check(wrong, &[["/agentOutputs/each[1].judge", "stale_output", over]]).await;
+    let both = json!({ "agentOutputs": { "each[0].judge:1": 1, "each[0].judge": 2 } });
+    let instead = "`each[0].judge:1` was taken instead";
+    check(both, &[["/agentOutputs/each[0].judge", "stale_output", instead]]).await;
+    let unknown =
+        json!({ "results": { "gone": { "ok": true }, "judge": { "ok": true }, "each": {} } });
+    check(unknown, &[["/results/gone", "unknown_step", "the document has no such step"]]).await;
+    let many: serde_json::Map<String, Json> =
+        (0..1_002).map(|n| (format!("gone{n}"), json!({ "ok": true }))).collect();
+    let call = json!({ "workflow": minimal(), "results": many });
+    let ignored = &desk.call(call).await["ignored"];
+    assert_eq!(ignored.as_array().map(Vec::len), Some(1_001));
+    assert_eq!(ignored[1_000]["code"], "more_problems");
+}
+
+#[tokio::test]
+async fn the_id_of_a_step_in_a_loop_is_its_first_key_that_asks_also_in_attempts() {
+    let desk = desk();
+    let call = json!({
+        "workflow": each(&json!({})), "agentOutputs": { "judge": "x" }, "attempts": { "judge": 2 },
+    });
+    let reply = desk.call(call).await;
+    assert_eq!(gist(&reply), "needs_agent each[1].judge:1", "{reply:#}");
+    assert_eq!(reply["attempts"], json!({ "each[0].judge": 3, "each[1].judge": 1 }));
+    let beyond = json!({ "workflow": each(&json!({})), "attempts": { "judge": 3 } });
+    let reply = desk.call(beyond).await;
+    assert_eq!(reply["results"]["each[0].judge"]["errors"][0]["path"], "/attempts/judge");
+}
+
+#[tokio::test]
+async fn a_collected_failure_keeps_its_reason_in_every_echo() {
+    let desk = desk();
+    let workflow = each(&json!({ "retries": 1 }));
+    let outputs = json!({ "each[0].judge:1": "x" });
+    let first = desk.call(json!({ "workflow": workflow, "agentOutputs": outputs })).await;
+    let failed = &first["results"]["each[0].judge"];
+    assert_eq!(failed["message"], "no output of 1 was valid: \"x\" is not of type \"integer\"");
+    let echo = |more: Json| {
+        let mut call = json!({ "workflow": workflow, "results": first["results"], "attempts": first["attempts"] });
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        call
+    };
+    let second = desk.call(echo(json!({}))).await;
+    assert_eq!((gist(&second), &second["results"]), (gist(&first), &first["results"]));
+    let done = desk.call(echo(json!({ "agentOutputs": { "each[1].judge:1": 2 } }))).await;
+    assert_eq!((gist(&done).as_str(), &done["results"]["each[0].judge"]), ("done", failed));
+    // A run that begins has attempts of its own.
+    let seeded = desk.call(echo(json!({ "runId": "r" }))).await;
+    assert_eq!(gist(&seeded), "needs_agent r:each[0].judge:1 r:each[1].judge:1");
+}

@@ -23,6 +23,7 @@ fn a_request_is_read_as_it_is_sent() {
         workflow: workflow.clone(),
         vars: object(json!({ "a": 1 })),
         agent_outputs: object(json!({ "v": { "foo": "bar" } })),
+        unread: BTreeMap::new(),
         attempts: BTreeMap::from([("v".to_owned(), 1), ("loop[0].x".to_owned(), 2)]),
         results: object(json!({ "a": { "ok": true } })),
         run: Some(RunId::from("r-1")),
@@ -131,7 +132,6 @@ fn an_output_must_be_for_an_agent_step() {
         "each",
         "gate",
         "nobody",
-        "verify:3",
         "verify:0",
         "r:verify:1",
         "each[7].inner",
@@ -150,6 +150,7 @@ fn an_output_must_be_for_an_agent_step() {
         unasked(Some("r"), "verify:1"),
         "/agentOutputs/verify:1: no agent step asks for `verify:1`; with a run it is `r:verify:1`"
     );
+    assert_eq!(unasked(None, "verify:3"), "/agentOutputs/verify:3: `verify` has 2 attempts");
     assert_eq!(
         unasked(None, "verfy"),
         "/agentOutputs/verfy: no agent step asks for `verfy`; did you mean `verify`?"
