@@ -185,7 +185,6 @@ impl Flaw {
     }
 
     /// What led to it, in one line.
-    #[expect(clippy::too_many_lines, reason = "one for each code")]
     pub fn cause(self) -> &'static str {
         match self {
             Self::NotJson => "the text is not strict JSON (RFC 8259)",
