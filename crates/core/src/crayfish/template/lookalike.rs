@@ -4,6 +4,9 @@ use super::braces;
 use crate::crayfish::path::{self, Path, Root, Segment};
 use crate::crayfish::problem::quoted;
 
+/// Nobody writes a longer one by mistake, and a text of nothing but braces is read in no time.
+const LONGEST: usize = 200;
+
 /// What is said of each that stands in a text: `{{$.vars.dir}}`, `{{vars.x|json}}`.
 pub(in crate::crayfish) fn lookalikes(text: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -14,7 +17,8 @@ pub(in crate::crayfish) fn lookalikes(text: &str) -> Vec<String> {
             rest = after;
             continue;
         }
-        if let Some((inside, _)) = rest[2..].split_once("}}")
+        let near = &rest[2..rest.floor_char_boundary(LONGEST)];
+        if let Some((inside, _)) = near.split_once("}}")
             && let Some(path) = named(inside.trim_ascii())
         {
             let whole = quoted(&rest[..inside.len() + 4]);
@@ -74,5 +78,6 @@ mod tests {
         {
             check(text, &[]);
         }
+        check(&format!("{}}}}}", "{".repeat(1_000_000)), &[]);
     }
 }
