@@ -6,6 +6,7 @@
 //! A caller speaks in an [`envelope`], and every failure has a [`Code`].
 //! Nothing here runs a step, and nothing checks a JSON Schema: that is work of the edges.
 
+pub mod answer;
 pub mod ask;
 pub mod call;
 pub mod code;

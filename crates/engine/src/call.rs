@@ -5,7 +5,6 @@
 //! in the project of its workspace; one without works on a run in memory that is gone afterwards.
 //! Nothing here ends in an error: whatever goes wrong is a reply with a stable code.
 
-mod answer;
 mod brought;
 mod progress;
 pub(crate) mod sent;
@@ -18,6 +17,7 @@ use std::sync::Arc;
 
 use raymond_backends::process::{self, Grace};
 use raymond_backends::workspace::Workspace;
+use raymond_core::crayfish::answer::{GIVEN_UP, answer, attempts, results};
 use raymond_core::crayfish::{Code, Problem, Reply, Request, Work, reading};
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::program::Answers;
@@ -32,12 +32,10 @@ use crate::clock;
 use crate::launch::{Launch, LaunchError, Prepared};
 use crate::owned::{Clients, Opening, OwnError, Owned};
 use crate::project::Project;
-use crate::schemas::Schemas;
 use crate::shell::{self, Backends};
 use crate::steps;
 
-use answer::{answer, attempts};
-use brought::{Brought, KnownBy, results};
+use brought::{Brought, KnownBy};
 pub use progress::Progress;
 use progress::Teller;
 pub use sent::Sent;
@@ -130,7 +128,7 @@ impl Tool {
         let place = directory.clone();
         let looked = aside(&follower.cancel, move || ready(request, (&place, &workspace)));
         let ready = looked.await.map_err(|given_up| match given_up {
-            GivenUp::Cancelled => refused(Code::Cancelled, answer::GIVEN_UP, Vec::new()),
+            GivenUp::Cancelled => refused(Code::Cancelled, GIVEN_UP, Vec::new()),
             GivenUp::TooLong => {
                 let most = aside::LONGEST.as_secs();
                 let message = format!("to check the request takes more than {most} s");
@@ -151,7 +149,7 @@ impl Tool {
         let work = work.ok_or_else(|| internal("no document"))?;
         let Begun { owned, inputs, brought } = match self.begin(ready, &work, directory).await? {
             Beginning::Over(over) => {
-                return Ok(answer(&over, &work, &Schemas::default(), run.as_ref()));
+                return Ok(answer(&over, &work, &|_| None, run.as_ref()));
             }
             Beginning::Begun(begun) => *begun,
         };
@@ -164,7 +162,8 @@ impl Tool {
         let driven =
             driven.map_err(|error| refused(Code::StoreFailed, chain(&error), Vec::new()))?;
         let schemas = shell::schemas_of(Some(&work.document));
-        let mut reply = answer(&driven.head.run, &work, &schemas, run.as_ref());
+        let bundled = |step| schemas.bundled(step, "/schema");
+        let mut reply = answer(&driven.head.run, &work, &bundled, run.as_ref());
         reply.ignored = brought.ignored(&driven.head.run, run.as_ref());
         Ok(reply)
     }

@@ -15,7 +15,7 @@ use raymond_core::run::Run;
 use raymond_core::run::input::Verdict;
 use raymond_core::value::Value;
 use raymond_store::{Blobs, blobs};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::{mistaken, refused};
 use crate::observe;
@@ -291,18 +291,4 @@ fn named(document: &Document, name: &str) -> Option<(String, StepIndex)> {
     let key: Option<Key> = name.parse().ok();
     let step = key.and_then(|key| document.find_key(&key)).or_else(|| document.find(name))?;
     Some((name.to_owned(), step))
-}
-
-/// A result of every key, and of every id the latest.
-pub(super) fn results(run: &Run) -> Map<String, Json> {
-    let Some(flow) = &run.flow else { return Map::new() };
-    let mut results = Map::new();
-    for (key, stored) in &flow.results {
-        let json = stored.json().cloned().unwrap_or_default();
-        if !key.iterations.is_empty() && flow.latest.get(&key.step) == Some(key) {
-            results.insert(key.step.to_string(), json.clone());
-        }
-        results.insert(key.to_string(), json);
-    }
-    results
 }

@@ -2,24 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use raymond_core::crayfish::envelope::{AgentRequest, Failure as Failed, Outcome};
-use raymond_core::crayfish::flow::Strand;
-use raymond_core::crayfish::work::key_of;
-use raymond_core::crayfish::{Code, Key, Problem, Reply, Work};
-use raymond_core::failure::Failure;
-use raymond_core::ids::{RunId, TurnId};
-use raymond_core::machine::Standing;
-use raymond_core::run::{Ending, Phase, Run};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
-use super::brought::results;
-use crate::schemas::Schemas;
+use crate::failure::Failure;
+use crate::ids::{RunId, TurnId};
+use crate::machine::Standing;
+use crate::run::{Ending, Phase, Run};
+
+use super::code::Code;
+use super::document::StepIndex;
+use super::envelope::{AgentRequest, Failure as Failed, Outcome, Reply};
+use super::flow::Strand;
+use super::key::Key;
+use super::problem::Problem;
+use super::work::{Work, key_of};
+
+/// The schema of an agent step, with everything that it names.
+pub type Bundled<'a> = &'a dyn Fn(StepIndex) -> Option<&'a Json>;
 
 /// What is said of a call that its caller does not want any more.
-pub(super) const GIVEN_UP: &str = "the call was given up";
+pub const GIVEN_UP: &str = "the call was given up";
 
 /// What a run says to its caller.
-pub(super) fn answer(run: &Run, work: &Work, schemas: &Schemas, id: Option<&RunId>) -> Reply {
+pub fn answer(run: &Run, work: &Work, schemas: Bundled<'_>, id: Option<&RunId>) -> Reply {
     let outcome = match run.phase {
         Phase::Ended(Ending::Completed) => Outcome::Done,
         Phase::Ended(Ending::NeedsCaller) => Outcome::NeedsAgent(requests(run, work, schemas, id)),
@@ -50,8 +55,22 @@ fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, work: &Work) {
     }
 }
 
+/// A result of every key, and of every id the latest.
+pub fn results(run: &Run) -> Map<String, Json> {
+    let Some(flow) = &run.flow else { return Map::new() };
+    let mut results = Map::new();
+    for (key, stored) in &flow.results {
+        let json = stored.json().cloned().unwrap_or_default();
+        if !key.iterations.is_empty() && flow.latest.get(&key.step) == Some(key) {
+            results.insert(key.step.to_string(), json.clone());
+        }
+        results.insert(key.to_string(), json);
+    }
+    results
+}
+
 /// Which attempts were asked for last.
-pub(super) fn attempts(run: &Run) -> BTreeMap<String, u32> {
+pub fn attempts(run: &Run) -> BTreeMap<String, u32> {
     let attempts = run.flow.iter().flat_map(|flow| &flow.attempts);
     attempts.map(|(key, attempt)| (key.to_string(), *attempt)).collect()
 }
@@ -65,13 +84,13 @@ fn given_up(message: &str) -> Outcome {
 const MOST_ASKED: usize = 32 * 1024 * 1024;
 
 /// What is asked for, in the order of keys.
-fn requests(run: &Run, work: &Work, schemas: &Schemas, id: Option<&RunId>) -> Vec<AgentRequest> {
+fn requests(run: &Run, work: &Work, schemas: Bundled<'_>, id: Option<&RunId>) -> Vec<AgentRequest> {
     let Some(flow) = run.flow.as_deref() else { return Vec::new() };
     let keyed =
         run.desk.asks.keys().filter_map(|ask| Some((key_of(run.agents.get(&ask.agent)?)?, ask)));
     let keyed: BTreeMap<Key, &TurnId> = keyed.collect();
     let asked = keyed.into_iter().filter_map(|(key, ask)| {
-        let schema = schemas.bundled(work.step(&key)?, "/schema")?;
+        let schema = schemas(work.step(&key)?)?;
         let request = work.request(flow, (&ask.agent, &key), schema)?;
         Some(AgentRequest { run: id.cloned(), ..request })
     });
@@ -114,11 +133,10 @@ fn failure(run: &Run) -> Failed {
     };
     let stored = flow.and_then(|flow| flow.results.get(key)?.json());
     let errors = stored.and_then(|stored| stored.get("errors")).map(problems).unwrap_or_default();
-    let (code, message) = match failure {
-        Failure::Step { code, message } => {
-            (Code::named(code).unwrap_or(Code::Internal), message.clone())
-        }
-        other => (Code::ExecFailed, other.to_string()),
+    let (code, message) = if let Failure::Step { code, message } = failure {
+        (Code::named(code).unwrap_or(Code::Internal), message.clone())
+    } else {
+        (Code::ExecFailed, failure.to_string())
     };
     // Which iteration it was, the id of the step does not say.
     let message = if key.iterations.is_empty() { message } else { format!("{key}: {message}") };
