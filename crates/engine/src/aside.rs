@@ -1,13 +1,14 @@
 //! Work that takes as long as its input wants, such as checking a value by the schema of somebody else.
 //!
 //! It is done on a thread of its own, so that everything else goes on: clocks, signals, other steps.
-//! A thread cannot be ended; one that nobody waits for any more ends by itself, or with the process.
+//! A thread cannot be ended; one that nobody waits for any more ends by itself, or with the process. So
+//! there are only so many.
 
 use std::panic;
 use std::thread;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// How long anybody waits.
@@ -22,26 +23,37 @@ pub(crate) enum GivenUp {
     TooLong,
 }
 
+/// How much of such work is done at a time, with what was given up and goes on.
+static PLACES: Semaphore = Semaphore::const_new(8);
+
 /// Does the work, unless somebody cancels.
 pub(crate) async fn aside<T: Send + 'static>(
     cancel: &CancellationToken,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, GivenUp> {
-    let (done, waits) = oneshot::channel();
-    let worker = thread::spawn(move || {
-        done.send(work()).ok();
-    });
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(GivenUp::Cancelled),
-        finished = waits => match finished {
-            Ok(value) => Ok(value),
-            Err(_) => match worker.join() {
-                Err(panic) => panic::resume_unwind(panic),
-                Ok(()) => Err(GivenUp::Cancelled),
-            },
-        },
+        done = on_a_thread(work) => done,
         () = tokio::time::sleep(LONGEST) => Err(GivenUp::TooLong),
+    }
+}
+
+async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, GivenUp> {
+    let place = PLACES.acquire().await;
+    let (done, waits) = oneshot::channel();
+    let worker = thread::spawn(move || {
+        let _until_it_is_done = place;
+        done.send(work()).ok();
+    });
+    match waits.await {
+        Ok(value) => Ok(value),
+        Err(_) => match worker.join() {
+            Err(panic) => panic::resume_unwind(panic),
+            Ok(()) => Err(GivenUp::Cancelled),
+        },
     }
 }
 

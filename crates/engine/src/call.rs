@@ -32,6 +32,7 @@ use crate::clock;
 use crate::launch::{Launch, LaunchError, Prepared};
 use crate::owned::{Clients, Opening, OwnError, Owned};
 use crate::project::Project;
+use crate::schemas::Schemas;
 use crate::shell::{self, Backends};
 use crate::steps;
 
@@ -65,6 +66,7 @@ pub struct Follower {
 /// A request that can be answered: everything about it that can be wrong beforehand is right.
 struct Ready {
     prepared: Prepared,
+    schemas: Arc<Schemas>,
     brought: Brought,
     run: Option<RunId>,
     /// Outputs that no step can have asked for: nothing is begun with them.
@@ -144,10 +146,11 @@ impl Tool {
         directory: &Path,
         follower: Follower,
     ) -> Result<Reply, Box<Reply>> {
-        let run = ready.run.clone();
+        let (run, schemas) = (ready.run.clone(), Arc::clone(&ready.schemas));
         let work = ready.prepared.definition.work.clone();
         let work = work.ok_or_else(|| internal("no document"))?;
-        let Begun { owned, inputs, brought } = match self.begin(ready, &work, directory).await? {
+        let Begun { mut owned, inputs, brought } = match self.begin(ready, &work, directory).await?
+        {
             Beginning::Over(over) => {
                 return Ok(answer(&over, &work, &|_| None, run.as_ref()));
             }
@@ -155,13 +158,13 @@ impl Tool {
         };
         // Nobody else will look for what a killed call without a record has left.
         process::end_abandoned(&Grace::default()).await;
+        owned.schemas = Some(Arc::clone(&schemas));
         let Follower { cancel, progress } = follower;
         let mut teller = Teller::new(progress);
         let driven =
             shell::drive_for(owned, Backends::default(), inputs, (&mut teller, &cancel)).await;
         let driven =
             driven.map_err(|error| refused(Code::StoreFailed, chain(&error), Vec::new()))?;
-        let schemas = shell::schemas_of(Some(&work.document));
         let bundled = |step| schemas.bundled(step, "/schema");
         let mut reply = answer(&driven.head.run, &work, &bundled, run.as_ref());
         reply.ignored = brought.ignored(&driven.head.run, run.as_ref());
@@ -175,7 +178,7 @@ impl Tool {
         work: &Work,
         directory: &Path,
     ) -> Result<Beginning, Box<Reply>> {
-        let Ready { prepared, brought, run, mut unasked } = ready;
+        let Ready { prepared, brought, run, schemas: _, mut unasked } = ready;
         let (project, nonce, new) = match &run {
             Some(_) => {
                 let project = Project::locate(directory)
@@ -286,10 +289,10 @@ fn ready(
     let document = prepared.definition.work.as_deref().map(|work| &work.document);
     let document = document.ok_or_else(|| internal("no document"))?;
     let unasked = request.unasked(document);
-    let schemas = shell::schemas_of(Some(document));
+    let schemas = Arc::new(shell::schemas_of(Some(document)));
     let run = request.run.clone();
     let brought = Brought::weigh(request, document, &schemas);
-    Ok(Ready { prepared, brought, run, unasked })
+    Ok(Ready { prepared, schemas, brought, run, unasked })
 }
 
 /// Whether a run is named that does not exist yet.

@@ -164,6 +164,7 @@ impl Owned {
             head: Head::unborn(),
             definition: prepared.definition,
             origin: prepared.loaded.origin,
+            schemas: None,
             found: Found::default(),
         };
         Ok((owned, Input::Start(Box::new(start))))

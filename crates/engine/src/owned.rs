@@ -29,6 +29,7 @@ use crate::launch::Prepared;
 use crate::observe;
 use crate::pin::{PLATFORM, Pin, PinError};
 use crate::project::Project;
+use crate::schemas::Schemas;
 use crate::scope::Origin;
 use crate::snapshot;
 
@@ -54,6 +55,8 @@ pub struct Owned {
     pub definition: Definition,
     /// Where its scripts were found.
     pub origin: Origin,
+    /// The schemas of its steps, where somebody has compiled them already.
+    pub schemas: Option<Arc<Schemas>>,
     /// What opening it found.
     pub found: Found,
 }
@@ -163,6 +166,7 @@ impl Owned {
             head,
             definition: pin.definition()?,
             origin: pin.origin(),
+            schemas: None,
             paths,
             found: Found { torn: opened.torn, moved, ended, survivors },
         };

@@ -164,7 +164,9 @@ impl<'w> Shell<'w> {
         inputs: &[Input],
         watch: &'w mut (dyn Watch + Send),
     ) -> Self {
-        let Owned { project, paths, lock, journal, blobs, head, definition, origin, .. } = owned;
+        let Owned {
+            project, paths, lock, journal, blobs, head, definition, origin, schemas, ..
+        } = owned;
         let mut run = head.run.clone();
         if let Some(Input::Start(start)) = inputs.first() {
             raymond_core::run::apply(
@@ -179,7 +181,9 @@ impl<'w> Shell<'w> {
             scope: run.scope,
             messages: run.settings.program.messages(),
             vars: run.settings.vars,
-            schemas: Arc::new(schemas_of(definition.work.as_ref().map(|work| &work.document))),
+            schemas: schemas.unwrap_or_else(|| {
+                Arc::new(schemas_of(definition.work.as_ref().map(|work| &work.document)))
+            }),
             origin,
             blobs: Arc::clone(&blobs),
             backends,

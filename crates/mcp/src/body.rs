@@ -73,7 +73,11 @@ impl Message {
     pub(crate) fn new(body: Incoming, arguments: Arguments, refusal: Refusal) -> Self {
         let read = async move {
             let read = match Limited::new(body, LONGEST).collect().await {
-                Ok(text) => message::shallow(&text.to_bytes()),
+                // A large one takes long, and others have calls here.
+                Ok(text) => {
+                    let text = text.to_bytes();
+                    tokio::task::spawn_blocking(move || message::shallow(&text)).await?
+                }
                 Err(error) if error.is::<LengthLimitError>() => Err(Unread::TooLong),
                 Err(error) => return Err(error),
             };

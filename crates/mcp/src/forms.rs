@@ -65,7 +65,21 @@ fn form(request: &AgentRequest) -> Json {
     for error in &request.validation_errors {
         write!(message, "\n\nThe last answer was not valid: {error}").expect("a string takes all");
     }
-    json!({ "mode": "form", "message": message, "requestedSchema": request.schema })
+    let mut schema = request.schema.clone();
+    let fields = schema.get_mut("properties").and_then(Json::as_object_mut);
+    for field in fields.into_iter().flat_map(Map::values_mut) {
+        type_choices(field);
+    }
+    json!({ "mode": "form", "message": message, "requestedSchema": schema })
+}
+
+/// A choice of texts says in a form what it is; elsewhere its values say so.
+fn type_choices(field: &mut Json) {
+    let Json::Object(field) = field else { return };
+    let choices = field.get("enum").and_then(Json::as_array);
+    if choices.is_some_and(|choices| choices.iter().all(Json::is_string)) {
+        field.entry("type").or_insert_with(|| json!("string"));
+    }
 }
 
 /// What a round brought.

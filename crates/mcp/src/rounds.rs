@@ -52,6 +52,9 @@ impl Round {
                 let sent = round.answered(host, arguments, &state, forms::read(responses))?;
                 Ok((Some(round), sent))
             }
+            None if request.input_responses.is_some_and(|responses| !responses.is_empty()) => {
+                Err(Refused::Missing)
+            }
             None if asked && way.is_some() => Ok((Some(round), sent(with_run(arguments)))),
             None => Ok((None, sent(arguments))),
         }
@@ -73,11 +76,14 @@ impl Round {
         }
         let of_this_run =
             |id: &str| id.strip_prefix(handle.run.as_str()).is_some_and(|id| id.starts_with(':'));
-        let forms = answers.filled.into_iter().filter(|(id, _)| of_this_run(id)).collect();
+        let filled = answers.filled.into_iter().filter(|(id, _)| of_this_run(id));
         let said = answers.said.into_iter().filter(|(id, _)| of_this_run(id)).collect();
-        // Outputs of the first call, which is repeated here, were taken then.
+        // What came with the first call, which is repeated here, may be for a step further on.
         arguments.remove("attempts");
-        arguments.insert("agentOutputs".to_owned(), Json::Object(forms));
+        let outputs = arguments.entry("agentOutputs").or_insert_with(|| json!({}));
+        if let Json::Object(outputs) = outputs {
+            outputs.extend(filled);
+        }
         arguments.insert("runId".to_owned(), handle.run.as_str().into());
         Ok(Sent { request: Json::Object(arguments), said })
     }

@@ -43,6 +43,9 @@ pub(crate) enum Refused {
         "this requestState is of the run {0}, not of {1:?}: leave out `runId`, or name that one"
     )]
     Run(RunId, String),
+    /// Answers came without it.
+    #[error("these inputResponses need the requestState that came with their inputRequests")]
+    Missing,
     /// Its run is gone.
     #[error("this requestState is stale: its run {0} is gone; call without it to begin anew")]
     Gone(RunId),

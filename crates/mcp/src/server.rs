@@ -197,9 +197,11 @@ impl From<Refused> for ErrorData {
     fn from(refused: Refused) -> Self {
         let message = refused.to_string();
         match refused {
-            Refused::Foreign(_) | Refused::Workflow(_) | Refused::Run(..) | Refused::Gone(_) => {
-                Self::invalid_params(message, None)
-            }
+            Refused::Foreign(_)
+            | Refused::Workflow(_)
+            | Refused::Run(..)
+            | Refused::Missing
+            | Refused::Gone(_) => Self::invalid_params(message, None),
             Refused::Key(_) | Refused::Store(_) => Self::internal_error(message, None),
         }
     }

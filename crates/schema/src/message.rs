@@ -14,7 +14,7 @@ const MESSAGE_MAX: usize = 400;
 const VALUE_MAX: usize = 80;
 
 /// The most values of an `enum` that are shown.
-const OPTIONS_MAX: usize = 3;
+const OPTIONS_MAX: usize = 8;
 
 /// A text that is shown: its beginning, when it is long.
 pub(crate) fn cut(text: impl Display) -> String {
@@ -34,8 +34,10 @@ pub(crate) fn describe(error: &ValidationError<'_>, schema: &Value) -> String {
     // Such errors hold others of their kind: the last one says something.
     match std::iter::successors(nearest(error), |inner| nearest(inner)).last() {
         Some(inner) => {
-            let (at, what) = (cut(inner.instance_path()), one(inner, "the value"));
-            let at = if at.is_empty() { at } else { format!("{at}: ") };
+            let what = one(inner, "the value");
+            let is_here = inner.instance_path() == error.instance_path();
+            let at =
+                if is_here { String::new() } else { format!("{}: ", cut(inner.instance_path())) };
             format!("{own}; nearest: {at}{what}")
         }
         None => own,

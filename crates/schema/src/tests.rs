@@ -115,7 +115,7 @@ fn an_invalid_schema_tells_all_its_faults_where_they_are() {
             ("/properties/a/minimum", r#""x" is not of type "number""#),
             (
                 "/type",
-                r#""strin" is not valid under any of the schemas listed in the 'anyOf' keyword; nearest: /type: the value is not one of "array", "boolean" or 5 other candidates"#,
+                r#""strin" is not valid under any of the schemas listed in the 'anyOf' keyword; nearest: the value is not one of "array", "boolean", "integer", "null", "number", "object" or "string""#,
             ),
         ],
     );
@@ -181,7 +181,7 @@ fn several_faults_are_told_together() {
             ("/properties/c/$ref", "in `Bad` at /$ref: 2 is not of type \"string\""),
             (
                 "/properties/c/$ref",
-                "in `Bad` at /type: 1 is not valid under any of the schemas listed in the 'anyOf' keyword; nearest: /type: the value is not one of \"array\", \"boolean\" or 5 other candidates",
+                "in `Bad` at /type: 1 is not valid under any of the schemas listed in the 'anyOf' keyword; nearest: the value is not one of \"array\", \"boolean\", \"integer\", \"null\", \"number\", \"object\" or \"string\"",
             ),
             ("/properties/a/$ref", "there is no schema named `Gone`"),
             ("/properties/b/$ref", "there is no schema named `Lost`"),
@@ -362,7 +362,7 @@ fn the_faults_of_a_value_say_where_and_what() {
         &[(
             "/either",
             "{} is not valid under any of the schemas listed in the 'anyOf' keyword; nearest: \
-             /either: \"id\" is a required property",
+             \"id\" is a required property",
         )],
     );
     let long = json!({"name": vec!["x"; 100], "kind": "x"});
@@ -462,9 +462,28 @@ fn what_a_schema_asks_for_is_cut_like_a_value() {
     check(json!({"enum": ["a"]}), "1 is not one of \"a\"");
     check(json!({"enum": ["a", long, "c"]}), &format!("1 is not one of \"a\", {shown} or \"c\""));
     check(
-        json!({"enum": ["a", "b", "c", "d"]}),
-        "1 is not one of \"a\", \"b\" or 2 other candidates",
+        json!({"enum": ["a", "b", "c", "d", "e", "f", "g", "h", "i"]}),
+        "1 is not one of \"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\" or 2 other candidates",
     );
+}
+
+#[test]
+fn of_very_many_errors_only_one_is_made_or_none() {
+    let names: Vec<String> = (0..500).map(|n| format!("k{n}")).collect();
+    let value = json!(vec![json!({}); 5000]);
+    let required = sound(&json!({"items": {"required": names}}), json!({}));
+    let told = required.errors(&value);
+    assert_eq!(told.len(), 1);
+    assert_eq!(
+        (told[0].path.as_str(), told[0].message.as_str()),
+        ("/0", "\"k0\" is a required property")
+    );
+    assert_eq!(required.errors(&json!([{}, {}])).len(), FAULTS_MAX);
+    let branches: Vec<Value> = names.iter().map(|name| json!({"required": [name]})).collect();
+    let told = sound(&json!({"items": {"anyOf": branches}}), json!({})).errors(&value);
+    let expected =
+        "it is not what the schema says, and too large to say where: send less at a time";
+    assert_eq!((told.len(), told[0].message.as_str()), (1, expected));
 }
 
 #[test]

@@ -30,11 +30,11 @@ pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<F
             Dialect::Draft201909 => draft201909::meta::validator(),
             Dialect::Draft202012 => draft202012::meta::validator(),
         };
-        let errors = validator.iter_errors(document).take(FAULTS_MAX);
         let flaw = |error: ValidationError<'_>| {
             (error.instance_path().to_string(), Kind::Invalid, describe(&error, &Value::Null))
         };
-        errors.map(flaw).collect()
+        let errors = told(&validator, document, &META);
+        errors.into_iter().map(flaw).collect()
     });
     found.unwrap_or_else(|NoRoom| vec![(String::new(), Kind::TooDeep, no_room())])
 }
@@ -66,17 +66,59 @@ pub(crate) fn errors(
         if validator.is_valid(value) {
             return Vec::new();
         }
-        let errors = validator.iter_errors(value).take(FAULTS_MAX);
         let fault = |error: ValidationError<'_>| {
             Fault::new(cut(error.instance_path()), Kind::Value, describe(&error, schema))
         };
-        errors.map(fault).collect()
+        let errors = told(validator, value, &Size::of(schema));
+        let faults: Vec<Fault> = errors.into_iter().map(fault).collect();
+        if faults.is_empty() { vec![Fault::new("", Kind::Value, UNTOLD)] } else { faults }
     });
     found.unwrap_or_else(|NoRoom| {
         let message =
             format!("the value has {depth} levels, more than this schema can be checked on");
         vec![Fault::new("", Kind::Value, message)]
     })
+}
+
+/// The most errors that a value can have before it is only said that there are some: each takes a few
+/// hundred bytes, and all are made before the first can be seen.
+const ERRORS_MAX: usize = 500_000;
+
+const UNTOLD: &str =
+    "it is not what the schema says, and too large to say where: send less at a time";
+
+/// What of a schema says how many errors there can be.
+struct Size {
+    parts: usize,
+    /// Whether one error may hold those of every branch.
+    has_branches: bool,
+}
+
+/// Of a schema of schemas: its branches are about single words.
+const META: Size = Size { parts: 100, has_branches: false };
+
+impl Size {
+    fn of(schema: &Value) -> Self {
+        let (mut parts, mut has_branches) = (0, false);
+        each(schema, |part, _| {
+            parts += 1;
+            has_branches |= part.get("anyOf").or_else(|| part.get("oneOf")).is_some();
+        });
+        Self { parts, has_branches }
+    }
+}
+
+/// What is wrong, as much of it as is told.
+fn told<'v>(validator: &'v Validator, value: &'v Value, schema: &Size) -> Vec<ValidationError<'v>> {
+    let mut parts = 0_usize;
+    each(value, |_, _| parts += 1);
+    if parts.saturating_mul(schema.parts) <= ERRORS_MAX {
+        validator.iter_errors(value).take(FAULTS_MAX).collect()
+    } else if schema.has_branches {
+        Vec::new()
+    } else {
+        validator.validate(value).err().into_iter().collect()
+    }
 }
 
 fn no_room() -> String {
@@ -86,14 +128,19 @@ fn no_room() -> String {
 /// The deepest nesting of a value: 0 for one that holds nothing.
 pub(crate) fn depth(value: &Value) -> usize {
     let mut deepest = 0;
+    each(value, |_, depth| deepest = deepest.max(depth));
+    deepest
+}
+
+/// Looks at a value and all that it holds, each with its depth.
+fn each<'v>(value: &'v Value, mut look: impl FnMut(&'v Value, usize)) {
     let mut ahead = vec![(value, 0)];
     while let Some((value, depth)) = ahead.pop() {
-        deepest = deepest.max(depth);
+        look(value, depth);
         match value {
             Value::Array(items) => ahead.extend(items.iter().map(|item| (item, depth + 1))),
             Value::Object(map) => ahead.extend(map.values().map(|value| (value, depth + 1))),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-    deepest
 }

@@ -113,14 +113,18 @@ impl Brought {
             }
         };
         let early = self.requested().filter_map(|(name, id)| {
-            let attempt = asked.get(&id.key).copied().unwrap_or(1);
+            let attempt = claim(asked, [&id.key]).map_or(1, |(_, attempt)| attempt);
             let mut before = attempt..id.attempt;
             (!before.all(|attempt| self.is_useless(&id.key, attempt))).then(|| {
                 let message = format!("{} is at attempt {attempt}", id.key);
                 at_output(name, Flaw::UnaskedOutput, message)
             })
         });
-        let beyond = (known_by != KnownBy::Nobody).then(|| self.beyond(Some(run)));
+        let beyond = match known_by {
+            KnownBy::Nobody => None,
+            KnownBy::NewRecord => Some(self.beyond(None)),
+            KnownBy::Record => Some(self.beyond(Some(run))),
+        };
         let early = told(early.chain(beyond.into_iter().flatten()));
         if !early.is_empty() {
             return Err(mistaken(Code::UnaskedOutput, "the request", early));
@@ -129,17 +133,23 @@ impl Brought {
             .map_err(|error| refused(Code::StoreFailed, error.to_string(), Vec::new()))
     }
 
-    /// Outputs by key or id for attempts that a record has not asked for. They are not believed: a
-    /// call that is repeated would use up one attempt after the other.
-    fn beyond<'a>(&'a self, run: Option<&'a Run>) -> impl Iterator<Item = Problem> + 'a {
-        self.attempts.iter().filter_map(move |(name, claimed)| {
-            let names = [name.to_string(), name.step.to_string()];
-            names.iter().any(|name| self.outputs.contains_key(name)).then_some(())?;
-            let (key, attempt) =
-                run.and_then(|run| asked(run, name)).unwrap_or_else(|| (name.clone(), 1));
+    /// Outputs by key or id for attempts that a record, if there is one, has not asked for. They are not
+    /// believed: a call that is repeated would use up one attempt after the other.
+    fn beyond<'a>(&'a self, record: Option<&'a Run>) -> impl Iterator<Item = Problem> + 'a {
+        let names = self.outputs.values().filter(|(name, ..)| name.parse::<RequestId>().is_err());
+        names.filter_map(move |(name, ..)| {
+            let name: Key = name.parse().ok()?;
+            let flow = record.and_then(|run| run.flow.as_deref());
+            let is_done = match flow {
+                Some(flow) => flow.results.contains_key(&name),
+                None => self.results.get(&name).is_some_and(is_good),
+            };
+            let waiting = record.and_then(|run| asked(run, &name));
+            let (key, attempt) = waiting.unwrap_or_else(|| (name.clone(), 1));
+            let (claim, claimed) = claim(&self.attempts, [&key, &name]).filter(|_| !is_done)?;
             let message = format!("{key} is at attempt {attempt}");
-            let problem = || at("/attempts", &name.to_string(), Flaw::UnaskedOutput, message);
-            (attempt < *claimed).then(problem)
+            let problem = || at("/attempts", &claim.to_string(), Flaw::UnaskedOutput, message);
+            (attempt < claimed).then(problem)
         })
     }
 
@@ -187,23 +197,12 @@ impl Brought {
                 return None;
             }
             let (code, message) = match name.parse::<RequestId>() {
-                Ok(request) => Self::left(flow, &request),
+                Ok(request) => left(flow, &request),
                 Err(_) => self.unmet(run, flow, (name, id)),
             }?;
             Some(at_output(name, code, message))
         };
         told(self.outputs.iter().filter_map(weigh).chain(self.unknown.iter().cloned()))
-    }
-
-    /// Why an output that came under the id of a request is left.
-    fn left(flow: &Flow, RequestId { key, attempt, .. }: &RequestId) -> Option<(Flaw, String)> {
-        match flow.attempts.get(key) {
-            Some(now) if attempt < now => {
-                Some((Flaw::StaleOutput, format!("{key} is at attempt {now}")))
-            }
-            _ if flow.results.contains_key(key) => None,
-            _ => Some(unasked()),
-        }
     }
 
     /// Why one is left that came under a key or the id of a step.
@@ -223,9 +222,12 @@ impl Brought {
         if flow.results.contains_key(&name) {
             return None;
         }
-        let Some((key, attempt)) = asked(run, &name) else { return Some(unasked()) };
-        let claims = [&key, &name].into_iter().find_map(|key| self.attempts.get(key));
-        let claimed = claims.copied().unwrap_or(1);
+        let Some((key, attempt)) = asked(run, &name) else {
+            // Of a step in loops, something is done that it may have been for.
+            let is_done = name.iterations.is_empty() && flow.latest.contains_key(&name.step);
+            return (!is_done).then(unasked);
+        };
+        let claimed = claim(&self.attempts, [&key, &name]).map_or(1, |(_, claimed)| claimed);
         let request = RequestId { run: id.cloned(), key, attempt };
         let message = format!(
             "taken for attempt {claimed}, and attempt {attempt} waits: \
@@ -251,6 +253,19 @@ fn at(place: &str, name: &str, flaw: Flaw, message: String) -> Problem {
     Problem::new(path, flaw, message)
 }
 
+/// Why an output that came under the id of a request is left. What is done, or has failed for good, may
+/// well be brought again.
+fn left(flow: &Flow, request: &RequestId) -> Option<(Flaw, String)> {
+    match flow.attempts.get(&request.key) {
+        _ if flow.results.contains_key(&request.key) => None,
+        Some(&attempt) if request.attempt < attempt => {
+            let waiting = RequestId { attempt, ..request.clone() };
+            Some((Flaw::StaleOutput, format!("that attempt is over: `{waiting}` waits")))
+        }
+        _ => Some(unasked()),
+    }
+}
+
 fn unasked() -> (Flaw, String) {
     (Flaw::UnaskedOutput, "nothing has asked for it so far".to_owned())
 }
@@ -270,6 +285,13 @@ fn asked(run: &Run, name: &Key) -> Option<(Key, u32)> {
     let key = flow.attempts.contains_key(name).then(|| name.clone()).or_else(waiting)?;
     let attempt = *flow.attempts.get(&key)?;
     Some((key, attempt))
+}
+
+/// What is said of an attempt, and under which name: that of a key, else the id of its step.
+fn claim<const N: usize>(attempts: &BTreeMap<Key, u32>, keys: [&Key; N]) -> Option<(Key, u32)> {
+    let ids = keys.map(|key| Key::plain(key.step.clone()));
+    let mut names = keys.into_iter().chain(&ids);
+    names.find_map(|name| attempts.get(name).map(|attempt| (name.clone(), *attempt)))
 }
 
 /// How a run knows what came under the id of a request.

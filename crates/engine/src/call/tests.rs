@@ -1,6 +1,9 @@
 //! Calls as a host makes them, with real programs in a workspace of their own.
 
+use std::sync::LazyLock;
+
 use raymond_core::crayfish::reading::Holds;
+use raymond_schema::Schema;
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -24,12 +27,22 @@ impl Desk {
     async fn call(&self, request: impl Into<Sent>) -> Json {
         let (progress, _nobody) = unbounded_channel();
         let follower = Follower { cancel: CancellationToken::new(), progress };
-        self.tool.call(request, follower).await.into_json()
+        let reply = self.tool.call(request, follower).await.into_json();
+        keeps_to_its_schema(&reply);
+        reply
     }
 
     fn file(&self, name: &str) -> String {
         std::fs::read_to_string(self.workspace.path().join(name)).unwrap_or_default()
     }
+}
+
+fn keeps_to_its_schema(reply: &Json) {
+    static REPLY: LazyLock<Schema> = LazyLock::new(|| {
+        let schema = reading::read_text(raymond_core::crayfish::schema::REPLY).unwrap();
+        Schema::compile(&schema, &|_: &str| Ok(None)).unwrap()
+    });
+    assert_eq!(REPLY.errors(reply), [], "{reply:#}");
 }
 
 /// What a test looks at first: status or code, and the requests.

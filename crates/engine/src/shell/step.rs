@@ -206,12 +206,13 @@ impl Doing {
 
     fn check_inputs(&self, workspace: &Workspace) -> Result<(), Fault> {
         if let Some(place) = self.call.nul() {
-            let why = format!("{place} holds a NUL character, which no program can be handed");
-            return Err(Fault::of_input(Wrong::at(&place, Flaw::BadText, why)));
+            return Err(Fault::of_input(cut_short(&place)));
         }
         match &self.exec.io {
             Io::None => Ok(()),
             Io::File { inputs, outputs } => {
+                whole(("/io/in", inputs), &self.call.inputs).map_err(Fault::of_input)?;
+                whole(("/io/out", outputs), &self.call.outputs).map_err(Fault::of_input)?;
                 self.files(workspace, ("/io/in", inputs), &self.call.inputs)
                     .map_err(Fault::of_input)?;
                 // Where a path that leads out would be written must not be found out afterwards.
@@ -304,6 +305,20 @@ fn writable(workspace: &Workspace, contract: &Contract, path: &str) -> Result<()
         let why = format!("cannot write {path} in the workspace: {}", fault.why);
         wrong(flaw_of_file(&fault), &why)
     })
+}
+
+fn cut_short(place: &str) -> Wrong {
+    let why = format!("{place} holds a NUL character, which no program can be handed");
+    Wrong::at(place, Flaw::BadText, why)
+}
+
+/// No path of these files is cut short by a NUL character.
+fn whole((list, contracts): (&str, &[Contract]), paths: &[String]) -> Result<(), Wrong> {
+    let mut files = contracts.iter().zip(paths);
+    match files.find(|(_, path)| path.contains('\0')) {
+        Some((contract, _)) => Err(cut_short(&format!("{list}/{}", escaped(&contract.name)))),
+        None => Ok(()),
+    }
 }
 
 fn ended(end: &End) -> Result<(), Fault> {

@@ -141,6 +141,10 @@ async fn a_run_that_is_named_is_kept_and_handles_that_do_not_fit_are_refused() {
     let mut other = params.clone();
     other["arguments"]["runId"] = json!("yours");
     refused(&mut client, &other, "is of the run mine").await;
+    let mut other = params.clone();
+    other.as_object_mut().unwrap().remove("requestState");
+    other["inputResponses"] = json!({ "mine:v:1": { "action": "decline" } });
+    refused(&mut client, &other, "need the requestState").await;
     let mut forged = params.clone();
     let state = first["requestState"].as_str().unwrap();
     forged["requestState"] = json!(state.replacen('.', ".A", 1));
@@ -149,7 +153,7 @@ async fn a_run_that_is_named_is_kept_and_handles_that_do_not_fit_are_refused() {
     // Nothing was answered: the same is asked again.
     let again = client.ask("tools/call", params.clone()).await["result"].clone();
     assert_eq!(again["inputRequests"], first["inputRequests"]);
-    assert_eq!(host.last()["agentOutputs"], json!({}));
+    assert_eq!(host.last()["agentOutputs"], json!({ "old": 1 }), "it may be for a later step");
     assert_eq!(host.last().get("attempts"), None);
 
     std::fs::remove_dir_all(home.path().join(".raymond/runs/mine")).unwrap();

@@ -81,8 +81,13 @@ impl Request {
         }
         let fields = Fields::open(report, value, "a request")?.known(report, "a request", KEYS);
         fields.choice(report, "action", &["run"]);
-        if fields.required(report, "workflow").is_some() {
-            fields.object(report, "workflow");
+        match fields.required(report, "workflow") {
+            Some(Value::String(_)) => {
+                let message = "this is a text: send the workflow itself, an object";
+                report.add_at("workflow", Flaw::WrongType, message);
+            }
+            Some(_) => drop(fields.object(report, "workflow")),
+            None => {}
         }
         fields.object(report, "vars");
         fields.object(report, "agentOutputs");

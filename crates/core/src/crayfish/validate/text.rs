@@ -130,17 +130,12 @@ impl Reader<'_, '_> {
 }
 
 fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Option<Template> {
-    let template = match Template::parse(text) {
-        Ok(template) => template,
-        Err(faults) => {
-            for fault in faults {
-                let advice = "a text that only looks so can be a value of `vars`";
-                report.add(fault.flaw(), format!("{fault} ({advice})"));
-            }
-            return None;
-        }
-    };
-    let mut good = true;
+    let (template, faults) = Template::read(text);
+    let mut good = faults.is_empty();
+    for fault in faults {
+        let advice = "a text that only looks so can be a value of `vars`";
+        report.add(fault.flaw(), format!("{fault} ({advice})"));
+    }
     for path in template.paths() {
         if let Some((flaw, message)) = misused(scope, path, used) {
             report.add(flaw, message);

@@ -133,7 +133,7 @@ async fn requests_that_lie() {
     });
     let reply = desk.call(stale).await;
     let ignored = json!([{
-        "path": "/agentOutputs/v:1", "code": "stale_output", "message": "v is at attempt 2",
+        "path": "/agentOutputs/v:1", "code": "stale_output", "message": "that attempt is over: `v:2` waits",
     }]);
     assert_eq!((gist(&reply), &reply["ignored"]), ("needs_agent v:2".to_owned(), &ignored));
 }
@@ -201,6 +201,57 @@ async fn attempts_are_of_steps_that_there_are_and_a_record_knows_them_better() {
     check(lie, ["none"; 3]).await;
     let next = json!({ "runId": "r", "agentOutputs": { "v": 1 }, "attempts": { "v": 9 } });
     check(next, unasked("/attempts/v", "v is at attempt 3")).await;
+}
+
+#[tokio::test]
+async fn what_is_said_of_attempts_in_a_loop_uses_up_nothing_by_itself() {
+    let desk = desk();
+    let call = async |more: Json| {
+        let mut call = json!({ "workflow": each(&json!({})) });
+        call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        desk.call(call).await
+    };
+    let lie = |run: &str| {
+        let outputs = json!({ "each[0].judge": "wrong" });
+        json!({ "runId": run, "agentOutputs": outputs, "attempts": { "judge": 9 } })
+    };
+    for _ in 0..3 {
+        assert_eq!(told(&call(lie("r")).await)[..2], ["unasked_output", "/attempts/judge"]);
+    }
+    call(json!({ "runId": "r" })).await;
+    for _ in 0..3 {
+        let reply = call(lie("r")).await;
+        assert_eq!(told(&reply)[..2], ["unasked_output", "/attempts/judge"]);
+        assert_eq!(reply["attempts"]["each[0].judge"], 1, "{reply}");
+    }
+    // Without a record, an attempt of the step is that of the key that asks first.
+    let second = json!({ "each[0].judge:2": "wrong" });
+    let reply = call(json!({ "agentOutputs": second, "attempts": { "judge": 2 } })).await;
+    assert_ne!(reply["error"], "unasked_output", "{reply}");
+}
+
+#[tokio::test]
+async fn a_run_that_is_seeded_takes_answers_for_what_is_done() {
+    let desk = desk();
+    let call = json!({
+        "workflow": minimal(), "runId": "r",
+        "results": { "a": { "ok": true }, "v": { "ok": true, "json": { "foo": "x" } } },
+        "attempts": { "v": 2 }, "agentOutputs": { "v": { "foo": "x" } },
+    });
+    assert_eq!(gist(&desk.call(call.clone()).await), "done");
+    assert_eq!(gist(&desk.call(call).await), "done");
+    assert_eq!(desk.file("log"), "post\n");
+}
+
+#[tokio::test]
+async fn results_of_steps_that_are_not_there_are_told() {
+    let desk = desk();
+    let results = json!({ "nobody": { "ok": true }, "a": { "ok": true } });
+    let reply = desk.call(json!({ "workflow": minimal(), "results": results })).await;
+    let ignored = json!([{
+        "path": "/results/nobody", "code": "unknown_step", "message": "the document has no such step",
+    }]);
+    assert_eq!((gist(&reply), &reply["ignored"]), ("needs_agent v:1".to_owned(), &ignored));
 }
 
 #[tokio::test]

@@ -29,6 +29,20 @@ fn a_path_that_cannot_be_right_is_an_error() {
 }
 
 #[test]
+fn what_is_wrong_with_one_expression_hides_nothing_of_the_others() {
+    let advice = "(a text that only looks so can be a value of `vars`)";
+    let nothing = "must name something in `vars`, such as `vars.x`";
+    check_step(
+        json!({ "kind": "agent", "prompt": "{{locals.x}} {{vars}} {{results.nobody.ok}}", "schema": {} }),
+        &[
+            ("/prompt", &format!("`vars` {nothing} {advice}")),
+            ("/prompt", "no forEach around this step binds `x`"),
+            ("/prompt", "there is no step `nobody`"),
+        ],
+    );
+}
+
+#[test]
 fn an_unknown_namespace_is_an_error_wherever_templates_stand() {
     let unknown = |name: &str| {
         format!(
