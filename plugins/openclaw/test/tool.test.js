@@ -15,6 +15,9 @@ const FAKE = join(import.meta.dirname, "fake-raymond");
 const workspace = mkdtempSync(join(tmpdir(), "crayfish-"));
 after(() => rmSync(workspace, { recursive: true }));
 
+/** What a call has that never came to a step. */
+const NOTHING = { results: {}, attempts: {} };
+
 /** The tool of the agent `main`, and the calls it makes. */
 function stage(config = {}, agent = {}) {
   const settings = readSettings({ binary: FAKE, ...config });
@@ -98,7 +101,7 @@ test("a script without its interpreter is a failure with words", async () => {
 test("a configuration that is wrong is told to every caller", async () => {
   const reply = await play("echo", { config: { timeoutMs: 5 } });
   const message = "timeoutMs must be a whole number from 1000 to 86400000";
-  assert.deepEqual(reply, { ok: false, error: "bad_config", message, results: {}, attempts: {} });
+  assert.deepEqual(reply, { ok: false, error: "bad_config", message, ...NOTHING });
 });
 
 test("a request that cannot be written is a failure with words", async () => {
@@ -120,7 +123,7 @@ test("another agent is unknown unless the operator lists it", async () => {
 
 test("an agent that is listed but not configured is unknown", async () => {
   const reply = await play("echo", { request: { agentId: "nobody" }, config: { agents: ["nobody"] } });
-  assert.deepEqual(reply, { ok: false, error: "unknown_agent", message: 'no agent "nobody" is configured', results: {}, attempts: {} });
+  assert.deepEqual(reply, { ok: false, error: "unknown_agent", message: 'no agent "nobody" is configured', ...NOTHING });
 });
 
 test("an agentId of another type is the binary's to refuse", async () => {
@@ -134,6 +137,7 @@ test("a workspace that is not there is named", async () => {
     ok: false,
     error: "bad_workspace",
     message: "the workspace /nowhere is not a directory",
+    ...NOTHING,
   });
   const none = await play("echo", { agent: { workspaceDir: undefined } });
   assert.equal(none.error, "bad_workspace");
@@ -141,7 +145,7 @@ test("a workspace that is not there is named", async () => {
 
 test("a reply beyond the limit ends the process", async () => {
   const reply = await play("flood", { config: { maxReplyBytes: 65_536 } });
-  assert.deepEqual(reply, { ok: false, error: "too_large", message: "the reply is larger than 65536 bytes" });
+  assert.deepEqual(reply, { ok: false, error: "too_large", message: "the reply is larger than 65536 bytes", ...NOTHING });
 });
 
 test("progress is passed on by whole lines", async () => {
@@ -191,7 +195,7 @@ test("a call that came to its end when it was given up keeps its end", async () 
 
 test("a call that was given up before it began starts nothing", async () => {
   const reply = await play("murdered", { signal: AbortSignal.abort() });
-  assert.deepEqual(reply, { ok: false, error: "cancelled", message: "the caller gave up" });
+  assert.deepEqual(reply, { ok: false, error: "cancelled", message: "the caller gave up", ...NOTHING });
 });
 
 test("what ignores its end is killed after the grace, with all that is below it", async () => {
@@ -202,7 +206,7 @@ test("what ignores its end is killed after the grace, with all that is below it"
     abort.abort();
   };
   const reply = await play("stubborn", { config: { graceMs: 100 }, signal: abort.signal, onUpdate });
-  assert.deepEqual(reply, { ok: false, error: "cancelled", message: "the caller gave up" });
+  assert.deepEqual(reply, { ok: false, error: "cancelled", message: "the caller gave up", ...NOTHING });
   assert.equal(pids.length, 2);
   await until(() => !pids.some(alive));
 });
