@@ -45,7 +45,7 @@ pub(super) enum Offer<'a> {
 }
 
 /// What a caller says of an attempt, and under which name: that of its key, else the id of its step.
-pub(super) fn written(attempts: &BTreeMap<Key, u32>, key: &Key) -> Option<(Key, u32)> {
+pub fn written(attempts: &BTreeMap<Key, u32>, key: &Key) -> Option<(Key, u32)> {
     let names = [key.clone(), Key::plain(key.step.clone())];
     names.into_iter().find_map(|name| attempts.get(&name).map(|attempt| (name.clone(), *attempt)))
 }

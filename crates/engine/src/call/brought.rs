@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use raymond_core::crayfish::call::Output;
+use raymond_core::crayfish::call::{Output, written};
 use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::envelope::request::done;
 use raymond_core::crayfish::flow::{Flow, Stored};
@@ -113,7 +113,7 @@ impl Brought {
             }
         };
         let early = self.requested().filter_map(|(name, id)| {
-            let attempt = claim(asked, [&id.key]).map_or(1, |(_, attempt)| attempt);
+            let attempt = written(asked, &id.key).map_or(1, |(_, attempt)| attempt);
             let mut before = attempt..id.attempt;
             (!before.all(|attempt| self.is_useless(&id.key, attempt))).then(|| {
                 let message = format!("{} is at attempt {attempt}", id.key);
@@ -146,7 +146,7 @@ impl Brought {
             };
             let waiting = record.and_then(|run| asked(run, &name));
             let (key, attempt) = waiting.unwrap_or_else(|| (name.clone(), 1));
-            let (claim, claimed) = claim(&self.attempts, [&key, &name]).filter(|_| !is_done)?;
+            let (claim, claimed) = written(&self.attempts, &key).filter(|_| !is_done)?;
             let message = format!("{key} is at attempt {attempt}");
             let problem = || at("/attempts", &claim.to_string(), Flaw::UnaskedOutput, message);
             (attempt < claimed).then(problem)
@@ -227,7 +227,7 @@ impl Brought {
             let is_done = name.iterations.is_empty() && flow.latest.contains_key(&name.step);
             return (!is_done).then(unasked);
         };
-        let claimed = claim(&self.attempts, [&key, &name]).map_or(1, |(_, claimed)| claimed);
+        let claimed = written(&self.attempts, &key).map_or(1, |(_, claimed)| claimed);
         let request = RequestId { run: id.cloned(), key, attempt };
         let message = format!(
             "taken for attempt {claimed}, and attempt {attempt} waits: \
@@ -285,13 +285,6 @@ fn asked(run: &Run, name: &Key) -> Option<(Key, u32)> {
     let key = flow.attempts.contains_key(name).then(|| name.clone()).or_else(waiting)?;
     let attempt = *flow.attempts.get(&key)?;
     Some((key, attempt))
-}
-
-/// What is said of an attempt, and under which name: that of a key, else the id of its step.
-fn claim<const N: usize>(attempts: &BTreeMap<Key, u32>, keys: [&Key; N]) -> Option<(Key, u32)> {
-    let ids = keys.map(|key| Key::plain(key.step.clone()));
-    let mut names = keys.into_iter().chain(&ids);
-    names.find_map(|name| attempts.get(name).map(|attempt| (name.clone(), *attempt)))
 }
 
 /// How a run knows what came under the id of a request.
