@@ -11,6 +11,7 @@ pub mod reference;
 pub mod sim;
 pub mod steps;
 pub mod sweep;
+pub mod tally;
 
 #[cfg(test)]
 mod tests;
