@@ -13,6 +13,7 @@ use raymond_store::statefile;
 use serde_json::{Map, json};
 
 use crate::driver::Head;
+use crate::project::Project;
 
 /// A payload larger than this is only referred to.
 const LARGEST_PAYLOAD: u64 = 1024;
@@ -23,6 +24,12 @@ pub fn write(disk: &dyn Disk, path: &Path, head: &Head, status: Status) -> io::R
     let mut json = serde_json::to_vec_pretty(&state)?;
     json.push(b'\n');
     statefile::replace(disk, path, &json).map_err(io::Error::other)
+}
+
+/// Brings the state file of a run that is over up to date: its owner may have died before it did.
+pub fn catch_up(project: &Project, head: &Head, status: Status) {
+    // It is derived: where it cannot be written, nothing is lost.
+    write(project.disk.as_ref(), &project.paths(&head.run.id).state, head, status).ok();
 }
 
 /// The state file of a run.

@@ -10,6 +10,8 @@ pub mod model;
 pub mod reference;
 pub mod sim;
 pub mod steps;
+#[cfg(target_os = "linux")]
+pub mod strike;
 pub mod sweep;
 pub mod tally;
 

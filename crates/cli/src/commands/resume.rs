@@ -19,6 +19,7 @@ use raymond_engine::look::Look;
 use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
+use raymond_engine::statefile;
 use raymond_store::journal::{self, Tail};
 use raymond_store::lock::{self, Takeover};
 
@@ -249,6 +250,9 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
         let message = format!("{} is a run of the tool crayfish: only its caller goes on", run.id);
         return Err(Failure::usage(message)
             .hint(format!("call the tool again with \"runId\": \"{}\"", run.id)));
+    }
+    if let Phase::Ended(_) = run.phase {
+        statefile::catch_up(project, &seen.head, view::status(run, view::Owner::Gone));
     }
     match run.phase {
         Phase::Ended(Ending::Completed) => {

@@ -74,12 +74,16 @@ impl Stage {
 
     /// Starts `raymond` with words that may hold spaces.
     pub(crate) fn start_words(&self, words: &[&str]) -> Running {
+        self.start_program(&[&[env!("CARGO_BIN_EXE_raymond")], words].concat())
+    }
+
+    /// Starts any program where `raymond` would be, with what it would find there.
+    pub(crate) fn start_program(&self, words: &[&str]) -> Running {
         let path = format!("PATH={}:/usr/local/bin:/usr/bin:/bin", self.programs.path().display());
         let home = format!("HOME={}", self.programs.path().display());
         let config = format!("CLAUDE_CONFIG_DIR={}", self.config.path().display());
         let mut all = vec!["-i", "TZ=UTC", &path, &home, &config];
         all.extend(self.environment.iter().map(String::as_str));
-        all.push(env!("CARGO_BIN_EXE_raymond"));
         all.extend(words);
         self.project.spawn("env", &all)
     }

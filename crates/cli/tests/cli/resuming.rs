@@ -6,6 +6,16 @@ use serde_json::json;
 use crate::harness::{Project, until};
 
 #[test]
+fn a_state_file_that_a_dying_owner_left_behind_is_brought_up_to_date() {
+    let project = Project::of(&[("wf/START.sh", "echo '<result>x</result>'")]);
+    project.raymond("run wf --run-id r").prints("x\n");
+    let state = project.state("r");
+    project.write(".raymond/state/r.json", r#"{"status":"running"}"#);
+    project.raymond("resume r").prints("x\n");
+    assert_eq!(project.state("r"), state);
+}
+
+#[test]
 fn a_completed_run_prints_its_result_again_and_does_nothing() {
     let project = Project::of(&[("wf/START.sh", "echo '<result>once</result>'")]);
     project.raymond("run wf --run-id r").prints("once\n");

@@ -1,0 +1,85 @@
+//! Killed at moments of a clock.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use raymond_testkit::dice::Dice;
+use raymond_testkit::tally;
+use rustix::process::Signal;
+
+use crate::harness::until;
+use crate::scene::{Client, Scene, States, Steps, undisturbed};
+use crate::{cycles, seed};
+
+/// The kills of one run before it is let come to its end.
+const IN_A_ROW: usize = 3;
+
+/// Each cycle is a fresh run: killed up to three times, then finished.
+fn check<S: Scene>(short: u64) {
+    let mut dice = Dice::new(seed());
+    let begun = Instant::now();
+    let expected = undisturbed::<S>();
+    let span = u64::try_from(begun.elapsed().as_micros()).unwrap();
+    let cycles = cycles(short);
+    let mut hit = 0;
+    for _ in 0..cycles {
+        let scene = S::new();
+        let mut kills = 0;
+        while kills < IN_A_ROW {
+            let mut running = scene.goes_on();
+            sleep(Duration::from_micros(dice.below(span)));
+            if !running.is_alive() {
+                running.wait();
+                break;
+            }
+            running.signal(Signal::KILL);
+            running.wait();
+            kills += 1;
+        }
+        scene.finishes(&expected, kills);
+        hit += kills as u64;
+    }
+    tally::count("kill", "kill -9 at a random moment", hit);
+    println!("{hit} kills of {cycles} runs");
+    assert!(hit > cycles, "most moments lie inside a run");
+}
+
+#[test]
+#[ignore = "heavy: run by cargo xtask torture"]
+fn a_run_of_states_survives_a_kill_at_any_moment() {
+    check::<States>(20);
+}
+
+#[test]
+#[ignore = "heavy: run by cargo xtask torture"]
+fn a_run_of_steps_survives_a_kill_at_any_moment() {
+    check::<Steps>(20);
+}
+
+#[test]
+#[ignore = "heavy: run by cargo xtask torture"]
+fn a_client_is_asked_once_at_whatever_moment_its_owner_is_killed() {
+    check::<Client>(20);
+}
+
+#[test]
+#[ignore = "heavy: run by cargo xtask torture"]
+fn a_long_run_survives_ten_kills_in_a_row() {
+    let mut dice = Dice::new(seed());
+    let laps = 150;
+    let calm = States::with_laps(laps);
+    assert_eq!(calm.goes_on().wait().code(), 0);
+    let scene = States::with_laps(laps);
+    let kills = 10;
+    for kill in 1..=kills {
+        let before = scene.settled();
+        let mut running = scene.goes_on();
+        until("there is progress", || scene.settled() > before);
+        sleep(Duration::from_micros(dice.below(60_000)));
+        assert!(running.is_alive(), "the run ended before kill {kill}");
+        running.signal(Signal::KILL);
+        running.wait();
+    }
+    tally::count("kill", "kill -9 at a random moment", kills as u64);
+    scene.finishes(&calm.outcome(), kills);
+}

@@ -1,0 +1,58 @@
+//! A client that answers prompts as `claude` does: a worker, a callee, and their caller.
+
+use serde_json::Value;
+
+use super::Scene;
+use crate::harness::Running;
+use crate::stage::Stage;
+
+pub(crate) struct Client(Stage);
+
+/// Its results, what it was charged, and how often the model was asked.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Outcome {
+    results: Value,
+    charges: Vec<(String, u64, String)>,
+    asked: usize,
+}
+
+impl Scene for Client {
+    type Outcome = Outcome;
+
+    fn new() -> Self {
+        Self(Stage::prompts(&[
+            ("START", "fake: say <fork next='CALL'>WORKER</fork>"),
+            ("CALL", "fake: say <call return='BACK'>SUB</call>"),
+            ("SUB", "fake: cost 0.25\nfake: say <result>found</result>"),
+            ("WORKER", "fake: cost 0.5\nfake: say <goto>REST</goto>"),
+            ("REST", "fake: say <result>worked</result>"),
+            ("BACK", "fake: say <result>{{result}}!</result>"),
+        ]))
+    }
+
+    fn start(&self, words: &[&str]) -> Running {
+        self.0.start_program(words)
+    }
+
+    fn words(&self) -> &'static str {
+        "run wf --run-id r --json --or-resume"
+    }
+
+    fn outcome(&self) -> Outcome {
+        // A client that does not know a conversation refuses it: the model sees nothing of that.
+        let is_paid = |charge: &(String, u64, String)| charge.1 > 0;
+        let mut charges: Vec<_> = self.0.charges().into_iter().filter(is_paid).collect();
+        charges.sort();
+        let invocations = self.0.invocations();
+        let asked = invocations.iter().filter(|invocation| invocation.refused.is_none()).count();
+        let results = self.0.project.state("r")["results"].clone();
+        Outcome { results, charges, asked }
+    }
+
+    /// Nobody but the owner is killed, so every client comes to its end: not one prompt is sent twice.
+    #[track_caller]
+    fn audit(&self, expected: &Outcome, _: usize) {
+        assert_eq!(&self.outcome(), expected, "{:#?}", self.0.told());
+        self.0.leaves_nothing();
+    }
+}

@@ -1,0 +1,105 @@
+//! Forks, a call, a function and a loop: prompts with scripted replies, and scripts, in turn.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Scene;
+use crate::harness::{Project, Running};
+
+pub(crate) struct States(pub(crate) Project);
+
+/// Its results, and every settled turn.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Outcome {
+    results: Value,
+    settled: Vec<String>,
+}
+
+/// A script that leaves a trace under the key of its visit, and takes its time.
+fn script(tag: &str) -> String {
+    format!("echo \"${{RAYMOND_VISIT#*.}}\" >> log; sleep 0.01; printf %s '{tag}'")
+}
+
+impl States {
+    /// A loop of so many rounds.
+    pub(crate) fn with_laps(laps: usize) -> Self {
+        let again = format!(
+            "echo \"${{RAYMOND_VISIT#*.}}\" >> log; n=$(cat $RAYMOND_RESULT_FILE); \
+             test $n -ge {laps} && echo '<goto>END</goto>' || \
+             echo \"<goto input='$((n + 1))'>LAP</goto>\""
+        );
+        let fork =
+            "<fork next=\"CALL\" n=\"1\">WORKER</fork><fork next=\"CALL\" n=\"2\">WORKER</fork>";
+        let replies = format!(
+            "START: {{ text: '{fork}', delay: 10ms, cost: 0.01 }}
+SUB: {{ text: '<result>deep</result>', delay: 10ms, cost: 0.01 }}
+END: {{ text: '<result>the end</result>', delay: 10ms, cost: 0.01 }}
+REPORT: {{ text: '<result>worked</result>', delay: 20ms, cost: 0.01 }}
+"
+        );
+        Self(Project::of(&[
+            ("wf/START.md", "begin"),
+            ("wf/WORKER.sh", &script("<goto>REPORT</goto>")),
+            ("wf/REPORT.md", "report {{n}}"),
+            ("wf/CALL.sh", &script("<call return=\"BACK\">SUB</call>")),
+            ("wf/SUB.md", "sub"),
+            ("wf/BACK.sh", &script("<function return=\"LAP\">COUNT</function>")),
+            ("wf/COUNT.sh", &script("<result>1</result>")),
+            ("wf/LAP.sh", &again),
+            ("wf/END.md", "end"),
+            ("replies.yaml", &replies),
+        ]))
+    }
+
+    /// How many turns are settled by now.
+    pub(crate) fn settled(&self) -> usize {
+        self.0.events("r", "turn_settled").len()
+    }
+}
+
+impl Scene for States {
+    type Outcome = Outcome;
+
+    fn new() -> Self {
+        Self::with_laps(2)
+    }
+
+    fn start(&self, words: &[&str]) -> Running {
+        self.0.spawn(words[0], &words[1..])
+    }
+
+    fn words(&self) -> &'static str {
+        "run wf --replies replies.yaml --run-id r --json --or-resume"
+    }
+
+    fn outcome(&self) -> Outcome {
+        let turns = self.0.events("r", "turn_settled");
+        let mut settled: Vec<String> =
+            turns.iter().map(|event| event["turn"].as_str().unwrap().to_owned()).collect();
+        settled.sort();
+        Outcome { results: self.0.state("r")["results"].clone(), settled }
+    }
+
+    #[track_caller]
+    fn audit(&self, expected: &Outcome, _: usize) {
+        assert_eq!(&self.outcome(), expected);
+        let mut unique = expected.settled.clone();
+        unique.dedup();
+        assert_eq!(unique, expected.settled, "every turn settles once");
+        assert_eq!(self.0.processes("r"), [0; 0], "nothing is left running");
+        let mut starts: BTreeMap<String, usize> = BTreeMap::new();
+        for event in self.0.events("r", "turn_started") {
+            *starts.entry(event["turn"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+        let mut traces: BTreeMap<String, usize> = BTreeMap::new();
+        for visit in self.0.read("log").lines() {
+            *traces.entry(format!("{visit}.1")).or_default() += 1;
+        }
+        for (turn, traces) in &traces {
+            assert!(*traces <= starts[turn], "{turn} ran {traces} times, started {}", starts[turn]);
+        }
+        let scripts = expected.settled.iter().filter(|turn| traces.contains_key(*turn)).count();
+        assert_eq!(scripts, traces.len(), "every trace is that of a turn that settled");
+    }
+}

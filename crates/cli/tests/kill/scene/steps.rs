@@ -1,0 +1,96 @@
+//! A document of steps: every program that succeeds leaves a line, and so does every attempt.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::Scene;
+use crate::harness::{Project, Running};
+
+pub(crate) struct Steps(Project);
+
+/// What its steps left and the attempts that were asked for, by name; the programs that ended.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Outcome {
+    left: BTreeMap<String, Value>,
+    ended: Vec<String>,
+}
+
+/// How many programs run at the same time.
+const SIDE_BY_SIDE: usize = 2;
+
+impl Steps {
+    fn left(&self) -> BTreeMap<String, Value> {
+        let mut left = BTreeMap::new();
+        for event in self.0.events("r", "stepped") {
+            let fact = &event["fact"];
+            for (word, value) in [("done", "stored"), ("asks", "attempt")] {
+                if let Some(key) = fact[word]["key"].as_str() {
+                    let earlier = left.insert(format!("{word} {key}"), fact[word][value].clone());
+                    assert!(word == "asks" || earlier.is_none(), "{key} is done twice");
+                }
+            }
+        }
+        left
+    }
+}
+
+impl Scene for Steps {
+    type Outcome = Outcome;
+
+    fn new() -> Self {
+        let shell = |name: &str| format!("echo {name} >> begun; sleep 0.01; echo {name} >> ended");
+        let exec = |id: &str, name: &str| json!({ "id": id, "kind": "exec", "shell": shell(name) });
+        let ask = |id: &str| json!({ "id": id, "kind": "agent", "prompt": id, "schema": { "type": "integer" } });
+        let item = "{{locals.item}}";
+        let document = json!({
+            "name": "killed", "vars": { "list": ["a", "b", "c"] },
+            "steps": [
+                exec("first", "first"),
+                ask("plan"),
+                {
+                    "id": "all", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "item",
+                    "parallel": true, "maxParallel": SIDE_BY_SIDE, "onError": "collect",
+                    "body": [exec("try", &format!("try-{item}")), ask("look"), exec("note", &format!("note-{item}"))],
+                },
+                {
+                    "id": "again", "kind": "while", "maxIters": 2, "onMaxIters": "continue",
+                    "until": { "op": "gt", "path": "$.results.judge.json", "value": 7 },
+                    "body": [exec("fix", "fix"), ask("judge")],
+                },
+                exec("last", "last"),
+            ],
+        });
+        let replies = "plan: { text: '1', delay: 10ms, cost: 0.01 }\n\
+            look: { text: '2', delay: 10ms, cost: 0.01 }\n\
+            judge: { text: '5', delay: 10ms, cost: 0.01 }\n";
+        Self(Project::of(&[("flow.json", &document.to_string()), ("replies.yaml", replies)]))
+    }
+
+    fn start(&self, words: &[&str]) -> Running {
+        self.0.spawn(words[0], &words[1..])
+    }
+
+    fn words(&self) -> &'static str {
+        "run flow.json --replies replies.yaml --run-id r --json --or-resume"
+    }
+
+    fn outcome(&self) -> Outcome {
+        let mut ended: Vec<String> = self.0.read("ended").lines().map(str::to_owned).collect();
+        ended.sort();
+        Outcome { left: self.left(), ended }
+    }
+
+    #[track_caller]
+    fn audit(&self, expected: &Outcome, kills: usize) {
+        let found = self.outcome();
+        assert_eq!(found.left, expected.left);
+        assert_eq!(self.0.processes("r"), [0; 0], "nothing is left running");
+        // A program that was cut off may have come to its end: once for each kill, never more.
+        let repeats = found.ended.len() - expected.ended.len();
+        assert!(repeats <= SIDE_BY_SIDE * kills, "{repeats} programs ended again, {kills} kills");
+        for line in &expected.ended {
+            assert!(found.ended.contains(line), "{line} is lost");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Follows a real process from call to call of the kernel, and strikes where it is told to.
+//!
+//! The program is the one that users have: it knows of nothing. It starts stopped, is seized with
+//! `ptrace`, and stands still before and after every call by which its main thread changes a disk or
+//! another process. What a moment of a clock meets by chance is met here by name: before the rename of
+//! a request, after the sync of the journal.
+
+mod call;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::sys::ptrace::{self, Options};
+pub use nix::sys::signal::Signal;
+use nix::sys::signal::kill;
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::unistd::Pid;
+
+pub use call::{Call, Edge};
+
+/// What becomes of a process that stands before or after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// It goes on.
+    GoesOn,
+    /// It is killed on the spot.
+    Dies,
+    /// It is sent this signal, and goes on; nobody follows it any more.
+    Gets(Signal),
+}
+
+/// How following a process ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Struck {
+    /// At this call.
+    At(Call),
+    /// It came to its end before.
+    Never,
+}
+
+/// The words that start a program stopped: it becomes itself when it is let go.
+pub fn stopped(program: &Path) -> [String; 4] {
+    let words = "kill -STOP $$; exec \"$0\" \"$@\"";
+    ["sh".into(), "-c".into(), words.into(), program.display().to_string()]
+}
+
+/// Follows a child of this process, which was started [`stopped`], from the moment in which it is
+/// `program`. Its end is left to whoever waits for it.
+pub fn follow(pid: u32, program: &Path, mut at: impl FnMut(&Call) -> Then) -> io::Result<Struck> {
+    let pid = Pid::from_raw(pid.cast_signed());
+    wait(pid, WaitPidFlag::WSTOPPED)?;
+    ptrace::seize(pid, Options::PTRACE_O_TRACESYSGOOD | Options::PTRACE_O_EXITKILL)?;
+    kill(pid, Signal::SIGCONT)?;
+    let mut tracee =
+        Tracee { pid, program: program.canonicalize()?, is_program: false, under_way: None };
+    loop {
+        let passed_on = match wait(pid, WaitPidFlag::WSTOPPED | WaitPidFlag::WEXITED)? {
+            WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return Ok(Struck::Never),
+            WaitStatus::PtraceSyscall(_) => {
+                if let Some(call) = tracee.stands_at() {
+                    match at(&call) {
+                        Then::GoesOn => {}
+                        Then::Dies => {
+                            kill(pid, Signal::SIGKILL)?;
+                            return Ok(Struck::At(call));
+                        }
+                        Then::Gets(signal) => {
+                            ptrace::detach(pid, signal)?;
+                            return Ok(Struck::At(call));
+                        }
+                    }
+                }
+                None
+            }
+            WaitStatus::Stopped(_, signal) => Some(signal),
+            _ => None,
+        };
+        match ptrace::syscall(pid, passed_on) {
+            // Somebody killed it meanwhile.
+            Ok(()) | Err(nix::Error::ESRCH) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Waits for news of a child. The news of its end is only looked at: it belongs to somebody else.
+fn wait(pid: Pid, news: WaitPidFlag) -> io::Result<WaitStatus> {
+    let seen = waitid(Id::Pid(pid), news | WaitPidFlag::WNOWAIT)?;
+    if !matches!(seen, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
+        waitid(Id::Pid(pid), WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG)?;
+    }
+    Ok(seen)
+}
+
+/// A process that is followed.
+struct Tracee {
+    pid: Pid,
+    program: PathBuf,
+    is_program: bool,
+    /// The call that it is in, when that is one worth a name.
+    under_way: Option<Option<Call>>,
+}
+
+impl Tracee {
+    /// The call before or after which it stands. Stops before and after a call take turns.
+    fn stands_at(&mut self) -> Option<Call> {
+        if let Some(call) = self.under_way.take() {
+            return call.map(|call| Call { edge: Edge::After, ..call });
+        }
+        if !self.is_program {
+            let running = fs::read_link(format!("/proc/{}/exe", self.pid)).ok();
+            self.is_program = running.as_ref() == Some(&self.program);
+        }
+        let call = self.is_program.then(|| call::under_way(self.pid)).flatten();
+        self.under_way = Some(call.clone());
+        call
+    }
+}

@@ -1,0 +1,131 @@
+//! The calls of the kernel that are worth a name: those that change a disk or another process.
+
+use std::fmt::{self, Display, Formatter};
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use nix::libc;
+use nix::unistd::Pid;
+
+/// A call, and on which side of it a process stands.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Call {
+    /// What is done: `fdatasync`.
+    pub verb: &'static str,
+    /// To which file of `.raymond/`: `runs/r/journal.jsonl`; empty where it is another process.
+    pub path: String,
+    /// Before or after.
+    pub edge: Edge,
+}
+
+/// A side of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Edge {
+    /// It has not happened yet.
+    Before,
+    /// It has.
+    After,
+}
+
+impl Display for Edge {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Before => "before",
+            Self::After => "after",
+        })
+    }
+}
+
+impl Display for Call {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.edge, self.verb)?;
+        if self.path.is_empty() { Ok(()) } else { write!(f, " {}", self.path) }
+    }
+}
+
+/// What a call is about.
+enum About {
+    /// An open file, the first argument.
+    Open,
+    /// The path at this argument.
+    Path(usize),
+    /// A file that may be made: the path is argument 1, how is argument 2.
+    Made,
+    /// Another process.
+    Process,
+}
+
+/// What these numbers mean; the kernel of another processor may lack some.
+const CALLS: &[(libc::c_long, &str, About)] = &[
+    (libc::SYS_write, "write", About::Open),
+    (libc::SYS_pwrite64, "write", About::Open),
+    (libc::SYS_writev, "write", About::Open),
+    (libc::SYS_ftruncate, "truncate", About::Open),
+    (libc::SYS_fallocate, "allocate", About::Open),
+    (libc::SYS_fdatasync, "fdatasync", About::Open),
+    (libc::SYS_fsync, "fsync", About::Open),
+    (libc::SYS_flock, "flock", About::Open),
+    (libc::SYS_openat, "create", About::Made),
+    (libc::SYS_mkdirat, "mkdir", About::Path(1)),
+    (libc::SYS_unlinkat, "remove", About::Path(1)),
+    (libc::SYS_renameat, "rename", About::Path(3)),
+    (libc::SYS_renameat2, "rename", About::Path(3)),
+    (libc::SYS_clone, "spawn", About::Process),
+    (libc::SYS_clone3, "spawn", About::Process),
+    (libc::SYS_kill, "kill", About::Process),
+    (libc::SYS_pidfd_send_signal, "kill", About::Process),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mkdir, "mkdir", About::Path(0)),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_unlink, "remove", About::Path(0)),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_rmdir, "remove", About::Path(0)),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_rename, "rename", About::Path(1)),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_vfork, "spawn", About::Process),
+];
+
+/// The call that a stopped process is about to make, when it is worth a name.
+pub(super) fn under_way(pid: Pid) -> Option<Call> {
+    let line = fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
+    let mut words = line.split_ascii_whitespace();
+    let number: libc::c_long = words.next()?.parse().ok()?;
+    let (_, verb, about) = CALLS.iter().find(|(known, ..)| *known == number)?;
+    let arguments: Vec<u64> = words
+        .filter_map(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok())
+        .collect();
+    let path = match about {
+        About::Process => return Some(Call { verb, path: String::new(), edge: Edge::Before }),
+        About::Open => fs::read_link(format!("/proc/{pid}/fd/{}", arguments.first()?)).ok()?,
+        About::Path(place) => text(pid, *arguments.get(*place)?)?.into(),
+        About::Made if *arguments.get(2)? & libc::O_CREAT.cast_unsigned() as u64 == 0 => {
+            return None;
+        }
+        About::Made => text(pid, *arguments.get(1)?)?.into(),
+    };
+    within(&path).map(|path| Call { verb, path, edge: Edge::Before })
+}
+
+/// The text at an address of another process.
+fn text(pid: Pid, address: u64) -> Option<String> {
+    let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+    let mut bytes = [0; 512];
+    let read = memory.read_at(&mut bytes, address).ok()?;
+    let end = bytes[..read].iter().position(|byte| *byte == 0)?;
+    String::from_utf8(bytes[..end].to_vec()).ok()
+}
+
+/// A path as it stands in `.raymond/`, with what differs from run to run taken out. Elsewhere nothing
+/// is written that a run depends on.
+fn within(path: &Path) -> Option<String> {
+    let path = path.to_str()?;
+    let (_, inside) = path.split_once("/.raymond")?;
+    let parts = inside.split('/').filter(|part| !part.is_empty()).map(|part| {
+        let digits = part.bytes().filter(u8::is_ascii_hexdigit).count();
+        if part.len() >= 16 && digits * 4 >= part.len() * 3 { "*" } else { part }
+    });
+    let parts: Vec<&str> = parts.collect();
+    Some(if parts.is_empty() { ".".to_owned() } else { parts.join("/") })
+}
