@@ -66,7 +66,7 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<u8, Failure> {
     match command {
-        Command::Run(run) => commands::run::run(*run),
+        Command::Run(run) => commands::run::run(&run),
         Command::Ralph(ralph) => commands::ralph::ralph(*ralph),
         Command::Resume(resume) => commands::resume::resume(&resume),
         Command::Status(look) => commands::status::status(&look),

@@ -6,7 +6,7 @@ use raymond_core::ids::RunId;
 use raymond_engine::discard::{self, Traces};
 use raymond_engine::look::{self, Look, LookError};
 use raymond_engine::project::Project;
-use raymond_store::journal::{self, Tail};
+use raymond_store::journal::Tail;
 
 use crate::failure::Failure;
 
@@ -92,11 +92,7 @@ pub(crate) fn examine(project: &Project, run: &RunId) -> Examined {
             (Tail::Clean | Tail::Torn(_), Some(_)) => Examined::Readable(Box::new(look)),
             (Tail::Clean | Tail::Torn(_), None) => never_started_or_lost(project, run),
         },
-        Err(LookError::Journal(journal::Error::Missing(_) | journal::Error::Unborn(_)))
-            if matches!(look::owner(project, run), Ok(None)) =>
-        {
-            never_started_or_lost(project, run)
-        }
+        Err(LookError::Journal(error)) if error.is_missing() => never_started_or_lost(project, run),
         Err(error) => Examined::Unreadable(error),
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use raymond_backends::process::{Leftover, leftovers};
 use raymond_core::ids::RunId;
 use raymond_store::lock::Takeover;
-use raymond_store::{disk, journal, lock};
+use raymond_store::{disk, lock};
 use rustix::process::geteuid;
 
 use crate::elsewhere::Elsewhere;
@@ -81,7 +81,9 @@ pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardEr
             }
             seen.head.seq
         }
-        Err(LookError::Journal(journal::Error::Missing(_) | journal::Error::Unborn(_))) => 0,
+        // Nobody but the holder of this lock drives it.
+        Err(LookError::NothingYet { .. }) => 0,
+        Err(LookError::Journal(error)) if error.is_missing() => 0,
         Err(error) => return Err(error.into()),
     };
     let is_lost = now == 0 && traces(project, run) == Traces::OfWork;

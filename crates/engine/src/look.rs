@@ -34,6 +34,14 @@ pub struct Look {
 /// Why a run cannot be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum LookError {
+    /// Somebody drives it who has not made its journal yet, or is about to make it anew.
+    #[error("nothing of {run} is recorded yet")]
+    NothingYet {
+        /// The run.
+        run: RunId,
+        /// Who drives it.
+        owner: Box<Owner>,
+    },
     /// Its journal cannot be read.
     #[error(transparent)]
     Journal(#[from] journal::Error),
@@ -51,9 +59,12 @@ pub fn look(project: &Project, run: &RunId) -> Result<Look, LookError> {
     let owner = owner(project, run)?;
     let disk = project.disk.as_ref();
     let read = Journal::read(disk, &project.paths(run).journal);
-    let read = read.map_err(|error| match fold::not_ours(disk, &error) {
-        Some(better) => better.into(),
-        None => LookError::Journal(error),
+    let read = read.map_err(|error| match (fold::not_ours(disk, &error), &owner) {
+        (Some(better), _) => better.into(),
+        (None, Some(owner)) if error.is_missing() => {
+            LookError::NothingYet { run: run.clone(), owner: Box::new(owner.clone()) }
+        }
+        (None, _) => LookError::Journal(error),
     })?;
     let header = fold::header(&read.header)?;
     fold::check_owner(run, &header)?;

@@ -1,5 +1,6 @@
 //! The state file: a run as one JSON object, for people and their tools. Nothing reads it back.
 
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -9,10 +10,12 @@ use raymond_core::run::Run;
 use raymond_core::value::Value;
 use raymond_core::view::{Ledger, Status};
 use raymond_store::disk::Disk;
+use raymond_store::lock::Takeover;
 use raymond_store::statefile;
 use serde_json::{Map, json};
 
 use crate::driver::Head;
+use crate::owned::take;
 use crate::project::Project;
 
 /// A payload larger than this is only referred to.
@@ -27,9 +30,18 @@ pub fn write(disk: &dyn Disk, path: &Path, head: &Head, status: Status) -> io::R
 }
 
 /// Brings the state file of a run that is over up to date: its owner may have died before it did.
+///
+/// It is derived: where it cannot be written, or somebody drives or deletes the run, it stays.
 pub fn catch_up(project: &Project, head: &Head, status: Status) {
-    // It is derived: where it cannot be written, nothing is lost.
-    write(project.disk.as_ref(), &project.paths(&head.run.id).state, head, status).ok();
+    let paths = project.paths(&head.run.id);
+    let (disk, path) = (project.disk.as_ref(), &paths.state);
+    let state = render(&head.run, &head.ledger, status);
+    let written = fs::read(path).ok().and_then(|json| serde_json::from_slice(&json).ok());
+    if written.as_ref() != Some(&state)
+        && let Ok(_lock) = take(project, &paths, Takeover::Never)
+    {
+        write(disk, path, head, status).ok();
+    }
 }
 
 /// The state file of a run.

@@ -52,8 +52,12 @@ pub fn follow(pid: u32, program: &Path, mut at: impl FnMut(&Call) -> Then) -> io
     wait(pid, WaitPidFlag::WSTOPPED)?;
     ptrace::seize(pid, Options::PTRACE_O_TRACESYSGOOD | Options::PTRACE_O_EXITKILL)?;
     kill(pid, Signal::SIGCONT)?;
-    let mut tracee =
-        Tracee { pid, program: program.canonicalize()?, is_program: false, under_way: None };
+    let mut tracee = Tracee {
+        pid,
+        program: program.canonicalize()?,
+        is_program: false,
+        stands: Stands::Outside,
+    };
     loop {
         let passed_on = match wait(pid, WaitPidFlag::WSTOPPED | WaitPidFlag::WEXITED)? {
             WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return Ok(Struck::Never),
@@ -93,19 +97,26 @@ fn wait(pid: Pid, news: WaitPidFlag) -> io::Result<WaitStatus> {
     Ok(seen)
 }
 
+/// Where a process stands when it goes on: stops before and after a call take turns.
+enum Stands {
+    /// In no call.
+    Outside,
+    /// In this one, when it is worth a name.
+    Inside(Option<Call>),
+}
+
 /// A process that is followed.
 struct Tracee {
     pid: Pid,
     program: PathBuf,
     is_program: bool,
-    /// The call that it is in, when that is one worth a name.
-    under_way: Option<Option<Call>>,
+    stands: Stands,
 }
 
 impl Tracee {
-    /// The call before or after which it stands. Stops before and after a call take turns.
+    /// The call before or after which it stands.
     fn stands_at(&mut self) -> Option<Call> {
-        if let Some(call) = self.under_way.take() {
+        if let Stands::Inside(call) = std::mem::replace(&mut self.stands, Stands::Outside) {
             return call.map(|call| Call { edge: Edge::After, ..call });
         }
         if !self.is_program {
@@ -113,7 +124,7 @@ impl Tracee {
             self.is_program = running.as_ref() == Some(&self.program);
         }
         let call = self.is_program.then(|| call::under_way(self.pid)).flatten();
-        self.under_way = Some(call.clone());
+        self.stands = Stands::Inside(call.clone());
         call
     }
 }

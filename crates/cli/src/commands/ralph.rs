@@ -31,5 +31,5 @@ pub(crate) fn ralph(flags: Ralph) -> Result<u8, Failure> {
         governing: flags.governing,
         talk: flags.talk,
     };
-    run::start(flags, Program::Ralph(program))
+    run::start(&flags, &Program::Ralph(program))
 }

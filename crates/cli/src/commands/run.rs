@@ -39,16 +39,16 @@ use super::farewell::farewell;
 use super::report::{exit_code, report};
 use super::resume;
 
-pub(crate) fn run(flags: Run) -> Result<u8, Failure> {
+pub(crate) fn run(flags: &Run) -> Result<u8, Failure> {
     if is_document(&flags.workflow) {
-        check_document(&flags)?;
-        return start(flags, Program::Crayfish { answers: Answers::Backend });
+        check_document(flags)?;
+        return start(flags, &Program::Crayfish { answers: Answers::Backend });
     }
     if flags.steps.workspace.is_some() || !flags.steps.schemas.paths.is_empty() {
         let message = "--workspace and --schema-path are for documents of steps (.json)";
         return Err(Failure::usage(message).hint("states work where the run was started"));
     }
-    start(flags, Program::States)
+    start(flags, &Program::States)
 }
 
 /// What states have and a document has not.
@@ -65,31 +65,36 @@ fn check_document(flags: &Run) -> Result<(), Failure> {
 }
 
 /// Starts a run of a program.
-pub(super) fn start(flags: Run, program: Program) -> Result<u8, Failure> {
+pub(super) fn start(flags: &Run, program: &Program) -> Result<u8, Failure> {
     let project = runs::project()?;
     let given = flags.ground.detached_as.as_ref().or(flags.beginning.id.as_ref());
-    let run = run_id(given.map(String::as_str), &flags.workflow, &program)?;
+    let run = run_id(given.map(String::as_str), &flags.workflow, program)?;
     if flags.beginning.id.is_some() && has_begun(&project, &run)? {
-        if !flags.beginning.or_resume {
-            return Err(LaunchError::Exists(run).into());
-        }
-        check_same(&project, &run, &flags, &program)?;
-        return resume::resume_run(&project, &run, &resume::Wish::from_run(&flags));
+        return go_on(&project, run, flags, program);
     }
     begin(&project, run, flags, program)
 }
 
+/// There is such a run: it goes on, if that was asked for.
+fn go_on(project: &Project, run: RunId, flags: &Run, program: &Program) -> Result<u8, Failure> {
+    if !flags.beginning.or_resume {
+        return Err(LaunchError::Exists(run).into());
+    }
+    check_same(project, &run, flags, program)?;
+    resume::resume_run(project, &run, &resume::Wish::from_run(flags))
+}
+
 /// Checks everything, and only then creates the run.
-fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<u8, Failure> {
+fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Result<u8, Failure> {
     let config = config::load(project)?;
     let (words, usual) = (Words::of(&config), backends::usual(&config));
     let asked = settings::of_run(config, &flags.governing);
-    let vars = Vars::of(&flags, &program)?;
+    let vars = Vars::of(flags, program)?;
     let mut settings = Settings {
         vars: vars.typed().clone(),
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
-        named: named(&flags)?,
-        program,
+        named: named(flags)?,
+        program: program.clone(),
         ..settings::govern(Settings::default(), &asked)?
     };
     settings.stands_for = backends::is_played(&settings).then_some(usual);
@@ -100,7 +105,7 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
         [demand.of_start(survey), words.misfits(&settings, survey), strict].concat()
     };
     let prepared = match &vars {
-        Vars::OfDocument(vars) => prepare_document(&flags, &vars.values, &weigh)?,
+        Vars::OfDocument(vars) => prepare_document(flags, &vars.values, &weigh)?,
         Vars::OfStates(_) => prepare_with(&flags.workflow, &settings.program, &weigh)
             .map_err(|error| unprepared(error, &settings.program, &flags.workflow))?,
     };
@@ -108,18 +113,7 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
         backends::usable(&asked, words, &settings, &Survey::of(&prepared.definition))?;
     settings.clients = clients;
     if !flags.talk.quiet {
-        for warning in &prepared.warnings {
-            print_diagnostic(&located(warning.clone(), &flags.workflow));
-        }
-        if flags.input.is_none()
-            && settings.program == Program::States
-            && let Some(line) = missing_input(&prepared.definition)
-        {
-            crate::say!("warning: {line}");
-        }
-        if let Some(warning) = backends::unanswered(&settings, &prepared.definition) {
-            print_diagnostic(&warning);
-        }
+        warn(flags, &settings, &prepared);
     }
     match Ground::of(&flags.ground) {
         Ground::Fore => {}
@@ -132,16 +126,36 @@ fn begin(project: &Project, run: RunId, flags: Run, program: Program) -> Result<
         nonce: clock::nonce(),
         workflow: absolute(&flags.workflow)?,
         cwd: absolute(flags.steps.workspace())?,
-        input: flags.input,
+        input: flags.input.clone(),
         settings,
     };
     // Before it owns anything: whoever owns a run may be poked.
     let runtime = crate::runtime()?;
-    let (owned, start) = Owned::create(project, prepared, launch)?;
+    let (owned, start) = match Owned::create(project, prepared, launch) {
+        // Somebody else has begun it meanwhile.
+        Err(LaunchError::Exists(run)) => return go_on(project, run, flags, program),
+        created => created?,
+    };
     if !flags.talk.quiet {
         crate::say!("{line}");
     }
     drive(&runtime, owned, backends, (vec![start], Console::new(flags.talk, Interrupt::Stops)))
+}
+
+/// Says what is worth a look before the run begins.
+fn warn(flags: &Run, settings: &Settings, prepared: &Prepared) {
+    for warning in &prepared.warnings {
+        print_diagnostic(&located(warning.clone(), &flags.workflow));
+    }
+    if flags.input.is_none()
+        && settings.program == Program::States
+        && let Some(line) = missing_input(&prepared.definition)
+    {
+        crate::say!("warning: {line}");
+    }
+    if let Some(warning) = backends::unanswered(settings, &prepared.definition) {
+        print_diagnostic(&warning);
+    }
 }
 
 /// What was named, for whoever begins such a run anew.
@@ -241,6 +255,10 @@ fn check_same(
     program: &Program,
 ) -> Result<(), Failure> {
     let Ok(seen) = runs::look(project, run) else { return Ok(()) };
+    if seen.head.seq == 0 {
+        // Its owner is about to say what it is.
+        return Ok(());
+    }
     let begun = &seen.head.run;
     // A workflow that is gone is a matter for the resume.
     if absolute(&flags.workflow).is_ok_and(|named| named != begun.workflow) {

@@ -237,6 +237,11 @@ fn instead_of_a_prompt(path: &Path, what: NotAPrompt) -> String {
 impl From<LookError> for Failure {
     fn from(error: LookError) -> Self {
         match error {
+            LookError::NothingYet { run, owner } => {
+                let by = format!("process {} on {}", owner.process.pid, owner.process.host);
+                let message = format!("{run} is driven by {by}, which has recorded nothing yet");
+                Self::new(LOCKED, message).hint("try again in a moment")
+            }
             LookError::Journal(error) => error.into(),
             LookError::Fold(error) => error.into(),
             LookError::Lock(error) => error.into(),

@@ -388,3 +388,21 @@ fn an_owner_on_another_host_is_only_replaced_on_request() {
     project.write("quick", "");
     project.raymond("resume r --takeover").prints("done\n").mentions(0, &[]);
 }
+
+#[test]
+fn a_run_whose_owner_has_recorded_nothing_yet_is_not_taken_from_it() {
+    let project = slow();
+    let running = begun(&project, "run wf --run-id r");
+    // As in the first moments of any run.
+    running.signal(Signal::STOP);
+    let journal = project.path(".raymond/runs/r/journal.jsonl");
+    std::fs::rename(&journal, project.path("aside")).unwrap();
+    for words in ["resume r", "run wf --run-id r --or-resume", "status r", "stop r"] {
+        project.raymond(words).mentions(6, &["r is driven by process", "recorded nothing yet"]);
+    }
+    std::fs::rename(project.path("aside"), &journal).unwrap();
+    running.signal(Signal::CONT);
+    running.signal(Signal::INT);
+    running.wait();
+    goes_on(&project, "r");
+}

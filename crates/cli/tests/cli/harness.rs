@@ -271,7 +271,9 @@ impl Project {
     /// The processes that carry a marker of this run.
     pub(crate) fn processes(&self, run: &str) -> Vec<u32> {
         let journal = self.read(&format!(".raymond/runs/{run}/journal.jsonl"));
-        let header: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+        // Before there is a journal there are no turns.
+        let Some(header) = journal.lines().next() else { return Vec::new() };
+        let header: Value = serde_json::from_str(header).unwrap();
         let marker = format!("RAYMOND_TURN={}/", header["nonce"].as_str().unwrap());
         let processes = fs::read_dir("/proc").unwrap().flatten();
         let carries = |path: &Path| {

@@ -8,6 +8,7 @@
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![expect(clippy::print_stdout, reason = "what a failing test did must be known")]
 
 mod calls;
 #[expect(dead_code, reason = "other tests use the rest")]
@@ -21,7 +22,6 @@ mod signals;
 mod stage;
 
 /// Where the dice begin.
-#[expect(clippy::print_stdout, reason = "a failing seed must be known")]
 fn seed() -> u64 {
     let seed = variable("KILL_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     println!("KILL_SEED={seed}");

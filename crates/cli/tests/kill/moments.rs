@@ -8,7 +8,7 @@ use raymond_testkit::tally;
 use rustix::process::Signal;
 
 use crate::harness::until;
-use crate::scene::{Client, Scene, States, Steps, undisturbed};
+use crate::scene::{Client, Scene, States, Steps, Strikes, undisturbed};
 use crate::{cycles, seed};
 
 /// The kills of one run before it is let come to its end.
@@ -36,7 +36,7 @@ fn check<S: Scene>(short: u64) {
             running.wait();
             kills += 1;
         }
-        scene.finishes(&expected, kills);
+        scene.finishes(&expected, Strikes::kills(kills));
         hit += kills as u64;
     }
     tally::count("kill", "kill -9 at a random moment", hit);
@@ -81,5 +81,5 @@ fn a_long_run_survives_ten_kills_in_a_row() {
         running.wait();
     }
     tally::count("kill", "kill -9 at a random moment", kills as u64);
-    scene.finishes(&calm.outcome(), kills);
+    scene.finishes(&calm.outcome(), Strikes::kills(kills));
 }

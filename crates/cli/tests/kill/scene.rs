@@ -4,12 +4,27 @@ mod client;
 mod states;
 mod steps;
 
-use crate::harness::{Output, Running};
+use crate::harness::Running;
 use raymond_testkit::strike;
 
 pub(crate) use client::Client;
 pub(crate) use states::States;
 pub(crate) use steps::Steps;
+
+/// What was done to a run before it came to its end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Strikes {
+    /// Its owner was killed so many times; whatever it had started lived on.
+    pub(crate) kills: usize,
+    /// It was asked to end so many times, and ended whatever it had started.
+    pub(crate) ends: usize,
+}
+
+impl Strikes {
+    pub(crate) fn kills(kills: usize) -> Self {
+        Self { kills, ends: 0 }
+    }
+}
 
 /// A run in a project of its own.
 pub(crate) trait Scene {
@@ -28,8 +43,11 @@ pub(crate) trait Scene {
     /// What a run that is over came to.
     fn outcome(&self) -> Self::Outcome;
 
-    /// Checks everything that must hold of a run that is over, after so many kills.
-    fn audit(&self, expected: &Self::Outcome, kills: usize);
+    /// Checks everything that must hold of a run that is over, after all that was done to it.
+    fn audit(&self, expected: &Self::Outcome, strikes: Strikes);
+
+    /// The processes that belong to the run.
+    fn processes(&self) -> Vec<u32>;
 
     /// Starts the run, or goes on with it.
     fn goes_on(&self) -> Running {
@@ -47,11 +65,11 @@ pub(crate) trait Scene {
 
     /// Comes to its end, and everything holds.
     #[track_caller]
-    fn finishes(&self, expected: &Self::Outcome, kills: usize) -> Output {
+    fn finishes(&self, expected: &Self::Outcome, strikes: Strikes) {
         let output = self.goes_on().wait();
         assert_eq!(output.code(), 0, "{output:?}");
-        self.audit(expected, kills);
-        output
+        self.audit(expected, strikes);
+        assert_eq!(self.processes(), [0; 0], "nothing is left running");
     }
 }
 
@@ -62,6 +80,6 @@ pub(crate) fn undisturbed<S: Scene>() -> S::Outcome {
     let output = scene.goes_on().wait();
     assert_eq!(output.code(), 0, "{output:?}");
     let outcome = scene.outcome();
-    scene.audit(&outcome, 0);
+    scene.audit(&outcome, Strikes::default());
     outcome
 }

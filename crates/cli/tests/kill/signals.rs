@@ -1,1 +1,47 @@
-//! Stopped and let go, asked to end: a run that is signalled at any moment can go on.
+//! Stopped and let go at moments of a clock: whoever stands still still owns its run.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use raymond_testkit::dice::Dice;
+use raymond_testkit::tally;
+use rustix::process::Signal;
+
+use crate::scene::{Client, Scene, States, Steps, Strikes, undisturbed};
+use crate::{cycles, seed};
+
+/// Each cycle is a fresh run, which stands still for a while; nobody else can drive it meanwhile.
+fn check<S: Scene>(short: u64) {
+    let mut dice = Dice::new(seed());
+    let begun = Instant::now();
+    let expected = undisturbed::<S>();
+    let span = u64::try_from(begun.elapsed().as_micros()).unwrap();
+    let mut refused = 0;
+    for _ in 0..cycles(short) {
+        let scene = S::new();
+        let mut running = scene.goes_on();
+        sleep(Duration::from_micros(dice.below(span)));
+        if running.is_alive() {
+            running.signal(Signal::STOP);
+            tally::count("kill", "SIGSTOP, then SIGCONT", 1);
+            let intruder = scene.goes_on().wait();
+            // Before it took the lock, or after it gave it back, somebody else may go on.
+            assert!(matches!(intruder.code(), 0 | 6), "{intruder:?}");
+            refused += u64::from(intruder.code() == 6);
+            running.signal(Signal::CONT);
+        }
+        let output = running.wait();
+        assert!(matches!(output.code(), 0 | 6), "{output:?}");
+        scene.finishes(&expected, Strikes::default());
+    }
+    println!("{refused} refused");
+    assert!(refused > 0, "some moments lie inside a run");
+}
+
+#[test]
+#[ignore = "heavy: run by cargo xtask torture"]
+fn an_owner_that_stands_still_is_still_the_owner() {
+    check::<States>(10);
+    check::<Steps>(10);
+    check::<Client>(10);
+}

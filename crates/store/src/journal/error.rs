@@ -56,6 +56,13 @@ pub enum Error {
     Replaced(PathBuf),
 }
 
+impl Error {
+    /// Whether there is no journal, or none that was ever finished.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Missing(_) | Self::Unborn(_))
+    }
+}
+
 /// Where a journal is damaged. The records before it are good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(

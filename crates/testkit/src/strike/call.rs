@@ -100,7 +100,7 @@ pub(super) fn under_way(pid: Pid) -> Option<Call> {
         About::Process => return Some(Call { verb, path: String::new(), edge: Edge::Before }),
         About::Open => fs::read_link(format!("/proc/{pid}/fd/{}", arguments.first()?)).ok()?,
         About::Path(place) => text(pid, *arguments.get(*place)?)?.into(),
-        About::Made if *arguments.get(2)? & libc::O_CREAT.cast_unsigned() as u64 == 0 => {
+        About::Made if *arguments.get(2)? & u64::from(libc::O_CREAT.cast_unsigned()) == 0 => {
             return None;
         }
         About::Made => text(pid, *arguments.get(1)?)?.into(),
