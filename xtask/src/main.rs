@@ -1,6 +1,6 @@
 //! `cargo xtask`: what the project does to itself.
 //!
-//! `test` runs every lane, or those that are named; `sabotage` shows that the tests can fail;
+//! `test` runs every lane, or those that are named; `torture` is the long version of what must hold; `sabotage` shows that the tests can fail;
 //! `measure` prints what a transition costs; `book` makes the documentation, `dist` the archive that
 //! people download. Each lane says its name, and what it took.
 
@@ -14,11 +14,13 @@ mod npm;
 mod openclaw;
 mod sabotage;
 mod test;
+mod torture;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test [LANE…]        all tests, or some lanes of them: rules, real, openclaw, sweep, simulate, kill
+cargo xtask test [LANE…]        all tests, or some lanes of them: rules, real, mcp, openclaw, torture
+cargo xtask torture [PART…]     crashes, kills, faults, hostile input: the short version; --minutes N, --seed N
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
 cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents
 cargo xtask book                the documentation as pages for a browser, in target/book
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["test", lanes @ ..] => test::test(lanes),
+        ["torture", words @ ..] => torture::parse(words),
         ["sabotage", wanted @ ..] => sabotage::sabotage(wanted),
         ["dist"] => dist::dist(),
         ["measure"] => measure::measure(),

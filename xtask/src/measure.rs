@@ -8,5 +8,5 @@ use crate::commands::{cargo, run};
 pub(crate) fn measure() -> Result<()> {
     run(&mut cargo(&["build", "--release", "-p", "raymond"]))?;
     let test = ["test", "--release", "-p", "raymond", "--test", "scale", "--"];
-    run(cargo(&test).args(["--ignored", "--nocapture"]))
+    run(cargo(&test).args(["--ignored", "--nocapture", "--skip", "load::"]))
 }

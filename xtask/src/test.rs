@@ -5,6 +5,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::commands::{cargo, program, run, succeeds};
+use crate::torture::{self, Length};
 use crate::{clients, mcp, openclaw};
 
 /// A named part of the tests.
@@ -16,7 +17,7 @@ struct Lane {
     run: fn() -> Result<()>,
 }
 
-const LANES: [Lane; 7] = [
+const LANES: [Lane; 5] = [
     Lane { name: "rules", what: "every test of the workspace", check: None, run: rules },
     Lane {
         name: "real",
@@ -37,22 +38,10 @@ const LANES: [Lane; 7] = [
         run: openclaw::test,
     },
     Lane {
-        name: "sweep",
-        what: "a crash at every port call of the corpus",
+        name: "torture",
+        what: "crashes, kills, faults, hostile input: the short version",
         check: None,
-        run: sweep,
-    },
-    Lane {
-        name: "simulate",
-        what: "100,000 simulated runs, and 70,000 documents of steps",
-        check: None,
-        run: simulate,
-    },
-    Lane {
-        name: "kill",
-        what: "kill -9 of the real binary, and a thousand workers of it",
-        check: None,
-        run: kill,
+        run: torture,
     },
 ];
 
@@ -134,24 +123,6 @@ fn mcp() -> Result<()> {
     Ok(())
 }
 
-fn simulation(arguments: &[&str]) -> Result<()> {
-    let simulate = ["run", "--profile", "simulation", "-q", "-p", "raymond-testkit", "--bin"];
-    run(cargo(&simulate).args(["simulate", "--"]).args(arguments))
-}
-
-fn sweep() -> Result<()> {
-    simulation(&["sweep"])
-}
-
-fn simulate() -> Result<()> {
-    simulation(&["runs", "100000"])?;
-    simulation(&["steps", "50000"])?;
-    simulation(&["storms", "20000"])
-}
-
-fn kill() -> Result<()> {
-    run(&mut cargo(&["build", "--release", "-p", "raymond"]))?;
-    let heavy = ["test", "--release", "-p", "raymond", "--test"];
-    run(cargo(&heavy).args(["kill", "--", "--ignored"]))?;
-    run(cargo(&heavy).args(["scale", "--", "--ignored", "--nocapture", "a_thousand", "a_plain"]))
+fn torture() -> Result<()> {
+    torture::torture(Length::Short, 1, &[])
 }

@@ -158,8 +158,13 @@ fn any_fault(dice: &mut u64) -> Fault {
     }
 }
 
+/// How many worlds are tried; more of them under `STORE_CASES=N`.
+fn cases() -> u32 {
+    std::env::var("STORE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2_000)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Processes come and go: killed, or cut off, whenever a call fails them; every second start is
     /// without faults, so that records are added in between.

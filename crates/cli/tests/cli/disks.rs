@@ -1,32 +1,18 @@
 //! Disks that are full, read-only, or gone.
 
 use std::fs;
-use std::path::PathBuf;
 
 use crate::harness::{Output, Project, until};
+use crate::mounts::in_private;
 
-/// Something is mounted over a folder of the project until this is dropped.
-struct Mounted<'p>(&'p Project, PathBuf);
-
-impl<'p> Mounted<'p> {
-    /// None, with a printed reason, where mounting is not allowed.
-    fn new(project: &'p Project, folder: &str, words: &[&str]) -> Option<Self> {
-        let target = project.path(folder);
-        fs::create_dir_all(&target).unwrap();
-        let words: Vec<&str> = words.iter().copied().chain(target.to_str()).collect();
-        let output = project.spawn("mount", &words).wait();
-        if output.code() == 0 {
-            return Some(Self(project, target));
-        }
-        println!("skipped: nothing can be mounted here: {}", output.stderr.trim());
-        None
-    }
-}
-
-impl Drop for Mounted<'_> {
-    fn drop(&mut self) {
-        self.0.spawn("umount", &["-l", self.1.to_str().unwrap()]).wait();
-    }
+/// Mounts something over a folder of the project, in the namespace of the test.
+#[track_caller]
+fn mount(project: &Project, folder: &str, words: &[&str]) {
+    let target = project.path(folder);
+    fs::create_dir_all(&target).unwrap();
+    let words: Vec<&str> = words.iter().copied().chain(target.to_str()).collect();
+    let output = project.spawn("mount", &words).wait();
+    assert_eq!(output.code(), 0, "{output:?}");
 }
 
 /// Runs `raymond` in a folder of the project.
@@ -55,54 +41,57 @@ END: '<result>saved</result>'
 
 #[test]
 fn a_full_disk_does_not_lose_a_paid_outcome() {
-    let project = filled(500_000);
-    let tmpfs = ["-t", "tmpfs", "-o", "size=3m", "tmpfs"];
-    let Some(_mounted) = Mounted::new(&project, "small", &tmpfs) else { return };
-    let output = within(&project, "small", "run ../wf --replies ../replies.yaml --run-id r");
-    output.prints("saved\n").mentions(0, &["PAID.md → END.md (goto) · $0.50"]);
-    assert!(!project.path("small/.raymond/ballast").exists(), "it was given up");
+    in_private("disks::a_full_disk_does_not_lose_a_paid_outcome", || {
+        let project = filled(500_000);
+        let tmpfs = ["-t", "tmpfs", "-o", "size=3m", "tmpfs"];
+        mount(&project, "small", &tmpfs);
+        let output = within(&project, "small", "run ../wf --replies ../replies.yaml --run-id r");
+        output.prints("saved\n").mentions(0, &["PAID.md → END.md (goto) · $0.50"]);
+        assert!(!project.path("small/.raymond/ballast").exists(), "it was given up");
+    });
 }
 
 #[test]
 fn a_disk_that_stays_full_ends_the_run_and_a_resume_goes_on() {
-    let project = filled(2_000_000);
-    let tmpfs = ["-t", "tmpfs", "-o", "size=5m", "tmpfs"];
-    let Some(_mounted) = Mounted::new(&project, "small", &tmpfs) else { return };
-    let output = within(&project, "small", "run ../wf --replies ../replies.yaml --run-id r");
-    assert_eq!(output.code(), 7, "{output:?}");
-    let end: Vec<&str> = output.stderr.lines().rev().take(3).collect();
-    assert!(
-        end[2].starts_with("raymond: cannot write /project/small/.raymond/runs/r/blobs/"),
-        "{output:?}"
-    );
-    assert!(end[2].ends_with(": the disk is full"));
-    assert_eq!(end[1], "hint: free some space");
-    assert_eq!(end[0], "what was recorded is safe; to go on: raymond resume r");
-    fs::remove_file(project.path("small/fill")).unwrap();
-    within(&project, "small", "resume r")
-        .prints("saved\n")
-        .mentions(0, &["r: reused 2 turns ($0.10), continuing 1, repeating 0\n"]);
+    in_private("disks::a_disk_that_stays_full_ends_the_run_and_a_resume_goes_on", || {
+        let project = filled(2_000_000);
+        let tmpfs = ["-t", "tmpfs", "-o", "size=5m", "tmpfs"];
+        mount(&project, "small", &tmpfs);
+        let output = within(&project, "small", "run ../wf --replies ../replies.yaml --run-id r");
+        assert_eq!(output.code(), 7, "{output:?}");
+        let end: Vec<&str> = output.stderr.lines().rev().take(3).collect();
+        assert!(
+            end[2].starts_with("raymond: cannot write /project/small/.raymond/runs/r/blobs/"),
+            "{output:?}"
+        );
+        assert!(end[2].ends_with(": the disk is full"));
+        assert_eq!(end[1], "hint: free some space");
+        assert_eq!(end[0], "what was recorded is safe; to go on: raymond resume r");
+        fs::remove_file(project.path("small/fill")).unwrap();
+        within(&project, "small", "resume r")
+            .prints("saved\n")
+            .mentions(0, &["r: reused 2 turns ($0.10), continuing 1, repeating 0\n"]);
+    });
 }
 
 #[test]
 fn a_read_only_directory_is_named_and_looking_still_works() {
-    let project = Project::of(&[("place/wf/START.sh", "echo '<result>x</result>'")]);
-    within(&project, "place", "run wf --run-id old").prints("x\n");
-    let place = project.path("place");
-    let Some(_mounted) = Mounted::new(&project, "place", &["--bind", place.to_str().unwrap()])
-    else {
-        return;
-    };
-    let remount = ["-o", "remount,ro,bind", place.to_str().unwrap()];
-    assert_eq!(project.spawn("mount", &remount).wait().code(), 0);
-    within(&project, "place", "run wf --run-id new").prints("").says(
-        7,
-        "raymond: cannot create the directory /project/place/.raymond/runs/new: the file system is read-only
-        hint: runs are kept in .raymond/: run where that can be written",
-    );
-    within(&project, "place", "resume old").prints("x\n");
-    let seen = within(&project, "place", "status old");
-    assert!(seen.stdout.starts_with("old  completed\n"), "{seen:?}");
+    in_private("disks::a_read_only_directory_is_named_and_looking_still_works", || {
+        let project = Project::of(&[("place/wf/START.sh", "echo '<result>x</result>'")]);
+        within(&project, "place", "run wf --run-id old").prints("x\n");
+        let place = project.path("place");
+        mount(&project, "place", &["--bind", place.to_str().unwrap()]);
+        let remount = ["-o", "remount,ro,bind", place.to_str().unwrap()];
+        assert_eq!(project.spawn("mount", &remount).wait().code(), 0);
+        within(&project, "place", "run wf --run-id new").prints("").says(
+            7,
+            "raymond: cannot create the directory /project/place/.raymond/runs/new: the file system is read-only
+            hint: runs are kept in .raymond/: run where that can be written",
+        );
+        within(&project, "place", "resume old").prints("x\n");
+        let seen = within(&project, "place", "status old");
+        assert!(seen.stdout.starts_with("old  completed\n"), "{seen:?}");
+    });
 }
 
 #[test]

@@ -1,11 +1,6 @@
 //! The real binary, seen from outside: what it prints, how it exits, what it leaves on disk.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "helpers of tests fail by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod completing;
 mod configuring;
@@ -23,6 +18,7 @@ mod logs;
 mod looking;
 mod mixing;
 mod money;
+mod mounts;
 mod outputs;
 mod pruning;
 mod ralph;

@@ -2,7 +2,7 @@
 //! nothing is left running.
 //!
 //! [`calls`] kills it before and after the calls by which it changes anything, by name; [`moments`] at
-//! moments of a clock; [`signals`] stops it, lets it go on, asks it to end. Everything is played by
+//! moments of a clock; [`signals`] stops it, lets it go on; [`disks`] takes away its room. Everything is played by
 //! the same [`scene`]s. A seed is printed; `KILL_SEED=N` repeats it as far as a clock can, and
 //! `KILL_CYCLES=N` makes it longer.
 
@@ -11,10 +11,13 @@
 #![expect(clippy::print_stdout, reason = "what a failing test did must be known")]
 
 mod calls;
+mod disks;
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]
 mod harness;
 mod moments;
+#[path = "../cli/mounts.rs"]
+mod mounts;
 mod scene;
 mod signals;
 #[expect(dead_code, reason = "other tests use the rest")]

@@ -4,7 +4,7 @@ mod client;
 mod states;
 mod steps;
 
-use crate::harness::Running;
+use crate::harness::{Project, Running};
 use raymond_testkit::strike;
 
 pub(crate) use client::Client;
@@ -46,8 +46,13 @@ pub(crate) trait Scene {
     /// Checks everything that must hold of a run that is over, after all that was done to it.
     fn audit(&self, expected: &Self::Outcome, strikes: Strikes);
 
+    /// Where it is.
+    fn project(&self) -> &Project;
+
     /// The processes that belong to the run.
-    fn processes(&self) -> Vec<u32>;
+    fn processes(&self) -> Vec<u32> {
+        self.project().processes("r")
+    }
 
     /// Starts the run, or goes on with it.
     fn goes_on(&self) -> Running {

@@ -19,6 +19,12 @@ pub use situation::Situation;
 pub struct Coverage {
     cells: BTreeMap<(&'static str, Column), u64>,
     met: BTreeMap<Situation, u64>,
+    /// How many records became durable, each of which was audited.
+    pub records: u64,
+    /// How many events they hold.
+    pub events: u64,
+    /// What went wrong, and how often.
+    pub troubles: BTreeMap<Trouble, u64>,
 }
 
 /// The columns of the table.
@@ -148,6 +154,10 @@ impl Column {
 impl Coverage {
     /// Counts everything in a record under `column`.
     pub fn note(&mut self, record: &Record, column: Column) {
+        if column == Column::Seen {
+            self.records += 1;
+            self.events += record.steps.iter().map(|step| step.events.len() as u64).sum::<u64>();
+        }
         for step in &record.steps {
             self.note_step(step, column);
         }
@@ -175,6 +185,11 @@ impl Coverage {
         for (situation, count) in &other.met {
             *self.met.entry(*situation).or_default() += count;
         }
+        for (trouble, count) in &other.troubles {
+            *self.troubles.entry(*trouble).or_default() += count;
+        }
+        self.records += other.records;
+        self.events += other.events;
     }
 
     /// The cells and situations that can be met and never were.

@@ -1,5 +1,6 @@
 //! Where the machine goes wrong: one counter over every call of every port.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -115,6 +116,7 @@ struct State {
     /// The process was killed: none of its calls does anything any more.
     killed: bool,
     fired: Option<(Trouble, Point)>,
+    struck: BTreeMap<Trouble, u64>,
 }
 
 /// Counts calls, and makes the planned one go wrong.
@@ -150,6 +152,11 @@ impl Plan {
     /// What went wrong since the last question.
     pub fn fired(&self) -> Option<(Trouble, Point)> {
         self.lock().fired.take()
+    }
+
+    /// How often anything went wrong so far.
+    pub fn struck(&self) -> BTreeMap<Trouble, u64> {
+        self.lock().struck.clone()
     }
 
     /// Looks at the disk without counting, and without any trouble.
@@ -214,6 +221,7 @@ impl State {
         self.armed = None;
         self.killed = trouble == Trouble::Kill;
         self.fired = Some((trouble, point));
+        *self.struck.entry(trouble).or_default() += 1;
         Some(trouble)
     }
 }

@@ -31,7 +31,8 @@ const MOST_TROUBLES: u32 = 16;
 pub fn simulate(seed: u64) -> Result<Coverage, Violation> {
     let (mut scenario, mut host) = Scenario::new(seed)?;
     scenario.run(&mut host)?;
-    let coverage = std::mem::take(&mut host.reality.borrow_mut().coverage);
+    let mut coverage = std::mem::take(&mut host.reality.borrow_mut().coverage);
+    coverage.troubles = host.plan.struck();
     Ok(coverage)
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Scene, Strikes};
-use crate::harness::Running;
+use crate::harness::{Project, Running};
 use crate::stage::Stage;
 
 pub(crate) struct Client(Stage);
@@ -37,8 +37,8 @@ impl Scene for Client {
         self.0.start_program(words)
     }
 
-    fn processes(&self) -> Vec<u32> {
-        self.0.project.processes("r")
+    fn project(&self) -> &Project {
+        &self.0.project
     }
 
     fn words(&self) -> &'static str {

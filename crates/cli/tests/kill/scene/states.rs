@@ -9,7 +9,7 @@ use crate::harness::{Project, Running};
 
 pub(crate) struct States(pub(crate) Project);
 
-/// Its results, and every settled turn.
+/// Its results, and every visit that was settled: each of them takes one turn.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Outcome {
     results: Value,
@@ -19,6 +19,12 @@ pub(crate) struct Outcome {
 /// A script that leaves a trace under the key of its visit, and takes its time.
 fn script(tag: &str) -> String {
     format!("echo \"${{RAYMOND_VISIT#*.}}\" >> log; sleep 0.01; printf %s '{tag}'")
+}
+
+/// The visit of a turn: `main.3` of `main.3.1`.
+fn visit(event: &Value) -> String {
+    let (visit, _) = event["turn"].as_str().unwrap().rsplit_once('.').unwrap();
+    visit.to_owned()
 }
 
 impl States {
@@ -69,8 +75,8 @@ impl Scene for States {
         self.0.spawn(words[0], &words[1..])
     }
 
-    fn processes(&self) -> Vec<u32> {
-        self.0.processes("r")
+    fn project(&self) -> &Project {
+        &self.0
     }
 
     fn words(&self) -> &'static str {
@@ -78,9 +84,8 @@ impl Scene for States {
     }
 
     fn outcome(&self) -> Outcome {
-        let turns = self.0.events("r", "turn_settled");
         let mut settled: Vec<String> =
-            turns.iter().map(|event| event["turn"].as_str().unwrap().to_owned()).collect();
+            self.0.events("r", "turn_settled").iter().map(visit).collect();
         settled.sort();
         Outcome { results: self.0.state("r")["results"].clone(), settled }
     }
@@ -90,19 +95,20 @@ impl Scene for States {
         assert_eq!(&self.outcome(), expected);
         let mut unique = expected.settled.clone();
         unique.dedup();
-        assert_eq!(unique, expected.settled, "every turn settles once");
+        assert_eq!(unique, expected.settled, "every visit is settled once");
         let mut starts: BTreeMap<String, usize> = BTreeMap::new();
         for event in self.0.events("r", "turn_started") {
-            *starts.entry(event["turn"].as_str().unwrap().to_owned()).or_default() += 1;
+            *starts.entry(visit(&event)).or_default() += 1;
         }
         let mut traces: BTreeMap<String, usize> = BTreeMap::new();
         for visit in self.0.read("log").lines() {
-            *traces.entry(format!("{visit}.1")).or_default() += 1;
+            *traces.entry(visit.to_owned()).or_default() += 1;
         }
-        for (turn, traces) in &traces {
-            assert!(*traces <= starts[turn], "{turn} ran {traces} times, started {}", starts[turn]);
+        for (visit, traces) in &traces {
+            let starts = starts[visit];
+            assert!(*traces <= starts, "{visit} ran {traces} times, started {starts}");
         }
-        let scripts = expected.settled.iter().filter(|turn| traces.contains_key(*turn)).count();
-        assert_eq!(scripts, traces.len(), "every trace is that of a turn that settled");
+        let scripts = expected.settled.iter().filter(|visit| traces.contains_key(*visit)).count();
+        assert_eq!(scripts, traces.len(), "every trace is that of a visit that was settled");
     }
 }

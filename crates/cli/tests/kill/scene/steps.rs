@@ -71,8 +71,8 @@ impl Scene for Steps {
         self.0.spawn(words[0], &words[1..])
     }
 
-    fn processes(&self) -> Vec<u32> {
-        self.0.processes("r")
+    fn project(&self) -> &Project {
+        &self.0
     }
 
     fn words(&self) -> &'static str {

@@ -1,12 +1,16 @@
 //! Runs the simulator, the crash sweep and the comparison with the reference.
 
+mod crew;
+
 use std::process::ExitCode;
 use std::time::Instant;
 
 use raymond_testkit::sim::plan::Trouble;
 use raymond_testkit::sim::{self, Coverage, Violation};
 use raymond_testkit::sweep::{self, Case, Spot, Tally, corpus};
-use raymond_testkit::{compare, sim::simulate, steps, steps::storm};
+use raymond_testkit::{compare, sim::simulate, steps, steps::storm, tally};
+
+use crew::{Failures, share};
 
 const USAGE: &str = "\
 simulate runs N [SEED]                 N random runs; every fifth seed is also compared
@@ -20,8 +24,6 @@ simulate stormed SEED                  the story of one of them
 simulate sweep [NAME]                  trouble at every call of every small workflow
 simulate sweep NAME K TROUBLE [J]      the story of one of those runs";
 
-/// So many failures are enough to look at.
-const ENOUGH: u64 = 10;
 /// From so many runs on, every cell of the table must have been met.
 const THOROUGH: u64 = 10_000;
 /// One crash in so many is crashed again, at every call of its recovery.
@@ -37,15 +39,15 @@ fn main() -> ExitCode {
         }
         Some(Command::Runs { count, first }) => runs(count, first),
         Some(Command::Compare { count, first }) => {
-            comparisons("compared", (count, first), compare::compare)
+            comparisons(("compared", "compared runs"), (count, first), compare::compare)
         }
         Some(Command::Steps { count, first }) => {
-            comparisons("stepped", (count, first), steps::agree)
+            comparisons(("stepped", "documents of steps"), (count, first), steps::agree)
         }
         Some(Command::Seed(seed)) => story(sim::tell(seed)),
         Some(Command::Compared(seed)) => story(compare::tell(seed)),
         Some(Command::Storms { count, first }) => {
-            comparisons("stormed", (count, first), storm::weather)
+            comparisons(("stormed", "documents under crashes"), (count, first), storm::weather)
         }
         Some(Command::Stormed(seed)) => story(storm::tell(seed)),
         Some(Command::Stepped(seed)) => story(steps::tell(seed)),
@@ -105,61 +107,72 @@ impl Command {
 }
 
 fn runs(count: u64, first: u64) -> bool {
-    let begun = Instant::now();
-    let mut coverage = Coverage::default();
-    let (mut failures, mut compared) = (Failures::default(), 0);
-    for seed in first..first + count {
+    let (begun, failures) = (Instant::now(), Failures::default());
+    let found = share(first..first + count, &failures, |found: &mut (Coverage, usize), seed| {
         if let Some(met) = failures.watch(&format!("seed {seed}"), || simulate(seed)) {
-            coverage.add(&met);
+            found.0.add(&met);
         }
         if seed % 5 == 0 {
-            let lines = failures.watch(&format!("compared {seed}"), || compare::compare(seed));
-            compared += lines.unwrap_or(0);
+            let compared = failures.watch(&format!("compared {seed}"), || compare::compare(seed));
+            found.1 += compared.unwrap_or(0);
         }
-        if failures.0 >= ENOUGH {
-            break;
-        }
+    });
+    let (mut coverage, mut lines) = (Coverage::default(), 0);
+    for (met, compared) in found {
+        coverage.add(&met);
+        lines += compared;
     }
     say(&coverage.to_string());
     if let Some((cell, least)) = coverage.rarest() {
         say(&format!("rarest: {cell}, {least} times"));
     }
-    let seconds = begun.elapsed().as_secs_f64();
+    let Coverage { records, events, .. } = coverage;
+    let tallies = [("runs", count), ("records audited", records), ("events", events)];
+    count_all(&tallies, &[("lines compared with the reference", lines)]);
+    for (trouble, times) in &coverage.troubles {
+        tally::count("simulation", trouble.name(), *times);
+    }
+    let (seconds, failed) = (begun.elapsed().as_secs_f64(), failures.count());
     say(&format!(
-        "{count} runs in {seconds:.1} s, {compared} lines compared, {failures} violations"
+        "{count} runs in {seconds:.1} s, {records} records, {lines} lines compared, {failed} violations"
     ));
     let missing = coverage.missing();
     let complete = count < THOROUGH || missing.is_empty();
     if !complete {
         say(&format!("never met: {}", missing.join(", ")));
     }
-    complete && failures.0 == 0
+    complete && failed == 0
+}
+
+/// Counts for the table of the torture.
+fn count_all(numbers: &[(&str, u64)], lengths: &[(&str, usize)]) {
+    let lengths = lengths.iter().map(|(what, length)| (*what, *length as u64));
+    for (what, number) in numbers.iter().copied().chain(lengths) {
+        tally::count("simulation", what, number);
+    }
 }
 
 fn comparisons(
-    command: &str,
+    (command, what): (&str, &str),
     (count, first): (u64, u64),
     compare: fn(u64) -> Result<usize, Violation>,
 ) -> bool {
-    let begun = Instant::now();
-    let (mut failures, mut lines) = (Failures::default(), 0);
-    for seed in first..first + count {
+    let (begun, failures) = (Instant::now(), Failures::default());
+    let found = share(first..first + count, &failures, |lines: &mut usize, seed| {
         let compared = failures.watch(&format!("{command} {seed}"), || compare(seed));
-        lines += compared.unwrap_or(0);
-        if failures.0 >= ENOUGH {
-            break;
-        }
-    }
-    let seconds = begun.elapsed().as_secs_f64();
-    say(&format!("{count} runs, {lines} lines compared in {seconds:.1} s, {failures} violations"));
-    failures.0 == 0
+        *lines += compared.unwrap_or(0);
+    });
+    let lines: usize = found.into_iter().sum();
+    count_all(&[(what, count)], &[("lines compared with the reference", lines)]);
+    let (seconds, failed) = (begun.elapsed().as_secs_f64(), failures.count());
+    say(&format!("{count} {what}, {lines} lines compared in {seconds:.1} s, {failed} violations"));
+    failed == 0
 }
 
 fn sweeps(cases: &[&'static Case]) -> bool {
-    let begun = Instant::now();
-    let mut total = Tally::default();
-    let mut clean = true;
-    for case in cases {
+    let (begun, failures) = (Instant::now(), Failures::default());
+    let found = share(0..cases.len() as u64, &failures, |total: &mut Tally, place| {
+        let case = cases[usize::try_from(place).unwrap_or(0)];
         match sweep::sweep(case, STRIDE) {
             Ok(Tally { calls, crashes, recoveries }) => {
                 let name = case.name;
@@ -171,18 +184,28 @@ fn sweeps(cases: &[&'static Case]) -> bool {
                 total.recoveries += recoveries;
             }
             Err(failed) => {
-                clean = false;
-                say(&format!("simulate sweep {}: {}", failed.spot, failed.violation));
+                failures.tell(&format!("sweep {}", failed.spot), &failed.violation.to_string());
             }
         }
+    });
+    let sum = |number: fn(&Tally) -> usize| found.iter().map(number).sum::<usize>();
+    let (calls, crashes) = (sum(|tally| tally.calls), sum(|tally| tally.crashes));
+    let recoveries = sum(|tally| tally.recoveries);
+    let numbers = [
+        ("workflows", cases.len()),
+        ("port calls", calls),
+        ("crashes, one at each", crashes),
+        ("crashes in recovery", recoveries),
+    ];
+    for (what, number) in numbers {
+        tally::count("sweep", what, number as u64);
     }
-    let Tally { calls, crashes, recoveries } = total;
     let seconds = begun.elapsed().as_secs_f64();
     say(&format!(
         "{} workflows, {calls} calls, {crashes} crashes, {recoveries} in recovery, {seconds:.1} s",
         cases.len()
     ));
-    clean
+    failures.count() == 0
 }
 
 fn story<T>((lines, ended): (Vec<String>, Result<T, Violation>)) -> bool {
@@ -195,33 +218,6 @@ fn story<T>((lines, ended): (Vec<String>, Result<T, Violation>)) -> bool {
             say(&format!("violation: {violation}"));
             false
         }
-    }
-}
-
-/// Counts what went wrong, and prints the line that repeats it.
-#[derive(Default)]
-struct Failures(u64);
-
-impl Failures {
-    fn watch<T>(
-        &mut self,
-        command: &str,
-        run: impl FnOnce() -> Result<T, Violation> + std::panic::UnwindSafe,
-    ) -> Option<T> {
-        let why = match std::panic::catch_unwind(run) {
-            Ok(Ok(done)) => return Some(done),
-            Ok(Err(violation)) => violation.to_string(),
-            Err(_) => "it panicked".to_owned(),
-        };
-        self.0 += 1;
-        say(&format!("simulate {command}: {why}"));
-        None
-    }
-}
-
-impl std::fmt::Display for Failures {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What many agents cost: `cargo xtask measure` prints it.
+//! What many agents cost: `cargo xtask measure` prints it; and whether anything is lost under [`load`].
 //!
 //! The CPU time is that of the process itself, without the scripts that it runs: fields 14 and 15 of
 //! `/proc/PID/stat`, read when the run is over but its process is not yet reaped.
@@ -6,8 +6,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 #[expect(dead_code, reason = "other tests use the rest")]
-#[path = "cli/harness.rs"]
+#[path = "../cli/harness.rs"]
 mod harness;
+mod load;
 
 use std::fs;
 

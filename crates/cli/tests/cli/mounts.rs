@@ -1,0 +1,28 @@
+//! File systems of a test's own: in a mount namespace that ends with it.
+
+use std::process::{Command, Stdio};
+
+/// Says to a test that it is in a namespace of its own.
+const INSIDE: &str = "RAYMOND_TEST_MOUNTS";
+
+/// Runs the test of this name (`disks::a_full_disk…`) again, alone, in a mount namespace of its own, in
+/// which it does what is to be done. Where that is not permitted it says so, and nothing is checked.
+#[expect(clippy::disallowed_methods, reason = "the test itself is a process")]
+#[expect(clippy::print_stderr, reason = "what was not run must be known")]
+#[track_caller]
+pub(crate) fn in_private(name: &str, act: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() {
+        return act();
+    }
+    let private = ["--mount", "--propagation", "private"];
+    let tried = Command::new("unshare").args(private).arg("true").stderr(Stdio::null()).status();
+    if !tried.is_ok_and(|status| status.success()) {
+        eprintln!("not run: {name}: no mount namespace can be made here");
+        return;
+    }
+    let mut again = Command::new("unshare");
+    again.args(private).arg(std::env::current_exe().unwrap());
+    again.args(["--exact", name, "--include-ignored", "--nocapture", "--test-threads=1"]);
+    let status = again.env(INSIDE, "1").status().unwrap();
+    assert!(status.success(), "{name} failed in a namespace of its own: {status}");
+}

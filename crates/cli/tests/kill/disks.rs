@@ -1,0 +1,86 @@
+//! A disk of its own for `.raymond/` that is full at some byte, or read-only between two owners.
+
+use std::fs;
+
+use raymond_testkit::dice::Dice;
+use raymond_testkit::tally;
+use rustix::process::Signal;
+
+use crate::harness::{Project, until};
+use crate::mounts::in_private;
+use crate::scene::{Scene, States, Steps, Strikes, undisturbed};
+use crate::{cycles, seed};
+
+/// What `mount` does to the `.raymond/` of a project.
+#[track_caller]
+fn mount(project: &Project, words: &[&str]) {
+    let target = project.path(".raymond");
+    fs::create_dir_all(&target).unwrap();
+    let words: Vec<&str> = words.iter().copied().chain(target.to_str()).collect();
+    let output = project.spawn("mount", &words).wait();
+    assert_eq!(output.code(), 0, "{output:?}");
+}
+
+/// Each cycle is a fresh run on a disk of another size; given more room, it comes to its end.
+fn fills<S: Scene>(short: u64) {
+    let mut dice = Dice::new(seed());
+    let expected = undisturbed::<S>();
+    let mut full = 0;
+    for _ in 0..cycles(short) {
+        let scene = S::new();
+        let pages = 1 + dice.below(12);
+        mount(scene.project(), &["-t", "tmpfs", "-o", &format!("size={}k", pages * 4), "tmpfs"]);
+        let output = scene.goes_on().wait();
+        println!("{pages} pages: {}", output.stderr.lines().last().unwrap_or_default());
+        // A script that finds no room for its files fails its agent, which can go on.
+        assert!(matches!(output.code(), 0 | 1 | 7), "{output:?}");
+        if output.code() != 0 {
+            let says_why = ["the disk is full", "No space left"].map(|w| output.stderr.contains(w));
+            assert_ne!(says_why, [false, false], "{output:?}");
+            full += 1;
+        }
+        assert_eq!(scene.processes(), [0; 0], "nothing outlives a run without room");
+        mount(scene.project(), &["-o", "remount,size=64m"]);
+        scene.finishes(&expected, Strikes { kills: 0, ends: 1 });
+    }
+    tally::count("disks", "disks that were full", full);
+    assert!(full > 0, "some disks are too small");
+}
+
+#[test]
+#[ignore = "heavy: run by cargo xtask torture"]
+fn a_disk_that_is_full_at_any_byte_costs_nothing_that_was_recorded() {
+    in_private("disks::a_disk_that_is_full_at_any_byte_costs_nothing_that_was_recorded", || {
+        fills::<States>(12);
+        fills::<Steps>(12);
+    });
+}
+
+#[test]
+#[ignore = "heavy: run by cargo xtask torture"]
+fn a_disk_that_is_read_only_for_a_while_costs_nothing() {
+    in_private("disks::a_disk_that_is_read_only_for_a_while_costs_nothing", || {
+        let expected = undisturbed::<States>();
+        for cycle in 0..cycles(6) {
+            let scene = States::new();
+            mount(scene.project(), &["-t", "tmpfs", "tmpfs"]);
+            let running = scene.goes_on();
+            until("there is progress", || scene.settled() as u64 > cycle % 6);
+            running.signal(Signal::KILL);
+            running.wait();
+            // Whatever was left running may still have a file open there.
+            until("it is read-only", || {
+                let target = scene.project().path(".raymond");
+                let words = ["-o", "remount,ro", target.to_str().unwrap()];
+                scene.project().spawn("mount", &words).wait().code() == 0
+            });
+            let refused = scene.goes_on().wait();
+            assert!(refused.stderr.contains("the file system is read-only"), "{refused:?}");
+            assert_eq!(refused.code(), 7, "{refused:?}");
+            assert_eq!(scene.project().raymond("status r --json").code(), 0);
+            mount(scene.project(), &["-o", "remount,rw"]);
+            scene.finishes(&expected, Strikes::kills(1));
+            tally::count("disks", "disks that were read-only", 1);
+        }
+    });
+}

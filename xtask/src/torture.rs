@@ -1,0 +1,269 @@
+//! `cargo xtask torture`: everything that must hold, for as long as is wanted, ending in one table.
+//!
+//! Without `--minutes` it is the short version, a lane of `cargo xtask test`. With it, the parts that
+//! have no end of their own (kills, fuzzing, simulation) go on with further seeds until their share of
+//! the time is used up. A part that fails is a violation: its output is shown, the others go on.
+
+mod table;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::clients;
+use crate::commands::{cargo, root, run, run_silently};
+use table::Table;
+
+/// How long it takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Length {
+    /// A few minutes.
+    Short,
+    /// As long as this, from the end of the builds on.
+    For(Duration),
+}
+
+/// One of the things that are done.
+struct Part {
+    name: &'static str,
+    what: &'static str,
+    /// Of a hundred parts of the time; none where it ends by itself.
+    share: Option<u32>,
+    run: fn(&mut Torture) -> Result<()>,
+}
+
+const PARTS: [Part; 8] = [
+    Part {
+        name: "journals",
+        what: "golden journals, applied and decided again",
+        share: None,
+        run: journals,
+    },
+    Part {
+        name: "store",
+        what: "a disk that fails, under journal and blobs",
+        share: None,
+        run: store,
+    },
+    Part {
+        name: "disks",
+        what: "full and read-only disks, really mounted",
+        share: None,
+        run: disks,
+    },
+    Part { name: "load", what: "many agents, many runs, long journals", share: None, run: load },
+    Part {
+        name: "sweep",
+        what: "a crash at every port call of the corpus",
+        share: None,
+        run: sweep,
+    },
+    Part { name: "fuzz", what: "hostile input for every parser", share: Some(10), run: fuzz },
+    Part {
+        name: "kill",
+        what: "kills of the real binary, by name and by clock",
+        share: Some(30),
+        run: kill,
+    },
+    Part {
+        name: "simulation",
+        what: "random runs on a machine that goes wrong",
+        share: Some(60),
+        run: simulation,
+    },
+];
+
+/// One torture.
+struct Torture {
+    length: Length,
+    begun: Instant,
+    /// When the part that is under way has had its share.
+    until: Instant,
+    /// The first seed of everything, and the first that nobody has used yet.
+    seed: u64,
+    next: u64,
+    counts: PathBuf,
+    violations: Vec<String>,
+}
+
+/// What was typed: parts, and how long.
+pub(crate) fn parse(words: &[&str]) -> Result<()> {
+    let (mut length, mut seed, mut parts) = (Length::Short, 1, Vec::new());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut number = || -> Result<u64> {
+            let next = words.next().with_context(|| format!("{word} takes a number"))?;
+            next.parse().with_context(|| format!("{word} takes a number, not {next:?}"))
+        };
+        match *word {
+            "--minutes" => length = Length::For(Duration::from_mins(number()?)),
+            "--seed" => seed = number()?,
+            part => parts.push(part),
+        }
+    }
+    torture(length, seed, &parts)
+}
+
+/// Runs the named parts; all of them when none is named.
+#[expect(clippy::print_stderr, clippy::print_stdout, reason = "a task runner says what it does")]
+pub(crate) fn torture(length: Length, seed: u64, wanted: &[&str]) -> Result<()> {
+    if let Some(unknown) = wanted.iter().find(|name| PARTS.iter().all(|p| p.name != **name)) {
+        let names = PARTS.map(|part| part.name).join(", ");
+        bail!("there is no part {unknown:?}; there are {names}");
+    }
+    build()?;
+    let counts = root().join("target/torture/counts.jsonl");
+    fs::create_dir_all(counts.parent().unwrap_or(&counts))?;
+    fs::write(&counts, "").context("writing target/torture/counts.jsonl")?;
+    let now = Instant::now();
+    let mut torture = Torture {
+        length,
+        begun: now,
+        until: now,
+        seed,
+        next: seed,
+        counts,
+        violations: Vec::new(),
+    };
+    let chosen: Vec<&Part> =
+        PARTS.iter().filter(|part| wanted.is_empty() || wanted.contains(&part.name)).collect();
+    for (place, part) in chosen.iter().enumerate() {
+        let begun = Instant::now();
+        eprintln!("--> {}: {}", part.name, part.what);
+        torture.until = begun + torture.time_for(part, &chosen[place..]);
+        if let Err(error) = (part.run)(&mut torture) {
+            eprintln!("{error:#}");
+            torture.violations.push(part.name.to_owned());
+        }
+        eprintln!("--> {} took {} s", part.name, begun.elapsed().as_secs());
+    }
+    println!("{}", Table::read(&torture)?);
+    if !torture.violations.is_empty() {
+        bail!("violated: {}", torture.violations.join(", "));
+    }
+    Ok(())
+}
+
+/// Everything is compiled before a clock runs.
+fn build() -> Result<()> {
+    for target in [&["-p", "raymond-testkit", "--bins"][..], &["-p", "raymond", "--bins"]] {
+        run(cargo(&["build", "-q", "--profile", "simulation"]).args(target))?;
+    }
+    let tests =
+        ["-p", "raymond", "-p", "raymond-store", "-p", "raymond-testkit", "-p", "raymond-fuzz"];
+    run(cargo(&["test", "-q", "--profile", "simulation", "--no-run"]).args(tests))
+}
+
+impl Torture {
+    /// The time of a part that has no end of its own: its share of what is left for its like.
+    fn time_for(&self, part: &Part, left: &[&Part]) -> Duration {
+        let (Length::For(length), Some(share)) = (self.length, part.share) else {
+            return Duration::ZERO;
+        };
+        let shares: u32 = left.iter().filter_map(|part| part.share).sum();
+        length.saturating_sub(self.begun.elapsed()) * share / shares.max(1)
+    }
+
+    /// Repeats a batch with seeds of its own until the time of the part is used up: once, when it is short.
+    fn repeat(&mut self, seeds: u64, batch: impl Fn(&Self, u64) -> Result<()>) -> Result<()> {
+        loop {
+            let seed = self.next;
+            self.next += seeds;
+            batch(self, seed)?;
+            if Instant::now() >= self.until {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The tests of a target that have these words in their names, counted.
+    fn tests(&self, target: &[&str], words: &[&str]) -> Command {
+        let mut tests = cargo(&["test", "-q", "--profile", "simulation"]);
+        tests.args(target).args(["--", "--include-ignored"]).args(words);
+        tests.env("RAYMOND_TALLY", &self.counts);
+        tests
+    }
+
+    fn simulate(&self, words: &[&str]) -> Result<()> {
+        let simulate = [
+            "run",
+            "-q",
+            "--profile",
+            "simulation",
+            "-p",
+            "raymond-testkit",
+            "--bin",
+            "simulate",
+            "--",
+        ];
+        run_silently(cargo(&simulate).args(words).env("RAYMOND_TALLY", &self.counts))
+    }
+
+    fn is_long(&self) -> bool {
+        matches!(self.length, Length::For(_))
+    }
+}
+
+fn journals(torture: &mut Torture) -> Result<()> {
+    run_silently(&mut torture.tests(&["-p", "raymond-testkit", "--test", "journals"], &[]))
+}
+
+fn store(torture: &mut Torture) -> Result<()> {
+    let cases = if torture.is_long() { "100000" } else { "20000" };
+    let target = ["-p", "raymond-store", "--test", "crash", "--test", "faults"];
+    run_silently(torture.tests(&target, &[]).env("STORE_CASES", cases))
+}
+
+fn disks(torture: &mut Torture) -> Result<()> {
+    run_silently(&mut torture.tests(&["-p", "raymond", "--test", "kill"], &["disks::"]))?;
+    run_silently(&mut torture.tests(&["-p", "raymond", "--test", "cli"], &["disks::"]))
+}
+
+fn load(torture: &mut Torture) -> Result<()> {
+    let percent = if torture.is_long() { "100" } else { "10" };
+    let mut tests = torture.tests(&["-p", "raymond", "--test", "scale"], &["load::"]);
+    // One after the other: each measures what it takes.
+    run_silently(tests.arg("--test-threads=1").env("LOAD", percent))
+}
+
+fn sweep(torture: &mut Torture) -> Result<()> {
+    torture.simulate(&["sweep"])
+}
+
+fn fuzz(torture: &mut Torture) -> Result<()> {
+    let inputs = 2_000;
+    torture.repeat(1, |torture, seed| {
+        let mut tests = torture.tests(&["-p", "raymond-fuzz"], &[]);
+        let numbers = [("FUZZ_INPUTS", inputs), ("FUZZ_SEED", seed)];
+        run_silently(tests.envs(numbers.map(|(name, number)| (name, number.to_string()))))
+    })
+}
+
+/// The real client is slow to start: it has its turn once, and only where there is time.
+fn kill(torture: &mut Torture) -> Result<()> {
+    if torture.is_long() {
+        let mut real =
+            torture.tests(&["-p", "raymond", "--test", "real"], &["kills::", "crashes::"]);
+        run_silently(real.env("RAYMOND_TEST_CLIENTS", clients::install()?))?;
+    }
+    let words = ["calls::", "moments::", "signals::"];
+    torture.repeat(1, |torture, seed| {
+        let mut tests = torture.tests(&["-p", "raymond", "--test", "kill"], &words);
+        run_silently(tests.env("KILL_SEED", seed.to_string()))
+    })
+}
+
+fn simulation(torture: &mut Torture) -> Result<()> {
+    let batch = 50_000;
+    torture.repeat(batch, |torture, seed| {
+        let words = |count: u64| [count.to_string(), seed.to_string()];
+        for (command, count) in [("runs", batch), ("steps", batch / 3), ("storms", batch / 8)] {
+            let [count, seed] = words(count);
+            torture.simulate(&[command, &count, &seed])?;
+        }
+        Ok(())
+    })
+}
