@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::commands::{cargo, program, run, succeeds};
-use crate::{clients, mcp, openclaw};
+use crate::{clients, deny, mcp, openclaw};
 
 /// A named part of the tests.
 struct Lane {
@@ -16,8 +16,14 @@ struct Lane {
     run: fn() -> Result<()>,
 }
 
-const LANES: [Lane; 7] = [
+const LANES: [Lane; 8] = [
     Lane { name: "rules", what: "every test of the workspace", check: None, run: rules },
+    Lane {
+        name: "deny",
+        what: "bans, licences and sources of all dependencies",
+        check: None,
+        run: deny::deny,
+    },
     Lane {
         name: "real",
         what: "the real agent clients, against a scripted model",

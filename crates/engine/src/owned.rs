@@ -126,12 +126,13 @@ pub enum OwnError {
     Driver(#[from] DriverError),
 }
 
-/// Takes the lock of a run.
+/// Takes the lock of a run whose files lie where they should.
 pub(crate) fn take(
     project: &Project,
     paths: &RunPaths,
     takeover: Takeover,
 ) -> Result<Lock, lock::Error> {
+    paths.refuse_links(project.disk.as_ref())?;
     let claim = Claim { since: clock::now().0, version: env!("CARGO_PKG_VERSION"), takeover };
     Lock::take(project.disk.as_ref(), &ThisHost, &paths.lock, claim)
 }
@@ -149,6 +150,7 @@ impl Owned {
         if head.seq == 0 {
             return Err(OwnError::NeverStarted(run.clone()));
         }
+        fold::check_run(&header, &head)?;
         check_only(project, &header)?;
         // Room for what the next owner has paid for; without it the run goes on all the same.
         project.root.ballast(Arc::clone(&project.disk)).fill().ok();

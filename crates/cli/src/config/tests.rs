@@ -11,7 +11,7 @@ fn file(text: &str) -> (Layer, Vec<String>) {
     let path = directory.path().join("raymond.toml");
     std::fs::write(&path, text).unwrap();
     let mut mistakes = Vec::new();
-    let layer = file::read(&path, &mut mistakes).unwrap();
+    let layer = file::read(&path, Whose::Person, &mut mistakes).unwrap();
     let here = format!("{}/", directory.path().display());
     (layer, printed(&mistakes).iter().map(|line| line.replace(&here, "")).collect())
 }
