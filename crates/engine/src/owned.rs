@@ -32,6 +32,7 @@ use crate::project::Project;
 use crate::schemas::Schemas;
 use crate::scope::Origin;
 use crate::snapshot;
+use crate::tracked;
 
 use inherited::end_strays;
 pub use inherited::{check_endable, end_left, find};
@@ -118,6 +119,9 @@ pub enum OwnError {
     /// A copy of it is driven.
     #[error(transparent)]
     Elsewhere(#[from] Elsewhere),
+    /// It came with the repository.
+    #[error("{0} came with the repository: git tracks its files")]
+    Tracked(RunId),
     /// Its creation never went further than its name.
     #[error("{0} was never started: nothing is recorded")]
     NeverStarted(RunId),
@@ -126,13 +130,12 @@ pub enum OwnError {
     Driver(#[from] DriverError),
 }
 
-/// Takes the lock of a run whose files lie where they should.
+/// Takes the lock of a run.
 pub(crate) fn take(
     project: &Project,
     paths: &RunPaths,
     takeover: Takeover,
 ) -> Result<Lock, lock::Error> {
-    paths.refuse_links(project.disk.as_ref())?;
     let claim = Claim { since: clock::now().0, version: env!("CARGO_PKG_VERSION"), takeover };
     Lock::take(project.disk.as_ref(), &ThisHost, &paths.lock, claim)
 }
@@ -141,6 +144,10 @@ impl Owned {
     /// Opens a run that exists.
     pub async fn open(project: &Project, run: &RunId, how: Opening) -> Result<Self, OwnError> {
         let paths = project.paths(run);
+        if tracked::is_tracked(project, run) {
+            return Err(OwnError::Tracked(run.clone()));
+        }
+        paths.refuse_links(project.disk.as_ref())?;
         let lock = take(project, &paths, how.takeover)?;
         paths.ensure(project.disk.as_ref())?;
         let (opened, moved) = open_journal(project, &paths, how.truncate_to)?;

@@ -187,6 +187,9 @@ impl From<OwnError> for Failure {
             OwnError::Driver(error) => error.into(),
             error @ OwnError::Elsewhere(_) => Self::of(LOCKED, &error)
                 .hint("its processes cannot be told from those of this copy: end it there first"),
+            error @ OwnError::Tracked(_) => Self::of(USAGE, &error).hint(
+                "it would run what somebody else pinned; if it is yours: git rm -r --cached .raymond",
+            ),
             OwnError::NeverStarted(run) => crate::runs::never_started(&run),
         }
     }

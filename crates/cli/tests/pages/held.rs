@@ -59,7 +59,8 @@ fn tests_in(source: &str) -> Vec<String> {
         }
         is_test |= code == "#[test]" || code.starts_with("#[tokio::test");
         let function = code.strip_prefix("async ").unwrap_or(code).strip_prefix("fn ");
-        if let Some((name, _)) = function.and_then(|rest| rest.split_once('(')).filter(|_| is_test) {
+        if let Some((name, _)) = function.and_then(|rest| rest.split_once('(')).filter(|_| is_test)
+        {
             let path = modules.iter().map(|(_, module)| *module).chain([name]);
             found.push(path.collect::<Vec<_>>().join("::"));
             is_test = false;

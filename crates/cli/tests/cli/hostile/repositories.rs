@@ -116,6 +116,35 @@ fn whoever_only_looks_runs_nothing_and_changes_nothing() {
 }
 
 #[test]
+fn a_run_that_came_with_a_repository_is_not_gone_on_with() {
+    let project = planted();
+    let git = |words: &[&str]| {
+        let name = ["-c", "user.name=a", "-c", "user.email=a@b.c"];
+        let output = project.spawn("git", &[&name[..], words].concat()).wait();
+        assert_eq!(output.code(), 0, "{output:?}");
+    };
+    git(&["init", "-q", "theirs"]);
+    fs::rename(project.path(".raymond"), project.path("theirs/.raymond")).unwrap();
+    git(&["-C", "theirs", "add", "-f", ".raymond"]);
+    git(&["-C", "theirs", "commit", "-q", "-m", "a present"]);
+    git(&["clone", "-q", "theirs", "clone"]);
+    let within = |words: &str| {
+        let line = format!("cd clone && exec {} {words}", env!("CARGO_BIN_EXE_raymond"));
+        project.spawn("bash", &["-c", &line]).wait()
+    };
+    assert!(within("list").stdout.contains("failed"));
+    for command in ["resume", "resume r --pinned", "stop r", "cancel r"] {
+        within(command)
+            .prints("")
+            .mentions(2, &["r came with the repository: git tracks its files"]);
+    }
+    assert!(!project.path("sprung").exists() && !project.path("clone/sprung").exists());
+    git(&["-C", "clone", "rm", "-rq", "--cached", ".raymond"]);
+    assert_eq!(within("resume r --pinned").code(), 1);
+    assert!(project.path("sprung").exists(), "whoever says that it is theirs goes on");
+}
+
+#[test]
 fn nothing_that_a_terminal_obeys_comes_from_names_in_a_journal() {
     let project = planted();
     forge(&project, |line| {
