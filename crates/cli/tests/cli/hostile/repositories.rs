@@ -14,29 +14,43 @@ fn trap(project: &Project) {
     fs::set_permissions(project.path("trap"), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+/// What whoever starts a run is told of a link.
+#[derive(PartialEq)]
+enum Told {
+    ByName,
+    Otherwise,
+}
+
 #[test]
 fn links_in_a_directory_that_came_along_lead_nothing_elsewhere() {
-    let check = |link: &str, to: &str| {
-        let project = Project::of(&[FLOW, ("home/.bashrc", "precious")]);
-        let before = everything(&project.path("home"));
-        let link = project.path(link);
-        fs::create_dir_all(link.parent().unwrap()).unwrap();
-        symlink(project.path(to), &link).unwrap();
-        let run = project.raymond("run wf --run-id nightly");
-        let refused =
-            format!("{}: it is a link\n", link.strip_prefix(project.root()).unwrap().display());
-        run.prints("").mentions(
-            7,
-            &["cannot write into", &refused, "hint: nothing is written through links"],
-        );
-        assert_eq!(everything(&project.path("home")), before);
+    let check = |link: &str, to: &str, told: &Told| {
+        for command in ["run wf --run-id nightly", "run wf -d --run-id nightly", "resume nightly"] {
+            let project = Project::of(&[FLOW, ("home/.bashrc", "precious")]);
+            let before = everything(&project.path("home"));
+            let link = project.path(&format!(".raymond/{link}"));
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(project.path(to), link.components().as_path()).unwrap();
+            let output = project.raymond(command);
+            assert!(matches!(output.code(), 2 | 7), "{output:?}");
+            assert_eq!(everything(&project.path("home")), before, "{command}");
+            if *told == Told::ByName && command.ends_with("wf --run-id nightly") {
+                output.mentions(
+                    7,
+                    &["raymond: cannot write into /project/.raymond", ": it is a link\n"],
+                );
+            }
+        }
     };
-    check(".raymond", "home");
-    for directory in ["state", "runs", "runs/nightly", "runs/nightly/transcripts"] {
-        check(&format!(".raymond/{directory}"), "home");
+    for directory in ["", "state", "runs"] {
+        check(directory, "home", &Told::ByName);
     }
-    for file in ["lock", "console.log", "journal.jsonl", "transcripts/main.1.1.1.jsonl"] {
-        check(&format!(".raymond/runs/nightly/{file}"), "home/.bashrc");
+    check("runs/nightly/lock", "home/.bashrc", &Told::ByName);
+    // That there is such a run, or none that can be read, is seen before.
+    for directory in ["runs/nightly", "runs/nightly/transcripts"] {
+        check(directory, "home", &Told::Otherwise);
+    }
+    for file in ["console.log", "journal.jsonl", "transcripts/main.1.1.1.jsonl"] {
+        check(&format!("runs/nightly/{file}"), "home/.bashrc", &Told::Otherwise);
     }
 }
 
