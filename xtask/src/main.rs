@@ -7,6 +7,7 @@
 mod book;
 mod clients;
 mod commands;
+mod deny;
 mod dist;
 mod mcp;
 mod measure;
@@ -19,9 +20,10 @@ mod torture;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test [LANE…]        all tests, or some lanes of them: rules, real, mcp, openclaw, torture
+cargo xtask test [LANE…]        all tests, or some lanes of them: rules, deny, real, mcp, openclaw, torture
 cargo xtask torture [PART…]     crashes, kills, faults, hostile input: the short version; --minutes N, --seed N
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
+cargo xtask deny                bans, licences and sources of all dependencies, by deny.toml
 cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents
 cargo xtask book                the documentation as pages for a browser, in target/book
 cargo xtask dist                a static binary in an archive, tried out, in target/dist";
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         ["torture", words @ ..] => torture::parse(words),
         ["sabotage", wanted @ ..] => sabotage::sabotage(wanted),
         ["dist"] => dist::dist(),
+        ["deny"] => deny::deny(),
         ["measure"] => measure::measure(),
         ["book"] => book::book(),
         _ => Err(anyhow::anyhow!("unknown task\n{USAGE}")),

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::commands::{cargo, program, run, succeeds};
 use crate::torture::{self, Length};
-use crate::{clients, mcp, openclaw};
+use crate::{clients, deny, mcp, openclaw};
 
 /// A named part of the tests.
 struct Lane {
@@ -17,8 +17,14 @@ struct Lane {
     run: fn() -> Result<()>,
 }
 
-const LANES: [Lane; 5] = [
+const LANES: [Lane; 6] = [
     Lane { name: "rules", what: "every test of the workspace", check: None, run: rules },
+    Lane {
+        name: "deny",
+        what: "bans, licences and sources of all dependencies",
+        check: None,
+        run: deny::deny,
+    },
     Lane {
         name: "real",
         what: "the real agent clients, against a scripted model",

@@ -31,14 +31,20 @@ use crate::failure::Failure;
 use crate::json::{self, Layout};
 use crate::secrets::{redacted, redacted_json};
 use crate::streams;
+use crate::words::plain;
 
 /// Shows one JSON value on stdout.
 pub(crate) fn print_json(value: serde_json::Value) -> Result<(), Failure> {
     hand_over(&(json::text(&redacted_json(value), Layout::Indented) + "\n"))
 }
 
-/// Shows a text on stdout.
+/// Shows a text on stdout. Names and paths in it are somebody's: nothing of it is obeyed.
 pub(crate) fn print_out(text: &str) -> Result<(), Failure> {
+    hand_over(&plain(text))
+}
+
+/// Shows a text with styles of ours on stdout, whose parts are plain already.
+pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
     hand_over(&redacted(text))
 }
 

@@ -28,17 +28,28 @@ pub(crate) use rows::{Row, rows};
 pub(crate) fn load(project: &Project) -> Result<Layer, Failure> {
     let mut mistakes = Vec::new();
     let mut all = Layer::default();
-    for path in files(project) {
-        all = file::read(&path, &mut mistakes)?.over(all);
+    for (whose, path) in files(project) {
+        all = file::read(&path, whose, &mut mistakes)?.over(all);
     }
     let all = environment::read(std::env::vars_os(), &mut mistakes).over(all);
     if mistakes.is_empty() { Ok(all) } else { Err(Failure::invalid("the configuration", mistakes)) }
 }
 
+/// Who wrote a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Whoever runs this.
+    Person,
+    /// Whoever wrote the project, which may have been cloned a minute ago: it does not choose which
+    /// programs are started.
+    Project,
+}
+
 /// The files, whether they exist or not; later ones win.
-fn files(project: &Project) -> impl Iterator<Item = PathBuf> {
-    let person = person().map(|home| home.join("raymond").join("config.toml"));
-    person.into_iter().chain([project.root.project().join("raymond.toml")])
+fn files(project: &Project) -> impl Iterator<Item = (Whose, PathBuf)> {
+    let person = person().map(|home| (Whose::Person, home.join("raymond").join("config.toml")));
+    let of_project = (Whose::Project, project.root.project().join("raymond.toml"));
+    person.into_iter().chain([of_project])
 }
 
 /// A file that is looked for, as it is shown.
@@ -57,7 +68,7 @@ impl fmt::Display for Sought {
 
 /// The files that are looked for, and whether they exist.
 pub(crate) fn sought(project: &Project) -> Vec<Sought> {
-    files(project).map(|path| Sought { path: shown(&path), exists: path.exists() }).collect()
+    files(project).map(|(_, path)| Sought { path: shown(&path), exists: path.exists() }).collect()
 }
 
 /// Where a person keeps configuration.

@@ -239,7 +239,8 @@ pub(crate) fn fitted_line(at: Timestamp, line: &Line, edge: usize) -> String {
         Weight::Warning => AnsiColor::Yellow.on_default(),
         Weight::Error => AnsiColor::Red.on_default(),
     };
-    let agent = line.agent.as_ref().map_or("·", |agent| agent.as_str());
+    let agent = plain(line.agent.as_ref().map_or("·", |agent| agent.as_str()));
+    let agent = agent.as_str();
     let (dimmed, named) = (Style::new().dimmed(), agent_style(agent));
     let time = time_of_day(at, &TimeZone::system());
     // What follows a line break must not look like a line of its own.

@@ -7,14 +7,15 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::workflow::Extension;
 
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(transparent)]
         pub struct $name(Arc<str>);
 
@@ -47,7 +48,22 @@ macro_rules! name {
                 Self::new(name)
             }
         }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let name = Arc::<str>::deserialize(deserializer)?;
+                if is_part_of_a_path(&name) {
+                    return Ok(Self(name));
+                }
+                Err(D::Error::custom(format_args!("{name:?} cannot be a name")))
+            }
+        }
     };
+}
+
+/// Files are named after names: one that was written by somebody else must not lead to other places.
+fn is_part_of_a_path(name: &str) -> bool {
+    !name.contains(['/', '\0']) && name != "." && name != ".."
 }
 
 name! {
@@ -232,7 +248,9 @@ impl TryFrom<String> for TurnId {
         let turn = parts.next().and_then(|part| part.parse().ok());
         let visit = parts.next().and_then(|part| part.parse().ok());
         match (parts.next(), visit, turn) {
-            (Some(agent), Some(visit), Some(turn)) => Ok(Self { agent: agent.into(), visit, turn }),
+            (Some(agent), Some(visit), Some(turn)) if is_part_of_a_path(agent) => {
+                Ok(Self { agent: agent.into(), visit, turn })
+            }
             _ => Err(BadTurnId(text)),
         }
     }
@@ -262,6 +280,23 @@ mod tests {
         assert_eq!(turn.to_string(), "main_t_12.3.1");
         assert_eq!(TurnId::try_from(turn.to_string()), Ok(turn));
         assert!(TurnId::try_from("main.1".to_owned()).is_err());
+    }
+
+    #[test]
+    fn a_name_that_is_read_leads_nowhere_else() {
+        let check = |name: &str, expected: bool| {
+            let written = serde_json::Value::from(name);
+            assert_eq!(serde_json::from_value::<AgentId>(written.clone()).is_ok(), expected);
+            assert_eq!(serde_json::from_value::<StateName>(written).is_ok(), expected, "{name:?}");
+            let turn = serde_json::Value::from(format!("{name}.1.1"));
+            assert_eq!(serde_json::from_value::<TurnId>(turn).is_ok(), expected, "{name:?}");
+        };
+        for good in ["main_worker1", "loop[2].verify", "...", "a\nb", "\\"] {
+            check(good, true);
+        }
+        for bad in [".", "..", "/", "../x", "a/b", "/etc/passwd", "a\0b"] {
+            check(bad, false);
+        }
     }
 
     #[test]

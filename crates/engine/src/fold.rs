@@ -63,6 +63,14 @@ pub fn check_owner(run: &RunId, header: &Header) -> Result<(), FoldError> {
     Err(FoldError::Stranger { wanted: run.clone(), found: header.run.clone() })
 }
 
+/// Checks that the run which was folded is that of the header: files are found by its name.
+pub fn check_run(header: &Header, head: &Head) -> Result<(), FoldError> {
+    if head.seq == 0 || head.run.id == header.run {
+        return Ok(());
+    }
+    Err(FoldError::Stranger { wanted: header.run.clone(), found: head.run.id.clone() })
+}
+
 /// A better reason for an error about the very first line: the file was never ours, or a later
 /// release, whose sums we do not know, wrote it.
 pub fn not_ours(disk: &dyn Disk, error: &journal::Error) -> Option<FoldError> {

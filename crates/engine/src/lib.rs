@@ -27,3 +27,4 @@ pub mod shell;
 pub mod snapshot;
 pub mod statefile;
 pub mod steps;
+mod tracked;

@@ -79,6 +79,7 @@ pub fn look(project: &Project, run: &RunId) -> Result<Look, LookError> {
         // Its creation never went further than its name.
         (head.run.id, head.run.nonce) = (header.run.clone(), header.nonce.clone());
     }
+    fold::check_run(&header, &head)?;
     let alive = if owner.is_some() { view::Owner::Alive } else { view::Owner::Gone };
     let status = view::status(&head.run, alive);
     Ok(Look { header, head, records, owner, status, tail: read.tail, cursor: read.cursor })

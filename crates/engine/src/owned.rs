@@ -32,6 +32,7 @@ use crate::project::Project;
 use crate::schemas::Schemas;
 use crate::scope::Origin;
 use crate::snapshot;
+use crate::tracked;
 
 use inherited::end_strays;
 pub use inherited::{check_endable, end_left, find};
@@ -118,6 +119,9 @@ pub enum OwnError {
     /// A copy of it is driven.
     #[error(transparent)]
     Elsewhere(#[from] Elsewhere),
+    /// It came with the repository.
+    #[error("{0} came with the repository: git tracks its files")]
+    Tracked(RunId),
     /// Its creation never went further than its name.
     #[error("{0} was never started: nothing is recorded")]
     NeverStarted(RunId),
@@ -140,6 +144,10 @@ impl Owned {
     /// Opens a run that exists.
     pub async fn open(project: &Project, run: &RunId, how: Opening) -> Result<Self, OwnError> {
         let paths = project.paths(run);
+        if tracked::is_tracked(project, run) {
+            return Err(OwnError::Tracked(run.clone()));
+        }
+        paths.refuse_links(project.disk.as_ref())?;
         let lock = take(project, &paths, how.takeover)?;
         paths.ensure(project.disk.as_ref())?;
         let (opened, moved) = open_journal(project, &paths, how.truncate_to)?;
@@ -149,6 +157,7 @@ impl Owned {
         if head.seq == 0 {
             return Err(OwnError::NeverStarted(run.clone()));
         }
+        fold::check_run(&header, &head)?;
         check_only(project, &header)?;
         // Room for what the next owner has paid for; without it the run goes on all the same.
         project.root.ballast(Arc::clone(&project.disk)).fill().ok();

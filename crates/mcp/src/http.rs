@@ -1,7 +1,10 @@
 //! Any number of clients over HTTP, at `/mcp`.
 //!
 //! Whoever reaches the port may run programs, so it is this machine alone unless names are given under
-//! which others may call. Pages of other origins are refused: a browser on this machine is not its user.
+//! which others may call. Pages of other origins are refused: a browser on this machine is not its user;
+//! and so are other users of this machine.
+
+mod caller;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -74,12 +77,12 @@ pub async fn serve<S: ServerHandler + Clone>(
         tokio::select! {
             accepted = listener.accept() => {
                 // One that is gone before it is accepted is no reason to end.
-                let Ok((stream, _)) = accepted else {
+                let Ok((stream, peer)) = accepted else {
                     // Without a free descriptor it would only be asked again and again.
                     tokio::time::sleep(PAUSE).await;
                     continue;
                 };
-                connections.spawn(connection(stream, service.clone(), ending.clone()));
+                connections.spawn(connection((stream, peer), service.clone(), ending.clone()));
             }
             Some(_) = connections.join_next() => {}
             () = ending.cancelled() => break,
@@ -111,13 +114,18 @@ fn service<S: ServerHandler + Clone>(
 }
 
 async fn connection<S: ServerHandler + Clone>(
-    stream: TcpStream,
+    (stream, peer): (TcpStream, SocketAddr),
     service: Service<S>,
     ending: CancellationToken,
 ) {
+    let Ok(here) = stream.local_addr() else { return };
+    let looked = tokio::task::spawn_blocking(move || caller::may_call(peer, here)).await;
+    let may_call = looked.unwrap_or(false);
     let answer = service_fn(move |request| {
         let service = service.clone();
-        async move { Ok::<_, Infallible>(answer(&service, request).await) }
+        async move {
+            Ok::<_, Infallible>(if may_call { answer(&service, request).await } else { strange() })
+        }
     });
     let mut protocol = http1::Builder::new();
     protocol.timer(TokioTimer::new());
@@ -155,6 +163,14 @@ async fn answer<S: ServerHandler + Clone>(
         let said = format!("not found: clients are served at {PATH}\n");
         return Response::from_parts(parts, Full::new(Bytes::from(said)).boxed());
     }
+    response
+}
+
+/// What another user of this machine is told.
+fn strange() -> Answer {
+    let said = "forbidden: this server is another user's\n";
+    let mut response = Response::new(Full::new(Bytes::from(said)).boxed());
+    *response.status_mut() = StatusCode::FORBIDDEN;
     response
 }
 

@@ -33,6 +33,19 @@ pub trait Disk: Debug + Send + Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file or an empty directory.
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Whether a link is at `path`, where a disk knows such a thing.
+    fn is_link(&self, _path: &Path) -> io::Result<bool> {
+        Ok(false)
+    }
+    /// A link in a directory, if there is one.
+    fn link_in(&self, _directory: &Path) -> io::Result<Option<OsString>> {
+        Ok(None)
+    }
+    /// The number of the user whom `path` belongs to, or what it leads to, when that is neither this
+    /// user nor root, and a disk knows users.
+    fn stranger(&self, _path: &Path) -> io::Result<Option<u32>> {
+        Ok(None)
+    }
     /// Lets its owner list and change a directory, where a disk knows such a thing.
     fn unlock_dir(&self, _directory: &Path) -> io::Result<()> {
         Ok(())
@@ -114,6 +127,12 @@ pub enum Trouble {
     /// There is no such file or directory.
     #[error("not found")]
     Missing,
+    /// It is a link, and nothing is written through one.
+    #[error("it is a link")]
+    Link,
+    /// It belongs to this user, who is neither ours nor root.
+    #[error("it belongs to another user ({0})")]
+    Foreign(u32),
     /// Something else, which the source names.
     #[error("input/output error")]
     Other,
@@ -122,6 +141,9 @@ pub enum Trouble {
 impl Trouble {
     /// The kind of `error`.
     pub fn of(error: &io::Error) -> Self {
+        if let Some(refused) = error.get_ref().and_then(|inner| inner.downcast_ref::<Refused>()) {
+            return refused.0;
+        }
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
@@ -130,6 +152,15 @@ impl Trouble {
             _ => Self::Other,
         }
     }
+}
+
+/// What this crate refuses by itself, as an error of the disk.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Refused(Trouble);
+
+pub(crate) fn refused(trouble: Trouble) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, Refused(trouble))
 }
 
 /// Adds to an [`io::Error`] what was attempted.
@@ -159,24 +190,34 @@ pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>, Error> {
     read_from(file.as_mut(), 0).during("read", path)
 }
 
+/// How much is read at once.
+const CHUNK: usize = 1 << 20;
+
 /// Everything from `offset` to the end of a file.
 pub(crate) fn read_from(file: &mut dyn Handle, offset: u64) -> io::Result<Vec<u8>> {
     let expected = file.size()?.saturating_sub(offset);
-    let mut bytes = vec![0; usize::try_from(expected).map_err(io::Error::other)?];
-    let mut filled = 0;
-    while filled < bytes.len() {
+    let expected = usize::try_from(expected).map_err(io::Error::other)?;
+    let mut bytes = Vec::new();
+    // A file may claim any size: there is an error when it is more than this machine has.
+    bytes.try_reserve_exact(expected).map_err(io::Error::other)?;
+    while bytes.len() < expected {
+        let filled = bytes.len();
+        bytes.resize(expected.min(filled + CHUNK), 0);
         match file.read_at(offset + filled as u64, &mut bytes[filled..])? {
-            0 => break,
-            n => filled += n,
+            0 => {
+                bytes.truncate(filled);
+                break;
+            }
+            n => bytes.truncate(filled + n),
         }
     }
-    bytes.truncate(filled);
     Ok(bytes)
 }
 
-/// Creates the directory `path` and whatever is missing above it.
+/// Creates the directory `path` and whatever is missing above it, below `base`.
 ///
-/// Every name on the way is synced even if it was there: whoever created it may have died before.
+/// Every name on the way is synced even if it was there: whoever created it may have died before. A
+/// link on the way is refused: whoever put it there chose where we write.
 pub(crate) fn create_dirs(disk: &dyn Disk, base: &Path, path: &Path) -> Result<(), Error> {
     let mut missing: Vec<&Path> = path.ancestors().take_while(|a| *a != base).collect();
     missing.reverse();
@@ -184,6 +225,9 @@ pub(crate) fn create_dirs(disk: &dyn Disk, base: &Path, path: &Path) -> Result<(
         match disk.create_dir(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(error).during("create the directory", directory);
+            }
+            Err(_) if disk.is_link(directory).during("look at", directory)? => {
+                return Err(refused(Trouble::Link)).during("write into", directory);
             }
             Ok(()) | Err(_) => sync_parent(disk, directory)?,
         }

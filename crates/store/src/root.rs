@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::ballast::Ballast;
-use crate::disk::{self, Disk, During as _, Metadata, create_dirs};
+use crate::disk::{self, Disk, During as _, Metadata, Trouble, create_dirs};
 use crate::place::{self, Durability};
+use crate::trusted::Trusted;
 
 /// The name of the directory.
 pub const NAME: &str = ".raymond";
@@ -55,22 +56,38 @@ pub struct BadRun(String);
 
 impl Root {
     /// Finds the place for `start`, which is absolute. Nothing is created.
+    ///
+    /// A repository or a place of somebody else is refused: whoever may write into `/tmp` must not
+    /// decide for all who work below it.
     pub fn locate(disk: &dyn Disk, start: &Path) -> Result<Self, disk::Error> {
+        let trusted = Trusted::in_directory(disk, start);
         for directory in start.ancestors() {
             let git = directory.join(".git");
             match disk.metadata(&git) {
                 // Sandboxes leave empty ones in directories that hold many projects, such as `/tmp`.
                 Ok(Metadata::Directory) if !disk::exists(disk, &git.join("HEAD"))? => {}
-                Ok(Metadata::Directory) => return Ok(Self::in_directory(directory)),
+                Ok(Metadata::Directory) => {
+                    trusted.check(disk, &git)?;
+                    return Self::in_directory(directory).checked(disk, trusted);
+                }
                 Ok(Metadata::File(_)) => {
+                    trusted.check(disk, &git)?;
                     let main = main_worktree(&disk::read(disk, &git)?, directory);
-                    return Ok(Self::in_directory(main.as_deref().unwrap_or(directory)));
+                    let root = Self::in_directory(main.as_deref().unwrap_or(directory));
+                    return root.checked(disk, trusted);
                 }
                 Err(error) if absent(&error) => {}
                 Err(error) => return Err(error).during("look at", &git),
             }
         }
-        Ok(Self::in_directory(start))
+        Self::in_directory(start).checked(disk, trusted)
+    }
+
+    /// The same, when neither it nor the repository that it is of belongs to somebody else.
+    fn checked(self, disk: &dyn Disk, trusted: Trusted) -> Result<Self, disk::Error> {
+        trusted.check(disk, &self.0)?;
+        trusted.check(disk, &self.project().join(".git"))?;
+        Ok(self)
     }
 
     /// The one in `directory`.
@@ -163,11 +180,36 @@ impl Root {
 impl RunPaths {
     /// Creates whatever directory of the run is missing, durably.
     pub fn ensure(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
+        self.refuse_links(disk)?;
         create_dirs(disk, &self.base, &self.directory)?;
-        for part in [&self.blobs, &self.inbox, &self.transcripts, &self.definition] {
+        for part in self.parts() {
             create_dirs(disk, &self.directory, part)?;
         }
         Ok(())
+    }
+
+    /// Refuses a run with a link on the way to its files: somebody else chose where they would be
+    /// written. What clients keep in their homes is theirs.
+    pub fn refuse_links(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
+        for directory in self.directory.ancestors().take_while(|above| *above != self.base) {
+            match disk.is_link(directory) {
+                Ok(true) => return Err(link(directory)),
+                Err(error) if !absent(&error) => return Err(error).during("look at", directory),
+                Ok(false) | Err(_) => {}
+            }
+        }
+        for directory in self.parts().into_iter().chain([&self.directory, &self.homes]) {
+            match disk.link_in(directory) {
+                Ok(Some(name)) => return Err(link(&directory.join(name))),
+                Err(error) if !absent(&error) => return Err(error).during("list", directory),
+                Ok(None) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn parts(&self) -> [&PathBuf; 4] {
+        [&self.blobs, &self.inbox, &self.transcripts, &self.definition]
     }
 
     /// Whether the run's directory is there.
@@ -201,6 +243,14 @@ impl RunPaths {
             remove_tree(disk, file)?;
         }
         remove_tree(disk, &self.directory)
+    }
+}
+
+fn link(path: &Path) -> disk::Error {
+    disk::Error {
+        attempt: "write into",
+        path: path.to_owned(),
+        source: disk::refused(Trouble::Link),
     }
 }
 
@@ -274,156 +324,4 @@ fn is_run(id: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::disk::{Files, Memory};
-
-    fn disk(directories: &[&str], git: Option<(&str, &str)>) -> Memory {
-        let memory = Memory::new(0);
-        for directory in directories {
-            memory.create_dir(Path::new(directory)).unwrap();
-        }
-        if let Some((path, content)) = git {
-            place::place(&memory, Path::new(path), content.as_bytes(), Durability::Derived)
-                .unwrap();
-        }
-        memory
-    }
-
-    #[test]
-    fn the_root_lies_beside_the_repository() {
-        let check = |directories: &[&str], git, start: &str, expected: &str| {
-            let found = Root::locate(&disk(directories, git), Path::new(start)).unwrap();
-            assert_eq!(found.path(), Path::new(expected));
-        };
-        let plain = ["/p", "/p/.git", "/p/src"];
-        let head = Some(("/p/.git/HEAD", "ref: refs/heads/main\n"));
-        check(&plain, head, "/p/src", "/p/.raymond");
-        check(&plain, head, "/p", "/p/.raymond");
-        check(&plain, None, "/p/src", "/p/src/.raymond");
-        check(&["/p", "/p/src"], None, "/p/src", "/p/src/.raymond");
-        let linked = ["/main", "/main/.git", "/w", "/w/src"];
-        let file = |content| Some(("/w/.git", content));
-        check(&linked, file("gitdir: /main/.git/worktrees/w\n"), "/w/src", "/main/.raymond");
-        check(&linked, file("gitdir: ../main/.git/worktrees/w"), "/w", "/main/.raymond");
-        check(&linked, file("gitdir: ../main/.git/modules/w\n"), "/w", "/w/.raymond");
-        check(&linked, file("gitdir: /bare.git/worktrees/w\n"), "/w", "/w/.raymond");
-        check(&linked, file("garbage"), "/w", "/w/.raymond");
-    }
-
-    #[test]
-    fn run_ids_are_plain_names() {
-        let root = Root::in_directory(Path::new("/p"));
-        let paths = root.run("flow-1_a").unwrap();
-        assert_eq!(paths.journal, Path::new("/p/.raymond/runs/flow-1_a/journal.jsonl"));
-        assert_eq!(paths.state, Path::new("/p/.raymond/state/flow-1_a.json"));
-        for bad in ["", "..", "a/b", "a b", "ä", &"x".repeat(129)] {
-            assert_eq!(root.run(bad).unwrap_err(), BadRun(bad.to_owned()));
-        }
-    }
-
-    #[test]
-    fn a_run_that_was_set_aside_is_none_and_makes_room_for_another() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = Root::in_directory(directory.path());
-        root.sweep(&Files).unwrap();
-        root.ensure(&Files).unwrap();
-        let run = root.run("r").unwrap();
-        for _ in 0..2 {
-            run.ensure(&Files).unwrap();
-            for file in [&run.journal, &run.state] {
-                place::place(&Files, file, b"x", Durability::Derived).unwrap();
-            }
-            let aside = run.set_aside(&Files).unwrap();
-            assert!(!run.exist(&Files).unwrap() && !run.state.exists());
-            assert!(aside.join("journal.jsonl").exists());
-            assert_eq!(root.runs(&Files).unwrap(), [""; 0]);
-        }
-        let names = || Files.list(&root.runs_directory()).unwrap();
-        assert_eq!(names(), [".removed-0-r", ".removed-1-r"]);
-        run.ensure(&Files).unwrap();
-        root.sweep(&Files).unwrap();
-        assert_eq!(names(), ["r"]);
-    }
-
-    #[test]
-    fn one_file_that_stays_keeps_nothing_else() {
-        let memory = disk(&["/p"], None);
-        let root = Root::in_directory(Path::new("/p"));
-        root.ensure(&memory).unwrap();
-        for name in [".removed-0-a", ".removed-0-b"] {
-            let aside = root.runs_directory().join(name);
-            memory.create_dir(&aside).unwrap();
-            for file in ["journal.jsonl", "lock"] {
-                place::place(&memory, &aside.join(file), b"x", Durability::Derived).unwrap();
-            }
-        }
-        let stays = Path::new("/p/.raymond/runs/.removed-0-a/journal.jsonl");
-        memory.set_hook(Some(Box::new(move |call| {
-            let is_it = call.operation == disk::memory::Operation::Remove && call.path == stays;
-            is_it.then_some(disk::memory::Fault::Fail(io::ErrorKind::PermissionDenied))
-        })));
-        let error = root.sweep(&memory).unwrap_err();
-        assert_eq!(error.path, stays);
-        let aside = stays.parent().unwrap();
-        assert_eq!(root.set_aside(&memory).unwrap(), [aside]);
-        assert_eq!(memory.list(aside).unwrap(), ["journal.jsonl"]);
-        memory.set_hook(None);
-        root.sweep(&memory).unwrap();
-        assert_eq!(root.set_aside(&memory).unwrap(), Vec::<PathBuf>::new());
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_directory_that_its_owner_may_not_change_is_unlocked_and_a_link_is_not() {
-        use std::os::unix::fs::{PermissionsExt as _, symlink};
-        let directory = tempfile::tempdir().unwrap();
-        let (closed, link) = (directory.path().join("closed"), directory.path().join("link"));
-        std::fs::create_dir(&closed).unwrap();
-        symlink(&closed, &link).unwrap();
-        let mode = || std::fs::metadata(&closed).unwrap().permissions().mode() & 0o777;
-        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o050)).unwrap();
-        Files.unlock_dir(&link).unwrap();
-        assert_eq!(mode(), 0o050);
-        Files.unlock_dir(&closed).unwrap();
-        assert_eq!(mode(), 0o750);
-    }
-
-    #[test]
-    fn trouble_is_named_with_its_path() {
-        use std::io::ErrorKind::{Other, PermissionDenied, ReadOnlyFilesystem, StorageFull};
-        let check = |kind, trouble, text: &str| {
-            let memory = disk(&["/p"], None);
-            memory.set_hook(Some(Box::new(move |_| Some(disk::memory::Fault::Fail(kind)))));
-            let root = Root::in_directory(Path::new("/p"));
-            let error = root.ensure(&memory).unwrap_err();
-            assert_eq!((error.trouble(), error.to_string().as_str()), (trouble, text));
-        };
-        let what = |why| format!("cannot create the directory /p/.raymond: {why}");
-        check(StorageFull, disk::Trouble::Full, &what("the disk is full"));
-        check(ReadOnlyFilesystem, disk::Trouble::ReadOnly, &what("the file system is read-only"));
-        check(PermissionDenied, disk::Trouble::Denied, &what("permission denied"));
-        check(Other, disk::Trouble::Other, &what("input/output error"));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn files_are_private_and_links_are_not_followed_when_a_run_is_removed() {
-        use std::os::unix::fs::{MetadataExt as _, symlink};
-        let directory = tempfile::tempdir().unwrap();
-        let root = Root::in_directory(directory.path());
-        root.ensure(&Files).unwrap();
-        let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
-        assert_eq!(mode(root.path()), 0o700);
-        assert_eq!(mode(&root.path().join(".gitignore")), 0o600);
-        let outside = directory.path().join("outside");
-        std::fs::create_dir(&outside).unwrap();
-        std::fs::write(outside.join("precious"), "").unwrap();
-        let run = root.run("r").unwrap();
-        run.ensure(&Files).unwrap();
-        symlink(&outside, run.directory.join("link")).unwrap();
-        run.remove(&Files).unwrap();
-        assert!(!run.exist(&Files).unwrap());
-        assert!(outside.join("precious").exists());
-    }
-}
+mod tests;

@@ -243,6 +243,21 @@ async fn a_text_that_is_too_long_for_an_argument_is_read_from_a_file() {
 }
 
 #[tokio::test]
+async fn a_text_in_a_file_is_private_and_under_a_name_that_nobody_guesses() {
+    let bench = Bench::new();
+    let text = format!(": {}\numask; stat -c '%a %n' \"$0\"", "x".repeat(ARGUMENT_MAX));
+    let mut names = std::collections::BTreeSet::new();
+    for _ in 0..2 {
+        let found = bench.ran(bench.shell(&text)).await;
+        let (_, line) = found.stdout.trim().split_once('\n').unwrap();
+        let (mode, name) = line.split_once(' ').unwrap();
+        assert_eq!(mode, "600");
+        names.insert(name.to_owned());
+    }
+    assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[tokio::test]
 async fn what_cannot_be_started_says_why() {
     let bench = Bench::new();
     bench.write("plain", "#!/bin/sh\n", 0o644);

@@ -19,7 +19,7 @@ use crate::args::Doctor;
 use crate::failure::{ENVIRONMENT, Failure};
 use crate::words::plain;
 
-use super::{print_json, print_out};
+use super::{print_json, print_styled};
 
 pub(crate) fn doctor(flags: &Doctor) -> Result<u8, Failure> {
     let project = crate::runs::project()?;
@@ -34,7 +34,7 @@ pub(crate) fn doctor(flags: &Doctor) -> Result<u8, Failure> {
         for deed in &fixed {
             crate::say!("{}", plain(deed));
         }
-        print_out(&findings.iter().map(lines).collect::<String>())?;
+        print_styled(&findings.iter().map(lines).collect::<String>())?;
     }
     Ok(match worst(&findings) {
         Mark::Ok | Mark::Warn => 0,

@@ -13,7 +13,7 @@ use crate::place::Place;
 use crate::words::plain;
 use crate::{console, json as shapes, runs};
 
-use super::{print_out, result};
+use super::{print_styled, result};
 
 pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let project = runs::project()?;
@@ -48,7 +48,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     }
     let plain = anstream::adapter::strip_str(&text).to_string();
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
-    print_out(if terminal { &text } else { &plain })?;
+    print_styled(if terminal { &text } else { &plain })?;
     Ok(0)
 }
 

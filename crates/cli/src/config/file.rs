@@ -7,6 +7,8 @@ use std::path::Path;
 
 use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::workflow::nearest;
+use raymond_store::Trusted;
+use raymond_store::disk::Files;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -14,18 +16,32 @@ use crate::failure::Failure;
 
 use super::given::{Given, Written, Wrong, agent, price};
 use super::layer::{Layer, Origin, Sourced};
-use super::{mistake, shown};
+use super::{Whose, mistake, shown};
 
 /// The keys that are tables, with a table for each name.
 const PRICES: &str = "prices";
 const AGENTS: &str = "agents";
 
+/// The keys that are programs.
+const PROGRAMS: [&str; 2] = ["claude", "codex"];
+
+/// The largest file that is read.
+const LARGEST: u64 = 1 << 20;
+
 /// Reads a file; one that does not exist says nothing.
-pub(super) fn read(path: &Path, mistakes: &mut Vec<Diagnostic>) -> Result<Layer, Failure> {
+pub(super) fn read(
+    path: &Path,
+    whose: Whose,
+    mistakes: &mut Vec<Diagnostic>,
+) -> Result<Layer, Failure> {
+    if whose == Whose::Project {
+        let here = std::env::current_dir().unwrap_or_default();
+        Trusted::in_directory(&Files, &here).check(&Files, path)?;
+    }
     match text_of(path) {
         Ok(text) => {
             let base = path.parent().unwrap_or(path);
-            let mut file = File { name: shown(path), text: &text, base, mistakes };
+            let mut file = File { name: shown(path), whose, text: &text, base, mistakes };
             Ok(file.parse())
         }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -37,14 +53,19 @@ pub(super) fn read(path: &Path, mistakes: &mut Vec<Diagnostic>) -> Result<Layer,
 
 /// Whoever put something else in its place, such as a pipe, would keep every command waiting.
 fn text_of(path: &Path) -> io::Result<String> {
-    if !std::fs::metadata(path)?.is_file() {
+    let found = std::fs::metadata(path)?;
+    if !found.is_file() {
         return Err(io::Error::other("it is no file"));
+    }
+    if found.len() > LARGEST {
+        return Err(io::Error::other("it is larger than 1 MiB"));
     }
     std::fs::read_to_string(path)
 }
 
 struct File<'t> {
     name: String,
+    whose: Whose,
     text: &'t str,
     base: &'t Path,
     mistakes: &'t mut Vec<Diagnostic>,
@@ -74,6 +95,15 @@ impl File<'_> {
         match name {
             PRICES => return self.take_prices(layer, value),
             AGENTS => return self.take_agents(layer, value),
+            _ if self.whose == Whose::Project && PROGRAMS.contains(&name) => {
+                let hint = format!(
+                    "say it in your own ~/.config/raymond/config.toml, or as RAYMOND_{}",
+                    name.to_uppercase()
+                );
+                let message =
+                    format!("{name}: a project does not choose the programs that are run");
+                return self.wrong(key.span(), message, Some(hint));
+            }
             _ => {}
         }
         let given = Given { value: Written::Toml(value.get_ref()), base: self.base };

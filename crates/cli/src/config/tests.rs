@@ -11,9 +11,24 @@ fn file(text: &str) -> (Layer, Vec<String>) {
     let path = directory.path().join("raymond.toml");
     std::fs::write(&path, text).unwrap();
     let mut mistakes = Vec::new();
-    let layer = file::read(&path, &mut mistakes).unwrap();
+    let layer = file::read(&path, Whose::Person, &mut mistakes).unwrap();
     let here = format!("{}/", directory.path().display());
     (layer, printed(&mistakes).iter().map(|line| line.replace(&here, "")).collect())
+}
+
+#[test]
+fn a_project_names_no_programs() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("raymond.toml");
+    std::fs::write(&path, "retries = 1\nclaude = 'x'\ncodex = './y'\n").unwrap();
+    let mut mistakes = Vec::new();
+    let layer = file::read(&path, Whose::Project, &mut mistakes).unwrap();
+    assert_eq!(told(&layer).len(), 1, "{:?}", told(&layer));
+    let said = printed(&mistakes).concat();
+    for client in ["claude", "codex"] {
+        let expected = format!("error: {client}: a project does not choose the programs");
+        assert!(said.contains(&expected), "{said}");
+    }
 }
 
 fn environment(variables: &[(&str, &str)]) -> (Layer, Vec<String>) {

@@ -107,7 +107,7 @@ impl Cells {
         Self {
             mark,
             style,
-            agent: agent.to_string(),
+            agent: plain(agent.as_str()),
             state: one_line(&state),
             activity: one_line(&activity(row, doing, scene)),
             age: age(between(row.since, scene.now)),

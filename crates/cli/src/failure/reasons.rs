@@ -30,6 +30,12 @@ impl From<disk::Error> for Failure {
             disk::Trouble::ReadOnly | disk::Trouble::Denied => {
                 Some("runs are kept in .raymond/: run where that can be written")
             }
+            disk::Trouble::Link => {
+                Some("nothing is written through links: put a directory or a file in its place")
+            }
+            disk::Trouble::Foreign(_) => Some(
+                "it decides what is run here: work where nobody else's lies above, or in a repository of your own (`git init`)",
+            ),
             disk::Trouble::Missing | disk::Trouble::Other => None,
         };
         let failure = match error.trouble() {
@@ -181,6 +187,9 @@ impl From<OwnError> for Failure {
             OwnError::Driver(error) => error.into(),
             error @ OwnError::Elsewhere(_) => Self::of(LOCKED, &error)
                 .hint("its processes cannot be told from those of this copy: end it there first"),
+            error @ OwnError::Tracked(_) => Self::of(USAGE, &error).hint(
+                "it would run what somebody else pinned; if it is yours: git rm -r --cached .raymond",
+            ),
             OwnError::NeverStarted(run) => crate::runs::never_started(&run),
         }
     }

@@ -129,12 +129,9 @@ fn what_the_client_refuses_before_it_begins_is_said_in_its_own_words() {
     let said = "error: unknown option '--verbose'";
     let version = "test \"$1\" = --version && echo 2.1.325 && exit";
     let client = format!("#!/bin/sh\n{version}\necho \"{said}\" >&2\nexit 1\n");
-    let stage = Stage::of(&[
-        ("wf/START.md", "go"),
-        ("old-client", &client),
-        ("raymond.toml", "claude = './old-client'\n"),
-    ]);
+    let stage = Stage::of(&[("wf/START.md", "go"), ("old-client", &client)]);
     let program = stage.project.path("old-client");
+    stage.configure(&format!("claude = '{}'\n", program.display()));
     std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
     stage.run("--retries 0").mentions(1, &[said]);
     assert_eq!(stage.failures(), ["transient"]);

@@ -81,9 +81,9 @@ fn configuration_reaches_the_client_unless_a_flag_or_the_state_says_otherwise() 
 fn the_client_of_the_configuration_is_used() {
     let prompt = "fake: say <result>done</result>";
     let stage = Stage::without_client(&[("wf/START.md", prompt)]);
-    std::fs::create_dir(stage.project.path("tools")).unwrap();
-    std::os::unix::fs::symlink(client(), stage.project.path("tools/our-claude")).unwrap();
-    stage.project.write("raymond.toml", "claude = 'tools/our-claude'\n");
+    let ours = stage.configure("claude = 'tools/our-claude'\n").join("tools/our-claude");
+    std::fs::create_dir(ours.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(client(), ours).unwrap();
     stage.run("").prints("done\n").mentions(0, &[]);
     assert_eq!(stage.prompts_sent(), [prompt]);
 }

@@ -52,6 +52,14 @@ impl Stage {
         self
     }
 
+    /// Writes the configuration of whoever runs this; returns the directory that it lies in.
+    pub(crate) fn configure(&self, text: &str) -> PathBuf {
+        let directory = self.programs.path().join(".config/raymond");
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("config.toml"), text).unwrap();
+        directory
+    }
+
     /// Runs `raymond` with these words to its end.
     pub(crate) fn raymond(&self, words: &str) -> Output {
         self.start(words).wait()

@@ -299,9 +299,14 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
+    /// What it has said on stderr by now.
+    pub(crate) fn said(&self) -> String {
+        self.read(&self.stderr)
+    }
+
     /// Whether it has said this on stderr by now.
     pub(crate) fn heard(&self, words: &str) -> bool {
-        self.read(&self.stderr).contains(words)
+        self.said().contains(words)
     }
 
     /// Whether it has printed this on stdout by now.

@@ -11,6 +11,7 @@ mod doctor;
 mod ending;
 mod following;
 mod harness;
+mod hostile;
 mod init;
 mod journals;
 mod json;

@@ -159,9 +159,10 @@ fn a_client_that_nothing_leads_to_need_not_be_there() {
     let project = Project::of(&[
         ("wf/START.md", "---\nbackend: scripted\nallowed_tags: [result]\n---\ngo"),
         ("wf/LOST.md", CODEX),
-        ("raymond.toml", "codex = \"no-such-client\"\nclaude = \"no-such-client\"\n"),
         ("r.yaml", "START: <result>x</result>"),
     ]);
+    let nowhere = "no-such-client";
+    let project = project.with("RAYMOND_CODEX", nowhere).with("RAYMOND_CLAUDE", nowhere);
     project.raymond("run wf --backend claude --replies r.yaml").prints("x\n");
     let reached = project.raymond("run wf/LOST.md --backend claude --replies r.yaml");
     reached

@@ -16,6 +16,7 @@
 mod clocks;
 mod codes;
 mod compare;
+mod held;
 mod journal;
 mod links;
 mod page;

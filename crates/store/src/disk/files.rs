@@ -5,7 +5,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use super::{Disk, Handle, Metadata, Open};
+use super::{Disk, Handle, Metadata, Open, Trouble, refused};
 
 /// The files of this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,13 +21,13 @@ impl Disk for Files {
             Open::New => options.write(true).create_new(true),
             Open::Create => options.write(true).create(true).truncate(false),
         };
-        private_file(&mut options);
+        private_file(&mut options, how);
         // A pipe or a device in place of a file could be endless, or never answer: not even opened.
         match fs::metadata(path) {
             Ok(found) if !found.is_file() && !found.is_dir() => return Err(not_a_file()),
             Ok(_) | Err(_) => {}
         }
-        let file = options.open(path)?;
+        let file = options.open(path).map_err(|error| not_through_a_link(path, how, error))?;
         if file.metadata()?.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
@@ -72,6 +72,28 @@ impl Disk for Files {
         } else {
             fs::remove_file(path)
         }
+    }
+
+    fn is_link(&self, path: &Path) -> io::Result<bool> {
+        Ok(fs::symlink_metadata(path)?.is_symlink())
+    }
+
+    fn link_in(&self, directory: &Path) -> io::Result<Option<OsString>> {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            if entry.file_type()?.is_symlink() {
+                return Ok(Some(entry.file_name()));
+            }
+        }
+        Ok(None)
+    }
+
+    #[cfg(unix)]
+    fn stranger(&self, path: &Path) -> io::Result<Option<u32>> {
+        use std::os::unix::fs::MetadataExt as _;
+        let me = rustix::process::geteuid().as_raw();
+        let owners = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
+        Ok(owners.into_iter().find(|owner| *owner != me && *owner != 0))
     }
 
     #[cfg(unix)]
@@ -134,10 +156,19 @@ impl Handle for OpenFile {
     }
 }
 
+/// Whoever put a link in place of a file of ours chose what is written over.
+fn not_through_a_link(path: &Path, how: Open, error: io::Error) -> io::Error {
+    let is_link = || fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    if how != Open::Read && is_link() { refused(Trouble::Link) } else { error }
+}
+
 #[cfg(unix)]
-fn private_file(options: &mut OpenOptions) {
+fn private_file(options: &mut OpenOptions, how: Open) {
     use std::os::unix::fs::OpenOptionsExt as _;
     options.mode(0o600);
+    if how != Open::Read {
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    }
 }
 
 #[cfg(unix)]
@@ -162,7 +193,7 @@ fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
 }
 
 #[cfg(not(unix))]
-fn private_file(_: &mut OpenOptions) {}
+fn private_file(_: &mut OpenOptions, _: Open) {}
 
 #[cfg(not(unix))]
 fn private_directory(_: &mut DirBuilder) {}

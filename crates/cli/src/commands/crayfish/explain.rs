@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::args::Explain;
-use crate::commands::{print_json, print_out};
+use crate::commands::{print_json, print_styled};
 use crate::console::{Room, edge, wrapped};
 use crate::documents::{self, Found, Shelf};
 use crate::failure::Failure;
@@ -48,7 +48,7 @@ pub(crate) fn explain(flags: &Explain) -> Result<u8, Failure> {
     for line in lines(&document) {
         text.push_str(&told(&line, edge, name));
     }
-    print_out(&text)?;
+    print_styled(&text)?;
     Ok(0)
 }
 

@@ -21,8 +21,9 @@ async fn look(git: &Path, project: &Project) -> Repository {
     if inside.is_err() {
         return Repository::None;
     }
-    // A look must not keep anybody else from the index.
-    let status = ["--no-optional-locks", "status", "--porcelain"];
+    // A look must not keep anybody else from the index, nor start what the repository names.
+    let quiet = ["--no-optional-locks", "-c", "core.fsmonitor=false"];
+    let status = [&quiet[..], &["status", "--porcelain", "--ignore-submodules"]].concat();
     let Ok(changed) = ask::ask(git, &status, place).await else { return Repository::Unknown };
     let is_ignored = || ask::ask(git, &["check-ignore", "-q", ".raymond/x"], place);
     let runs_are_committed = project.root.path().exists() && is_ignored().await.is_err();

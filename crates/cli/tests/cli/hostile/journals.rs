@@ -1,0 +1,80 @@
+//! A journal with right sums that was written by somebody who means harm. Sums tell damage, not
+//! malice: whoever knows the format can make them.
+
+use std::fs;
+
+use super::{LOOKS, everything, forge};
+use crate::harness::Project;
+
+/// A failed run, and a folder beside the project's that nothing may reach.
+fn failed(script: &str) -> Project {
+    let project = Project::of(&[("wf/START.sh", script)]);
+    assert_eq!(project.raymond("run wf --run-id r").code(), 1);
+    project
+}
+
+#[test]
+fn a_name_in_a_journal_leads_to_no_other_place() {
+    let check = |change: fn(String) -> String, told: &str| {
+        let project = failed("exit 1");
+        forge(&project, change);
+        let before = everything(&project.root());
+        for command in
+            LOOKS.into_iter().chain(["resume r", "resume r --with-current", "stop r", "cancel r"])
+        {
+            let output = project.raymond(command);
+            assert!(output.status.code().is_some(), "{command}: {output:?}");
+        }
+        project.raymond("resume r").prints("").mentions(7, &[told]);
+        assert_eq!(everything(&project.root()), before);
+    };
+    let agent = |line: String| line.replace("\"main", "\"../../../../main");
+    check(agent, "cannot be a name");
+    let state = |line: String| line.replace("START.sh", "../../START.sh");
+    check(state, "cannot be");
+    let run = |line: String| {
+        if line.contains("\"format\"") { line } else { line.replace("\"r\"", "\"../../r\"") }
+    };
+    check(run, "cannot be a name");
+    let other = |line: String| {
+        let is_header = line.contains("\"format\"");
+        if is_header { line } else { line.replace("\"run\":\"r\"", "\"run\":\"other run\"") }
+    };
+    check(other, "belongs to the run other run");
+}
+
+#[test]
+fn a_pinned_script_is_written_into_its_directory_alone() {
+    let project = failed("exit 1");
+    fs::remove_dir_all(project.path("wf")).unwrap();
+    forge(&project, |line| {
+        line.replace("\\\"name\\\":\\\"START.sh\\\"", "\\\"name\\\":\\\"../../../../OUT.sh\\\"")
+    });
+    let output = project.raymond("resume r --pinned");
+    assert_ne!(output.code(), 0, "{output:?}");
+    assert!(!project.path("OUT.sh").exists() && !project.path("../OUT.sh").exists());
+}
+
+#[test]
+fn a_value_that_was_replaced_is_refused() {
+    let script = format!("# {}\nexit 1", "x".repeat(20_000));
+    let project = failed(&script);
+    let blobs = project.path(".raymond/runs/r/blobs");
+    let blob = fs::read_dir(blobs).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&blob).unwrap();
+    fs::write(&blob, text.replace("exit 1", "echo 1")).unwrap();
+    project.raymond("resume r --pinned").prints("").mentions(7, &["is damaged"]);
+    forge(&project, |line| line.replace("{\"blob\":\"", "{\"blob\":\"../"));
+    project.raymond("resume r --pinned").prints("").mentions(7, &[]);
+}
+
+#[test]
+fn requests_that_were_planted_stop_nobody() {
+    let project = failed("test -e ready && echo '<result>x</result>'");
+    project.write("ready", "");
+    let stop = r#"{"stop":{"mode":"cancel","key":"planted"}}"#;
+    project.write(".raymond/runs/r/inbox/planted.json", stop);
+    project.write(".raymond/runs/r/inbox/junk.json", "{");
+    project.write(".raymond/state/r.json", r#"{"status":"cancelled"}"#);
+    project.raymond("resume r").prints("x\n").mentions(0, &[]);
+}

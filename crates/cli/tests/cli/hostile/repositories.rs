@@ -1,0 +1,238 @@
+//! A repository that was just cloned, or unpacked, and was made by somebody who means harm.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use super::{LOOKS, everything, forge, is_plain};
+use crate::harness::Project;
+
+const FLOW: (&str, &str) = ("wf/START.sh", "echo '<result>x</result>'");
+
+/// A program that leaves a mark when it is run.
+fn trap(project: &Project) {
+    project.write("trap", "#!/bin/sh\ntouch sprung\necho 2.1.325\n");
+    fs::set_permissions(project.path("trap"), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What whoever starts a run is told of a link.
+#[derive(PartialEq)]
+enum Told {
+    ByName,
+    Otherwise,
+}
+
+#[test]
+fn links_in_a_directory_that_came_along_lead_nothing_elsewhere() {
+    let check = |link: &str, to: &str, told: &Told| {
+        for command in ["run wf --run-id nightly", "run wf -d --run-id nightly", "resume nightly"] {
+            let project = Project::of(&[FLOW, ("home/.bashrc", "precious")]);
+            let before = everything(&project.path("home"));
+            let link = project.path(&format!(".raymond/{link}"));
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(project.path(to), link.components().as_path()).unwrap();
+            let output = project.raymond(command);
+            assert!(matches!(output.code(), 2 | 7), "{output:?}");
+            assert_eq!(everything(&project.path("home")), before, "{command}");
+            if *told == Told::ByName && command.ends_with("wf --run-id nightly") {
+                output.mentions(
+                    7,
+                    &["raymond: cannot write into /project/.raymond", ": it is a link\n"],
+                );
+            }
+        }
+    };
+    for directory in ["", "state", "runs"] {
+        check(directory, "home", &Told::ByName);
+    }
+    check("runs/nightly/lock", "home/.bashrc", &Told::ByName);
+    // That there is such a run, or none that can be read, is seen before.
+    for directory in ["runs/nightly", "runs/nightly/transcripts"] {
+        check(directory, "home", &Told::Otherwise);
+    }
+    for file in ["console.log", "journal.jsonl", "transcripts/main.1.1.1.jsonl"] {
+        check(&format!("runs/nightly/{file}"), "home/.bashrc", &Told::Otherwise);
+    }
+}
+
+#[test]
+fn the_ballast_is_never_written_through_a_link() {
+    let project = Project::of(&[FLOW, ("home/.bashrc", "precious"), (".raymond/x", "")]);
+    symlink(project.path("home/.bashrc"), project.path(".raymond/ballast")).unwrap();
+    project.raymond("run wf").prints("x\n");
+    assert_eq!(project.read("home/.bashrc"), "precious");
+}
+
+#[test]
+fn a_project_does_not_choose_programs() {
+    for client in ["claude", "codex"] {
+        let project = Project::of(&[("wf/START.md", "go")]);
+        trap(&project);
+        project.write("raymond.toml", format!("budget = 5\n{client} = './trap'\n"));
+        let mistake = format!(
+            "raymond.toml:2:1: error: {client}: a project does not choose the programs that are run"
+        );
+        for command in ["run wf", "config"] {
+            project.raymond(&format!("{command} ")).prints("").mentions(2, &[&mistake]);
+        }
+        let told = project.raymond("doctor");
+        assert!(told.stdout.contains(&mistake), "{told:?}");
+        assert!(!project.path("sprung").exists());
+    }
+}
+
+#[test]
+fn no_file_of_a_project_skips_permissions() {
+    let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", "START: <result>x</result>")]);
+    project.write("raymond.toml", "permission_mode = 'bypassPermissions'\nreplies = 'r.yaml'\n");
+    let refused = "the permission mode bypassPermissions skips all checks";
+    project.raymond("run wf").prints("").mentions(2, &[refused]);
+    project.write("raymond.toml", "dangerously_skip_permissions = true\n");
+    project.raymond("run wf").prints("").mentions(2, &["there is no key"]);
+}
+
+#[test]
+fn git_starts_nothing_that_the_repository_names() {
+    let project = Project::of(&[FLOW]);
+    trap(&project);
+    assert_eq!(project.spawn("git", &["init", "-q"]).wait().code(), 0);
+    let program = project.path("trap").display().to_string();
+    for (key, value) in [
+        ("core.fsmonitor", &program),
+        ("core.hooksPath", &project.path("hooks").display().to_string()),
+    ] {
+        assert_eq!(project.spawn("git", &["config", key, value]).wait().code(), 0);
+    }
+    let told = project.raymond("doctor");
+    assert!(told.stdout.contains("git"), "{told:?}");
+    assert!(!project.path("sprung").exists());
+    assert_eq!(project.spawn("git", &["status"]).wait().code(), 0);
+    assert!(project.path("sprung").exists(), "git alone would have started it");
+}
+
+/// A run that is unfinished, as it lies in a clone.
+fn planted() -> Project {
+    let project = Project::of(&[("wf/START.sh", "touch sprung; exit 1")]);
+    assert_eq!(project.raymond("run wf --run-id r").code(), 1);
+    fs::remove_file(project.path("sprung")).unwrap();
+    fs::remove_dir_all(project.path("wf")).unwrap();
+    project
+}
+
+#[test]
+fn whoever_only_looks_runs_nothing_and_changes_nothing() {
+    let project = planted();
+    let before = everything(&project.root());
+    for look in LOOKS {
+        let output = project.raymond(look);
+        assert!(output.status.code().is_some(), "{look}: {output:?}");
+        assert_eq!(everything(&project.root()), before, "{look}");
+    }
+}
+
+#[test]
+fn a_run_that_came_with_a_repository_is_not_gone_on_with() {
+    let project = planted();
+    let git = |words: &[&str]| {
+        let name = ["-c", "user.name=a", "-c", "user.email=a@b.c"];
+        let output = project.spawn("git", &[&name[..], words].concat()).wait();
+        assert_eq!(output.code(), 0, "{output:?}");
+    };
+    git(&["init", "-q", "theirs"]);
+    fs::rename(project.path(".raymond"), project.path("theirs/.raymond")).unwrap();
+    git(&["-C", "theirs", "add", "-f", ".raymond"]);
+    git(&["-C", "theirs", "commit", "-q", "-m", "a present"]);
+    git(&["clone", "-q", "theirs", "clone"]);
+    let within = |words: &str| {
+        let line = format!("cd clone && exec {} {words}", env!("CARGO_BIN_EXE_raymond"));
+        project.spawn("bash", &["-c", &line]).wait()
+    };
+    assert!(within("list").stdout.contains("failed"));
+    for command in ["resume", "resume r --pinned", "stop r", "cancel r"] {
+        within(command)
+            .prints("")
+            .mentions(2, &["r came with the repository: git tracks its files"]);
+    }
+    assert!(!project.path("sprung").exists() && !project.path("clone/sprung").exists());
+    git(&["-C", "clone", "rm", "-rq", "--cached", ".raymond"]);
+    assert_eq!(within("resume r --pinned").code(), 1);
+    assert!(project.path("sprung").exists(), "whoever says that it is theirs goes on");
+}
+
+#[test]
+fn nothing_that_a_terminal_obeys_comes_from_names_in_a_journal() {
+    let project = planted();
+    forge(&project, |line| {
+        let line = line.replace("START.sh", "ST\\u001b[2JART.sh");
+        line.replace("/wf\"", "/w\\u001b]0;owned\\u0007f\"")
+            .replace("\"main\"", "\"ma\\u001b[31min\"")
+    });
+    for look in LOOKS {
+        is_plain(&project.raymond(look));
+    }
+    is_plain(&project.raymond("resume r"));
+}
+
+#[test]
+fn nothing_that_a_terminal_obeys_comes_from_names_of_files() {
+    let project = Project::of(&[
+        ("w\u{1b}[2Jf/START.sh", "echo '<goto>N\u{1b}]0;x\u{7}</goto>'"),
+        ("w\u{1b}[2Jf/N\u{1b}]0;x\u{7}.sh", "exit 1"),
+    ]);
+    let run =
+        project.spawn(env!("CARGO_BIN_EXE_raymond"), &["run", "w\u{1b}[2Jf", "--run-id", "r"]);
+    is_plain(&run.wait());
+    for look in LOOKS {
+        is_plain(&project.raymond(look));
+    }
+}
+
+#[test]
+fn a_run_id_is_never_a_path() {
+    let project = Project::of(&[FLOW, ("secret/journal.jsonl", "{}")]);
+    project.raymond("run wf --run-id r").prints("x\n");
+    let before = everything(&project.root());
+    for id in ["../../secret", "r/../r", "/etc", ".", "..", "r\u{1b}[2J", ""] {
+        for words in [
+            &["status"][..],
+            &["show"],
+            &["resume"],
+            &["stop"],
+            &["logs"],
+            &["run", "wf", "--run-id"],
+        ] {
+            let words: Vec<&str> = words.iter().copied().chain([id]).collect();
+            let output = project.spawn(env!("CARGO_BIN_EXE_raymond"), &words).wait();
+            assert_eq!(output.code(), 2, "{words:?}: {output:?}");
+            is_plain(&output);
+        }
+    }
+    assert_eq!(everything(&project.root()), before);
+}
+
+#[test]
+fn a_file_that_claims_any_size_is_refused() {
+    let project = Project::of(&[FLOW]);
+    let huge = |name: &str| {
+        project.write(name, "");
+        fs::OpenOptions::new()
+            .write(true)
+            .open(project.path(name))
+            .unwrap()
+            .set_len(1 << 40)
+            .unwrap();
+    };
+    huge("raymond.toml");
+    project
+        .raymond("run wf")
+        .mentions(7, &["could not read raymond.toml: it is larger than 1 MiB"]);
+    fs::remove_file(project.path("raymond.toml")).unwrap();
+    huge("wf/BIG.sh");
+    project.raymond("run wf").mentions(2, &["have more than 64 MiB"]);
+    fs::remove_file(project.path("wf/BIG.sh")).unwrap();
+    project.raymond("run wf --run-id r").prints("x\n");
+    huge(".raymond/runs/r/journal.jsonl");
+    for command in ["status r", "resume r", "list"] {
+        let output = project.raymond(command);
+        assert!(matches!(output.code(), 0 | 7), "{command}: {output:?}");
+    }
+}

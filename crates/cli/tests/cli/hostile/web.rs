@@ -1,0 +1,102 @@
+//! A page of some web site, in a browser on this machine: it can send requests to loopback, and
+//! under a name of its own that it lets lead there.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use crate::harness::{Project, Running, until};
+
+/// A server over HTTP.
+pub(super) struct Server {
+    pub(super) address: String,
+    process: Running,
+}
+
+impl Server {
+    pub(super) fn start(project: &Project, words: &[&str]) -> Self {
+        let words: Vec<&str> = ["mcp"].into_iter().chain(words.iter().copied()).collect();
+        let process = project.spawn(env!("CARGO_BIN_EXE_raymond"), &words);
+        let mut address = String::new();
+        until("it listens", || {
+            let said = process.said();
+            let found = said.split_once("http://").and_then(|(_, rest)| rest.split_once("/mcp"));
+            address = found.map(|(address, _)| address.to_owned()).unwrap_or_default();
+            !address.is_empty()
+        });
+        Self { address, process }
+    }
+
+    /// What is answered to a call of the tool that comes with these headers.
+    fn call(&self, headers: &[&str]) -> String {
+        let step = r#"{"id":"a","kind":"exec","shell":"touch sprung"}"#;
+        let arguments = format!(r#"{{"action":"run","workflow":{{"steps":[{step}]}}}}"#);
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"crayfish","arguments":{arguments},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"t","version":"1"}}}}}}}}"#
+        );
+        let headers: String = headers.iter().flat_map(|header| [header, "\r\n"]).collect();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).ok();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok();
+        answer
+    }
+}
+
+const JSON: &str = "Content-Type: application/json";
+const BOTH: &str = "Accept: application/json, text/event-stream";
+const ERA: [&str; 3] =
+    ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: crayfish"];
+
+#[test]
+fn a_page_of_a_web_site_calls_no_tool() {
+    let project = Project::of(&[]);
+    let server = Server::start(&project, &["--http", "127.0.0.1:0"]);
+    let port = server.address.rsplit_once(':').unwrap().1.to_owned();
+    let check = |host: &str, more: &[&str], expected: &str| {
+        let host = format!("Host: {host}");
+        let headers: Vec<&str> = [&host[..]].iter().chain(more).chain(&ERA).copied().collect();
+        let answer = server.call(&headers);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")), "{host} {more:?}: {answer}");
+        let ran = fs::remove_file(project.path("sprung")).is_ok();
+        assert_eq!(ran, expected == "200", "{host} {more:?}");
+    };
+    let here = format!("127.0.0.1:{port}");
+    check(&here, &[JSON, BOTH], "200");
+    check(&here, &[JSON, BOTH, &format!("Origin: http://localhost:{port}")], "200");
+    // A page of another site: the browser says of which.
+    check(&here, &[JSON, BOTH, "Origin: https://evil.example"], "403");
+    check(&here, &[JSON, BOTH, "Origin: null"], "403");
+    // A name that leads here since the page was loaded.
+    check(&format!("evil.example:{port}"), &[JSON, BOTH], "403");
+    check(
+        &format!("evil.example:{port}"),
+        &[JSON, BOTH, &format!("Origin: http://evil.example:{port}")],
+        "403",
+    );
+    // What a page may send without asking first.
+    for simple in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
+        check(&here, &[&format!("Content-Type: {simple}"), BOTH], "415");
+    }
+}
+
+#[test]
+fn other_machines_are_served_only_under_names_that_were_given() {
+    let project = Project::of(&[]);
+    let refused = project.raymond("mcp --http 0.0.0.0:0");
+    refused
+        .prints("")
+        .mentions(2, &["can be reached from other machines, and every caller may run programs"]);
+    let server = Server::start(&project, &["--http", "0.0.0.0:0", "--allow-host", "build.example"]);
+    let port = server.address.rsplit_once(':').unwrap().1.to_owned();
+    let server = Server { address: format!("127.0.0.1:{port}"), ..server };
+    let call = |host: &str| server.call(&[&[host, JSON, BOTH][..], &ERA].concat());
+    assert!(call("Host: build.example").starts_with("HTTP/1.1 200 "));
+    assert!(call("Host: evil.example").starts_with("HTTP/1.1 403 "));
+    assert!(server.process.said().contains("listening"));
+}

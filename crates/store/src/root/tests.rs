@@ -1,0 +1,198 @@
+//! Where things lie, and what is refused there.
+
+use super::*;
+use crate::disk::Open::{Create, New, Read, Write};
+use crate::disk::{Files, Memory};
+
+fn disk(directories: &[&str], git: Option<(&str, &str)>) -> Memory {
+    let memory = Memory::new(0);
+    for directory in directories {
+        memory.create_dir(Path::new(directory)).unwrap();
+    }
+    if let Some((path, content)) = git {
+        place::place(&memory, Path::new(path), content.as_bytes(), Durability::Derived).unwrap();
+    }
+    memory
+}
+
+/// What is refused about a run whose files begin with a link at `name`.
+#[cfg(unix)]
+fn refused_with_a_link_at(name: &str) -> Option<(Trouble, PathBuf)> {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("elsewhere")).unwrap();
+    let root = Root::in_directory(place.path());
+    let paths = root.run("r").unwrap();
+    let link = root.path().join(name);
+    std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+    // The place itself has no name of its own, and a slash at the end is no link.
+    let link = link.components().as_path();
+    std::os::unix::fs::symlink(place.path().join("elsewhere"), link).unwrap();
+    let error = root.ensure(&Files).and_then(|()| paths.ensure(&Files)).err()?;
+    assert_eq!(Files.list(&place.path().join("elsewhere")).unwrap(), [""; 0]);
+    let named = error.path.strip_prefix(root.path()).unwrap().to_owned();
+    Some((error.trouble(), named))
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link() {
+    let links = ["", "runs", "state", "runs/r", "runs/r/blobs", "runs/r/transcripts"];
+    let files = ["runs/r/journal.jsonl", "runs/r/console.log", "runs/r/definition/A.sh"];
+    for name in links.into_iter().chain(files) {
+        assert_eq!(refused_with_a_link_at(name), Some((Trouble::Link, name.into())));
+    }
+    assert_eq!(refused_with_a_link_at("runs/r/homes/main/theirs"), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_is_never_opened_for_writing_through_a_link() {
+    let place = tempfile::tempdir().unwrap();
+    let (file, link) = (place.path().join("file"), place.path().join("link"));
+    std::fs::write(&file, "kept").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    for how in [Write, Create] {
+        let refused = Files.open(&link, how).unwrap_err();
+        assert_eq!(Trouble::of(&refused), Trouble::Link, "{how:?}");
+    }
+    assert!(Files.open(&link, New).is_err());
+    assert!(Files.open(&link, Read).is_ok());
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "kept");
+}
+
+#[test]
+fn the_root_lies_beside_the_repository() {
+    let check = |directories: &[&str], git, start: &str, expected: &str| {
+        let found = Root::locate(&disk(directories, git), Path::new(start)).unwrap();
+        assert_eq!(found.path(), Path::new(expected));
+    };
+    let plain = ["/p", "/p/.git", "/p/src"];
+    let head = Some(("/p/.git/HEAD", "ref: refs/heads/main\n"));
+    check(&plain, head, "/p/src", "/p/.raymond");
+    check(&plain, head, "/p", "/p/.raymond");
+    check(&plain, None, "/p/src", "/p/src/.raymond");
+    check(&["/p", "/p/src"], None, "/p/src", "/p/src/.raymond");
+    let linked = ["/main", "/main/.git", "/w", "/w/src"];
+    let file = |content| Some(("/w/.git", content));
+    check(&linked, file("gitdir: /main/.git/worktrees/w\n"), "/w/src", "/main/.raymond");
+    check(&linked, file("gitdir: ../main/.git/worktrees/w"), "/w", "/main/.raymond");
+    check(&linked, file("gitdir: ../main/.git/modules/w\n"), "/w", "/w/.raymond");
+    check(&linked, file("gitdir: /bare.git/worktrees/w\n"), "/w", "/w/.raymond");
+    check(&linked, file("garbage"), "/w", "/w/.raymond");
+}
+
+#[test]
+fn run_ids_are_plain_names() {
+    let root = Root::in_directory(Path::new("/p"));
+    let paths = root.run("flow-1_a").unwrap();
+    assert_eq!(paths.journal, Path::new("/p/.raymond/runs/flow-1_a/journal.jsonl"));
+    assert_eq!(paths.state, Path::new("/p/.raymond/state/flow-1_a.json"));
+    for bad in ["", "..", "a/b", "a b", "ä", &"x".repeat(129)] {
+        assert_eq!(root.run(bad).unwrap_err(), BadRun(bad.to_owned()));
+    }
+}
+
+#[test]
+fn a_run_that_was_set_aside_is_none_and_makes_room_for_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = Root::in_directory(directory.path());
+    root.sweep(&Files).unwrap();
+    root.ensure(&Files).unwrap();
+    let run = root.run("r").unwrap();
+    for _ in 0..2 {
+        run.ensure(&Files).unwrap();
+        for file in [&run.journal, &run.state] {
+            place::place(&Files, file, b"x", Durability::Derived).unwrap();
+        }
+        let aside = run.set_aside(&Files).unwrap();
+        assert!(!run.exist(&Files).unwrap() && !run.state.exists());
+        assert!(aside.join("journal.jsonl").exists());
+        assert_eq!(root.runs(&Files).unwrap(), [""; 0]);
+    }
+    let names = || Files.list(&root.runs_directory()).unwrap();
+    assert_eq!(names(), [".removed-0-r", ".removed-1-r"]);
+    run.ensure(&Files).unwrap();
+    root.sweep(&Files).unwrap();
+    assert_eq!(names(), ["r"]);
+}
+
+#[test]
+fn one_file_that_stays_keeps_nothing_else() {
+    let memory = disk(&["/p"], None);
+    let root = Root::in_directory(Path::new("/p"));
+    root.ensure(&memory).unwrap();
+    for name in [".removed-0-a", ".removed-0-b"] {
+        let aside = root.runs_directory().join(name);
+        memory.create_dir(&aside).unwrap();
+        for file in ["journal.jsonl", "lock"] {
+            place::place(&memory, &aside.join(file), b"x", Durability::Derived).unwrap();
+        }
+    }
+    let stays = Path::new("/p/.raymond/runs/.removed-0-a/journal.jsonl");
+    memory.set_hook(Some(Box::new(move |call| {
+        let is_it = call.operation == disk::memory::Operation::Remove && call.path == stays;
+        is_it.then_some(disk::memory::Fault::Fail(io::ErrorKind::PermissionDenied))
+    })));
+    let error = root.sweep(&memory).unwrap_err();
+    assert_eq!(error.path, stays);
+    let aside = stays.parent().unwrap();
+    assert_eq!(root.set_aside(&memory).unwrap(), [aside]);
+    assert_eq!(memory.list(aside).unwrap(), ["journal.jsonl"]);
+    memory.set_hook(None);
+    root.sweep(&memory).unwrap();
+    assert_eq!(root.set_aside(&memory).unwrap(), Vec::<PathBuf>::new());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_its_owner_may_not_change_is_unlocked_and_a_link_is_not() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let directory = tempfile::tempdir().unwrap();
+    let (closed, link) = (directory.path().join("closed"), directory.path().join("link"));
+    std::fs::create_dir(&closed).unwrap();
+    symlink(&closed, &link).unwrap();
+    let mode = || std::fs::metadata(&closed).unwrap().permissions().mode() & 0o777;
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o050)).unwrap();
+    Files.unlock_dir(&link).unwrap();
+    assert_eq!(mode(), 0o050);
+    Files.unlock_dir(&closed).unwrap();
+    assert_eq!(mode(), 0o750);
+}
+
+#[test]
+fn trouble_is_named_with_its_path() {
+    use std::io::ErrorKind::{Other, PermissionDenied, ReadOnlyFilesystem, StorageFull};
+    let check = |kind, trouble, text: &str| {
+        let memory = disk(&["/p"], None);
+        memory.set_hook(Some(Box::new(move |_| Some(disk::memory::Fault::Fail(kind)))));
+        let root = Root::in_directory(Path::new("/p"));
+        let error = root.ensure(&memory).unwrap_err();
+        assert_eq!((error.trouble(), error.to_string().as_str()), (trouble, text));
+    };
+    let what = |why| format!("cannot create the directory /p/.raymond: {why}");
+    check(StorageFull, Trouble::Full, &what("the disk is full"));
+    check(ReadOnlyFilesystem, Trouble::ReadOnly, &what("the file system is read-only"));
+    check(PermissionDenied, Trouble::Denied, &what("permission denied"));
+    check(Other, Trouble::Other, &what("input/output error"));
+}
+
+#[cfg(unix)]
+#[test]
+fn files_are_private_and_links_are_not_followed_when_a_run_is_removed() {
+    use std::os::unix::fs::{MetadataExt as _, symlink};
+    let directory = tempfile::tempdir().unwrap();
+    let root = Root::in_directory(directory.path());
+    root.ensure(&Files).unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(mode(root.path()), 0o700);
+    assert_eq!(mode(&root.path().join(".gitignore")), 0o600);
+    let outside = directory.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("precious"), "").unwrap();
+    let run = root.run("r").unwrap();
+    run.ensure(&Files).unwrap();
+    symlink(&outside, run.directory.join("link")).unwrap();
+    run.remove(&Files).unwrap();
+    assert!(!run.exist(&Files).unwrap());
+    assert!(outside.join("precious").exists());
+}
