@@ -4,6 +4,7 @@ mod boot;
 mod caller;
 mod leftovers;
 mod recovered;
+mod redecided;
 mod requests;
 mod ticking;
 

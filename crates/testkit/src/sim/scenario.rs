@@ -75,7 +75,8 @@ impl Scenario {
     fn run(&mut self, host: &mut Host) -> Result<(), Violation> {
         for _ in 0..MOST_STEPS {
             if self.step(host)? {
-                return nothing_more(host);
+                nothing_more(host)?;
+                return host.check_redecided();
             }
         }
         Err(Violation(format!("the run does not end: {:?}", host.phase())))

@@ -1,0 +1,43 @@
+//! The whole journal decided again: what was decided in the middle of trouble follows from what was
+//! recorded, and from nothing else.
+
+use raymond_core::run::Record;
+use raymond_core::run::replay::{Replay, Sources};
+use raymond_core::value::{BlobRef, Value};
+use raymond_core::workflow::Definition;
+
+use super::{Host, Violation};
+
+impl Host {
+    /// Decides every record that counts again, from the bytes that were acknowledged.
+    pub fn check_redecided(&self) -> Result<(), Violation> {
+        let reality = self.reality.borrow();
+        let mut replay = Replay::default();
+        for line in &reality.acknowledged {
+            let record: Record =
+                serde_json::from_slice(line).map_err(|error| Violation(error.to_string()))?;
+            if let Some(difference) = replay.record(&record, self)? {
+                return Err(Violation(format!("decided again, {difference}")));
+            }
+        }
+        if *replay.run() == reality.last {
+            return Ok(());
+        }
+        Err(Violation("decided again, the run is another one".to_owned()))
+    }
+}
+
+impl Sources for Host {
+    type Error = Violation;
+
+    fn text(&self, blob: &BlobRef) -> Result<String, Violation> {
+        let bytes = self.plan.aside(|| self.blobs().get(blob.hash.as_str()));
+        let bytes = bytes.map_err(|error| Violation(error.to_string()))?;
+        String::from_utf8(bytes).map_err(|error| Violation(error.to_string()))
+    }
+
+    fn definition(&self, manifest: &Value) -> Result<Definition, Violation> {
+        let known = self.definitions.get(manifest).cloned();
+        known.ok_or_else(|| Violation(format!("nobody knows the definition {manifest:?}")))
+    }
+}
