@@ -8,7 +8,15 @@ use raymond_core::workflow::Definition;
 
 use super::{Host, Violation};
 
+/// One run in so many is decided again: all of them would take a quarter more time.
+const SAMPLE: u64 = 5;
+
 impl Host {
+    /// The same for one run in so many, chosen by the seed of its disk.
+    pub fn sample_redecided(&self) -> Result<(), Violation> {
+        if self.seeds.disk % SAMPLE == 1 { self.check_redecided() } else { Ok(()) }
+    }
+
     /// Decides every record that counts again, from the bytes that were acknowledged.
     pub fn check_redecided(&self) -> Result<(), Violation> {
         let reality = self.reality.borrow();
