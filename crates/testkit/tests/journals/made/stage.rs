@@ -1,21 +1,25 @@
 //! A stage: somebody says what happens to a run, and it is recorded as the driver would.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
+use std::sync::Arc;
 
 use raymond_core::budget::{Cost, Micros};
+use raymond_core::crayfish::flow::Read;
 use raymond_core::desk::Lane;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, BackendName};
 use raymond_core::protocol::{Reading, Source};
 use raymond_core::run::input::{Finished, Interruption, Outcome, Resume, Start, StopMode};
-use raymond_core::run::{Input, Record, Run, Settings, batch};
+use raymond_core::run::program::Answers;
+use raymond_core::run::{Input, Program, Record, Run, Settings, apply, batch};
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::value::Value;
 use raymond_core::workflow::{Definition, Platform, SourceFile, Start as Entry};
 use raymond_engine::observe::put;
 use raymond_engine::pin::Pin;
 use raymond_store::Blobs;
+use raymond_testkit::steps::drive;
+use serde_json::{Map, Value as Json};
 
 /// A run on a stage.
 pub(crate) struct Stage {
@@ -54,6 +58,14 @@ impl Stage {
         Self::of(files, Entry::State(files[0].0.to_owned()))
     }
 
+    /// A run of a document, which these answer.
+    pub(crate) fn steps(document: &Json, answers: Answers) -> Self {
+        let file = drive::file(document, &Map::new());
+        let text = String::from_utf8(file.bytes.to_vec()).unwrap();
+        let stage = Self::of(&[(file.name.as_str(), text.as_str())], Entry::Steps);
+        stage.with(|settings| settings.program = Program::Crayfish { answers })
+    }
+
     /// Changes what governs it from its start or its next resume on.
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
@@ -65,6 +77,12 @@ impl Stage {
     }
 
     pub(crate) fn started_as(mut self, change: impl FnOnce(&mut Start)) -> Self {
+        let start = self.start_input(change);
+        self.feed(vec![start]);
+        self
+    }
+
+    pub(crate) fn start_input(&self, change: impl FnOnce(&mut Start)) -> Input {
         let mut start = Start {
             run: "golden".into(),
             nonce: "0123456789abcdef".into(),
@@ -77,8 +95,7 @@ impl Stage {
             backends: std::collections::BTreeSet::new(),
         };
         change(&mut start);
-        self.feed(vec![Input::Start(Box::new(start))]);
-        self
+        Input::Start(Box::new(start))
     }
 
     /// Hands inputs to the run.
@@ -127,6 +144,22 @@ impl Stage {
         self.ends(agent, Outcome::Finished(Box::new(finished)));
     }
 
+    /// The turn of a step ends, and leaves this.
+    pub(crate) fn leaves(
+        &mut self,
+        agent: &str,
+        json: &Json,
+        cost: Cost,
+        change: impl FnOnce(&mut Finished),
+    ) {
+        let mut store = |bytes: &[u8]| put(&self.blobs, bytes);
+        let text = Value::keep(&json.to_string(), &mut store).unwrap();
+        let read = Read(Some(Arc::new(json.clone())));
+        let mut finished = Finished { read, ..Finished::new(text, cost) };
+        change(&mut finished);
+        self.ends(agent, Outcome::Finished(Box::new(finished)));
+    }
+
     pub(crate) fn fails(&mut self, agent: &str, failure: TurnFailure) {
         self.ends(agent, failed(failure));
     }
@@ -170,6 +203,17 @@ impl Stage {
         let (definition, manifest) = pinned(files, entry, &self.blobs);
         self.definition = definition;
         self.feed(vec![Input::Adopt { manifest }]);
+    }
+
+    /// Everything after a record is cut away.
+    pub(crate) fn rewind(&mut self, kept: u64, nonce: &str) {
+        self.records.truncate(usize::try_from(kept).unwrap());
+        self.run = Run::default();
+        let events = self.records.iter().flat_map(|record| &record.steps);
+        for event in events.flat_map(|step| &step.events) {
+            apply(&mut self.run, event);
+        }
+        self.feed(vec![Input::Rewind { kept, nonce: nonce.into() }]);
     }
 
     pub(super) fn seal(&self, name: &str) -> Result<(), String> {
