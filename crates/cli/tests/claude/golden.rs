@@ -179,7 +179,7 @@ fn a_document_that_is_called() {
     let mut with = request.clone();
     with["agentOutputs"] = json!({ "ask": [] });
     assert_eq!(call(with).as_deref(), Some("needs_agent"));
-    let mut with = request.clone();
+    let mut with = request;
     with["agentOutputs"] = json!({ "ask": { "foo": "x".repeat(20_000) } });
     with["attempts"] = json!({ "ask": 2 });
     assert_eq!(call(with).as_deref(), Some("done"));

@@ -128,7 +128,9 @@ impl Play {
         let mut replay = self.replay.take().filter(|replay| *replay.run() == self.run);
         let batch = batch(&mut self.run, &self.definition, self.at, inputs);
         let record = Record { seq: 1 + self.records.len() as u64, at: self.at, steps: batch.steps };
-        replay.iter_mut().for_each(|replay| self.decide_again(&record, replay));
+        if let Some(replay) = &mut replay {
+            self.decide_again(&record, replay);
+        }
         self.replay = replay;
         self.last = record.steps.iter().flat_map(|step| step.events.clone()).collect();
         self.records.push(record);
