@@ -139,7 +139,8 @@ pub(super) fn too_deep() -> Stage {
 /// Events that a journal may hold, and that nothing decides in this release.
 pub(super) fn nothing_decides_yet() -> Stage {
     let mut stage = Stage::states(TWO).started();
-    let ask = "main.1.1".to_owned().try_into().unwrap();
+    stage.says("main", "<goto>B</goto>");
+    let ask = "main.2.1".to_owned().try_into().unwrap();
     let due = Some(stage.now() + Span::minutes(1));
     let asked = Event::Asked { ask, question: Value::from("Which?"), due };
     let turn = "main.1.1".to_owned().try_into().unwrap();
@@ -150,7 +151,7 @@ pub(super) fn nothing_decides_yet() -> Stage {
         raymond_core::run::apply(&mut stage.run, event);
     }
     let steps = vec![Step { cause: Input::Due, events }];
-    stage.records.push(Record { seq: 2, at: stage.now(), steps });
+    stage.records.push(Record { seq: 3, at: stage.now(), steps });
     stage.after(Span::minutes(2));
     stage
 }
