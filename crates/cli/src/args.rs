@@ -57,6 +57,16 @@ Exit codes:
   129, 130, 143  ended by SIGHUP; by Ctrl-C or stop; by SIGTERM";
 
 /// What `raymond crayfish --help` ends with.
+const REPLAY_HELP: &str = "\
+Example:
+  raymond replay @last
+
+Nothing is changed, and a run that is driven goes on meanwhile.
+
+Exit codes:
+  0  everything is decided the same
+  1  something is decided otherwise; the first difference is printed";
+
 const CRAYFISH_HELP: &str = "\
 Example:
   raymond crayfish --workspace . < request.json
@@ -121,6 +131,9 @@ pub(crate) enum Command {
     /// Where the money went, of one run or of all of this project
     #[command(after_help = "Example:\n  raymond cost --since 7d --by model")]
     Cost(Cost),
+    /// Decide a recorded run again with this release, and name the first difference
+    #[command(after_help = REPLAY_HELP)]
+    Replay(Look),
     /// What is configured here, and where each value was said
     #[command(after_help = "Example:\n  raymond config --json")]
     Config(Config),

@@ -15,6 +15,7 @@ pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod prune;
 pub(crate) mod ralph;
+pub(crate) mod replay;
 mod report;
 mod result;
 pub(crate) mod resume;

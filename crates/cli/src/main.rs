@@ -72,6 +72,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Status(look) => commands::status::status(&look),
         Command::Show(show) => commands::show::show(&show),
         Command::Why(look) => commands::why::why(&look),
+        Command::Replay(look) => commands::replay::replay(&look),
         Command::Wait(look) => commands::wait::wait(&look),
         Command::Attach(attach) => commands::attach::attach(&attach),
         Command::Stop(stop) => commands::stop::stop(&stop),

@@ -4,7 +4,7 @@
 //! [`recovery`] says what became of turns in flight, [`scope`] finds the states of a workflow and
 //! [`pin`] keeps them. [`launch`] and [`owned`] make a process the owner of a run, [`shell`] is the
 //! small asynchronous loop around the driver, [`look`] is for everybody who does not own it,
-//! [`request`] asks whoever does, and [`discard`] deletes a run.
+//! [`request`] asks whoever does, [`replay`] decides a journal again, and [`discard`] deletes a run.
 
 mod aside;
 pub mod call;
@@ -20,6 +20,7 @@ pub mod owned;
 pub mod pin;
 pub mod project;
 pub mod recovery;
+pub mod replay;
 pub mod request;
 pub mod schemas;
 pub mod scope;

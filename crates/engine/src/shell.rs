@@ -4,7 +4,7 @@
 //! in one batch, and mirrors the result into the state file. Whatever way it ends, it ends every
 //! process that it started.
 
-mod asking;
+pub(crate) mod asking;
 mod edits;
 mod hands;
 mod home;

@@ -1,11 +1,12 @@
 //! What proves Raymond: a simulator, a crash sweep, a second interpreter, a fake client,
-//! and a scripted model for real clients.
+//! a scripted model for real clients, and journals that every build applies.
 //!
 //! Nothing of the product depends on this crate.
 
 pub mod compare;
 pub mod dice;
 pub mod fake_claude;
+pub mod journals;
 pub mod model;
 pub mod reference;
 pub mod sim;

@@ -23,4 +23,4 @@ pub mod weather;
 
 pub use auditor::Violation;
 pub use coverage::Coverage;
-pub use scenario::{simulate, tell};
+pub use scenario::{machine, simulate, tell};

@@ -85,6 +85,13 @@ pub fn sweep(case: &Case, stride: usize) -> Result<Tally, Box<Failed>> {
     Ok(tally)
 }
 
+/// Runs a workflow undisturbed; the machine that it ran on.
+pub fn undisturbed(case: &Case) -> Result<Host, Violation> {
+    let (mut host, mut sweeper) = begin(case, Spot { case: case.name, first: None, second: None })?;
+    drive(&mut host, &mut sweeper)?;
+    Ok(host)
+}
+
 /// Runs with trouble, and compares; the calls of the recovery.
 fn check(case: &Case, spot: Spot, expected: &History) -> Result<Vec<Point>, Box<Failed>> {
     let ran = run(case, spot).and_then(|ran| {

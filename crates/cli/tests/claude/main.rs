@@ -7,6 +7,7 @@
 
 mod crashes;
 mod failures;
+mod golden;
 mod hangs;
 #[expect(dead_code, reason = "other tests use the rest")]
 #[path = "../cli/harness.rs"]

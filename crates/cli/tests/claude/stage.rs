@@ -96,6 +96,19 @@ impl Stage {
         self.project.spawn("env", &all)
     }
 
+    /// A text that tells nothing of the directories in which this happens.
+    pub(crate) fn hidden(&self, text: &str) -> String {
+        let project = self.project.root();
+        let places = [
+            (project.as_path(), "/project"),
+            (self.config.path(), "/config"),
+            (self.programs.path(), "/programs"),
+        ];
+        places.iter().fold(text.to_owned(), |text, (place, name)| {
+            text.replace(place.to_str().unwrap(), name)
+        })
+    }
+
     /// Waits until a client stands at a gate (`fake: wait GATE`).
     #[track_caller]
     pub(crate) fn reaches(&self, gate: &str) {

@@ -17,6 +17,7 @@ mod money;
 mod moves;
 pub(crate) mod play;
 mod ralph;
+mod replaying;
 mod resuming;
 pub(crate) mod show;
 mod slots;

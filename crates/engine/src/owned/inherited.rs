@@ -4,17 +4,18 @@
 //! Everything else that carries a marker of the run is ended, and seen dead.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use raymond_backends::contract::{self, Started};
+use raymond_backends::contract::{self, Answer, Started};
 use raymond_backends::process::{Grace, Identity, Leftover, Marker, leftovers};
 use raymond_core::budget::Cost;
 use raymond_core::desk::{Lane, Turn};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::input::Interruption;
+use raymond_core::run::input::{Interruption, Outcome};
 use raymond_core::run::{Header, Input, Run, Settings};
 use raymond_store::lock::Takeover;
-use raymond_store::{RunPaths, blobs};
+use raymond_store::{Blobs, RunPaths, blobs};
 
 use super::{Clients, OwnError, Owned, take};
 use crate::discard::{DiscardError, check_own};
@@ -23,7 +24,8 @@ use crate::look::look;
 use crate::observe::answered;
 use crate::project::Project;
 use crate::recovery::{self, Attached};
-use crate::shell::{Backends, config_home, transcript};
+use crate::shell::asking::Asking;
+use crate::shell::{Backends, config_home, schemas_of, transcript};
 
 impl Owned {
     /// What a new owner has to say first: what became of turns in flight, and that it goes on.
@@ -40,14 +42,26 @@ impl Owned {
     /// is ended.
     pub async fn report_inputs(&mut self, backends: &Backends) -> Result<Vec<Input>, OwnError> {
         let run = &self.head.run;
-        let mut gone = BTreeSet::new();
-        let inputs = recovery::reports(run, |turn| {
-            let found = attach(self, turn, backends)?;
-            if !matches!(found, Attached::Running) {
+        let (mut gone, mut answers) = (BTreeSet::new(), Vec::new());
+        let mut inputs = recovery::reports(run, |turn| {
+            let found = find(run, &self.paths, turn, backends);
+            if !matches!(found, contract::Attached::Running) {
                 gone.insert(Marker::of(&run.nonce, turn));
             }
-            Ok::<_, blobs::Error>(found)
+            match found {
+                contract::Attached::Finished(answer) if run.flow.is_some() => {
+                    answers.push((turn.clone(), answer));
+                    // To weigh it by its schema may take a while: that is done below.
+                    Ok(Attached::Running)
+                }
+                found => attached(self, turn, found),
+            }
         })?;
+        for (turn, answer) in answers {
+            let (asking, blobs) = (asking(self, &turn), Arc::clone(&self.blobs));
+            let outcome = judged(asking, answer, &blobs).await?;
+            inputs.push(Input::Settled { turn: turn.id, attempt: turn.attempt, outcome });
+        }
         let mut left = leftovers::find(&run.nonce);
         left.retain(|left| left.marker.as_ref().is_some_and(|marker| gone.contains(marker)));
         self.found.survivors.extend(leftovers::end(&left, &Grace::default()).await);
@@ -56,10 +70,14 @@ impl Owned {
     }
 }
 
-/// Looks for a turn in flight; a large answer is stored.
-fn attach(owned: &Owned, turn: &Turn, backends: &Backends) -> Result<Attached, blobs::Error> {
+/// What was found of a turn in flight; a large answer is stored.
+fn attached(
+    owned: &Owned,
+    turn: &Turn,
+    found: contract::Attached,
+) -> Result<Attached, blobs::Error> {
     let run = &owned.head.run;
-    Ok(match find(run, &owned.paths, turn, backends) {
+    Ok(match found {
         contract::Attached::Running => Attached::Running,
         contract::Attached::Absent { cost, progressed, session } => {
             Attached::Absent { cost, progressed, session }
@@ -67,10 +85,33 @@ fn attach(owned: &Owned, turn: &Turn, backends: &Backends) -> Result<Attached, b
         contract::Attached::Finished(answer) => {
             let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());
             let (source, by) = (run.settings.program.messages(), Interruption::Crash);
-            let outcome = answered(answer, source, by, cwd.as_ref(), &owned.blobs)?;
-            Attached::Finished(outcome)
+            Attached::Finished(answered(answer, source, by, cwd.as_ref(), &owned.blobs)?)
         }
     })
+}
+
+/// The agent step that an earlier owner had asked for.
+fn asking(owned: &Owned, turn: &Turn) -> Option<Asking> {
+    let (run, definition) = (&owned.head.run, &owned.definition);
+    let document = definition.work.as_ref().map(|work| &work.document);
+    let schemas = owned.schemas.clone().unwrap_or_else(|| Arc::new(schemas_of(document)));
+    Asking::of(run, definition, &turn.id.agent, &schemas)
+}
+
+/// What its answer is worth. Without its step nobody can say: it is asked again.
+async fn judged(
+    asking: Option<Asking>,
+    answer: Answer,
+    blobs: &Blobs,
+) -> Result<Outcome, blobs::Error> {
+    let by = Interruption::Crash;
+    match asking {
+        Some(asking) => asking.judge(blobs, answer, by).await,
+        None => {
+            let (cost, progressed) = (Cost::Unknown, true);
+            Ok(Outcome::Interrupted { by, cost, progressed, session: None })
+        }
+    }
 }
 
 /// What there is of a turn in flight whose owner is gone; nothing is changed by looking. A script
@@ -136,3 +177,6 @@ pub(super) async fn end_strays(run: &Run, clients: Clients) -> (Vec<Leftover>, V
     let survivors = leftovers::end(&found, &Grace::default()).await;
     (found, survivors)
 }
+
+#[cfg(test)]
+mod tests;

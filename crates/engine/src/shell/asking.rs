@@ -1,5 +1,6 @@
 //! An agent step that a backend answers: what it is sent, and what its answer is worth.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use raymond_backends::contract::Answer;
@@ -7,14 +8,14 @@ use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::work::key_of;
 use raymond_core::crayfish::{Problem, reading};
 use raymond_core::ids::AgentId;
+use raymond_core::protocol::Source;
 use raymond_core::run::Run;
 use raymond_core::run::input::{Finished, Interruption, Outcome, Verdict};
 use raymond_core::workflow::Definition;
-use raymond_store::blobs;
+use raymond_store::{Blobs, blobs};
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
-use super::kit::Kit;
 use super::step::{endless, store};
 use crate::aside::aside;
 use crate::call::sent::unread;
@@ -59,11 +60,15 @@ impl Asking {
         Some(Self { message, schema, index, schemas: Arc::clone(schemas) })
     }
 
-    /// What an answer is worth.
-    pub(crate) async fn judge(self, kit: &Kit, answer: Answer) -> Result<Outcome, blobs::Error> {
+    /// What an answer is worth. One that was cut off was cut off by `by`.
+    pub(crate) async fn judge(
+        self,
+        blobs: &Blobs,
+        answer: Answer,
+        by: Interruption,
+    ) -> Result<Outcome, blobs::Error> {
         let Answer::Replied(reply) = answer else {
-            let cwd = std::path::Path::new("");
-            return observe::answered(answer, kit.messages, Interruption::Stop, cwd, &kit.blobs);
+            return observe::answered(answer, Source::Message, by, Path::new(""), blobs);
         };
         let read = match reply.structured {
             Some(json) => Ok(json),
@@ -77,10 +82,10 @@ impl Asking {
             }
         };
         let stored = if errors.is_empty() {
-            store(kit, json!({ "ok": true, "json": json }), true)?
+            store(blobs, json!({ "ok": true, "json": json }), true)?
         } else {
             let told: Vec<Json> = errors.iter().map(Problem::to_json).collect();
-            store(kit, json!({ "ok": false, "json": json, "errors": told }), false)?
+            store(blobs, json!({ "ok": false, "json": json, "errors": told }), false)?
         };
         let verdict = if errors.is_empty() { Verdict::Valid } else { Verdict::Invalid(errors) };
         Ok(Outcome::Finished(Box::new(Finished {

@@ -19,7 +19,7 @@ use raymond_core::failure::TurnFailure;
 use raymond_core::run::effect::StepEffect;
 use raymond_core::run::input::{Finished, Interruption, Outcome};
 use raymond_core::value::Value;
-use raymond_store::blobs;
+use raymond_store::{Blobs, blobs};
 use serde_json::{Map, Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
@@ -131,7 +131,7 @@ pub(crate) fn endless() -> String {
 
 fn finished(kit: &Kit, mut result: Map<String, Json>) -> Result<Outcome, blobs::Error> {
     result.insert("ok".to_owned(), json!(true));
-    let stored = store(kit, Json::Object(result), true)?;
+    let stored = store(&kit.blobs, Json::Object(result), true)?;
     let finished = Finished { read: stored.read, ..Finished::new(stored.value, Cost::Free) };
     Ok(Outcome::Finished(Box::new(finished)))
 }
@@ -149,7 +149,7 @@ fn failed(kit: &Kit, mut result: Map<String, Json>, fault: Fault) -> Result<Outc
     if let Some(Json::String(stdout)) = result.get_mut("stdout") {
         keep_end(stdout);
     }
-    let result = store(kit, Json::Object(result), false)?;
+    let result = store(&kit.blobs, Json::Object(result), false)?;
     let why = said.map_or_else(|| why.clone(), |said| format!("{why}: {said}"));
     let failure = TurnFailure::Step { why, result, again };
     Ok(Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None })
@@ -163,8 +163,8 @@ fn keep_end(text: &mut String) {
 }
 
 /// Keeps a result as a value.
-pub(crate) fn store(kit: &Kit, json: Json, ok: bool) -> Result<Stored, blobs::Error> {
-    let mut put = |bytes: &[u8]| observe::put(&kit.blobs, bytes);
+pub(crate) fn store(blobs: &Blobs, json: Json, ok: bool) -> Result<Stored, blobs::Error> {
+    let mut put = |bytes: &[u8]| observe::put(blobs, bytes);
     let value = Value::keep(&json.to_string(), &mut put)?;
     Ok(Stored { value, ok, read: Read(Some(Arc::new(json))) })
 }

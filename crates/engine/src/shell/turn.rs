@@ -134,7 +134,7 @@ pub(crate) async fn prompt(
     };
     let answer = backend.answer(request, watch).await;
     if let Some(asking) = asking {
-        return asking.judge(kit, answer).await;
+        return asking.judge(&kit.blobs, answer, Interruption::Stop).await;
     }
     let (source, by) = (kit.messages, Interruption::Stop);
     let mut outcome = observe::answered(answer, source, by, &cwd, &kit.blobs)?;
@@ -157,7 +157,7 @@ pub(crate) async fn follow(
     };
     let answer = backend.follow(started(kit, &effect), watch).await;
     if let Some(asking) = asking {
-        return asking.judge(kit, answer).await;
+        return asking.judge(&kit.blobs, answer, Interruption::Stop).await;
     }
     let (source, by) = (kit.messages, Interruption::Stop);
     observe::answered(answer, source, by, effect.cwd.as_ref(), &kit.blobs)

@@ -4,6 +4,7 @@ mod boot;
 mod caller;
 mod leftovers;
 mod recovered;
+mod redecided;
 mod requests;
 mod ticking;
 
@@ -38,6 +39,7 @@ type Verdicts = Vec<Result<(), Refusal>>;
 
 /// A machine with a disk.
 pub struct Host {
+    seeds: Seeds,
     disk: Memory,
     paths: RunPaths,
     /// Where things go wrong.
@@ -140,6 +142,7 @@ impl Host {
         disk.set_hook(Some(Box::new(move |call| hooked.disk_call(call))));
         let paths = Root::in_directory(Path::new("/")).run("sim");
         Ok(Self {
+            seeds,
             disk,
             paths: paths.map_err(|bad| Violation(bad.to_string()))?,
             reality: Rc::new(RefCell::new(Reality::new(voice, seeds.world, plan.clone()))),
@@ -160,6 +163,11 @@ impl Host {
     /// Where the run stands, as far as it was acknowledged.
     pub fn phase(&self) -> Phase {
         self.reality.borrow().last.phase
+    }
+
+    /// Every definition that the run may use, by its manifest.
+    pub fn definitions(&self) -> &BTreeMap<Value, Definition> {
+        &self.definitions
     }
 
     /// Whether a process drives the run.

@@ -27,7 +27,7 @@ pub fn drive(host: &mut Host, guide: &mut dyn Guide) -> Result<(), Violation> {
     for _ in 0..MOST_STEPS {
         if !host.is_up() {
             if host.is_over() {
-                return Ok(());
+                return host.sample_redecided();
             }
             help(host);
             guide.before_boot(host);

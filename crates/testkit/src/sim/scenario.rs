@@ -36,6 +36,13 @@ pub fn simulate(seed: u64) -> Result<Coverage, Violation> {
     Ok(coverage)
 }
 
+/// Simulates the run of a seed; the machine that it ran on.
+pub fn machine(seed: u64) -> Result<Host, Violation> {
+    let (mut scenario, mut host) = Scenario::new(seed)?;
+    scenario.run(&mut host)?;
+    Ok(host)
+}
+
 /// Simulates the run of a seed, and tells what happens in it.
 pub fn tell(seed: u64) -> (Vec<String>, Result<(), Violation>) {
     let (mut scenario, mut host) = match Scenario::new(seed) {
@@ -76,7 +83,8 @@ impl Scenario {
     fn run(&mut self, host: &mut Host) -> Result<(), Violation> {
         for _ in 0..MOST_STEPS {
             if self.step(host)? {
-                return nothing_more(host);
+                nothing_more(host)?;
+                return host.sample_redecided();
             }
         }
         Err(Violation(format!("the run does not end: {:?}", host.phase())))

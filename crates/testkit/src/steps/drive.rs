@@ -29,13 +29,17 @@ use crate::sim::Violation;
 /// More things than happen in any of these runs.
 const MOST: usize = 100_000;
 
-/// The definition of a document.
-pub fn definition(document: &Json, vars: &Map<String, Json>) -> Result<Definition, Violation> {
+/// A document as it is pinned.
+pub fn file(document: &Json, vars: &Map<String, Json>) -> SourceFile {
     let mut all = document["vars"].as_object().cloned().unwrap_or_default();
     all.extend(vars.clone());
     let text = pinned(document, &all).into_bytes();
-    let file = SourceFile { name: FILE.to_owned(), bytes: text.into(), executable: false };
-    let parsed = Definition::parse(vec![file], &Entry::Steps, Platform::Unix);
+    SourceFile { name: FILE.to_owned(), bytes: text.into(), executable: false }
+}
+
+/// The definition of a document.
+pub fn definition(document: &Json, vars: &Map<String, Json>) -> Result<Definition, Violation> {
+    let parsed = Definition::parse(vec![file(document, vars)], &Entry::Steps, Platform::Unix);
     parsed.map(|parsed| parsed.definition).map_err(|wrong| Violation(format!("{wrong:?}")))
 }
 

@@ -11,9 +11,10 @@ use crate::machine::Agent;
 use crate::protocol::{Reading, Source};
 use crate::run::effect::{Effect, PromptEffect, effects};
 use crate::run::input::{Finished, Interruption, Outcome, Resume, Start, StopMode};
-use crate::run::{Event, Input, Run, Settings, batch};
+use crate::run::replay::{Replay, Sources};
+use crate::run::{Event, Input, Record, Run, Settings, batch};
 use crate::time::{Span, Timestamp};
-use crate::value::{Hash, Value};
+use crate::value::{BlobRef, Hash, Value};
 use crate::view::asked;
 use crate::workflow::{Definition, Platform, SourceFile, Start as Entry};
 
@@ -35,6 +36,24 @@ pub(crate) struct Play {
     cost: Cost,
     names: Names,
     stops: u32,
+    /// Everything that happened, as it would be journalled.
+    pub(crate) records: Vec<Record>,
+    /// The same, decided again as it happens; none once a test has changed the run by hand.
+    replay: Option<Replay>,
+}
+
+/// What a stage is decided with again: it has one definition at a time, and a large text
+/// says nothing.
+impl Sources for Play {
+    type Error = Infallible;
+
+    fn text(&self, _: &BlobRef) -> Result<String, Infallible> {
+        Ok(String::new())
+    }
+
+    fn definition(&self, _: &Value) -> Result<Definition, Infallible> {
+        Ok(self.definition.clone())
+    }
 }
 
 /// A definition of files, which starts at the first of them.
@@ -67,6 +86,8 @@ impl Play {
             cost: USUAL,
             names: Names::default(),
             stops: 0,
+            records: Vec::new(),
+            replay: Some(Replay::default()),
         }
     }
 
@@ -104,14 +125,29 @@ impl Play {
 
     /// Hands inputs to the run, and shows what follows.
     pub(crate) fn feed(&mut self, inputs: Vec<Input>) -> String {
+        let mut replay = self.replay.take().filter(|replay| *replay.run() == self.run);
         let batch = batch(&mut self.run, &self.definition, self.at, inputs);
-        self.last = batch.steps.into_iter().flat_map(|step| step.events).collect();
+        let record = Record { seq: 1 + self.records.len() as u64, at: self.at, steps: batch.steps };
+        if let Some(replay) = &mut replay {
+            self.decide_again(&record, replay);
+        }
+        self.replay = replay;
+        self.last = record.steps.iter().flat_map(|step| step.events.clone()).collect();
+        self.records.push(record);
         self.names.learn(&self.run.nonce, &self.last);
         self.story.extend(self.last.iter().cloned());
         let events = self.last.iter().map(|event| self.names.event(event));
         let refusals = batch.verdicts.into_iter().filter_map(Result::err);
         let refusals = refusals.map(|refusal| format!("refused: {refusal}"));
         events.chain(refusals).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whatever is recorded is decided again in the same way.
+    fn decide_again(&self, record: &Record, replay: &mut Replay) {
+        let line = serde_json::to_string(record).unwrap();
+        let Ok(difference) = replay.record(&serde_json::from_str(&line).unwrap(), self);
+        assert_eq!(difference, None);
+        assert_eq!(*replay.run(), self.run);
     }
 
     /// What the next prompts cost.

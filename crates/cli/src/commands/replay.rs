@@ -1,0 +1,90 @@
+//! `raymond replay`: would this release have decided the same?
+//!
+//! It looks and changes nothing: no lock is taken, and a run that is driven meanwhile goes on.
+
+use raymond_core::run::replay::{Decided, Difference};
+use raymond_engine::look::LookError;
+use raymond_engine::replay::{ReplayError, Replayed, replay as decide_again};
+use raymond_store::journal::{self, Tail};
+use serde_json::{Value, json};
+
+use crate::args::Look;
+use crate::failure::Failure;
+use crate::{json as shapes, runs};
+
+use super::{print_json, print_out};
+
+/// Exit code 1: something would be decided otherwise.
+const DIFFERS: u8 = 1;
+
+pub(crate) fn replay(flags: &Look) -> Result<u8, Failure> {
+    let project = runs::project()?;
+    let run = runs::named_or_last(&project, flags.run.as_deref())?;
+    // Whatever is wrong with the journal of a run is told as by every command that looks.
+    let seen = runs::look(&project, &run)?;
+    let paths = project.paths(&run);
+    if let Tail::Damaged(damaged) = seen.tail {
+        let damaged = journal::Error::Damaged { path: paths.journal, damaged };
+        return Err(Failure::from(LookError::Journal(damaged)).about(&run));
+    }
+    let replayed = decide_again(project.disk.as_ref(), &paths.journal, &project.blobs(&paths))
+        .map_err(|error| {
+            let failure = match error {
+                ReplayError::Journal(error) => LookError::Journal(error).into(),
+                ReplayError::Fold(error) => LookError::Fold(error).into(),
+                error @ ReplayError::Source { .. } => Failure::environment(chain(&error)),
+            };
+            failure.about(&run)
+        })?;
+    let Replayed { records, difference, .. } = replayed;
+    if flags.json {
+        let difference = difference.as_deref().map(object);
+        print_json(json!({
+            "version": shapes::VERSION, "run_id": run, "records": records, "difference": difference,
+        }))?;
+    } else {
+        print_out(&text(records, difference.as_deref()))?;
+    }
+    Ok(if difference.is_some() { DIFFERS } else { 0 })
+}
+
+fn text(records: u64, difference: Option<&Difference>) -> String {
+    let Some(difference) = difference else {
+        let records = raymond_core::view::counted(records, "record");
+        return format!("{records}, decided the same\n");
+    };
+    let Difference { record, step, event, recorded, decided } = difference;
+    let nothing = || "nothing more".to_owned();
+    let recorded = recorded.as_ref().map_or_else(nothing, |event| json!(event).to_string());
+    let decided = match decided {
+        Decided::Event(event) => json!(event).to_string(),
+        Decided::Nothing => nothing(),
+        Decided::Refused(refusal) => format!("nothing: {refusal}"),
+    };
+    format!(
+        "record {record}, step {step}, event {event} is decided otherwise\nrecorded  {recorded}\ndecided   {decided}\n"
+    )
+}
+
+fn object(difference: &Difference) -> Value {
+    let Difference { record, step, event, recorded, decided } = difference;
+    let (decided, refused) = match decided {
+        Decided::Event(event) => (Some(event), None),
+        Decided::Nothing => (None, None),
+        Decided::Refused(refusal) => (None, Some(refusal.to_string())),
+    };
+    json!({
+        "record": record, "step": step, "event": event,
+        "recorded": recorded, "decided": decided, "refused": refused,
+    })
+}
+
+fn chain(error: &ReplayError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

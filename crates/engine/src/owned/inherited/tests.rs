@@ -1,0 +1,107 @@
+//! What a client had answered when its owner died is weighed as if the owner had heard it.
+
+use std::path::{Path, PathBuf};
+
+use raymond_backends::contract::{Answering, Attached as Found, Backend, Reply, Request, Watch};
+use raymond_core::capability::Capability;
+use raymond_core::ids::BackendName;
+use raymond_core::run::input::Verdict;
+use raymond_core::run::program::Answers;
+use raymond_core::run::{Program, Settings};
+use raymond_core::workflow::definition::steps::{FILE, pinned};
+use raymond_core::workflow::{Definition, SourceFile, Start as Entry};
+use raymond_store::Root;
+use raymond_store::disk::Memory;
+use serde_json::{Map, Value as Json, json};
+
+use super::*;
+use crate::driver::{Driver, Nobody};
+use crate::launch::{Launch, Prepared};
+use crate::pin::PLATFORM;
+use crate::scope::{Loaded, Origin};
+
+/// A client that had said this when its owner died.
+struct Said(&'static str);
+
+impl Backend for Said {
+    fn name(&self) -> BackendName {
+        BackendName::new("said")
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[]
+    }
+
+    fn answer(&self, _: Request, _: Watch) -> Answering<'_> {
+        unreachable!("it had answered already")
+    }
+
+    fn attach(&self, _: &Started) -> Found {
+        Found::Finished(Answer::Replied(Box::new(Reply {
+            text: self.0.to_owned(),
+            cost: Cost::Free,
+            session: None,
+            structured: None,
+            model: None,
+            denied: Vec::new(),
+            warnings: Vec::new(),
+        })))
+    }
+}
+
+/// A run of one agent step, whose turn is in flight.
+fn asked() -> Owned {
+    let schema = json!({ "type": "object", "required": ["n"] });
+    let step = json!({ "id": "ask", "kind": "agent", "prompt": "?", "schema": schema });
+    let text = pinned(&json!({ "steps": [step] }), &Map::new());
+    let bytes = text.into_bytes().into();
+    let files = vec![SourceFile { name: FILE.to_owned(), bytes, executable: false }];
+    let definition = Definition::parse(files.clone(), &Entry::Steps, PLATFORM).unwrap().definition;
+    let (scope, start, warnings) = (PathBuf::from("/flow.json"), Entry::Steps, Vec::new());
+    let loaded = Loaded { scope, start, files, origin: Origin::Directory, warnings };
+    let prepared = Prepared { loaded, definition, warnings: Vec::new() };
+    let project =
+        Project { disk: Arc::new(Memory::new(0)), root: Root::in_directory(Path::new("/")) };
+    let settings = Settings {
+        backend: BackendName::new("said"),
+        program: Program::Crayfish { answers: Answers::Backend },
+        ..Settings::default()
+    };
+    let launch = Launch {
+        run: "r".into(),
+        nonce: "0123456789abcdef".into(),
+        workflow: "/flow.json".to_owned(),
+        cwd: "/".to_owned(),
+        input: None,
+        settings,
+    };
+    let (owned, start) = Owned::create(&project, prepared, launch).unwrap();
+    let Owned { head, definition, journal, .. } = owned;
+    let mut driver = Driver::new(head, definition, journal, Nobody);
+    driver.handle(crate::clock::now(), vec![start]).unwrap();
+    let (head, definition, journal) = driver.into_parts();
+    Owned { head, definition, journal, ..owned }
+}
+
+async fn recovered(text: &'static str) -> (Json, Option<Verdict>) {
+    let mut backends = Backends::default();
+    backends.add(Arc::new(Said(text)));
+    let mut inputs = asked().report_inputs(&backends).await.unwrap();
+    let Some(Input::Settled { outcome: Outcome::Finished(finished), .. }) = inputs.pop() else {
+        panic!("its turn is over");
+    };
+    let json = finished.read.0.as_deref().cloned();
+    assert_eq!(raymond_core::value::Value::Inline(json!(json).to_string()), finished.text);
+    (json.unwrap(), finished.verdict)
+}
+
+#[tokio::test]
+async fn an_answer_for_a_step_that_its_owner_never_heard_is_weighed_by_its_schema() {
+    let valid = json!({ "ok": true, "json": { "n": 1 } });
+    assert_eq!(recovered(r#"{"n": 1}"#).await, (valid, Some(Verdict::Valid)));
+    for (said, json) in [("no JSON", json!("no JSON")), ("{}", json!({}))] {
+        let (left, verdict) = recovered(said).await;
+        assert_eq!((&left["ok"], &left["json"]), (&json!(false), &json), "{said}");
+        assert!(matches!(verdict, Some(Verdict::Invalid(_))), "{said}");
+    }
+}

@@ -1,0 +1,160 @@
+//! Every variant that can be journalled stands in a golden journal, and every field that can be
+//! absent is there in one and absent in another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use raymond_store::Journal;
+use raymond_store::disk::Files;
+use raymond_testkit::journals::{all, shelf};
+use serde_json::Value as Json;
+
+use crate::source::{Field, Holds, Shape, shapes};
+
+/// What was met: `Event::moved`, `Event::moved.cwd`, and `no Event::moved.cwd`.
+struct Seen {
+    shapes: BTreeMap<String, Shape>,
+    met: BTreeSet<String>,
+}
+
+impl Seen {
+    /// Follows a value of a type, as it is written in the source.
+    fn value(&mut self, of: &str, value: &Json) {
+        if let Some(inner) = inside(of, &["Box", "Option"]) {
+            if !value.is_null() {
+                self.value(inner, value);
+            }
+        } else if let Some(inner) = inside(of, &["Vec", "BTreeSet"]) {
+            for item in value.as_array().into_iter().flatten() {
+                self.value(inner, item);
+            }
+        } else if let Some((_, inner)) =
+            inside(of, &["BTreeMap"]).and_then(|it| it.split_once(", "))
+        {
+            for item in value.as_object().into_iter().flatten().map(|(_, item)| item) {
+                self.value(inner, item);
+            }
+        } else if of == "Value" {
+            let form = if value.is_string() { "inline" } else { "blob" };
+            self.met.insert(format!("Value::{form}"));
+        } else {
+            match self.shapes.get(of).cloned() {
+                Some(Shape::Struct(fields)) => self.fields(of, &fields, value),
+                Some(Shape::Enum(_)) => self.variant(of, value),
+                None => {}
+            }
+        }
+    }
+
+    fn variant(&mut self, of: &str, value: &Json) {
+        let (name, held) = match value {
+            Json::String(name) => (name.as_str(), &Json::Null),
+            Json::Object(one) => match one.iter().next() {
+                Some((name, held)) => (name.as_str(), held),
+                None => return,
+            },
+            _ => return,
+        };
+        let place = format!("{of}::{name}");
+        self.met.insert(place.clone());
+        let Some(Shape::Enum(variants)) = self.shapes.get(of) else { return };
+        let holds = variants.iter().find(|variant| variant.name == name);
+        match holds.map(|variant| variant.holds.clone()) {
+            Some(Holds::One(inner)) => self.value(&inner.replace("Self", of), held),
+            Some(Holds::Fields(fields)) => self.fields(&place, &fields, held),
+            Some(Holds::Nothing) | None => {}
+        }
+    }
+
+    fn fields(&mut self, place: &str, fields: &[Field], value: &Json) {
+        for Field { name, of, may_be_absent } in fields {
+            match value.get(name) {
+                Some(value) => {
+                    if *may_be_absent {
+                        self.met.insert(format!("{place}.{name}"));
+                    }
+                    self.value(
+                        &of.replace("Self", place.split("::").next().unwrap_or(place)),
+                        value,
+                    );
+                }
+                None => drop(self.met.insert(format!("no {place}.{name}"))),
+            }
+        }
+    }
+}
+
+fn inside<'t>(of: &'t str, around: &[&str]) -> Option<&'t str> {
+    let (outer, inner) = of.split_once('<')?;
+    around.contains(&outer).then(|| inner.strip_suffix('>')).flatten()
+}
+
+/// Everything that there is, from these types on.
+fn everything(shapes: &BTreeMap<String, Shape>, roots: [&str; 2]) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    let mut waiting: Vec<String> = roots.map(str::to_owned).to_vec();
+    let mut known = BTreeSet::new();
+    while let Some(of) = waiting.pop() {
+        let names = of.split(|letter: char| !letter.is_alphanumeric()).map(str::to_owned);
+        for name in names.filter(|name| known.insert(name.clone())) {
+            let mut fields = |place: &str, fields: &[Field]| {
+                for Field { name, of, may_be_absent } in fields {
+                    waiting.push(of.clone());
+                    if *may_be_absent {
+                        all.extend([format!("{place}.{name}"), format!("no {place}.{name}")]);
+                    }
+                }
+            };
+            match shapes.get(&name) {
+                Some(Shape::Struct(of)) => fields(&name, of),
+                Some(Shape::Enum(variants)) => {
+                    for variant in variants {
+                        let place = format!("{name}::{}", variant.name);
+                        if let Holds::Fields(of) = &variant.holds {
+                            fields(&place, of);
+                        }
+                    }
+                    for variant in variants {
+                        all.insert(format!("{name}::{}", variant.name));
+                        if let Holds::One(of) = &variant.holds {
+                            waiting.push(of.clone());
+                        }
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+    all.extend(["Value::inline", "Value::blob"].map(str::to_owned));
+    all
+}
+
+/// What no journal holds, each with its reason: `NAME | REASON`.
+fn unwritten() -> BTreeSet<String> {
+    let text = std::fs::read_to_string(shelf().join("unwritten.txt")).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.map(|line| line.split_once(" | ").expect("a reason").0.trim().to_owned()).collect()
+}
+
+#[test]
+fn every_variant_and_every_field_that_can_be_absent_stands_in_a_golden_journal() {
+    let shapes = shapes();
+    let all_there_is = everything(&shapes, ["Event", "Input"]);
+    assert!(all_there_is.contains("Event::moved.cwd") && all_there_is.contains("Fact::parked"));
+    let mut seen = Seen { shapes, met: BTreeSet::new() };
+    for golden in all().unwrap() {
+        let read = Journal::read(&Files, &golden.journal()).unwrap();
+        for line in read.lines.iter() {
+            let record: Json = serde_json::from_slice(line.body).unwrap();
+            for step in record["steps"].as_array().into_iter().flatten() {
+                seen.value("Input", &step["cause"]);
+                seen.value("Vec<Event>", &step["events"]);
+            }
+        }
+    }
+    let missing: BTreeSet<String> = all_there_is.difference(&seen.met).cloned().collect();
+    let listed = unwritten();
+    let new: Vec<&String> = missing.difference(&listed).collect();
+    assert!(new.is_empty(), "in no golden journal: {new:#?}");
+    let written: Vec<&String> = listed.difference(&missing).collect();
+    assert!(written.is_empty(), "listed as unwritten, and written: {written:#?}");
+}

@@ -1,0 +1,143 @@
+//! How golden journals are made: by the crash sweep's workflows undisturbed, by simulated runs in the
+//! middle of trouble, and by plays in which somebody says what happens.
+//!
+//! Others are made by the real binary, in its own tests.
+
+mod plays;
+mod stage;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use raymond_core::run::record::FORMAT;
+use raymond_core::run::replay::Sources as _;
+use raymond_core::run::{Event, Header, Input, Record};
+use raymond_core::value::{BlobRef, Hash, Value};
+use raymond_core::workflow::{Definition, SourceFile, Start};
+use raymond_engine::pin::Pin;
+use raymond_engine::scope::{Loaded, Origin};
+use raymond_store::Blobs;
+use raymond_store::disk::Memory;
+use raymond_testkit::journals::{Draft, Golden};
+use raymond_testkit::sim::host::Host;
+use raymond_testkit::sim::machine;
+use raymond_testkit::steps::drive;
+use raymond_testkit::sweep::{Case, corpus, undisturbed};
+use serde_json::Map;
+
+/// Simulated runs that meet what nothing else does.
+const SEEDS: &[u64] = &[11, 29, 58, 123, 186, 226];
+
+#[test]
+fn golden_journals_are_made_once() {
+    let update = std::env::var_os("UPDATE").is_some();
+    let makers = corpus().iter().map(|case| (format!("swept-{}", case.name), Maker::Case(case)));
+    let seeds = SEEDS.iter().map(|seed| (format!("simulated-{seed}"), Maker::Seed(*seed)));
+    let plays =
+        plays::PLAYS.iter().map(|(name, play)| (format!("played-{name}"), Maker::Play(*play)));
+    for (name, maker) in makers.chain(seeds).chain(plays) {
+        if !Golden::named(&name).exists() {
+            assert!(update, "{name} does not exist: UPDATE=1 makes it");
+            maker.make(&name).unwrap_or_else(|why| panic!("{name}: {why}"));
+        }
+    }
+}
+
+enum Maker {
+    Case(&'static Case),
+    Seed(u64),
+    Play(fn() -> stage::Stage),
+}
+
+impl Maker {
+    fn make(&self, name: &str) -> Result<(), String> {
+        let told = |why: raymond_testkit::sim::Violation| why.to_string();
+        match self {
+            Self::Case(case) => {
+                let document = case.steps.map(|(text, ..)| serde_json::from_str(text));
+                let document = document.transpose().map_err(|error| error.to_string())?;
+                let document = document.map(|document| drive::file(&document, &Map::new()));
+                seal(name, &undisturbed(case).map_err(told)?, document)
+            }
+            Self::Seed(seed) => seal(name, &machine(*seed).map_err(told)?, None),
+            Self::Play(play) => play().seal(name),
+        }
+    }
+}
+
+/// Seals what a simulated machine recorded, as if its definitions had been pinned.
+fn seal(name: &str, host: &Host, document: Option<SourceFile>) -> Result<(), String> {
+    let pins = blobs();
+    let mut manifests = BTreeMap::new();
+    for (manifest, definition) in host.definitions() {
+        let pinned = match &document {
+            Some(document) => loaded(vec![document.clone()], Start::Steps),
+            None => loaded(files(definition), Start::State(definition.entry.to_string())),
+        };
+        let pinned = Pin::of(&pinned).store(&pins).map_err(|error| error.to_string())?;
+        manifests.insert(manifest.clone(), pinned);
+    }
+    let mut records = host.reality.borrow().records.clone();
+    records.iter_mut().for_each(|record| repin(record, &manifests));
+    let blob = |hash: &str| {
+        let reference = BlobRef { hash: Hash::known(hash.to_owned()), length: 0 };
+        pins.get(hash)
+            .or_else(|_| host.text(&reference).map(String::into_bytes))
+            .map_err(|why| why.to_string())
+    };
+    draft(name, &records, &blob)
+}
+
+fn draft(
+    name: &str,
+    records: &[Record],
+    blob: &dyn Fn(&str) -> Result<Vec<u8>, String>,
+) -> Result<(), String> {
+    let Some(Input::Start(start)) = records.first().map(|record| &record.steps[0].cause) else {
+        return Err("it does not begin with a start".to_owned());
+    };
+    let header = Header { format: FORMAT, run: start.run.clone(), nonce: start.nonce.clone() };
+    let header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
+    let bodies: Result<Vec<Vec<u8>>, _> = records.iter().map(serde_json::to_vec).collect();
+    let bodies = bodies.map_err(|error| error.to_string())?;
+    Draft { name, header, bodies, blob }.seal()
+}
+
+fn blobs() -> Blobs {
+    let disk = Memory::new(1);
+    let blobs = PathBuf::from("/blobs");
+    raymond_store::disk::Disk::create_dir(&disk, &blobs).expect("a new disk has room");
+    Blobs::new(Arc::new(disk), blobs)
+}
+
+fn files(definition: &Definition) -> Vec<SourceFile> {
+    definition.states.values().map(|state| state.source.clone()).collect()
+}
+
+fn loaded(files: Vec<SourceFile>, start: Start) -> Loaded {
+    let (scope, origin) = (PathBuf::from("/flow"), Origin::Directory);
+    Loaded { scope, start, files, origin, warnings: Vec::new() }
+}
+
+fn repin(record: &mut Record, manifests: &BTreeMap<Value, Value>) {
+    let repin = |manifest: &mut Value| {
+        if let Some(pinned) = manifests.get(manifest) {
+            *manifest = pinned.clone();
+        }
+    };
+    for step in &mut record.steps {
+        match &mut step.cause {
+            Input::Start(start) => repin(&mut start.manifest),
+            Input::Adopt { manifest } => repin(manifest),
+            _ => {}
+        }
+        for event in &mut step.events {
+            match event {
+                Event::RunStarted(start) => repin(&mut start.manifest),
+                Event::DefinitionAdopted { manifest } => repin(manifest),
+                _ => {}
+            }
+        }
+    }
+}

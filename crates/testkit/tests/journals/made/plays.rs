@@ -1,0 +1,35 @@
+//! Plays: each is a feature, or a fact, that no other golden journal has.
+
+mod ends;
+mod states;
+mod steps;
+
+use super::stage::Stage;
+
+/// All of them, by name.
+pub(super) const PLAYS: &[(&str, fn() -> Stage)] = &[
+    ("settings", states::settings),
+    ("kept-transitions", states::kept_transitions),
+    ("held-fork", states::held_fork),
+    ("adopted", states::adopted),
+    ("client-chosen-sessions", states::client_chosen_sessions),
+    ("warnings", states::warnings),
+    ("faults", states::faults),
+    ("crossing-backends", states::crossing_backends),
+    ("ralph-without-result", states::ralph_without_result),
+    ("failures", ends::failures),
+    ("crashes", ends::crashes),
+    ("interrupted-script", ends::interrupted_script),
+    ("unpriced", ends::unpriced),
+    ("drained", ends::drained),
+    ("cancelled", ends::cancelled),
+    ("rewound", ends::rewound),
+    ("too-many-agents", ends::too_many_agents),
+    ("too-deep", ends::too_deep),
+    ("nothing-decides-yet", ends::nothing_decides_yet),
+    ("steps-brought", steps::brought),
+    ("steps-invalid", steps::invalid),
+    ("steps-failed", steps::failed),
+    ("steps-contained", steps::contained),
+    ("steps-answered", steps::answered),
+];

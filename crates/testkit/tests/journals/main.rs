@@ -1,0 +1,70 @@
+//! Golden journals: whatever release wrote them, they apply to the same run for ever, and what this
+//! release would decide otherwise is known and has a reason.
+//!
+//! `UPDATE=1` makes those that do not exist yet. None that exists is ever written again.
+
+mod coverage;
+mod made;
+mod source;
+
+use std::collections::BTreeMap;
+
+use raymond_engine::replay::replay;
+use raymond_store::disk::Files;
+use raymond_testkit::journals::{Golden, all, shelf};
+
+fn golden() -> Vec<Golden> {
+    all().expect("golden journals")
+}
+
+#[test]
+fn every_golden_journal_applies_to_its_run() {
+    for golden in golden() {
+        let name = &golden.name;
+        let run = golden.applied().unwrap_or_else(|why| panic!("{name}: {why}"));
+        let run = serde_json::to_value(run).unwrap();
+        let expected = golden.expected().unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert_eq!(run, expected, "{name}");
+    }
+}
+
+/// The known differences, each with its reason: `NAME: DIFFERENCE | REASON`.
+fn known() -> BTreeMap<String, String> {
+    let text = std::fs::read_to_string(shelf().join("differences.txt")).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let known = lines.map(|line| {
+        let (name, rest) = line.split_once(": ").expect("a name");
+        let (difference, reason) = rest.rsplit_once(" | ").expect("a reason");
+        assert!(!reason.trim().is_empty(), "{name} has no reason");
+        (name.to_owned(), difference.to_owned())
+    });
+    known.collect()
+}
+
+#[test]
+fn every_golden_journal_is_decided_again_as_it_was_or_differs_for_a_known_reason() {
+    let mut found = BTreeMap::new();
+    for golden in golden() {
+        let name = &golden.name;
+        let replayed = replay(&Files, &golden.journal(), &golden.blobs());
+        let replayed = replayed.unwrap_or_else(|why| panic!("{name}: {why:?}"));
+        if let Some(difference) = replayed.difference {
+            found.insert(name.clone(), difference.to_string());
+        } else {
+            let run = serde_json::to_value(replayed.run).unwrap();
+            assert_eq!(Ok(run), golden.expected(), "{name}");
+        }
+    }
+    assert_eq!(found, known());
+}
+
+#[test]
+fn no_golden_journal_names_the_machine_that_made_it() {
+    // Everything that was made in a real directory was made to look as if that were /project.
+    const STRANGE: [&str; 4] = ["/tmp", "/root", "/work", "/Users"];
+    for golden in golden() {
+        let text = std::fs::read_to_string(golden.journal()).unwrap();
+        let strange: Vec<&&str> = STRANGE.iter().filter(|path| text.contains(**path)).collect();
+        assert!(strange.is_empty(), "{} names {strange:?}", golden.name);
+    }
+}

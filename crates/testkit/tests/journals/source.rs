@@ -1,0 +1,169 @@
+//! The types of the journal as their source says them: what can be written, and what can be left out.
+//!
+//! Read from the source and not from values, so that a variant or a field that is added is missed by
+//! the golden journals until one of them has it. It knows only what our types are written with.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A type that can be journalled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Struct(Vec<Field>),
+    Enum(Vec<Variant>),
+}
+
+/// A field under the name that is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) of: String,
+    pub(crate) may_be_absent: bool,
+}
+
+/// A variant under the name that is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Variant {
+    pub(crate) name: String,
+    pub(crate) holds: Holds,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Holds {
+    Nothing,
+    One(String),
+    Fields(Vec<Field>),
+}
+
+/// All types of the core that can be read, by name.
+pub(crate) fn shapes() -> BTreeMap<String, Shape> {
+    let mut files = Vec::new();
+    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src"), &mut files);
+    let mut shapes = BTreeMap::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for block in text.split("\n#[derive(").skip(1) {
+            let Some((derived, rest)) = block.split_once(")]\n") else { continue };
+            if !derived.contains("Deserialize") {
+                continue;
+            }
+            if let Some((name, shape)) = item(rest) {
+                let before = shapes.insert(name.clone(), shape);
+                // Where a run stands, and where a turn does, are no part of a record.
+                assert!(before.is_none() || name == "Phase", "two types are called {name}");
+            }
+        }
+    }
+    shapes
+}
+
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        let is_test = path.file_stem().is_some_and(|stem| stem == "tests");
+        match (is_test, path.is_dir()) {
+            (true, _) => {}
+            (false, true) => collect(&path, files),
+            (false, false) => files.push(path),
+        }
+    }
+}
+
+/// The item after its derives. Those that are written as something else are only that.
+fn item(text: &str) -> Option<(String, Shape)> {
+    let mut lines = text.lines();
+    let mut head = lines.next()?;
+    while head.starts_with("#[") {
+        if ["untagged", "transparent", "try_from"].iter().any(|word| head.contains(word)) {
+            return None;
+        }
+        head = lines.next()?;
+    }
+    let head = head.strip_prefix("pub ")?.strip_suffix(" {")?;
+    let body: Vec<&str> = lines.take_while(|line| *line != "}").collect();
+    match head.split_once(' ')? {
+        ("struct", name) => Some((name.to_owned(), Shape::Struct(fields(&body, "    pub ")))),
+        ("enum", name) => Some((name.to_owned(), Shape::Enum(variants(&body)))),
+        _ => None,
+    }
+}
+
+fn fields(lines: &[&str], prefix: &str) -> Vec<Field> {
+    let mut fields = Vec::new();
+    let mut attributes = String::new();
+    for line in lines {
+        let indented = prefix.trim_end_matches("pub ");
+        if let Some(attribute) = line.strip_prefix(indented).filter(|rest| rest.starts_with("#[")) {
+            attributes.push_str(attribute);
+        } else if let Some(field) = line.strip_prefix(prefix).filter(|rest| !rest.starts_with('/'))
+            && let Some((name, of)) = field.trim_end_matches(',').split_once(": ")
+        {
+            let attributes = std::mem::take(&mut attributes);
+            if attributes.contains("serde(skip)") {
+                continue;
+            }
+            let renamed =
+                attributes.split("rename = \"").nth(1).and_then(|it| it.split('"').next());
+            let name = renamed.unwrap_or(name).to_owned();
+            let may_be_absent = attributes.contains("skip_serializing_if");
+            fields.push(Field { name, of: of.to_owned(), may_be_absent });
+        }
+    }
+    fields
+}
+
+fn variants(lines: &[&str]) -> Vec<Variant> {
+    let mut variants = Vec::new();
+    let mut lines = lines.iter();
+    while let Some(line) = lines.next() {
+        let Some(line) = line.strip_prefix("    ") else { continue };
+        if !line.starts_with(|first: char| first.is_ascii_uppercase()) {
+            continue;
+        }
+        let line = line.trim_end_matches(',');
+        let (name, holds) = if let Some(name) = line.strip_suffix(" {") {
+            let body: Vec<&str> = lines.by_ref().take_while(|l| **l != "    },").copied().collect();
+            (name, Holds::Fields(fields(&body, "        ")))
+        } else if let Some((name, held)) = line.split_once('(') {
+            (name, Holds::One(held.trim_end_matches(')').to_owned()))
+        } else {
+            (line, Holds::Nothing)
+        };
+        variants.push(Variant { name: snake(name), holds });
+    }
+    variants
+}
+
+fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
+
+#[test]
+fn the_source_is_read_as_it_is_written() {
+    let text = "#[serde(rename_all = \"snake_case\")]\npub enum Sample {\n    /// One.\n    \
+        OneThing,\n    /// Two.\n    Two(Box<Other>),\n    /// Three.\n    Three {\n        \
+        /// A field.\n        #[serde(default, skip_serializing_if = \"Option::is_none\")]\n        \
+        first: Option<u32>,\n        /// Another.\n        second: Vec<Other>,\n    },\n}\nrest";
+    let field = |name: &str, of: &str, may_be_absent| Field {
+        name: name.to_owned(),
+        of: of.to_owned(),
+        may_be_absent,
+    };
+    let three = vec![field("first", "Option<u32>", true), field("second", "Vec<Other>", false)];
+    let variant = |name: &str, holds| Variant { name: name.to_owned(), holds };
+    let expected = Shape::Enum(vec![
+        variant("one_thing", Holds::Nothing),
+        variant("two", Holds::One("Box<Other>".to_owned())),
+        variant("three", Holds::Fields(three)),
+    ]);
+    assert_eq!(item(text), Some(("Sample".to_owned(), expected)));
+}
