@@ -2,7 +2,7 @@
 //!
 //! A file is an input as it stands. One that ends in `.recipe` says how to make one, because a text of
 //! a hundred thousand brackets does not belong under version control: it is a JSON array of
-//! `["text", times]`.
+//! `["text", times]`, and `{n}` in a text is the number of the time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,13 @@ fn read(path: &Path) -> Seed {
 pub fn follow(recipe: &[u8]) -> Vec<u8> {
     let parts: Vec<(String, usize)> =
         serde_json::from_slice(recipe).expect("a recipe is a list of texts and numbers");
-    parts.iter().flat_map(|(text, times)| text.repeat(*times).into_bytes()).collect()
+    let times = |(text, times): &(String, usize)| -> String {
+        if !text.contains("{n}") {
+            return text.repeat(*times);
+        }
+        (0..*times).map(|n| text.replace("{n}", &n.to_string())).collect()
+    };
+    parts.iter().map(times).collect::<String>().into_bytes()
 }
 
 #[cfg(test)]
@@ -52,6 +58,6 @@ mod tests {
 
     #[test]
     fn a_recipe_is_followed() {
-        assert_eq!(follow(br#"[["[",3],["]",2],["x",0]]"#), b"[[[]]");
+        assert_eq!(follow(br#"[["[",3],["]",2],["x",0],["k{n} ",2]]"#), b"[[[]]k0 k1 ");
     }
 }

@@ -6,6 +6,8 @@
 //! long or too much memory is kept in `fuzz/found`. Nothing here needs a compiler other than the
 //! stable one; the binary `hunt` uses [`coverage`] where a build offers it.
 
+#![expect(clippy::panic, reason = "whatever breaks a rule ends its test")]
+
 pub mod campaign;
 pub mod corpus;
 pub mod coverage;

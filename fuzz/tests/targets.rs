@@ -22,7 +22,18 @@ macro_rules! targets {
 }
 
 targets![
-    archive, claude, codex, document, frontmatter, inbox, journal, mcp, replies, request, scanner, schema,
+    archive,
+    claude,
+    codex,
+    document,
+    frontmatter,
+    inbox,
+    journal,
+    mcp,
+    replies,
+    request,
+    scanner,
+    schema,
 ];
 
 #[test]
@@ -30,6 +41,7 @@ fn every_directory_of_the_corpus_belongs_to_a_target() {
     let listed = fs::read_dir(corpus::home()).unwrap();
     let found: BTreeSet<String> =
         listed.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    let known: BTreeSet<String> = targets::ALL.iter().map(|target| target.name.to_owned()).collect();
+    let known: BTreeSet<String> =
+        targets::ALL.iter().map(|target| target.name.to_owned()).collect();
     assert_eq!(found, known);
 }

@@ -30,8 +30,7 @@ fn main() -> anyhow::Result<()> {
 
 fn hunt(target: &Target, time: Duration, seed: u64) -> anyhow::Result<()> {
     let seeds = corpus::of(target.name);
-    let mut pool: Vec<Vec<u8>> =
-        campaign::pool(&seeds).into_iter().map(<[u8]>::to_vec).collect();
+    let mut pool: Vec<Vec<u8>> = campaign::pool(&seeds).into_iter().map(<[u8]>::to_vec).collect();
     let mut seen = Seen::default();
     for input in &pool {
         reaches(target, input, &mut seen)?;

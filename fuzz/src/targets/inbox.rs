@@ -14,8 +14,21 @@ pub const TARGET: Target = Target {
     name: "inbox",
     inputs: 6_000,
     words: &[
-        "a.json\n", ".json", "../", ".bad-1", ".tmp", "{\"stop\":{\"mode\":\"now\",\"key\":\"a\"}}", "{\"answer\":{", "\"key\":\"a\"",
-        "\"mode\":\"after_turn\"", "\"mode\":\"cancel\"", "{\"start\":{", "{\"due\":", "\"call\"", "null", "\n",
+        "a.json\n",
+        ".json",
+        "../",
+        ".bad-1",
+        ".tmp",
+        "{\"stop\":{\"mode\":\"now\",\"key\":\"a\"}}",
+        "{\"answer\":{",
+        "\"key\":\"a\"",
+        "\"mode\":\"after_turn\"",
+        "\"mode\":\"cancel\"",
+        "{\"start\":{",
+        "{\"due\":",
+        "\"call\"",
+        "null",
+        "\n",
     ],
     memory: Target::MEMORY,
     check,
@@ -61,7 +74,11 @@ fn check_file(name: &str, content: &[u8]) {
         }
     }
     let again = inbox.take_all().expect("an inbox that can be listed");
-    assert_eq!((&again.messages, again.garbage.len()), (&taken.messages, 0), "garbage is told twice");
+    assert_eq!(
+        (&again.messages, again.garbage.len()),
+        (&taken.messages, 0),
+        "garbage is told twice"
+    );
 }
 
 fn disk() -> Arc<dyn Disk> {

@@ -1,12 +1,13 @@
 //! Journals: whatever a file holds, a valid prefix of it is read and nothing is invented; and whatever a
-//! record says whose sum is right, it can be applied, told and kept.
+//! record says whose sum is right, it can be applied, told about and kept.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use raymond_core::run::Record;
+use raymond_core::view::{self, Narrator, Owner, Plan};
 use raymond_engine::driver::Head;
-use raymond_engine::fold;
+use raymond_engine::{fold, statefile};
 use raymond_store::Journal;
 use raymond_store::disk::{Disk, Memory, Open};
 use raymond_store::journal::{Error, Read, Tail};
@@ -16,14 +17,47 @@ use crate::Target;
 /// A journal as bytes, and its lines as records under sums of their own.
 pub const TARGET: Target = Target {
     name: "journal",
-    inputs: 3_000,
+    inputs: 2_000,
     words: &[
-        "{\"format\":1,\"run\":\"r\",\"nonce\":\"n\"}", "\n", "\"seq\":1,", "\"at\":0,", "\"steps\":[", "{\"cause\":", "\"events\":[",
-        ",\"sum\":\"00000000000000000000000000000000\"}", "\"run_started\":{", "\"run_resumed\":{", "\"run_ended\":", "\"turn_queued\":{",
-        "\"turn_started\":{", "\"turn_settled\":{", "\"turn_failed\":{", "\"turn_interrupted\":{", "\"agent_spawned\":{", "\"visit_entered\":{",
-        "\"moved\":{", "\"agent_ended\":{", "\"agent_failed\":{", "\"agent_held\":{", "\"agent_revived\":{", "\"stepped\":{", "\"warned\":{", "\"run_rewound\":{",
-        "\"turn\":\"main.1.1\"", "\"agent\":\"main\"", "\"main_a1\"", "\"attempt\":4294967295", "\"amount\":18446744073709551615", "\"amount\":-1",
-        "\"blob\":", "\"visit\":0", "\"START.md\"", "null", "{}", "[]", "},{",
+        "{\"format\":1,\"run\":\"r\",\"nonce\":\"n\"}",
+        "\n",
+        "\"seq\":1,",
+        "\"at\":0,",
+        "\"steps\":[",
+        "{\"cause\":",
+        "\"events\":[",
+        ",\"sum\":\"00000000000000000000000000000000\"}",
+        "\"run_started\":{",
+        "\"run_resumed\":{",
+        "\"run_ended\":",
+        "\"turn_queued\":{",
+        "\"turn_started\":{",
+        "\"turn_settled\":{",
+        "\"turn_failed\":{",
+        "\"turn_interrupted\":{",
+        "\"agent_spawned\":{",
+        "\"visit_entered\":{",
+        "\"moved\":{",
+        "\"agent_ended\":{",
+        "\"agent_failed\":{",
+        "\"agent_held\":{",
+        "\"agent_revived\":{",
+        "\"stepped\":{",
+        "\"warned\":{",
+        "\"run_rewound\":{",
+        "\"turn\":\"main.1.1\"",
+        "\"agent\":\"main\"",
+        "\"main_a1\"",
+        "\"attempt\":4294967295",
+        "\"amount\":18446744073709551615",
+        "\"amount\":-1",
+        "\"blob\":",
+        "\"visit\":0",
+        "\"START.md\"",
+        "null",
+        "{}",
+        "[]",
+        "},{",
     ],
     memory: Target::MEMORY,
     check,
@@ -73,7 +107,9 @@ fn check_records(bytes: &[u8]) {
     let bodies: Vec<Vec<u8>> = bytes.split(|byte| *byte == b'\n').map(body).collect();
     let Some((header, records)) = bodies.split_first() else { return };
     let disk: Arc<dyn Disk> = Arc::new(empty());
-    let Ok(mut journal) = Journal::create(Arc::clone(&disk), Path::new(PATH), header) else { return };
+    let Ok(mut journal) = Journal::create(Arc::clone(&disk), Path::new(PATH), header) else {
+        return;
+    };
     let sealed: Vec<&Vec<u8>> =
         records.iter().filter(|record| journal.append(record).is_ok()).collect();
     let read = Journal::read(disk.as_ref(), Path::new(PATH)).expect("what was just written");
@@ -86,7 +122,7 @@ fn check_records(bytes: &[u8]) {
 
 /// Folds records as far as they can be read, each as the next one whatever number it gives itself.
 fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
-    let mut head = Head::unborn();
+    let (mut head, mut narrator) = (Head::unborn(), Narrator::live());
     for body in bodies {
         let Ok(mut record) = serde_json::from_slice::<Record>(body) else { continue };
         assert_eq!(fold::record(body, record.seq).ok().as_ref(), Some(&record));
@@ -96,10 +132,24 @@ fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
         assert_eq!(serde_json::to_string(&again).ok(), Some(written), "writing is not stable");
         record.seq = head.seq + 1;
         head.fold(&record);
+        for event in record.steps.iter().flat_map(|step| &step.events) {
+            narrator.line(event);
+        }
     }
+    check_told(&head);
     let kept = serde_json::to_string(&head.run).expect("a run is plain data");
     let again = serde_json::from_str(&kept).expect("a run that was kept can be read");
     assert_eq!(head.run, again, "keeping changes the run");
+}
+
+/// Every command that only looks has an answer, however little sense the run makes.
+fn check_told(head: &Head) {
+    for owner in [Owner::Alive, Owner::Gone] {
+        let status = view::status(&head.run, owner);
+        assert!(!view::why(&head.run, &head.ledger, status).is_empty(), "nobody knows why");
+        assert!(statefile::render(&head.run, &head.ledger, status).is_object());
+    }
+    Plan::of(&head.run, &head.ledger, &head.run.settings);
 }
 
 /// A line without its sum.

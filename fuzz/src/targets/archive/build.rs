@@ -9,9 +9,28 @@ pub(super) struct Built {
 }
 
 const NAMES: [&str; 22] = [
-    "START.md", "1_START.sh", "start.MD", "A.md", "README.md", "notes.txt", "flow/START.md", "flow/A.md", "flow/", "flow/a/B.md",
-    "../START.md", "/etc/START.md", "C:/START.md", "a\\b.md", "./START.md", "flow//A.md", "..", "", "nul\0.md", "tab\t.md",
-    "\u{212a}.md", "k.md",
+    "START.md",
+    "1_START.sh",
+    "start.MD",
+    "A.md",
+    "README.md",
+    "notes.txt",
+    "flow/START.md",
+    "flow/A.md",
+    "flow/",
+    "flow/a/B.md",
+    "../START.md",
+    "/etc/START.md",
+    "C:/START.md",
+    "a\\b.md",
+    "./START.md",
+    "flow//A.md",
+    "..",
+    "",
+    "nul\0.md",
+    "tab\t.md",
+    "\u{212a}.md",
+    "k.md",
 ];
 
 /// What both headers of an entry say about it.
@@ -26,7 +45,7 @@ struct Entry {
 }
 
 pub(super) fn archive(dice: &mut Dice) -> Built {
-    let number = if dice.percent(2) { dice.below(12_000) } else { dice.below(4) };
+    let number = if dice.below(500) == 0 { dice.below(12_000) } else { dice.below(4) };
     let entries: Vec<Entry> = (0..number).map(|index| entry(dice, index)).collect();
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for entry in &entries {
@@ -62,7 +81,8 @@ fn entry(dice: &mut Dice, index: u64) -> Entry {
         3 if dice.percent(10) => "n".repeat(300) + ".md",
         _ => format!("STATE{index}.md"),
     };
-    let content = if dice.percent(50) { name.clone().into_bytes() } else { vec![b'x'; dice.index(40)] };
+    let content =
+        if dice.percent(50) { name.clone().into_bytes() } else { vec![b'x'; dice.index(40)] };
     let honest = !dice.percent(3);
     Entry {
         sum: if honest { sum(&content) } else { 1 },
