@@ -1,7 +1,7 @@
 //! Which code an input reached, in a build that counts it.
 //!
-//! With the feature `coverage` and the flags that `CONTRIBUTING.md` names, the compiler puts a counter
-//! of one byte into every branch and hands all of them over before `main`. Both are stable options; no
+//! With the feature `coverage` and the compiler's options of `fuzz/counting`, the compiler puts a counter
+//! of one byte into every branch and hands all of them over before `main`. The options are stable; no
 //! other toolchain and no library is needed. Any other build has no counters, and nothing is ever new.
 
 /// What has been reached so far.

@@ -178,7 +178,8 @@ fn soup(dice: &mut Dice, words: &[&str]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..dice.below(60) {
         if words.is_empty() || dice.percent(40) {
-            bytes.extend_from_slice(*dice.pick(&BORDERS[..]));
+            let border: &[u8] = dice.pick(&BORDERS[..]);
+            bytes.extend_from_slice(border);
         } else {
             bytes.extend_from_slice(dice.pick(words).as_bytes());
         }

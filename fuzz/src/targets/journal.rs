@@ -86,7 +86,7 @@ fn check_bytes(bytes: &[u8]) {
 fn check_prefix(bytes: &[u8], read: &Read, disk: &Arc<dyn Disk>) {
     let good = usize::try_from(read.cursor.offset).expect("a length");
     assert!(good <= bytes.len(), "more was read than there is");
-    let lines = bytes[..good].iter().filter(|byte| **byte == b'\n').count();
+    let lines = bytes[..good].split_inclusive(|byte| *byte == b'\n').count();
     assert_eq!(read.lines.len() + 1, lines, "every good line is a record, or the header");
     let opened = Journal::open(Arc::clone(disk), Path::new(PATH));
     match &read.tail {

@@ -70,9 +70,9 @@ fn check_left(client: &dyn Backend, started: &Started) {
     assert_eq!(client.attach(started), left, "reading again finds something else");
     let session = match left {
         Attached::Running => panic!("nobody was started"),
-        Attached::Absent { session, .. } => session,
         Attached::Finished(Answer::Replied(reply)) => reply.session,
-        Attached::Finished(
+        Attached::Absent { session, .. }
+        | Attached::Finished(
             Answer::Capped { session, .. }
             | Answer::Failed { session, .. }
             | Answer::Interrupted { session, .. },

@@ -49,7 +49,6 @@ pub(super) struct Books {
 
 #[derive(Debug)]
 struct Account {
-    thread: String,
     rollout: Rollout,
     model: String,
 }
@@ -124,8 +123,7 @@ impl Books {
     pub(super) fn add(&mut self, thread: &str) {
         if self.threads.insert(thread.to_owned()) {
             let rollout = Rollout::new(&self.home, thread);
-            let thread = thread.to_owned();
-            self.accounts.push(Account { thread, rollout, model: String::new() });
+            self.accounts.push(Account { rollout, model: String::new() });
         }
     }
 
