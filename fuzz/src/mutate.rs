@@ -178,7 +178,7 @@ fn soup(dice: &mut Dice, words: &[&str]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..dice.below(60) {
         if words.is_empty() || dice.percent(40) {
-            let border: &[u8] = dice.pick(&BORDERS[..]);
+            let border = *dice.pick::<&[u8]>(&BORDERS);
             bytes.extend_from_slice(border);
         } else {
             bytes.extend_from_slice(dice.pick(words).as_bytes());
