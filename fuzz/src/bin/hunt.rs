@@ -48,7 +48,7 @@ fn hunt(target: &Target, time: Duration, seed: u64) -> anyhow::Result<()> {
     }
     let kept = distil(target, &pool[..known], &pool[known..])?;
     let found = pool.len() - known;
-    report(format!(
+    report(&format!(
         "{}: {inputs} inputs of seed {seed}, {places} places reached by the corpus, {} in the end; \
          {found} inputs were new, {kept} of them are kept",
         target.name,
@@ -93,6 +93,6 @@ fn distil(target: &Target, known: &[Vec<u8>], new: &[Vec<u8>]) -> anyhow::Result
 }
 
 #[expect(clippy::print_stdout, reason = "this is what it was asked for")]
-fn report(line: String) {
+fn report(line: &str) {
     println!("{line}");
 }
