@@ -1,5 +1,6 @@
 //! Mistakes in a workflow: which file, where in it, what is wrong and what to do.
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 
@@ -89,6 +90,37 @@ impl Place {
     }
 }
 
+/// The places of one text. Those that are asked for in the order of the text cost no more than to read it
+/// once, however many they are.
+#[derive(Debug)]
+pub struct Places<'t> {
+    text: &'t str,
+    /// Where the last one began, with its line and column.
+    last: Cell<(usize, usize, usize)>,
+}
+
+impl<'t> Places<'t> {
+    /// Those of this text.
+    pub fn new(text: &'t str) -> Self {
+        Self { text, last: Cell::new((0, 1, 1)) }
+    }
+
+    /// The place of `span`, as [`Place::of`] finds it.
+    pub fn of(&self, span: Range<usize>) -> Place {
+        let start = self.text.floor_char_boundary(span.start.min(self.text.len()));
+        let end = self.text.floor_char_boundary(span.end.clamp(start, self.text.len()));
+        let (mut from, mut line, mut column) = self.last.get();
+        if start < from {
+            (from, line, column) = (0, 1, 1);
+        }
+        for character in self.text[from..start].chars() {
+            (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
+        }
+        self.last.set((start, line, column));
+        Place { line, column, span: start..end }
+    }
+}
+
 /// Advice for the mistake that YAML makes easiest: a text such as `done: yes` without quotes.
 pub fn yaml_hint(problem: &str) -> Option<String> {
     let colon = problem.contains("mapping values are not allowed");
@@ -110,5 +142,22 @@ impl fmt::Display for Diagnostic {
             Severity::Warning => f.write_str("warning: ")?,
         }
         f.write_str(&self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_the_same_in_whatever_order_they_are_asked_for() {
+        let text = "ä\nbc\r\n\n🦀 e";
+        let places = Places::new(text);
+        for first in 0..text.len() + 2 {
+            for second in 0..text.len() + 2 {
+                assert_eq!(places.of(first..second), Place::of(text, first..second));
+                assert_eq!(places.of(second..second), Place::of(text, second..second));
+            }
+        }
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct Books {
     prices: Arc<Prices>,
     /// The thread of the turn first.
     accounts: Vec<Account>,
+    /// Whose accounts there are.
+    threads: BTreeSet<String>,
     /// By turn and model; none where tokens were told in a way that is not understood.
     used: BTreeMap<(String, String), Option<Usage>>,
     /// The turns that the thread began.
@@ -47,7 +49,6 @@ pub(super) struct Books {
 
 #[derive(Debug)]
 struct Account {
-    thread: String,
     rollout: Rollout,
     model: String,
 }
@@ -98,6 +99,7 @@ impl Books {
             home: home.to_owned(),
             prices,
             accounts: Vec::new(),
+            threads: BTreeSet::new(),
             used: BTreeMap::new(),
             begun: BTreeSet::new(),
             named: BTreeSet::new(),
@@ -119,10 +121,9 @@ impl Books {
 
     /// Another thread works for the turn; the first one is the turn's own.
     pub(super) fn add(&mut self, thread: &str) {
-        if self.accounts.iter().all(|account| account.thread != thread) {
+        if self.threads.insert(thread.to_owned()) {
             let rollout = Rollout::new(&self.home, thread);
-            let thread = thread.to_owned();
-            self.accounts.push(Account { thread, rollout, model: String::new() });
+            self.accounts.push(Account { rollout, model: String::new() });
         }
     }
 

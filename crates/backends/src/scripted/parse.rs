@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use raymond_core::budget::{Cost, Micros};
-use raymond_core::diagnostic::{Diagnostic, Place};
+use raymond_core::diagnostic::{Diagnostic, Places};
 use raymond_core::ids::StateName;
 use raymond_core::workflow::nearest;
 
@@ -17,7 +17,7 @@ use super::yaml::{self, Node, Value};
 /// A reader of one file, and the mistakes it has found.
 pub(super) struct Reader<'a> {
     file: &'a str,
-    text: &'a str,
+    places: Places<'a>,
     mistakes: Vec<Diagnostic>,
     /// What a reply costs that does not say it.
     pub(super) cost: Cost,
@@ -27,8 +27,12 @@ pub(super) struct Reader<'a> {
 pub(super) struct Noted;
 
 pub(super) fn replies(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>> {
-    let mut reader =
-        Reader { file, text, mistakes: Vec::new(), cost: Cost::Reported(Micros::ZERO) };
+    let mut reader = Reader {
+        file,
+        places: Places::new(text),
+        mistakes: Vec::new(),
+        cost: Cost::Reported(Micros::ZERO),
+    };
     let root = yaml::read(text).map_err(|mistake| vec![mistake.in_file(file)])?;
     let found = reader.root(root);
     if reader.mistakes.is_empty() {
@@ -47,9 +51,7 @@ impl Reader<'_> {
         span: Range<usize>,
         message: String,
     ) -> Noted {
-        let mistake = Diagnostic::error(code, message).in_file(self.file).at(self.text, span);
-        self.mistakes.push(mistake);
-        Noted
+        self.note(Diagnostic::error(code, message), span)
     }
 
     /// Notes a key, or a kind of failure, that means nothing here.
@@ -67,11 +69,13 @@ impl Reader<'_> {
     }
 
     fn no_such(&mut self, what: &str, (name, span): (&str, Range<usize>), hint: String) -> Noted {
-        let mistake = Diagnostic::error("unknown-key", format!("unknown {what} {name:?}"))
-            .in_file(self.file)
-            .at(self.text, span)
-            .hint(hint);
-        self.mistakes.push(mistake);
+        let mistake = Diagnostic::error("unknown-key", format!("unknown {what} {name:?}"));
+        self.note(mistake.hint(hint), span)
+    }
+
+    fn note(&mut self, mistake: Diagnostic, span: Range<usize>) -> Noted {
+        let place = Some(self.places.of(span));
+        self.mistakes.push(Diagnostic { place, ..mistake.in_file(self.file) });
         Noted
     }
 
@@ -170,17 +174,12 @@ impl Reader<'_> {
         let mut section = Section::new();
         for (key, node) in entries {
             let Ok(name) = self.name(&key) else { continue };
-            let stem = StateName::new(&*name);
-            let twin = section.keys().find(|other| {
-                let other = StateName::new(other.as_str());
-                other.stem() == name || stem.stem() == other.as_str()
-            });
-            if let Some(twin) = twin {
+            if let Some(twin) = twin(&section, &name) {
                 let message = format!("{twin:?} and {name:?} name the same state");
                 self.wrong("duplicate-state", key.span.clone(), message);
             }
             if let Ok(visits) = self.numbered(node, "visit", &mut Self::turns) {
-                let place = Place::of(self.text, key.span);
+                let place = self.places.of(key.span);
                 section.insert(name, Entry { place, visits });
             }
         }
@@ -245,6 +244,17 @@ impl Reader<'_> {
         }
         Numbered::Each { numbers, others }
     }
+}
+
+/// Another entry for the same state: its name with an extension, or without one.
+fn twin<'s>(section: &'s Section, name: &str) -> Option<&'s str> {
+    let state = StateName::new(name);
+    let short = section.get_key_value(state.stem()).map(|(other, _)| other);
+    let dotted = format!("{name}.");
+    let longer = section.range(dotted.clone()..).map(|(other, _)| other);
+    let mut longer = longer.take_while(|other| other.starts_with(&dotted));
+    let long = || longer.find(|other| StateName::new(other.as_str()).stem() == name);
+    short.or_else(long).map(String::as_str)
 }
 
 fn is_reserved(key: &Value) -> bool {

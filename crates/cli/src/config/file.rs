@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::Path;
 
-use raymond_core::diagnostic::{Diagnostic, Place};
+use raymond_core::diagnostic::{Diagnostic, Places};
 use raymond_core::workflow::nearest;
 use raymond_store::Trusted;
 use raymond_store::disk::Files;
@@ -41,7 +41,8 @@ pub(super) fn read(
     match text_of(path) {
         Ok(text) => {
             let base = path.parent().unwrap_or(path);
-            let mut file = File { name: shown(path), whose, text: &text, base, mistakes };
+            let (name, places) = (shown(path), Places::new(&text));
+            let mut file = File { name, whose, text: &text, places, base, mistakes };
             Ok(file.parse())
         }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -67,6 +68,7 @@ struct File<'t> {
     name: String,
     whose: Whose,
     text: &'t str,
+    places: Places<'t>,
     base: &'t Path,
     mistakes: &'t mut Vec<Diagnostic>,
 }
@@ -76,7 +78,7 @@ impl File<'_> {
         let mut layer = Layer::default();
         match DeTable::parse(self.text) {
             Ok(table) => {
-                for (key, value) in table.get_ref() {
+                for (key, value) in as_written(table.get_ref()) {
                     self.take(&mut layer, key, value);
                 }
             }
@@ -147,7 +149,7 @@ impl File<'_> {
             self.wrong(value.span(), format!("{key} is not a table"), hint());
             return found;
         };
-        for (name, value) in named {
+        for (name, value) in as_written(named) {
             let (shown, at) = (format!("{key}.{:?}", name.get_ref()), value.span());
             let DeValue::Table(table) = value.get_ref() else {
                 self.wrong(at, format!("{shown} is not a table"), hint());
@@ -165,12 +167,22 @@ impl File<'_> {
     }
 
     fn wrong(&mut self, at: Range<usize>, message: impl Into<String>, hint: Option<String>) {
-        let found = mistake(message).in_file(&self.name).at(self.text, at);
-        self.mistakes.push(Diagnostic { hint, ..found });
+        let place = Some(self.places.of(at));
+        let found = mistake(message).in_file(&self.name);
+        self.mistakes.push(Diagnostic { place, hint, ..found });
     }
 
     fn origin(&self, at: Range<usize>) -> Origin {
-        let line = Place::of(self.text, at).line;
+        let line = self.places.of(at).line;
         Origin::File { path: self.name.clone(), line }
     }
+}
+
+/// The entries of a table in the order of the file: places are found fast in that one only.
+fn as_written<'t, 'v>(
+    table: &'t DeTable<'v>,
+) -> Vec<(&'t Spanned<Cow<'v, str>>, &'t Spanned<DeValue<'v>>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
 }

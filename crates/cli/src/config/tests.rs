@@ -182,6 +182,18 @@ fn every_mistake_in_a_file_has_its_place() {
 }
 
 #[test]
+fn mistakes_are_told_in_the_order_of_the_file() {
+    check(
+        "model = 1\nbudget = true\nagents = 2\n",
+        &[
+            "1:9: error: model: 1 is not a text",
+            "2:10: error: budget: true is not an amount of dollars",
+            "3:10: error: agents is not a table (write [agents.\"id\"] with workspace)",
+        ],
+    );
+}
+
+#[test]
 fn prices_are_tables_and_all_mistakes_come_at_once() {
     check(
         "prices = 1",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Places, Severity};
 use crate::ids::StateName;
 use crate::value::Hash;
 
@@ -91,11 +91,11 @@ impl Definition {
     fn unresolved(&self, state: &StateName, mentions: &[Mention]) -> Vec<Diagnostic> {
         let text =
             self.states.get(state).and_then(|state| std::str::from_utf8(&state.source.bytes).ok());
-        let text = text.unwrap_or_default();
+        let places = Places::new(text.unwrap_or_default());
         let diagnose = |mention: &Mention| {
             let why = self.resolve(&mention.name).err()?;
-            let diagnostic = Diagnostic::error(code(&why), why.to_string());
-            let diagnostic = diagnostic.at(text, mention.span.clone());
+            let place = Some(places.of(mention.span.clone()));
+            let diagnostic = Diagnostic { place, ..Diagnostic::error(code(&why), why.to_string()) };
             Some(match (why, mention.role) {
                 // A workflow for several platforms names the scripts of each.
                 (Unresolved::WrongPlatform(_), Role::Policy(_) | Role::Following(_)) => {

@@ -104,7 +104,7 @@ impl Reader<'_> {
         {
             let message = "`then` has no effect without `max_visits`";
             let warning = Diagnostic::warning("unused-then", message);
-            self.report(warning.at(self.text(), then.span.clone()));
+            self.report(warning, then.span);
         }
         let forms = ["allowed_tags", "allowed_targets", "allowed_transitions"];
         if let Some(form) = place(&forms)
@@ -194,7 +194,7 @@ impl Reader<'_> {
         if lines.next().is_some() {
             let message = "`description` is one line; only its first is shown";
             let warning = Diagnostic::warning("long-description", message);
-            self.report(warning.at(self.text(), node.span.clone()));
+            self.report(warning, &node.span);
         }
         first
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Places};
 
 use super::super::name::{Unresolved, check_name};
 use super::super::nearest::nearest;
@@ -14,6 +14,7 @@ use super::{Key, Mention, Role};
 /// Where mistakes and names are collected while a frontmatter is read.
 pub(super) struct Reader<'t> {
     text: &'t str,
+    places: Places<'t>,
     pub(super) mentions: Vec<Mention>,
     pub(super) keys: Vec<Key>,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -28,7 +29,13 @@ pub(super) struct Entry<'n> {
 
 impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self { text, mentions: Vec::new(), keys: Vec::new(), diagnostics: Vec::new() }
+        Self {
+            text,
+            places: Places::new(text),
+            mentions: Vec::new(),
+            keys: Vec::new(),
+            diagnostics: Vec::new(),
+        }
     }
 
     /// The text of the whole file.
@@ -36,13 +43,15 @@ impl<'t> Reader<'t> {
         self.text
     }
 
-    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+    /// Notes something at these bytes.
+    pub(super) fn report(&mut self, diagnostic: Diagnostic, span: &Range<usize>) {
+        let place = Some(self.places.of(span.clone()));
+        self.diagnostics.push(Diagnostic { place, ..diagnostic });
     }
 
     /// Notes a mistake at these bytes.
     pub(super) fn error(&mut self, span: &Range<usize>, code: &'static str, message: String) {
-        self.report(Diagnostic::error(code, message).at(self.text, span.clone()));
+        self.report(Diagnostic::error(code, message), span);
     }
 
     /// The same, with advice.
@@ -53,21 +62,21 @@ impl<'t> Reader<'t> {
         message: String,
         hint: Option<String>,
     ) {
-        let error = Diagnostic::error(code, message).at(self.text, span.clone());
-        self.report(Diagnostic { hint, ..error });
+        let error = Diagnostic::error(code, message);
+        self.report(Diagnostic { hint, ..error }, span);
     }
 
     /// Notes a key that means nothing, with the known one that was probably meant.
     pub(super) fn unknown_key(&mut self, entry: &Entry<'_>, place: &str, known: &[&str]) {
         let key = entry.key;
         let message = format!("unknown key `{key}`{place} is ignored");
-        let warning = Diagnostic::warning("unknown-key", message).at(self.text, entry.span.clone());
+        let warning = Diagnostic::warning("unknown-key", message);
         let hint = match nearest(key, known.iter().copied()) {
             Some(name) => Some(format!("did you mean `{name}`?")),
             None if known.is_empty() => None,
             None => Some(format!("known keys: {}", known.join(", "))),
         };
-        self.report(Diagnostic { hint, ..warning });
+        self.report(Diagnostic { hint, ..warning }, entry.span);
     }
 
     /// The entries of a map, each key once; none when it is no map.
@@ -96,7 +105,7 @@ impl<'t> Reader<'t> {
     }
 
     fn duplicate(&mut self, name: &str, span: &Range<usize>, first: &Range<usize>) {
-        let line = Place::of(self.text, first.clone()).line;
+        let line = self.places.of(first.clone()).line;
         let message = format!("`{name}` is given twice");
         let hint = format!("it stands in line {line} already");
         self.error_with_hint(span, "duplicate-key", message, Some(hint));

@@ -139,7 +139,11 @@ pub(super) fn meaning(name: TagName, written: Written) -> Option<Meaning> {
     let repeated = names.len() < written.len();
     let (known, unknown): (Written, Written) =
         written.into_iter().partition(|(attribute, _)| is_known(name, attribute));
-    let known: BTreeMap<String, String> = known.into_iter().collect();
+    let trimmed = |(key, value): (String, String)| {
+        let value = if is_word(name, &key) { value.trim().to_owned() } else { value };
+        (key, value)
+    };
+    let known: BTreeMap<String, String> = known.into_iter().map(trimmed).collect();
     let missing = needs_return(name) && !known.contains_key("return");
     let refused = known.iter().any(|(key, value)| is_refused(name, key, value));
     if repeated || missing || refused {
@@ -163,20 +167,19 @@ fn needs_return(name: TagName) -> bool {
     matches!(name, TagName::Call | TagName::Function)
 }
 
-fn is_refused(name: TagName, attribute: &str, value: &str) -> bool {
+/// Names of states, directories and models: trimmed, as targets are.
+fn is_word(name: TagName, attribute: &str) -> bool {
     match name {
         TagName::Goto | TagName::Result => false,
-        TagName::Reset => match attribute {
-            "stack" => value != "clear",
-            "cd" => value.len() > LONGEST_NAME,
-            _ => false,
-        },
-        TagName::Call | TagName::Function => {
-            ["return", "model"].contains(&attribute) && value.len() > LONGEST_NAME
-        }
-        TagName::Fork => {
-            RESERVED.contains(&attribute)
-                || (["next", "cd"].contains(&attribute) && value.len() > LONGEST_NAME)
-        }
+        TagName::Reset => attribute == "cd",
+        TagName::Call | TagName::Function => ["return", "model"].contains(&attribute),
+        TagName::Fork => ["next", "cd"].contains(&attribute),
     }
+}
+
+fn is_refused(name: TagName, attribute: &str, value: &str) -> bool {
+    let unusable = value.is_empty() || value.len() > LONGEST_NAME;
+    (is_word(name, attribute) && unusable)
+        || (name == TagName::Reset && attribute == "stack" && value != "clear")
+        || (name == TagName::Fork && RESERVED.contains(&attribute))
 }

@@ -280,3 +280,15 @@ fn scripts_have_no_code() {
     check_script("x `<goto>A</goto>` y", r#"goto "A""#);
     check_script("```\n<goto>A</goto> x\n<goto>B</goto>", r#"goto "A"; goto "B""#);
 }
+
+#[test]
+fn names_in_attributes_are_trimmed_and_never_empty() {
+    let fork = "<fork next=' N\r\n' cd=' d ' x=' x ' input=' i '>A</fork>";
+    check(fork, r#"fork "A" cd="d" input=" i " next="N" x=" x ""#);
+    check("<call return=' R ' model=' m '>A</call>", r#"call "A" model="m" return="R""#);
+    check("<reset cd=' d '>A</reset>", r#"reset "A" cd="d""#);
+    for empty in ["<fork next=' '>A</fork>", "<call return=''>A</call>", "<reset cd=' '>A</reset>"]
+    {
+        check(empty, "malformed=1");
+    }
+}

@@ -1,0 +1,151 @@
+//! A corpus, then inputs made of it: as many as a number says, and the same ones for a seed.
+//!
+//! Every input has its own dice, so that one of them can be played alone. They run on threads of the
+//! size that the product's threads have, so that whatever recurses too deep is seen here; such a thread
+//! is named after what it plays, because the end of the process leaves only that name.
+
+use std::any::Any;
+use std::env;
+use std::fs;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use raymond_testkit::dice::Dice;
+use raymond_testkit::tally;
+
+use crate::corpus::{self, Seed};
+use crate::mutate::{LARGEST, mutated};
+use crate::{Target, meter};
+
+/// What a thread of the product has; the main one has more.
+const STACK: usize = 2 << 20;
+
+/// How long any input may take on the processor, and how long each of its bytes: many times what they
+/// take without optimisation. Ten times the size of an input must not take a hundred times as long.
+const PATIENCE: (Duration, Duration) = (Duration::from_secs(4), Duration::from_micros(100));
+
+/// How many inputs one thread plays.
+const BATCH: u64 = 64;
+
+/// How many inputs are made, and out of which seed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// `FUZZ_SEED`, or 1.
+    pub seed: u64,
+    /// `FUZZ_INPUTS` of them, or as many as the target says; `FUZZ_ONLY` is one of them alone.
+    pub inputs: Range<u64>,
+}
+
+impl Plan {
+    /// What the environment asks for.
+    pub fn of(target: &Target) -> Self {
+        let inputs = match number("FUZZ_ONLY") {
+            Some(only) => only..only + 1,
+            None => 0..number("FUZZ_INPUTS").unwrap_or(target.inputs),
+        };
+        Self { seed: number("FUZZ_SEED").unwrap_or(1), inputs }
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let value = env::var(variable).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{variable} is no number: {value:?}")))
+}
+
+/// Plays a target, and panics when an input breaks a rule: the message says how to repeat it.
+pub fn run(target: &Target) {
+    let plan = Plan::of(target);
+    let seeds = corpus::of(target.name);
+    let pool = pool(&seeds);
+    for seed in &seeds {
+        let name = format!("{} {}", target.name, seed.name);
+        on_a_thread(name, || {
+            play(target, &seed.bytes).unwrap_or_else(|why| panic!("{}: {why}", seed.name));
+        });
+    }
+    let count = plan.inputs.end - plan.inputs.start;
+    for first in plan.inputs.clone().step_by(usize::try_from(BATCH).unwrap_or(1)) {
+        let batch = first..plan.inputs.end.min(first + BATCH);
+        let name = format!("{} inputs {batch:?} of seed {}", target.name, plan.seed);
+        on_a_thread(name, || play_batch(target, &pool, plan.seed, batch));
+    }
+    tally::count("fuzz", target.name, count + seeds.len() as u64);
+}
+
+/// The inputs that others are made of: large ones would make every mutation slow.
+pub fn pool(seeds: &[Seed]) -> Vec<&[u8]> {
+    let small = seeds.iter().map(|seed| &*seed.bytes).filter(|bytes| bytes.len() <= LARGEST / 4);
+    let pool: Vec<&[u8]> = small.collect();
+    assert!(!pool.is_empty(), "a corpus holds a small input");
+    pool
+}
+
+fn play_batch(target: &Target, pool: &[&[u8]], seed: u64, batch: Range<u64>) {
+    for index in batch {
+        let mut dice = Dice::keyed(seed, &format!("{} {index}", target.name));
+        let input = mutated(&mut dice, pool, target.words);
+        if let Err(why) = play(target, &input) {
+            let kept = keep(target, &input);
+            panic!(
+                "{why}\ninput {index} of seed {seed} broke {name}: it is kept as {kept}\n\
+                 again: FUZZ_SEED={seed} FUZZ_ONLY={index} cargo test -p raymond-fuzz {name}",
+                name = target.name,
+                kept = kept.display(),
+            );
+        }
+    }
+}
+
+/// Plays one input; the error says which rule it broke.
+pub fn play(target: &Target, input: &[u8]) -> Result<(), String> {
+    let start = worked();
+    let (checked, most) =
+        meter::measured(|| catch_unwind(AssertUnwindSafe(|| (target.check)(input))));
+    checked.map_err(|panic| said(&*panic))?;
+    let length = u32::try_from(input.len()).unwrap_or(u32::MAX);
+    let took = worked().saturating_sub(start);
+    let patience = PATIENCE.0 + PATIENCE.1 * length;
+    if took > patience {
+        return Err(format!("{length} bytes took {took:?}, more than {patience:?}"));
+    }
+    let allowed = target.memory + 1_000 * input.len();
+    if most > allowed {
+        return Err(format!("{length} bytes took {most} bytes of memory, more than {allowed}"));
+    }
+    Ok(())
+}
+
+/// How long this thread has been on a processor: a busy machine makes no input slower. Elsewhere than on
+/// Linux nobody says, and nothing is too slow.
+fn worked() -> Duration {
+    let counted = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = counted.split(' ').next().and_then(|number| number.parse().ok());
+    Duration::from_nanos(nanoseconds.unwrap_or(0))
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref().copied()).unwrap_or("a panic without words").to_owned()
+}
+
+/// Keeps an input where whoever mends it finds it.
+pub fn keep(target: &Target, input: &[u8]) -> PathBuf {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("found").join(target.name);
+    fs::create_dir_all(&directory).expect("a directory for what was found");
+    let name = raymond_core::value::Hash::of(input).to_string();
+    let path = directory.join(&name[..16]);
+    fs::write(&path, input).expect("a file for what was found");
+    path
+}
+
+/// Runs `work` as the product would: what it panics with is panicked with here.
+pub fn on_a_thread<T: Send>(name: String, work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let builder = thread::Builder::new().name(name).stack_size(STACK);
+        let worker = builder.spawn_scoped(scope, work).expect("a thread");
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}

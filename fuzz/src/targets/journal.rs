@@ -1,0 +1,185 @@
+//! Journals: whatever a file holds, a valid prefix of it is read and nothing is invented; and whatever a
+//! record says whose sum is right, it can be applied, told about and kept.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use raymond_core::run::Record;
+use raymond_core::view::{self, Narrator, Owner, Plan};
+use raymond_engine::driver::Head;
+use raymond_engine::{fold, statefile};
+use raymond_store::Journal;
+use raymond_store::disk::{Disk, Memory, Open};
+use raymond_store::journal::{Error, Read, Tail};
+
+use crate::Target;
+
+/// A journal as bytes, and its lines as records under sums of their own.
+pub const TARGET: Target = Target {
+    name: "journal",
+    inputs: 2_000,
+    words: &[
+        "{\"format\":1,\"run\":\"r\",\"nonce\":\"n\"}",
+        "\n",
+        "\"seq\":1,",
+        "\"at\":0,",
+        "\"steps\":[",
+        "{\"cause\":",
+        "\"events\":[",
+        ",\"sum\":\"00000000000000000000000000000000\"}",
+        "\"run_started\":{",
+        "\"run_resumed\":{",
+        "\"run_ended\":",
+        "\"turn_queued\":{",
+        "\"turn_started\":{",
+        "\"turn_settled\":{",
+        "\"turn_failed\":{",
+        "\"turn_interrupted\":{",
+        "\"agent_spawned\":{",
+        "\"visit_entered\":{",
+        "\"moved\":{",
+        "\"agent_ended\":{",
+        "\"agent_failed\":{",
+        "\"agent_held\":{",
+        "\"agent_revived\":{",
+        "\"stepped\":{",
+        "\"warned\":{",
+        "\"run_rewound\":{",
+        "\"turn\":\"main.1.1\"",
+        "\"agent\":\"main\"",
+        "\"main_a1\"",
+        "\"attempt\":4294967295",
+        "\"amount\":18446744073709551615",
+        "\"amount\":-1",
+        "\"blob\":",
+        "\"visit\":0",
+        "\"START.md\"",
+        "null",
+        "{}",
+        "[]",
+        "},{",
+    ],
+    memory: Target::MEMORY,
+    check,
+};
+
+const PATH: &str = "/run/journal.jsonl";
+
+fn check(bytes: &[u8]) {
+    check_bytes(bytes);
+    check_records(bytes);
+}
+
+/// A journal as somebody left it: read, opened and read again.
+fn check_bytes(bytes: &[u8]) {
+    let disk = holding(bytes);
+    match Journal::read(disk.as_ref(), Path::new(PATH)) {
+        Ok(read) => check_prefix(bytes, &read, &disk),
+        Err(_) => {
+            let refused = Journal::open(Arc::clone(&disk), Path::new(PATH)).is_err();
+            assert!(refused, "what cannot be read can be opened");
+            assert_eq!(content(disk.as_ref()), bytes, "what cannot be opened was changed");
+        }
+    }
+}
+
+fn check_prefix(bytes: &[u8], read: &Read, disk: &Arc<dyn Disk>) {
+    let good = usize::try_from(read.cursor.offset).expect("a length");
+    assert!(good <= bytes.len(), "more was read than there is");
+    let lines = bytes[..good].split_inclusive(|byte| *byte == b'\n').count();
+    assert_eq!(read.lines.len() + 1, lines, "every good line is a record, or the header");
+    let opened = Journal::open(Arc::clone(disk), Path::new(PATH));
+    match &read.tail {
+        Tail::Damaged(_) => {
+            assert!(matches!(opened, Err(Error::Damaged { .. })), "damage is gone on with");
+            assert_eq!(content(disk.as_ref()), bytes, "a damaged journal was changed");
+        }
+        Tail::Clean | Tail::Torn(_) => {
+            let opened = opened.expect("a journal that is whole, or torn");
+            assert_eq!(opened.lines.len(), read.lines.len());
+            assert_eq!(content(disk.as_ref()), bytes[..good], "opening keeps the good lines");
+        }
+    }
+}
+
+/// Each line as a record that somebody sealed: what cannot be read is refused, the rest is folded.
+fn check_records(bytes: &[u8]) {
+    let bodies: Vec<Vec<u8>> = bytes.split(|byte| *byte == b'\n').map(body).collect();
+    let Some((header, records)) = bodies.split_first() else { return };
+    let disk: Arc<dyn Disk> = Arc::new(empty());
+    let Ok(mut journal) = Journal::create(Arc::clone(&disk), Path::new(PATH), header) else {
+        return;
+    };
+    let sealed: Vec<&Vec<u8>> =
+        records.iter().filter(|record| journal.append(record).is_ok()).collect();
+    let read = Journal::read(disk.as_ref(), Path::new(PATH)).expect("what was just written");
+    assert_eq!((&*read.header, &read.tail), (&**header, &Tail::Clean));
+    assert!(read.lines.iter().map(|line| line.body).eq(sealed.iter().map(|body| &***body)));
+    if fold::header(&read.header).is_ok() {
+        check_fold(sealed.iter().map(|body| body.as_slice()));
+    }
+}
+
+/// Folds records as far as they can be read, each as the next one whatever number it gives itself.
+fn check_fold<'b>(bodies: impl Iterator<Item = &'b [u8]>) {
+    let (mut head, mut narrator) = (Head::unborn(), Narrator::live());
+    for body in bodies {
+        let Ok(mut record) = serde_json::from_slice::<Record>(body) else { continue };
+        assert_eq!(fold::record(body, record.seq).ok().as_ref(), Some(&record));
+        let written = serde_json::to_string(&record).expect("a record is plain data");
+        let again: Record = serde_json::from_str(&written).expect("what is written can be read");
+        assert_eq!(again, record, "writing changes the record");
+        assert_eq!(serde_json::to_string(&again).ok(), Some(written), "writing is not stable");
+        record.seq = head.seq + 1;
+        head.fold(&record);
+        for event in record.steps.iter().flat_map(|step| &step.events) {
+            narrator.line(event);
+        }
+    }
+    check_told(&head);
+    let kept = serde_json::to_string(&head.run).expect("a run is plain data");
+    let again = serde_json::from_str(&kept).expect("a run that was kept can be read");
+    assert_eq!(head.run, again, "keeping changes the run");
+}
+
+/// Every command that only looks has an answer, however little sense the run makes.
+fn check_told(head: &Head) {
+    for owner in [Owner::Alive, Owner::Gone] {
+        let status = view::status(&head.run, owner);
+        assert!(!view::why(&head.run, &head.ledger, status).is_empty(), "nobody knows why");
+        assert!(statefile::render(&head.run, &head.ledger, status).is_object());
+    }
+    Plan::of(&head.run, &head.ledger, &head.run.settings);
+}
+
+/// A line without its sum.
+fn body(line: &[u8]) -> Vec<u8> {
+    const SUM: usize = r#","sum":"00000000000000000000000000000000"}"#.len();
+    let start = line.len().saturating_sub(SUM);
+    if !line[start..].starts_with(br#","sum":""#) {
+        return line.to_vec();
+    }
+    [&line[..start], b"}"].concat()
+}
+
+fn empty() -> Memory {
+    let disk = Memory::new(1);
+    disk.create_dir(Path::new("/run")).expect("an empty disk");
+    disk
+}
+
+fn holding(bytes: &[u8]) -> Arc<dyn Disk> {
+    let disk = empty();
+    let mut file = disk.open(Path::new(PATH), Open::New).expect("an empty disk");
+    file.write_at(0, bytes).expect("a disk with room");
+    Arc::new(disk)
+}
+
+fn content(disk: &dyn Disk) -> Vec<u8> {
+    let mut file = disk.open(Path::new(PATH), Open::Read).expect("a journal");
+    let size = usize::try_from(file.size().expect("a journal")).expect("a size");
+    let mut bytes = vec![0; size];
+    let read = file.read_at(0, &mut bytes).expect("a journal");
+    assert_eq!(read, size);
+    bytes
+}

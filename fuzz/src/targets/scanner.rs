@@ -1,0 +1,111 @@
+//! The tags of a message: spans inside the text, the same when read again, and the same as a second
+//! reader finds that was written from the specification alone.
+
+use std::convert::Infallible;
+
+use raymond_core::protocol::{Reading, Source, TagName, scan};
+use raymond_core::value::Hash;
+use raymond_testkit::reference::{self, Tag};
+
+use crate::Target;
+
+/// The tag scanner.
+pub const TARGET: Target = Target {
+    name: "scanner",
+    inputs: 6_000,
+    words: &[
+        "<goto>",
+        "</goto>",
+        "<reset>",
+        "</reset>",
+        "<call return=\"R\">",
+        "</call>",
+        "<function",
+        "</function >",
+        "<fork next='N'>",
+        "</fork>",
+        "<fork",
+        "<result>",
+        "</result>",
+        "<result",
+        "</result",
+        "<goto/>",
+        "<goto input=\"",
+        " return = ",
+        "next=",
+        " stack=\"clear\"",
+        " cd='d'",
+        " model=\"m\"",
+        " item=\"&lt;\"",
+        "&quot;",
+        "&apos;",
+        "A",
+        ".md",
+        "`",
+        "``",
+        "```",
+        "~~~",
+        "\n\n",
+        "\n```\n",
+        "\u{a0}",
+        "\u{1f980}",
+        "<GOTO>",
+        "< goto>",
+    ],
+    memory: Target::MEMORY,
+    check,
+};
+
+/// The second reader is slow: it reads every opening anew.
+const COMPARED: usize = 2 << 10;
+
+fn check(bytes: &[u8]) {
+    let text = &*String::from_utf8_lossy(bytes);
+    for source in [Source::Message, Source::Script, Source::Iteration] {
+        check_spans(text, source);
+        let read = read(text, source);
+        assert!(read.tags.len() <= Reading::MOST_TAGS, "more tags are kept than may be");
+        assert!(read.malformed.len() <= Reading::MOST_MALFORMED, "too many faults are kept");
+        assert!(source != Source::Script || !read.in_code, "a script has no code");
+        if text.len() <= COMPARED {
+            check_against_the_reference(text, source, read);
+        }
+    }
+}
+
+fn check_spans(text: &str, source: Source) {
+    let found: Vec<_> = scan(text, source).collect();
+    assert_eq!(scan(text, source).collect::<Vec<_>>(), found, "reading again finds something else");
+    let mut last = None;
+    for found in &found {
+        let tag = text.get(found.span.clone()).expect("a tag stands inside the text");
+        assert!(tag.starts_with(&format!("<{}", found.name)), "{tag:?} is no {}", found.name);
+        assert!(source.knows(found.name), "{} means nothing in {source:?}", found.name);
+        assert!(last < Some(found.span.start), "tags are told out of order");
+        last = Some(found.span.start);
+    }
+}
+
+fn read(text: &str, source: Source) -> Reading {
+    let Ok(read) =
+        Reading::of(text, source, &mut |bytes: &[u8]| Ok::<_, Infallible>(Hash::of(bytes)));
+    read
+}
+
+fn check_against_the_reference(text: &str, source: Source, read: Reading) {
+    let expected = reference::read(text, source).settled();
+    let tags: Vec<Tag> = read.tags.iter().filter_map(Tag::plain).collect();
+    assert_eq!(tags, expected.tags, "{source:?}: {text:?}");
+    let malformed = expected.malformed.min(Reading::MOST_MALFORMED);
+    assert_eq!((read.malformed.len(), read.in_code), (malformed, expected.in_code), "{text:?}");
+    assert_eq!(named(read.unknown_attributes), named(expected.unknown_attributes), "{text:?}");
+}
+
+/// Each once, in an order that is nobody's promise; how many are named at most, and how long, is core's
+/// own business.
+fn named(mut unknown: Vec<(TagName, String)>) -> Vec<(TagName, String)> {
+    unknown.retain(|(_, name)| name.len() < 40);
+    unknown.sort();
+    unknown.dedup();
+    if unknown.len() >= Reading::MOST_UNKNOWN { Vec::new() } else { unknown }
+}

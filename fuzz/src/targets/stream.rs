@@ -1,0 +1,108 @@
+//! What the streams of all clients have in common: cut into pieces anywhere they say the same, and a
+//! transcript that was left says the same as often as it is read.
+
+use std::cell::RefCell;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use raymond_backends::contract::{Answer, Attached, Backend, Started};
+use raymond_backends::process::{Heard, Transcript, read_transcript};
+use raymond_backends::said::{Recount, Said};
+use raymond_core::ids::{Nonce, SessionId, TurnId};
+use raymond_core::machine::SessionPlan;
+use raymond_testkit::dice::Dice;
+use tempfile::TempDir;
+
+/// The session that a turn is planned with.
+const SESSION: &str = "00000000-0000-8000-8000-000000000001";
+
+thread_local! {
+    static BENCH: RefCell<Option<TempDir>> = const { RefCell::new(None) };
+}
+
+/// Checks a stream of this client.
+pub(super) fn check(client: &dyn Backend, bytes: &[u8]) {
+    BENCH.with_borrow_mut(|bench| {
+        let bench = bench.get_or_insert_with(|| tempfile::tempdir().expect("a directory"));
+        let transcript = bench.path().join("turn.jsonl");
+        fs::write(&transcript, bytes).expect("a transcript");
+        check_pieces(client, bytes, &transcript);
+        for plan in plans() {
+            check_left(client, &started(bench.path(), &transcript, plan));
+        }
+        let names: Vec<_> = fs::read_dir(bench.path()).expect("a directory").collect();
+        assert_eq!(names.len(), 1, "reading left something behind: {names:?}");
+    });
+}
+
+/// Lines do not depend on how they arrive, nor does what they say.
+fn check_pieces(client: &dyn Backend, bytes: &[u8], transcript: &Path) {
+    let mut whole = Vec::new();
+    read_transcript(transcript, &mut |heard| whole.push(heard)).expect("a transcript");
+    let growing = transcript.with_extension("growing");
+    let mut file = fs::File::create(&growing).expect("a file");
+    let mut reader = Transcript::open(&growing).expect("a transcript");
+    let mut pieces = Vec::new();
+    let mut dice = Dice::new(bytes.len() as u64);
+    let mut rest = bytes;
+    for _ in 0..4 {
+        let (piece, after) = rest.split_at(dice.index(rest.len() + 1));
+        file.write_all(piece).expect("a file");
+        reader.read_on(&mut |heard| pieces.push(heard));
+        rest = after;
+    }
+    file.write_all(rest).expect("a file");
+    reader.finish(&mut |heard| pieces.push(heard));
+    fs::remove_file(&growing).expect("a file");
+    assert_eq!(pieces, whole, "pieces give other lines than the whole");
+    assert_eq!(said(client, &pieces), said(client, &whole), "the same lines say something else");
+}
+
+fn said(client: &dyn Backend, heard: &[Heard]) -> Vec<Said> {
+    let mut recount = Recount::of(&client.name()).expect("a client with transcripts");
+    heard.iter().flat_map(|heard| recount.hear(heard)).collect()
+}
+
+/// What a client left is read the same whenever it is read, and is about its own session.
+fn check_left(client: &dyn Backend, started: &Started) {
+    let left = client.attach(started);
+    assert_eq!(client.attach(started), left, "reading again finds something else");
+    let session = match left {
+        Attached::Running => panic!("nobody was started"),
+        Attached::Finished(Answer::Replied(reply)) => reply.session,
+        Attached::Absent { session, .. }
+        | Attached::Finished(
+            Answer::Capped { session, .. }
+            | Answer::Failed { session, .. }
+            | Answer::Interrupted { session, .. },
+        ) => session,
+    };
+    if let Some(session) = session {
+        let id = session.as_str();
+        let usable = id.bytes().all(|byte| byte.is_ascii_graphic()) && !id.starts_with('-');
+        assert!(usable && !id.is_empty() && id.len() <= 200, "{id:?} would be an argument");
+    }
+}
+
+fn plans() -> [SessionPlan; 3] {
+    let (id, from) = (SessionId::new(SESSION), SessionId::new("from"));
+    let fresh = SessionPlan::Fresh(id.clone());
+    let continued = fresh.continued();
+    [fresh, continued, SessionPlan::Branch { from, to: id }]
+}
+
+fn started(home: &Path, transcript: &Path, plan: SessionPlan) -> Started {
+    Started {
+        nonce: Nonce::new("fuzz"),
+        turn: TurnId::try_from("main.1.1".to_owned()).expect("the name of a turn"),
+        attempt: 1,
+        plan,
+        transcript: PathBuf::from(transcript),
+        timeout: None,
+        idle_timeout: None,
+        cap: None,
+        // Nothing of this user's own is looked at.
+        config_home: Some(home.to_owned()),
+    }
+}

@@ -1,0 +1,47 @@
+//! Every target holds for its corpus, and for as many inputs as `FUZZ_INPUTS` says.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use raymond_fuzz::{campaign, corpus, targets};
+
+macro_rules! targets {
+    ($($name:ident),* $(,)?) => {
+        $(#[test]
+        fn $name() {
+            campaign::run(&targets::$name::TARGET);
+        })*
+
+        #[test]
+        fn every_target_is_played_here() {
+            let played: BTreeSet<&str> = [$(stringify!($name)),*].into();
+            let known: BTreeSet<&str> = targets::ALL.iter().map(|target| target.name).collect();
+            assert_eq!(played, known);
+        }
+    };
+}
+
+targets![
+    archive,
+    claude,
+    codex,
+    document,
+    frontmatter,
+    inbox,
+    journal,
+    mcp,
+    replies,
+    request,
+    scanner,
+    schema,
+];
+
+#[test]
+fn every_directory_of_the_corpus_belongs_to_a_target() {
+    let listed = fs::read_dir(corpus::home()).unwrap();
+    let found: BTreeSet<String> =
+        listed.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let known: BTreeSet<String> =
+        targets::ALL.iter().map(|target| target.name.to_owned()).collect();
+    assert_eq!(found, known);
+}
