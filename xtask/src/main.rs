@@ -11,10 +11,12 @@ mod deny;
 mod dist;
 mod mcp;
 mod measure;
+mod mutants;
 mod npm;
 mod openclaw;
 mod sabotage;
 mod test;
+mod tools;
 mod torture;
 
 use std::process::ExitCode;
@@ -23,6 +25,7 @@ const USAGE: &str = "\
 cargo xtask test [LANE…]        all tests, or some lanes of them: rules, deny, real, mcp, openclaw, torture
 cargo xtask torture [PART…]     crashes, kills, faults, hostile input: the short version; --minutes N, --seed N
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
+cargo xtask mutants             small changes of core and store, each noticed or explained; --shard K/N, --changed
 cargo xtask deny                bans, licences and sources of all dependencies, by deny.toml
 cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents
 cargo xtask book                the documentation as pages for a browser, in target/book
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ["torture", words @ ..] => torture::parse(words),
         ["sabotage", wanted @ ..] => sabotage::sabotage(wanted),
         ["dist"] => dist::dist(),
+        ["mutants", words @ ..] => mutants::mutants(words),
         ["deny"] => deny::deny(),
         ["measure"] => measure::measure(),
         ["book"] => book::book(),

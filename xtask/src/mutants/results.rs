@@ -1,0 +1,140 @@
+//! What became of mutants, and what is written down of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use crate::commands::{program, root};
+
+/// What became of a mutant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// A test failed.
+    Caught,
+    /// Every test passed.
+    Survived,
+    /// The tests did not end, which is noticed, too.
+    Hung,
+    /// It does not compile.
+    Unviable,
+}
+
+/// A mutant, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fate {
+    /// With line and column.
+    place: String,
+    /// Without: what an explanation names.
+    pub(super) name: String,
+    file: String,
+    outcome: Outcome,
+}
+
+impl Fate {
+    /// What a run of the tool left in its folder.
+    pub(super) fn read_all(folder: &Path) -> Result<Vec<Self>> {
+        let text = fs::read_to_string(folder.join("outcomes.json")).context("the outcomes")?;
+        let read: Value = serde_json::from_str(&text)?;
+        let outcomes = read["outcomes"].as_array().map(Vec::as_slice).unwrap_or_default();
+        Ok(outcomes.iter().filter_map(Self::read).collect())
+    }
+
+    fn read(outcome: &Value) -> Option<Self> {
+        let mutant = &outcome["scenario"]["Mutant"];
+        let (place, file) = (mutant["name"].as_str()?, mutant["file"].as_str()?);
+        let what = place.splitn(4, ':').nth(3)?.trim();
+        let outcome = match outcome["summary"].as_str()? {
+            "CaughtMutant" => Outcome::Caught,
+            "MissedMutant" => Outcome::Survived,
+            "Timeout" => Outcome::Hung,
+            _ => Outcome::Unviable,
+        };
+        let name = format!("{file}: {what}");
+        Some(Self { place: place.to_owned(), name, file: file.to_owned(), outcome })
+    }
+
+    /// Replaces what became of those that were tried again.
+    pub(super) fn overlay(first: Vec<Self>, again: &[Self]) -> Vec<Self> {
+        let later =
+            |fate: Self| again.iter().find(|a| a.place == fate.place).cloned().unwrap_or(fate);
+        first.into_iter().map(later).collect()
+    }
+
+    pub(super) fn is_unexplained(&self, explained: &Explained) -> bool {
+        self.outcome == Outcome::Survived && !explained.0.contains(&self.name)
+    }
+}
+
+fn folder() -> PathBuf {
+    root().join("tests/mutants")
+}
+
+/// The survivors that no test can notice: each a line, and below it, indented, why.
+pub(super) struct Explained(BTreeSet<String>);
+
+impl Explained {
+    pub(super) fn read() -> Result<Self> {
+        let text = fs::read_to_string(folder().join("explained.txt"))?;
+        let is_name = |line: &&str| !line.starts_with([' ', '#']) && !line.is_empty();
+        Ok(Self(text.lines().filter(is_name).map(str::to_owned).collect()))
+    }
+}
+
+/// The results of all files: a line each.
+pub(super) struct Results(BTreeMap<String, String>);
+
+const HEAD: &str = "\
+# What became of every small change of core and store: cargo xtask mutants [--shard K/N]
+# Those that survived are explained in explained.txt.
+";
+
+impl Results {
+    pub(super) fn read() -> Result<Self> {
+        let text = fs::read_to_string(folder().join("results.txt"))?;
+        let lines = text.lines().filter(|line| line.starts_with("crates/"));
+        let file = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+        Ok(Self(lines.map(|line| (file(line), line.to_owned())).collect()))
+    }
+
+    /// Takes in what became of the mutants of these files.
+    pub(super) fn take(&mut self, files: &[&String], fates: &[Fate]) {
+        for file in files {
+            let count = |outcome: Outcome| {
+                fates.iter().filter(|fate| fate.file == **file && fate.outcome == outcome).count()
+            };
+            let noticed = count(Outcome::Caught) + count(Outcome::Hung);
+            let (survived, unviable) = (count(Outcome::Survived), count(Outcome::Unviable));
+            let line = format!("{file} noticed {noticed} survived {survived} unviable {unviable}");
+            self.0.insert((*file).clone(), line);
+        }
+    }
+
+    /// Writes them, without files that are gone, and with the sum of all.
+    pub(super) fn write(&self, files: &[String]) -> Result<()> {
+        let mut text = HEAD.to_owned();
+        let lines = || self.0.iter().filter(|(file, _)| files.contains(file)).map(|(_, line)| line);
+        lines().try_for_each(|line| writeln!(text, "{line}"))?;
+        let sum = |place: usize| -> u64 {
+            lines().filter_map(|line| line.split(' ').nth(place)?.parse::<u64>().ok()).sum()
+        };
+        let (noticed, survived, unviable) = (sum(2), sum(4), sum(6));
+        let of = lines().count();
+        writeln!(
+            text,
+            "# {of} of {} files: noticed {noticed}, survived {survived}, unviable {unviable}",
+            files.len()
+        )?;
+        Ok(fs::write(folder().join("results.txt"), text)?)
+    }
+
+    /// The commit in which results were written last.
+    pub(super) fn last_commit() -> Result<String> {
+        let words = ["log", "-1", "--format=%h", "--", "tests/mutants/results.txt"];
+        let output = program("git").args(words).output()?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+}
