@@ -47,7 +47,7 @@ fn golden_journals_are_made_once() {
 enum Maker {
     Case(&'static Case),
     Seed(u64),
-    Play(fn() -> stage::Stage),
+    Play(plays::Play),
 }
 
 impl Maker {
@@ -58,7 +58,7 @@ impl Maker {
                 let document = case.steps.map(|(text, ..)| serde_json::from_str(text));
                 let document = document.transpose().map_err(|error| error.to_string())?;
                 let document = document.map(|document| drive::file(&document, &Map::new()));
-                seal(name, &undisturbed(case).map_err(told)?, document)
+                seal(name, &undisturbed(case).map_err(told)?, document.as_ref())
             }
             Self::Seed(seed) => seal(name, &machine(*seed).map_err(told)?, None),
             Self::Play(play) => play().seal(name),
@@ -67,11 +67,11 @@ impl Maker {
 }
 
 /// Seals what a simulated machine recorded, as if its definitions had been pinned.
-fn seal(name: &str, host: &Host, document: Option<SourceFile>) -> Result<(), String> {
+fn seal(name: &str, host: &Host, document: Option<&SourceFile>) -> Result<(), String> {
     let pins = blobs();
     let mut manifests = BTreeMap::new();
     for (manifest, definition) in host.definitions() {
-        let pinned = match &document {
+        let pinned = match document {
             Some(document) => loaded(vec![document.clone()], Start::Steps),
             None => loaded(files(definition), Start::State(definition.entry.to_string())),
         };
@@ -79,7 +79,9 @@ fn seal(name: &str, host: &Host, document: Option<SourceFile>) -> Result<(), Str
         manifests.insert(manifest.clone(), pinned);
     }
     let mut records = host.reality.borrow().records.clone();
-    records.iter_mut().for_each(|record| repin(record, &manifests));
+    for record in &mut records {
+        repin(record, &manifests);
+    }
     let blob = |hash: &str| {
         let reference = BlobRef { hash: Hash::known(hash.to_owned()), length: 0 };
         pins.get(hash)

@@ -3,6 +3,8 @@
 //!
 //! `UPDATE=1` makes those that do not exist yet. None that exists is ever written again.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 mod coverage;
 mod made;
 mod source;

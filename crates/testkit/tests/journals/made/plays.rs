@@ -6,8 +6,11 @@ mod steps;
 
 use super::stage::Stage;
 
+/// Plays it to its end.
+pub(super) type Play = fn() -> Stage;
+
 /// All of them, by name.
-pub(super) const PLAYS: &[(&str, fn() -> Stage)] = &[
+pub(super) const PLAYS: &[(&str, Play)] = &[
     ("settings", states::settings),
     ("kept-transitions", states::kept_transitions),
     ("held-fork", states::held_fork),

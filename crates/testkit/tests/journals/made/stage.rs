@@ -38,7 +38,7 @@ type Files<'f> = &'f [(&'f str, &'f str)];
 
 impl Stage {
     /// A run of these files, about to start.
-    pub(crate) fn of(files: Files<'_>, entry: Entry) -> Self {
+    pub(crate) fn of(files: Files<'_>, entry: &Entry) -> Self {
         let blobs = super::blobs();
         let (definition, manifest) = pinned(files, entry, &blobs);
         Self {
@@ -55,14 +55,14 @@ impl Stage {
 
     /// A run of states, which starts at the first of them.
     pub(crate) fn states(files: Files<'_>) -> Self {
-        Self::of(files, Entry::State(files[0].0.to_owned()))
+        Self::of(files, &Entry::State(files[0].0.to_owned()))
     }
 
     /// A run of a document, which these answer.
     pub(crate) fn steps(document: &Json, answers: Answers) -> Self {
         let file = drive::file(document, &Map::new());
         let text = String::from_utf8(file.bytes.to_vec()).unwrap();
-        let stage = Self::of(&[(file.name.as_str(), text.as_str())], Entry::Steps);
+        let stage = Self::of(&[(file.name.as_str(), text.as_str())], &Entry::Steps);
         stage.with(|settings| settings.program = Program::Crayfish { answers })
     }
 
@@ -200,7 +200,7 @@ impl Stage {
 
     pub(crate) fn adopt(&mut self, files: Files<'_>) {
         let entry = Entry::State(files[0].0.to_owned());
-        let (definition, manifest) = pinned(files, entry, &self.blobs);
+        let (definition, manifest) = pinned(files, &entry, &self.blobs);
         self.definition = definition;
         self.feed(vec![Input::Adopt { manifest }]);
     }
@@ -222,7 +222,7 @@ impl Stage {
     }
 }
 
-fn pinned(files: Files<'_>, entry: Entry, blobs: &Blobs) -> (Definition, Value) {
+fn pinned(files: Files<'_>, entry: &Entry, blobs: &Blobs) -> (Definition, Value) {
     let file = |(name, text): &(&str, &str)| SourceFile {
         name: (*name).to_owned(),
         bytes: text.as_bytes().into(),
@@ -230,7 +230,7 @@ fn pinned(files: Files<'_>, entry: Entry, blobs: &Blobs) -> (Definition, Value) 
     };
     let files: Vec<SourceFile> = files.iter().map(file).collect();
     let pin = Pin::of(&super::loaded(files.clone(), entry.clone())).store(blobs).unwrap();
-    let definition = Definition::parse(files, &entry, Platform::Unix).unwrap().definition;
+    let definition = Definition::parse(files, entry, Platform::Unix).unwrap().definition;
     (definition, pin)
 }
 

@@ -178,7 +178,7 @@ pub(super) fn warnings() -> Stage {
     });
     stage.says_so("main", "<result>done</result>", |finished| {
         finished.warnings = vec![Warning::InvalidUtf8];
-        finished.stderr = "careful\n".to_owned();
+        "careful\n".clone_into(&mut finished.stderr);
     });
     stage
 }
@@ -212,7 +212,7 @@ pub(super) fn faults() -> Stage {
     stage.says_so("main", "<goto>E</goto>", |finished| finished.denied = denied());
     stage.resume(|_| {});
     stage.says("main", "<goto>E</goto>");
-    stage.says_so("main", "no tag", |finished| finished.stderr = "oh no\n".to_owned());
+    stage.says_so("main", "no tag", |finished| "oh no\n".clone_into(&mut finished.stderr));
     stage.resume(|_| {});
     stage.says("main", "<result>done</result>");
     stage
@@ -236,7 +236,7 @@ pub(super) fn crossing_backends() -> Stage {
 /// One prompt again and again, to no end.
 pub(super) fn ralph_without_result() -> Stage {
     let files = [("PROMPT.md", "Do it.")];
-    let stage = Stage::of(&files, Entry::Ralph("PROMPT.md".to_owned()));
+    let stage = Stage::of(&files, &Entry::Ralph("PROMPT.md".to_owned()));
     let mut stage = stage
         .with(|settings| {
             settings.program = Program::Ralph(Ralph { max_iterations: 2, until: None });

@@ -28,7 +28,7 @@ fn exec(id: &str) -> Json {
     json!({ "id": id, "kind": "exec", "shell": id })
 }
 
-fn output(json: Json, verdict: Verdict) -> Output {
+fn output(json: &Json, verdict: Verdict) -> Output {
     let stored = Stored::inline(json!({ "ok": true, "json": json }), true);
     Output { stored, verdict }
 }
@@ -51,14 +51,14 @@ pub(super) fn brought() -> Stage {
     let start = stage.start_input(|_| {});
     stage.feed(vec![start, Input::Call(Box::new(call))]);
     let wrong = || Verdict::Invalid(vec![Problem::of_value("/n", "is not a number")]);
-    let outputs = BTreeMap::from([("one".to_owned(), output(json!("x"), wrong()))]);
+    let outputs = BTreeMap::from([("one".to_owned(), output(&json!("x"), wrong()))]);
     says(&mut stage, Call { outputs, ..Call::default() });
     let outputs =
-        BTreeMap::from([("each[0].one".to_owned(), output(json!("late"), Verdict::Valid))]);
+        BTreeMap::from([("each[0].one".to_owned(), output(&json!("late"), Verdict::Valid))]);
     says(&mut stage, Call { outputs, ..Call::default() });
     let outputs = BTreeMap::from([
-        ("each[0].one:2".to_owned(), output(json!(1), Verdict::Valid)),
-        ("last:2".to_owned(), output(json!(2), Verdict::Valid)),
+        ("each[0].one:2".to_owned(), output(&json!(1), Verdict::Valid)),
+        ("last:2".to_owned(), output(&json!(2), Verdict::Valid)),
     ]);
     says(&mut stage, Call { outputs, ..Call::default() });
     stage
