@@ -1,6 +1,7 @@
 //! The real binary, seen from outside: what it prints, how it exits, what it leaves on disk.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
+#![expect(clippy::print_stdout, reason = "what was not run must be known")]
 
 mod completing;
 mod configuring;

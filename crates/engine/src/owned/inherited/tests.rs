@@ -80,7 +80,7 @@ fn asked() -> Owned {
     let mut driver = Driver::new(head, definition, journal, Nobody);
     driver.handle(crate::clock::now(), vec![start]).unwrap();
     let (head, definition, journal) = driver.into_parts();
-    Owned { head, definition, journal, ..owned }
+    Owned { journal, head, definition, ..owned }
 }
 
 async fn recovered(text: &'static str) -> (Json, Option<Verdict>) {
