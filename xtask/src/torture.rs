@@ -6,12 +6,14 @@
 
 mod table;
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::json;
 
 use crate::clients;
 use crate::commands::{cargo, root, run, run_silently};
@@ -202,19 +204,29 @@ impl Torture {
         run_silently(cargo(&simulate).args(words).env("RAYMOND_TALLY", &self.counts))
     }
 
+    /// Counts what a part did that does not count itself.
+    fn count(&self, part: &str, what: &str, count: u64) -> Result<()> {
+        let line = json!({ "part": part, "what": what, "count": count });
+        let mut file = OpenOptions::new().append(true).open(&self.counts)?;
+        Ok(writeln!(file, "{line}")?)
+    }
+
     fn is_long(&self) -> bool {
         matches!(self.length, Length::For(_))
     }
 }
 
 fn journals(torture: &mut Torture) -> Result<()> {
-    run_silently(&mut torture.tests(&["-p", "raymond-testkit", "--test", "journals"], &[]))
+    run_silently(&mut torture.tests(&["-p", "raymond-testkit", "--test", "journals"], &[]))?;
+    let golden = fs::read_dir(root().join("tests/journals/format-1"))?.count();
+    torture.count("journals", "applied, and decided again", golden as u64)
 }
 
 fn store(torture: &mut Torture) -> Result<()> {
-    let cases = if torture.is_long() { "100000" } else { "20000" };
+    let cases = if torture.is_long() { 100_000 } else { 20_000 };
     let target = ["-p", "raymond-store", "--test", "crash", "--test", "faults"];
-    run_silently(torture.tests(&target, &[]).env("STORE_CASES", cases))
+    run_silently(torture.tests(&target, &[]).env("STORE_CASES", cases.to_string()))?;
+    torture.count("store", "worlds with faults at random calls", cases)
 }
 
 fn disks(torture: &mut Torture) -> Result<()> {

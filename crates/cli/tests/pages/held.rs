@@ -16,7 +16,7 @@ pub(crate) type Tests = BTreeSet<String>;
 pub(crate) fn tests() -> Tests {
     let crates = fs::read_dir(top().join("crates")).unwrap().map(|entry| entry.unwrap().path());
     let mut found = Tests::new();
-    for place in crates.chain([top().join("xtask")]) {
+    for place in crates.chain(["xtask", "fuzz"].map(|name| top().join(name))) {
         let manifest = fs::read_to_string(place.join("Cargo.toml")).unwrap();
         let name = manifest.lines().find_map(|line| line.strip_prefix("name = ")).unwrap();
         let package = name.trim_matches('"').replace('-', "_");

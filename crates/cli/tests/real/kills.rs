@@ -11,6 +11,7 @@ pub(crate) mod scene;
 use std::time::{Duration, SystemTime};
 
 use raymond_testkit::dice::Dice;
+use raymond_testkit::tally;
 
 use audit::audit;
 use points::{Ending, Moment, Since};
@@ -21,6 +22,7 @@ fn strike(kind: Kind, moment: Moment, ending: Ending) {
     eprintln!("{kind:?}, {moment:?}, {ending:?}");
     let scene = Scene::new(kind);
     moment.strike(&scene);
+    tally::count("kill", "kill -9 of the owner of a real client", 1);
     let output = ending.come(&scene).wait();
     audit(&scene, (moment, ending), &output);
 }
