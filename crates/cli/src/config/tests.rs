@@ -186,7 +186,7 @@ fn mistakes_are_told_in_the_order_of_the_file() {
     check(
         "model = 1\nbudget = true\nagents = 2\n",
         &[
-            "1:9: error: model: 1 is not a text",
+            "1:9: error: model: 1 is not a text in quotes",
             "2:10: error: budget: true is not an amount of dollars",
             "3:10: error: agents is not a table (write [agents.\"id\"] with workspace)",
         ],
@@ -207,12 +207,12 @@ fn prices_are_tables_and_all_mistakes_come_at_once() {
             "4:5: error: prices.\"c\": there is no price \"ouput\"; did you mean output?",
         ],
     );
-    // All of them at once, in the order of their keys.
+    // All of them at once, in the order of the file.
     check(
         "retries = 'x'\nbackend = 1\n",
         &[
-            "2:11: error: backend: 1 is not a text in quotes",
             "1:11: error: retries: \"x\" is not a whole number of at least 0",
+            "2:11: error: backend: 1 is not a text in quotes",
         ],
     );
     check(
