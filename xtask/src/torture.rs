@@ -116,7 +116,7 @@ pub(crate) fn torture(length: Length, seed: u64, wanted: &[&str]) -> Result<()> 
         let names = PARTS.map(|part| part.name).join(", ");
         bail!("there is no part {unknown:?}; there are {names}");
     }
-    build()?;
+    build(length)?;
     let counts = root().join("target/torture/counts.jsonl");
     fs::create_dir_all(counts.parent().unwrap_or(&counts))?;
     fs::write(&counts, "").context("writing target/torture/counts.jsonl")?;
@@ -149,15 +149,21 @@ pub(crate) fn torture(length: Length, seed: u64, wanted: &[&str]) -> Result<()> 
     Ok(())
 }
 
-/// Everything is compiled before a clock runs.
-fn build() -> Result<()> {
-    for target in [&["-p", "raymond-testkit", "--bins"][..], &["-p", "raymond", "--bins"]] {
-        run(cargo(&["build", "-q", "--profile", "simulation"]).args(target))?;
+/// Everything is compiled before a clock runs. What starts processes is the program as the other tests
+/// know it; what only computes is optimised, with every assertion on.
+fn build(length: Length) -> Result<()> {
+    run(&mut cargo(&["build", "-q", "-p", "raymond", "-p", "raymond-testkit"]))?;
+    run(&mut cargo(&["test", "-q", "--no-run", "-p", "raymond", "-p", "raymond-testkit"]))?;
+    run(cargo(&["build", "-q"]).args(SIMULATE))?;
+    if let Length::For(_) = length {
+        run(cargo(&["test", "-q", "--no-run"]).args(FUZZ))?;
     }
-    let tests =
-        ["-p", "raymond", "-p", "raymond-store", "-p", "raymond-testkit", "-p", "raymond-fuzz"];
-    run(cargo(&["test", "-q", "--profile", "simulation", "--no-run"]).args(tests))
+    Ok(())
 }
+
+const SIMULATE: [&str; 6] =
+    ["--profile", "simulation", "-p", "raymond-testkit", "--bin", "simulate"];
+const FUZZ: [&str; 6] = ["--profile", "simulation", "-p", "raymond-fuzz", "--test", "targets"];
 
 impl Torture {
     /// The time of a part that has no end of its own: its share of what is left for its like.
@@ -183,25 +189,16 @@ impl Torture {
 
     /// The tests of a target that have these words in their names, counted.
     fn tests(&self, target: &[&str], words: &[&str]) -> Command {
-        let mut tests = cargo(&["test", "-q", "--profile", "simulation"]);
+        let mut tests = cargo(&["test", "-q"]);
         tests.args(target).args(["--", "--include-ignored"]).args(words);
         tests.env("RAYMOND_TALLY", &self.counts);
         tests
     }
 
     fn simulate(&self, words: &[&str]) -> Result<()> {
-        let simulate = [
-            "run",
-            "-q",
-            "--profile",
-            "simulation",
-            "-p",
-            "raymond-testkit",
-            "--bin",
-            "simulate",
-            "--",
-        ];
-        run_silently(cargo(&simulate).args(words).env("RAYMOND_TALLY", &self.counts))
+        let mut simulate = cargo(&["run", "-q"]);
+        simulate.args(SIMULATE).arg("--").args(words);
+        run_silently(simulate.env("RAYMOND_TALLY", &self.counts))
     }
 
     /// Counts what a part did that does not count itself.
@@ -223,7 +220,7 @@ fn journals(torture: &mut Torture) -> Result<()> {
 }
 
 fn store(torture: &mut Torture) -> Result<()> {
-    let cases = if torture.is_long() { 100_000 } else { 20_000 };
+    let cases = if torture.is_long() { 50_000 } else { 5_000 };
     let target = ["-p", "raymond-store", "--test", "crash", "--test", "faults"];
     run_silently(torture.tests(&target, &[]).env("STORE_CASES", cases.to_string()))?;
     torture.count("store", "worlds with faults at random calls", cases)
@@ -245,10 +242,14 @@ fn sweep(torture: &mut Torture) -> Result<()> {
     torture.simulate(&["sweep"])
 }
 
+/// The short version is part of the tests of the workspace.
 fn fuzz(torture: &mut Torture) -> Result<()> {
-    let inputs = 2_000;
+    if !torture.is_long() {
+        return Ok(());
+    }
+    let inputs = 10_000;
     torture.repeat(1, |torture, seed| {
-        let mut tests = torture.tests(&["-p", "raymond-fuzz"], &[]);
+        let mut tests = torture.tests(&FUZZ, &[]);
         let numbers = [("FUZZ_INPUTS", inputs), ("FUZZ_SEED", seed)];
         run_silently(tests.envs(numbers.map(|(name, number)| (name, number.to_string()))))
     })

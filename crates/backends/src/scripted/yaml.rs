@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use raymond_core::diagnostic::{Diagnostic, yaml_hint};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{Location, Options, Spanned};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::{Error, Location, Options, Spanned};
 
 /// A value, and the bytes where it begins.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,14 +40,26 @@ impl Value {
     }
 }
 
+/// How deep lists and mappings may stand in each other. Replies never do as much; without optimisation
+/// each level takes 32 KiB of the stack.
+const DEEPEST: usize = 16;
+
 /// Reads a document.
 pub(super) fn read(text: &str) -> Result<Node, Box<Diagnostic>> {
     let mut options = Options::default();
     options.with_snippet = false;
     options.strict_booleans = true;
+    if let Some(budget) = &mut options.budget {
+        budget.max_depth = DEEPEST;
+    }
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let span = error.location().map_or(0..0, |location| span(text, location));
-        let message = error.to_string();
+        let message = match error.without_snippet() {
+            Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
+                format!("lists and mappings stand more than {DEEPEST} deep in each other")
+            }
+            error => error.to_string(),
+        };
         // The place stands before the message already, and options are no advice to authors.
         let message = message.split(" at line ").next().unwrap_or_default();
         let message = message.split(", set ").next().unwrap_or_default();
