@@ -289,6 +289,11 @@ fn every_mistake_is_told_with_its_place() {
              capped, cost, delay, denied, expect, write, attempts; an answer in JSON is a text in \
              quotes: '{\"grade\": 1}'"],
     );
+    let deep = format!("A: {}{}", "[".repeat(40), "]".repeat(40));
+    mistaken(
+        &deep,
+        &["r.yaml:1:19: error: lists and mappings stand more than 16 deep in each other"],
+    );
     mistaken("A: []", &["r.yaml:1:4: error: an empty list has no visit"]);
     mistaken("A: [[]]", &["r.yaml:1:5: error: an empty list has no turn"]);
     mistaken("A:", &["r.yaml:1:2: error: expected a reply: text or a mapping, found nothing"]);
