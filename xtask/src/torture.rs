@@ -67,13 +67,13 @@ const PARTS: [Part; 8] = [
     Part {
         name: "kill",
         what: "kills of the real binary, by name and by clock",
-        share: Some(30),
+        share: Some(24),
         run: kill,
     },
     Part {
         name: "simulation",
         what: "random runs on a machine that goes wrong",
-        share: Some(60),
+        share: Some(70),
         run: simulation,
     },
 ];

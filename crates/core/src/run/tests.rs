@@ -6,6 +6,7 @@
 mod applying;
 mod arbitrary;
 mod backends;
+mod batching;
 mod crashes;
 mod failures;
 mod faults;

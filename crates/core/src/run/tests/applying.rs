@@ -8,12 +8,44 @@ use crate::budget::{Basis, Charge};
 use crate::desk::Phase as TurnPhase;
 use crate::machine::{Session, SessionPlan};
 use crate::run::event::{Event, StackChange};
-use crate::run::{Phase, Run, advance, apply};
+use crate::run::input::Start;
+use crate::run::{Input, Phase, Run, advance, apply};
 use crate::time::Timestamp;
 use crate::view::{Ledger, Owner, States, status, way_out, why};
 
 fn running() -> Run {
     Play::new(prompts(&["A.md"])).started().run
+}
+
+#[test]
+fn a_run_is_what_its_start_says() {
+    let Input::Start(start) = Play::new(prompts(&["A.md"])).with(|s| s.max_parallel = 7).begin()
+    else {
+        panic!("it begins otherwise");
+    };
+    let start = Start { scope: "/elsewhere".into(), ..*start };
+    let mut run = Run::default();
+    apply(&mut run, &Event::RunStarted(Box::new(start.clone())));
+    let expected = Run {
+        id: start.run,
+        nonce: start.nonce,
+        workflow: start.workflow,
+        scope: start.scope,
+        manifest: start.manifest,
+        settings: start.settings,
+        phase: Phase::Open,
+        ..Run::default()
+    };
+    assert_eq!(run, expected);
+}
+
+#[test]
+fn settled_turns_are_counted() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    for settled in 1..=3 {
+        play.says("main", "<goto>A</goto>");
+        assert_eq!(play.run.settled, settled);
+    }
 }
 
 #[test]

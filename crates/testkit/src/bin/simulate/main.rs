@@ -130,7 +130,7 @@ fn runs(count: u64, first: u64) -> bool {
     let tallies = [("runs", count), ("records audited", records), ("events", events)];
     count_all(&tallies, &[("lines compared with the reference", lines)]);
     for (trouble, times) in &coverage.troubles {
-        tally::count("simulation", trouble.name(), *times);
+        tally::count("simulation", &format!("fault: {}", trouble.name()), *times);
     }
     let (seconds, failed) = (begun.elapsed().as_secs_f64(), failures.count());
     say(&format!(
