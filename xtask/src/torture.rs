@@ -152,8 +152,7 @@ pub(crate) fn torture(length: Length, seed: u64, wanted: &[&str]) -> Result<()> 
 /// Everything is compiled before a clock runs. What starts processes is the program as the other tests
 /// know it; what only computes is optimised, with every assertion on.
 fn build(length: Length) -> Result<()> {
-    run(&mut cargo(&["build", "-q", "-p", "raymond", "-p", "raymond-testkit"]))?;
-    run(&mut cargo(&["test", "-q", "--no-run", "-p", "raymond", "-p", "raymond-testkit"]))?;
+    run(&mut cargo(&["test", "-q", "--workspace", "--no-run"]))?;
     run(cargo(&["build", "-q"]).args(SIMULATE))?;
     if let Length::For(_) = length {
         run(cargo(&["test", "-q", "--no-run"]).args(FUZZ))?;
@@ -187,8 +186,13 @@ impl Torture {
         }
     }
 
-    /// The tests of a target that have these words in their names, counted.
-    fn tests(&self, target: &[&str], words: &[&str]) -> Command {
+    /// The tests of a file that have these words in their names, counted. They are those of the whole
+    /// workspace, so that nothing is compiled with other features than before.
+    fn tests(&self, file: &str, words: &[&str]) -> Command {
+        self.counted(&["--workspace", "--test", file], words)
+    }
+
+    fn counted(&self, target: &[&str], words: &[&str]) -> Command {
         let mut tests = cargo(&["test", "-q"]);
         tests.args(target).args(["--", "--include-ignored"]).args(words);
         tests.env("RAYMOND_TALLY", &self.counts);
@@ -214,26 +218,25 @@ impl Torture {
 }
 
 fn journals(torture: &mut Torture) -> Result<()> {
-    run_silently(&mut torture.tests(&["-p", "raymond-testkit", "--test", "journals"], &[]))?;
+    run_silently(&mut torture.tests("journals", &[]))?;
     let golden = fs::read_dir(root().join("tests/journals/format-1"))?.count();
     torture.count("journals", "applied, and decided again", golden as u64)
 }
 
 fn store(torture: &mut Torture) -> Result<()> {
     let cases = if torture.is_long() { 50_000 } else { 5_000 };
-    let target = ["-p", "raymond-store", "--test", "crash", "--test", "faults"];
-    run_silently(torture.tests(&target, &[]).env("STORE_CASES", cases.to_string()))?;
+    run_silently(torture.tests("crash", &[]).env("STORE_CASES", cases.to_string()))?;
     torture.count("store", "worlds with faults at random calls", cases)
 }
 
 fn disks(torture: &mut Torture) -> Result<()> {
-    run_silently(&mut torture.tests(&["-p", "raymond", "--test", "kill"], &["disks::"]))?;
-    run_silently(&mut torture.tests(&["-p", "raymond", "--test", "cli"], &["disks::"]))
+    run_silently(&mut torture.tests("kill", &["disks::"]))?;
+    run_silently(&mut torture.tests("cli", &["disks::"]))
 }
 
 fn load(torture: &mut Torture) -> Result<()> {
     let percent = if torture.is_long() { "100" } else { "10" };
-    let mut tests = torture.tests(&["-p", "raymond", "--test", "scale"], &["load::"]);
+    let mut tests = torture.tests("scale", &["load::"]);
     // One after the other: each measures what it takes.
     run_silently(tests.arg("--test-threads=1").env("LOAD", percent))
 }
@@ -249,7 +252,7 @@ fn fuzz(torture: &mut Torture) -> Result<()> {
     }
     let inputs = 10_000;
     torture.repeat(1, |torture, seed| {
-        let mut tests = torture.tests(&FUZZ, &[]);
+        let mut tests = torture.counted(&FUZZ, &[]);
         let numbers = [("FUZZ_INPUTS", inputs), ("FUZZ_SEED", seed)];
         run_silently(tests.envs(numbers.map(|(name, number)| (name, number.to_string()))))
     })
@@ -258,13 +261,12 @@ fn fuzz(torture: &mut Torture) -> Result<()> {
 /// The real client is slow to start: it has its turn once, and only where there is time.
 fn kill(torture: &mut Torture) -> Result<()> {
     if torture.is_long() {
-        let mut real =
-            torture.tests(&["-p", "raymond", "--test", "real"], &["kills::", "crashes::"]);
+        let mut real = torture.tests("real", &["kills::", "crashes::"]);
         run_silently(real.env("RAYMOND_TEST_CLIENTS", clients::install()?))?;
     }
     let words = ["calls::", "moments::", "signals::"];
     torture.repeat(1, |torture, seed| {
-        let mut tests = torture.tests(&["-p", "raymond", "--test", "kill"], &words);
+        let mut tests = torture.tests("kill", &words);
         run_silently(tests.env("KILL_SEED", seed.to_string()))
     })
 }
