@@ -262,3 +262,15 @@ fn a_client_that_loses_the_session_it_opens_is_not_asked_for_ever() {
     let events = play.started().fails("main", lost());
     assert!(events.contains("main fails: the client knows no session gone"), "{events}");
 }
+
+#[test]
+fn a_clock_that_is_set_back_brings_no_retry_forward() {
+    let mut play = Play::new(prompts(&["A.md"]));
+    play.at = Timestamp(10_000_000);
+    play.start();
+    play.stumbles("main");
+    play.at = Timestamp(0);
+    assert_eq!(play.after(Span::minutes(1)), "");
+    play.at = Timestamp(10_000_000);
+    assert!(play.after(Span::minutes(60)).contains("start main.1.1"));
+}
