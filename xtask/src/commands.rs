@@ -36,6 +36,12 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// A number that differs from commit to commit, so that everything has its turn.
+pub(crate) fn commits() -> Result<usize> {
+    let output = program("git").args(["rev-list", "--count", "HEAD"]).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0))
+}
+
 /// Whether it runs and succeeds, silently.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::commands::{program, root};
+use crate::commands::{commits, program, root};
 use crate::tools;
 use results::{Explained, Fate, Results};
 
@@ -85,11 +85,6 @@ fn changed() -> Result<()> {
     eprintln!("part {turn} of {parts} of {count} mutants in what has changed since {since}");
     let fates = tool.try_all(&["--in-diff", &diff, "--shard", &format!("{turn}/{parts}")])?;
     judge(&fates)
-}
-
-fn commits() -> Result<usize> {
-    let output = program("git").args(["rev-list", "--count", "HEAD"]).output()?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0))
 }
 
 fn judge(fates: &[Fate]) -> Result<()> {

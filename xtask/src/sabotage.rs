@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::commands::{cargo, program, root, run, run_silently, succeeds};
+use crate::commands::{cargo, commits, program, root, run, run_silently, succeeds};
 
 /// One deliberate bug.
 struct Sabotage {
@@ -59,7 +59,7 @@ fn chosen(wanted: &[&str]) -> Result<Vec<Sabotage>> {
     if let ["--rotate", count] = wanted {
         let count: usize = count.parse().context("--rotate takes a number")?;
         let mut all = all;
-        let turn = rotation()? * count % all.len().max(1);
+        let turn = commits()? * count % all.len().max(1);
         all.rotate_left(turn);
         all.truncate(count);
         return Ok(all);
@@ -68,13 +68,6 @@ fn chosen(wanted: &[&str]) -> Result<Vec<Sabotage>> {
         bail!("there is no patch {unknown:?} in tests/sabotage");
     }
     Ok(all.into_iter().filter(|s| wanted.is_empty() || wanted.contains(&s.name.as_str())).collect())
-}
-
-/// A number that differs from commit to commit, so that all patches have their turn.
-fn rotation() -> Result<usize> {
-    let output = program("git").args(["rev-list", "--count", "HEAD"]).output()?;
-    let count = String::from_utf8_lossy(&output.stdout);
-    Ok(count.trim().parse().unwrap_or(0))
 }
 
 fn all() -> Result<Vec<Sabotage>> {

@@ -4,7 +4,7 @@
 
 use raymond_core::run::replay::{Decided, Difference};
 use raymond_engine::look::LookError;
-use raymond_engine::replay::{ReplayError, Replayed, replay as decide_again};
+use raymond_engine::replay::{Replayed, replay as decide_again};
 use raymond_store::journal::{self, Tail};
 use serde_json::{Value, json};
 
@@ -27,15 +27,8 @@ pub(crate) fn replay(flags: &Look) -> Result<u8, Failure> {
         let damaged = journal::Error::Damaged { path: paths.journal, damaged };
         return Err(Failure::from(LookError::Journal(damaged)).about(&run));
     }
-    let replayed = decide_again(project.disk.as_ref(), &paths.journal, &project.blobs(&paths))
-        .map_err(|error| {
-            let failure = match error {
-                ReplayError::Journal(error) => LookError::Journal(error).into(),
-                ReplayError::Fold(error) => LookError::Fold(error).into(),
-                error @ ReplayError::Source { .. } => Failure::environment(chain(&error)),
-            };
-            failure.about(&run)
-        })?;
+    let replayed = decide_again(project.disk.as_ref(), &paths.journal, &project.blobs(&paths));
+    let replayed = replayed.map_err(|error| Failure::from(error).about(&run))?;
     let Replayed { records, difference, .. } = replayed;
     if flags.json {
         let difference = difference.as_deref().map(object);
@@ -77,14 +70,4 @@ fn object(difference: &Difference) -> Value {
         "record": record, "step": step, "event": event,
         "recorded": recorded, "decided": decided, "refused": refused,
     })
-}
-
-fn chain(error: &ReplayError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -11,6 +11,7 @@ use raymond_engine::look::LookError;
 use raymond_engine::owned::OwnError;
 use raymond_engine::pin::PinError;
 use raymond_engine::project::FindError;
+use raymond_engine::replay::ReplayError;
 use raymond_engine::request::RequestError;
 use raymond_engine::scope::{NotAPrompt, ScopeError};
 use raymond_engine::shell::ShellError;
@@ -120,9 +121,7 @@ impl From<lock::Error> for Failure {
             lock::Error::Held { path, owner } => {
                 let by = match owner {
                     None => "another process".to_owned(),
-                    Some(owner) => {
-                        format!("process {} on {}", owner.process.pid, owner.process.host)
-                    }
+                    Some(owner) => by(&owner),
                 };
                 Self::driven(&path, &by)
             }
@@ -130,9 +129,8 @@ impl From<lock::Error> for Failure {
                 Self::usage(format!("{} was deleted just now", run_at(&path)))
             }
             lock::Error::OtherHost { path, owner } => {
-                let by = format!("process {} on {}", owner.process.pid, owner.process.host);
                 let run = run_at(&path);
-                Self::driven(&path, &by).hint(format!(
+                Self::driven(&path, &by(&owner)).hint(format!(
                     "when that machine is gone for good: `raymond resume {run} --takeover`"
                 ))
             }
@@ -147,6 +145,10 @@ impl Failure {
             "look at it with `raymond status {run}`, or end it with `raymond stop {run}`"
         ))
     }
+}
+
+fn by(owner: &lock::Owner) -> String {
+    format!("process {} on {}", owner.process.pid, owner.process.host)
 }
 
 /// The run in whose directory a file lies.
@@ -247,13 +249,23 @@ impl From<LookError> for Failure {
     fn from(error: LookError) -> Self {
         match error {
             LookError::NothingYet { run, owner } => {
-                let by = format!("process {} on {}", owner.process.pid, owner.process.host);
+                let by = by(&owner);
                 let message = format!("{run} is driven by {by}, which has recorded nothing yet");
                 Self::new(LOCKED, message).hint("try again in a moment")
             }
             LookError::Journal(error) => error.into(),
             LookError::Fold(error) => error.into(),
             LookError::Lock(error) => error.into(),
+        }
+    }
+}
+
+impl From<ReplayError> for Failure {
+    fn from(error: ReplayError) -> Self {
+        match error {
+            ReplayError::Journal(error) => error.into(),
+            ReplayError::Fold(error) => error.into(),
+            error @ ReplayError::Source { .. } => Self::of(ENVIRONMENT, &error),
         }
     }
 }
