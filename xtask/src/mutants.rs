@@ -1,41 +1,78 @@
 //! Small changes of `core` and `store`, made one by one by cargo-mutants: the tests notice each of them,
 //! or `tests/mutants/explained.txt` says why nothing can.
 //!
-//! Quick tests try first; whatever survives them meets the tests of everything that is built on it. What
-//! became of a file is a line of `tests/mutants/results.txt`. A shard is a part of the files, so that a
-//! machine, or a day, can do its share; `--changed` looks at a few of what has changed since.
+//! As many as possible are woven into one copy of the source, each behind a switch, so that trying one
+//! compiles nothing; cargo-mutants itself tries the others. Quick tests come first; whatever survives them
+//! meets the tests of everything that is built on it. What became of a file is a line of
+//! `tests/mutants/results.txt`. A shard is a part of the files; `--changed` looks at a few of what has
+//! changed since.
 
+mod listed;
 mod results;
+mod tree;
+mod weave;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 
 use crate::commands::{commits, program, root};
 use crate::tools;
-use results::{Explained, Fate, Results};
+use listed::Mutant;
+use results::{Explained, Fates, Outcome, Results};
+use tree::Tree;
 
 const VERSION: &str = "27.1.0";
 const PACKAGES: [&str; 2] = ["raymond-core", "raymond-store"];
 /// Whose tests try what survives.
 const TESTED: [&str; 4] = ["raymond-core", "raymond-store", "raymond-engine", "raymond-testkit"];
 
-/// What the first tests leave to the second ones, because it takes longer than everything else.
-const SLOW: [&str; 6] =
-    ["hostile", "properties", "hundred_thousand", "large_scope", "four_hundred", "any_"];
+/// Tests that come last, because each takes longer than all others of its program.
+const SLOW: [&str; 21] = [
+    "a_bomb_is_refused_while_it_is_read",
+    "a_scope_has_a_number_of_states",
+    "a_second_interpreter_agrees",
+    "any_",
+    "at_the_same_time",
+    "calls_come_to_what_the_reference_comes_to",
+    "files_that_do_not_keep_their_contract",
+    "four_hundred",
+    "hostile",
+    "hundred_thousand",
+    "large_scope",
+    "lookalike",
+    "many_steps_are_done",
+    "mistakes_of_whole_documents",
+    "nothing_that_is_done_is_done_again",
+    "one_rendering_has_a_limit",
+    "properties",
+    "random_runs_keep_every_promise",
+    "the_deepest_document",
+    "trouble_at_any_call",
+    "what_only_a_run_can_know",
+];
 
 /// Of a change, at most so many are tried at a time; each commit has others.
 const MOST_OF_A_CHANGE: usize = 12;
 
-/// `[--shard K/N]`, or `--changed`.
+/// `[--shard K/N | --changed | [--quick] FILE…]`.
 pub(crate) fn mutants(words: &[&str]) -> Result<()> {
     match words {
-        [] => all((0, 1)),
-        ["--shard", shard] => all(parse(shard)?),
         ["--changed"] => changed(),
-        _ => bail!("cargo xtask mutants [--shard K/N | --changed]"),
+        ["--quick", files @ ..] => quick(files),
+        ["--shard", shard] => {
+            let (k, n) = parse(shard)?;
+            all(|files| files.iter().skip(k).step_by(n).cloned().collect())
+        }
+        files if !files.iter().any(|file| file.starts_with('-')) => {
+            let is_mine = |file: &&String| files.is_empty() || files.contains(&file.as_str());
+            all(|all| all.iter().filter(is_mine).cloned().collect())
+        }
+        _ => bail!("cargo xtask mutants [--shard K/N | --changed | [--quick] FILE…]"),
     }
 }
 
@@ -48,24 +85,38 @@ fn parse(shard: &str) -> Result<(usize, usize)> {
     }
 }
 
-/// Tries every mutant of every file of the shard, and writes down what became of them.
-fn all((k, n): (usize, usize)) -> Result<()> {
+/// Tries every mutant of some of the files, and writes down what became of them.
+fn all(choose: impl Fn(&[String]) -> Vec<String>) -> Result<()> {
     let tool = Tool::install()?;
-    let files = tool.files()?;
-    let mine: Vec<&String> = files.iter().skip(k).step_by(n).collect();
-    let words: Vec<&str> = mine.iter().flat_map(|file| ["--file", file.as_str()]).collect();
-    let fates = tool.try_all(&words)?;
+    let mut mutants = tool.list(&[])?;
+    let mut files: Vec<String> = mutants.iter().map(|mutant| mutant.file.clone()).collect();
+    files.sort();
+    files.dedup();
+    let mine = choose(&files);
+    mutants.retain(|mutant| mine.contains(&mutant.file));
+    if mutants.is_empty() {
+        bail!("no mutant stands there: name files as git does, of crates/core/src or crates/store/src");
+    }
+    let fates = tool.try_all(mutants)?;
     let mut results = Results::read()?;
     results.take(&mine, &fates);
     results.write(&files)?;
     judge(&fates)
 }
 
+/// Tries the mutants of some files with quick tests only: for whoever writes tests.
+fn quick(files: &[&str]) -> Result<()> {
+    let tool = Tool::install()?;
+    let mut mutants = tool.list(&[])?;
+    mutants.retain(|mutant| files.contains(&mutant.file.as_str()));
+    let tree = Tree::grow(&tool.home, &mutants)?;
+    let within: Vec<usize> = (0..mutants.len()).filter(|number| tree.has(*number)).collect();
+    tree.quickly(&within).map(drop)
+}
+
 /// Tries some of the mutants of what changed since the results were written.
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
 fn changed() -> Result<()> {
-    let tool = Tool::install()?;
-    let diff = tool.home.join("change.diff");
     let since = Results::last_commit()?;
     let output =
         program("git").args(["diff", &since, "--", "crates/core", "crates/store"]).output()?;
@@ -73,30 +124,33 @@ fn changed() -> Result<()> {
         eprintln!("nothing of core and store has changed since {since}");
         return Ok(());
     }
-    fs::write(&diff, output.stdout)?;
-    let diff = diff.to_string_lossy().into_owned();
-    let count = tool.list(&["--in-diff", &diff])?.len();
-    if count == 0 {
-        eprintln!("no mutant lies in what has changed since {since}");
-        return Ok(());
-    }
-    let parts = count.div_ceil(MOST_OF_A_CHANGE);
+    let tool = Tool::install()?;
+    let diff = tool.home.join("change.diff");
+    fs::write(&diff, &output.stdout)?;
+    let mutants = tool.list(&["--in-diff", &diff.to_string_lossy()])?;
+    let parts = mutants.len().div_ceil(MOST_OF_A_CHANGE).max(1);
     let turn = commits()? % parts;
-    eprintln!("part {turn} of {parts} of {count} mutants in what has changed since {since}");
-    let fates = tool.try_all(&["--in-diff", &diff, "--shard", &format!("{turn}/{parts}")])?;
-    judge(&fates)
+    eprintln!("part {turn} of {parts} of {} mutants of the change since {since}", mutants.len());
+    let some: Vec<Mutant> = mutants.into_iter().skip(turn).step_by(parts).collect();
+    match some.as_slice() {
+        [] => Ok(()),
+        _ => judge(&tool.try_all(some)?),
+    }
 }
 
-fn judge(fates: &[Fate]) -> Result<()> {
+fn judge(fates: &Fates) -> Result<()> {
     let explained = Explained::read()?;
-    let survived = fates.iter().filter(|fate| fate.is_unexplained(&explained));
-    let names: Vec<&str> = survived.map(|fate| fate.name.as_str()).collect();
-    if names.is_empty() {
+    let unexplained = |(mutant, outcome): &&(Mutant, Outcome)| {
+        *outcome == Outcome::Survived && !explained.has(mutant)
+    };
+    let places: Vec<&str> =
+        fates.iter().filter(unexplained).map(|(mutant, _)| mutant.place.as_str()).collect();
+    if places.is_empty() {
         return Ok(());
     }
-    let names = names.join("\n  ");
+    let places = places.join("\n  ");
     bail!(
-        "no test noticed:\n  {names}\nwrite one, or say in tests/mutants/explained.txt why none can"
+        "no test noticed:\n  {places}\nwrite one, or say in tests/mutants/explained.txt why none can"
     )
 }
 
@@ -116,60 +170,101 @@ impl Tool {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = program(&self.program);
         command.arg("mutants").args(PACKAGES.iter().flat_map(|package| ["--package", package]));
-        command.args(words).args(["--colors", "never"]);
+        // What all disks are tried with is a test, although a feature gives it to others.
+        command.args(["--exclude", "crates/store/src/conformance/**", "--colors", "never"]);
+        command.args(words);
         // Whatever is compiled stays, and needs no line tables.
         command.env("CARGO_TARGET_DIR", self.home.join("build"));
         command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_PROFILE_TEST_DEBUG", "0");
         command
     }
 
-    /// The names of mutants.
-    fn list(&self, words: &[&str]) -> Result<Vec<String>> {
-        let output = self.command(words).arg("--list").output()?;
-        Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
-    }
-
-    /// The files that have mutants.
-    fn files(&self) -> Result<Vec<String>> {
-        let mutants = self.list(&[])?;
-        let mut files: Vec<String> =
-            mutants.iter().filter_map(|name| Some(name.split_once(':')?.0.to_owned())).collect();
-        files.sort();
-        files.dedup();
-        Ok(files)
+    fn list(&self, words: &[&str]) -> Result<Vec<Mutant>> {
+        let output = self.command(words).args(["--list", "--json"]).output()?;
+        let listed: Vec<Value> = serde_json::from_slice(&output.stdout).context("the list")?;
+        Ok(listed.iter().filter_map(Mutant::read).collect())
     }
 
     /// Quick tests for all of them, then all tests for those that survive.
-    fn try_all(&self, words: &[&str]) -> Result<Vec<Fate>> {
+    #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
+    fn try_all(&self, mutants: Vec<Mutant>) -> Result<Vec<(Mutant, Outcome)>> {
+        let explained = Explained::read()?;
+        let tree = Tree::grow(&self.home, &mutants)?;
+        let (within, alone): (Vec<usize>, Vec<usize>) =
+            (0..mutants.len()).partition(|number| tree.has(*number));
+        eprintln!("    {} mutants are woven in, {} are tried alone", within.len(), alone.len());
+        let mut outcomes: BTreeMap<usize, Outcome> = tree.quickly(&within)?.into_iter().collect();
+        // What is explained would only take longest.
+        let again: Vec<usize> = outcomes
+            .iter()
+            .filter(|(number, outcome)| {
+                **outcome == Outcome::Survived && !explained.has(&mutants[**number])
+            })
+            .map(|(number, _)| *number)
+            .collect();
+        eprintln!("    {} of them survived quick tests, and meet all", again.len());
+        if !again.is_empty() {
+            outcomes.extend(tree.thoroughly(&again)?);
+        }
+        let places: Vec<&str> =
+            alone.iter().map(|number| mutants[*number].place.as_str()).collect();
+        let became = self.try_alone(&places)?;
+        let fate = |(number, mutant): (usize, Mutant)| {
+            let outcome = outcomes.get(&number).or_else(|| became.get(&mutant.place)).copied();
+            let outcome = outcome.with_context(|| format!("{} was not tried", mutant.place))?;
+            Ok((mutant, outcome))
+        };
+        mutants.into_iter().enumerate().map(fate).collect()
+    }
+
+    /// What becomes of mutants that are compiled one by one.
+    fn try_alone(&self, places: &[&str]) -> Result<BTreeMap<String, Outcome>> {
+        if places.is_empty() {
+            return Ok(BTreeMap::new());
+        }
         let out = self.home.join("out");
         if out.exists() {
             fs::remove_dir_all(&out)?;
         }
         fs::create_dir_all(&out)?;
+        let only: Vec<String> = places.iter().map(|place| exactly(place)).collect();
+        let words: Vec<&str> = only.iter().flat_map(|only| ["--re", only]).collect();
         let how = ["--baseline", "skip", "--no-shuffle", "--timeout", "120", "--cap-lints", "true"];
-        let mut quick = self.command(words);
+        let mut quick = self.command(&words);
         quick.args(how).args(["--cargo-arg=--lib", "--output"]).arg(&out).args(["--", "--"]);
         quick.args(SLOW.iter().flat_map(|slow| ["--skip", slow])).env("PROPTEST_CASES", "32");
         let some_survived = try_once(&mut quick)?;
-        let fates = Fate::read_all(&out.join("mutants.out"))?;
-        if !some_survived {
-            return Ok(fates);
+        let mut became = Outcome::read_all(&out.join("mutants.out"))?;
+        if some_survived {
+            let mut whole = self.command(&words);
+            whole.args(how).args(["--iterate", "--output"]).arg(&out);
+            whole.args(TESTED.iter().flat_map(|package| ["--test-package", package]));
+            try_once(&mut whole)?;
+            became.extend(Outcome::read_all(&out.join("mutants.out"))?);
         }
-        let mut whole = self.command(words);
-        whole.args(how).args(["--iterate", "--output"]).arg(&out);
-        whole.args(TESTED.iter().flat_map(|package| ["--test-package", package]));
-        try_once(&mut whole)?;
-        Ok(Fate::overlay(fates, &Fate::read_all(&out.join("mutants.out"))?))
+        Ok(became)
     }
+}
+
+/// The regular expression that only this text matches.
+fn exactly(text: &str) -> String {
+    let mut expression = String::from("^");
+    for c in text.chars() {
+        if !c.is_alphanumeric() && !c.is_whitespace() {
+            expression.push('\\');
+        }
+        expression.push(c);
+    }
+    expression.push('$');
+    expression
 }
 
 /// Whether any mutant survived, or took too long.
 fn try_once(command: &mut Command) -> Result<bool> {
-    let shown = format!("{command:?}");
-    let status = command.status().with_context(|| format!("could not start {shown}"))?;
+    let status = command.status().context("could not start cargo-mutants")?;
     match status.code() {
         Some(0) => Ok(false),
         Some(2 | 3) => Ok(true),
-        _ => bail!("{shown} failed: {status}"),
+        _ => bail!("cargo-mutants failed: {status}"),
     }
 }

@@ -9,7 +9,7 @@ use crate::commands::{cargo, program, root, run_silently};
 pub(crate) fn install(name: &str, version: &str) -> Result<String> {
     let home = root().join("target/tools");
     let kept = home.join("bin").join(name).to_string_lossy().into_owned();
-    if let Some(tool) = [name, &kept].into_iter().find(|tool| is_pinned(tool, version)) {
+    if let Some(tool) = [name, &kept].into_iter().find(|tool| is_pinned(tool, name, version)) {
         return Ok(tool.to_owned());
     }
     eprintln!("    installing {name} {version}: this takes some minutes, once");
@@ -22,7 +22,9 @@ pub(crate) fn install(name: &str, version: &str) -> Result<String> {
     Ok(kept)
 }
 
-fn is_pinned(tool: &str, version: &str) -> bool {
-    let said = program(tool).arg("--version").output();
+fn is_pinned(tool: &str, name: &str, version: &str) -> bool {
+    // As cargo calls it: with its own name first.
+    let word = name.trim_start_matches("cargo-");
+    let said = program(tool).args([word, "--version"]).output();
     said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).trim().ends_with(version))
 }

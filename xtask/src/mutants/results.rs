@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
+use super::listed::Mutant;
 use crate::commands::{program, root};
 
 /// What became of a mutant.
@@ -23,51 +24,31 @@ pub(super) enum Outcome {
     Unviable,
 }
 
-/// A mutant, and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fate {
-    /// With line and column.
-    place: String,
-    /// Without: what an explanation names.
-    pub(super) name: String,
-    file: String,
-    outcome: Outcome,
-}
+impl Outcome {
+    fn read(summary: &str) -> Self {
+        match summary {
+            "CaughtMutant" => Self::Caught,
+            "MissedMutant" => Self::Survived,
+            "Timeout" => Self::Hung,
+            _ => Self::Unviable,
+        }
+    }
 
-impl Fate {
-    /// What a run of the tool left in its folder.
-    pub(super) fn read_all(folder: &Path) -> Result<Vec<Self>> {
+    /// What a run of cargo-mutants left in its folder: the place of each mutant, and what became of it.
+    pub(super) fn read_all(folder: &Path) -> Result<BTreeMap<String, Self>> {
         let text = fs::read_to_string(folder.join("outcomes.json")).context("the outcomes")?;
         let read: Value = serde_json::from_str(&text)?;
         let outcomes = read["outcomes"].as_array().map(Vec::as_slice).unwrap_or_default();
-        Ok(outcomes.iter().filter_map(Self::read).collect())
-    }
-
-    fn read(outcome: &Value) -> Option<Self> {
-        let mutant = &outcome["scenario"]["Mutant"];
-        let (place, file) = (mutant["name"].as_str()?, mutant["file"].as_str()?);
-        let what = place.splitn(4, ':').nth(3)?.trim();
-        let outcome = match outcome["summary"].as_str()? {
-            "CaughtMutant" => Outcome::Caught,
-            "MissedMutant" => Outcome::Survived,
-            "Timeout" => Outcome::Hung,
-            _ => Outcome::Unviable,
+        let one = |outcome: &Value| {
+            let place = outcome["scenario"]["Mutant"]["name"].as_str()?.to_owned();
+            Some((place, Self::read(outcome["summary"].as_str()?)))
         };
-        let name = format!("{file}: {what}");
-        Some(Self { place: place.to_owned(), name, file: file.to_owned(), outcome })
-    }
-
-    /// Replaces what became of those that were tried again.
-    pub(super) fn overlay(first: Vec<Self>, again: &[Self]) -> Vec<Self> {
-        let later =
-            |fate: Self| again.iter().find(|a| a.place == fate.place).cloned().unwrap_or(fate);
-        first.into_iter().map(later).collect()
-    }
-
-    pub(super) fn is_unexplained(&self, explained: &Explained) -> bool {
-        self.outcome == Outcome::Survived && !explained.0.contains(&self.name)
+        Ok(outcomes.iter().filter_map(one).collect())
     }
 }
+
+/// Mutants, and what became of each.
+pub(super) type Fates = [(Mutant, Outcome)];
 
 fn folder() -> PathBuf {
     root().join("tests/mutants")
@@ -81,6 +62,10 @@ impl Explained {
         let text = fs::read_to_string(folder().join("explained.txt"))?;
         let is_name = |line: &&str| !line.starts_with([' ', '#']) && !line.is_empty();
         Ok(Self(text.lines().filter(is_name).map(str::to_owned).collect()))
+    }
+
+    pub(super) fn has(&self, mutant: &Mutant) -> bool {
+        self.0.contains(&mutant.name())
     }
 }
 
@@ -101,15 +86,18 @@ impl Results {
     }
 
     /// Takes in what became of the mutants of these files.
-    pub(super) fn take(&mut self, files: &[&String], fates: &[Fate]) {
+    pub(super) fn take(&mut self, files: &[String], fates: &Fates) {
         for file in files {
             let count = |outcome: Outcome| {
-                fates.iter().filter(|fate| fate.file == **file && fate.outcome == outcome).count()
+                let is_one = |(mutant, became): &&(Mutant, Outcome)| {
+                    mutant.file == *file && *became == outcome
+                };
+                fates.iter().filter(is_one).count()
             };
             let noticed = count(Outcome::Caught) + count(Outcome::Hung);
             let (survived, unviable) = (count(Outcome::Survived), count(Outcome::Unviable));
             let line = format!("{file} noticed {noticed} survived {survived} unviable {unviable}");
-            self.0.insert((*file).clone(), line);
+            self.0.insert(file.clone(), line);
         }
     }
 
