@@ -95,7 +95,9 @@ fn all(choose: impl Fn(&[String]) -> Vec<String>) -> Result<()> {
     let mine = choose(&files);
     mutants.retain(|mutant| mine.contains(&mutant.file));
     if mutants.is_empty() {
-        bail!("no mutant stands there: name files as git does, of crates/core/src or crates/store/src");
+        bail!(
+            "no mutant stands there: name files as git does, of crates/core/src or crates/store/src"
+        );
     }
     let fates = tool.try_all(mutants)?;
     let mut results = Results::read()?;

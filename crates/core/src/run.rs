@@ -37,6 +37,5 @@ pub use input::Input;
 pub use permissions::Permissions;
 pub use program::{Program, Ralph};
 pub use record::{Header, Record, Step};
-pub use replay::replay;
 pub use settings::Settings;
 pub use state::{Phase, Run};

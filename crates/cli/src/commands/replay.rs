@@ -35,28 +35,13 @@ pub(crate) fn replay(flags: &Look) -> Result<u8, Failure> {
         print_json(json!({
             "version": shapes::VERSION, "run_id": run, "records": records, "difference": difference,
         }))?;
+    } else if let Some(difference) = &difference {
+        print_out(&format!("{difference}\n"))?;
     } else {
-        print_out(&text(records, difference.as_deref()))?;
+        let records = raymond_core::view::counted(records, "record");
+        print_out(&format!("{records}, decided the same\n"))?;
     }
     Ok(if difference.is_some() { DIFFERS } else { 0 })
-}
-
-fn text(records: u64, difference: Option<&Difference>) -> String {
-    let Some(difference) = difference else {
-        let records = raymond_core::view::counted(records, "record");
-        return format!("{records}, decided the same\n");
-    };
-    let Difference { record, step, event, recorded, decided } = difference;
-    let nothing = || "nothing more".to_owned();
-    let recorded = recorded.as_ref().map_or_else(nothing, |event| json!(event).to_string());
-    let decided = match decided {
-        Decided::Event(event) => json!(event).to_string(),
-        Decided::Nothing => nothing(),
-        Decided::Refused(refusal) => format!("nothing: {refusal}"),
-    };
-    format!(
-        "record {record}, step {step}, event {event} is decided otherwise\nrecorded  {recorded}\ndecided   {decided}\n"
-    )
 }
 
 fn object(difference: &Difference) -> Value {

@@ -3,17 +3,7 @@
 use std::fs;
 
 use crate::harness::{Output, Project, until};
-use crate::mounts::in_private;
-
-/// Mounts something over a folder of the project, in the namespace of the test.
-#[track_caller]
-fn mount(project: &Project, folder: &str, words: &[&str]) {
-    let target = project.path(folder);
-    fs::create_dir_all(&target).unwrap();
-    let words: Vec<&str> = words.iter().copied().chain(target.to_str()).collect();
-    let output = project.spawn("mount", &words).wait();
-    assert_eq!(output.code(), 0, "{output:?}");
-}
+use crate::mounts::{in_private, mount};
 
 /// Runs `raymond` in a folder of the project.
 fn within(project: &Project, folder: &str, words: &str) -> Output {

@@ -1,6 +1,9 @@
 //! File systems of a test's own: in a mount namespace that ends with it.
 
+use std::fs;
 use std::process::{Command, Stdio};
+
+use crate::harness::Project;
 
 /// Says to a test that it is in a namespace of its own.
 const INSIDE: &str = "RAYMOND_TEST_MOUNTS";
@@ -25,4 +28,14 @@ pub(crate) fn in_private(name: &str, act: impl FnOnce()) {
     again.args(["--exact", name, "--include-ignored", "--nocapture", "--test-threads=1"]);
     let status = again.env(INSIDE, "1").status().unwrap();
     assert!(status.success(), "{name} failed in a namespace of its own: {status}");
+}
+
+/// Mounts something over a folder of the project, in the namespace of the test.
+#[track_caller]
+pub(crate) fn mount(project: &Project, folder: &str, words: &[&str]) {
+    let target = project.path(folder);
+    fs::create_dir_all(&target).unwrap();
+    let words: Vec<&str> = words.iter().copied().chain(target.to_str()).collect();
+    let output = project.spawn("mount", &words).wait();
+    assert_eq!(output.code(), 0, "{output:?}");
 }

@@ -1,25 +1,13 @@
 //! A disk of its own for `.raymond/` that is full at some byte, or read-only between two owners.
 
-use std::fs;
-
 use raymond_testkit::dice::Dice;
 use raymond_testkit::tally;
 use rustix::process::Signal;
 
-use crate::harness::{Project, until};
-use crate::mounts::in_private;
+use crate::harness::until;
+use crate::mounts::{in_private, mount};
 use crate::scene::{Scene, States, Steps, Strikes, undisturbed};
 use crate::{cycles, seed};
-
-/// What `mount` does to the `.raymond/` of a project.
-#[track_caller]
-fn mount(project: &Project, words: &[&str]) {
-    let target = project.path(".raymond");
-    fs::create_dir_all(&target).unwrap();
-    let words: Vec<&str> = words.iter().copied().chain(target.to_str()).collect();
-    let output = project.spawn("mount", &words).wait();
-    assert_eq!(output.code(), 0, "{output:?}");
-}
 
 /// Each cycle is a fresh run on a disk of another size; given more room, it comes to its end.
 fn fills<S: Scene>(short: u64) {
@@ -29,7 +17,11 @@ fn fills<S: Scene>(short: u64) {
     for _ in 0..cycles(short) {
         let scene = S::new();
         let pages = 1 + dice.below(12);
-        mount(scene.project(), &["-t", "tmpfs", "-o", &format!("size={}k", pages * 4), "tmpfs"]);
+        mount(
+            scene.project(),
+            ".raymond",
+            &["-t", "tmpfs", "-o", &format!("size={}k", pages * 4), "tmpfs"],
+        );
         let output = scene.goes_on().wait();
         println!("{pages} pages: {}", output.stderr.lines().last().unwrap_or_default());
         // A script that finds no room for its files fails its agent, which can go on.
@@ -40,7 +32,7 @@ fn fills<S: Scene>(short: u64) {
             full += 1;
         }
         assert_eq!(scene.processes(), [0; 0], "nothing outlives a run without room");
-        mount(scene.project(), &["-o", "remount,size=64m"]);
+        mount(scene.project(), ".raymond", &["-o", "remount,size=64m"]);
         scene.finishes(&expected, Strikes { kills: 0, ends: 1 });
     }
     tally::count("disks", "disks that were full", full);
@@ -63,7 +55,7 @@ fn a_disk_that_is_read_only_for_a_while_costs_nothing() {
         let expected = undisturbed::<States>();
         for cycle in 0..cycles(6) {
             let scene = States::new();
-            mount(scene.project(), &["-t", "tmpfs", "tmpfs"]);
+            mount(scene.project(), ".raymond", &["-t", "tmpfs", "tmpfs"]);
             let running = scene.goes_on();
             until("there is progress", || scene.settled() as u64 > cycle % 6);
             running.signal(Signal::KILL);
@@ -78,7 +70,7 @@ fn a_disk_that_is_read_only_for_a_while_costs_nothing() {
             assert!(refused.stderr.contains("the file system is read-only"), "{refused:?}");
             assert_eq!(refused.code(), 7, "{refused:?}");
             assert_eq!(scene.project().raymond("status r --json").code(), 0);
-            mount(scene.project(), &["-o", "remount,rw"]);
+            mount(scene.project(), ".raymond", &["-o", "remount,rw"]);
             scene.finishes(&expected, Strikes::kills(1));
             tally::count("disks", "disks that were read-only", 1);
         }

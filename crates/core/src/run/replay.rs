@@ -38,21 +38,6 @@ pub struct Replay {
     definition: Option<(Value, Definition)>,
 }
 
-/// Decides all of `records` again; the first difference, where there is one.
-pub fn replay<'r, S: Sources>(
-    records: impl IntoIterator<Item = &'r Record>,
-    sources: &S,
-) -> Result<Option<Box<Difference>>, S::Error> {
-    let mut replay = Replay::default();
-    for record in records {
-        let difference = replay.record(record, sources)?;
-        if difference.is_some() {
-            return Ok(difference);
-        }
-    }
-    Ok(None)
-}
-
 impl Replay {
     /// Decides the next record again. After a difference the run is worth nothing any more.
     pub fn record<S: Sources>(

@@ -51,7 +51,7 @@ fn every_golden_journal_is_decided_again_as_it_was_or_differs_for_a_known_reason
         let replayed = replay(&Files, &golden.journal(), &golden.blobs());
         let replayed = replayed.unwrap_or_else(|why| panic!("{name}: {why:?}"));
         if let Some(difference) = replayed.difference {
-            found.insert(name.clone(), difference.to_string());
+            found.insert(name.clone(), difference.to_string().replace('\n', "; "));
         } else {
             let run = serde_json::to_value(replayed.run).unwrap();
             assert_eq!(Ok(run), golden.expected(), "{name}");

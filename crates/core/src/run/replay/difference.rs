@@ -38,18 +38,16 @@ pub enum Decided {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { record, step, event, .. } = self;
-        write!(f, "record {record}, step {step}, event {event}: recorded ")?;
-        match &self.recorded {
-            Some(event) => write!(f, "{}", written(event))?,
-            None => f.write_str("nothing more")?,
-        }
-        f.write_str(", decided ")?;
-        match &self.decided {
-            Decided::Event(event) => write!(f, "{}", written(event)),
-            Decided::Nothing => f.write_str("nothing more"),
-            Decided::Refused(refusal) => write!(f, "nothing, because {refusal}"),
-        }
+        let Self { record, step, event, recorded, decided } = self;
+        let nothing = || "nothing more".to_owned();
+        let recorded = recorded.as_ref().map_or_else(nothing, written);
+        let decided = match decided {
+            Decided::Event(event) => written(event),
+            Decided::Nothing => nothing(),
+            Decided::Refused(refusal) => format!("nothing: {refusal}"),
+        };
+        writeln!(f, "record {record}, step {step}, event {event} is decided otherwise")?;
+        write!(f, "recorded  {recorded}\ndecided   {decided}")
     }
 }
 

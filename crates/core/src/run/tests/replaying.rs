@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::budget::Micros;
 use crate::run::input::StopMode;
-use crate::run::replay::{Decided, Difference, Sources, replay};
+use crate::run::replay::{Decided, Difference, Replay, Sources};
 use crate::run::{Ending, Event, Input, Record, Refusal, Step};
 use crate::value::{BlobRef, Hash, Value};
 use crate::workflow::Definition;
@@ -45,6 +45,13 @@ fn journal() -> Vec<Record> {
     play.records
 }
 
+/// Decides all of them again; the first difference, where there is one.
+fn replay(records: &[Record], shelf: &Shelf) -> Result<Option<Box<Difference>>, String> {
+    let mut replay = Replay::default();
+    let mut decided = records.iter().map(|record| replay.record(record, shelf));
+    decided.find(|decided| !matches!(decided, Ok(None))).unwrap_or(Ok(None))
+}
+
 fn difference(records: &[Record]) -> Option<Difference> {
     let decided = replay(records, &shelf(prompts(&["A.md", "B.md"])));
     decided.unwrap().map(|difference| *difference)
@@ -78,13 +85,15 @@ fn an_event_too_many_or_too_few_is_named() {
     assert_eq!(ended, Event::RunEnded { ending: Ending::Completed });
     let decided = Decided::Event(Box::new(ended));
     let missing = Difference { record: 3, step: 1, event: last, recorded: None, decided };
-    assert_eq!(difference(&records), Some(missing));
+    assert_eq!(difference(&records), Some(missing.clone()));
+    assert!(missing.to_string().contains("\nrecorded  nothing more\ndecided   {\"run_ended\":"));
 
     let mut records = journal();
     let (more, decided) = (Event::RunEnded { ending: Ending::Failed }, Decided::Nothing);
     records[2].steps[0].events.push(more.clone());
     let (record, event, recorded) = (3, last + 1, Some(more));
     let surplus = Difference { record, step: 1, event, recorded, decided };
+    assert!(surplus.to_string().ends_with("\ndecided   nothing more"));
     assert_eq!(difference(&records), Some(surplus));
 }
 
@@ -99,7 +108,9 @@ fn a_cause_that_comes_to_nothing_today_is_named_with_its_refusal() {
     let decided = Decided::Refused(Refusal::Ended(Ending::Completed));
     let refused = Difference { record: 4, step: 1, event: 1, recorded: Some(event), decided };
     assert_eq!(difference(&records), Some(refused.clone()));
-    let text = r#"record 4, step 1, event 1: recorded {"stop_requested":{"mode":"now","key":"k"}}, decided nothing, because the run has already ended"#;
+    let text = r#"record 4, step 1, event 1 is decided otherwise
+recorded  {"stop_requested":{"mode":"now","key":"k"}}
+decided   nothing: the run has already ended"#;
     assert_eq!(refused.to_string(), text);
 
     // Beside steps that are the same it is still this one.
