@@ -58,14 +58,15 @@ fn web_token(rest: &[u8]) -> Look {
     };
     let first = part(rest, FAR);
     match rest.get(first) {
-        None if first < FAR => return Look::Undecided,
+        None => return Look::Undecided,
         Some(b'.') if first >= START.len() + LEAST => {}
-        Some(_) | None => return Look::Nothing,
+        Some(_) => return Look::Nothing,
     }
     let behind = &rest[first + 1..];
     let second = part(behind, LEAST);
     if second == LEAST {
-        Look::Secret(0..first + 1 + second, Tail::Credentials)
+        // Credentials are made of all that its parts are made of.
+        Look::Secret(0..START.len(), Tail::Credentials)
     } else if second == behind.len() {
         Look::Undecided
     } else {
@@ -100,7 +101,7 @@ fn address(rest: &[u8], end: End) -> Look {
 fn password(authority: &[u8]) -> Option<(usize, usize)> {
     let at = authority.iter().rposition(|byte| *byte == b'@')?;
     let colon = authority[..at].iter().position(|byte| *byte == b':')?;
-    (colon + 1 < at).then_some((colon + 1, at))
+    Some((colon + 1, at))
 }
 
 /// The first or the last line of a private key.
@@ -126,8 +127,11 @@ fn label(rest: &[u8], found: impl FnOnce(usize) -> Look) -> Look {
         |byte: &&u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || **byte == b' ';
     let length = rest.iter().take(LONGEST).take_while(is_label).count();
     let (label, behind) = rest.split_at(length);
-    if length == LONGEST || (behind.len() < DASHES.len() && DASHES.starts_with(behind)) {
-        return if length == LONGEST { Look::Nothing } else { Look::Undecided };
+    if length == LONGEST {
+        return Look::Nothing;
+    }
+    if behind.len() < DASHES.len() && DASHES.starts_with(behind) {
+        return Look::Undecided;
     }
     let is_private = label.ends_with(b"PRIVATE KEY") || label.ends_with(b"PRIVATE KEY BLOCK");
     if is_private && behind.starts_with(DASHES) {

@@ -14,8 +14,19 @@ fn redactor() -> Redactor {
 /// `[…]` stands for what is hidden.
 #[track_caller]
 fn check(text: &str, expected: &str) {
-    let found = redactor().redact(text).into_owned();
-    assert_eq!(found, expected.replace("[…]", REDACTED), "{text}");
+    check_with(&redactor(), text, expected);
+}
+
+/// The whole text, and the same in two pieces, wherever it is cut.
+#[track_caller]
+fn check_with(redactor: &Redactor, text: &str, expected: &str) {
+    let expected = expected.replace("[…]", REDACTED);
+    assert_eq!(redactor.redact(text), expected, "{text}");
+    for (cut, _) in text.char_indices() {
+        let mut stream = redactor.stream();
+        let shown = [stream.push(&text[..cut]), stream.push(&text[cut..]), stream.finish()];
+        assert_eq!(shown.concat(), expected, "{} | {}", &text[..cut], &text[cut..]);
+    }
 }
 
 #[test]
@@ -45,6 +56,8 @@ fn what_a_cut_left_of_a_value_is_hidden() {
     check("correct …", "[…] …");
     check("correct  …", "correct  …");
     check("…-horse-battery y", "…[…] y");
+    check("x…-horse-battery y", "x…[…] y");
+    check("x……-horse-battery y", "x……[…] y");
     check("…word/1…", "…[…]…");
     check("…ssel-ä", "…[…]");
     check("…el-ä", "…el-ä");
@@ -57,10 +70,15 @@ fn what_a_cut_left_of_a_value_is_hidden() {
 
 #[test]
 fn secrets_that_overlap_leave_no_rest() {
-    let redactor = Redactor::new(["abcdefgh$1".to_owned(), "$123456789".to_owned()]);
-    assert_eq!(redactor.redact("abcdefgh$123456789."), "[redacted].");
-    let token = "sk-ant-api03-abcdefgh$tail-of-it".to_owned();
-    assert_eq!(Redactor::new([token.clone()]).redact(&token), "[redacted]");
+    let check = |given: &[&str], text: &str, expected: &str| {
+        check_with(&Redactor::new(given.iter().map(ToString::to_string)), text, expected);
+    };
+    check(&["abcdefgh$1", "$123456789"], "abcdefgh$123456789.", "[…].");
+    check(&["outer/inner-value/outer", "inner-value"], "outer/inner-value/outer.", "[…].");
+    let token = "sk-ant-api03-abcdefgh$tail-of-it";
+    check(&[token], token, "[…]");
+    // What could be the middle of one is the end of the other.
+    check(&["1234-abcdefgh", "5678-abcdef"], "…abcdef", "…[…]");
 }
 
 #[test]
@@ -68,6 +86,8 @@ fn well_known_tokens_are_hidden() {
     check("key sk-ant-api03-AbCdEf0123456789_-xyz, ok", "key […], ok");
     check("sk-proj-AbCdEf0123456789AbCdEf", "[…]");
     check("sk-0123456789abcdef0123456789abcdef", "[…]");
+    check("sk-3-of-these-are-A1-ok", "[…]");
+    check("ghp_abcdefghijklmnopqrst", "[…]");
     for kind in ["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"] {
         check(&format!("({kind}0123456789abcdefghijABCDEFGHIJ012345)"), "([…])");
     }
@@ -82,6 +102,7 @@ fn well_known_tokens_are_hidden() {
     check("a eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln-nature_ b", "a […] b");
     check("Authorization: Bearer AbC123.def/ghi+jkl== x", "Authorization: Bearer […] x");
     check("authorization: bearer   0123456789abcdef", "authorization: bearer   […]");
+    check("Bearer AbcdefghijkL", "Bearer […]");
 }
 
 #[test]
@@ -94,6 +115,7 @@ fn the_password_of_an_address_is_hidden_and_the_rest_stays() {
     check("https://host:8080/x@y", "https://host:8080/x@y");
     check("https://me:@host", "https://me:@host");
     check("see a: //u:p@h", "see a: //u:p@h");
+    check("see ://u:p@h", "see ://u:p@h");
 }
 
 #[test]
@@ -106,7 +128,9 @@ fn a_private_key_is_hidden_up_to_its_last_line() {
         check(&key(label), "a\n[…]\nb");
     }
     check("x -----BEGIN EC PRIVATE KEY-----\nMIIE", "x […]");
+    check("x -----BEGIN PRIVATE KEY-----", "x […]");
     check("-----BEGIN PRIVATE KEY-----A-----END X", "[…]");
+    check("-----BEGIN PRIVATE KEY-----A-----END PRIVATE KEY-----", "[…]");
     let public = key("PUBLIC KEY").replace("p@", "");
     check(&public, &public);
     check("-----END PRIVATE KEY----- b", "-----END PRIVATE KEY----- b");
@@ -118,6 +142,7 @@ fn what_only_looks_like_a_token_stays() {
     for text in [
         "sk-learn and sk-learn-contrib-packages-and-more",
         "task-0123456789ABCDEF0123456789",
+        "sk-2-of-these-are-A-only",
         "sk-ant-hill",
         "ghp_short, ghp_ and ghx_0123456789abcdefghij",
         "github_pat_",
@@ -126,8 +151,9 @@ fn what_only_looks_like_a_token_stays() {
         "AIza AIzaShort",
         "npm_config_registry_and_other_long_variable_names",
         "eyJ eyJhbGciOiJIUzI1NiJ9 eyJhbGciOiJIUzI1NiJ9.x eyJ.abcdefghijkl",
-        "Bearer token, bearer of bad news, Bearer authentication-mechanisms, Bearer",
-        "a forbearer AbC123def456ghi",
+        "obeyJudgements.understanding",
+        "Bearer token, bearer of bad news, Bearer Authentication-mechanisms, Bearer",
+        "a forbearer AbC123def456ghi and a BearerAbC123def456ghi",
         "",
         "ä",
     ] {
@@ -146,11 +172,55 @@ fn a_stream_shows_at_once_what_cannot_become_a_secret() {
     let redactor = redactor();
     let mut stream = redactor.stream();
     assert_eq!(stream.push("all of this, but not corr"), "all of this, but not ");
-    assert_eq!(stream.push("idor "), "corridor ");
+    assert_eq!(stream.push("idor"), "corridor");
+    assert_eq!(stream.push("!"), "!");
     assert_eq!(stream.push("sk-ant-0123456789abcdef"), REDACTED);
     assert_eq!(stream.push("0123456789"), "");
     assert_eq!(stream.push(" and"), " and");
     assert_eq!(stream.finish(), "");
+}
+
+#[test]
+fn a_stream_holds_nothing_back_that_has_turned_out_to_be_none() {
+    for text in [
+        "Bearer of bad news.",
+        "ghp_short.",
+        "sk-learn.",
+        "eyJhbGciOiJIUzI1NiJ9.x!",
+        "http://host:8080/",
+        "-----BEGIN PUBLIC KEY-----.",
+        "cut … and so on.",
+        "cut…and so on.",
+    ] {
+        assert_eq!(redactor().stream().push(text), text);
+    }
+}
+
+#[test]
+fn a_stream_holds_nothing_back_for_long() {
+    for (start, unit, most) in [
+        ("eyJ", "x", 4096 - 2),
+        ("http://", "x", 4096),
+        ("http://u:", "x", 4096 - 2),
+        ("Bearer", " ", 4096 + 1),
+        ("-----BEGIN ", "A", 64),
+    ] {
+        let text = start.to_owned() + &unit.repeat(most);
+        assert_eq!(redactor().stream().push(&text), text, "{start}");
+        let shown = redactor().stream().push(&text[..text.len() - 1]);
+        assert!(start.starts_with(&shown), "{start}: {shown}");
+    }
+}
+
+#[test]
+fn the_longest_web_token_that_is_looked_for_is_hidden_in_pieces_too() {
+    let redactor = redactor();
+    let first = format!("eyJ{}", "x".repeat(4096 - 3));
+    let second = ".eyJzdWIiOiIxIn0.c2ln ok.";
+    let mut stream = redactor.stream();
+    let shown = [stream.push(&first), stream.push(second), stream.finish()];
+    assert_eq!(shown.concat(), "[redacted] ok.");
+    assert_eq!(redactor.redact(&(first + second)), "[redacted] ok.");
 }
 
 #[test]
