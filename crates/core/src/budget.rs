@@ -142,8 +142,17 @@ mod tests {
         check("0.000001", 1, "$0.000001");
         check("1.23456789", 1_234_567, "$1.2345");
         assert_eq!("-1".parse::<Micros>(), Err(BadAmount::Negative("-1".into())));
-        for bad in ["", ".", "ten", "1e3", "1,5", "99999999999999999999"] {
+        for bad in ["", ".", "ten", "1e3", "1,5", "+1", "1.+5", "99999999999999999999"] {
             assert_eq!(bad.parse::<Micros>(), Err(BadAmount::Unreadable(bad.into())));
+        }
+    }
+
+    #[test]
+    fn an_amount_is_a_number_of_dollars_in_json() {
+        for (amount, expected) in
+            [(0, "0.0"), (1, "1e-6"), (2_500_000, "2.5"), (10_000_000, "10.0")]
+        {
+            assert_eq!(serde_json::to_string(&Micros(amount).dollars()).unwrap(), expected);
         }
     }
 }

@@ -123,6 +123,14 @@ mod tests {
     }
 
     #[test]
+    fn every_capability_has_a_name() {
+        assert_eq!(
+            Capability::ALL.map(|each| each.to_string()).join(", "),
+            "fresh, resume, branch, chosen ids, schema, cost, cap, effort, permissions"
+        );
+    }
+
+    #[test]
     fn who_lacks_what_is_known() {
         let offers: Offers = [
             ("full".into(), Capability::ALL.as_slice()),

@@ -275,9 +275,24 @@ mod tests {
     }
 
     #[test]
+    fn the_stem_of_a_state_is_its_name_without_the_extension() {
+        let check = |name: &str, expected: &str| {
+            assert_eq!(StateName::new(name).stem(), expected, "{name}")
+        };
+        check("REVIEW.md", "REVIEW");
+        check("a.b.sh", "a.b");
+        check("notes.txt", "notes");
+        check("REVIEW", "REVIEW");
+        check(".md", ".md");
+        check("loop[2].verify", "loop[2].verify");
+        check("loop[2].md", "loop[2]");
+    }
+
+    #[test]
     fn a_turn_id_survives_the_journal() {
         let turn = TurnId { agent: "main_t_12".into(), visit: 3, turn: 1 };
         assert_eq!(turn.to_string(), "main_t_12.3.1");
+        assert_eq!(format!("{turn:?}"), "main_t_12.3.1");
         assert_eq!(TurnId::try_from(turn.to_string()), Ok(turn));
         assert!(TurnId::try_from("main.1".to_owned()).is_err());
     }
@@ -312,11 +327,18 @@ mod tests {
         assert_eq!(spare.as_str().len(), 36);
         assert_ne!(spare, turn.session(&"a".into(), 1));
         assert_ne!(spare, turn.spare_session(&"a".into(), 2));
+        for generation in 0..16 {
+            let session = turn.session(&"a".into(), generation);
+            let variant = session.as_str().as_bytes()[19];
+            assert!(matches!(variant, b'8' | b'9' | b'a' | b'b'), "{session}");
+        }
     }
 
     #[test]
     fn run_ids_fit_into_file_names_and_command_lines() {
-        assert!("flow-20260101-ab3f".parse::<RunId>().is_ok());
+        for good in ["flow-20260101-ab3f", &"x".repeat(128)] {
+            assert!(good.parse::<RunId>().is_ok(), "{good}");
+        }
         for bad in ["", "a/b", "a b", "-x", "ä", "..", &"x".repeat(129)] {
             assert!(bad.parse::<RunId>().is_err(), "{bad}");
         }

@@ -94,3 +94,29 @@ impl From<&str> for Value {
         Self::Inline(text.to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_the_digits_that_others_find_and_is_short_in_debug_texts() {
+        let digits = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
+        let hash = Hash::of(b"");
+        assert_eq!((hash.as_str(), hash.to_string().as_str()), (digits, digits));
+        assert_eq!(format!("{hash:?}"), "af1349b9");
+        assert_eq!(Hash::known(digits.to_owned()), hash);
+    }
+
+    #[test]
+    fn a_value_is_as_long_as_its_text_wherever_that_is() {
+        let check = |text: &str| {
+            let blob = BlobRef { hash: Hash::of(text.as_bytes()), length: text.len() as u64 };
+            for value in [Value::from(text), Value::Blob(blob)] {
+                assert_eq!((value.len(), value.is_empty()), (text.len() as u64, text.is_empty()));
+            }
+        };
+        check("");
+        check("ä");
+    }
+}

@@ -45,11 +45,11 @@ pub(crate) fn transition(reading: &Reading, policy: &Policy) -> Result<Vec<Tag>,
     }
 }
 
-/// Several forks, or forks and one goto, are one transition.
+/// Of several tags: forks, or forks and one goto, are one transition.
 fn is_one_fork(tags: &[Tag]) -> bool {
     let count = |name| tags.iter().filter(|tag| tag.name() == name).count();
     let (forks, gotos) = (count(TagName::Fork), count(TagName::Goto));
-    forks > 0 && gotos <= 1 && forks + gotos == tags.len()
+    gotos <= 1 && forks + gotos == tags.len()
 }
 
 /// Takes the transition, or says why not. Nothing is drafted unless all of it is taken.
@@ -314,5 +314,71 @@ fn resolve(draft: &Draft<'_>, tag: TagName, target: &str) -> Result<StateName, B
             let (target, why) = (cut(target), cut(&why.to_string()));
             Err(Blocked::Fault(Fault::Unresolved { tag, target, why }))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Route;
+    use crate::run::Settings;
+
+    fn goto(target: &str) -> Tag {
+        Tag::Goto { target: target.to_owned(), input: None }
+    }
+
+    fn fork() -> Tag {
+        Tag::Fork {
+            target: "W".to_owned(),
+            next: None,
+            cd: None,
+            input: None,
+            attributes: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_message_without_a_tag_stands_for_the_only_one_unless_a_tag_was_meant() {
+        let route = Route { target: Some("B".to_owned()), then: None };
+        let only = Policy { transitions: Some(vec![(TagName::Goto, route)]), ..Policy::default() };
+        let check = |in_code: bool, policy: &Policy, expected: Result<Vec<Tag>, Fault>| {
+            let reading = Reading { in_code, ..Reading::default() };
+            assert_eq!(transition(&reading, policy), expected, "{in_code}: {policy:?}");
+        };
+        check(false, &only, Ok(vec![goto("B")]));
+        check(true, &only, Err(Fault::NoTag));
+        check(false, &Policy::default(), Err(Fault::NoTag));
+    }
+
+    #[test]
+    fn tags_that_were_only_counted_are_tags_all_the_same() {
+        let check = |tags: Vec<Tag>, omitted: usize, expected: Result<Vec<Tag>, Fault>| {
+            let reading = Reading { tags, omitted, ..Reading::default() };
+            assert_eq!(transition(&reading, &Policy::default()), expected, "{reading:?}");
+        };
+        let several = |tags: &[TagName], count| Fault::SeveralTags { tags: tags.to_vec(), count };
+        check(vec![goto("A")], 0, Ok(vec![goto("A")]));
+        check(vec![goto("A")], 1, Err(several(&[TagName::Goto], 2)));
+        check(vec![fork(), fork()], 0, Ok(vec![fork(), fork()]));
+        check(vec![fork(), fork()], 3, Err(several(&[TagName::Fork, TagName::Fork], 5)));
+    }
+
+    #[test]
+    fn a_fork_is_tried_again_when_there_may_be_room_or_never_will_be() {
+        let check = |(max_agents, live): (u32, u32), tags: &[Tag], expected: bool| {
+            let settings = Settings { max_agents, ..Settings::default() };
+            let run = Run { settings, live, ..Run::default() };
+            assert_eq!(may_have_room(&run, tags), expected, "{live} of {max_agents}: {tags:?}");
+        };
+        let two = [fork(), fork()];
+        let one_and_goto = [fork(), goto("A")];
+        check((3, 0), &two, true);
+        check((3, 1), &two, true);
+        check((3, 2), &two, false);
+        check((2, 1), &two, false);
+        check((2, 2), &two, false);
+        check((3, 2), &one_and_goto, true);
+        check((3, 3), &one_and_goto, false);
+        check((1, 1), &two, true);
     }
 }

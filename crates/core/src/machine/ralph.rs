@@ -45,7 +45,8 @@ pub(crate) fn finished(draft: &mut Draft<'_>, ralph: &Ralph, agent: &Agent, outc
 /// The one result of a message; one that is in doubt is none.
 fn result(draft: &mut Draft<'_>, agent: &Agent, reading: &Reading) -> Option<Value> {
     match reading.tags.as_slice() {
-        [Tag::Result { payload }] if reading.omitted == 0 => Some(payload.clone()),
+        // None is omitted before thousands are kept.
+        [Tag::Result { payload }] => Some(payload.clone()),
         // Beside a valid one they have been warned of.
         [] => {
             for malformed in &reading.malformed {

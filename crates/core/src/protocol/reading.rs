@@ -253,6 +253,8 @@ mod tests {
             },
             Tag::Result { payload: Value::from(" ok ") },
         ];
+        let directories: Vec<Option<&str>> = tags.iter().map(Tag::cd).collect();
+        assert_eq!(directories, [Some("d"), None, Some("d"), None]);
         let expected = Reading { tags, ..Reading::default() };
         check(text, &expected);
     }
@@ -285,8 +287,14 @@ mod tests {
         check(forks, &none);
         let malformed_goto = read(&format!("{forks}<goto></goto>"));
         assert_eq!(malformed_goto.tags, none.tags);
-        let two = Reading { tags: vec![fork("B", Some("N")), goto("N"), goto("N")], ..none };
-        check(&format!("{forks}<goto>N</goto><goto>N</goto>"), &two);
+        for (other, tag) in [
+            ("<goto>N</goto>", goto("N")),
+            ("<result>x</result>", Tag::Result { payload: Value::from("x") }),
+        ] {
+            let tags = vec![fork("B", Some("N")), goto("N"), tag];
+            let several = Reading { tags, ..none.clone() };
+            check(&format!("{forks}<goto>N</goto>{other}"), &several);
+        }
     }
 
     #[test]
@@ -355,6 +363,8 @@ mod tests {
         assert_eq!(reading.omitted, 1, "the fork without next is malformed");
 
         let text = "<goto/>".repeat(30) + &"<fork>A</fork>".repeat(30);
+        assert_eq!(read(&text).malformed.len(), Reading::MOST_MALFORMED);
+        let text = "<goto/>".repeat(30) + "<goto>A</goto>";
         assert_eq!(read(&text).malformed.len(), Reading::MOST_MALFORMED);
 
         let names: Vec<String> = (10..60).map(|n| format!("a{n}='' ")).collect();

@@ -210,6 +210,15 @@ fn long_lists_are_cut() {
     let text = reminder(&Fault::NoTag, &allowed);
     let end = "<goto>S19.md</goto>\n… and 25 more <goto> tags\n<result>YOUR RESULT</result>\n";
     assert!(text.ends_with(end), "{text}");
+    // As many as fit are all there is to say.
+    let routes: Vec<Route> =
+        (0..40).map(|n| Route { target: Some(format!("S{n}.md")), then: None }).collect();
+    let allowed = Allowance {
+        choices: vec![Choice { tag: TagName::Goto, routes: Routes::Only(routes) }],
+        states: Vec::new(),
+    };
+    let text = reminder(&Fault::NoTag, &allowed);
+    assert!(text.ends_with("<goto>S38.md</goto>\n<goto>S39.md</goto>\n"), "{text}");
 }
 
 #[test]

@@ -157,17 +157,24 @@ fn names_count_per_parent_and_are_never_used_again() {
 
 #[test]
 fn a_name_that_would_be_too_long_fails_the_agent_that_forks() {
-    let play = Play::new(prompts(&["WORKER.md"])).with(|s| s.max_parallel = 100);
-    let mut play = play.with(|s| s.budget = None).started();
-    let mut agent = "main".to_owned();
-    while !play.run.failed.contains(&AgentId::from(agent.as_str())) {
-        play.says(&agent, r#"<fork next="WORKER">WORKER</fork>"#);
-        let failed = play.run.failed.first().map(ToString::to_string);
-        agent = failed.unwrap_or_else(|| format!("{agent}_worker1"));
-    }
-    assert_eq!(agent.len(), 4 + 24 * 8);
-    assert_eq!(play.run.failed.len(), 1);
-    assert!(play.run.agents.keys().all(|name| name.as_str().len() <= 200));
+    let check = |first: &str, worker: &str, longest: usize| {
+        let play = Play::new(prompts(&["WORKER.md", "W.md", "WW.md"]));
+        let play = play.with(|s| s.max_parallel = 100);
+        let mut play = play.with(|s| s.budget = None).started();
+        play.says("main", &format!(r#"<fork next="WORKER">{first}</fork>"#));
+        let mut agent = worker.to_owned();
+        while !play.run.failed.contains(&AgentId::from(agent.as_str())) {
+            play.says(&agent, r#"<fork next="WORKER">WORKER</fork>"#);
+            let failed = play.run.failed.first().map(ToString::to_string);
+            agent = failed.unwrap_or_else(|| format!("{agent}_worker1"));
+        }
+        assert_eq!(agent.len(), longest, "{first}");
+        assert_eq!(play.run.failed.len(), 1);
+        assert!(play.run.agents.keys().all(|name| name.as_str().len() <= longest));
+    };
+    check("WORKER", "main_worker1", 4 + 24 * 8);
+    check("W", "main_w1", 4 + 3 + 24 * 8);
+    check("WW", "main_ww1", 200);
 }
 
 #[test]

@@ -145,6 +145,19 @@ fn a_bound_that_was_lowered_fails_a_held_fork_that_can_never_fit() {
 }
 
 #[test]
+fn the_workers_of_one_kept_fork_take_the_room_of_the_next() {
+    let mut play = full();
+    for agent in ["main_w1", "main_w2"] {
+        play.says(agent, &format!("{TWO}{ONE}"));
+    }
+    play.says("main", "<result>x</result>");
+    play.settings.max_agents = 5;
+    play.resume();
+    assert_eq!(format!("{:?}", play.run.held), r#"["main_w2"]"#);
+    assert_eq!(play.run.live, 5);
+}
+
+#[test]
 fn revived_workers_count_before_a_kept_fork_is_taken() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_agents = 2).started();
     play.run.settings.reminders = 0;
