@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn the_stem_of_a_state_is_its_name_without_the_extension() {
         let check = |name: &str, expected: &str| {
-            assert_eq!(StateName::new(name).stem(), expected, "{name}")
+            assert_eq!(StateName::new(name).stem(), expected, "{name}");
         };
         check("REVIEW.md", "REVIEW");
         check("a.b.sh", "a.b");

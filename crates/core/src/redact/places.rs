@@ -98,6 +98,7 @@ fn address(rest: &[u8], end: End) -> Look {
     }
 }
 
+/// From where to where it stands; of an empty one nothing is hidden.
 fn password(authority: &[u8]) -> Option<(usize, usize)> {
     let at = authority.iter().rposition(|byte| *byte == b'@')?;
     let colon = authority[..at].iter().position(|byte| *byte == b':')?;
