@@ -25,7 +25,7 @@ const USAGE: &str = "\
 cargo xtask test [LANE…]        all tests, or some lanes of them: rules, deny, real, mcp, openclaw, torture
 cargo xtask torture [PART…]     crashes, kills, faults, hostile input: the short version; --minutes N, --seed N
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
-cargo xtask mutants             small changes of core and store, each noticed or explained; --shard K/N, --changed
+cargo xtask mutants             small changes of core and store, each noticed or explained; FILE…, --quick FILE…, --shard K/N, --changed
 cargo xtask deny                bans, licences and sources of all dependencies, by deny.toml
 cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents
 cargo xtask book                the documentation as pages for a browser, in target/book

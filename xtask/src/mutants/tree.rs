@@ -150,10 +150,9 @@ impl<'a> Tree<'a> {
         places.iter().flat_map(|(woven, range, _)| woven.in_lines_of(range)).collect()
     }
 
-    /// Builds tests: first those of the earliest package, and of those first the quickest.
-    fn tests(&self, words: &[&str], packages: &[&str]) -> Result<Vec<Tests>> {
-        let words = [&["test", "--no-run"], words].concat();
-        let output = self.cargo(&words, packages).output()?;
+    /// Builds tests, in the order of their packages.
+    fn tests(&self, packages: &[&str]) -> Result<Vec<Tests>> {
+        let output = self.cargo(&["test", "--no-run"], packages).output()?;
         ensure!(output.status.success(), "the tests of {} do not compile", self.home.display());
         let built = messages(&output.stdout);
         let mut tests: Vec<Tests> = built.filter_map(|built| Tests::read(&built)).collect();
@@ -164,7 +163,7 @@ impl<'a> Tree<'a> {
     /// What becomes of each of these, by quick tests of its own crate.
     #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
     pub(super) fn quickly(&self, numbers: &[usize]) -> Result<Vec<(usize, Outcome)>> {
-        let tests = self.tests(&["--lib"], &PACKAGES)?;
+        let tests = self.tests(&PACKAGES)?;
         check(&tests, &skipped())?;
         each(numbers, |number| {
             let mutant = &self.mutants[number];
@@ -184,7 +183,7 @@ impl<'a> Tree<'a> {
     /// What becomes of each of these, by all tests: those that take long come last.
     #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
     pub(super) fn thoroughly(&self, numbers: &[usize]) -> Result<Vec<(usize, Outcome)>> {
-        let tests = self.tests(&[], &TESTED)?;
+        let tests = self.tests(&TESTED)?;
         check(&tests, &[])?;
         each(numbers, |number| {
             let quick = tests.iter().map(|tests| (tests, skipped()));
