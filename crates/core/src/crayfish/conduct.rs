@@ -51,7 +51,7 @@ pub(crate) fn advance(mut draft: Draft<'_>) -> Option<Vec<Event>> {
         Next::Fact(fact) => step(&mut draft, agent, fact),
         Next::Splits { of, count } => split(&mut draft, agent, &of, count),
         Next::Does { step, key } => enter(&mut draft, agent, step, key),
-        Next::Fails(stuck) => fail(&mut draft, agent, stuck, None),
+        Next::Fails(stuck) => fail_early(&mut draft, agent, stuck),
     }
     Some(draft.events)
 }
@@ -111,7 +111,7 @@ fn enter(draft: &mut Draft<'_>, agent: &Agent, index: StepIndex, key: Key) {
             Unfilled::Overflow(_) => Code::TooLarge,
         };
         let message = unrendered.to_string();
-        return fail(draft, agent, Stuck { code, key, message }, None);
+        return fail_early(draft, agent, Stuck { code, key, message });
     }
     let gate = gate(draft, agent, index);
     if let Some((gate, most)) = gate.clone().filter(|(gate, _)| !flow.is_open(gate)) {
@@ -145,10 +145,6 @@ fn visit(draft: &mut Draft<'_>, agent: &Agent, key: &Key) -> u32 {
         input: None,
     });
     visit
-}
-
-fn is_visit(event: &Event) -> bool {
-    matches!(event, Event::VisitEntered { .. })
 }
 
 /// What a step has to pass, and how many may be inside: a conversation that is shared has one turn
@@ -453,13 +449,15 @@ pub(crate) fn failed(draft: &mut Draft<'_>, agent: &Agent, turn: &Turn, failure:
     draft.requeue(&turn, Notice::Retried);
 }
 
+/// What fails before it is begun is where its strand is, all the same.
+fn fail_early(draft: &mut Draft<'_>, agent: &Agent, stuck: Stuck) {
+    visit(draft, agent, &stuck.key);
+    fail(draft, agent, stuck, None);
+}
+
 /// A strand cannot go on: its iteration is over, or it fails.
-pub(crate) fn fail(draft: &mut Draft<'_>, agent: &Agent, stuck: Stuck, left: Option<Stored>) {
+fn fail(draft: &mut Draft<'_>, agent: &Agent, stuck: Stuck, left: Option<Stored>) {
     let Stuck { code, key, message } = stuck;
-    if key_of(agent).as_ref() != Some(&key) && !draft.events.iter().any(is_visit) {
-        // What fails before it is begun is where its strand is, all the same.
-        visit(draft, agent, &key);
-    }
     let reach = reach(draft, agent);
     let is_loop = draft.definition.work.as_deref().is_some_and(|work| work.is_loop(&key));
     let left = left.filter(|left| is_room(draft, &left.value));

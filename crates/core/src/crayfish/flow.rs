@@ -20,6 +20,9 @@ use super::key::{Iteration, Key};
 use super::name::StepId;
 use super::problem::Problem;
 
+#[cfg(test)]
+mod tests;
+
 /// The most bytes of all results of a run: each reply holds them, the latest twice, and each call may
 /// echo them.
 pub const MOST_KEPT: u64 = 24 * 1024 * 1024;

@@ -22,5 +22,5 @@ mod replaying;
 mod resuming;
 pub(crate) mod show;
 mod slots;
-mod steps;
+pub(crate) mod steps;
 mod stopping;

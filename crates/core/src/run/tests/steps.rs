@@ -13,10 +13,10 @@ use crate::machine::SessionPlan;
 use crate::run::event::Ending;
 use crate::run::input::{Resume, Verdict};
 use crate::run::program::Answers;
-use crate::run::{Input, Phase, Program};
+use crate::run::{Event, Input, Phase, Program};
 use crate::value::{BlobRef, Hash, Value};
 
-fn steps(answers: Answers, steps: &Json) -> Play {
+pub(crate) fn steps(answers: Answers, steps: &Json) -> Play {
     let document = Document::parse(&json!({ "steps": steps, "vars": { "list": [1, 2, 3] } }));
     let document = document.unwrap();
     let vars = document.vars.clone();
@@ -28,16 +28,16 @@ fn steps(answers: Answers, steps: &Json) -> Play {
     play
 }
 
-fn exec(id: &str) -> Json {
+pub(crate) fn exec(id: &str) -> Json {
     json!({ "id": id, "kind": "exec", "shell": "true", "retries": 2 })
 }
 
-fn leaves(play: &mut Play, agent: &str, result: &Json) {
+pub(crate) fn leaves(play: &mut Play, agent: &str, result: &Json) {
     let text = result.to_string();
     play.says_so(agent, &text, |finished| finished.read = Read(Some(Arc::new(result.clone()))));
 }
 
-fn fails(play: &mut Play, agent: &str) {
+pub(crate) fn fails(play: &mut Play, agent: &str) {
     let result = Stored::inline(json!({ "ok": false }), false);
     play.fails(agent, TurnFailure::Step { why: "exit status 1".into(), result, again: true });
 }
@@ -102,17 +102,17 @@ fn iterations_at_the_same_time_are_agents() {
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
 }
 
-fn valid() -> Output {
+pub(crate) fn valid() -> Output {
     let stored = Stored::inline(json!({ "ok": true, "json": 1 }), true);
     Output { stored, verdict: Verdict::Valid }
 }
 
-fn wrong() -> Output {
+pub(crate) fn wrong() -> Output {
     Output { verdict: Verdict::Invalid(vec![Problem::of_value("/a", "no")]), ..valid() }
 }
 
 /// A call: its attempts, and its outputs.
-fn call(play: &mut Play, attempts: &[(&str, u32)], outputs: &[(&str, Output)]) {
+pub(crate) fn call(play: &mut Play, attempts: &[(&str, u32)], outputs: &[(&str, Output)]) {
     let attempts = attempts.iter().map(|(key, attempt)| (key.parse().unwrap(), *attempt)).collect();
     let outputs =
         outputs.iter().map(|(name, output)| ((*name).to_owned(), output.clone())).collect();
@@ -226,7 +226,9 @@ fn an_output_that_a_run_cannot_keep_uses_up_an_attempt_and_not_the_run() {
         finished.text = huge;
     });
     let flow = play.run.flow.as_ref().unwrap();
-    assert_eq!(flow.complaints[&"v".parse().unwrap()][0].code, Flaw::TooLarge);
+    let message = "the results of a run would have more than 24 MiB";
+    let complaint = Problem::new("", Flaw::TooLarge, message);
+    assert_eq!(flow.complaints[&"v".parse().unwrap()], [complaint]);
     play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
 }
@@ -272,6 +274,111 @@ fn a_shared_conversation_is_opened_gone_on_with_and_given_up() {
     };
     assert_eq!((on, last), (first, second));
     assert_ne!(first, second);
+}
+
+#[test]
+fn a_shared_conversation_goes_by_its_label() {
+    let asks = |id: &str, assignee: &str, session: Json| {
+        json!({
+            "id": id, "kind": "agent", "prompt": "?", "schema": {}, "assigneeAgentId": assignee,
+            "session": session,
+        })
+    };
+    let all = json!([
+        { "id": "a", "kind": "agent", "prompt": "?", "schema": {}, "session": { "mode": "sticky" } },
+        asks("b", "musk", json!({ "mode": "sticky" })),
+        asks("c", "musk", json!({ "mode": "sticky", "label": "own" })),
+        asks("d", "musk", json!({ "mode": "ephemeral", "label": "alone" })),
+        asks("e", "musk", json!({ "label": "without" })),
+    ]);
+    let check = |name: Option<&str>, expected: [&str; 3]| {
+        let mut play = steps(Answers::Backend, &all);
+        let work = play.definition.work.as_mut().unwrap();
+        work.document.name = name.map(str::to_owned);
+        play.start();
+        while play.run.phase == Phase::Open {
+            play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
+        }
+        let labels: Vec<&String> = play.run.flow.as_ref().unwrap().sessions.keys().collect();
+        assert_eq!(labels, expected);
+    };
+    check(None, ["own", "wf:workflow:main", "wf:workflow:musk"]);
+    check(Some("digest"), ["own", "wf:digest:main", "wf:digest:musk"]);
+}
+
+#[test]
+fn what_fails_before_it_is_begun_is_where_its_strand_is() {
+    let asks = |retries: u32| json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": retries });
+    let unknown = json!({ "id": "s", "kind": "exec", "shell": "{{vars.gone}}" });
+    let no_list = |list: &str| json!({ "id": "m", "kind": "forEach", "listPath": list, "itemVar": "y", "body": [] });
+    let failed =
+        |error: &str, message: &str| json!({ "ok": false, "error": error, "message": message });
+    let check = |step: &Json, key: &str, stored: Option<Json>| {
+        let mut play = steps(Answers::Caller, &json!([exec("a"), step]));
+        let attempts = [("v".parse().unwrap(), 9)].into();
+        let call = Input::Call(Box::new(Call { attempts, alone: true, ..Call::default() }));
+        let begin = play.begin();
+        play.feed(vec![begin, call]);
+        leaves(&mut play, "main", &json!({ "ok": true }));
+        assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+        let visit = &play.run.agents[&"main".into()].visit;
+        assert_eq!((visit.state.as_str(), visit.number), (key, 2));
+        let visits = play.last.iter().filter(|event| matches!(event, Event::VisitEntered { .. }));
+        assert_eq!(visits.count(), 1);
+        let results = &play.run.flow.as_ref().unwrap().results;
+        let left = results.get(&key.parse().unwrap()).map(|stored| stored.json().unwrap().clone());
+        assert_eq!(left, stored);
+    };
+    let message = "at /steps/1/shell: `{{vars.gone}}` has no value here";
+    check(&unknown, "s", Some(failed("unknown_name", message)));
+    // Nothing is stored for a loop.
+    check(&no_list("$.vars.gone"), "m", None);
+    let message = "`attempts` says 9 for v, which has 2 at most";
+    let mut left = failed("agent_output_schema_failed", message);
+    let error = json!({ "path": "/attempts/v", "code": "out_of_range", "message": message });
+    left["errors"] = json!([error]);
+    check(&asks(2), "v", Some(left));
+}
+
+#[test]
+fn a_loop_that_fails_leaves_something_where_failures_are_collected() {
+    let inner = json!({
+        "id": "m", "kind": "forEach", "listPath": "$.locals.x", "itemVar": "y", "body": [],
+    });
+    let outer = parallel(&json!({ "onError": "collect", "body": [inner] }));
+    let mut play = steps(Answers::Caller, &json!([outer, exec("z")]));
+    play.start();
+    assert_eq!(play.run.agents[&"main".into()].visit.state.as_str(), "z");
+    let results = &play.run.flow.as_ref().unwrap().results;
+    let message = "$.locals.x is a number, not a list";
+    let left = json!({ "ok": false, "error": "not_an_array", "message": message });
+    let expected = [0, 1, 2].map(|n| (format!("l[{n}].m"), left.clone()));
+    let told =
+        results.iter().map(|(key, stored)| (key.to_string(), stored.json().unwrap().clone()));
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn what_an_earlier_call_brought_is_not_taken_by_a_later_one() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
+    let mut play = steps(Answers::Caller, &json!([exec("a"), asks]));
+    call(&mut play, &[], &[("v", valid())]);
+    fails(&mut play, "main");
+    fails(&mut play, "main");
+    assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
+    play.resume();
+    leaves(&mut play, "main", &json!({ "ok": true }));
+    assert_eq!(play.run.phase, Phase::Ended(Ending::NeedsCaller));
+}
+
+#[test]
+fn what_is_said_of_the_attempts_of_a_step_is_said_of_its_first_key_that_asks() {
+    let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
+    let mut play = steps(Answers::Caller, &json!([parallel(&json!({ "body": [asks] }))]));
+    call(&mut play, &[("v", 2)], &[]);
+    let attempts = &play.run.flow.as_ref().unwrap().attempts;
+    let told: Vec<String> = attempts.iter().map(|(key, n)| format!("{key}:{n}")).collect();
+    assert_eq!(told, ["l[0].v:2", "l[1].v:1", "l[2].v:1"]);
 }
 
 #[test]
@@ -338,7 +445,7 @@ fn parallel(more: &Json) -> Json {
     each
 }
 
-fn running(play: &Play) -> Vec<String> {
+pub(crate) fn running(play: &Play) -> Vec<String> {
     play.run.desk.in_flight.iter().map(ToString::to_string).collect()
 }
 

@@ -1,0 +1,37 @@
+use serde_json::json;
+
+use super::*;
+
+fn key(text: &str) -> Key {
+    text.parse().unwrap()
+}
+
+#[test]
+fn what_was_stored_is_read_again() {
+    let mut flow = Flow::default();
+    for name in ["a", "b"] {
+        let stored = Stored::inline(json!({ "ok": true, "json": name }), true);
+        flow.apply(&AgentId::main(), &Fact::Done { key: key(name), stored });
+    }
+    assert_eq!(flow.unread().count(), 0);
+    let mut flow: Flow = serde_json::from_value(serde_json::to_value(&flow).unwrap()).unwrap();
+    let text = Value::from(r#"{"json":"b","ok":true}"#);
+    assert_eq!(flow.unread().last(), Some((&key("b"), &text)));
+    flow.read(&key("b"), json!({ "ok": true, "json": "b" }));
+    flow.read(&key("gone"), json!(1));
+    assert_eq!(flow.results[&key("b")].json(), Some(&json!({ "ok": true, "json": "b" })));
+    assert_eq!(flow.unread().map(|(key, _)| key.to_string()).collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn the_latest_result_is_the_last_in_the_order_of_iterations_whatever_came_last() {
+    let mut flow = Flow::default();
+    let stored = || Stored::inline(json!({ "ok": true }), true);
+    for name in ["l[1].a", "l[10].a", "l[2].a", "z"] {
+        flow.apply(&AgentId::main(), &Fact::Done { key: key(name), stored: stored() });
+    }
+    let stored = Some(Stored::inline(json!({ "ok": false }), false));
+    flow.apply(&AgentId::main(), &Fact::Fails { key: key("f"), stored, contained: false });
+    let latest: Vec<String> = flow.latest.values().map(ToString::to_string).collect();
+    assert_eq!(latest, ["l[10].a", "f", "z"]);
+}
