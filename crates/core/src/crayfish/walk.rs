@@ -134,7 +134,8 @@ impl Scope<'_> {
         match list.first() {
             Some(step) => self.to(Way::To(*step)),
             None => {
-                match self.steps.innermost(self.strand).filter(|_| self.strand.at == At::Body) {
+                // A strand at its start is in no loop of its own.
+                match self.steps.innermost(self.strand) {
                     Some(around) => self.to(Way::Around(around)),
                     None => Next::Fact(Fact::Ended),
                 }

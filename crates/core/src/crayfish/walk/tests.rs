@@ -157,7 +157,7 @@ fn a_list_is_gone_through_in_order_under_keys_with_its_iterations() {
         |list| json!([each("l", list, &json!([says("x", "{{locals.item}}")])), says("z", "end")]);
     check(&loops("$.vars.three"), &["l[0].x: 10", "l[1].x: 20", "l[2].x: 30", "z: end"]);
     check(&loops("$.vars.none"), &["z: end"]);
-    check(&json!([each("l", "$.vars.three", &json!([]))]), &[]);
+    check(&json!([each("l", "$.vars.three", &json!([])), says("z", "end")]), &["z: end"]);
 }
 
 #[test]
