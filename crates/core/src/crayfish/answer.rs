@@ -17,6 +17,9 @@ use super::key::Key;
 use super::problem::Problem;
 use super::work::{Work, key_of};
 
+#[cfg(test)]
+mod tests;
+
 /// The schema of an agent step, with everything that it names.
 pub type Bundled<'a> = &'a dyn Fn(StepIndex) -> Option<&'a Json>;
 
@@ -94,6 +97,11 @@ fn requests(run: &Run, work: &Work, schemas: Bundled<'_>, id: Option<&RunId>) ->
         let request = work.request(flow, (&ask.agent, &key), schema)?;
         Some(AgentRequest { run: id.cloned(), ..request })
     });
+    fitting(asked, MOST_ASKED)
+}
+
+/// As many of them as have at most so many bytes together.
+fn fitting(asked: impl Iterator<Item = AgentRequest>, most: usize) -> Vec<AgentRequest> {
     let mut size = 0;
     asked
         .take_while(|request| {
@@ -101,7 +109,7 @@ fn requests(run: &Run, work: &Work, schemas: Bundled<'_>, id: Option<&RunId>) ->
             let is_first = size == 0;
             let input = request.input.as_ref().map_or(0, weight);
             size += request.prompt.len() + input + weight(&request.schema);
-            is_first || size <= MOST_ASKED
+            is_first || size <= most
         })
         .collect()
 }

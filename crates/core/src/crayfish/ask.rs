@@ -68,3 +68,6 @@ impl Work {
         Some(message(&self.request(flow, of, schema)?))
     }
 }
+
+#[cfg(test)]
+mod tests;

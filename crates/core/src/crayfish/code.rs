@@ -194,6 +194,18 @@ mod tests {
         assert_eq!((codes.len(), words.len()), (Code::ALL.len(), Code::ALL.len()));
         // The last variant: a new one behind it makes this list too short.
         assert_eq!(codes.last().map(|code| *code as usize), Some(Code::ALL.len() - 1));
+        for code in Code::ALL {
+            assert_eq!(Code::named(code.as_str()), Some(code));
+            assert_eq!(format!("{code:>20}"), format!("{:>20}", code.as_str()));
+        }
+        assert_eq!(Code::named("Internal"), None);
+    }
+
+    #[test]
+    fn every_code_has_a_cause_and_a_remedy_of_its_own() {
+        let causes: BTreeSet<&str> = Code::ALL.iter().map(|code| code.cause()).collect();
+        let remedies: BTreeSet<&str> = Code::ALL.iter().map(|code| code.remedy()).collect();
+        assert_eq!((causes.len(), remedies.len()), (Code::ALL.len(), Code::ALL.len()));
     }
 
     #[test]

@@ -86,6 +86,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_is_shown_as_text() {
+        let id: StepId = "fetch".parse().unwrap();
+        assert_eq!(format!("{id:?} {id:>6}"), "\"fetch\"  fetch");
+    }
+
+    #[test]
     fn a_name_is_letters_digits_underscores_and_dashes() {
         let check = |text: &str, expected: &str| {
             let told = text.parse::<StepId>().map_err(|bad| bad.to_string());

@@ -255,12 +255,22 @@ mod tests {
         report.turn_to(1, "/steps/1");
         report.add_at("a/b~c", Flaw::BadPath, "early");
         report.under("io", |report| report.item(3, |report| report.add(Flaw::BadName, "nested")));
+        report.chapter(0);
+        report.add(Flaw::BadText, "first");
         let expected = vec![
+            Problem::new("/steps/1", Flaw::BadText, "first"),
             Problem::new("/steps/1/a~1b~0c", Flaw::BadPath, "early"),
             Problem::new("/steps/1/io/3", Flaw::BadName, "nested"),
             Problem::new("/steps/2", Flaw::BadId, "late"),
         ];
         assert_eq!(report.settle(Some(())), Err(expected));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_a_problem_even_where_nobody_says_which() {
+        assert_eq!(Report::new().settle(Some(1)), Ok(1));
+        let expected = Problem::new("", Flaw::Internal, "it cannot be read");
+        assert_eq!(Report::new().settle::<()>(None), Err(vec![expected]));
     }
 
     #[test]
@@ -288,6 +298,44 @@ mod tests {
             assert_eq!(problems.get(1_000), more.as_ref());
             assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), there_are);
         }
+    }
+
+    #[test]
+    fn what_is_found_late_may_be_told_early() {
+        let mut report = Report::new();
+        report.turn_to(2, "");
+        (0..1_500).for_each(|n| report.item(n, |report| report.add(Flaw::BadId, "x")));
+        report.turn_to(1, "/late");
+        report.add(Flaw::BadName, "y");
+        let problems = report.problems();
+        assert_eq!(problems[0], Problem::new("/late", Flaw::BadName, "y"));
+        assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), 1_501);
+    }
+
+    #[test]
+    fn a_thousand_of_others_are_told_and_the_rest_is_counted() {
+        let other = |n: usize| Problem::new(format!("/{n}"), Flaw::BadId, "x");
+        for there_are in [0, 999, 1_000, 1_001, 2_000, 2_001, 9_000] {
+            let problems = told((0..there_are).map(other));
+            let whole = there_are.min(1_000);
+            assert_eq!(problems[..whole], (0..whole).map(other).collect::<Vec<_>>());
+            assert_eq!(problems.len(), there_are.min(1_001));
+            assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), there_are);
+        }
+        // What is said twice is not one more.
+        let twice = (0..1_000).chain(0..1_000).map(other);
+        assert_eq!(told(twice), (0..1_000).map(other).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn names_are_compared_only_so_often() {
+        let mut report = Report::new();
+        let far = "far".repeat(99);
+        let (hint, none) = ("; did you mean `vars`?", "");
+        assert_eq!(report.meant("var", ["vars"]), hint);
+        assert_eq!(report.meant("var", (2..COMPARED).map(|_| far.as_str())), none);
+        assert_eq!(report.meant("var", ["vars"]), hint);
+        assert_eq!(report.meant("var", ["vars"]), none);
     }
 
     #[test]

@@ -66,6 +66,8 @@ fn equality_is_of_json_values() {
     check(json!(0), json!(-0.0), true);
     check(json!(true), json!(1), false);
     check(json!("1"), json!(1), false);
+    check(json!("a"), json!("a"), true);
+    check(json!("a"), json!("A"), false);
     check(json!(null), json!(false), false);
     check(json!([1, { "a": 2.0 }]), json!([1.0, { "a": 2 }]), true);
     check(json!([1]), json!([1, 2]), false);

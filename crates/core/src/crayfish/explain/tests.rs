@@ -138,6 +138,34 @@ fn a_session_that_is_not_shared_is_not_told_as_one() {
 }
 
 #[test]
+fn a_choice_without_another_has_no_branches() {
+    let cond = json!({ "op": "exists", "path": "$.vars.a" });
+    let exec = |id: &str| json!({ "id": id, "kind": "exec", "shell": "true" });
+    let gate = |then: Value| json!({ "id": "gate", "kind": "if", "cond": cond, "then": then });
+    let steps = json!([gate(json!([exec("one"), exec("two")]))]);
+    insta::assert_snapshot!(plan(&json!({ "steps": steps })), @r"
+    a workflow without a name: 3 steps
+    └ gate if $.vars.a exists
+      ├ one exec true
+      │   at most 3m
+      └ two exec true
+          at most 3m
+    ");
+}
+
+#[test]
+fn words_of_a_command_are_quoted_unless_they_are_filled_in() {
+    let check = |args: Value, expected: &str| {
+        let run = json!({ "kind": "cmd", "cmd": "cp", "args": args });
+        let step = json!({ "id": "c", "kind": "exec", "run": run });
+        let document = Document::parse(&json!({ "steps": [step] })).unwrap();
+        assert_eq!(lines(&document).next().unwrap().does, expected);
+    };
+    check(json!(["a", "my file"]), "cp a 'my file'");
+    check(json!(["{{vars.from}}/my file", "{{vars.to}}"]), "cp {{vars.from}}/my file {{vars.to}}");
+}
+
+#[test]
 fn the_gist_of_a_schema_is_short() {
     let check = |schema: Value, expected: &str| assert_eq!(gist(&schema), expected, "{schema}");
     check(json!(true), "any JSON");

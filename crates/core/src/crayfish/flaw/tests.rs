@@ -10,7 +10,14 @@ fn every_code_is_listed_once_under_the_word_that_is_written() {
     assert_eq!(listed.last().map(|flaw| *flaw as usize), Some(Flaw::ALL.len() - 1));
     for flaw in Flaw::ALL {
         assert_eq!(serde_json::to_value(flaw).unwrap(), flaw.as_str());
+        assert_eq!(format!("{flaw:>20}"), format!("{:>20}", flaw.as_str()));
     }
+}
+
+#[test]
+fn every_code_has_a_cause_of_its_own() {
+    let causes: BTreeSet<&str> = Flaw::ALL.iter().map(|flaw| flaw.cause()).collect();
+    assert_eq!(causes.len(), Flaw::ALL.len());
 }
 
 #[test]

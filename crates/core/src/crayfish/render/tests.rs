@@ -84,3 +84,41 @@ fn a_fault_names_its_place_and_its_expression() {
         "at /io/inputFrom: r left no `json` that has a value at `$[1]`",
     );
 }
+
+#[test]
+fn a_fault_is_pointed_to_from_the_document() {
+    let check = |env: Value, shell: &str, expected: &str| {
+        let steps = json!([{ "id": "s", "kind": "exec", "shell": shell }]);
+        let document = Document::parse(&json!({ "env": env, "steps": steps })).unwrap();
+        let Kind::Exec(step) = &document.steps()[0].kind else { panic!("it is an exec step") };
+        let nothing = Map::new();
+        let visible = Visible { vars: &nothing, results: &nothing, locals: &nothing };
+        let bad = exec(step, &document.env, &visible).unwrap_err().of_document("/steps/0");
+        assert_eq!(bad.at, expected);
+        assert_eq!(bad.clone().of_document("/steps/0"), bad);
+    };
+    check(json!({}), "{{vars.no}}", "/steps/0/shell");
+    check(json!({ "A": "{{vars.no}}" }), "true", "/env/A");
+}
+
+#[test]
+fn what_holds_a_nul_is_found() {
+    let shell = |text: &str| Program::Shell(text.to_owned());
+    let cmd = |cmd: &str, args: &[&str]| {
+        let args = args.iter().map(|&argument| argument.to_owned()).collect();
+        Program::Cmd { cmd: cmd.to_owned(), args }
+    };
+    let check = |program: &Program, value: &str, expected: Option<&str>| {
+        let env = [("A", "a"), ("B/C", value)].map(|(name, value)| (name.into(), value.into()));
+        let (inputs, outputs, program) = (Vec::new(), Vec::new(), program.clone());
+        let call = Call { program, env: env.into(), inputs, outputs, input: None };
+        assert_eq!(call.nul().as_deref(), expected, "{call:?}");
+    };
+    check(&shell("a"), "b", None);
+    check(&shell("a\0"), "b\0", Some("/shell"));
+    check(&shell("a"), "b\0", Some("/env/B~1C"));
+    check(&cmd("a", &["b", "c"]), "d", None);
+    check(&cmd("a\0", &["b\0"]), "c\0", Some("/run/cmd"));
+    check(&cmd("a", &["b", "\0c"]), "d\0", Some("/run/args/1"));
+    check(&cmd("a", &["b", "c"]), "d\0", Some("/env/B~1C"));
+}

@@ -1,0 +1,46 @@
+use super::*;
+use crate::run::program::Answers;
+use crate::run::tests::play::Play;
+use crate::run::tests::steps::{call, exec, steps, wrong};
+
+/// What a model is told of a step.
+fn told(play: &Play, key: &str) -> Option<String> {
+    let (work, flow) = (play.definition.work.as_ref().unwrap(), play.run.flow.as_ref().unwrap());
+    let of = (&AgentId::main(), &key.parse().unwrap());
+    work.message(flow, of, &json!({ "type": "number" }))
+}
+
+#[test]
+fn a_model_is_told_everything_in_one_message() {
+    let asks = json!({
+        "id": "v", "kind": "agent", "prompt": "Judge {{vars.list[0]}}.", "input": "{{vars.list[1]}}",
+        "schema": {}, "retries": 2,
+    });
+    let mut play = steps(Answers::Caller, &json!([asks, exec("a")]));
+    play.start();
+    insta::assert_snapshot!(told(&play, "v").unwrap(), @r#"
+    Answer the task below with one JSON value.
+    - Output STRICT JSON only: no markdown, no explanation.
+    - It MUST validate against `outputSchema`.
+    - If `retryContext.validationErrors` is there, fix those errors first.
+
+    {
+      "input": 2,
+      "instructions": "Judge 1.",
+      "outputSchema": {
+        "type": "number"
+      },
+      "task": {
+        "attempt": 1,
+        "maxAttempts": 2,
+        "stepId": "v"
+      }
+    }
+    "#);
+    call(&mut play, &[], &[("v", wrong())]);
+    let again = told(&play, "v").unwrap();
+    let envelope: Value = serde_json::from_str(again.split_once("\n\n").unwrap().1).unwrap();
+    assert_eq!(envelope["task"]["attempt"], 2);
+    assert_eq!(envelope["retryContext"], json!({ "validationErrors": ["/a: no"] }));
+    assert_eq!(told(&play, "a"), None, "a program is not asked");
+}
