@@ -85,3 +85,48 @@ impl Work {
 pub fn key_of(strand: &Strand) -> Option<Key> {
     strand.visit.state.as_str().parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::crayfish::render::Program;
+    use crate::run::program::Answers;
+    use crate::run::tests::steps::steps;
+
+    #[test]
+    fn a_program_is_called_with_what_its_strand_sees() {
+        let exec = json!({ "id": "a", "kind": "exec", "shell": "echo {{locals.x}}" });
+        let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
+        let each = json!({
+            "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x",
+            "body": [exec, asks],
+        });
+        let mut play = steps(Answers::Caller, &json!([each]));
+        play.start();
+        let work = play.definition.work.as_deref().unwrap();
+        let flow = play.run.flow.as_deref().unwrap();
+        let called = |key: &str| work.call(flow, &AgentId::main(), &key.parse().unwrap());
+        let (index, exec, call) = called("l[0].a").unwrap();
+        assert_eq!(work.document.step(index).kind, Kind::Exec(exec));
+        assert_eq!(call.program, Program::Shell("echo 1".to_owned()));
+        assert_eq!(called("l[0].v"), None);
+        assert_eq!(called("gone"), None);
+    }
+
+    #[test]
+    fn loops_are_told_from_other_steps() {
+        let until = json!({ "op": "exists", "path": "$.vars.list" });
+        let all = json!([
+            { "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x", "body": [] },
+            { "id": "w", "kind": "while", "maxIters": 1, "until": until, "body": [] },
+            { "id": "g", "kind": "if", "cond": until, "then": [] },
+            { "id": "a", "kind": "exec", "shell": "true" },
+        ]);
+        let play = steps(Answers::Caller, &all);
+        let work = play.definition.work.unwrap();
+        let is_loop = |key: &str| work.is_loop(&key.parse().unwrap());
+        assert_eq!(["l", "w", "g", "a", "gone"].map(is_loop), [true, true, false, false, false]);
+    }
+}

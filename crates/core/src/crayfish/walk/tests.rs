@@ -283,6 +283,29 @@ fn iterations_at_the_same_time_see_only_their_own() {
 }
 
 #[test]
+fn so_many_iterations_are_there_at_the_same_time() {
+    let body = json!([says("x", "1")]);
+    let mut walk = Walk::new(&json!([parallel("l", "$.vars.three", &body)]));
+    let main = AgentId::main();
+    walk.begin(&main, None, Vec::new());
+    let busy = Strand { at: At::In("x".parse().unwrap()), ..walk.flow.strands[&main].clone() };
+    let other = |n: u32| (AgentId::new(n.to_string()), busy.clone());
+    let others = (0..MOST_STRANDS - 3).map(other);
+    walk.flow.strands = others.chain(walk.flow.strands).collect();
+    let next = |document: &Document, flow: &Flow| {
+        Steps { document, vars: &document.vars }.next(flow, &main)
+    };
+    let loops = |next| matches!(next, Some(Next::Fact(Fact::Loops { .. })));
+    assert!(loops(next(&walk.document, &walk.flow)));
+    walk.flow.strands.extend([other(MOST_STRANDS)]);
+    let message = "$.vars.three has 3 items; parallel loops take 10000".to_owned();
+    let stuck = Stuck { code: Code::TooLarge, key: "l".parse().unwrap(), message };
+    assert_eq!(next(&walk.document, &walk.flow), Some(Next::Fails(stuck)));
+    let sequential = Walk::new(&json!([each("l", "$.vars.three", &body)])).document;
+    assert!(loops(next(&sequential, &walk.flow)), "one after the other there is always room");
+}
+
+#[test]
 fn afterwards_the_latest_is_that_of_the_last_item() {
     let first = json!({ "op": "eq", "path": "$.locals.item", "value": 10 });
     let body = json!([{ "id": "g", "kind": "if", "cond": first, "then": [says("x", "first")] }]);
