@@ -283,7 +283,7 @@ fn iterations_at_the_same_time_see_only_their_own() {
 }
 
 #[test]
-fn so_many_iterations_are_there_at_the_same_time() {
+fn parallel_loops_take_so_many_iterations_together() {
     let body = json!([says("x", "1")]);
     let mut walk = Walk::new(&json!([parallel("l", "$.vars.three", &body)]));
     let main = AgentId::main();
