@@ -37,12 +37,19 @@ pub const NESTING: usize = 500;
 /// How many steps a document may have.
 pub const STEPS: usize = 1_000_000;
 
+/// How large a document may be.
+#[derive(Clone, Copy)]
+struct Limits {
+    nesting: usize,
+    steps: usize,
+}
+
 impl Document {
     /// Checks a document and reads it; otherwise all that is wrong with it, in document order.
     pub fn parse(value: &Value) -> Result<Self, Vec<Problem>> {
         let mut report = Report::new();
         let (head, steps) = top::head(&mut report, value);
-        let mut walk = Walk::new(report, steps);
+        let mut walk = Walk::new(report, steps, Limits { nesting: NESTING, steps: STEPS });
         walk.steps(steps);
         walk.sources();
         let document = walk.assemble().zip(head).map(|((steps, top, by_id), head)| Self {

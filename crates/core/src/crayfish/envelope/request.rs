@@ -218,10 +218,10 @@ fn asks(document: &Document, name: &str, run: Option<&RunId>) -> bool {
         || matches!(by_id(), Some(Kind::Agent(_)))
 }
 
-/// An attempt that a step does not have.
+/// What is said of a name that nobody asks for, when only its attempt is beyond those of its step.
 fn beyond(document: &Document, name: &str, run: Option<&RunId>) -> Option<String> {
     let id: RequestId = name.parse().ok().filter(|id: &RequestId| id.run.as_ref() == run)?;
-    let most = attempts_of(document, &id.key).filter(|most| *most < id.attempt)?;
+    let most = attempts_of(document, &id.key)?;
     let noun = if most == 1 { "attempt" } else { "attempts" };
     Some(format!("{} has {most} {noun}", quoted(&id.key.to_string())))
 }

@@ -178,16 +178,26 @@ fn the_gist_of_a_schema_is_short() {
     check(json!({ "$ref": "Name.json" }), "Name");
     check(json!({ "$ref": "#/$defs/item" }), "item");
     check(json!({ "type": "array", "items": { "type": "number" } }), "array of number");
+    let list = |items: Value| json!({ "type": "array", "items": items });
+    check(list(list(list(json!({ "type": "number" })))), "array of array of array");
+    check(json!({ "enum": [1, 2, 3, 4, 5, 6, 7, 8] }), "1 | 2 | 3 | 4 | 5 | 6 | 7 | 8");
+    check(json!({ "enum": [1, 2, 3, 4, 5, 6, 7, 8, 9] }), "1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | …");
+    check(json!({ "enum": (0..20).collect::<Vec<_>>() }), "0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | …");
     check(json!({ "type": "object" }), "object");
     check(
         json!({ "properties": { "a": {}, "b": { "type": "object", "properties": { "c": { "type": "object", "properties": { "d": true } } } } }, "required": ["a"] }),
         "object {a, b?: object {c?: object}}",
     );
     check(json!({ "anyOf": [true] }), "JSON of its schema");
-    let many: serde_json::Map<String, Value> =
-        (0..20).map(|n| (format!("f{n:02}"), json!(true))).collect();
+    let fields = |count: u32| -> serde_json::Map<String, Value> {
+        (0..count).map(|n| (format!("f{n:02}"), json!(true))).collect()
+    };
     check(
-        json!({ "type": "object", "properties": many }),
+        json!({ "type": "object", "properties": fields(8) }),
+        "object {f00?, f01?, f02?, f03?, f04?, f05?, f06?, f07?}",
+    );
+    check(
+        json!({ "type": "object", "properties": fields(20) }),
         "object {f00?, f01?, f02?, f03?, f04?, f05?, f06?, f07?, …}",
     );
 }

@@ -140,6 +140,7 @@ mod tests {
         check("/é", "-1.5e3");
         // What is not there is looked for around it.
         check("/a~1b/7", "[1, ");
+        check("/a~1b/2/0", "[]]");
         check("/a~1b/1/x/y", "{\"~\"");
         check("/missing", "{\"a/b\"");
     }
@@ -148,6 +149,7 @@ mod tests {
     fn all_are_found_in_one_pass_and_in_their_order() {
         let text = "[10, 20, [30]]";
         assert_eq!(places(text, ["/2/0", "/0", "/2/0", ""]), [10, 1, 10, 0]);
+        assert_eq!(places("[{ }, [ ], {\"a\": 1}]", ["/0/a", "/1/0", "/2/a"]), [1, 6, 17]);
         assert_eq!(places("7", ["", "/x"]), [0, 0]);
         assert_eq!(places("", ["/x"]), [0]);
     }

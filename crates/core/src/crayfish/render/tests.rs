@@ -42,6 +42,14 @@ fn a_step_is_rendered_as_a_whole() {
     let (inputs, outputs) = (vec!["in/1.json".into()], vec!["out".into(), "hello".into()]);
     assert_eq!(cmd, Ok(Ok(Call { program, env: env("document"), inputs, outputs, input: None })));
 
+    for (from, expected) in
+        [(json!("r"), json!([2])), (json!({ "stepId": "r", "jsonPath": "$[0]" }), json!(2))]
+    {
+        let io = json!({ "mode": "stream", "inputFrom": from });
+        let reads = rendered(&json!({ "id": "s", "kind": "exec", "shell": "x", "io": io }));
+        assert_eq!(reads.unwrap().unwrap().input, Some(expected));
+    }
+
     let asked = rendered(&json!({
         "id": "s", "kind": "agent", "prompt": "do {{vars.n}}", "input": ["{{vars.n}}"], "schema": true,
     }));

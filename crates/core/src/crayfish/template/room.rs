@@ -58,3 +58,51 @@ impl Room {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn room_is_taken_until_none_is_left() {
+        let mut room = Room(5);
+        assert_eq!(room.take(3), Ok(()));
+        assert_eq!(room.take(3), Err(Overflow::Bytes));
+        assert_eq!(room.take(2), Ok(()));
+        assert_eq!(room.take(1), Err(Overflow::Bytes));
+    }
+
+    #[test]
+    fn a_value_takes_its_text_with_a_comma_behind_each_part() {
+        for (value, text) in [
+            (json!(null), "null,"),
+            (json!(true), "true,"),
+            (json!(false), "false,"),
+            (json!(-12.5), "-12.5,"),
+            (json!("abc"), "\"abc\","),
+            (json!([]), "[],"),
+            (json!(["a", [1]]), "[\"a\",[1,],],"),
+            (json!({}), "{},"),
+            (json!({ "ab": 1, "c": { "d": null } }), "{\"ab\":1,\"c\":{\"d\":null,},},"),
+        ] {
+            assert_eq!(Room(text.len()).take_value(&value, 0), Ok(()), "{value}");
+            let less = Room(text.len() - 1).take_value(&value, 0);
+            assert_eq!(less, Err(Overflow::Bytes), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_value_stands_only_so_deep() {
+        let check = |value: Value, outer: usize, expected: Result<(), Overflow>| {
+            assert_eq!(Room::new().take_value(&value, outer), expected, "{value} {outer}");
+        };
+        check(json!(1), LEVELS, Ok(()));
+        check(json!(1), LEVELS + 1, Err(Overflow::Levels));
+        for one_more in [json!([1]), json!({ "a": 1 })] {
+            check(one_more.clone(), LEVELS - 1, Ok(()));
+            check(one_more, LEVELS, Err(Overflow::Levels));
+        }
+    }
+}

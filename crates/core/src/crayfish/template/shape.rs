@@ -186,3 +186,23 @@ fn assembled(keys: Option<&[String]>, values: impl Iterator<Item = Value>) -> Va
         None => Value::Array(values.collect()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn whatever_holds_no_expression_is_one_piece() {
+        let pieces = |value: &Value| {
+            let read = &mut |_: &mut Report, text: &str| Template::parse(text).ok();
+            Shape::parse(value, &mut Report::new(), read).unwrap().pieces
+        };
+        let plain = json!({ "a": ["b", { "c": ["{{.d}}", null] }], "e": "" });
+        assert_eq!(pieces(&plain), [Piece::Plain(plain.clone())]);
+        let text = Piece::Text(Template::parse("{{vars.x}}").unwrap(), 1);
+        let expected = [Piece::Plain(plain.clone()), text, Piece::Array(2)];
+        assert_eq!(pieces(&json!([plain, "{{vars.x}}"])), expected);
+    }
+}

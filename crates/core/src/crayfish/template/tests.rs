@@ -151,6 +151,14 @@ fn what_is_filled_in_is_never_deeper_than_what_can_be_read() {
     };
     assert_eq!(fill(LEVELS - 10, 10), Ok(true));
     assert_eq!(fill(LEVELS, LEVELS), Err(Unfilled::Overflow(Overflow::Levels)));
+    for input in [json!(["{{vars.x}}"]), json!({ "a": "{{vars.x}}" })] {
+        let fill = |inner: usize| {
+            let vars = json!({ "x": nested(inner, "1") });
+            with(&vars, |names| shape(&input).fill(names)).map(|_| ())
+        };
+        assert_eq!(fill(LEVELS - 1), Ok(()));
+        assert_eq!(fill(LEVELS), Err(Unfilled::Overflow(Overflow::Levels)));
+    }
 }
 
 proptest! {

@@ -19,7 +19,7 @@ pub fn doubts(document: &Value) -> Vec<Problem> {
     while let Some((at, value)) = tasks.pop() {
         let mut inside: Vec<(String, &Value)> = Vec::new();
         match value {
-            Value::String(text) if text.contains("{{") => {
+            Value::String(text) => {
                 let doubt = |message| Problem::new(&at, Flaw::BadPath, message);
                 found.extend(lookalikes(text).into_iter().map(doubt));
             }
@@ -35,7 +35,7 @@ pub fn doubts(document: &Value) -> Vec<Problem> {
                     (at, value)
                 }));
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
         tasks.extend(inside.into_iter().rev());
         if found.len() >= MOST {
@@ -69,5 +69,20 @@ mod tests {
         let expected =
             ["/env/A~1B", "/steps/0/input/x/0", "/steps/0/prompt", "/steps/1/then/0/shell"];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_doubt_says_what_was_probably_meant() {
+        let check = |text: &str, expected: &[&str]| {
+            let found = doubts(&json!({ "env": { "A": text } }));
+            let told = found.iter().map(|doubt| doubt.message.as_str());
+            assert_eq!(told.collect::<Vec<_>>(), expected, "{text}");
+        };
+        check("a {{$.vars.a}} b", &["`{{$.vars.a}}` is text here; did you mean `{{vars.a}}`?"]);
+        check("{{vars[\"a\"]}}", &["`{{vars[\"a\"]}}` is text here; did you mean `{{vars.a}}`?"]);
+        check("{{vars.}}", &["`{{vars.}}` is text here"]);
+        for text in ["{{.Name}}", "{{name.first|json}}", "{{vars|json}}", "{{vars.a}}", "{{", "a"] {
+            check(text, &[]);
+        }
     }
 }

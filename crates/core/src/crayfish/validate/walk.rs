@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::fields::Fields;
 use super::scope::{Origin, Scope};
 use super::source::{self, Wanted};
-use super::{NESTING, STEPS, agent, exec, flow, text};
+use super::{Limits, agent, exec, flow, text};
 use crate::crayfish::document::{self, Kind, List, Place, Step, StepIndex};
 use crate::crayfish::flaw::Flaw;
 use crate::crayfish::name::{self, StepId};
@@ -45,6 +45,7 @@ struct Branch<'a> {
 pub(super) struct Walk<'a> {
     pub(super) report: Report,
     scope: Scope<'a>,
+    limits: Limits,
     drafts: Vec<Draft>,
     by_id: BTreeMap<StepId, StepIndex>,
     wanted: Vec<Wanted>,
@@ -55,10 +56,11 @@ pub(super) struct Walk<'a> {
 type Assembled = (Vec<Step>, Vec<StepIndex>, BTreeMap<StepId, StepIndex>);
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(report: Report, steps: &'a [Value]) -> Self {
+    pub(super) fn new(report: Report, steps: &'a [Value], limits: Limits) -> Self {
         Self {
             report,
             scope: Scope::of(steps),
+            limits,
             drafts: Vec::new(),
             by_id: BTreeMap::new(),
             wanted: Vec::new(),
@@ -80,11 +82,11 @@ impl<'a> Walk<'a> {
         while let Some(task) = self.tasks.pop() {
             match task {
                 Task::Unbind(name) => self.scope.unbind(name),
-                Task::Steps(branch) if self.drafts.len() < STEPS => self.visit(branch),
+                Task::Steps(branch) if self.drafts.len() < self.limits.steps => self.visit(branch),
                 Task::Steps(branch) => {
                     if branch.next < branch.steps.len() {
                         self.report.turn_to(0, "/steps");
-                        let message = format!("there are more than {STEPS} steps");
+                        let message = format!("there are more than {} steps", self.limits.steps);
                         self.report.insist(Flaw::TooManySteps, message);
                         return;
                     }
@@ -131,8 +133,9 @@ impl<'a> Walk<'a> {
         self.bind(&fields);
         for list in lists {
             let Some(Value::Array(steps)) = fields.get(list.key()) else { continue };
-            if depth == NESTING && !steps.is_empty() {
-                let deep = format!("steps are nested more than {NESTING} levels deep");
+            if depth == self.limits.nesting && !steps.is_empty() {
+                let most = self.limits.nesting;
+                let deep = format!("steps are nested more than {most} levels deep");
                 self.report.add_at(list.key(), Flaw::TooDeep, deep);
                 continue;
             }
@@ -249,5 +252,50 @@ fn children(kind: &mut Kind, list: List) -> Option<&mut Vec<StepIndex>> {
         (Kind::ForEach(step), List::Body) => Some(&mut step.body),
         (Kind::While(step), List::Body) => Some(&mut step.body),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::crayfish::problem::Problem;
+
+    /// Three steps, in two levels.
+    fn check(steps: &Value, expected: &[&str]) {
+        let list = steps.as_array().unwrap();
+        let mut walk = Walk::new(Report::new(), list, Limits { nesting: 2, steps: 3 });
+        walk.steps(list);
+        let told: Vec<String> = walk.report.problems().iter().map(Problem::to_string).collect();
+        assert_eq!(told, expected, "{steps}");
+    }
+
+    fn exec(id: &str) -> Value {
+        json!({ "id": id, "kind": "exec", "shell": "true" })
+    }
+
+    fn gate(id: &str, then: &Value) -> Value {
+        let cond = json!({ "op": "exists", "path": "$.vars.x" });
+        json!({ "id": id, "kind": "if", "cond": cond, "then": then, "else": [] })
+    }
+
+    #[test]
+    fn a_document_has_so_many_steps_wherever_they_stand() {
+        let more = ["/steps: there are more than 3 steps"];
+        check(&json!([exec("a"), exec("b"), exec("c")]), &[]);
+        check(&json!([exec("a"), exec("b"), exec("c"), exec("d")]), &more);
+        check(&json!([gate("g", &json!([exec("a"), exec("b")]))]), &[]);
+        check(&json!([gate("g", &json!([exec("a"), exec("b")])), exec("c")]), &more);
+        check(&json!([exec("a"), gate("g", &json!([exec("b"), exec("c")]))]), &more);
+        check(&json!([exec("a"), exec("b"), gate("g", &json!([]))]), &[]);
+    }
+
+    #[test]
+    fn steps_stand_in_each_other_so_deep() {
+        let deep = |inner: Value| json!([gate("g", &json!([gate("h", &inner)]))]);
+        check(&deep(json!([])), &[]);
+        let told = "/steps/0/then/0/then: steps are nested more than 2 levels deep";
+        check(&deep(json!([exec("a")])), &[told]);
     }
 }

@@ -283,7 +283,7 @@ fn iterations_at_the_same_time_see_only_their_own() {
 }
 
 #[test]
-fn parallel_loops_take_so_many_iterations_together() {
+fn parallel_loops_have_a_limit_together() {
     let body = json!([says("x", "1")]);
     let mut walk = Walk::new(&json!([parallel("l", "$.vars.three", &body)]));
     let main = AgentId::main();

@@ -48,6 +48,8 @@ fn everything_that_is_wrong_with_a_request_is_told() {
     check(json!([]), &[("", "a request is an object, not an array")]);
     let many = json!({ "workflow": {}, "ref": { "schemaPaths": vec!["."; 101] } });
     check(many, &[("/ref/schemaPaths", "there may be 100 of them, not 101")]);
+    let most = json!({ "workflow": {}, "ref": { "schemaPaths": vec!["."; 100] } });
+    assert_eq!(Request::parse(most).unwrap().schema_paths, vec!["."; 100]);
     check(json!({}), &[("", "a request needs the key `workflow`")]);
     let mut all = json!({
         "action": "walk", "workflow": [], "vars": null, "agentOutputs": 1, "attempts": "x",
@@ -155,6 +157,21 @@ fn an_output_must_be_for_an_agent_step() {
         unasked(None, "verfy"),
         "/agentOutputs/verfy: no agent step asks for `verfy`; did you mean `verify`?"
     );
+    assert_eq!(
+        unasked(Some("r"), "verfy:1"),
+        "/agentOutputs/verfy:1: no agent step asks for `verfy:1`; did you mean `verify`?"
+    );
+    let attempts = json!({
+        "e": 1, "verify": 2, "inner": 1, "each[7].w[1].inner": 1, "gate": 1, "each[7].inner": 1, "verfy": 1,
+    });
+    let request = Request::parse(json!({ "workflow": {}, "attempts": attempts })).unwrap();
+    let told: Vec<String> = request.unasked(&document).iter().map(Problem::to_string).collect();
+    let expected = [
+        "/attempts/each[7].inner: no step has the key `each[7].inner`",
+        "/attempts/gate: no step has the key `gate`",
+        "/attempts/verfy: no step has the key `verfy`; did you mean `verify`?",
+    ];
+    assert_eq!(told, expected);
 }
 
 proptest! {

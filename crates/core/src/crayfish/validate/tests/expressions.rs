@@ -277,6 +277,7 @@ fn a_path_leads_to_what_its_step_can_leave() {
                 each("each", "$.vars.l", "i", &json!([])),
                 collects(json!([each("inner", "$.vars.l", "i", &json!([]))])),
                 { "id": "gate", "kind": "if", "cond": cond, "then": [] },
+                step("bare", json!({})),
             ]),
             &expected,
         );
@@ -301,6 +302,7 @@ fn a_path_leads_to_what_its_step_can_leave() {
     check("text.json.x", Some(&format!("the step `text` leaves no `json`: {text}")));
     check("text.outputs", Some(&format!("the step `text` leaves no `outputs`: {text}")));
     check("text[0]", Some(&format!("the step `text` leaves no `[0]`: {text}")));
+    check("bare.outputs", Some(&format!("the step `bare` leaves no `outputs`: {text}")));
     check(
         "text.stdou",
         Some(&format!("the step `text` leaves no `stdou`: {text}; did you mean `stdout`?")),

@@ -432,6 +432,13 @@ fn a_file_stays_inside_the_workspace() {
     }
     check("".into(), "a path cannot be empty");
     check(json!(1), "a string is expected, not a number");
+    let name = |length: usize, expected: &Rows<'_>| {
+        let files = json!({ "n".repeat(length): { "path": "x" } });
+        check_step(json!({ "kind": "exec", "shell": "x", "io": { "in": files } }), expected);
+    };
+    name(255, &[]);
+    let at = format!("/io/in/{}", "n".repeat(256));
+    name(256, &[(&at, "the name of a file has from 1 to 255 bytes, this one has 256")]);
     let files = json!({ "a": 1, "b": {}, "": { "path": "x" }, "c": { "path": "x", "schema": 1, "shema": 1 } });
     check_step(
         json!({ "kind": "exec", "shell": "x", "io": { "in": files, "out": [] } }),

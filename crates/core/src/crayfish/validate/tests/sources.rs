@@ -65,6 +65,22 @@ fn a_source_leaves_json() {
         json!({ "id": "source", "kind": "agnet" }),
         &[("/0/kind", &format!("unknown kind `agnet`: {kinds}"))],
     );
+    let mut lost = exec("source");
+    lost["shell"] = "{{locals.x}}".into();
+    check(lost, &[("/0/shell", "no forEach around this step binds `x`")]);
+}
+
+#[test]
+fn what_is_wrong_with_a_source_is_told_with_its_step() {
+    let mut other = exec("other");
+    other["shel"] = 1.into();
+    check_steps(
+        &json!([reads("gone"), other]),
+        &[
+            ("/0/io/inputFrom", "there is no step `gone`"),
+            ("/1/shel", "an exec step has no key `shel`"),
+        ],
+    );
 }
 
 #[test]
