@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_has_so_many_steps_wherever_they_stand() {
+    fn steps_have_a_limit_wherever_they_stand() {
         let more = ["/steps: there are more than 3 steps"];
         check(&json!([exec("a"), exec("b"), exec("c")]), &[]);
         check(&json!([exec("a"), exec("b"), exec("c"), exec("d")]), &more);
