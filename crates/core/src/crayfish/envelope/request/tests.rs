@@ -100,8 +100,8 @@ fn everything_that_is_wrong_with_a_request_is_told() {
     );
 }
 
-#[test]
-fn an_output_must_be_for_an_agent_step() {
+/// Agent steps alone and in two loops, and others.
+fn document() -> Document {
     let agent =
         |id: &str| json!({ "id": id, "kind": "agent", "prompt": "p", "schema": {}, "retries": 2 });
     let workflow = json!({ "vars": { "l": [] }, "steps": [
@@ -113,7 +113,12 @@ fn an_output_must_be_for_an_agent_step() {
             ] },
         ] },
     ] });
-    let document = Document::parse(&workflow).unwrap();
+    Document::parse(&workflow).unwrap()
+}
+
+#[test]
+fn an_output_must_be_for_an_agent_step() {
+    let document = document();
     let unasked = |run: Option<&str>, name: &str| {
         let mut request = json!({ "workflow": {}, "agentOutputs": { name: {} } });
         if let Some(run) = run {
@@ -161,11 +166,15 @@ fn an_output_must_be_for_an_agent_step() {
         unasked(Some("r"), "verfy:1"),
         "/agentOutputs/verfy:1: no agent step asks for `verfy:1`; did you mean `verify`?"
     );
+}
+
+#[test]
+fn attempts_must_be_of_steps_that_do_something() {
     let attempts = json!({
         "e": 1, "verify": 2, "inner": 1, "each[7].w[1].inner": 1, "gate": 1, "each[7].inner": 1, "verfy": 1,
     });
     let request = Request::parse(json!({ "workflow": {}, "attempts": attempts })).unwrap();
-    let told: Vec<String> = request.unasked(&document).iter().map(Problem::to_string).collect();
+    let told: Vec<String> = request.unasked(&document()).iter().map(Problem::to_string).collect();
     let expected = [
         "/attempts/each[7].inner: no step has the key `each[7].inner`",
         "/attempts/gate: no step has the key `gate`",

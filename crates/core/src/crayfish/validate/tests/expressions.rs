@@ -277,7 +277,6 @@ fn a_path_leads_to_what_its_step_can_leave() {
                 each("each", "$.vars.l", "i", &json!([])),
                 collects(json!([each("inner", "$.vars.l", "i", &json!([]))])),
                 { "id": "gate", "kind": "if", "cond": cond, "then": [] },
-                step("bare", json!({})),
             ]),
             &expected,
         );
@@ -302,7 +301,6 @@ fn a_path_leads_to_what_its_step_can_leave() {
     check("text.json.x", Some(&format!("the step `text` leaves no `json`: {text}")));
     check("text.outputs", Some(&format!("the step `text` leaves no `outputs`: {text}")));
     check("text[0]", Some(&format!("the step `text` leaves no `[0]`: {text}")));
-    check("bare.outputs", Some(&format!("the step `bare` leaves no `outputs`: {text}")));
     check(
         "text.stdou",
         Some(&format!("the step `text` leaves no `stdou`: {text}; did you mean `stdout`?")),
@@ -319,6 +317,16 @@ fn a_path_leads_to_what_its_step_can_leave() {
     check("gate.ok", Some("the step `gate` leaves nothing: its kind is `if`"));
     let inner = "it is a loop, it leaves `ok`, `error`, `message`";
     check("inner.json", Some(&format!("the step `inner` leaves no `json`: {inner}")));
+}
+
+#[test]
+fn io_that_names_no_files_leaves_none() {
+    let bare = json!({ "id": "bare", "kind": "exec", "shell": "x", "io": {} });
+    let cond = json!({ "op": "exists", "path": "$.results.bare.outputs" });
+    let gate = json!({ "id": "gate", "kind": "if", "cond": cond, "then": [] });
+    let leaves = "its mode is `none`, it leaves `ok`, `mode`, `stdout`, `stderr`, `attempts`";
+    let message = format!("the step `bare` leaves no `outputs`: {leaves}");
+    check_steps(&json!([bare, gate]), &[("/1/cond/path", &message)]);
 }
 
 #[test]
