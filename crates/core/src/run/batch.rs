@@ -31,6 +31,17 @@ const MOST_EVENTS: usize = 10_000;
 /// What follows by itself is decided once, after all inputs, and stands in the last step: a
 /// recovery that reports three interrupted turns and asks to resume is one decision.
 pub fn batch(run: &mut Run, definition: &Definition, at: Timestamp, inputs: Vec<Input>) -> Batch {
+    batch_of(MOST_EVENTS, run, definition, at, inputs)
+}
+
+/// The same, with at most so many events, or as many more as follow from each other.
+pub(super) fn batch_of(
+    most: usize,
+    run: &mut Run,
+    definition: &Definition,
+    at: Timestamp,
+    inputs: Vec<Input>,
+) -> Batch {
     let mut steps = Vec::new();
     let mut verdicts = Vec::new();
     let is_due = inputs.contains(&Input::Due);
@@ -56,7 +67,7 @@ pub fn batch(run: &mut Run, definition: &Definition, at: Timestamp, inputs: Vec<
             }
             fold(run, &events);
             last.events.extend(events);
-            more = last.events.len() > MOST_EVENTS;
+            more = last.events.len() > most;
         }
     }
     steps.retain(|step| !step.events.is_empty());

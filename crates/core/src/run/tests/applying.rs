@@ -49,6 +49,17 @@ fn settled_turns_are_counted() {
 }
 
 #[test]
+fn agents_that_ended_are_counted() {
+    let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
+    play.says("main", r#"<fork next="A">W</fork>"#);
+    assert_eq!(play.run.ended, 0);
+    play.says("main_w1", "<result>x</result>");
+    assert_eq!(play.run.ended, 1);
+    play.says("main", "<result>x</result>");
+    assert_eq!(play.run.ended, 2);
+}
+
+#[test]
 fn numbers_are_stored_exactly_as_they_are_written() {
     let mut run = running();
     let agent = || "main".into();

@@ -6,6 +6,7 @@ use super::play::{Play, workflow};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::BackendName;
 use crate::machine::{Agent, Standing};
+use crate::run::Settings;
 use crate::run::settings::Pinning;
 
 const CODEX: &str = "---\nbackend: codex\n---\ntext";
@@ -312,6 +313,20 @@ fn a_visit_of_an_unpinned_run_ends_with_the_backend_it_began_with() {
         "remind main (1): <goto>: B.md is answered by codex, and claude holds the conversation"
     );
 
+    // Also when its turns are settled, and only the conversation is left.
+    let mut play = unpinned();
+    play.settings.reminders = 0;
+    play.run.settings.reminders = 0;
+    play.says("main", "<goto>B</goto>");
+    assert_eq!(play.adopt(moved()), "adopted v2");
+    play.says("main", "no tag");
+    assert_snapshot!(play.resume(), @"
+    resumed
+    revive main
+    queue main.2.2 Revived at 2 for claude: resume main.1.1
+    start main.2.2 #1 with $9.80: resume main.1.1
+    ");
+
     let mut play = unpinned();
     play.says("main", r#"<function return="B">X</function>"#);
     assert_eq!(
@@ -340,6 +355,21 @@ fn settings_that_move_a_conversation_are_refused_like_edits() {
     start main.1.2 #1 with $9.90: fresh main.1.2
     ");
     assert_eq!(play.prompt().backend.as_str(), "codex");
+}
+
+#[test]
+fn what_is_played_stands_for_one_backend_only() {
+    let check = |stands_for: Option<&str>, backend: &str, expected: &str| {
+        let settings = Settings {
+            backend: "scripted".into(),
+            stands_for: stands_for.map(BackendName::new),
+            ..Settings::default()
+        };
+        assert_eq!(settings.meant(&backend.into()).as_str(), expected);
+    };
+    check(Some("claude"), "scripted", "claude");
+    check(Some("claude"), "codex", "codex");
+    check(None, "scripted", "scripted");
 }
 
 #[test]

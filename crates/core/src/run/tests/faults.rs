@@ -141,6 +141,22 @@ fn scripts_are_not_reminded() {
 }
 
 #[test]
+fn the_states_that_there_are_are_named_up_to_a_few() {
+    let check = |count: usize, last: &str| {
+        let names: Vec<String> = (10..10 + count).map(|n| format!("S{n}.sh")).collect();
+        let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "true")).collect();
+        let mut play = Play::new(workflow(&files)).started();
+        play.says("main", "<goto>C</goto>");
+        let scene = play.scene();
+        assert!(scene.ends_with(last), "{count}: {scene}");
+    };
+    check(19, ", S27.sh, S28.sh)");
+    check(20, ", S28.sh, S29.sh)");
+    check(21, ", S28.sh, S29.sh, …)");
+    check(22, ", S28.sh, S29.sh, …)");
+}
+
+#[test]
 fn beside_one_valid_tag_the_others_only_warn() {
     let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
     let text = r#"<call>B</call> <goto colour="red">B</goto>"#;

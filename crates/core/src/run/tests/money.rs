@@ -261,6 +261,12 @@ fn scripts_cost_nothing_and_go_on_without_money() {
     assert_eq!(play.scene(), "Open: $1.00 spent\nmain at A.md: queued\nmain_end1 at END.sh: runs");
     play.says("main_end1", "<result>x</result>");
     assert_eq!(play.scene(), "Ended(OverBudget): $1.00 spent\nmain at A.md: queued");
+    // Nor is there anything to warn of where there was nothing to spend.
+    let mut play = Play::new(workflow(&[("RUN.sh", "true")]));
+    play.settings.budget = Some(Micros::ZERO);
+    play.start();
+    let events = play.says("main", "<result>x</result>");
+    assert!(events.ends_with("ended: Completed") && !events.contains("warn"), "{events}");
 }
 
 #[test]

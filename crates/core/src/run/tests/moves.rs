@@ -2,7 +2,8 @@
 
 use insta::assert_snapshot;
 
-use super::play::{Play, prompts, workflow};
+use super::play::{Play, prompts, turn, workflow};
+use crate::run::effect::{Effect, Extras, ScriptEffect, effects};
 
 /// `main` has had a conversation at A and emits `text` there; afterwards it is like this.
 fn check(text: &str, expected: &str, plan: &str) {
@@ -176,6 +177,49 @@ fn clocks_and_effort_of_the_state_come_before_those_of_the_settings() {
     assert_eq!(shown(&play), "low 10m 5m");
     play.says("main", "<goto>B</goto>");
     assert_eq!(shown(&play), "high 90s 5m");
+}
+
+#[test]
+fn what_a_state_names_for_its_client_is_handed_on_as_it_is_written() {
+    let front =
+        "---\nadd_dirs: [../docs]\nmcp_config: mcp.json\nappend_system_prompt: be brief\n---\nx";
+    let play = Play::new(workflow(&[("A.md", front)])).started();
+    let expected = Extras {
+        add_dirs: vec!["../docs".into()],
+        mcp_config: Some("mcp.json".into()),
+        append_system_prompt: Some("be brief".into()),
+    };
+    assert_eq!(play.prompt().extras, expected);
+}
+
+#[test]
+fn a_script_is_run_as_its_state_says() {
+    let play = Play::new(workflow(&[("A.sh", "true")]));
+    let play = play.with(|settings| settings.timeout = "10m".parse().ok()).started();
+    let script = ScriptEffect {
+        turn: turn("main.1.1"),
+        attempt: 1,
+        state: "A.sh".into(),
+        cwd: "/home".into(),
+        environment: None,
+        timeout: "10m".parse().ok(),
+        idle_timeout: None,
+    };
+    assert_eq!(play.effects(), [Effect::Script(Box::new(script))]);
+}
+
+#[test]
+fn only_the_attempt_that_is_in_flight_asks_for_anything() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    let started = play.last.clone();
+    let asks = |play: &Play| effects(&play.run, &play.definition, &started).len();
+    assert_eq!(asks(&play), 1);
+    // The same turn, another attempt.
+    play.is_capped("main");
+    assert_eq!(asks(&play), 0);
+    // Another turn, the same attempt.
+    play.says("main", "<goto>A</goto>");
+    assert_eq!(asks(&play), 0);
 }
 
 #[test]

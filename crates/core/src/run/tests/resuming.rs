@@ -51,6 +51,16 @@ fn a_failed_script_runs_again() {
     queue main.1.2 Revived at 1 for script: carry
     start main.1.2 #1: carry
     ");
+    // Whoever holds the conversation that it carries does not answer it.
+    let mut play = Play::new(workflow(&[("A.md", "text"), ("S.sh", "true")])).started();
+    play.says("main", "<goto>S</goto>");
+    play.says("main", "no tag");
+    assert_snapshot!(play.resume(), @"
+    resumed
+    revive main
+    queue main.2.2 Revived at 2 for script: carry
+    start main.2.2 #1: carry
+    ");
 }
 
 #[test]
@@ -166,6 +176,16 @@ fn an_answer_needs_an_open_question_and_counts_once() {
     assert_eq!(play.feed(vec![answer("k")]), "answer main.1.1: yes");
     assert_eq!(play.feed(vec![answer("k")]), "");
     assert_eq!(play.feed(vec![answer("k2")]), "refused: no question main.1.1 is open");
+}
+
+#[test]
+fn a_run_with_an_open_question_waits_for_a_person() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    let (ask, question) = (turn("main.1.1"), Value::from("may I?"));
+    crate::run::apply(&mut play.run, &crate::run::Event::Asked { ask, question, due: None });
+    let cut = play.cut_off(crate::run::input::Interruption::Crash, true);
+    let events = play.feed(cut);
+    assert!(events.ends_with("ended: NeedsPerson"), "{events}");
 }
 
 #[test]

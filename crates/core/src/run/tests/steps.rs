@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::play::{Play, prompts};
+use super::play::{Play, prompts, turn};
 use crate::crayfish::call::Output;
 use crate::crayfish::flow::{MOST_KEPT, Read, Stored};
 use crate::crayfish::{Call, Document, Flaw, Problem, Work};
 use crate::failure::TurnFailure;
 use crate::machine::SessionPlan;
+use crate::run::effect::{Effect, StepEffect};
 use crate::run::event::Ending;
 use crate::run::input::{Resume, Verdict};
 use crate::run::program::Answers;
@@ -52,6 +53,23 @@ fn steps_wait_at_the_desk_one_after_the_other() {
     fails(&mut play, "main");
     leaves(&mut play, "main", &json!({ "ok": true }));
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
+}
+
+#[test]
+fn the_program_of_a_step_is_run_with_the_attempt_that_its_step_counts() {
+    let mut play = steps(Answers::Caller, &json!([exec("a")]));
+    let step = |attempt: u32, counted: u32| {
+        let (turn, key) = (turn("main.1.1"), "a".parse().unwrap());
+        let effect =
+            StepEffect { turn, attempt, counted, key, cwd: "/home".into(), environment: None };
+        [Effect::Step(Box::new(effect))]
+    };
+    play.start();
+    assert_eq!(play.effects(), step(1, 1));
+    play.crashes(true);
+    assert_eq!(play.effects(), step(2, 1), "what was cut off does not count");
+    fails(&mut play, "main");
+    assert_eq!(play.effects(), step(3, 2));
 }
 
 #[test]
