@@ -216,13 +216,13 @@ mod tests {
     #[test]
     fn calls_that_one_rule_allows_are_one_group_and_the_most_frequent_is_first() {
         let found = denied(&[
-            ("Bash(git commit -m x)", 1),
-            ("Bash(cargo test)", 2),
-            ("Bash(cargo test --all)", 3),
+            ("Bash(cargo test)", 4),
+            ("Bash(git commit -m x)", 3),
+            ("Bash(git commit -m y)", 2),
         ]);
-        assert_eq!(found.named(), "6 tool calls (cargo test, git commit)");
-        assert_eq!(found.flags(), "--allow 'Bash(cargo test:*)' --allow 'Bash(git commit:*)'");
-        assert_eq!(found.key(), r#"allow: ["Bash(cargo test:*)", "Bash(git commit:*)"]"#);
+        assert_eq!(found.named(), "9 tool calls (git commit, cargo test)");
+        assert_eq!(found.flags(), "--allow 'Bash(git commit:*)' --allow 'Bash(cargo test:*)'");
+        assert_eq!(found.key(), r#"allow: ["Bash(git commit:*)", "Bash(cargo test:*)"]"#);
     }
 
     #[test]

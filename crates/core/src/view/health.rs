@@ -383,6 +383,7 @@ mod tests {
             assert_eq!(left_running("r", &commands).text, expected);
         };
         check(&["a"], "1 process of r, which nobody drives: a");
+        check(&["a", "b", "c"], "3 processes of r, which nobody drives: a; b; c");
         let many = "4 processes of r, which nobody drives: a; b; c; …";
         check(&["a", "b", "c", "d"], many);
     }

@@ -294,8 +294,9 @@ impl Narrator {
                     .unwrap_or_default();
                 format!("{from} → {state}{again} ({tag}){instead}{cost}")
             }
-            (Some(from), None) if self.what == What::Steps => format!("{from} → {state}{cost}"),
-            _ => format!("starts at {state}"),
+            // Steps follow each other without a tag.
+            (Some(from), None) => format!("{from} → {state}{cost}"),
+            (None, _) => format!("starts at {state}"),
         };
         Line { agent: Some(agent.clone()), weight: Weight::Plain, text }
     }

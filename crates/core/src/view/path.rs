@@ -166,7 +166,9 @@ mod tests {
     #[test]
     fn repeats_and_cycles_are_counted() {
         let check = |visits: &str, expected: &str| {
-            assert_eq!(path(visits.split(' ')).told(|_| true), expected, "{visits}");
+            let path = path(visits.split(' '));
+            assert_eq!(path.told(|_| true), expected, "{visits}");
+            assert_eq!(path.visits(), visits.split(' ').count() as u64, "{visits}");
         };
         check("START.md", "START");
         check("START.md PLAN.md DONE.sh", "START → PLAN → DONE");
@@ -177,6 +179,9 @@ mod tests {
         check("A B A B C A B A B C D", "((A → B) ×2 → C) ×2 → D");
         check("A B C A B C A B C", "(A → B → C) ×3");
         check("A B A", "A → B → A");
+        // No deeper than cycles of cycles.
+        let twice = "((A → B) ×2 → C) ×2 → D";
+        check("A B A B C A B A B C D A B A B C A B A B C D", &format!("{twice} → {twice}"));
     }
 
     #[test]
@@ -192,6 +197,25 @@ mod tests {
         check("A B C D E F", 5, "… → F");
         check("A B C D E F", 1, "… → F");
         check("ABC", 1, "ABC");
+    }
+
+    #[test]
+    fn of_a_way_that_does_not_repeat_itself_the_ends_are_kept_and_the_rest_is_counted() {
+        let names: Vec<String> = (0..60).map(|n| format!("S{n}")).collect();
+        let mut path = Path::default();
+        for (name, visits) in names.iter().zip(1..) {
+            path.enter(&StateName::new(name.as_str()));
+            assert_eq!((path.visits(), path.parts.len()), (visits as u64, MOST_PARTS.min(visits)));
+        }
+        let (beginning, end) = (names[..8].join(ARROW), names[20..].join(ARROW));
+        assert_eq!(path.told(|_| true), format!("{beginning} → … → {end}"));
+        // What comes after it is folded as ever.
+        for name in ["A", "B", "A", "B", "B"] {
+            path.enter(&StateName::new(name));
+        }
+        let told = path.told(|_| true);
+        assert!(told.ends_with(" → S59 → (A → B) ×2 → B"), "{told}");
+        assert_eq!(path.visits(), 65);
     }
 
     #[test]

@@ -193,3 +193,91 @@ impl fmt::Display for Plan {
         write!(f, ", continuing {}, repeating {repeating}", continuing.told(naming))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::TurnFailure;
+    use crate::run::tests::play::{Play, prompts, workflow};
+    use crate::time::Timestamp;
+
+    fn plan(play: &Play) -> Plan {
+        let mut ledger = Ledger::default();
+        play.story.iter().for_each(|event| ledger.note(Timestamp(0), event));
+        Plan::of(&play.run, &ledger, &play.settings)
+    }
+
+    /// What goes on, and what runs again.
+    #[track_caller]
+    fn check(play: &Play, continuing: usize, repeating: usize) {
+        let plan = plan(play);
+        assert_eq!((plan.continuing.count(), plan.repeating), (continuing, repeating), "{plan}");
+    }
+
+    fn scripts() -> Play {
+        Play::new(workflow(&[("S.sh", "true"), ("T.sh", "true"), ("A.md", "text")]))
+    }
+
+    #[test]
+    fn only_what_was_tried_before_goes_on() {
+        let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
+        play.says("main", r#"<fork next="A">W</fork>"#);
+        play.halt();
+        // The worker never had its turn.
+        check(&play, 1, 0);
+        let mut play = Play::new(prompts(&["A.md"])).started();
+        play.stumbles("main");
+        check(&play, 1, 0);
+        let mut play = Play::new(prompts(&["A.md"])).with(|s| s.no_wait = true).started();
+        play.fails("main", TurnFailure::Quota { until: None, why: "limit".into() });
+        check(&play, 1, 0);
+    }
+
+    #[test]
+    fn a_script_that_was_cut_off_runs_again_unless_it_is_to_fail() {
+        let mut play = scripts().started();
+        play.halt();
+        check(&play, 0, 1);
+        play.settings.interrupted_scripts = InterruptedScripts::Fail;
+        check(&play, 0, 0);
+    }
+
+    #[test]
+    fn an_agent_that_failed_is_asked_again_once() {
+        let mut play = Play::new(prompts(&["A.md"])).with(|s| s.reminders = 0).started();
+        play.says("main", "no tag");
+        check(&play, 1, 0);
+        let mut play = Play::new(prompts(&["A.md"])).started();
+        play.fails("main", TurnFailure::Task { why: "no".into() });
+        check(&play, 1, 0);
+        let mut play = scripts().started();
+        play.says("main", r#"<fork next="S">T</fork>"#);
+        play.says("main_t1", "no tag");
+        // One failed, and one is in flight.
+        check(&play, 0, 2);
+    }
+
+    #[test]
+    fn what_finished_meanwhile_is_told_and_does_not_go_on() {
+        let play = Play::new(prompts(&["A.md"])).started();
+        let said = play.finished("main", "<result>x</result>", |_| {});
+        assert_eq!(
+            plan(&play).knowing(&play.run, &[said]).to_string(),
+            "reused 0 turns ($0.00), 1 finished meanwhile, continuing 0, repeating 0"
+        );
+    }
+
+    #[test]
+    fn one_backend_has_all_the_turns_and_is_not_counted_again() {
+        let check = |backends: &[&str], expected: &str| {
+            let prompts: Prompts = backends.iter().map(|name| BackendName::new(*name)).collect();
+            assert_eq!(prompts.told(Naming::Named), expected);
+            assert_eq!(prompts.told(Naming::Tacit), backends.len().to_string());
+        };
+        check(&[], "0");
+        check(&["codex"], "1 (codex)");
+        check(&["codex", "codex"], "2 (codex)");
+        check(&["codex", "claude"], "2 (claude, codex)");
+        check(&["codex", "claude", "codex"], "3 (1 claude, 2 codex)");
+    }
+}

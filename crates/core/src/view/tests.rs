@@ -1,18 +1,21 @@
 //! What people are shown: one word, one sentence, one way out; and a whole story.
 
+use std::collections::BTreeMap;
+
 use insta::assert_snapshot;
 
 use crate::budget::Cost;
+use crate::desk::Notice;
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::protocol::Fault;
-use crate::run::event::Ending;
-use crate::run::input::StopMode;
-use crate::run::tests::play::{Play, prompts, usd, workflow};
-use crate::run::{Program, Ralph};
+use crate::run::event::{Ending, Hold};
+use crate::run::input::{Input, StopMode};
+use crate::run::tests::play::{Play, prompts, turn, usd, workflow};
+use crate::run::{Event, Program, Ralph, Run, apply};
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::narrate::{ending_words, preview};
-use crate::view::{Ledger, Narrator, Owner, States, Weight, status, way_out, why};
+use crate::view::{Ledger, Narrator, Owner, States, Status, Waiting, Weight, status, way_out, why};
 
 mod steps;
 
@@ -90,6 +93,26 @@ fn a_run_with_an_owner_runs_or_waits() {
 }
 
 #[test]
+fn a_run_with_nothing_in_flight_is_about_to_go_on_unless_a_person_has_to_act() {
+    let idle = || {
+        let mut run = started().run;
+        let (turn, notice) = (turn("main.1.1"), Notice::Interrupted);
+        apply(&mut run, &Event::TurnRequeued { turn, order: 1, notice });
+        run
+    };
+    let is = |run: &Run, expected: Status| assert_eq!(status(run, Owner::Alive), expected);
+    is(&idle(), Status::Running);
+    let mut asked = idle();
+    let (ask, question) = (turn("main.1.1"), Value::from("may I?"));
+    apply(&mut asked, &Event::Asked { ask, question, due: None });
+    is(&asked, Status::Waiting(Waiting::Person, Owner::Alive));
+    let mut held = idle();
+    let (backend, hold) = ("claude".into(), Hold::Auth { why: "log in".into() });
+    apply(&mut held, &Event::BackendHeld { backend, hold });
+    is(&held, Status::Waiting(Waiting::Person, Owner::Alive));
+}
+
+#[test]
 fn a_run_without_an_owner_has_ended_or_was_interrupted() {
     assert_snapshot!(shown(&forked(), Owner::Gone), @"interrupted (130): its process is gone with 3 turns in flight: raymond resume play");
     let mut play = started();
@@ -156,12 +179,38 @@ fn the_way_out_of_a_failure_does_not_lead_back_into_it() {
     let mut play = timed(Play::new(prompts(&["A.md"]))).started();
     play.fails("main", wall(Span::minutes(2)));
     check(&play, "");
+    let silent = |after| TurnFailure::Timeout { clock: Clock::Idle, after };
+    let timed =
+        |play: Play| play.with(|s| (s.retries, s.idle_timeout) = (0, Some(Span::minutes(10))));
+    let mut play = timed(Play::new(prompts(&["A.md"]))).started();
+    play.fails("main", silent(Span::minutes(10)));
+    check(&play, " --idle-timeout 20m");
+    let mut play = timed(Play::new(prompts(&["A.md"]))).started();
+    play.fails("main", silent(Span::minutes(2)));
+    check(&play, "");
     let mut play = front("max_visits: 1");
     play.says("main", "<goto>A</goto>");
     check(&play, " --with-current");
     let mut play = front("budget: 0.10");
     play.says("main", "no tag");
     check(&play, " --with-current");
+}
+
+#[test]
+fn a_run_is_begun_anew_with_its_input_where_that_is_short() {
+    let check = |input: &str, expected: &str| {
+        let mut play = Play::new(prompts(&["A.md"]));
+        let Input::Start(mut start) = play.begin() else { panic!("it begins otherwise") };
+        start.input = Some(Value::from(input));
+        play.feed(vec![Input::Start(start)]);
+        play.stop(StopMode::Cancel);
+        let command = way_out(Status::Cancelled).line(&play.run, &ledger(&play), States::AsPinned);
+        assert_eq!(command, format!("raymond run /flow --input {expected}"));
+    };
+    check("two words", "'two words'");
+    let longest = "x".repeat(200);
+    check(&longest, &longest);
+    check(&"x".repeat(201), "'…'");
 }
 
 #[test]
@@ -377,10 +426,23 @@ fn a_ledger_keeps_what_the_run_forgets() {
 }
 
 #[test]
+fn a_ledger_does_not_name_what_was_not() {
+    let mut play = started();
+    play.costs(Cost::Free).says("main", "<goto>A</goto>");
+    let seen = ledger(&play);
+    assert_eq!((seen.forks, seen.estimated), (BTreeMap::new(), usd("0")));
+    assert_eq!(ledger(&play).dearest(), None);
+    play.costs(Cost::Reported(usd("0.10"))).says("main", "<goto>A</goto>");
+    play.costs(Cost::Estimated(usd("0.20"))).says("main", "<goto>A</goto>");
+    let seen = ledger(&play);
+    assert_eq!((seen.paid.amount, seen.estimated), (usd("0.30"), usd("0.20")));
+}
+
+#[test]
 fn whoever_stopped_a_run_is_named() {
     let stop = |mode, key: &str| {
         let mut play = started();
-        play.feed(vec![crate::run::Input::Stop { mode, key: key.to_owned() }]);
+        play.feed(vec![Input::Stop { mode, key: key.to_owned() }]);
         let cut = play.cut_off(crate::run::input::Interruption::Stop, false);
         play.feed(cut);
         let asked = told(&play).lines().find(|line| line.contains("ing, ")).map(str::to_owned);

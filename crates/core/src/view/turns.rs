@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::budget::{Basis, Charge, Micros};
+use crate::budget::{Basis, Charge};
 use crate::desk::{Lane, Prompt};
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
@@ -227,8 +227,7 @@ fn price(charge: Charge) -> Option<String> {
         Basis::Free => None,
         Basis::Reported => Some(charge.amount.to_string()),
         Basis::Estimated => Some(format!("{} estimated", charge.amount)),
-        Basis::Unpriced if charge.amount == Micros::ZERO => Some("unpriced".to_owned()),
-        Basis::Unpriced => Some(format!("{} unpriced", charge.amount)),
+        Basis::Unpriced => Some("unpriced".to_owned()),
     }
 }
 

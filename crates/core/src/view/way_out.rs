@@ -94,9 +94,7 @@ pub fn is_final(run: &Run) -> bool {
         }
         Standing::Failed { .. } | Standing::Live | Standing::Held(_) => false,
     };
-    run.phase == Phase::Ended(Ending::Failed)
-        && run.flow.is_some()
-        && failed.map(|agent| &agent.standing).any(is_final)
+    run.phase == Phase::Ended(Ending::Failed) && failed.map(|agent| &agent.standing).any(is_final)
 }
 
 /// The words that begin such a run anew.

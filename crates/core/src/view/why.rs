@@ -272,3 +272,31 @@ pub fn counted(count: impl Into<u64>, noun: &str) -> String {
         n => format!("{n} {noun}s"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_asked_for_only_where_one_is_missing() {
+        let check = |code: Code, message: &str, expected: bool| {
+            assert_eq!(lacks_variable(code.as_str(), message), expected, "{message}");
+        };
+        check(Code::UnknownName, "`{{vars.who}}` has no value here", true);
+        check(Code::UnknownName, "`{{results.a}}` has no value here", false);
+        check(Code::ExecFailed, "`{{vars.who}}` was printed", false);
+    }
+
+    #[test]
+    fn a_list_is_asked_for_only_where_a_whole_variable_is_a_text() {
+        let check = |code: Code, message: &str, expected: Option<&str>| {
+            assert_eq!(as_list(code.as_str(), message).as_deref(), expected, "{message}");
+        };
+        let text = " (a list is given with --var word:='[\"a\", \"b\"]')";
+        check(Code::NotAnArray, "$.vars.word is a string, not a list", Some(text));
+        check(Code::NotAnArray, "$.vars.word is a number, not a list", None);
+        check(Code::NotAnArray, "$.vars.some.word is a string, not a list", None);
+        check(Code::NotAnArray, "$.vars.words[1] is a string, not a list", None);
+        check(Code::ExecFailed, "$.vars.word is a string, not a list", None);
+    }
+}

@@ -127,6 +127,33 @@ fn a_history_says_who_answered_and_who_was_paid() {
     ");
 }
 
+#[test]
+fn those_who_were_not_there_are_told_names_that_came_up_later() {
+    let told = |naming: Naming| lines(&alone(), Narrator::history(naming));
+    assert_eq!(told(Naming::Tacit), ["starts at A.md", "A.md: turn 1"]);
+    assert_eq!(told(Naming::Named), ["starts at A.md", "A.md (claude): turn 1"]);
+}
+
+#[test]
+fn those_who_watch_are_not_told_again_how_it_began_and_what_it_returned() {
+    let mut play = alone();
+    play.says("main", "<goto>A</goto>");
+    play.halt();
+    play.resume();
+    play.says("main", "<result>x</result>");
+    let ends = |narrator: Narrator| lines(&play, narrator).split_off(5).join(" | ");
+    assert_eq!(ends(Narrator::live()), "A.md: stopped | A.md: turn 1, attempt 2 | ended · $0.20");
+    assert_eq!(
+        ends(Narrator::history(Naming::Tacit)),
+        "A.md: stopped | stopped | resumed | A.md: turn 1, attempt 2 | ended: x · $0.20 | completed"
+    );
+    // What a worker returned, nobody has told them.
+    let mut play = forked();
+    play.says("main_x1", "<result>y</result>");
+    let last = lines(&play, Narrator::live()).pop();
+    assert_eq!(last.as_deref(), Some("ended: y · codex $0.10"));
+}
+
 fn lines(play: &Play, mut narrator: Narrator) -> Vec<String> {
     let told = play.story.iter().filter_map(|event| narrator.line(event));
     told.map(|line| line.text).collect()

@@ -10,7 +10,7 @@ use crate::crayfish::call::Output;
 use crate::crayfish::flow::{Read, Stored};
 use crate::crayfish::{Call, Document, Problem, Work};
 use crate::failure::TurnFailure;
-use crate::run::input::{Resume, StopMode, Verdict};
+use crate::run::input::{StopMode, Verdict};
 use crate::run::named::Named;
 use crate::run::program::Answers;
 use crate::run::tests::play::{Play, prompts};
@@ -64,6 +64,14 @@ fn invalid(play: &mut Play, agent: &str) {
 fn fails(play: &mut Play, agent: &str) {
     let result = Stored::inline(json!({ "ok": false }), false);
     play.fails(agent, TurnFailure::Step { why: "exit status 1".into(), result, again: true });
+}
+
+/// Its caller answers.
+fn call(play: &mut Play, name: &str, verdict: Verdict) {
+    let stored = Stored::inline(json!({ "ok": true, "json": name }), true);
+    let outputs = [(name.to_owned(), Output { stored, verdict })].into();
+    let call = Input::Call(Box::new(Call { outputs, ..Call::default() }));
+    play.feed(vec![play.resume_input(), call]);
 }
 
 #[test]
@@ -147,6 +155,32 @@ fn what_is_over_for_a_caller_needs_another_run() {
 }
 
 #[test]
+fn what_no_resume_does_again_needs_another_run_with_the_results_so_far() {
+    let mut play = steps(Answers::Caller, &json!([asks("a")]));
+    let wrong = || Verdict::Invalid(vec![Problem::of_value("/a", "it is missing")]);
+    call(&mut play, "a:1", wrong());
+    call(&mut play, "a:2", wrong());
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at a: agent_output_schema_failed: no output of 2 was valid: /a: it is missing: raymond crayfish < request.json # with another runId, and the results");
+}
+
+#[test]
+fn nothing_is_final_while_the_run_goes_on() {
+    let mut play = steps(Answers::Backend, &json!([each("fail", &json!([asks("judge")]))]));
+    invalid(&mut play, "main_each1");
+    invalid(&mut play, "main_each1");
+    assert!(!play.run.failed.is_empty() && !is_final(&play.run));
+    done(&mut play, "main_each2");
+    assert!(is_final(&play.run));
+}
+
+#[test]
+fn whoever_stopped_a_run_of_a_caller_is_named() {
+    let mut play = steps(Answers::Caller, &json!([exec("a", 1)]));
+    play.halt();
+    assert_snapshot!(shown(&play, Owner::Gone), @"stopped (130): `raymond stop` stopped it: raymond crayfish < request.json");
+}
+
+#[test]
 fn a_step_that_is_done_again_is_one_stop_of_the_way() {
     let mut play = steps(Answers::Backend, &json!([exec("a", 1), exec("b", 1)]));
     done(&mut play, "main");
@@ -201,10 +235,13 @@ fn a_variable_without_a_value_is_asked_for() {
 
 #[test]
 fn a_variable_that_should_be_a_list_is_asked_for_as_one() {
-    let mut each = each("fail", &json!([exec("try", 1)]));
-    each["listPath"] = "$.vars.word".into();
-    let play = steps(Answers::Backend, &json!([each]));
+    let mut words = each("fail", &json!([exec("try", 1)]));
+    words["listPath"] = "$.vars.word".into();
+    let play = steps(Answers::Backend, &json!([words]));
     assert_snapshot!(shown(&play, Owner::Gone), @r#"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list (a list is given with --var word:='["a", "b"]'): raymond run /flow --var 'list:=[1]' --var 'name=a b'"#);
+    // Its caller gives it in another way.
+    let play = steps(Answers::Caller, &json!([words]));
+    assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at each: not_an_array: $.vars.word is a string, not a list: raymond crayfish < request.json # with another runId, and the results");
 }
 
 #[test]
@@ -246,13 +283,6 @@ fn only_its_caller_goes_on_with_a_run_of_the_tool() {
 
 #[test]
 fn what_callers_answer_is_told_with_what_became_of_it() {
-    let call = |play: &mut Play, name: &str, verdict: Verdict| {
-        let stored = Stored::inline(json!({ "ok": true, "json": name }), true);
-        let outputs = [(name.to_owned(), Output { stored, verdict })].into();
-        let resume = Input::Resume(Box::new(Resume { settings: play.settings.clone() }));
-        let call = Input::Call(Box::new(Call { outputs, ..Call::default() }));
-        play.feed(vec![resume, call]);
-    };
     let mut play = steps(Answers::Caller, &json!([asks("a"), asks("b")]));
     let errors = vec![Problem::of_value("/a", "it is missing"), Problem::of_value("", "short")];
     call(&mut play, "a:1", Verdict::Invalid(errors));
