@@ -120,7 +120,11 @@ mod tests {
             }
         );
         assert!(after.changes_since(&after).is_empty());
-        assert!(!after.changes_since(&before).is_empty());
+        let start = ("START.md", "a", false);
+        let (one, two) = (manifest(&[start]), manifest(&[start, ("B.md", "b", false)]));
+        assert!(!one.changes_since(&two).is_empty());
+        assert!(!two.changes_since(&one).is_empty());
+        assert!(!manifest(&[("START.md", "b", false)]).changes_since(&one).is_empty());
     }
 
     #[test]

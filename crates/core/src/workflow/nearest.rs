@@ -92,6 +92,31 @@ mod tests {
     }
 
     #[test]
+    fn the_edits_of_short_names_are_counted_one_by_one() {
+        let check = |name: &str, candidate: &str, is_near: bool| {
+            let expected = is_near.then_some(candidate);
+            assert_eq!(nearest(name, [candidate]), expected, "{name} {candidate}");
+        };
+        check("XPLAN", "PLAN", true);
+        check("XYPLAN", "PLAN", true);
+        check("XYPLA", "PLA", false);
+        check("AB", "B", true);
+        check("BACD", "ABCD", true);
+        check("BADC", "ABCD", false);
+    }
+
+    #[test]
+    fn only_what_can_be_a_file_name_has_neighbours() {
+        let (longest, longer) = ("x".repeat(LONGEST), "x".repeat(LONGEST + 1));
+        let check = |name: &str, candidate: &str, is_near: bool| {
+            assert_eq!(nearest(name, [candidate]).is_some(), is_near);
+        };
+        check(&longest, &longest, true);
+        check(&longest, &longer, false);
+        check(&longer, &longest, false);
+    }
+
+    #[test]
     fn another_case_is_nearer_than_another_letter() {
         assert_eq!(nearest("plan", ["plane", "PLAN"]), Some("PLAN"));
     }

@@ -29,6 +29,14 @@ pub const LARGEST: usize = 64 * 1024 * 1024;
 
 /// Replaces every name of `body` that `lookup` knows.
 pub fn render<'v>(body: &str, lookup: &mut dyn FnMut(&str) -> Option<Cow<'v, str>>) -> Rendered {
+    render_within(LARGEST, body, lookup)
+}
+
+fn render_within<'v>(
+    largest: usize,
+    body: &str,
+    lookup: &mut dyn FnMut(&str) -> Option<Cow<'v, str>>,
+) -> Rendered {
     let mut rendered = Rendered::default();
     let mut unknown = BTreeSet::new();
     let mut rest = body;
@@ -42,7 +50,7 @@ pub fn render<'v>(body: &str, lookup: &mut dyn FnMut(&str) -> Option<Cow<'v, str
             continue;
         };
         if let Some(value) = lookup(name) {
-            if rendered.text.len() + value.len() > LARGEST {
+            if rendered.text.len() + value.len() > largest {
                 rendered.too_large = true;
                 return rendered;
             }
@@ -118,6 +126,19 @@ mod tests {
         ] {
             check(text, text, &[]);
         }
+    }
+
+    #[test]
+    fn no_value_is_put_in_that_makes_a_text_too_large() {
+        let check = |largest: usize, expected: &str, too_large: bool| {
+            let rendered = render_within(largest, "ab{{a}}c{{b-2_C}}", &mut lookup);
+            assert_eq!((rendered.text.as_str(), rendered.too_large), (expected, too_large));
+        };
+        check(10, "ab1c{{a}}", false);
+        check(9, "ab1c{{a}}", false);
+        check(8, "ab1c", true);
+        check(3, "ab1c", true);
+        check(2, "ab", true);
     }
 
     #[test]
