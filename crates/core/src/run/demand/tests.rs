@@ -53,6 +53,7 @@ fn a_policy_that_leads_a_conversation_elsewhere_is_a_mistake() {
                 answers X.md [other-backend]; reach X.md by `reset`, `function` or `fork`: they begin \
                 a conversation";
     check_policy("allowed_targets: {goto: [X]}\n", &[goto]);
+    check_policy("allowed_targets: {goto: [B, X]}\n", &[&goto.replace("2:26", "2:29")]);
     check_policy("allowed_targets: {goto: [B, S.sh]}\n", &[]);
     check_policy("allowed_targets: {reset: [X], goto: [B]}\n", &[]);
     check_policy(
@@ -88,6 +89,18 @@ fn a_then_that_leads_to_another_backend_is_a_warning() {
            by `reset`, `function` or `fork` alone",
         ],
     );
+}
+
+#[test]
+fn nobody_is_led_to_or_from_a_backend_that_there_is_not() {
+    let check = |own: &str, other: &str| {
+        let from = format!("{own}allowed_targets: {{goto: [X]}}\nmax_visits: 2\nthen: X\n");
+        let found = told(&[("A.md", &from), ("X.md", other)], |_| {});
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("[unknown-backend]"), "{found:?}");
+    };
+    check("", "backend: codx\n");
+    check("backend: codx\n", "");
 }
 
 #[test]
@@ -148,6 +161,7 @@ fn what_a_state_asks_for_and_its_backend_cannot_do_is_a_mistake() {
         )
     };
     check("allowed_tags: [call, result]", &[&call("allowed_tags")]);
+    check("allowed_tags: [call]", &[&call("allowed_tags")]);
     check("allowed_targets: {call: [A]}", &[&call("allowed_targets")]);
     check("allowed_transitions: [{tag: call}]", &[&call("allowed_transitions")]);
     check("allowed_targets: {goto: [A]}", &[]);
@@ -224,6 +238,14 @@ fn what_a_run_asks_for_is_told_once_for_each_backend_that_cannot_do_it() {
             ),
         ],
     );
+}
+
+#[test]
+fn states_that_say_it_themselves_are_not_asked_for_what_the_run_says() {
+    let files = [("A.md", "backend: linear\neffort: low\n"), ("B.md", "")];
+    let found = told(&files, |settings| settings.effort = Some("high".into()));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("A.md:3:1: error: linear cannot be told an effort"), "{found:?}");
 }
 
 #[test]

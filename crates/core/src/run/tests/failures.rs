@@ -182,6 +182,15 @@ fn a_run_that_must_not_wait_ends_when_only_the_usage_limit_is_left() {
     play.settings.no_wait = false;
     assert_snapshot!(play.resume(), @"resumed");
     assert!(play.after(HOUR).contains("start main.2.1 #2"));
+    // One that comes when it is lifted goes on at once.
+    let mut play = Play::new(prompts(&["A.md"])).with(|s| s.no_wait = true).started();
+    assert!(play.fails("main", quota(Some(60))).ends_with("ended: NoQuota"));
+    play.at = play.at + HOUR;
+    assert_snapshot!(play.resume(), @"
+    resumed
+    release claude
+    start main.1.1 #2 with $9.90: continue main.1.1 or fresh main.1.1
+    ");
 }
 
 #[test]

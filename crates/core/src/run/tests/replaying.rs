@@ -11,7 +11,7 @@ use crate::run::{Ending, Event, Input, Record, Refusal, Step};
 use crate::value::{BlobRef, Hash, Value};
 use crate::workflow::Definition;
 
-use super::play::{Play, prompts, workflow};
+use super::play::{Play, prompts, turn, workflow};
 
 /// Definitions by what names them, and texts by their hash.
 #[derive(Default)]
@@ -117,6 +117,29 @@ decided   nothing: the run has already ended"#;
     let echo = Step { cause: Input::Due, events: Vec::new() };
     records[3].steps.insert(0, echo);
     assert_eq!(difference(&records), Some(Difference { step: 2, ..refused }));
+}
+
+#[test]
+fn a_cause_that_comes_to_nothing_today_does_not_get_what_another_one_leads_to() {
+    let check = |place: usize| {
+        let (ask, key) = (turn("main.9.9"), "k".to_owned());
+        let (value, by) = (Value::from("yes"), "ann".to_owned());
+        let event = Event::AskAnswered {
+            ask: ask.clone(),
+            value: value.clone(),
+            by: by.clone(),
+            key: key.clone(),
+        };
+        let cause = Input::Answer { ask, value, by, key };
+        let mut records = journal();
+        records[1].steps.insert(place, Step { cause, events: vec![event.clone()] });
+        let found = difference(&records).unwrap();
+        assert_eq!((found.record, found.step, found.event), (2, place + 1, 1));
+        assert_eq!(found.recorded, Some(event));
+        assert!(matches!(found.decided, Decided::Refused(_)), "{found}");
+    };
+    check(0);
+    check(1);
 }
 
 #[test]

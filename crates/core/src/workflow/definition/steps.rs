@@ -52,3 +52,29 @@ fn asking(document: &Document) -> Vec<State> {
     };
     document.steps().iter().filter(is_agent).map(prompt).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Start;
+    use super::*;
+
+    #[test]
+    fn what_a_run_is_pinned_to_is_read_back_with_its_variables_and_its_agents() {
+        let document = json!({ "steps": [
+            { "id": "a", "kind": "exec", "shell": "true" },
+            { "id": "v", "kind": "agent", "prompt": "?", "schema": {} },
+        ] });
+        let vars = Map::from_iter([("who".to_owned(), json!("world"))]);
+        let file = SourceFile {
+            name: FILE.to_owned(),
+            bytes: pinned(&document, &vars).into_bytes().into(),
+            executable: false,
+        };
+        let parsed = Definition::parse(vec![file], &Start::Steps, Platform::Unix).unwrap();
+        let Definition { work, asking, .. } = parsed.definition;
+        let work = work.unwrap();
+        assert_eq!((work.document.steps().len(), work.vars), (2, vars));
+        let asking: Vec<&str> = asking.iter().map(|state| state.name.as_str()).collect();
+        assert_eq!(asking, ["v"]);
+    }
+}

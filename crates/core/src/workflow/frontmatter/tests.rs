@@ -271,6 +271,10 @@ fn values_out_of_range_are_refused() {
     X:4:9: error: `budget`: "-1" is negative; an amount of dollars is zero or more
         4:9 "-1" [bad-amount]
     "#);
+    insta::assert_snapshot!(mistakes("timeout: 0"), @r#"
+    X:2:10: error: `timeout`: "0" is not a duration such as 90s, 10m or 2h
+        2:10 "0" [bad-duration]
+    "#);
     insta::assert_snapshot!(mistakes("timeout: 0s\nidle_timeout: -5m\nbudget: lots"), @r#"
     X:2:10: error: `timeout`: "0s" must be longer than nothing
         2:10 "0s" [bad-duration]
@@ -500,9 +504,29 @@ fn what_is_not_yaml_is_refused_with_its_place() {
     X:2:1: error: the frontmatter is larger than 64 KiB
         2:1 "" [frontmatter-too-large]
     "#);
+    // One line break before the end of the block belongs to it.
+    let largest = "x".repeat(keys::LARGEST - "model: \n".len());
+    assert_eq!(front(&format!("model: {largest}")).model, Some(largest));
     let many = vec!["{tag: goto}"; 1_001].join(", ");
     let shown = mistakes(&format!("allowed_transitions: [{many}]"));
     insta::assert_snapshot!(shown.lines().next().unwrap(), @"X:2:22: error: `allowed_transitions` has 1001 entries; at most 1000 are read");
+}
+
+#[test]
+fn tags_of_lists_and_maps_say_what_they_are_or_are_refused() {
+    assert_eq!(front("allow: !!seq [Read]").allow, ["Read"]);
+    assert_eq!(front("allow: ! [Read]").allow, ["Read"]);
+    assert_eq!(front("!!map {model: opus}").model.as_deref(), Some("opus"));
+    for yaml in ["allow: !!map [Read]", "allow: !list [Read]", "!!set {model: opus}"] {
+        let told = mistakes(yaml);
+        assert!(told.contains("means nothing here") && told.contains("[invalid-yaml]"), "{told}");
+    }
+}
+
+#[test]
+fn a_key_is_not_offered_where_none_is_known() {
+    let told = mistakes("allowed_transitions: [{tag: result, colour: red}]");
+    assert!(told.contains("unknown key `colour`") && !told.contains("hint"), "{told}");
 }
 
 #[test]

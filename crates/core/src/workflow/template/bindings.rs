@@ -194,5 +194,14 @@ mod tests {
         assert_eq!(loads, 1);
         let failed = visit.with(|bindings| bindings.render("{{result}}", &mut |_| Err("gone")));
         assert_eq!(failed, Err("gone"));
+        // After the first that cannot be read none is asked for.
+        let mut asked = Vec::new();
+        let failed = visit.with(|bindings| {
+            bindings.render("{{result}} {{other}}", &mut |blob| {
+                asked.push(blob.length);
+                Err(blob.length)
+            })
+        });
+        assert_eq!((failed, asked), (Err(5), vec![5]));
     }
 }
