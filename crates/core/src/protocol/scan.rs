@@ -131,7 +131,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Whether an opening at `start` may count, by what stands before it.
-    fn may_count(&mut self, start: usize) -> bool {
+    fn may_count(&self, start: usize) -> bool {
         match self.counting {
             Counting::OutsideCode => !self.code.holds(start),
             Counting::Everywhere => is_margin(self.text.as_bytes()[..start].iter().rev()),
@@ -180,7 +180,7 @@ impl<'a> Scan<'a> {
         if self.payloads.opens_again(opening_end, &close) {
             return (close.end, Err(Flaw::OpenedTwice));
         }
-        let further = self.payloads.further_close(&close, &mut self.code, self.counting);
+        let further = self.payloads.further_close(&close, &self.code, self.counting);
         if let Some(end) = further {
             return (end, Err(Flaw::ClosedTwice));
         }

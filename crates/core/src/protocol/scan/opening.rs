@@ -240,25 +240,38 @@ fn is_name(word: &str) -> bool {
 mod tests {
     use super::*;
 
+    const NAMES: [TagName; 6] = [
+        TagName::Goto,
+        TagName::Reset,
+        TagName::Call,
+        TagName::Function,
+        TagName::Fork,
+        TagName::Result,
+    ];
+
+    /// Blocks are tested only after a `<` that opens nothing.
     #[test]
     fn an_opening_is_found_wherever_it_stands() {
-        for filler in ["x", "<", "<r", "</p>", "<goto"] {
-            for length in 0..3 * BLOCK {
+        let afters = [String::new(), ".".repeat(2 * BLOCK), "<r".repeat(BLOCK)];
+        for filler in [".", "<", "<r", "</p>", "<goto"] {
+            for length in (0..5).chain(BLOCK - 9..BLOCK + 9) {
                 let before: String = filler.chars().cycle().take(length).collect();
-                for after in ["", "x", &"<".repeat(BLOCK)] {
-                    let text = format!("{before} <fork>{after}");
-                    let expected = Some((length + 1, TagName::Fork));
-                    let found =
-                        next(text.as_bytes(), 0, Source::Message).filter(|(at, _)| *at > length);
-                    let found = found.or_else(|| next(text.as_bytes(), length, Source::Message));
-                    assert_eq!(found, expected, "{text:?}");
-                    assert_eq!(
-                        next(text.as_bytes(), length + 2, Source::Message),
-                        None,
-                        "{text:?}"
-                    );
+                for (name, after) in NAMES.iter().flat_map(|name| afters.iter().map(|a| (*name, a)))
+                {
+                    let text = format!("<{before}.<{name}>{after}");
+                    let first = next(text.as_bytes(), 0, Source::Message);
+                    assert_eq!(first, Some((length + 2, name)), "{text:?}");
+                    let second = next(text.as_bytes(), length + 3, Source::Message);
+                    assert_eq!(second, None, "{text:?}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_first_of_two_openings_in_a_block_is_found() {
+        let text = format!("<.<goto>.<fork>{}", ".".repeat(BLOCK));
+        assert_eq!(next(text.as_bytes(), 0, Source::Message), Some((2, TagName::Goto)));
+        assert_eq!(next(text.as_bytes(), 3, Source::Message), Some((9, TagName::Fork)));
     }
 }

@@ -32,8 +32,6 @@ pub(super) struct Payloads<'a> {
     openings: Finder<'static>,
     close: Ahead<Range<usize>>,
     opening: Ahead<usize>,
-    /// The last close that was weighed, and where its further close ends.
-    weighed: Option<(usize, Option<usize>)>,
 }
 
 /// The first hit at or after some place, kept while it lies ahead.
@@ -53,7 +51,6 @@ impl<'a> Payloads<'a> {
             openings: Finder::new("<result"),
             close: Ahead::Unknown,
             opening: Ahead::Unknown,
-            weighed: None,
         }
     }
 
@@ -88,25 +85,18 @@ impl<'a> Payloads<'a> {
 
     /// Where a further close ends that casts doubt on `close`.
     pub(super) fn further_close(
-        &mut self,
+        &self,
         close: &Range<usize>,
-        code: &mut Code,
+        code: &Code,
         counting: Counting,
     ) -> Option<usize> {
-        if let Some((place, further)) = self.weighed
-            && place == close.start
-        {
-            return further;
-        }
-        let further = match counting {
+        match counting {
             Counting::OutsideCode => self.weigh(close, code),
-            Counting::Everywhere => self.weigh(close, &mut Code::default()),
-        };
-        self.weighed = Some((close.start, further));
-        further
+            Counting::Everywhere => self.weigh(close, &Code::default()),
+        }
     }
 
-    fn weigh(&self, close: &Range<usize>, code: &mut Code) -> Option<usize> {
+    fn weigh(&self, close: &Range<usize>, code: &Code) -> Option<usize> {
         let quoted = code.holds(close.start);
         let mut further = self.close_after(close.end)?;
         while !quoted && code.holds(further.start) {

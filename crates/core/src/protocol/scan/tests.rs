@@ -227,6 +227,7 @@ fn reading_goes_on_after_a_malformed_opening() {
         r#"<goto input="x <reset>B</reset>"#,
         "!goto: the value of `input` has no closing quote\nreset B",
     );
+    check("<goto isn't> <reset>B</reset> isn't>", "!goto: attribute `isn` has no value\nreset B");
     // An opening that ends is never read again: what stands in its values is no tag.
     check(r#"<goto x input="<reset>B</reset>">A</goto>"#, "!goto: attribute `x` has no value");
 }
@@ -307,6 +308,7 @@ fn names_are_not_endless() {
             },
         );
     }
+    check(&format!(r#"<call return=" {name} ">A</call>"#), &format!("call A return={name:?}"));
     check(
         &format!(r#"<call return="R" model="{name}x">A</call>"#),
         "!call: the value of `model` is longer than any name",
@@ -404,6 +406,14 @@ fn a_further_close_makes_the_result_malformed() {
     check("<result>a</result> b </result> c </result>", TWICE_CLOSED);
     check("<result>a</result></result><goto>A</goto>", &format!("{TWICE_CLOSED}\ngoto A"));
     check("<result>a</result> `<goto>` </result>", TWICE_CLOSED);
+    check(
+        "<result>a</result><result>b</result></result>",
+        &format!("result \"a\"\n{TWICE_CLOSED}"),
+    );
+    check(
+        "<result>a</result></result><result>b</result>",
+        &format!("{TWICE_CLOSED}\nresult \"b\""),
+    );
     check("<result x>a</result></result>", TWICE_CLOSED);
     check("<result>a</result><goto>A</goto></result>", "result \"a\"\ngoto A");
     check("<result>a</result> <goto </result>", "result \"a\"\n!goto: its opening has no `>`");
