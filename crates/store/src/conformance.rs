@@ -69,6 +69,8 @@ impl Fixture {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::disk::{Files, Memory};
     use crate::lock::ThisHost;
@@ -88,7 +90,9 @@ mod tests {
 
     #[test]
     fn memory_conforms() {
+        let made = Cell::new(0);
         suite(|| {
+            made.set(made.get() + 1);
             let memory = Memory::new(1);
             Fixture {
                 disk: Arc::new(memory.clone()),
@@ -97,5 +101,7 @@ mod tests {
                 keep: None,
             }
         });
+        let checks = [primitives::CHECKS, journal::CHECKS, parts::CHECKS].concat();
+        assert_eq!(made.get(), checks.len());
     }
 }

@@ -250,3 +250,27 @@ pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     let directory = path.parent().unwrap_or(path);
     disk.sync_dir(directory).during("sync the directory", directory)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_file_is_read_in_pieces() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        let content = ["x".repeat(CHUNK), "tail".to_owned()].concat().into_bytes();
+        std::fs::write(&path, &content).unwrap();
+        assert!(read(&Files, &path).unwrap() == content);
+        let mut file = Files.open(&path, Open::Read).unwrap();
+        for (offset, expected) in [(2, &content[2..]), (CHUNK, b"tail"), (CHUNK + 9, b"")] {
+            let found = read_from(file.as_mut(), offset as u64).unwrap();
+            assert!(found == expected, "from {offset}");
+        }
+    }
+
+    #[test]
+    fn a_disk_that_knows_no_users_has_no_strangers() {
+        assert_eq!(Memory::new(0).stranger(Path::new("/")).unwrap(), None);
+    }
+}

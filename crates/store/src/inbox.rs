@@ -182,3 +182,22 @@ fn is_aside(name: &str) -> bool {
     let extension = Path::new(name).extension().and_then(|e| e.to_str());
     extension.is_some_and(|e| e.starts_with("bad-"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Files;
+
+    #[test]
+    fn a_request_that_is_too_large_is_not_even_read() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, size) in [("a.json", MAX), ("b.json", MAX + 1), ("c.json", MAX + 2)] {
+            let file = std::fs::File::create(directory.path().join(name)).unwrap();
+            file.set_len(size).unwrap();
+        }
+        let inbox = Inbox::new(Arc::new(Files), directory.path().to_owned());
+        let garbage = inbox.take_all().unwrap().garbage;
+        let why: Vec<Why> = garbage.into_iter().map(|garbage| garbage.why).collect();
+        assert_eq!(why, [Why::Json, Why::Size, Why::Size]);
+    }
+}

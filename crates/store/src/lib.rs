@@ -10,6 +10,8 @@ pub mod blobs;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 pub mod disk;
+#[cfg(test)]
+mod faults;
 pub mod inbox;
 pub mod journal;
 pub mod lock;

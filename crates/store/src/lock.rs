@@ -209,4 +209,16 @@ mod tests {
             io::ErrorKind::NotFound
         );
     }
+
+    #[test]
+    fn an_error_names_the_owner() {
+        let process = Process { host: "far".into(), boot: "b".into(), pid: 7, started: 1 };
+        let owner = || Box::new(Owner { process: process.clone(), since: 0, version: "1".into() });
+        let path = || PathBuf::from("/lock");
+        let held = |owner| Error::Held { path: path(), owner }.to_string();
+        assert_eq!(held(Some(owner())), "/lock is held by process 7 on far");
+        assert_eq!(held(None), "/lock is held by another process");
+        let far = Error::OtherHost { path: path(), owner: owner() };
+        assert_eq!(far.to_string(), "/lock is held by process 7 on far on another host");
+    }
 }

@@ -39,3 +39,68 @@ impl Trusted {
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::disk::{Handle, Metadata, Open};
+
+    /// A disk that knows users and nothing else: `/7/f` is a file of user 7, `/0/f` of root or
+    /// this user.
+    #[derive(Debug)]
+    struct Users;
+
+    impl Disk for Users {
+        fn stranger(&self, path: &Path) -> io::Result<Option<u32>> {
+            let mut names = path.iter().skip(1).filter_map(|name| name.to_str());
+            let owner = match names.next() {
+                Some("missing") => Err(io::ErrorKind::NotFound.into()),
+                Some("file") => Err(io::ErrorKind::NotADirectory.into()),
+                name => name.unwrap_or_default().parse::<u32>().map_err(io::Error::other),
+            };
+            owner.map(|owner| Some(owner).filter(|owner| *owner != 0))
+        }
+
+        fn open(&self, _: &Path, _: Open) -> io::Result<Box<dyn Handle>> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        fn metadata(&self, _: &Path) -> io::Result<Metadata> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        fn list(&self, _: &Path) -> io::Result<Vec<OsString>> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        fn create_dir(&self, _: &Path) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        fn sync_dir(&self, _: &Path) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        fn remove(&self, _: &Path) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+    }
+
+    #[test]
+    fn only_the_owner_of_the_directory_is_believed_beside_this_user_and_root() {
+        let check = |directory: &str, path: &str, expected: Result<(), Trouble>| {
+            let trusted = Trusted::in_directory(&Users, Path::new(directory));
+            let found = trusted.check(&Users, Path::new(path)).map_err(|error| error.trouble());
+            assert_eq!(found, expected, "{path} from {directory}");
+        };
+        for directory in ["/0/d", "/7/d", "/missing"] {
+            check(directory, "/0/f", Ok(()));
+            check(directory, "/8/f", Err(Trouble::Foreign(8)));
+            check(directory, "/missing/f", Ok(()));
+            check(directory, "/file/f", Ok(()));
+            check(directory, "/unknown", Err(Trouble::Other));
+        }
+        check("/7/d", "/7/f", Ok(()));
+        check("/0/d", "/7/f", Err(Trouble::Foreign(7)));
+    }
+}

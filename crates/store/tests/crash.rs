@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use raymond_store::disk::memory::{Fault, Operation, splitmix};
-use raymond_store::disk::{Disk, Memory};
+use raymond_store::disk::{Disk, Memory, Open};
 use raymond_store::journal::{Error, Lines};
 use raymond_store::{Blobs, Journal, Root, RunPaths};
 
@@ -200,4 +200,41 @@ proptest! {
         }
         world.settle(&memory);
     }
+}
+
+#[test]
+fn a_cut_that_crashes_anywhere_loses_no_byte() {
+    let path = Path::new("/journal.jsonl");
+    for (seed, call) in (0..30).flat_map(|seed| (0..25).map(move |call| (seed, call))) {
+        let memory = Memory::new(seed);
+        let mut journal = Journal::create(Arc::new(memory.clone()), path, b"{\"h\":0}").unwrap();
+        for n in 1..=4 {
+            let body = format!("{{\"n\":{n},\"text\":\"{}\"}}", "x".repeat(3_000));
+            journal.append(body.as_bytes()).unwrap();
+        }
+        let whole = content(&memory, path);
+        memory.plan(memory.call_count() + call, Fault::Crash);
+        let disk = Arc::new(memory.clone());
+        let cut = Journal::truncate_to(disk, path, 2, b"{\"n\":\"cut\"}");
+        let memory = memory.crash();
+        let lines = Journal::open(Arc::new(memory.clone()), path).unwrap().lines;
+        match lines.len() {
+            4 => assert!(cut.is_err(), "seed {seed} call {call}"),
+            3 => {
+                let (kept, moved) =
+                    (content(&memory, path), content(&memory, Path::new("/journal.cut-2")));
+                let (before, after) = whole.split_at(whole.len() - moved.len());
+                assert!(kept.starts_with(before), "seed {seed} call {call}");
+                assert_eq!(moved, after, "seed {seed} call {call}");
+            }
+            n => panic!("{n} records: seed {seed} call {call}"),
+        }
+    }
+}
+
+fn content(memory: &Memory, path: &Path) -> Vec<u8> {
+    let mut file = memory.open(path, Open::Read).unwrap();
+    let mut bytes = vec![0; usize::try_from(file.size().unwrap()).unwrap()];
+    file.read_at(0, &mut bytes).unwrap();
+    bytes
 }

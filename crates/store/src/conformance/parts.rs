@@ -55,8 +55,10 @@ fn a_damaged_blob_is_named_and_can_be_stored_anew(on: &Fixture) {
     assert_eq!(blobs.get(&hash).expect("it is good"), b"content");
     let missing = blobs.get(&"0".repeat(64)).expect_err("it is missing");
     assert!(matches!(missing, blobs::Error::Missing(_)), "{missing}");
-    let bad = blobs.get("../spool").expect_err("it is no hash");
-    assert!(matches!(bad, blobs::Error::BadHash(_)), "{bad}");
+    for bad in ["../spool", &hash[1..], &"g".repeat(64)] {
+        let bad = blobs.get(bad).expect_err("it is no hash");
+        assert!(matches!(bad, blobs::Error::BadHash(_)), "{bad}");
+    }
 }
 
 fn inbox(on: &Fixture) -> Inbox {
@@ -81,7 +83,10 @@ fn requests_wait_in_the_inbox_until_they_are_removed(on: &Fixture) {
     inbox.remove("a").expect("it is removed");
     inbox.remove("a").expect("it is gone already");
     assert_eq!(on.names(&on.path("inbox")), ["b.json"]);
-    for bad in ["", "../a", "a b", "ä", "a.json"] {
+    let longest = "a-_".repeat(66) + "B0";
+    assert_eq!(inbox.post(&longest, b"{}").expect("it is a key"), Posted::New);
+    let longer = longest + "1";
+    for bad in ["", "../a", "a b", "ä", "a.json", &longer] {
         let refused = inbox.post(bad, b"{}").expect_err("it is no key");
         assert!(matches!(refused, inbox::Error::BadKey(_)), "{refused}");
     }
@@ -195,6 +200,7 @@ fn a_vanished_directory_is_created_again(on: &Fixture) {
         statefile::replace(disk, &paths.state, b"{\"n\":2}").expect("it is replaced");
         assert_eq!(on.content(&paths.state), b"{\"n\":2}");
         on.write(".raymond/runs/b/blobs/x", b"");
+        assert!(paths.exist(disk).expect("it is looked at"));
         paths.remove(disk).expect("it is removed");
         assert!(!paths.exist(disk).expect("it is looked at"));
         assert!(disk.metadata(&paths.state).is_err());

@@ -46,6 +46,39 @@ fn nothing_is_written_through_a_link() {
 
 #[cfg(unix)]
 #[test]
+fn a_run_behind_a_link_is_refused_before_anything_is_created() {
+    for name in [".raymond", ".raymond/runs", ".raymond/runs/r"] {
+        let place = tempfile::tempdir().unwrap();
+        let link = place.path().join(name);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(place.path(), &link).unwrap();
+        let paths = Root::in_directory(place.path()).run("r").unwrap();
+        let error = paths.refuse_links(&Files).unwrap_err();
+        assert_eq!((error.trouble(), error.path), (Trouble::Link, link));
+    }
+}
+
+/// A link to itself leads nowhere, not even for root.
+#[cfg(unix)]
+#[test]
+fn a_run_that_cannot_be_looked_at_is_refused() {
+    use std::os::unix::fs::symlink;
+    let place = tempfile::tempdir().unwrap();
+    let endless = place.path().join("endless");
+    symlink(&endless, &endless).unwrap();
+    let paths = Root::in_directory(&endless).run("r").unwrap();
+    let error = paths.refuse_links(&Files).unwrap_err();
+    assert_eq!((error.attempt, error.path), ("look at", paths.directory));
+    let paths = Root::in_directory(place.path()).run("r").unwrap();
+    paths.refuse_links(&Files).unwrap();
+    std::fs::create_dir_all(&paths.directory).unwrap();
+    symlink(&paths.blobs, &paths.blobs).unwrap();
+    let error = paths.refuse_links(&Files).unwrap_err();
+    assert_eq!((error.attempt, error.path), ("list", paths.blobs));
+}
+
+#[cfg(unix)]
+#[test]
 fn a_file_is_never_opened_for_writing_through_a_link() {
     let place = tempfile::tempdir().unwrap();
     let (file, link) = (place.path().join("file"), place.path().join("link"));
@@ -141,6 +174,41 @@ fn one_file_that_stays_keeps_nothing_else() {
     memory.set_hook(None);
     root.sweep(&memory).unwrap();
     assert_eq!(root.set_aside(&memory).unwrap(), Vec::<PathBuf>::new());
+}
+
+/// What becomes of a removal whose call of that number, and no other, fails so.
+fn removed_despite(number: u64, kind: io::ErrorKind) -> Result<(), String> {
+    let memory = disk(&["/d"], Some(("/d/f", "x")));
+    memory.plan(memory.call_count() + number, disk::memory::Fault::Fail(kind));
+    remove_tree(&memory, Path::new("/d")).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_removal_goes_on_where_somebody_else_was_faster_and_tells_other_trouble() {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    let denied = |what: &str| Err(format!("cannot {what}: permission denied"));
+    let calls = ["remove /d", "list /d", "remove /d/f", "remove /d"];
+    for (number, what) in (0..).zip(calls) {
+        assert_eq!(removed_despite(number, PermissionDenied), denied(what));
+    }
+    for number in [0, 1, 3] {
+        assert_eq!(removed_despite(number, NotFound), Ok(()), "{number}");
+        assert_eq!(removed_despite(number, NotADirectory), Ok(()), "{number}");
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_looked_at_is_not_taken_for_an_empty_one() {
+    let memory = disk(&["/p"], None);
+    let root = Root::in_directory(Path::new("/p"));
+    let denied = disk::memory::Fault::Fail(io::ErrorKind::PermissionDenied);
+    memory.set_hook(Some(Box::new(move |_| Some(denied))));
+    let told = |error: disk::Error| error.to_string();
+    let located = Root::locate(&memory, Path::new("/p")).map_err(told);
+    assert_eq!(located, Err("cannot look at /p/.git: permission denied".to_owned()));
+    let unlisted = "cannot list /p/.raymond/runs: permission denied".to_owned();
+    assert_eq!(root.runs(&memory).map_err(told), Err(unlisted.clone()));
+    assert_eq!(root.set_aside(&memory).map_err(told), Err(unlisted));
 }
 
 #[cfg(unix)]

@@ -1,17 +1,15 @@
 //! What one fault does to one operation: the cases that have a rule of their own.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use raymond_store::ballast::{Freed, SIZE};
-use raymond_store::disk::memory::{Fault, Operation};
-use raymond_store::disk::{Disk as _, Memory, Trouble};
-use raymond_store::journal::{Error, Lines};
-use raymond_store::lock::{self, Claim, Life, Takeover};
-use raymond_store::{Ballast, Blobs, Inbox, Journal, Lock};
+use crate::ballast::{Freed, SIZE};
+use crate::disk::memory::{Fault, Operation};
+use crate::disk::{Disk as _, Memory, Open, Trouble};
+use crate::journal::{Error, Lines};
+use crate::lock::{self, Claim, Life, Takeover};
+use crate::{Ballast, Blobs, Inbox, Journal, Lock, blobs, inbox};
 
 const JOURNAL: &str = "/journal.jsonl";
 
@@ -113,6 +111,61 @@ fn a_full_disk_costs_the_ballast_and_not_the_blob() {
 }
 
 #[test]
+fn ballast_is_given_up_for_want_of_room_only() {
+    use Operation::{Sync, Write};
+    let check = |operation, fault, expected: Freed| {
+        let memory = Memory::new(0);
+        let path = Path::new("/ballast");
+        drop(memory.open(path, Open::New).unwrap());
+        let ballast = Ballast::new(Arc::new(memory.clone()), path.into());
+        let mut journal = create(&memory).with_ballast(ballast.clone());
+        fail(&memory, operation, fault);
+        assert!(matches!(journal.append(b"{\"n\":1}"), Err(Error::Disk(_))));
+        memory.set_hook(None);
+        assert_eq!(ballast.free().unwrap(), expected, "{operation:?} {fault:?}");
+    };
+    check(Write, Fault::Short(5), Freed::Nothing);
+    check(Write, Fault::Fail(ErrorKind::StorageFull), Freed::Nothing);
+    check(Write, Fault::Fail(ErrorKind::Other), Freed::Room);
+    check(Sync, Fault::Fail(ErrorKind::QuotaExceeded), Freed::Nothing);
+    check(Sync, Fault::Fail(ErrorKind::Other), Freed::Room);
+}
+
+#[test]
+fn what_the_disk_refuses_is_no_absence() {
+    let memory = Memory::new(0);
+    let disk = Arc::new(memory.clone());
+    let inbox = Inbox::new(disk.clone(), "/".into());
+    let ballast = Ballast::new(disk, "/ballast".into());
+    let denied = |operation| fail(&memory, operation, Fault::Fail(ErrorKind::PermissionDenied));
+    denied(Operation::Remove);
+    assert_eq!(ballast.free().unwrap_err().trouble(), Trouble::Denied);
+    let kept = inbox.remove("k").unwrap_err();
+    assert_eq!(kept.to_string(), "cannot remove /k.json: permission denied");
+    denied(Operation::List);
+    let unread = inbox.take_all().unwrap_err();
+    assert_eq!(unread.to_string(), "cannot list /: permission denied");
+    denied(Operation::Metadata);
+    let unknown = inbox.post("k", b"{}").unwrap_err();
+    assert_eq!(unknown.to_string(), "cannot look at /k.json: permission denied");
+    denied(Operation::Open);
+    let unknown = Lock::owner(&memory, &memory, Path::new("/lock")).unwrap_err();
+    assert_eq!(unknown.to_string(), "cannot open the lock /lock: permission denied");
+}
+
+#[test]
+fn a_file_that_could_not_be_placed_leaves_nothing_behind() {
+    let memory = Memory::new(0);
+    memory.set_capacity(Some(5));
+    let disk = Arc::new(memory.clone());
+    let full = Blobs::new(disk.clone(), "/".into()).put(b"content").unwrap_err();
+    assert!(matches!(full, blobs::Error::Disk(_)), "{full}");
+    let full = Inbox::new(disk, "/".into()).post("k", b"{\"n\":1}").unwrap_err();
+    assert!(matches!(full, inbox::Error::Disk(_)), "{full}");
+    assert_eq!(memory.list(Path::new("/")).unwrap(), [""; 0]);
+}
+
+#[test]
 fn a_failed_sync_poisons_the_journal_until_it_is_opened_again() {
     for seed in 0..50 {
         let memory = Memory::new(seed);
@@ -164,42 +217,7 @@ fn opening_makes_durable_what_a_killed_process_left() {
 }
 
 #[test]
-fn a_cut_that_crashes_anywhere_loses_no_byte() {
-    for (seed, call) in (0..30).flat_map(|seed| (0..25).map(move |call| (seed, call))) {
-        let memory = Memory::new(seed);
-        let mut journal = create(&memory);
-        for n in 1..=4 {
-            let body = format!("{{\"n\":{n},\"text\":\"{}\"}}", "x".repeat(3_000));
-            journal.append(body.as_bytes()).unwrap();
-        }
-        let whole = content(&memory, JOURNAL);
-        memory.plan(memory.call_count() + call, Fault::Crash);
-        let disk = Arc::new(memory.clone());
-        let cut = Journal::truncate_to(disk, Path::new(JOURNAL), 2, b"{\"n\":\"cut\"}");
-        let memory = memory.crash();
-        let lines = open(&memory).unwrap();
-        match lines.len() {
-            4 => assert!(cut.is_err(), "seed {seed} call {call}"),
-            3 => {
-                let (kept, moved) = (content(&memory, JOURNAL), content(&memory, "/journal.cut-2"));
-                let (before, after) = whole.split_at(whole.len() - moved.len());
-                assert!(kept.starts_with(before), "seed {seed} call {call}");
-                assert_eq!(moved, after, "seed {seed} call {call}");
-            }
-            n => panic!("{n} records: seed {seed} call {call}"),
-        }
-    }
-}
-
-fn content(memory: &Memory, path: &str) -> Vec<u8> {
-    let mut file = memory.open(Path::new(path), raymond_store::disk::Open::Read).unwrap();
-    let mut bytes = vec![0; usize::try_from(file.size().unwrap()).unwrap()];
-    file.read_at(0, &mut bytes).unwrap();
-    bytes
-}
-
-#[test]
-fn a_request_that_was_posted_survives_whole_and_any_other_is_whole_or_absent() {
+fn a_request_survives_whole_once_it_is_posted_and_is_whole_or_absent_before() {
     for (seed, call) in (0..30).flat_map(|seed| (0..8).map(move |call| (seed, call))) {
         let memory = Memory::new(seed);
         let inbox = |memory: &Memory| Inbox::new(Arc::new(memory.clone()), "/".into());
@@ -228,6 +246,28 @@ fn a_blob_that_another_process_left_is_synced_before_it_is_named() {
         let hash = blobs(&next).put(b"content").unwrap();
         assert_eq!(blobs(&next.crash()).get(&hash).unwrap(), b"content", "seed {seed}");
     }
+}
+
+#[test]
+fn a_blob_that_is_stored_is_read_once_and_then_only_looked_for() {
+    use Operation::{Metadata, Open, Read, Size, SyncDir};
+    let memory = Memory::new(0);
+    let blobs = |memory: &Memory| Blobs::new(Arc::new(memory.clone()), "/".into());
+    let first = blobs(&memory);
+    let put = |blobs: &Blobs| operations(&memory, || drop(blobs.put(b"content").unwrap()));
+    assert!(put(&first).contains(&Operation::Write));
+    assert_eq!(put(&first), [Metadata]);
+    let second = blobs(&memory);
+    assert_eq!(put(&second), [Open, Size, Read, SyncDir]);
+    assert_eq!(put(&second), [Metadata]);
+}
+
+#[test]
+fn a_blob_is_stored_although_its_directory_has_vanished() {
+    let memory = Memory::new(0);
+    let blobs = Blobs::new(Arc::new(memory), "/runs/r/blobs".into());
+    let hash = blobs.put(b"content").unwrap();
+    assert_eq!(blobs.get(&hash).unwrap(), b"content");
 }
 
 #[test]
