@@ -154,6 +154,35 @@ fn what_the_disk_refuses_is_no_absence() {
 }
 
 #[test]
+fn a_journal_that_the_disk_refuses_is_not_missing() {
+    let memory = Memory::new(0);
+    let (disk, path) = (Arc::new(memory.clone()), Path::new(JOURNAL));
+    assert!(matches!(open(&memory), Err(Error::Missing(_))));
+    assert!(matches!(Journal::read(&memory, path), Err(Error::Missing(_))));
+    fail(&memory, Operation::Open, Fault::Fail(ErrorKind::PermissionDenied));
+    let told = |error: Error| error.to_string();
+    let unmade = Journal::create(disk, path, b"{\"h\":0}").map_err(told).unwrap_err();
+    assert_eq!(unmade, "cannot create the journal /journal.jsonl: permission denied");
+    let unopened = "cannot open /journal.jsonl: permission denied";
+    assert_eq!(open(&memory).map_err(told).unwrap_err(), unopened);
+    assert_eq!(Journal::read(&memory, path).map_err(told).unwrap_err(), unopened);
+}
+
+#[test]
+fn a_journal_whose_rest_cannot_be_kept_is_not_cut() {
+    let memory = Memory::new(0);
+    create(&memory).append(b"{\"n\":1}").unwrap();
+    memory.set_hook(Some(Box::new(|call| {
+        let denied = Fault::Fail(ErrorKind::PermissionDenied);
+        (call.path == Path::new("/journal.cut-0")).then_some(denied)
+    })));
+    let disk = Arc::new(memory.clone());
+    let cut = Journal::truncate_to(disk, Path::new(JOURNAL), 0, b"{\"n\":2}").unwrap_err();
+    assert_eq!(cut.to_string(), "cannot create /journal.cut-0: permission denied");
+    assert_eq!(format!("{:?}", open(&memory).unwrap()), "[1 {\"n\":1}]");
+}
+
+#[test]
 fn a_file_that_could_not_be_placed_leaves_nothing_behind() {
     let memory = Memory::new(0);
     memory.set_capacity(Some(5));

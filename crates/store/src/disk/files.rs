@@ -91,21 +91,26 @@ impl Disk for Files {
     #[cfg(unix)]
     fn stranger(&self, path: &Path) -> io::Result<Option<u32>> {
         use std::os::unix::fs::MetadataExt as _;
-        let me = rustix::process::geteuid().as_raw();
         let owners = [fs::symlink_metadata(path)?.uid(), fs::metadata(path)?.uid()];
-        Ok(owners.into_iter().find(|owner| *owner != me && *owner != 0))
+        Ok(stranger_among(owners, rustix::process::geteuid().as_raw()))
     }
 
     #[cfg(unix)]
     fn unlock_dir(&self, directory: &Path) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
         let found = fs::symlink_metadata(directory)?;
-        let mode = found.permissions().mode();
-        if !found.is_dir() || mode & 0o700 == 0o700 {
+        if !found.is_dir() {
             return Ok(());
         }
+        let mode = found.permissions().mode();
         fs::set_permissions(directory, fs::Permissions::from_mode(mode | 0o700))
     }
+}
+
+/// The first who is neither this user nor root.
+#[cfg(unix)]
+fn stranger_among(owners: [u32; 2], me: u32) -> Option<u32> {
+    owners.into_iter().find(|owner| *owner != me && *owner != 0)
 }
 
 fn not_a_file() -> io::Error {
@@ -179,8 +184,13 @@ fn private_directory(builder: &mut DirBuilder) {
 
 #[cfg(unix)]
 fn sync_directory(directory: &Path) -> io::Result<()> {
-    match File::open(directory)?.sync_all() {
-        // Some network file systems sync names on their own, and refuse to be asked.
+    unless_refused(File::open(directory)?.sync_all())
+}
+
+/// Some network file systems sync names on their own, and refuse to be asked.
+#[cfg(unix)]
+fn unless_refused(synced: io::Result<()>) -> io::Result<()> {
+    match synced {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         synced => synced,
     }
@@ -206,4 +216,73 @@ fn sync_directory(_: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn same_file(_: &fs::Metadata, _: &fs::Metadata) -> bool {
     true
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_stranger_is_neither_this_user_nor_root() {
+        let check = |owners, me, expected| {
+            assert_eq!(stranger_among(owners, me), expected, "{owners:?} for {me}");
+        };
+        check([0, 0], 0, None);
+        check([7, 7], 7, None);
+        check([0, 7], 7, None);
+        check([7, 7], 0, Some(7));
+        check([7, 7], 8, Some(7));
+        check([7, 0], 8, Some(7));
+        check([8, 7], 8, Some(7));
+    }
+
+    /// Only root can make a file of somebody else.
+    #[test]
+    fn the_owner_of_a_file_is_known() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("f");
+        fs::write(&file, "").unwrap();
+        assert_eq!(Files.stranger(&file).unwrap(), None);
+        let given_away = chown(&file, Some(4242), None).is_ok();
+        assert_eq!(Files.stranger(&file).unwrap(), given_away.then_some(4242));
+    }
+
+    #[test]
+    fn what_is_neither_a_file_nor_a_directory_is_not_opened() {
+        let device = Path::new("/dev/null");
+        let refused = |error: io::Error| error.to_string();
+        let expected = "it is neither a file nor a directory";
+        assert_eq!(Files.open(device, Open::Read).map_err(refused).unwrap_err(), expected);
+        assert_eq!(Files.metadata(device).map_err(refused).unwrap_err(), expected);
+    }
+
+    #[test]
+    fn a_directory_need_not_be_able_to_sync_and_other_trouble_is_told() {
+        let synced = |kind: io::ErrorKind| unless_refused(Err(kind.into())).map_err(|e| e.kind());
+        assert_eq!(synced(io::ErrorKind::InvalidInput), Ok(()));
+        assert_eq!(synced(io::ErrorKind::Other), Err(io::ErrorKind::Other));
+        assert!(unless_refused(Ok(())).is_ok());
+    }
+
+    #[test]
+    fn a_file_whose_name_cannot_be_looked_at_is_not_said_to_be_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, endless) = (directory.path().join("f"), directory.path().join("endless"));
+        symlink(&endless, &endless).unwrap();
+        let file = Files.open(&path, Open::New).unwrap();
+        assert!(file.is_at(&path).unwrap());
+        assert!(!file.is_at(&directory.path().join("g")).unwrap());
+        assert!(file.is_at(&endless).is_err());
+    }
+
+    /// Files of `/proc` look like any other; the kernel reads or syncs some of them never.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_read_and_a_sync_that_fail_are_told() {
+        let open = |path: &str| Files.open(Path::new(path), Open::Read).unwrap();
+        assert!(open("/proc/self/mem").read_at(0, &mut [0]).is_err());
+        assert!(open("/proc/self/stat").sync().is_err());
+    }
 }

@@ -244,3 +244,55 @@ impl std::fmt::Debug for Memory {
         write!(f, "Memory(process {})", self.process)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::{Disk as _, Open};
+    use crate::lock::{Host as _, Life};
+
+    #[test]
+    fn every_process_and_every_boot_is_another() {
+        let first = Memory::new(0);
+        let (second, far) = (first.process(), first.process_on("far"));
+        let before = second.me();
+        assert_eq!(first.life(&before), Life::Alive);
+        let later = first.crash();
+        let meanwhile = later.me();
+        let last = later.crash();
+        let boots = [&before, &meanwhile, &last.me()].map(|process| process.boot.clone());
+        assert_eq!(boots, ["boot-1", "boot-2", "boot-3"]);
+        assert_eq!([&before, &meanwhile].map(|process| last.life(process)), [Life::Gone; 2]);
+        let all = [&first, &second, &far, &later, &last].map(|memory| format!("{memory:?}"));
+        assert_eq!(all, [1, 2, 3, 4, 5].map(|n| format!("Memory(process {n})")));
+    }
+
+    #[test]
+    fn the_calls_of_a_process_that_is_gone_fail() {
+        let memory = Memory::new(0);
+        let other = memory.process();
+        let path = Path::new("/f");
+        let lock = other.open(path, Open::New).unwrap();
+        lock.try_lock().unwrap();
+        other.kill();
+        assert!(other.open(path, Open::Read).is_err());
+        assert!(!memory.is_down());
+        memory.open(path, Open::Read).unwrap().try_lock().unwrap();
+    }
+
+    #[test]
+    fn a_planned_crash_takes_the_machine_down_until_it_boots() {
+        let memory = Memory::new(0);
+        memory.plan(memory.call_count(), Fault::Crash);
+        assert!(!memory.is_down());
+        assert!(memory.list(Path::new("/")).is_err());
+        assert!(memory.is_down());
+        assert!(memory.list(Path::new("/")).is_err());
+        let booted = memory.crash();
+        assert!(!booted.is_down());
+        assert!(booted.list(Path::new("/")).is_ok());
+        assert!(memory.list(Path::new("/")).is_err());
+        let calls: Vec<_> = memory.calls().iter().map(|call| call.fault).collect();
+        assert_eq!((calls, memory.call_count()), (vec![Some(Fault::Crash), None], 2));
+    }
+}

@@ -77,3 +77,18 @@ pub struct Damaged {
     /// What is wrong with it.
     pub damage: Damage,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_is_missing_when_nothing_was_ever_recorded() {
+        let path = || PathBuf::from("/j");
+        assert!(Error::Missing(path()).is_missing());
+        assert!(Error::Unborn(path()).is_missing());
+        for other in [Error::Exists(path()), Error::Poisoned(path()), Error::Replaced(path())] {
+            assert!(!other.is_missing(), "{other}");
+        }
+    }
+}

@@ -171,6 +171,7 @@ mod tests {
         let first = seal(&Sum::NONE, br#"{"a":1}"#, &mut line).unwrap();
         let hash = blake3::hash(format!("{}{}", "0".repeat(32), r#"{"a":1}"#).as_bytes());
         assert_eq!(first.as_str(), &hash.to_hex()[..32]);
+        assert_eq!(format!("{first:?}"), first.as_str());
         assert_eq!(line, format!("{{\"a\":1,\"sum\":\"{first}\"}}\n").as_bytes());
         let second = seal(&first, br#"{"a":1}"#, &mut line).unwrap();
         assert_ne!(first, second);

@@ -129,6 +129,17 @@ mod platform {
 mod tests {
     use super::*;
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn host_and_boot_are_those_that_the_kernel_names() {
+        let named = |name: &str| {
+            let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap();
+            text.trim().to_owned()
+        };
+        let me = ThisHost.me();
+        assert_eq!((me.host, me.boot), (named("hostname"), named("random/boot_id")));
+    }
+
     #[test]
     fn a_process_is_its_pid_start_time_and_boot() {
         let me = ThisHost.me();
