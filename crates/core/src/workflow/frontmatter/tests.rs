@@ -327,6 +327,10 @@ fn unknown_and_repeated_keys_are_noticed() {
         4:1 "favourite_colour" [unknown-key]
         hint: known keys: allowed_tags, allowed_targets, allowed_transitions, model, effort, backend, permission_mode, allow, deny, on_denied, add_dirs, mcp_config, append_system_prompt, timeout, idle_timeout, max_visits, then, budget, description
     "#);
+    insta::assert_snapshot!(mistakes("allowed_transitions: [{tag: result, colour: red}]"), @r#"
+    X:2:37: warning: unknown key `colour` in `allowed_transitions` is ignored
+        2:37 "colour" [unknown-key]
+    "#);
     insta::assert_snapshot!(mistakes("model: a\neffort: b\nmodel: c\nmodel: d"), @r#"
     X:4:1: error: `model` is given twice
         4:1 "model" [duplicate-key]
@@ -527,6 +531,12 @@ fn tags_of_lists_and_maps_say_what_they_are_or_are_refused() {
 fn a_key_is_not_offered_where_none_is_known() {
     let told = mistakes("allowed_transitions: [{tag: result, colour: red}]");
     assert!(told.contains("unknown key `colour`") && !told.contains("hint"), "{told}");
+}
+
+#[test]
+fn the_largest_frontmatter_is_read() {
+    let note = "x".repeat(keys::LARGEST - "model: opus # \n".len());
+    assert_eq!(front(&format!("model: opus # {note}")).model.as_deref(), Some("opus"));
 }
 
 #[test]
