@@ -106,6 +106,12 @@ fn all(choose: impl Fn(&[String]) -> Vec<String>) -> Result<()> {
     let mut results = Results::read()?;
     results.take(&mine, &fates);
     results.write(&files)?;
+    let explained = Explained::read()?;
+    let superfluous = explained.superfluous(&mine, &fates);
+    if !superfluous.is_empty() {
+        let names = superfluous.join("\n  ");
+        bail!("tests/mutants/explained.txt explains what does not survive:\n  {names}");
+    }
     judge(&fates)
 }
 

@@ -67,6 +67,15 @@ impl Explained {
     pub(super) fn has(&self, mutant: &Mutant) -> bool {
         self.0.contains(&mutant.name())
     }
+
+    /// Of these files, those names under which nothing survived.
+    pub(super) fn superfluous(&self, files: &[String], fates: &Fates) -> Vec<&str> {
+        let survived = fates.iter().filter(|(_, outcome)| *outcome == Outcome::Survived);
+        let survived: BTreeSet<String> = survived.map(|(mutant, _)| mutant.name()).collect();
+        let is_mine = |name: &&str| files.iter().any(|file| name.starts_with(&format!("{file}:")));
+        let names = self.0.iter().map(String::as_str).filter(is_mine);
+        names.filter(|name| !survived.contains(*name)).collect()
+    }
 }
 
 /// The results of all files: a line each.
