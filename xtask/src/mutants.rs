@@ -97,11 +97,7 @@ fn all(choose: impl Fn(&[String]) -> Vec<String>) -> Result<()> {
     files.dedup();
     let mine = choose(&files);
     mutants.retain(|mutant| mine.contains(&mutant.file));
-    if mutants.is_empty() {
-        bail!(
-            "no mutant stands there: name files as git does, of crates/core/src or crates/store/src"
-        );
-    }
+    some(&mutants)?;
     let fates = tool.try_all(mutants)?;
     let mut results = Results::read()?;
     results.take(&mine, &fates);
@@ -115,11 +111,19 @@ fn all(choose: impl Fn(&[String]) -> Vec<String>) -> Result<()> {
     judge(&fates)
 }
 
+fn some(mutants: &[Mutant]) -> Result<()> {
+    if mutants.is_empty() {
+        bail!("there is no mutant: name files as git does, of crates/core/src or crates/store/src");
+    }
+    Ok(())
+}
+
 /// Tries the mutants of some files with quick tests only: for whoever writes tests.
 fn quick(files: &[&str]) -> Result<()> {
     let tool = Tool::install()?;
     let mut mutants = tool.list(&[])?;
     mutants.retain(|mutant| files.contains(&mutant.file.as_str()));
+    some(&mutants)?;
     let tree = Tree::grow(&tool.home, &mutants)?;
     let within: Vec<usize> = (0..mutants.len()).filter(|number| tree.has(*number)).collect();
     tree.quickly(&within).map(drop)
@@ -142,10 +146,10 @@ fn changed() -> Result<()> {
     let parts = mutants.len().div_ceil(MOST_OF_A_CHANGE).max(1);
     let turn = commits()? % parts;
     eprintln!("part {turn} of {parts} of {} mutants of the change since {since}", mutants.len());
-    let some: Vec<Mutant> = mutants.into_iter().skip(turn).step_by(parts).collect();
-    match some.as_slice() {
+    let chosen: Vec<Mutant> = mutants.into_iter().skip(turn).step_by(parts).collect();
+    match chosen.as_slice() {
         [] => Ok(()),
-        _ => judge(&tool.try_all(some)?),
+        _ => judge(&tool.try_all(chosen)?),
     }
 }
 
