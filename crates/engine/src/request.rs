@@ -89,10 +89,11 @@ pub async fn stop(
                 // The owner died; somebody has to answer.
             }
             None => match stop_without_owner(project, run, (mode, &key), backends).await {
-                // Somebody is just taking it over, or holds it in a way that cannot be seen.
-                Err(RequestError::Own(OwnError::Lock(lock::Error::Held { .. })))
-                    if patience > 0 =>
-                {
+                // Somebody has just taken it over.
+                Err(RequestError::Own(OwnError::Lock(lock::Error::Held {
+                    owner: Some(_),
+                    ..
+                }))) if patience > 0 => {
                     patience -= 1;
                     tokio::time::sleep(PATIENCE).await;
                 }

@@ -1,8 +1,9 @@
 //! One owner per run: an advisory lock on a file that is never deleted, and who holds it inside.
 //!
-//! The kernel's lock decides on one host, and is free the moment its owner dies. The record inside
-//! tells who that is; it decides across hosts, where the kernel's lock may not reach, and is cleared
-//! when the lock is given back. A child inherits nothing: the file is closed on exec.
+//! The kernel's lock decides on one host, and is free when its owner dies. The record inside tells
+//! who that is; it decides across hosts, where the kernel's lock may not reach, and is cleared when
+//! the lock is given back. A child holds it until its exec: an owner that dies while it starts one
+//! leaves the lock taken for that moment, which a taker waits for.
 
 use std::fs::TryLockError;
 use std::io;
@@ -15,6 +16,9 @@ use crate::disk::{self, Disk, During as _, Handle, Open};
 mod host;
 
 pub use host::{Host, Life, Process, ThisHost};
+
+/// How often a lock is tried that nobody alive is seen to hold.
+const PAUSES: usize = 500;
 
 /// The lock of a run, held until it is dropped.
 #[derive(Debug)]
@@ -61,7 +65,7 @@ pub enum Error {
     /// The disk refused.
     #[error(transparent)]
     Disk(#[from] disk::Error),
-    /// Somebody else holds it; who, unless that is being written just now.
+    /// Somebody else holds it; who, unless it does not say so.
     #[error("{} is held by {}", path.display(), who(owner.as_deref()))]
     Held {
         /// The lock.
@@ -95,23 +99,13 @@ impl Lock {
     ) -> Result<Self, Error> {
         let opened = disk.open(path, Open::Create);
         let mut file = opened.during("open the lock", path)?;
-        let locked = file.try_lock();
-        let owner = recorded(file.as_mut());
-        let held = |owner: Option<Owner>| Error::Held {
-            path: path.to_owned(),
-            owner: owner.map(Box::new),
-        };
-        match locked {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(held(owner)),
-            Err(TryLockError::Error(error)) => return Err(error).during("lock", path)?,
-        }
+        wait_for(file.as_mut(), host, path)?;
         let me = host.me();
-        if let Some(owner) = owner.filter(|owner| owner.process != me) {
+        if let Some(owner) = recorded(file.as_mut()).filter(|owner| owner.process != me) {
             match (host.life(&owner.process), claim.takeover) {
                 (Life::Gone, _) | (Life::Elsewhere, Takeover::OtherHost) => {}
                 // A kernel that forgets locks, as some network mounts do.
-                (Life::Alive, _) => return Err(held(Some(owner))),
+                (Life::Alive, _) => return Err(held(path, Some(owner))),
                 (Life::Elsewhere, Takeover::Never) => {
                     return Err(Error::OtherHost { path: path.to_owned(), owner: Box::new(owner) });
                 }
@@ -158,6 +152,29 @@ impl Drop for Lock {
     }
 }
 
+/// Takes the kernel's lock. Nobody is waited for who can be named and may live: only for whoever is
+/// about to write its name, and for what an owner left that died.
+fn wait_for(file: &mut dyn Handle, host: &dyn Host, path: &Path) -> Result<(), Error> {
+    for _ in 0..PAUSES {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error).during("lock", path)?,
+        }
+        if let Some(owner) = recorded(file)
+            && host.life(&owner.process) != Life::Gone
+        {
+            return Err(held(path, Some(owner)));
+        }
+        host.pause();
+    }
+    Err(held(path, None))
+}
+
+fn held(path: &Path, owner: Option<Owner>) -> Error {
+    Error::Held { path: path.to_owned(), owner: owner.map(Box::new) }
+}
+
 /// The owner in the record; one that cannot be read was never finished, and names nobody.
 fn recorded(file: &mut dyn Handle) -> Option<Owner> {
     let bytes = disk::read_from(file, 0).ok()?;
@@ -181,6 +198,8 @@ fn who(owner: Option<&Owner>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
     use crate::disk::Memory;
 
@@ -196,6 +215,47 @@ mod tests {
         fn life(&self, _: &Process) -> Life {
             Life::Gone
         }
+
+        fn pause(&self) {}
+    }
+
+    /// Every process but this one is gone, and what the last owner left is so after some pauses.
+    struct Survivor(Mutex<(usize, Option<Box<dyn Handle>>)>);
+
+    impl Host for Survivor {
+        fn me(&self) -> Process {
+            Process { host: "here".into(), boot: "b".into(), pid: 2, started: 1 }
+        }
+
+        fn life(&self, process: &Process) -> Life {
+            if *process == self.me() { Life::Alive } else { Life::Gone }
+        }
+
+        fn pause(&self) {
+            let (pauses, child) = &mut *self.0.lock().unwrap();
+            *pauses -= 1;
+            if *pauses == 0 {
+                child.take();
+            }
+        }
+    }
+
+    #[test]
+    fn a_child_of_a_dead_owner_is_waited_for_until_it_lets_go() {
+        let take = |record: &[u8], pauses| {
+            let memory = Memory::new(0);
+            let mut child = memory.open(Path::new("/lock"), Open::Create).unwrap();
+            child.try_lock().unwrap();
+            child.write_at(0, record).unwrap();
+            let host = Survivor(Mutex::new((pauses, Some(child))));
+            let claim = Claim { since: 0, version: "1", takeover: Takeover::Never };
+            Lock::take(&memory, &host, Path::new("/lock"), claim).map(drop)
+        };
+        let dead = br#"{"host":"here","boot":"b","pid":1,"started":1,"since":3,"version":"1"}"#;
+        assert!(take(dead, PAUSES - 1).is_ok());
+        assert!(take(b"", PAUSES - 1).is_ok());
+        let refused = take(dead, PAUSES + 1).unwrap_err().to_string();
+        assert_eq!(refused, "/lock is held by another process");
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! to somebody else. On Linux these come from `/proc`; elsewhere start time and boot are unknown,
 //! and a pid that is in use counts as alive.
 
+use std::thread;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// A process that can be told from any other.
@@ -36,6 +39,8 @@ pub trait Host: Send + Sync {
     fn me(&self) -> Process;
     /// Whether `process` lives.
     fn life(&self, process: &Process) -> Life;
+    /// Lets the others go on for a moment.
+    fn pause(&self);
 }
 
 /// The host that this program runs on.
@@ -65,6 +70,10 @@ impl Host for ThisHost {
         } else {
             Life::Gone
         }
+    }
+
+    fn pause(&self) {
+        thread::sleep(Duration::from_millis(10));
     }
 }
 
