@@ -6,7 +6,7 @@ use std::fs;
 use raymond_fuzz::{campaign, corpus, targets};
 
 macro_rules! targets {
-    ($($name:ident),* $(,)?) => {
+    ($(#[test] fn $name:ident();)*) => {
         $(#[test]
         fn $name() {
             campaign::run(&targets::$name::TARGET);
@@ -21,20 +21,32 @@ macro_rules! targets {
     };
 }
 
-targets![
-    archive,
-    claude,
-    codex,
-    document,
-    frontmatter,
-    inbox,
-    journal,
-    mcp,
-    replies,
-    request,
-    scanner,
-    schema,
-];
+targets! {
+    #[test]
+    fn archive();
+    #[test]
+    fn claude();
+    #[test]
+    fn codex();
+    #[test]
+    fn document();
+    #[test]
+    fn frontmatter();
+    #[test]
+    fn inbox();
+    #[test]
+    fn journal();
+    #[test]
+    fn mcp();
+    #[test]
+    fn replies();
+    #[test]
+    fn request();
+    #[test]
+    fn scanner();
+    #[test]
+    fn schema();
+}
 
 #[test]
 fn every_directory_of_the_corpus_belongs_to_a_target() {

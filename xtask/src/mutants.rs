@@ -208,10 +208,18 @@ impl Tool {
     fn try_all(&self, mutants: Vec<Mutant>) -> Result<Vec<(Mutant, Outcome)>> {
         let explained = Explained::read()?;
         let tree = Tree::grow(&self.home, &mutants)?;
+        let (unviable, viable): (Vec<usize>, Vec<usize>) =
+            (0..mutants.len()).partition(|number| tree.is_unviable(*number));
         let (within, alone): (Vec<usize>, Vec<usize>) =
-            (0..mutants.len()).partition(|number| tree.has(*number));
-        eprintln!("    {} mutants are woven in, {} are tried alone", within.len(), alone.len());
+            viable.into_iter().partition(|number| tree.has(*number));
+        eprintln!(
+            "    {} mutants are woven in, {} cannot be, {} are tried alone",
+            within.len(),
+            unviable.len(),
+            alone.len()
+        );
         let mut outcomes: BTreeMap<usize, Outcome> = tree.quickly(&within)?.into_iter().collect();
+        outcomes.extend(unviable.into_iter().map(|number| (number, Outcome::Unviable)));
         // What is explained would only take longest.
         let again: Vec<usize> = outcomes
             .iter()

@@ -18,13 +18,18 @@ struct Sabotage {
     caught_by: Vec<String>,
 }
 
-/// Applies each wanted patch; all of them when none is named.
+/// Applies each wanted patch, all of them when none is named. Whichever is wanted, all must still apply.
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
 pub(crate) fn sabotage(wanted: &[&str]) -> Result<()> {
     let scratch = scratch_tree()?;
     let mut survivors = Vec::new();
-    let patches = chosen(wanted)?;
+    let all = all()?;
     reset(&scratch)?;
+    for patch in &all {
+        run(apply(patch, &scratch).arg("--check"))
+            .with_context(|| format!("{} no longer applies", patch.name))?;
+    }
+    let patches = chosen(all, wanted)?;
     check_unharmed(&patches, &scratch)?;
     for patch in &patches {
         reset(&scratch)?;
@@ -54,11 +59,9 @@ fn check_unharmed(patches: &[Sabotage], scratch: &Path) -> Result<()> {
     Ok(())
 }
 
-fn chosen(wanted: &[&str]) -> Result<Vec<Sabotage>> {
-    let all = all()?;
+fn chosen(mut all: Vec<Sabotage>, wanted: &[&str]) -> Result<Vec<Sabotage>> {
     if let ["--rotate", count] = wanted {
         let count: usize = count.parse().context("--rotate takes a number")?;
-        let mut all = all;
         let turn = commits()? * count % all.len().max(1);
         all.rotate_left(turn);
         all.truncate(count);
@@ -118,14 +121,18 @@ fn reset(scratch: &Path) -> Result<()> {
 }
 
 fn caught(sabotage: &Sabotage, scratch: &Path) -> Result<bool> {
+    run(&mut apply(sabotage, scratch))?;
+    let compiled = run_silently(&mut suite(sabotage, scratch, &["--no-run"]));
+    compiled.with_context(|| format!("{} does not compile: it proves nothing", sabotage.name))?;
+    Ok(!succeeds(&mut suite(sabotage, scratch, &[])))
+}
+
+fn apply(sabotage: &Sabotage, scratch: &Path) -> Command {
     let mut apply = program("git");
     apply.current_dir(scratch).args(["apply", "-p1"]).arg(&sabotage.patch);
     // The scratch tree is no part of the repository around it.
     apply.env("GIT_CEILING_DIRECTORIES", root().join("target/sabotage"));
-    run(&mut apply).with_context(|| format!("{} no longer applies", sabotage.name))?;
-    let compiled = run_silently(&mut suite(sabotage, scratch, &["--no-run"]));
-    compiled.with_context(|| format!("{} does not compile: it proves nothing", sabotage.name))?;
-    Ok(!succeeds(&mut suite(sabotage, scratch, &[])))
+    apply
 }
 
 /// The tests that must notice, in the scratch tree, whose target folder stays warm.

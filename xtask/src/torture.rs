@@ -218,9 +218,7 @@ impl Torture {
 }
 
 fn journals(torture: &mut Torture) -> Result<()> {
-    run_silently(&mut torture.tests("journals", &[]))?;
-    let golden = fs::read_dir(root().join("tests/journals/format-1"))?.count();
-    torture.count("journals", "applied, and decided again", golden as u64)
+    run_silently(&mut torture.tests("journals", &[]))
 }
 
 fn store(torture: &mut Torture) -> Result<()> {

@@ -27,7 +27,13 @@ pub(super) struct Tree<'a> {
     woven: BTreeMap<&'a str, Woven>,
     /// What stands in the copy.
     within: BTreeSet<usize>,
+    /// What would not compile alone either.
+    unviable: BTreeSet<usize>,
 }
+
+/// A type has no such trait, operator or function: that is so wherever the mutant stands.
+const HOPELESS: [&str; 8] =
+    ["E0061", "E0277", "E0368", "E0369", "E0599", "E0600", "E0624", "E0790"];
 
 /// A program of tests.
 #[derive(Debug)]
@@ -44,7 +50,8 @@ impl<'a> Tree<'a> {
         let (home, build) = (home.join("tree"), home.join("woven"));
         fs::create_dir_all(&home)?;
         let within = (0..mutants.len()).collect();
-        let mut tree = Self { home, build, mutants, woven: BTreeMap::new(), within };
+        let (woven, unviable) = (BTreeMap::new(), BTreeSet::new());
+        let mut tree = Self { home, build, mutants, woven, within, unviable };
         tree.copy()?;
         tree.weave()?;
         loop {
@@ -57,6 +64,10 @@ impl<'a> Tree<'a> {
             tree.weave()?;
         }
         Ok(tree)
+    }
+
+    pub(super) fn is_unviable(&self, number: usize) -> bool {
+        self.unviable.contains(&number)
     }
 
     pub(super) fn has(&self, number: usize) -> bool {
@@ -112,13 +123,18 @@ impl<'a> Tree<'a> {
     }
 
     /// Those that do not compile as they stand.
-    fn refused(&self) -> Result<BTreeSet<usize>> {
+    fn refused(&mut self) -> Result<BTreeSet<usize>> {
         let output = self.cargo(&["check", "--keep-going"], &PACKAGES).output()?;
         let mut refused = BTreeSet::new();
         for message in messages(&output.stdout).map(|line| line["message"].clone()) {
             if message["level"] == "error" && message["spans"][0].is_object() {
                 let whose = self.whose(&message["spans"]);
                 ensure!(!whose.is_empty(), "{}", message["rendered"].as_str().unwrap_or_default());
+                if let ([one], Some(code)) = (whose.as_slice(), message["code"]["code"].as_str())
+                    && HOPELESS.contains(&code)
+                {
+                    self.unviable.insert(*one);
+                }
                 refused.extend(whose);
             }
         }

@@ -1,8 +1,9 @@
 //! `status`, `show`, `why`, `list`, and how a run is named.
 
+use rustix::process::Signal;
 use serde_json::json;
 
-use crate::harness::{Project, until};
+use crate::harness::{Project, Running, until};
 
 fn two_runs() -> Project {
     let project = Project::of(&[
@@ -291,4 +292,63 @@ fn a_cancelled_run_is_begun_anew_with_what_it_was_given() {
     let way_out = project.raymond("why r --json").json()["way_out"].as_str().unwrap().to_owned();
     let expected = r"raymond run /project/wf --replies /project/r.yaml --input 'it'\''s new'";
     assert_eq!(way_out, expected);
+}
+
+#[test]
+fn the_command_that_is_named_leads_out_of_every_status() {
+    let check = |status: &str, bring: fn(&Project) -> Option<Running>| {
+        let project = Project::of(&[
+            ("wf/START.sh", "echo begun >> log; until [ -s go ]; do sleep 0.01; done; cat go"),
+            ("hasty/START.sh", "cat go"),
+            ("asks/START.md", "Work."),
+        ]);
+        let _running = bring(&project);
+        let why = project.raymond("why r --json").json();
+        assert_eq!(why["status"], status, "{why}");
+        let way_out = why["way_out"].as_str().unwrap();
+        project.write("go", "<result>done</result>");
+        let words = way_out.strip_prefix("raymond ").unwrap();
+        let output = project.raymond(&words.replace("/project", project.root().to_str().unwrap()));
+        assert_eq!(output.code(), 0, "{way_out}: {output:?}");
+        let after = project.raymond("status @last --json").json();
+        assert_eq!(after["status"], "completed", "{way_out}: {after}");
+    };
+    check("running", |project| Some(begun(project)));
+    check("stopped", |project| {
+        let running = begun(project);
+        assert_eq!(project.raymond("stop r").code(), 0);
+        Some(running)
+    });
+    check("cancelled", |project| {
+        let running = begun(project);
+        assert_eq!(project.raymond("cancel r").code(), 0);
+        Some(running)
+    });
+    check("interrupted", |project| {
+        let running = begun(project);
+        running.signal(Signal::KILL);
+        running.wait();
+        None
+    });
+    check("failed", |project| {
+        assert_eq!(project.raymond("run hasty --run-id r").code(), 1);
+        None
+    });
+    check("waiting", |project| asks(project, "{ fail: auth }", ""));
+    check("over_budget", |project| asks(project, "{ capped: true, cost: 2 }", "--budget 1"));
+    check("completed", |project| asks(project, "<result>done</result>", ""));
+}
+
+/// A run whose script goes on until it may end.
+fn begun(project: &Project) -> Running {
+    let running = project.start("run wf --run-id r");
+    until("the script runs", || project.read("log") == "begun\n");
+    running
+}
+
+/// A run whose first reply is this, and whose second one is its result.
+fn asks(project: &Project, first: &str, flags: &str) -> Option<Running> {
+    project.write("r.yaml", format!("START: {{ attempts: [{first}, <result>done</result>] }}"));
+    project.raymond(&format!("run asks --run-id r --replies r.yaml {flags}"));
+    None
 }

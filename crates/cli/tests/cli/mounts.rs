@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use raymond_testkit::tally;
+
 use crate::harness::Project;
 
 /// Says to a test that it is in a namespace of its own.
@@ -21,6 +23,7 @@ pub(crate) fn in_private(name: &str, act: impl FnOnce()) {
     let tried = Command::new("unshare").args(private).arg("true").stderr(Stdio::null()).status();
     if !tried.is_ok_and(|status| status.success()) {
         eprintln!("not run: {name}: no mount namespace can be made here");
+        tally::count("disks", "tests not run: no mount namespace can be made here", 1);
         return;
     }
     let mut again = Command::new("unshare");

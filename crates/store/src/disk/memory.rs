@@ -248,7 +248,7 @@ impl std::fmt::Debug for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::{Disk as _, Open};
+    use crate::disk::{Disk as _, Open, read_from};
     use crate::lock::{Host as _, Life};
 
     #[test]
@@ -278,6 +278,32 @@ mod tests {
         assert!(other.open(path, Open::Read).is_err());
         assert!(!memory.is_down());
         memory.open(path, Open::Read).unwrap().try_lock().unwrap();
+    }
+
+    #[test]
+    fn a_short_write_is_never_a_whole_one() {
+        let check = |planned, capacity, expected: &[u8]| {
+            let memory = Memory::new(0);
+            memory.set_capacity(capacity);
+            let mut file = memory.open(Path::new("/f"), Open::New).unwrap();
+            memory.plan(memory.call_count(), Fault::Short(planned));
+            let error = file.write_at(0, b"four").unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::WriteZero);
+            assert_eq!(read_from(file.as_mut(), 0).unwrap(), expected, "{planned}");
+        };
+        check(2, None, b"fo");
+        check(4, None, b"fou");
+        check(9, None, b"fou");
+        check(2, Some(1), b"f");
+    }
+
+    #[test]
+    fn a_lost_sync_of_a_directory_makes_no_name_durable() {
+        let memory = Memory::with_dice(Box::new(|_| 0));
+        memory.open(Path::new("/f"), Open::New).unwrap();
+        memory.plan(memory.call_count(), Fault::LostSync);
+        assert!(memory.sync_dir(Path::new("/")).is_err());
+        assert_eq!(memory.crash().list(Path::new("/")).unwrap(), [""; 0]);
     }
 
     #[test]

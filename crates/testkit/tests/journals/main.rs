@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use raymond_engine::replay::replay;
 use raymond_store::disk::Files;
 use raymond_testkit::journals::{Golden, all, shelf};
+use raymond_testkit::tally;
 
 fn golden() -> Vec<Golden> {
     all().expect("golden journals")
@@ -27,6 +28,7 @@ fn every_golden_journal_applies_to_its_run() {
         let run = serde_json::to_value(run).unwrap();
         let expected = golden.expected().unwrap_or_else(|why| panic!("{name}: {why}"));
         assert_eq!(run, expected, "{name}");
+        tally::count("journals", "applied", 1);
     }
 }
 
@@ -56,6 +58,7 @@ fn every_golden_journal_is_decided_again_as_it_was_or_differs_for_a_known_reason
             let run = serde_json::to_value(replayed.run).unwrap();
             assert_eq!(Ok(run), golden.expected(), "{name}");
         }
+        tally::count("journals", "decided again", 1);
     }
     assert_eq!(found, known());
 }

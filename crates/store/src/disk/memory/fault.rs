@@ -84,3 +84,32 @@ pub fn splitmix(state: &mut u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_only_happens_where_it_can() {
+        let check = |fault: Fault, write, sync, other| {
+            let applies = [Operation::Write, Operation::Sync, Operation::SyncDir, Operation::Read]
+                .map(|operation| fault.applies_to(operation));
+            assert_eq!(applies, [write, sync, sync, other], "{fault:?}");
+        };
+        check(Fault::Crash, true, true, true);
+        check(Fault::Fail(io::ErrorKind::Other), true, true, true);
+        check(Fault::Short(1), true, false, false);
+        check(Fault::Full, true, false, false);
+        check(Fault::LostSync, false, true, false);
+    }
+
+    #[test]
+    fn the_numbers_are_those_of_the_published_sequence() {
+        let mut state = 1_234_567;
+        let numbers = [(); 3].map(|()| splitmix(&mut state));
+        assert_eq!(
+            numbers,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
+    }
+}

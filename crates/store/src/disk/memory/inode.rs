@@ -32,9 +32,7 @@ impl Inode {
         }
         let end = offset + bytes.len();
         let from = offset.min(self.current.len());
-        if end > self.current.len() {
-            self.current.resize(end, 0);
-        }
+        self.current.resize(end.max(self.current.len()), 0);
         self.current[offset..end].copy_from_slice(bytes);
         self.touch(from, end);
     }
@@ -159,6 +157,16 @@ mod tests {
         inode.crash(&mut dice(&[1, 1, 0, 1]));
         let expected = [vec![7; PAGE], vec![0; PAGE], vec![7; PAGE]].concat();
         assert_eq!(inode.content(), expected);
+    }
+
+    #[test]
+    fn a_file_that_grew_may_end_at_each_page_in_between() {
+        let mut inode = Inode::default();
+        inode.write(0, &vec![7; PAGE + 904]);
+        inode.sync();
+        inode.write(PAGE + 904, &vec![7; 2 * PAGE]);
+        let sizes = [PAGE + 904, 3 * PAGE + 904, 2 * PAGE, 3 * PAGE];
+        assert_eq!(inode.possible_sizes(), sizes);
     }
 
     #[test]

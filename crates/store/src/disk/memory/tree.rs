@@ -211,6 +211,19 @@ mod tests {
     }
 
     #[test]
+    fn a_rename_is_durable_with_either_of_its_directories() {
+        for synced in ["/", "/d"] {
+            let moved = |tree: &mut Tree| {
+                tree.create(Path::new("/d"), Entry::Directory).unwrap();
+                tree.sync(Path::new("/")).unwrap();
+                tree.rename(Path::new("/old"), Path::new("/d/new")).unwrap();
+                tree.sync(Path::new(synced)).unwrap();
+            };
+            assert_eq!(after_a_crash(0, moved), ["/d", "/d/new"], "{synced}");
+        }
+    }
+
+    #[test]
     fn a_file_is_lost_with_its_directory() {
         let inside = |tree: &mut Tree| {
             tree.create(Path::new("/d"), Entry::Directory).unwrap();
