@@ -14,7 +14,7 @@ use raymond_backends::process::{Identity, Leftover};
 use raymond_core::crayfish::Key;
 use raymond_core::crayfish::reading::{self, Holds};
 use raymond_core::ids::RunId;
-use raymond_core::run::{Input, Record, Refusal, Run, batch};
+use raymond_core::run::{Gone, Input, Record, Refusal, Run, batch};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Torn};
@@ -245,7 +245,8 @@ fn rewound(project: &Project, paths: &RunPaths, last: u64) -> Result<Vec<u8>, Ow
         // There is no such record, as whoever cuts will say.
         return Ok(Vec::new());
     }
-    let rewind = Input::Rewind { kept: last, nonce: clock::nonce() };
+    let gone = gone(project, paths, last)?;
+    let rewind = Input::Rewind { kept: last, nonce: clock::nonce(), gone };
     let at = clock::now();
     // Nothing of the states is asked for, and they may not be readable.
     let (states, platform) = (BTreeMap::new(), PLATFORM);
@@ -253,6 +254,18 @@ fn rewound(project: &Project, paths: &RunPaths, last: u64) -> Result<Vec<u8>, Ow
     let steps = batch(&mut head.run, &nothing, at, vec![rewind]).steps;
     let record = Record { seq: last + 1, at, steps };
     serde_json::to_vec(&record).map_err(|error| OwnError::Driver(DriverError::Encode(error)))
+}
+
+/// What the records after the last one to keep had cost, whether they can be gone on with or not.
+fn gone(project: &Project, paths: &RunPaths, last: u64) -> Result<Gone, OwnError> {
+    let mut gone = Gone::default();
+    for line in Journal::lines_after(project.disk.as_ref(), &paths.journal, last)? {
+        match serde_json::from_slice(&line) {
+            Ok(record) => gone.note(&record),
+            Err(_) => gone.unpriced += 1,
+        }
+    }
+    Ok(gone)
 }
 
 /// Requests to an owner that is gone are not for this one: whoever still waits asks again.

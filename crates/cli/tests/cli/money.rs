@@ -24,6 +24,32 @@ fn reviewed() -> Project {
 }
 
 #[test]
+fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
+    let project = Project::of(&[
+        ("wf/START.md", "Work."),
+        ("r.yaml", "START: { text: <goto>START</goto>, cost: 0.40 }"),
+    ]);
+    let budget =
+        |words: &str| project.raymond(words).mentions(5, &["of the $1.00 cap is spent"]).code();
+    budget("run wf --run-id r --replies r.yaml --budget 1");
+    let spent = || project.raymond("status r --json").json()["spent_usd"].as_f64().unwrap();
+    let before = spent();
+    assert!(before > 1.1, "{before}");
+    // The second one cuts away the record of the first, too, and a line that nobody can read.
+    for unread in [0, 1] {
+        if unread == 1 {
+            let journal = ".raymond/runs/r/journal.jsonl";
+            project.write(journal, format!("{}garbage\n", project.read(journal)));
+        }
+        let output = project.raymond("resume r --truncate-to 1");
+        assert_eq!(output.code(), 5, "{output:?}");
+        assert!((spent() - before).abs() < 1e-9, "{}", spent());
+    }
+    let cost = project.raymond("cost r --json").json();
+    assert_eq!(cost["rows"][0]["name"], "cut away", "{cost}");
+}
+
+#[test]
 fn cost_says_where_the_money_of_a_run_went() {
     let project = reviewed();
     project.raymond("cost r").says(0, "").prints(

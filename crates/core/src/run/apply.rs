@@ -27,7 +27,11 @@ pub fn apply(run: &mut Run, event: &Event) {
             }
         }
         Event::DefinitionAdopted { manifest } => run.manifest = manifest.clone(),
-        Event::RunRewound { nonce, .. } => run.nonce = nonce.clone(),
+        Event::RunRewound { nonce, gone, .. } => {
+            run.nonce = nonce.clone();
+            run.spent = run.spent.plus(gone.amount);
+            run.unpriced = run.unpriced.saturating_add(gone.unpriced);
+        }
         Event::StopRequested { mode, key } => {
             run.keys.insert(key.clone());
             run.phase = Phase::Stopping(*mode);
@@ -196,7 +200,7 @@ fn land(run: &mut Run, turn: &TurnId, charge: Charge) {
     run.spent = run.spent.plus(charge.amount);
     match charge.basis {
         Basis::Reported | Basis::Estimated => run.dearest = run.dearest.max(charge.amount),
-        Basis::Unpriced => run.unpriced += 1,
+        Basis::Unpriced => run.unpriced = run.unpriced.saturating_add(1),
         Basis::Free => {}
     }
     if let Some(agent) = run.agents.get_mut(&turn.agent) {

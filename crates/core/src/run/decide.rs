@@ -12,6 +12,7 @@ use crate::workflow::Definition;
 
 use super::draft::{Draft, Entry};
 use super::event::{Ending, Event, Hold};
+use super::gone::Gone;
 use super::input::{Input, Start, StopMode};
 use super::settings::Pinning;
 use super::state::{Phase, Run};
@@ -96,7 +97,7 @@ pub fn decide(
         (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, (by, key)),
         (_, Input::Call(call)) => Ok(conduct::called(Draft::new(run, definition, at), call)),
         (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
-        (_, Input::Rewind { kept, nonce }) => Ok(rewind(run, *kept, nonce)),
+        (_, Input::Rewind { kept, nonce, gone }) => Ok(rewind(run, *kept, nonce, *gone)),
     }
 }
 
@@ -212,8 +213,8 @@ fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Eve
 }
 
 /// Turns that would open a session open another one: the abandoned future may have written there.
-fn rewind(run: &Run, kept: u64, nonce: &Nonce) -> Vec<Event> {
-    let mut events = vec![Event::RunRewound { kept, nonce: nonce.clone() }];
+fn rewind(run: &Run, kept: u64, nonce: &Nonce, gone: Gone) -> Vec<Event> {
+    let mut events = vec![Event::RunRewound { kept, nonce: nonce.clone(), gone }];
     for turn in run.desk.turns.values() {
         let new = turn.id.session(nonce, 0);
         let (lost, plan) = match &turn.plan {

@@ -19,6 +19,7 @@ use crate::time::Timestamp;
 use crate::value::Value;
 use crate::view::counted;
 
+use super::gone::Gone;
 use super::input::{Interruption, Start, StopMode};
 use super::program::without_result;
 use super::settings::Settings;
@@ -45,6 +46,9 @@ pub enum Event {
         kept: u64,
         /// Sessions of the abandoned future are never met again.
         nonce: Nonce,
+        /// What it had cost.
+        #[serde(default, skip_serializing_if = "Gone::is_nothing")]
+        gone: Gone,
     },
     /// Somebody asked the run to end.
     StopRequested {

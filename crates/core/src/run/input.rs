@@ -13,6 +13,7 @@ use crate::protocol::Reading;
 use crate::value::Value;
 
 use super::event::Warning;
+use super::gone::Gone;
 use super::settings::Settings;
 
 /// Something that was asked for or observed. It is journalled as the cause of what follows.
@@ -60,6 +61,9 @@ pub enum Input {
         kept: u64,
         /// Sessions of the abandoned future must never be met again.
         nonce: Nonce,
+        /// What it had cost.
+        #[serde(default, skip_serializing_if = "Gone::is_nothing")]
+        gone: Gone,
     },
     /// The states were edited, and the run is to use them.
     Adopt {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::{Basis, Charge, Micros};
 use crate::ids::BackendName;
-use crate::run::Event;
+use crate::run::{Event, Gone};
 use crate::time::Timestamp;
 
 use super::backends::Naming;
@@ -63,6 +63,9 @@ pub struct Row {
 /// The row of turns whose client did not say which model answered.
 pub const NO_MODEL: &str = "model not said";
 
+/// The row of turns whose records were cut away.
+pub const CUT_AWAY: &str = "cut away";
+
 /// Counts the costs of one run.
 #[derive(Debug)]
 pub struct Counter {
@@ -86,6 +89,15 @@ impl Counter {
             self.workflow.clone_from(&start.workflow);
             self.costs.may_ask.clone_from(&start.backends);
         }
+        if let Event::RunRewound { gone, .. } = event
+            && at >= self.since
+            && !gone.is_nothing()
+        {
+            let Gone { amount, unpriced } = *gone;
+            let name = if self.by == By::Workflow { &self.workflow } else { CUT_AWAY };
+            let row = Row { name: name.to_owned(), backend: None };
+            self.add(row, Tally { amount, unpriced, ..Tally::default() });
+        }
         if let Some(Change::Ended(attempt)) = self.turns.note(at, event)
             && let Some(end) = attempt.end.as_ref().filter(|end| end.at >= self.since)
         {
@@ -108,7 +120,10 @@ impl Counter {
             By::Backend => (backend.as_str(), None),
             By::Workflow => (self.workflow.as_str(), None),
         };
-        let (row, tally) = (Row { name: name.to_owned(), backend }, Tally::of(end.charge));
+        self.add(Row { name: name.to_owned(), backend }, Tally::of(end.charge));
+    }
+
+    fn add(&mut self, row: Row, tally: Tally) {
         self.costs.total.add(tally);
         self.costs.rows.entry(row).or_default().add(tally);
     }
@@ -128,7 +143,7 @@ impl Tally {
         self.turns += other.turns;
         self.amount = self.amount.plus(other.amount);
         self.estimated = self.estimated.plus(other.estimated);
-        self.unpriced += other.unpriced;
+        self.unpriced = self.unpriced.saturating_add(other.unpriced);
     }
 
     /// Its part of `all`, in whole percent.
@@ -260,6 +275,26 @@ mod tests {
         );
         check(By::Backend, &["claude: 4, $1.00, $0.10 estimated, 1 unpriced, 100 %"]);
         check(By::Workflow, &["/flow: 4, $1.00, $0.10 estimated, 1 unpriced, 100 %"]);
+    }
+
+    #[test]
+    fn what_was_cut_away_is_a_row_of_its_own() {
+        let mut play = play();
+        let rewound = |gone| Event::RunRewound { kept: 1, nonce: "n".into(), gone };
+        play.story.push(rewound(Gone { amount: usd("3"), unpriced: 2 }));
+        play.story.push(rewound(Gone::default()));
+        let check = |by, since, expected: [&str; 2]| {
+            assert_eq!(counted(&play, by, since)[..2], expected);
+        };
+        let gone = "$3.00, $0.00 estimated, 2 unpriced";
+        let total = "total: 4, $4.00, $0.10 estimated, 3 unpriced, 100 %";
+        check(By::State, 0, [total, &format!("cut away: 0, {gone}, 75 %")]);
+        let flow = "/flow: 4, $4.00, $0.10 estimated, 3 unpriced, 100 %";
+        check(By::Workflow, 0, [total, flow]);
+        let last = u64::try_from(play.story.len()).unwrap() - 2;
+        let alone = [&format!("total: 0, {gone}, 100 %"), &format!("cut away: 0, {gone}, 100 %")];
+        check(By::Model, last, alone.map(String::as_str));
+        assert_eq!(counted(&play, By::Model, last + 1).len(), 1);
     }
 
     #[test]

@@ -132,6 +132,7 @@ impl Live {
             }
             Event::BackendReleased { backend } => drop(self.holds.remove(backend)),
             Event::CostAdjusted { spent, .. } => self.spent = *spent,
+            Event::RunRewound { gone, .. } => self.spent = self.spent.plus(gone.amount),
             Event::AgentSpawned { agent, cwd, .. } => self.spawn(at, agent, cwd),
             Event::AgentEnded { agent, .. } => drop(self.agents.remove(agent)),
             Event::VisitEntered { agent, state, count, .. } => {
@@ -149,7 +150,6 @@ impl Live {
                 self.at(at, &ask.agent, Doing::Nothing);
             }
             Event::DefinitionAdopted { .. }
-            | Event::RunRewound { .. }
             | Event::RunEnded { .. }
             | Event::Stepped { .. }
             | Event::SessionLost { .. }

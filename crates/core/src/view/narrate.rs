@@ -134,8 +134,12 @@ impl Narrator {
             Event::DefinitionAdopted { .. } => {
                 of_run(Weight::Plain, "uses the edited states from here on")
             }
-            Event::RunRewound { kept, .. } => {
-                of_run(Weight::Warning, format!("rewound to record {kept}"))
+            Event::RunRewound { kept, gone, .. } => {
+                let stays = match gone.amount {
+                    Micros::ZERO => String::new(),
+                    amount => format!("; the {amount} spent since then stay counted"),
+                };
+                of_run(Weight::Warning, format!("rewound to record {kept}{stays}"))
             }
             Event::StopRequested { mode, key } => {
                 of_run(Weight::Plain, stop_words(*mode, Stopper::of(key)))

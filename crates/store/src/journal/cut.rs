@@ -21,6 +21,16 @@ pub struct Cut {
 }
 
 impl Journal {
+    /// The whole lines after record `last`, as they stand: nothing says that they are good.
+    pub fn lines_after(disk: &dyn Disk, path: &Path, last: u64) -> Result<Vec<Vec<u8>>, Error> {
+        let bytes = disk::read(disk, path)?;
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let whole = lines.filter(|line| line.ends_with(b"\n")).map(<[u8]>::to_vec);
+        // The first line is the header.
+        let kept = usize::try_from(last).map_or(usize::MAX, |last| last.saturating_add(1));
+        Ok(whole.skip(kept).collect())
+    }
+
     /// Keeps the records up to number `last`, moves everything after it to `journal.cut-<last>`, and
     /// appends the record `then`, which says so.
     ///

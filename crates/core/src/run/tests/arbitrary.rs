@@ -10,6 +10,7 @@ use crate::failure::{Failure, TurnFailure};
 use crate::ids::{AgentId, TurnId};
 use crate::machine::{Kept, Session, SessionPlan};
 use crate::protocol::{Fault, Tag, TagName};
+use crate::run::Gone;
 use crate::run::event::{Ending, Event, Hold, StackChange, Warning};
 use crate::run::input::{Interruption, Start, StopMode};
 use crate::run::settings::Settings;
@@ -51,7 +52,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
             settings: Box::new(Settings { max_parallel: small, ..Settings::default() }),
         },
         2 => Event::DefinitionAdopted { manifest: "v".into() },
-        3 => Event::RunRewound { kept: n, nonce: "n".into() },
+        3 => Event::RunRewound { kept: n, nonce: "n".into(), gone: Gone { amount, unpriced: n } },
         4 => Event::StopRequested { mode: StopMode::AfterTurn, key: n.to_string() },
         5 => Event::RunEnded { ending: Ending::Failed },
         6 => Event::TurnQueued { turn, lane, prompt: Prompt::Body, plan, order: n, notice: None },

@@ -3,7 +3,7 @@
 use super::play::{Play, prompts, turn};
 use crate::desk::Notice;
 use crate::run::batch::batch_of;
-use crate::run::{Event, Input, apply, batch};
+use crate::run::{Event, Gone, Input, apply, batch};
 use crate::time::{Span, Timestamp};
 use crate::value::Value;
 
@@ -42,7 +42,7 @@ fn whoever_changes_only_the_ground_starts_nothing() {
         !play.run.desk.in_flight.is_empty()
     };
     assert!(!starts(Input::Adopt { manifest: Value::from("v2") }));
-    assert!(!starts(Input::Rewind { kept: 3, nonce: "new".into() }));
+    assert!(!starts(Input::Rewind { kept: 3, nonce: "new".into(), gone: Gone::default() }));
     assert!(starts(Input::Due));
 }
 

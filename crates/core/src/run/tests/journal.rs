@@ -45,6 +45,8 @@ fn samples() -> Vec<Sample> {
     let (steps_causes, steps_events) = steps::steps();
     let later = later.chain(steps_causes.into_iter().map(Sample::Cause));
     let later = later.chain(steps_events.into_iter().map(Sample::Event));
+    let (rewind, rewound) = samples::rewound();
+    let later = later.chain([Sample::Cause(rewind), Sample::Event(rewound)]);
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

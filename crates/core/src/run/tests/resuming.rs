@@ -2,9 +2,10 @@
 
 use insta::assert_snapshot;
 
-use super::play::{Play, prompts, turn, workflow};
+use super::play::{Play, prompts, turn, usd, workflow};
+use crate::budget::Cost;
 use crate::failure::TurnFailure;
-use crate::run::Input;
+use crate::run::{Event, Gone, Input, Record, Step};
 use crate::value::Value;
 
 fn task() -> TurnFailure {
@@ -209,7 +210,7 @@ fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
             play.says("main", text);
         }
         let before = play.plan_of("main");
-        play.feed(vec![Input::Rewind { kept: 3, nonce: "new".into() }]);
+        play.feed(vec![Input::Rewind { kept: 3, nonce: "new".into(), gone: Gone::default() }]);
         let inputs = play.cut_off(crate::run::input::Interruption::Crash, true);
         play.feed([inputs, vec![play.resume_input()]].concat());
         let plan = play.prompt().plan;
@@ -220,4 +221,24 @@ fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
     check(None, "fresh new");
     check(Some(r#"<call return="A">B</call>"#), "branch main.1.1 to new");
     check(Some("<goto>B</goto>"), "resume main.1.1");
+}
+
+#[test]
+fn what_was_paid_in_records_that_are_cut_away_stays_paid() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    let kept = play.run.clone();
+    play.costs(Cost::Unknown).stumbles("main");
+    play.after("1h".parse().unwrap());
+    play.costs(Cost::Reported(usd("0.30"))).says("main", "no tag");
+    play.fails("main", task());
+    let earlier = Gone { amount: usd("1"), unpriced: 1 };
+    play.story.push(Event::RunRewound { kept: 3, nonce: "old".into(), gone: earlier });
+    let steps = vec![Step { cause: Input::Due, events: play.story.clone() }];
+    let mut gone = Gone::default();
+    gone.note(&Record { seq: 2, at: play.at, steps });
+    let paid = play.run.spent;
+    assert_eq!(gone, Gone { amount: paid.plus(usd("1")), unpriced: 2 });
+    play.run = kept;
+    play.feed(vec![Input::Rewind { kept: 1, nonce: "new".into(), gone }]);
+    assert_eq!((play.run.spent, play.run.unpriced), (gone.amount, gone.unpriced));
 }

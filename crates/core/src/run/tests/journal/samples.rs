@@ -8,6 +8,7 @@ use crate::failure::{Clock, Failure, TurnFailure};
 use crate::machine::{Frame, Kept, Session, SessionPlan};
 use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Malformed, Stack, Tag, TagName};
+use crate::run::Gone;
 use crate::run::event::{Ending, Event, Hold, StackChange, Warning};
 use crate::run::input::{Finished, Input, Interruption, Outcome, Resume, Start, StopMode};
 use crate::run::permissions::{Checks, Permissions};
@@ -165,7 +166,7 @@ pub(super) fn inputs() -> Vec<Input> {
         key: "k".into(),
     });
     inputs.push(Input::Adopt { manifest: blob() });
-    inputs.push(Input::Rewind { kept: 7, nonce: "beef".into() });
+    inputs.push(Input::Rewind { kept: 7, nonce: "beef".into(), gone: Gone::default() });
     inputs
 }
 
@@ -312,7 +313,7 @@ fn run_events() -> Vec<Event> {
         Event::RunStarted(start(Some("hello".into()), Settings::default())),
         Event::RunResumed { settings: Box::new(settings()) },
         Event::DefinitionAdopted { manifest: "[]".into() },
-        Event::RunRewound { kept: 7, nonce: "beef".into() },
+        Event::RunRewound { kept: 7, nonce: "beef".into(), gone: Gone::default() },
     ];
     events.extend([StopMode::AfterTurn, StopMode::Now, StopMode::Cancel].map(stop));
     let endings = [
@@ -629,4 +630,13 @@ pub(super) fn named() -> Vec<Event> {
         instead_of: Some("LOOP.md".into()),
     };
     vec![moved, Event::AgentFailed { agent: "main".into(), failure, kept: None }]
+}
+
+/// What was cut away had cost something.
+pub(super) fn rewound() -> (Input, Event) {
+    let gone = Gone { amount: Micros(800_000), unpriced: 1 };
+    (
+        Input::Rewind { kept: 7, nonce: "beef".into(), gone },
+        Event::RunRewound { kept: 7, nonce: "beef".into(), gone },
+    )
 }
