@@ -4,6 +4,8 @@ use raymond_core::view::{Status, Waiting};
 use raymond_engine::look::Look;
 use raymond_engine::project::Project;
 
+use raymond_store::journal::Tail;
+
 use crate::args::List;
 use crate::failure::Failure;
 use crate::place::Place;
@@ -46,8 +48,9 @@ fn line(project: &Project, look: &Look) -> String {
         0 => String::new(),
         left => format!("  {left} left running"),
     };
+    let damaged = if matches!(look.tail, Tail::Damaged(_)) { "  damaged" } else { "" };
     let until = until(look.status);
-    format!("{:<40} {:<12} {started}  {}{until}{left}\n", run.id, look.status, run.spent)
+    format!("{:<40} {:<12} {started}  {}{damaged}{until}{left}\n", run.id, look.status, run.spent)
 }
 
 /// Until when a run waits, where that is known.

@@ -366,7 +366,7 @@ fn tell(found: &Found) {
     }
 }
 
-fn tell_ended(ended: &[Leftover]) {
+pub(super) fn tell_ended(ended: &[Leftover]) {
     for left in ended {
         crate::say!("raymond: ended a process that was left: {}", left.command);
     }

@@ -3,6 +3,7 @@
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Ending, Phase};
 use raymond_core::view::{Owner, Status, status as status_of};
+use raymond_engine::owned::end_left;
 use raymond_engine::request::{self, Answered};
 
 use crate::args::{Cancel, Stop};
@@ -10,7 +11,7 @@ use crate::failure::Failure;
 use crate::place::Place;
 use crate::{backends, runs};
 
-use super::result;
+use super::{result, resume};
 
 pub(crate) fn stop(flags: &Stop) -> Result<u8, Failure> {
     let mode = if flags.after_turn { StopMode::AfterTurn } else { StopMode::Now };
@@ -29,11 +30,16 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
         Phase::Ended(Ending::Completed) => Answered::Ended(before),
         _ if before == Phase::Ended(ending) => Answered::Ended(before),
         _ => {
-            let stopped =
-                crate::runtime()?.block_on(request::stop(&project, &run, mode, &|settings| {
-                    backends::known(&project, settings)
-                }));
-            stopped.map_err(|error| Failure::from(error).about(&run))?
+            let runtime = crate::runtime()?;
+            let stopped = runtime.block_on(request::stop(&project, &run, mode, &|settings| {
+                backends::known(&project, settings)
+            }));
+            stopped.map_err(|error| {
+                // It cannot be recorded; what nobody drives ends all the same.
+                let left = runtime.block_on(end_left(&project, &run));
+                resume::tell_ended(&left.map(|(ended, _)| ended).unwrap_or_default());
+                Failure::from(error).about(&run)
+            })?
         }
     };
     let head = runs::look(&project, &run)?.head;

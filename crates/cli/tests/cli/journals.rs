@@ -1,6 +1,8 @@
 //! Journals that are not what was written: named, never repaired in silence, never lost.
 
-use crate::harness::Project;
+use rustix::process::Signal;
+
+use crate::harness::{Project, until};
 
 /// A run of four records that failed at its last state.
 fn failed() -> Project {
@@ -101,6 +103,27 @@ fn the_record_that_starts_a_run_cannot_be_cut_away() {
     project.raymond("run wf --run-id r").mentions(2, &["there is a run r already"]);
     project.raymond("status").mentions(2, &["no run of this project can be read"]);
     assert_eq!(std::fs::read(project.path(JOURNAL)).unwrap(), damaged, "nothing was touched");
+}
+
+#[test]
+fn what_was_left_of_a_run_with_a_damaged_journal_can_be_ended() {
+    for command in ["stop r", "cancel r"] {
+        let project = Project::of(&[
+            ("wf/START.sh", "echo '<goto>TWO</goto>'"),
+            ("wf/TWO.sh", "echo x >> log; sleep 600"),
+        ]);
+        let running = project.start("run wf --run-id r");
+        until("the second script runs", || !project.read("log").is_empty());
+        running.signal(Signal::KILL);
+        running.wait();
+        flip(&project, 2);
+        let list = project.raymond("list").stdout;
+        assert!(list.contains("  damaged  1 left running\n"), "{list}");
+        let damage = "its checksum is wrong); 1 good record before it";
+        project.raymond("cost r").mentions(0, &["only what is before the damage", damage]);
+        project.raymond(command).mentions(7, &["ended a process that was left", damage]);
+        assert_eq!(project.processes("r"), [0; 0], "{command}");
+    }
 }
 
 #[test]

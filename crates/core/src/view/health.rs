@@ -180,6 +180,8 @@ pub fn room(free: u64) -> Finding {
 pub struct Folder {
     /// As it is named.
     pub name: String,
+    /// Whether it is only a link to one, where it must be one itself.
+    pub is_link: bool,
     /// Whether something can be written there.
     pub writable: bool,
     /// The user that it belongs to, when that is another one.
@@ -190,8 +192,15 @@ pub struct Folder {
 
 /// A directory that this program writes to.
 pub fn folder(check: &'static str, folder: &Folder) -> Finding {
-    let Folder { name, writable, foreign, mode } = folder;
+    let Folder { name, is_link, writable, foreign, mode } = folder;
     let open = mode.filter(|mode| mode & 0o077 != 0);
+    if *is_link {
+        return Finding::fail(
+            check,
+            format!("{name} is a link, and nothing is written through one"),
+            format!("put a directory in place of {name}"),
+        );
+    }
     match (foreign, writable, open) {
         (Some(user), _, _) => Finding::fail(
             check,
@@ -353,8 +362,12 @@ mod tests {
     #[test]
     fn a_folder_has_to_be_ours_writable_and_private() {
         let check = |writable, foreign, mode, expected: &str| {
-            let facts = Folder { name: ".raymond/".into(), writable, foreign, mode };
+            let facts =
+                Folder { name: ".raymond/".into(), is_link: false, writable, foreign, mode };
             assert!(told(&folder("storage", &facts)).starts_with(expected), "{facts:?}");
+            let facts = Folder { is_link: true, ..facts };
+            let link = "FAIL storage: .raymond/ is a link";
+            assert!(told(&folder("storage", &facts)).starts_with(link), "{facts:?}");
         };
         check(true, None, Some(0o700), "ok storage: .raymond/ can be written");
         check(true, None, None, "ok storage: .raymond/ can be written");

@@ -66,8 +66,8 @@ impl Error {
 /// Where a journal is damaged. The records before it are good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "record {seq} at byte {offset} is damaged ({damage}); {} good records before it",
-    seq.saturating_sub(1)
+    "record {seq} at byte {offset} is damaged ({damage}); {} before it",
+    good(*seq)
 )]
 pub struct Damaged {
     /// The number of the damaged record; the header has 0.
@@ -76,6 +76,13 @@ pub struct Damaged {
     pub offset: u64,
     /// What is wrong with it.
     pub damage: Damage,
+}
+
+fn good(damaged: u64) -> String {
+    match damaged.saturating_sub(1) {
+        1 => "1 good record".to_owned(),
+        good => format!("{good} good records"),
+    }
 }
 
 #[cfg(test)]

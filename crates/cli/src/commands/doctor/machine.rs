@@ -156,6 +156,7 @@ fn folder(path: &Path, name: String, is_private: bool) -> Folder {
     let owner = private.map(std::os::unix::fs::MetadataExt::uid);
     Folder {
         name,
+        is_link: is_private && path.is_symlink(),
         writable: found.is_some() && access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok(),
         foreign: owner.filter(|owner| *owner != geteuid().as_raw()),
         mode: private.map(|found| found.mode() & 0o777),
