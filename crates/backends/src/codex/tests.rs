@@ -170,7 +170,8 @@ async fn a_client_is_ended_when_its_share_is_used_up() {
 }
 
 #[tokio::test]
-async fn a_client_that_passed_its_share_unwatched_is_ended_when_it_is_adopted_and_all_of_it_counts() {
+async fn a_client_that_passed_its_share_unwatched_is_ended_when_it_is_adopted_and_all_of_it_counts()
+{
     let script = format!("{}\nexec sleep 600", say(&[sample::thread(THREAD), sample::begins()]));
     let bench = Bench::new(&script);
     let request = [sample::calls(), sample::used("a")];

@@ -217,7 +217,7 @@ impl Scene {
     /// The session that was to be branched is written, and the branch no longer.
     pub(super) fn stay(&mut self, from: Option<&str>) {
         if let (Some(session), Some(from)) = (&mut self.session, from) {
-            session.id = from.to_owned();
+            from.clone_into(&mut session.id);
         }
         self.init();
     }
