@@ -23,6 +23,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use raymond_core::budget::Cost;
+use raymond_core::ids::SessionId;
 use raymond_core::prices::Prices;
 
 pub use arguments::DEFAULT_MODE;
@@ -75,13 +76,13 @@ impl Dialect for Speech {
     }
 
     fn begin(&self, started: &Started) -> Turn {
-        Turn::planned(started.plan.session().cloned())
+        Turn::sparing(Some(spare(started)))
     }
 
     /// A client that was killed early leaves an id that is taken, and that no client knows: what comes
     /// after the first step opens another one.
     fn steps(&self, started: &Started) -> Vec<Step> {
-        let spare = started.turn.spare_session(&started.nonce, started.attempt);
+        let spare = spare(started);
         let steps = Step::of(&started.plan).into_iter().enumerate();
         steps.map(|(n, step)| if n == 0 { step } else { step.under(spare.clone()) }).collect()
     }
@@ -126,6 +127,11 @@ impl Dialect for Speech {
         let lost = turn.result.as_ref().is_some_and(Ended::lost_its_session);
         if lost { turn.lost.saturating_sub(1) } else { turn.lost }
     }
+}
+
+/// The session of a turn whose planned one is taken.
+fn spare(started: &Started) -> SessionId {
+    started.turn.spare_session(&started.nonce, started.attempt)
 }
 
 #[cfg(test)]

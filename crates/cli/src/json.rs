@@ -9,7 +9,8 @@ use raymond_core::machine::{Agent, Standing};
 use raymond_core::run::{Program, Ralph, Run};
 use raymond_core::value::Value;
 use raymond_core::view::denied::{Denied, Group};
-use raymond_core::view::{Ledger, Plan, answering, place};
+use raymond_core::view::plan::Open;
+use raymond_core::view::{Fate, Ledger, Plan, answering, place};
 use raymond_engine::driver::Head;
 use raymond_store::Blobs;
 use serde_json::{Map, json};
@@ -87,12 +88,23 @@ pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
 
 /// What a resume will do: `resume --plan`.
 pub(crate) fn plan(run: &RunId, plan: &Plan, states: Option<&str>) -> serde_json::Value {
+    let [finished, adopted, continuing] =
+        [Fate::Finished, Fate::Adopted, Fate::Continued].map(|fate| plan.prompts(fate));
     let backend = |backend: &BackendName| {
         json!({
             "backend": backend,
-            "finished_meanwhile": plan.finished.of(backend),
-            "adopting": plan.adopted.of(backend),
-            "continuing": plan.continuing.of(backend),
+            "finished_meanwhile": finished.of(backend),
+            "adopting": adopted.of(backend),
+            "continuing": continuing.of(backend),
+        })
+    };
+    let turn = |open: &Open| {
+        json!({
+            "turn": open.turn,
+            "agent": open.turn.agent,
+            "state": open.place,
+            "backend": plan.backend(open),
+            "what": open.fate.as_str(),
         })
     };
     json!({
@@ -100,10 +112,11 @@ pub(crate) fn plan(run: &RunId, plan: &Plan, states: Option<&str>) -> serde_json
         "run_id": run,
         "reused_turns": plan.reused,
         "reused_usd": plan.amount.dollars(),
-        "finished_meanwhile": plan.finished.count(),
-        "adopting": plan.adopted.count(),
-        "continuing": plan.continuing.count(),
-        "repeating": plan.repeating,
+        "finished_meanwhile": finished.count(),
+        "adopting": adopted.count(),
+        "continuing": continuing.count(),
+        "repeating": plan.repeating(),
+        "turns": plan.open.iter().map(turn).collect::<Vec<_>>(),
         "states": states,
         "backends": plan.backends().into_iter().map(backend).collect::<Vec<_>>(),
     })

@@ -26,6 +26,7 @@ pub mod state;
 pub mod stray;
 #[cfg(test)]
 pub(crate) mod tests;
+mod trespass;
 
 pub use advance::advance;
 pub use apply::apply;

@@ -34,7 +34,7 @@ pub use live::Live;
 pub use narrate::{Line, Narrator, Weight};
 pub use path::Path;
 pub use place::place;
-pub use plan::Plan;
+pub use plan::{Fate, Plan};
 pub use status::{Owner, Status, Waiting, status};
 pub use turns::Turns;
 pub use way_out::{Command, States, is_final, is_of_caller, quoted, way_out};

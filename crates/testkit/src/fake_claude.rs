@@ -26,6 +26,7 @@
 //! | `ignore INT\|TERM\|HUP` | that signal does nothing from here on |
 //! | `half`, `no-result`, `kill` | half a result line; none; SIGKILL here |
 //! | `forget` | the session was never kept, and its id is taken all the same |
+//! | `stay` | the session that was to be branched is gone on in, and named |
 //! | `exit CODE` | the exit code, whatever the result says |
 //!
 //! `fake[2]: …` holds the second time that these very lines are played in this configuration

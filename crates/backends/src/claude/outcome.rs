@@ -16,6 +16,10 @@ use crate::process::LINE_MAX;
 /// How the turn ended for whoever asked. The step is the one that the last client took.
 pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answer {
     let cost = turn.spending.cost(prices);
+    if let Some(named) = turn.named().filter(|named| *named != step.writes()) {
+        let failure = step.strayed("session", named);
+        return Answer::Failed { failure, cost, denied: denied(&turn), session: None };
+    }
     let session = turn.session();
     let complete = turn.result.as_ref().filter(|ended| !ended.was_cut_off());
     let failure = match (complete, end) {

@@ -22,10 +22,10 @@ use crate::headless::{Fold, Hearing, Nonsense, Said, Speaker, Stage, is_name};
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     pub(super) spending: Spending,
-    /// The session that was chosen for the turn.
-    planned: Option<SessionId>,
+    /// The session that it opens when the one that was planned is taken.
+    spare: Option<SessionId>,
     /// The session that the client names.
-    session: Option<String>,
+    session: Option<SessionId>,
     /// The model that spoke last, or that the client named.
     pub(super) model: Option<String>,
     /// The last result that counts.
@@ -101,19 +101,23 @@ impl Fold for Turn {
     }
 
     fn session(&self) -> Option<SessionId> {
-        let named = self.session.clone().map(SessionId::new);
-        named.filter(|named| self.planned.as_ref().is_some_and(|planned| planned != named))
+        self.session.clone().filter(|named| self.spare.as_ref() == Some(named))
     }
 
     fn successor(&self) -> Self {
-        Self { spending: self.spending.clone(), ..Self::planned(self.planned.clone()) }
+        Self { spending: self.spending.clone(), ..Self::sparing(self.spare.clone()) }
     }
 }
 
 impl Turn {
-    /// A turn of which nothing was heard yet, and the session that was chosen for it.
-    pub(super) fn planned(session: Option<SessionId>) -> Self {
-        Self { planned: session, ..Self::default() }
+    /// A turn of which nothing was heard yet, and the session that it has to spare.
+    pub(super) fn sparing(session: Option<SessionId>) -> Self {
+        Self { spare: session, ..Self::default() }
+    }
+
+    /// The session that the client names, whether it was told to write that or not.
+    pub(super) const fn named(&self) -> Option<&SessionId> {
+        self.session.as_ref()
     }
 
     /// What the client said when it was found to be logged out.
@@ -169,11 +173,11 @@ impl Turn {
         }
     }
 
-    /// The session that the client names will be an argument of the next client.
+    /// What the client names is told to people, and may be an argument of the next client.
     fn is_in(&mut self, session: Option<String>) {
         match session {
             None => {}
-            Some(id) if is_name(&id) => self.session = Some(id),
+            Some(id) if is_name(&id) => self.session = Some(SessionId::new(id)),
             Some(_) => {
                 self.hearing
                     .warnings

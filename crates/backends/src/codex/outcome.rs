@@ -54,19 +54,18 @@ fn opened(turn: &Turn, step: &Step) -> Option<SessionId> {
     turn.session.clone().filter(|id| id != step.writes())
 }
 
-/// A client that writes another thread than the one that it was told to.
+/// A client that writes another thread than the one that it was to go on in, or that it named first.
 fn strayed(turn: &Turn, step: &Step) -> Option<TurnFailure> {
-    let (from, to) = match (&turn.trouble, step, &turn.session) {
-        (Some(Trouble::Strayed { from, to }), _, _) => (from, to),
-        (_, Step::Resume(id), Some(session)) if id != session => (id, session),
-        (_, Step::Branch { from, .. }, Some(session)) if from == session => {
-            let why = format!("the client was to branch thread {from}, and went on in it");
-            return Some(TurnFailure::Task { why });
+    match (&turn.trouble, step, &turn.session) {
+        (Some(Trouble::Strayed { from, to }), _, _) => {
+            Some(Step::Resume(from.clone()).strayed("thread", to))
         }
-        _ => return None,
-    };
-    let why = format!("the client was to write thread {from}, and names thread {to}");
-    Some(TurnFailure::Task { why })
+        (_, Step::Resume(id), Some(named)) if id != named => Some(step.strayed("thread", named)),
+        (_, Step::Branch { from, .. }, Some(named)) if from == named => {
+            Some(step.strayed("thread", named))
+        }
+        _ => None,
+    }
 }
 
 fn unseen(turn: &Turn) -> TurnFailure {

@@ -170,6 +170,28 @@ async fn a_client_is_ended_when_its_share_is_used_up() {
 }
 
 #[tokio::test]
+async fn a_client_that_passed_its_share_unwatched_is_ended_when_it_is_adopted_and_all_of_it_counts()
+{
+    let script = format!("{}\nexec sleep 600", say(&[sample::thread(THREAD), sample::begins()]));
+    let bench = Bench::new(&script);
+    let request = [sample::calls(), sample::used("a")];
+    bench.rollout(THREAD, &turn(&[request.clone(), request.clone(), request].concat()));
+    let mut request = bench.request(SessionPlan::Fresh(id(CHOSEN)));
+    request.started.cap = Some(Micros(USED));
+    let step = Step::Open(id(CHOSEN));
+    bench.codex.start(&step, &request, request.message()).unwrap().leave();
+    assert_eq!(bench.codex.attach(&request.started), Attached::Running);
+    let watch = Watch::unseen(CancellationToken::new());
+    let expected = Answer::Capped {
+        cost: Cost::Estimated(Micros(3 * USED)),
+        denied: Vec::new(),
+        session: Some(id(THREAD)),
+    };
+    assert_eq!(bench.codex.follow(request.started, watch).await, expected);
+    assert_eq!(leftovers::find(&bench.nonce()), []);
+}
+
+#[tokio::test]
 async fn what_the_client_cannot_do_is_never_dropped() {
     let bench = Bench::new(&answering(THREAD));
     let deny = vec!["Bash(rm:*)".to_owned()];

@@ -1,5 +1,6 @@
 //! How a plan is carried out: one client after the other, until one knows its session.
 
+use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 use raymond_core::machine::SessionPlan;
 
@@ -59,6 +60,19 @@ impl Step {
         match self {
             Self::Open(id) | Self::Resume(id) | Self::Branch { to: id, .. } => id,
         }
+    }
+
+    /// A client that takes this step and writes another session, which it calls by this word.
+    pub(crate) fn strayed(&self, word: &str, named: &SessionId) -> TurnFailure {
+        let why = match self {
+            Self::Branch { from, .. } if from == named => {
+                format!("the client was to branch {word} {from}, and went on in it")
+            }
+            Self::Open(id) | Self::Resume(id) | Self::Branch { to: id, .. } => {
+                format!("the client was to write {word} {id}, and names {word} {named}")
+            }
+        };
+        TurnFailure::Task { why }
     }
 }
 

@@ -4,14 +4,13 @@ mod edits;
 
 use raymond_backends::contract::Attached;
 use raymond_backends::process::Leftover;
-use raymond_core::desk::Turn;
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::program::Answers;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Refusal, Run, Settings, stray};
-use raymond_core::view::{self, Plan, States, Status};
+use raymond_core::view::{self, Fate, Plan, States, Status};
 use raymond_core::workflow::{Definition, Survey};
 use raymond_engine::driver::Head;
 use raymond_engine::launch::Prepared;
@@ -328,21 +327,22 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
         warnings.iter().for_each(print_diagnostic);
     }
     let backends = backends::known(project, &settings);
-    let found: Vec<(&Turn, Attached)> =
-        in_flight(run).map(|turn| (turn, owned::find(run, &paths, turn, &backends))).collect();
-    let of = |is_one: fn(&Attached) -> bool| {
-        let turns = found.iter().filter(|(_, found)| is_one(found)).map(|(turn, _)| turn);
-        turns.filter_map(|turn| turn.lane.backend().cloned()).collect()
-    };
-    let finished = of(|found| matches!(found, Attached::Finished(_)));
-    let running = of(|found| matches!(found, Attached::Running));
+    let found = in_flight(run).filter_map(|turn| {
+        let fate = match owned::find(run, &paths, turn, &backends) {
+            Attached::Finished(_) => Fate::Finished,
+            Attached::Running => Fate::Adopted,
+            Attached::Absent { .. } => return None,
+        };
+        Some((turn.id.clone(), fate))
+    });
     let states = weighed.adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
-    let plan = planned(&seen.head, &settings, states).without(finished, running);
+    let plan = planned(&seen.head, &settings, states).finding(found);
     if wish.talk.json {
         print_json(shapes::plan(&run.id, &plan, weighed.line.as_deref()))?;
     } else {
         let line = weighed.line.map(|line| format!("{line}\n")).unwrap_or_default();
-        print_out(&format!("{line}{}: {plan}\n", run.id))?;
+        let turns = plan.lines().into_iter().map(|line| format!("  {line}\n"));
+        print_out(&format!("{line}{}: {plan}\n{}", run.id, turns.collect::<String>()))?;
     }
     Ok(0)
 }

@@ -69,9 +69,11 @@ fn clients_that_died_too_are_continued_in_their_own_sessions() {
     kill_clients(&stage);
     let seen = stage.raymond("why r");
     assert!(seen.stdout.starts_with("interrupted: "), "{seen:?}");
-    stage
-        .raymond("resume r --plan")
-        .prints("r: reused 2 turns ($0.02), continuing 2, repeating 0\n");
+    stage.raymond("resume r --plan").prints(
+        "r: reused 2 turns ($0.02), continuing 2, repeating 0
+  main             SUB.md: continuing in its session
+  main_worker1     WORKER.md: continuing in its session\n",
+    );
     stage.opens("sub");
     stage.opens("worker");
     completes(&stage, stage.start("resume r --max-parallel 1"), 7);
@@ -148,13 +150,27 @@ fn one_finished_one_running_and_one_dead() {
     let dead = i32::try_from(pid("wait w3")).unwrap();
     kill_process(Pid::from_raw(dead).unwrap(), Signal::KILL).unwrap();
     until("it is dead", || !stage.is_ours(pid("wait w3")));
+    let plan = "reused 1 turn ($0.01), 1 finished meanwhile, adopting 1, continuing 1, repeating 0";
+    stage.raymond("resume r --plan").prints(&format!(
+        "r: {plan}
+  main             ONE.md: finished meanwhile
+  main_w1          W.md: adopting its client, which still runs
+  main_w2          W.md: continuing in its session\n"
+    ));
+    let turn = |agent: &str, turn: &str, state: &str, what: &str| json!({ "turn": turn, "agent": agent, "state": state, "backend": "claude", "what": what });
+    assert_eq!(
+        stage.raymond("resume r --plan --json").json()["turns"],
+        json!([
+            turn("main", "main.2.1", "ONE.md", "finished_meanwhile"),
+            turn("main_w1", "main_w1.1.1", "W.md", "adopting"),
+            turn("main_w2", "main_w2.1.1", "W.md", "continuing"),
+        ])
+    );
     let resumed = stage.start("resume r");
     stage.opens("w3");
     until("the dead one has been asked again", || stage.invocations().len() == 5);
     stage.opens("w2");
-    let output = resumed.wait();
-    let plan = "reused 1 turn ($0.01), 1 finished meanwhile, adopting 1, continuing 1, repeating 0";
-    output.prints("1\n").mentions(0, &[plan]);
+    resumed.wait().prints("1\n").mentions(0, &[plan]);
     assert_eq!(
         stage.project.state("r")["results"],
         json!({ "main": "1", "main_w1": "2", "main_w2": "3" })

@@ -61,6 +61,26 @@ fn call_branches_and_the_caller_never_sees_what_its_callee_said() {
 }
 
 #[test]
+fn a_callee_that_went_on_in_its_callers_session_is_not_believed() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: say <call return='BACK'>SUB</call>"),
+        ("SUB", "fake[1]: stay\nfake: say <goto>DEEPER</goto>"),
+        ("DEEPER", "fake: say <result>found</result>"),
+        ("BACK", "fake: say <result>{{result}}!</result>"),
+    ]);
+    stage.run("").mentions(1, &["the client was to branch session ", ", and went on in it"]);
+    let call = "START, <call return='BACK'>SUB</call>";
+    let branched = ["new A | START".to_owned(), format!("branch A to B | {call}, SUB")];
+    assert_eq!(stage.told(), branched);
+    assert_eq!(stage.charges().len(), 2, "what it spent there is paid");
+    stage.raymond("resume r").prints("found!\n").mentions(0, &[]);
+    let again = format!("resume B | {call}, SUB, again SUB");
+    let deeper = format!("{again}, <goto>DEEPER</goto>, DEEPER");
+    assert_eq!(stage.told()[2..4], [again, deeper], "the callee goes on in a session of its own");
+    stage.leaves_nothing();
+}
+
+#[test]
 fn function_begins_a_fresh_session_and_returns_to_the_old_one() {
     check(
         &[

@@ -294,7 +294,7 @@ fn what_nobody_drives_is_ended_only_when_that_is_asked_for() {
     project
         .raymond("resume r --plan")
         .mentions(0, &[])
-        .prints("r: reused 0 turns ($0.00), continuing 0, repeating 1\n");
+        .prints("r: reused 0 turns ($0.00), continuing 0, repeating 1\n  main             START.sh: repeating\n");
 }
 
 #[test]

@@ -190,7 +190,7 @@ fn a_run_that_was_never_started_is_named_and_is_no_run_to_go_on_with() {
     assert!(last.stdout.starts_with("one-bad  failed\n"), "{last:?}");
     project
         .raymond("resume --plan")
-        .prints("one-bad: reused 0 turns ($0.00), continuing 0, repeating 1\n");
+        .prints("one-bad: reused 0 turns ($0.00), continuing 0, repeating 1\n  main             START.sh: repeating\n");
     for name in names {
         project.raymond(&format!("run good --run-id {name}")).prints("fine\n");
     }

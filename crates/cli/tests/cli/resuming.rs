@@ -44,11 +44,12 @@ fn a_failed_run_goes_on_at_the_visit_that_failed() {
     project
         .raymond("resume --plan")
         .says(0, "")
-        .prints("r: reused 1 turn ($0.00), continuing 0, repeating 1\n");
+        .prints("r: reused 1 turn ($0.00), continuing 0, repeating 1\n  main             CHECK.sh: repeating\n");
     assert_eq!(
         project.raymond("resume r --plan --json").json(),
         json!({
             "version": 1, "run_id": "r", "reused_turns": 1, "reused_usd": 0.0, "finished_meanwhile": 0, "adopting": 0, "continuing": 0, "repeating": 1,
+            "turns": [{ "turn": "main.2.1", "agent": "main", "state": "CHECK.sh", "backend": null, "what": "repeating" }],
             "states": null, "backends": [],
         })
     );
@@ -105,7 +106,8 @@ fn a_failed_run_whose_states_changed_does_not_guess() {
         .mentions(1, &[&format!("raymond: goes on as pinned; changed since: {changed}\n")]);
     project.raymond("resume r --with-current --plan").prints(&format!(
         "adopts the states as they are now: {changed}\n\
-         r: reused 1 turn ($0.00), continuing 0, repeating 1\n"
+         r: reused 1 turn ($0.00), continuing 0, repeating 1\n  \
+         main             CHECK.sh: repeating\n"
     ));
     project
         .raymond("resume r --with-current")
@@ -165,9 +167,10 @@ fn a_prompt_whose_attempt_came_to_nothing_is_continued() {
         until("it failed once", || !project.events("r", "turn_failed").is_empty());
         running.signal(Signal::INT);
         running.wait();
-        project
-            .raymond("resume r --plan")
-            .prints("r: reused 0 turns ($0.00), continuing 1, repeating 0\n");
+        project.raymond("resume r --plan").prints(
+            "r: reused 0 turns ($0.00), continuing 1, repeating 0
+  main             START.md: continuing in its session\n",
+        );
     };
     check("{ fail: transient }", "");
     check("{ fail: quota }", "--no-wait");

@@ -221,9 +221,9 @@ fn a_program_that_failed_is_tried_again_by_a_resume_and_nothing_else_is() {
     let status = project.raymond("status r --json").json();
     assert_eq!(status["results"]["one"]["ok"], json!(true));
     assert_eq!(status["results"]["test"]["ok"], json!(false), "what a failed step left is kept");
-    project
-        .raymond("resume r --plan")
-        .prints("r: reused 1 turn ($0.00), continuing 0, repeating 1\n");
+    project.raymond("resume r --plan").prints(
+        "r: reused 1 turn ($0.00), continuing 0, repeating 1\n  main             test: repeating\n",
+    );
     project.raymond("resume r --with-current").says(
         2,
         "raymond: r keeps the document that it began with

@@ -161,6 +161,16 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What it cost.
+    pub fn cost(&self) -> Cost {
+        match self {
+            Self::Finished(finished) => finished.cost,
+            Self::Capped { cost, .. }
+            | Self::Failed { cost, .. }
+            | Self::Interrupted { cost, .. } => *cost,
+        }
+    }
+
     /// The session, when the client could not take the one that was chosen.
     pub fn opened(&self) -> Option<&SessionId> {
         match self {

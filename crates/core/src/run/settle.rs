@@ -19,6 +19,7 @@ use super::event::{Event, Hold, Warning};
 use super::input::{Finished, Interruption, Outcome};
 use super::settings::OnLostSession;
 use super::state::Run;
+use super::trespass::trespass;
 
 /// Interruptions by crashes, in a row and without progress, after which an agent fails.
 const MOST_CRASHES: u32 = 5;
@@ -54,13 +55,7 @@ pub(super) fn settled(
     if turn.id != *id || turn.attempt != attempt {
         return Err(fenced());
     }
-    let cost = match outcome {
-        Outcome::Finished(finished) => finished.cost,
-        Outcome::Capped { cost, .. }
-        | Outcome::Failed { cost, .. }
-        | Outcome::Interrupted { cost, .. } => *cost,
-    };
-    let charged = charge(run, cost, share);
+    let charged = charge(run, outcome.cost(), share);
     let charge = match (outcome, share) {
         // Whatever its client says, a turn that used up its share has spent it.
         (Outcome::Capped { .. }, Some(share)) if charged.amount == Micros::ZERO => {
@@ -68,6 +63,8 @@ pub(super) fn settled(
         }
         _ => charged,
     };
+    let trespass = trespass(turn, agent, outcome);
+    let outcome = trespass.as_ref().unwrap_or(outcome);
     let ended = Ended { turn, agent, charge, session: outcome.opened() };
     let mut draft = Draft::new(run, definition, at);
     match outcome {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::budget::Micros;
 use crate::desk::{Lane, Phase, Turn};
-use crate::ids::BackendName;
+use crate::ids::{BackendName, TurnId};
 use crate::machine::{Agent, Standing};
 use crate::run::effect::in_flight;
 use crate::run::input::Outcome;
@@ -15,6 +15,7 @@ use crate::workflow::Extension;
 
 use super::backends::Naming;
 use super::ledger::Ledger;
+use super::place::place;
 
 /// `reused 7 turns ($2.10), 1 finished meanwhile, adopting 1, continuing 1, repeating 0`
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,16 +24,57 @@ pub struct Plan {
     pub reused: u64,
     /// What they cost.
     pub amount: Micros,
-    /// Turns in flight whose answer was found.
-    pub finished: Prompts,
-    /// Turns in flight whose client still runs.
-    pub adopted: Prompts,
-    /// Prompts that go on in their sessions.
-    pub continuing: Prompts,
-    /// Scripts that run again.
-    pub repeating: usize,
+    /// The turns that came to nothing so far, by their agents.
+    pub open: Vec<Open>,
     /// None when it is not known yet who goes on.
     naming: Option<Naming>,
+}
+
+/// A turn that was begun and has no outcome that is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Open {
+    /// Its id.
+    pub turn: TurnId,
+    /// The state or step that it is for.
+    pub place: String,
+    /// Who answers it; nobody answers a script.
+    pub backend: Option<BackendName>,
+    /// What becomes of it.
+    pub fate: Fate,
+}
+
+/// What becomes of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It was in flight, and its answer was found.
+    Finished,
+    /// It was in flight, and its client still runs.
+    Adopted,
+    /// A prompt, that goes on in its session.
+    Continued,
+    /// A script, that runs again.
+    Repeated,
+}
+
+impl Fate {
+    /// As JSON names it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Finished => "finished_meanwhile",
+            Self::Adopted => "adopting",
+            Self::Continued => "continuing",
+            Self::Repeated => "repeating",
+        }
+    }
+
+    const fn told(self) -> &'static str {
+        match self {
+            Self::Finished => "finished meanwhile",
+            Self::Adopted => "adopting its client, which still runs",
+            Self::Continued => "continuing in its session",
+            Self::Repeated => "repeating",
+        }
+    }
 }
 
 /// Turns, counted by the backend that answers them.
@@ -48,14 +90,6 @@ impl Prompts {
     /// How many of this backend.
     pub fn of(&self, backend: &BackendName) -> usize {
         self.0.get(backend).copied().unwrap_or(0)
-    }
-
-    fn without(mut self, others: &Self) -> Self {
-        for (backend, count) in &mut self.0 {
-            *count = count.saturating_sub(others.of(backend));
-        }
-        self.0.retain(|_, count| *count > 0);
-        self
     }
 
     /// `2`, or `2 (claude, codex)`, `3 (2 claude, 1 codex)` where backends are named.
@@ -86,30 +120,10 @@ impl Plan {
     /// The plan for a run that goes on under `settings`.
     pub fn of(run: &Run, ledger: &Ledger, settings: &Settings) -> Self {
         let settled = ledger.settled;
-        let lanes = || run.desk.turns.values().filter_map(|turn| again(run, turn));
-        let repeats = |cut: Cut| match cut {
-            Cut::Off => settings.interrupted_scripts == InterruptedScripts::Rerun,
-            Cut::Failed | Cut::Waiting => true,
-        };
-        // An agent that failed after its turn was settled is asked again.
-        let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
-        let (prompts, scripts): (Vec<&Agent>, Vec<&Agent>) = failed
-            .filter(|agent| matches!(agent.standing, Standing::Failed { kept: None, .. }))
-            .filter(|agent| !run.desk.turns.contains_key(&agent.id))
-            .partition(|agent| Extension::of(agent.visit.state.as_str()) == Some(Extension::Md));
-        let holder =
-            |agent: &Agent| agent.holder.clone().unwrap_or_else(|| settings.backend.clone());
-        let cut = lanes().filter_map(|(lane, _)| lane.backend().cloned());
         Self {
             reused: settled.turns,
             amount: settled.amount,
-            finished: Prompts::default(),
-            adopted: Prompts::default(),
-            continuing: prompts.into_iter().map(holder).chain(cut).collect(),
-            repeating: lanes()
-                .filter(|(lane, cut)| **lane == Lane::Script && repeats(*cut))
-                .count()
-                + scripts.len(),
+            open: run.agents.values().filter_map(|agent| open(run, agent, settings)).collect(),
             // Under another one, what never began begins there.
             naming: (settings.backend == run.settings.backend).then(|| ledger.naming()),
         }
@@ -130,49 +144,85 @@ impl Plan {
                 (*id == turn.id).then_some(outcome)
             })
         };
-        let backends = |is_one: &dyn Fn(Option<&Outcome>) -> bool| {
-            let turns = in_flight(run).filter(|turn| is_one(report(turn)));
-            turns.filter_map(|turn| turn.lane.backend().cloned()).collect()
-        };
-        let finished = |report: Option<&Outcome>| matches!(report, Some(Outcome::Finished(_)));
-        self.without(backends(&finished), backends(&|report| report.is_none()))
+        let found = in_flight(run).filter_map(|turn| match report(turn) {
+            Some(Outcome::Finished(_)) => Some((turn.id.clone(), Fate::Finished)),
+            None => Some((turn.id.clone(), Fate::Adopted)),
+            Some(_) => None,
+        });
+        self.finding(found)
     }
 
-    /// The same, with a look at the turns in flight: what has finished or still runs is not continued.
+    /// The same, with a look at the turns in flight. Of scripts there is nothing to be found.
     #[must_use]
-    pub fn without(self, finished: Prompts, adopted: Prompts) -> Self {
-        let continuing = self.continuing.without(&finished).without(&adopted);
-        Self { finished, adopted, continuing, ..self }
+    pub fn finding(mut self, found: impl IntoIterator<Item = (TurnId, Fate)>) -> Self {
+        let found: BTreeMap<TurnId, Fate> = found.into_iter().collect();
+        for open in self.open.iter_mut().filter(|open| open.fate == Fate::Continued) {
+            open.fate = found.get(&open.turn).copied().unwrap_or(open.fate);
+        }
+        self
+    }
+
+    /// The prompts that this becomes of.
+    pub fn prompts(&self, fate: Fate) -> Prompts {
+        let open = self.open.iter().filter(|open| open.fate == fate);
+        open.filter_map(|open| open.backend.clone()).collect()
+    }
+
+    /// How many scripts run again.
+    pub fn repeating(&self) -> usize {
+        self.open.iter().filter(|open| open.fate == Fate::Repeated).count()
     }
 
     /// The backends that have something to do with it, where that is known.
     pub fn backends(&self) -> BTreeSet<&BackendName> {
-        let all = [&self.finished, &self.adopted, &self.continuing];
-        let all = all.into_iter().filter(|_| self.naming.is_some());
-        all.flat_map(|prompts| prompts.0.keys()).collect()
+        self.open.iter().filter_map(|open| self.backend(open)).collect()
+    }
+
+    /// Who answers a turn, where that is known.
+    pub fn backend<'p>(&'p self, open: &'p Open) -> Option<&'p BackendName> {
+        open.backend.as_ref().filter(|_| self.naming.is_some())
+    }
+
+    /// Each turn in a line, the first ones when there are many.
+    pub fn lines(&self) -> Vec<String> {
+        const MOST: usize = 10;
+        let line = |open: &Open| {
+            let backend = self.naming.unwrap_or_default().remark(open.backend.as_ref());
+            let Open { turn, place, fate, .. } = open;
+            format!("{:<16} {place}{backend}: {}", turn.agent, fate.told())
+        };
+        let more = self.open.len().saturating_sub(MOST);
+        let more = (more > 0).then(|| format!("and {more} more"));
+        self.open.iter().take(MOST).map(line).chain(more).collect()
     }
 }
 
-/// Why a turn has to be done again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    /// It was in flight.
-    Off,
-    /// Its agent failed.
-    Failed,
-    /// An earlier attempt came to nothing, and the next one was already due.
-    Waiting,
-}
-
-/// Whether a turn has to be done again. One that waits for its first attempt never ran; the outcome
-/// of one whose transition was kept is there.
-fn again<'r>(run: &Run, turn: &'r Turn) -> Option<(&'r Lane, Cut)> {
-    match (&run.agents.get(&turn.id.agent)?.standing, &turn.phase) {
-        (Standing::Live, Phase::Running { .. } | Phase::Idle) => Some((&turn.lane, Cut::Off)),
-        (Standing::Failed { kept: None, .. }, _) => Some((&turn.lane, Cut::Failed)),
-        (Standing::Live, Phase::Queued | Phase::Retrying { .. }) if turn.attempt > 0 => {
-            Some((&turn.lane, Cut::Waiting))
+/// What becomes of the turn of an agent, if it is to be done again. One that waits for its first attempt
+/// never ran; the outcome of one whose transition was kept is there.
+fn open(run: &Run, agent: &Agent, settings: &Settings) -> Option<Open> {
+    let of = |turn: TurnId, backend: Option<&BackendName>| Open {
+        turn,
+        place: place(run, agent),
+        backend: backend.cloned(),
+        fate: if backend.is_some() { Fate::Continued } else { Fate::Repeated },
+    };
+    let Some(turn) = run.desk.turns.get(&agent.id) else {
+        // An agent that failed after its turn was settled is asked again.
+        let Standing::Failed { kept: None, .. } = agent.standing else { return None };
+        let visit = &agent.visit;
+        let turn = TurnId { agent: agent.id.clone(), visit: visit.number, turn: visit.turn };
+        let is_prompt = Extension::of(visit.state.as_str()) == Some(Extension::Md);
+        let holder = agent.holder.as_ref().unwrap_or(&settings.backend);
+        return Some(of(turn, is_prompt.then_some(holder)));
+    };
+    let again = of(turn.id.clone(), turn.lane.backend());
+    match (&agent.standing, &turn.phase) {
+        (Standing::Live, Phase::Running { .. } | Phase::Idle) => {
+            let reruns = settings.interrupted_scripts == InterruptedScripts::Rerun;
+            (turn.lane != Lane::Script || reruns).then_some(again)
         }
+        (Standing::Failed { kept: None, .. }, _) => Some(again),
+        (Standing::Live, Phase::Queued | Phase::Retrying { .. }) if turn.attempt > 0 => Some(again),
         (Standing::Live, Phase::Queued | Phase::Retrying { .. })
         | (Standing::Failed { kept: Some(_), .. } | Standing::Held(_), _) => None,
     }
@@ -180,8 +230,10 @@ fn again<'r>(run: &Run, turn: &'r Turn) -> Option<(&'r Lane, Cut)> {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reused, amount, finished, adopted, continuing, repeating, .. } = self;
+        let Self { reused, amount, .. } = self;
         let naming = self.naming.unwrap_or_default();
+        let [finished, adopted, continuing] =
+            [Fate::Finished, Fate::Adopted, Fate::Continued].map(|fate| self.prompts(fate));
         let s = if *reused == 1 { "turn" } else { "turns" };
         write!(f, "reused {reused} {s} ({amount})")?;
         if finished.count() > 0 {
@@ -190,7 +242,7 @@ impl fmt::Display for Plan {
         if adopted.count() > 0 {
             write!(f, ", adopting {}", adopted.told(naming))?;
         }
-        write!(f, ", continuing {}, repeating {repeating}", continuing.told(naming))
+        write!(f, ", continuing {}, repeating {}", continuing.told(naming), self.repeating())
     }
 }
 
@@ -198,7 +250,7 @@ impl fmt::Display for Plan {
 mod tests {
     use super::*;
     use crate::failure::TurnFailure;
-    use crate::run::tests::play::{Play, prompts, workflow};
+    use crate::run::tests::play::{Play, prompts, turn, workflow};
     use crate::time::Timestamp;
 
     fn plan(play: &Play) -> Plan {
@@ -211,7 +263,8 @@ mod tests {
     #[track_caller]
     fn check(play: &Play, continuing: usize, repeating: usize) {
         let plan = plan(play);
-        assert_eq!((plan.continuing.count(), plan.repeating), (continuing, repeating), "{plan}");
+        let found = (plan.prompts(Fate::Continued).count(), plan.repeating());
+        assert_eq!(found, (continuing, repeating), "{plan}");
     }
 
     fn scripts() -> Play {
@@ -265,6 +318,36 @@ mod tests {
             plan(&play).knowing(&play.run, &[said]).to_string(),
             "reused 0 turns ($0.00), 1 finished meanwhile, continuing 0, repeating 0"
         );
+    }
+
+    #[test]
+    fn each_turn_is_told_with_what_becomes_of_it_and_many_are_counted() {
+        let states = [("A.md", "text"), ("S.sh", "true"), ("W.md", "text")];
+        let mut play = Play::new(workflow(&states)).with(|s| s.reminders = 0).started();
+        play.says(
+            "main",
+            r#"<fork next="A">W</fork><fork next="A">W</fork><fork next="A">W</fork><fork next="A">S</fork>"#,
+        );
+        play.says("main_w3", "no tag");
+        let found = [("main_w1.1.1", Fate::Finished), ("main_w2.1.1", Fate::Adopted)];
+        let found = found.map(|(id, fate)| (turn(id), fate));
+        let found =
+            plan(&play).finding(found.into_iter().chain([(turn("main_s4.1.1"), Fate::Adopted)]));
+        assert_eq!(
+            found.lines(),
+            [
+                "main             A.md: continuing in its session",
+                "main_s4          S.sh: repeating",
+                "main_w1          W.md: finished meanwhile",
+                "main_w2          W.md: adopting its client, which still runs",
+                "main_w3          W.md: continuing in its session",
+            ]
+        );
+        let turns: Vec<String> = found.open.iter().map(|open| open.turn.to_string()).collect();
+        assert_eq!(turns, ["main.2.1", "main_s4.1.1", "main_w1.1.1", "main_w2.1.1", "main_w3.1.1"]);
+        let open = vec![found.open[0].clone(); 12];
+        let lines = Plan { open, ..found }.lines();
+        assert_eq!((lines.len(), lines[10].as_str()), (11, "and 2 more"));
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub(super) enum Directive {
     NoResult,
     Kill,
     Forget,
+    Stay,
     Exit(u8),
 }
 
@@ -189,6 +190,7 @@ fn read(text: &str) -> Option<Directive> {
         "no-result" => Directive::NoResult,
         "kill" => Directive::Kill,
         "forget" => Directive::Forget,
+        "stay" => Directive::Stay,
         "exit" => Directive::Exit(rest.parse().ok()?),
         _ => return None,
     })

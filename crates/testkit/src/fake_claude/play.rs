@@ -152,6 +152,7 @@ impl Player<'_> {
                 self.flood(bytes);
             }
             Directive::Forget => scene.forget(),
+            Directive::Stay => scene.stay(arguments.resume.as_deref()),
             Directive::Kill => {
                 kill_process(getpid(), Signal::KILL).ok();
             }

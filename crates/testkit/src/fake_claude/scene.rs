@@ -214,6 +214,14 @@ impl Scene {
         }
     }
 
+    /// The session that was to be branched is written, and the branch no longer.
+    pub(super) fn stay(&mut self, from: Option<&str>) {
+        if let (Some(session), Some(from)) = (&mut self.session, from) {
+            from.clone_into(&mut session.id);
+        }
+        self.init();
+    }
+
     pub(super) fn save(&self) {
         if let (Some(sessions), Some(session)) = (&self.sessions, &self.session) {
             sessions.save(session).ok();

@@ -24,7 +24,7 @@ fn open() -> Step {
 }
 
 fn after(lines: &[String], end: End, step: &Step) -> Answer {
-    let mut turn = Turn::planned(Some(step.writes().clone()));
+    let mut turn = Turn::default();
     for line in lines {
         turn.hear(&Heard::Line(line.clone().into_bytes()));
     }
@@ -83,15 +83,40 @@ fn a_reply_says_all_that_the_client_said() {
     );
     let lines = [init(), "oops".to_owned(), result];
     let expected = Reply {
-        session: Some(SessionId::new(SESSION)),
         denied: vec!["Bash(cargo test --all)".into()],
         warnings: vec![Warning::Other {
             message: "the client wrote a line that is not JSON; it was ignored".into(),
         }],
         ..reply("x")
     };
-    let other = Step::Open(SessionId::new("another"));
-    assert_eq!(after(&lines, exited(), &other), Answer::Replied(Box::new(expected)));
+    assert_eq!(after(&lines, exited(), &open()), Answer::Replied(Box::new(expected)));
+}
+
+#[test]
+fn a_client_that_writes_another_session_than_it_was_told_to_fails_the_turn() {
+    let ends = || {
+        let after = Span::seconds(1);
+        [exited(), End::Settled, End::Cancelled, End::TimedOut { clock: Clock::Idle, after }]
+    };
+    let check = |step: &Step, why: &str| {
+        for (lines, cost) in [(vec![init(), success("x")], REPORTED), (vec![init()], Cost::Unknown)]
+        {
+            for end in ends() {
+                assert_eq!(after(&lines, end, step), failed(task(why), cost), "{lines:?}");
+            }
+        }
+        // The result says it, and nothing before.
+        let lines = [init().replace(SESSION, step.writes().as_str()), success("x")];
+        assert_eq!(after(&lines, exited(), step), failed(task(why), REPORTED));
+    };
+    let (own, another) = (SessionId::new(SESSION), SessionId::new("another"));
+    let strayed = format!("the client was to write session another, and names session {SESSION}");
+    check(&Step::Open(another.clone()), &strayed);
+    check(&Step::Resume(another.clone()), &strayed);
+    let from = SessionId::new("from");
+    check(&Step::Branch { from, to: another.clone() }, &strayed);
+    let stayed = format!("the client was to branch session {SESSION}, and went on in it");
+    check(&Step::Branch { from: own, to: another }, &stayed);
 }
 
 #[test]

@@ -93,6 +93,9 @@ fn a_transcript_that_nobody_writes_any_more_is_read() {
     let finished = Attached::Finished(opened(replied("x", 2800), &spare));
     let lines = [sample::lost(SESSION), spared(init()), spared(success("x"))];
     check(&again, &lines, finished);
+    // One that strayed is not believed, and gone on without.
+    check(&branch, &[init().replace(SESSION, "from")], absent(Cost::Unknown, false));
+    check(&again, &[init().replace(SESSION, "another")], absent(Cost::Unknown, false));
     check(&branching, &[sample::lost(SESSION)], absent(free, false));
     check(&branching, &[sample::lost(SESSION), sample::lost("from")], lost(&from));
     let nothing = planned(bench.request("never started"), fresh).started;

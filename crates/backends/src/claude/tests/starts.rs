@@ -68,22 +68,24 @@ async fn a_turn_whose_session_was_never_opened_starts_clean_in_the_same_transcri
 async fn what_a_client_spent_before_it_lost_its_session_is_part_of_the_turn() {
     let spent = sample::lost(SESSION).replace(r#""permission_denials":[]"#, sample::USAGE);
     let lost = format!("case \"$*\" in *--resume*) {}; exit 1;; esac", say(&[init(), spent]));
-    let check = async |script: &str, expected: Answer| {
+    let check = async |script: &str, expected: &dyn Fn(&SessionId) -> Answer| {
         let bench = Bench::new(&format!("{lost}\n{script}"), PATIENT);
         let request = bench.request("hello");
+        let spare = request.started.turn.spare_session(&request.started.nonce, 1);
         let plan = request.started.plan.continued();
-        assert_eq!(bench.ask(planned(request, plan)).await, expected);
+        assert_eq!(bench.ask(planned(request, plan)).await, expected(&spare));
     };
-    check(&say(&[init(), success("x")]), replied("x", 5600)).await;
-    let why = "the client died without a result, with exit status 3".into();
-    let cost = Cost::Reported(Micros(2800));
-    let died = Answer::Failed {
-        failure: TurnFailure::Transient { why },
-        cost,
+    let answer = say(&[init(), success("x")]).replace(SESSION, r#"'"$6"'"#);
+    check(&answer, &|spare| opened(replied("x", 5600), spare)).await;
+    let died = |_: &SessionId| Answer::Failed {
+        failure: TurnFailure::Transient {
+            why: "the client died without a result, with exit status 3".into(),
+        },
+        cost: Cost::Reported(Micros(2800)),
         denied: Vec::new(),
         session: None,
     };
-    check("exit 3", died).await;
+    check("exit 3", &died).await;
 }
 
 #[tokio::test]

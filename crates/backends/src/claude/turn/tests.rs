@@ -168,15 +168,16 @@ fn denied_calls_are_the_union_over_all_results() {
 }
 
 #[test]
-fn a_session_is_believed_when_it_can_be_named() {
+fn a_session_is_heard_when_it_can_be_named() {
     let check = |id: &str, expected: Option<&str>| {
         let lines = [system("init", &format!(r#""session_id":"{id}""#))];
         let turn = after(&lines);
-        assert_eq!(turn.session.as_deref(), expected, "{id}");
+        assert_eq!(turn.session.as_ref().map(SessionId::as_str), expected, "{id}");
         let warned = turn.hearing.warnings.into_vec().len();
         assert_eq!(warned, usize::from(expected.is_none()), "{id}");
         let told = success("x").replace(sample::SESSION, id);
-        assert_eq!(after(&[init(), told]).session.as_deref(), expected.or(Some(sample::SESSION)));
+        let named = after(&[init(), told]).session;
+        assert_eq!(named, Some(SessionId::new(expected.unwrap_or(sample::SESSION))));
     };
     check("another-1", Some("another-1"));
     check("", None);

@@ -7,9 +7,10 @@ use crate::budget::{Cost, Micros};
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, SessionId};
 use crate::machine::SessionPlan;
-use crate::run::input::{Interruption, Outcome};
+use crate::run::input::{Finished, Interruption, Outcome};
 use crate::run::settings::InterruptedScripts;
 use crate::run::{Input, Refusal, decide};
+use crate::value::Value;
 
 #[test]
 fn a_turn_that_was_cut_off_goes_on_in_its_own_session_or_by_its_first_plan() {
@@ -51,6 +52,53 @@ fn a_turn_goes_on_in_the_session_that_its_client_opened_however_it_ended() {
         let or_else = Box::new(fresh);
         assert_eq!(turn.next_plan(), SessionPlan::Continue { session: "t".into(), or_else });
     }
+}
+
+#[test]
+fn a_client_that_went_on_in_the_session_of_a_caller_is_not_believed_however_it_ended() {
+    let cost = Cost::Reported(Micros(1));
+    let (by, denied) = (Interruption::Crash, Vec::new);
+    let failure = TurnFailure::Transient { why: "no".into() };
+    let outcomes = |named: &str| {
+        let session = || Some(SessionId::new(named));
+        let text = Value::from("<goto>C</goto>");
+        let finished = Finished { session: session(), ..Finished::new(text, cost) };
+        [
+            Outcome::Finished(Box::new(finished)),
+            Outcome::Capped { cost, denied: denied(), session: session() },
+            Outcome::Failed {
+                failure: failure.clone(),
+                cost,
+                denied: denied(),
+                session: session(),
+            },
+            Outcome::Interrupted { by, cost, progressed: true, session: session() },
+        ]
+    };
+    let check = |said: &[&str], named: &str, or_else: &str| {
+        for outcome in outcomes(named) {
+            let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
+            play.says_so("main", said[0], |finished| finished.session = Some("a".into()));
+            said[1..].iter().for_each(|text| drop(play.says("main", text)));
+            let turn = play.run.desk.turns[&AgentId::main()].id.clone();
+            let input = play.settled("main", outcome.clone());
+            let events = play.feed(vec![input]);
+            let why = format!(
+                "the client reports failure: the client went on in session {named}, which belongs \
+                 to a caller"
+            );
+            let failed =
+                format!("fail {turn} #1 $0.000001: {why}\nmain fails: {why}\nended: Failed");
+            assert_eq!(events, failed, "{outcome:?}");
+            play.resume();
+            assert_eq!(play.plan_of("main"), or_else);
+        }
+    };
+    let (call, function) = (r#"<call return="C">B</call>"#, r#"<function return="C">B</function>"#);
+    check(&[call], "a", "continue main.2.1 or branch a to main.2.1");
+    check(&[function], "a", "continue main.2.1 or fresh main.2.1");
+    check(&[call, "<goto>B</goto>"], "a", "resume main.2.1");
+    check(&[function, call], "a", "continue main.3.1 or branch main.2.1 to main.3.1");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::run::tests::play::{Play, usd, workflow};
 use crate::time::{Span, Timestamp};
 use crate::view::costs::{By, Counter};
 use crate::view::live::Live;
-use crate::view::plan::Prompts;
+use crate::view::plan::Fate;
 use crate::view::turns::Change;
 use crate::view::{Ledger, Narrator, Owner, Plan, Turns, status, why};
 
@@ -245,12 +245,16 @@ fn a_plan_names_whose_turns_go_on() {
         "reused 1 turn ($0.10), continuing 2 (claude, codex), repeating 0"
     );
     let (claude, codex) = (BackendName::new("claude"), BackendName::new("codex"));
-    let found = plan.clone().without(Prompts::default(), [codex.clone()].into_iter().collect());
+    let adopted = plan.open.iter().filter(|open| open.backend.as_ref() == Some(&codex));
+    let found = plan.clone().finding(adopted.map(|open| (open.turn.clone(), Fate::Adopted)));
     assert_eq!(
         found.to_string(),
         "reused 1 turn ($0.10), adopting 1 (codex), continuing 1 (claude), repeating 0"
     );
-    assert_eq!((found.adopted.of(&codex), found.continuing.of(&codex)), (1, 0));
+    assert_eq!(found.prompts(Fate::Adopted).of(&codex), 1);
+    assert_eq!(found.prompts(Fate::Continued).of(&codex), 0);
+    let line = "main_x1          X.md (codex): adopting its client, which still runs";
+    assert_eq!(found.lines()[1], line);
     assert_eq!(found.backends(), [&claude, &codex].into());
     let cut = play.cut_off(Interruption::Crash, true);
     assert_eq!(plan.clone().knowing(&play.run, &cut), plan);
