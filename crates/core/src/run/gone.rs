@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Event, Record};
-use crate::budget::{Basis, Charge, Micros};
+use crate::budget::{Basis, Micros};
 
 /// What records that are gone had cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -23,22 +23,18 @@ impl Gone {
     /// Adds what a record had cost.
     pub fn note(&mut self, record: &Record) {
         for event in record.steps.iter().flat_map(|step| &step.events) {
-            match event {
-                Event::TurnSettled { charge, .. }
-                | Event::TurnContinues { charge, .. }
-                | Event::TurnFailed { charge, .. }
-                | Event::TurnInterrupted { charge, .. } => self.charge(*charge),
-                Event::RunRewound { gone, .. } => {
-                    self.amount = self.amount.plus(gone.amount);
-                    self.unpriced = self.unpriced.saturating_add(gone.unpriced);
-                }
-                _ => {}
+            if let Event::TurnSettled { charge, .. }
+            | Event::TurnContinues { charge, .. }
+            | Event::TurnFailed { charge, .. }
+            | Event::TurnInterrupted { charge, .. } = event
+            {
+                self.amount = self.amount.plus(charge.amount);
+                self.unpriced += u64::from(charge.basis == Basis::Unpriced);
+            }
+            if let Event::RunRewound { gone, .. } = event {
+                self.amount = self.amount.plus(gone.amount);
+                self.unpriced = self.unpriced.saturating_add(gone.unpriced);
             }
         }
-    }
-
-    fn charge(&mut self, Charge { amount, basis }: Charge) {
-        self.amount = self.amount.plus(amount);
-        self.unpriced += u64::from(basis == Basis::Unpriced);
     }
 }

@@ -131,8 +131,8 @@ fn spent_is_never_reset() {
     play.resume();
     play.fails("main", task());
     play.resume();
-    assert_eq!(play.run.spent, super::play::usd("0.20"));
-    assert_eq!(play.prompt().cap, Some(super::play::usd("9.80")));
+    assert_eq!(play.run.spent, usd("0.20"));
+    assert_eq!(play.prompt().cap, Some(usd("9.80")));
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn an_answer_needs_an_open_question_and_counts_once() {
     };
     assert_eq!(play.feed(vec![answer("k")]), "refused: no question main.1.1 is open");
     let (ask, question) = (turn("main.1.1"), Value::from("may I?"));
-    crate::run::apply(&mut play.run, &crate::run::Event::Asked { ask, question, due: None });
+    crate::run::apply(&mut play.run, &Event::Asked { ask, question, due: None });
     assert_eq!(play.feed(vec![answer("k")]), "answer main.1.1: yes");
     assert_eq!(play.feed(vec![answer("k")]), "");
     assert_eq!(play.feed(vec![answer("k2")]), "refused: no question main.1.1 is open");
@@ -183,7 +183,7 @@ fn an_answer_needs_an_open_question_and_counts_once() {
 fn a_run_with_an_open_question_waits_for_a_person() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let (ask, question) = (turn("main.1.1"), Value::from("may I?"));
-    crate::run::apply(&mut play.run, &crate::run::Event::Asked { ask, question, due: None });
+    crate::run::apply(&mut play.run, &Event::Asked { ask, question, due: None });
     let cut = play.cut_off(crate::run::input::Interruption::Crash, true);
     let events = play.feed(cut);
     assert!(events.ends_with("ended: NeedsPerson"), "{events}");
@@ -194,7 +194,7 @@ fn a_question_that_nobody_answers_in_time_fails_its_agent() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let (ask, question) = (turn("main.1.1"), Value::from("may I?"));
     let due = Some(play.at + "1h".parse().unwrap());
-    crate::run::apply(&mut play.run, &crate::run::Event::Asked { ask, question, due });
+    crate::run::apply(&mut play.run, &Event::Asked { ask, question, due });
     assert_eq!(play.run.next_due(), due);
     assert_eq!(play.after("59m".parse().unwrap()), "");
     let events = play.after("1m".parse().unwrap());

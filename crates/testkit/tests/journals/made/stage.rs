@@ -209,7 +209,9 @@ impl Stage {
     pub(crate) fn rewind(&mut self, kept: u64, nonce: &str) {
         let cut = self.records.split_off(usize::try_from(kept).unwrap());
         let mut gone = Gone::default();
-        cut.iter().for_each(|record| gone.note(record));
+        for record in &cut {
+            gone.note(record);
+        }
         self.run = Run::default();
         let events = self.records.iter().flat_map(|record| &record.steps);
         for event in events.flat_map(|step| &step.events) {
