@@ -40,6 +40,7 @@ pub fn catch_up(project: &Project, head: &Head, status: Status) {
     if written.as_ref() != Some(&state)
         && let Ok(_lock) = take(project, &paths, Takeover::Never)
     {
+        paths.sweep(disk).ok();
         write(disk, path, head, status).ok();
     }
 }
