@@ -128,6 +128,7 @@ fn many_records(events: usize) -> (Project, &'static str) {
 
 /// Its owner is killed in its last step; it is looked at and gone on with, and takes fewer KiB than `most`.
 /// Returns how many records there were.
+#[expect(clippy::print_stdout, reason = "what it takes is printed")]
 fn is_gone_on_with((project, words): &(Project, &str), wanted: usize, most: u64) -> usize {
     let running = project.start(&format!("run {words} --quiet --json --run-id r"));
     until("the last step runs", || !project.read("log").is_empty());
