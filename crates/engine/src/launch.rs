@@ -135,6 +135,7 @@ impl Owned {
         project.root.ensure(disk.as_ref()).map_err(OwnError::Disk)?;
         paths.ensure(disk.as_ref()).map_err(OwnError::Disk)?;
         let lock = take(project, &paths, Takeover::Never).map_err(OwnError::Lock)?;
+        paths.sweep(disk.as_ref()).ok();
         let ballast = project.root.ballast(Arc::clone(&disk));
         // A full disk is met when something of value is to be written, not here.
         ballast.fill().ok();

@@ -163,7 +163,7 @@ impl Owned {
         project.root.ballast(Arc::clone(&project.disk)).fill().ok();
         let (ended, survivors) = end_strays(&head.run, how.clients).await;
         let blobs = project.blobs(&paths);
-        blobs.sweep().ok();
+        paths.sweep(project.disk.as_ref()).ok();
         read_results(&mut head.run, &blobs)?;
         forget_requests(project, &paths);
         let pin = Pin::load(&head.run.manifest, &blobs)?;

@@ -29,17 +29,17 @@ pub fn write(disk: &dyn Disk, path: &Path, head: &Head, status: Status) -> io::R
     statefile::replace(disk, path, &json).map_err(io::Error::other)
 }
 
-/// Brings the state file of a run that is over up to date: its owner may have died before it did.
+/// Brings the state file of a run that is over up to date, and sweeps: its owner may have died before it did.
 ///
 /// It is derived: where it cannot be written, or somebody drives or deletes the run, it stays.
 pub fn catch_up(project: &Project, head: &Head, status: Status) {
     let paths = project.paths(&head.run.id);
     let (disk, path) = (project.disk.as_ref(), &paths.state);
+    let Ok(_lock) = take(project, &paths, Takeover::Never) else { return };
+    paths.sweep(disk).ok();
     let state = render(&head.run, &head.ledger, status);
     let written = fs::read(path).ok().and_then(|json| serde_json::from_slice(&json).ok());
-    if written.as_ref() != Some(&state)
-        && let Ok(_lock) = take(project, &paths, Takeover::Never)
-    {
+    if written.as_ref() != Some(&state) {
         write(disk, path, head, status).ok();
     }
 }

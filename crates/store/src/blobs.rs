@@ -96,18 +96,6 @@ impl Blobs {
         Err(Error::Damaged { hash, path })
     }
 
-    /// Removes what interrupted puts left behind. Only for the run's owner, before its first put.
-    pub fn sweep(&self) -> Result<(), Error> {
-        let names = self.disk.list(&self.directory);
-        for name in names.during("list", &self.directory)? {
-            if name.to_str().is_some_and(place::is_temporary) {
-                let path = self.directory.join(name);
-                self.disk.remove(&path).during("remove", &path)?;
-            }
-        }
-        Ok(())
-    }
-
     fn path(&self, hash: &str) -> PathBuf {
         self.directory.join(hash)
     }
@@ -142,7 +130,7 @@ impl Blobs {
     fn copy(&self, from: &Path) -> Result<(String, u64), disk::Error> {
         let disk = self.disk.as_ref();
         let mut source = disk.open(from, Open::Read).during("open", from)?;
-        let mut copy = Temporary::new(disk, &self.directory)?;
+        let mut copy = Temporary::new(disk, &self.directory, "copy")?;
         let (mut hasher, mut length) = (blake3::Hasher::new(), 0);
         let mut chunk = vec![0; CHUNK];
         loop {

@@ -111,6 +111,22 @@ fn a_full_disk_costs_the_ballast_and_not_the_blob() {
 }
 
 #[test]
+fn a_request_whose_unfinished_file_was_swept_away_is_written_anew() {
+    let memory = Memory::new(0);
+    memory.create_dir(Path::new("/inbox")).unwrap();
+    let inbox = Inbox::new(Arc::new(memory.clone()), "/inbox".into());
+    let gone = Fault::Fail(ErrorKind::NotFound);
+    let mut first = Some(gone);
+    memory.set_hook(Some(Box::new(move |call| {
+        if call.operation == Operation::Rename { first.take() } else { None }
+    })));
+    inbox.post("a", b"{}").unwrap();
+    assert_eq!(memory.list(Path::new("/inbox")).unwrap(), ["a.json"]);
+    fail(&memory, Operation::Rename, gone);
+    inbox.post("b", b"{}").unwrap_err();
+}
+
+#[test]
 fn ballast_is_given_up_for_want_of_room_only() {
     use Operation::{Sync, Write};
     let check = |operation, fault, expected: Freed| {

@@ -16,6 +16,9 @@ use crate::trusted::Trusted;
 /// The name of the directory.
 pub const NAME: &str = ".raymond";
 
+/// The file that hides it from git.
+const IGNORE: &str = ".gitignore";
+
 /// Names that start so are of runs that were set aside; no run has such a name.
 const ASIDE: &str = ".removed-";
 
@@ -115,7 +118,7 @@ impl Root {
         for directory in [self.runs_directory(), self.0.join("state")] {
             create_dirs(disk, self.project(), &directory)?;
         }
-        let ignore = self.0.join(".gitignore");
+        let ignore = self.0.join(IGNORE);
         if disk::exists(disk, &ignore)? {
             return Ok(());
         }
@@ -188,6 +191,21 @@ impl RunPaths {
         Ok(())
     }
 
+    /// Removes what killed writers left unfinished. Only for the run's owner, before its first write.
+    pub fn sweep(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
+        for directory in [&self.directory, &self.blobs, &self.inbox] {
+            place::sweep(disk, directory, |_| true)?;
+        }
+        place::sweep(disk, &self.base.join(NAME), |target| target == IGNORE)?;
+        self.sweep_state(disk)
+    }
+
+    /// The same for its state file, which lies among those of other runs.
+    fn sweep_state(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
+        let directory = self.state.parent().unwrap_or(&self.state);
+        place::sweep(disk, directory, |target| self.state.ends_with(target))
+    }
+
     /// Refuses a run with a link on the way to its files: somebody else chose where they would be
     /// written. What clients keep in their homes is theirs.
     pub fn refuse_links(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
@@ -221,6 +239,7 @@ impl RunPaths {
     /// directory went; [`Root::sweep`] removes it.
     pub fn set_aside(&self, disk: &dyn Disk) -> Result<PathBuf, disk::Error> {
         // Once its name is free, a state file of that name may be another run's.
+        self.sweep_state(disk)?;
         remove_tree(disk, &self.state)?;
         let runs = self.directory.parent().unwrap_or(&self.base);
         let id = self.directory.file_name().unwrap_or_default().to_string_lossy();

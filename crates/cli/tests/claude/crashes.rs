@@ -272,6 +272,7 @@ fn children_of_a_dead_client_are_ended_before_its_turn_goes_on() {
         "START",
         "fake[1]: grandchild
         fake[1]: wait gate
+        fake[2]: wait second
         fake: say <result>done</result>",
     )]);
     let running = stage.start_run("");
@@ -279,7 +280,12 @@ fn children_of_a_dead_client_are_ended_before_its_turn_goes_on() {
     running.signal(Signal::KILL);
     running.wait();
     kill_clients(&stage);
-    assert_eq!(stage.offspring().iter().filter(|pid| stage.is_ours(**pid)).count(), 1);
-    stage.raymond("resume r").prints("done\n").mentions(0, &[]);
+    let living = || stage.offspring().iter().filter(|pid| stage.is_ours(**pid)).count();
+    assert_eq!(living(), 1);
+    let resumed = stage.start("resume r");
+    stage.reaches("second");
+    assert_eq!(living(), 0);
+    stage.opens("second");
+    resumed.wait().prints("done\n").mentions(0, &[]);
     stage.leaves_nothing();
 }

@@ -51,6 +51,30 @@ fn a_daemon_that_hides_its_descent_ends_when_the_run_is_stopped() {
     assert!(!lives(&daemon), "it outlived its run");
 }
 
+/// It takes its time to end, unless it finds that it was begun before.
+const SLOW_TO_END: &str = "\
+if test -e first; then
+  grep -q . /proc/$(cat first)/cmdline 2> /dev/null && touch together
+  echo '<result>done</result>'
+  exit
+fi
+trap 'sleep 0.3; exit 1' INT TERM
+echo $$ > pid; mv pid first
+while :; do sleep 0.01; done
+";
+
+#[test]
+fn a_script_that_was_left_has_ended_when_it_is_repeated() {
+    let project = Project::of(&[("wf/START.sh", SLOW_TO_END)]);
+    let running = project.start("run wf --run-id r");
+    until("the script runs", || project.path("first").exists());
+    running.signal(Signal::KILL);
+    running.wait();
+    assert!(lives(&project.read("first")));
+    project.raymond("resume r").prints("done\n").mentions(0, &[]);
+    assert!(!project.path("together").exists(), "both ran at the same time");
+}
+
 #[test]
 fn a_run_that_was_suspended_goes_on_where_it_was() {
     let hold = "touch held; read < go; echo '<result>done</result>'; touch said";

@@ -47,19 +47,47 @@ fn check<S: Scene>(short: u64) {
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn a_run_of_states_survives_a_kill_at_any_moment() {
-    check::<States>(20);
+    check::<States>(15);
 }
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn a_run_of_steps_survives_a_kill_at_any_moment() {
-    check::<Steps>(20);
+    check::<Steps>(15);
 }
 
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn a_client_is_asked_once_at_whatever_moment_its_owner_is_killed() {
-    check::<Client>(20);
+    check::<Client>(15);
+}
+
+/// Each cycle is a fresh run: asked to end at some moment, then finished.
+fn ends<S: Scene>(short: u64) {
+    let mut dice = Dice::new(seed());
+    let begun = Instant::now();
+    let expected = undisturbed::<S>();
+    let span = u64::try_from(begun.elapsed().as_micros()).unwrap();
+    for _ in 0..cycles(short) {
+        let scene = S::new();
+        let running = scene.goes_on();
+        sleep(Duration::from_micros(dice.below(span)));
+        running.signal(Signal::TERM);
+        let output = running.wait();
+        // By its own handler, or before there was one; or too late.
+        assert!(matches!(output.status.code(), Some(143 | 0) | None), "{output:?}");
+        assert_eq!(scene.processes(), [0; 0], "nothing outlives a run that was asked to end");
+        tally::count("kill", "SIGTERM at a random moment", 1);
+        scene.finishes(&expected, Strikes { kills: 0, ends: 1 });
+    }
+}
+
+#[test]
+#[ignore = "heavy: run by cargo xtask torture"]
+fn a_run_that_is_asked_to_end_at_any_moment_ends_and_goes_on() {
+    ends::<States>(6);
+    ends::<Steps>(6);
+    ends::<Client>(6);
 }
 
 #[test]

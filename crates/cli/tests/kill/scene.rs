@@ -3,6 +3,10 @@
 mod client;
 mod states;
 mod steps;
+mod tool;
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::harness::{Project, Running};
 use raymond_testkit::strike;
@@ -10,6 +14,7 @@ use raymond_testkit::strike;
 pub(crate) use client::Client;
 pub(crate) use states::States;
 pub(crate) use steps::Steps;
+pub(crate) use tool::Tool;
 
 /// What was done to a run before it came to its end.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,6 +28,11 @@ pub(crate) struct Strikes {
 impl Strikes {
     pub(crate) fn kills(kills: usize) -> Self {
         Self { kills, ends: 0 }
+    }
+
+    /// How often turns in flight were cut off.
+    fn cuts(self) -> usize {
+        self.kills + self.ends
     }
 }
 
@@ -75,7 +85,31 @@ pub(crate) trait Scene {
         assert_eq!(output.code(), 0, "{output:?}");
         self.audit(expected, strikes);
         assert_eq!(self.processes(), [0; 0], "nothing is left running");
+        let unfinished = unfinished(&self.project().path(".raymond"));
+        assert!(unfinished.is_empty(), "{unfinished:?}");
     }
+
+    /// Checks that each time no more turns were started again than may be in flight.
+    #[track_caller]
+    fn starts_few_again(&self, in_flight: usize, strikes: Strikes) {
+        let count = |name| self.project().events("r", name).len();
+        let (started, settled) = (count("turn_started"), count("turn_settled"));
+        let most = settled + in_flight * strikes.cuts();
+        assert!(started <= most, "{started} turns started, {settled} settled, {strikes:?}");
+    }
+}
+
+/// The files in a directory that a killed writer did not finish.
+fn unfinished(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(unfinished(&entry.path()));
+        } else if entry.file_name().to_str().unwrap().starts_with(".temporary-") {
+            found.push(entry.path());
+        }
+    }
+    found
 }
 
 /// What an undisturbed run comes to.

@@ -41,7 +41,7 @@ fn check<S: Scene>(short: u64) {
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn an_owner_that_stands_still_is_still_the_owner() {
-    check::<States>(10);
-    check::<Steps>(10);
-    check::<Client>(10);
+    check::<States>(6);
+    check::<Steps>(6);
+    check::<Client>(6);
 }

@@ -94,9 +94,12 @@ fn two_hundred_runs_side_by_side_all_come_to_their_end() {
     assert!(own / (runs as u64) < 4 * 1024, "{own} KiB");
 }
 
-/// Turns of a loop that runs no program: each is an event.
-fn long(turns: usize) -> Project {
-    let list: Vec<usize> = (0..turns).collect();
+/// A program that notes that it runs, and waits.
+const LAST: &str = "echo x >> log; test -e go || sleep 300; echo '<result>done</result>'";
+
+/// A run of so many events in a few records: turns of a loop that runs no program.
+fn few_records(events: usize) -> (Project, &'static str) {
+    let list: Vec<usize> = (0..events).collect();
     let document = json!({
         "name": "long",
         "vars": { "list": list },
@@ -105,43 +108,87 @@ fn long(turns: usize) -> Project {
                 "id": "all", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "item",
                 "body": [{ "id": "choose", "kind": "if", "cond": { "op": "exists", "path": "$.vars.list" }, "then": [] }],
             },
-            { "id": "last", "kind": "exec", "shell": "echo x >> log; test -e go || sleep 300" },
+            { "id": "last", "kind": "exec", "shell": LAST },
         ],
     });
-    Project::of(&[("flow.json", &document.to_string())])
+    (Project::of(&[("flow.json", &document.to_string())]), "flow.json")
 }
 
-#[test]
-#[ignore = "heavy: run by cargo xtask torture"]
-fn a_journal_of_a_hundred_thousand_events_is_gone_on_with() {
-    let wanted = share(100_000);
-    let project = long(wanted);
-    let running = project.start("run flow.json --quiet --json --run-id r");
+/// A goto settles a turn, moves, enters, queues and starts.
+const EVENTS_OF_A_GOTO: usize = 5;
+
+/// A run of so many events, five to a record: one goto after the other.
+fn many_records(events: usize) -> (Project, &'static str) {
+    let gotos = events / EVENTS_OF_A_GOTO;
+    let again = format!("---\nmax_visits: {gotos}\nthen: LAST\n---\nagain\n");
+    let replies = "START: { text: '<goto>START</goto>', cost: 0 }\n";
+    let files = [("wf/START.md", &*again), ("wf/LAST.sh", LAST), ("replies.yaml", replies)];
+    (Project::of(&files), "wf --replies replies.yaml")
+}
+
+/// Of a journal of more records a snapshot is kept.
+const WORTH_A_SNAPSHOT: usize = 1_000;
+
+/// Its owner is killed in its last step; it is looked at and gone on with, and takes fewer KiB than `most`.
+/// Returns how many records there were.
+#[expect(clippy::print_stdout, reason = "what it takes is printed")]
+fn is_gone_on_with((project, words): &(Project, &str), wanted: usize, most: u64) -> usize {
+    let running = project.start(&format!("run {words} --quiet --json --run-id r"));
     until("the last step runs", || !project.read("log").is_empty());
+    if project.records("r").len() > WORTH_A_SNAPSHOT {
+        let snapshot = project.path(".raymond/runs/r/snapshot.json");
+        until("a snapshot is kept", || snapshot.exists());
+    }
     running.signal(Signal::KILL);
     running.wait();
-    let events: usize = project
-        .records("r")
-        .iter()
-        .flat_map(|record| record["steps"].as_array().unwrap())
-        .map(|step| step["events"].as_array().unwrap().len())
-        .sum();
+    let records = project.records("r");
+    let steps = records.iter().flat_map(|record| record["steps"].as_array().unwrap());
+    let events: usize = steps.map(|step| step["events"].as_array().unwrap().len()).sum();
     assert!(events >= wanted, "{events} events");
     let begun = Instant::now();
-    project.raymond("status r").mentions(0, &[]);
+    let looking = project.start("status r --json");
+    let looked = watch(&looking);
+    assert_eq!(looking.wait().json()["status"], "interrupted");
     let status = begun.elapsed();
     project.write("go", "");
     let begun = Instant::now();
     let running = project.start("resume r --quiet --json");
-    let taken = watch(&running);
+    let resumed = watch(&running);
     let output = running.wait();
     assert_eq!(output.code(), 0, "{output:?}");
     println!(
-        "{events} events: status in {} ms, resumed and ended in {} ms, {} MiB at most",
+        "{events} events in {} records: status in {} ms, {} KiB of its own; resumed and ended in {} ms, {} KiB",
+        records.len(),
         status.as_millis(),
+        looked.own,
         begun.elapsed().as_millis(),
-        taken.peak / 1024
+        resumed.own
     );
     tally::count("load", "events of one journal", events as u64);
+    tally::count("load", "records of one journal", records.len() as u64);
     assert_eq!(project.read("log"), "x\nx\n", "what was in flight was repeated, once");
+    assert!(looked.own.max(resumed.own) < most, "{looked:?}, {resumed:?}");
+    records.len()
+}
+
+#[test]
+#[ignore = "heavy: run by cargo xtask torture"]
+fn a_hundred_thousand_events_in_few_records_are_gone_on_with() {
+    let wanted = share(100_000);
+    is_gone_on_with(&few_records(wanted), wanted, 64 * 1024);
+}
+
+#[test]
+#[ignore = "heavy: run by cargo xtask torture"]
+fn a_hundred_thousand_events_in_many_records_are_gone_on_with() {
+    let wanted = share(100_000);
+    let long = many_records(wanted);
+    let records = is_gone_on_with(&long, wanted, 128 * 1024);
+    let (project, gotos) = (long.0, wanted / EVENTS_OF_A_GOTO);
+    assert!(records >= gotos, "{records} records");
+    let status = project.raymond("status r --json").json();
+    let told = ["status", "turns", "visits", "results"].map(|name| status[name].clone());
+    let results = json!({ "main": "done" });
+    // The turn that was cut off is one, too.
+    assert_eq!(told, [json!("completed"), json!(gotos + 2), json!(gotos + 1), results]);
 }

@@ -20,6 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
     a_record_of_another_host_needs_a_takeover,
     a_snapshot_counts_only_for_its_own_history,
     a_vanished_directory_is_created_again,
+    an_owner_sweeps_what_was_to_become_its_own,
 ];
 
 fn blobs(on: &Fixture) -> Blobs {
@@ -40,8 +41,6 @@ fn a_blob_is_stored_once_under_its_hash(on: &Fixture) {
     let empty = blobs.put(b"").expect("it is stored");
     let mut expected = vec![hash, empty];
     expected.sort();
-    on.write("blobs/.temporary-7", b"left");
-    blobs.sweep().expect("it is swept");
     assert_eq!(on.names(&on.path("blobs")), expected);
 }
 
@@ -205,4 +204,31 @@ fn a_vanished_directory_is_created_again(on: &Fixture) {
         assert!(!paths.exist(disk).expect("it is looked at"));
         assert!(disk.metadata(&paths.state).is_err());
     }
+}
+
+fn an_owner_sweeps_what_was_to_become_its_own(on: &Fixture) {
+    let disk = on.disk.as_ref();
+    let root = Root::in_directory(&on.directory);
+    let paths = root.run("r").expect("it is an id");
+    paths.sweep(disk).expect("there is nothing");
+    root.ensure(disk).expect("it is created");
+    paths.ensure(disk).expect("it is created");
+    for name in [
+        ".temporary-0-.gitignore",
+        "runs/r/.temporary-0-snapshot.json",
+        "runs/r/blobs/.temporary-0-copy",
+        "runs/r/inbox/.temporary-1-key.json",
+        "state/.temporary-12-r.json",
+        "state/.temporary-0-other-r.json",
+        "state/.temporary-0-r.json.json",
+    ] {
+        on.write(&format!(".raymond/{name}"), b"half");
+    }
+    paths.sweep(disk).expect("it is swept");
+    let state = root.path().join("state");
+    let directories = [root.path(), &paths.directory, &paths.blobs, &paths.inbox, &state];
+    let names = directories.into_iter().flat_map(|directory| on.names(directory));
+    let left: Vec<String> = names.filter(|name| name.starts_with(".temporary-")).collect();
+    let others = [".temporary-0-other-r.json", ".temporary-0-r.json.json"];
+    assert_eq!(left, others, "another run's may be written just now");
 }

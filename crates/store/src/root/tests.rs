@@ -134,11 +134,13 @@ fn a_run_that_was_set_aside_is_none_and_makes_room_for_another() {
     let run = root.run("r").unwrap();
     for _ in 0..2 {
         run.ensure(&Files).unwrap();
-        for file in [&run.journal, &run.state] {
+        let unfinished = run.state.with_file_name(".temporary-0-r.json");
+        for file in [&run.journal, &run.state, &unfinished] {
             place::place(&Files, file, b"x", Durability::Derived).unwrap();
         }
         let aside = run.set_aside(&Files).unwrap();
-        assert!(!run.exist(&Files).unwrap() && !run.state.exists());
+        assert!(!run.exist(&Files).unwrap());
+        assert_eq!(Files.list(run.state.parent().unwrap()).unwrap(), [""; 0]);
         assert!(aside.join("journal.jsonl").exists());
         assert_eq!(root.runs(&Files).unwrap(), [""; 0]);
     }

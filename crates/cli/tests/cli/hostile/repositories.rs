@@ -9,9 +9,9 @@ use crate::harness::Project;
 const FLOW: (&str, &str) = ("wf/START.sh", "echo '<result>x</result>'");
 
 /// A program that leaves a mark when it is run.
-fn trap(project: &Project) {
-    project.write("trap", "#!/bin/sh\ntouch sprung\necho 2.1.325\n");
-    fs::set_permissions(project.path("trap"), fs::Permissions::from_mode(0o755)).unwrap();
+fn trap(project: &Project, name: &str) {
+    project.write(name, "#!/bin/sh\ntouch sprung\necho 2.1.325\n");
+    fs::set_permissions(project.path(name), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// What whoever starts a run is told of a link.
@@ -66,7 +66,7 @@ fn the_ballast_is_never_written_through_a_link() {
 fn a_project_does_not_choose_programs() {
     for client in ["claude", "codex"] {
         let project = Project::of(&[("wf/START.md", "go")]);
-        trap(&project);
+        trap(&project, "trap");
         project.write("raymond.toml", format!("budget = 5\n{client} = './trap'\n"));
         let mistake = format!(
             "raymond.toml:2:1: error: {client}: a project does not choose the programs that are run"
@@ -92,21 +92,23 @@ fn no_file_of_a_project_skips_permissions() {
 
 #[test]
 fn git_starts_nothing_that_the_repository_names() {
-    let project = Project::of(&[FLOW]);
-    trap(&project);
-    assert_eq!(project.spawn("git", &["init", "-q"]).wait().code(), 0);
-    let program = project.path("trap").display().to_string();
-    for (key, value) in [
-        ("core.fsmonitor", &program),
-        ("core.hooksPath", &project.path("hooks").display().to_string()),
-    ] {
-        assert_eq!(project.spawn("git", &["config", key, value]).wait().code(), 0);
+    for (key, value, program) in
+        [("core.fsmonitor", "trap", "trap"), ("core.hooksPath", "hooks", "hooks/post-index-change")]
+    {
+        let project = Project::of(&[FLOW]);
+        trap(&project, program);
+        let value = project.path(value).display().to_string();
+        for words in [&["init", "-q"][..], &["add", "wf"], &["config", key, &value]] {
+            assert_eq!(project.spawn("git", words).wait().code(), 0);
+        }
+        // Whoever compares it anew would write that down in the index.
+        project.write(FLOW.0, FLOW.1);
+        let told = project.raymond("doctor");
+        assert!(told.stdout.contains("git"), "{told:?}");
+        assert!(!project.path("sprung").exists(), "{key}");
+        assert_eq!(project.spawn("git", &["status"]).wait().code(), 0);
+        assert!(project.path("sprung").exists(), "git alone would have started it: {key}");
     }
-    let told = project.raymond("doctor");
-    assert!(told.stdout.contains("git"), "{told:?}");
-    assert!(!project.path("sprung").exists());
-    assert_eq!(project.spawn("git", &["status"]).wait().code(), 0);
-    assert!(project.path("sprung").exists(), "git alone would have started it");
 }
 
 /// A run that is unfinished, as it lies in a clone.

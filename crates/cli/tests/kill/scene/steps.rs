@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Scene, Strikes};
 use crate::harness::{Project, Running};
 
-pub(crate) struct Steps(Project);
+pub(crate) struct Steps(pub(super) Project);
 
 /// What its steps left and the attempts that were asked for, by name; the programs that ended.
 #[derive(Debug, PartialEq)]
@@ -18,6 +18,35 @@ pub(crate) struct Outcome {
 
 /// How many programs run at the same time.
 const SIDE_BY_SIDE: usize = 2;
+
+/// How many turns may be in flight: a question holds up no program of another item.
+const IN_FLIGHT: usize = 3;
+
+/// Programs and questions: in a row, in a loop side by side, and in one that is tried again.
+pub(super) fn document() -> Value {
+    let shell = |name: &str| format!("echo {name} >> begun; sleep 0.01; echo {name} >> ended");
+    let exec = |id: &str, name: &str| json!({ "id": id, "kind": "exec", "shell": shell(name) });
+    let ask = |id: &str| json!({ "id": id, "kind": "agent", "prompt": id, "schema": { "type": "integer" } });
+    let item = "{{locals.item}}";
+    json!({
+        "name": "killed", "vars": { "list": ["a", "b", "c"] },
+        "steps": [
+            exec("first", "first"),
+            ask("plan"),
+            {
+                "id": "all", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "item",
+                "parallel": true, "maxParallel": SIDE_BY_SIDE, "onError": "collect",
+                "body": [exec("try", &format!("try-{item}")), ask("look"), exec("note", &format!("note-{item}"))],
+            },
+            {
+                "id": "again", "kind": "while", "maxIters": 2, "onMaxIters": "continue",
+                "until": { "op": "gt", "path": "$.results.judge.json", "value": 7 },
+                "body": [exec("fix", "fix"), ask("judge")],
+            },
+            exec("last", "last"),
+        ],
+    })
+}
 
 impl Steps {
     fn left(&self) -> BTreeMap<String, Value> {
@@ -33,34 +62,23 @@ impl Steps {
         }
         left
     }
+
+    /// How many programs were started, as its journal says.
+    fn programs(&self) -> usize {
+        let queued = self.0.events("r", "turn_queued");
+        let is_program = |turn: &Value| {
+            queued.iter().any(|queued| queued["turn"] == *turn && queued["lane"] == "script")
+        };
+        let started = self.0.events("r", "turn_started");
+        started.iter().filter(|started| is_program(&started["turn"])).count()
+    }
 }
 
 impl Scene for Steps {
     type Outcome = Outcome;
 
     fn new() -> Self {
-        let shell = |name: &str| format!("echo {name} >> begun; sleep 0.01; echo {name} >> ended");
-        let exec = |id: &str, name: &str| json!({ "id": id, "kind": "exec", "shell": shell(name) });
-        let ask = |id: &str| json!({ "id": id, "kind": "agent", "prompt": id, "schema": { "type": "integer" } });
-        let item = "{{locals.item}}";
-        let document = json!({
-            "name": "killed", "vars": { "list": ["a", "b", "c"] },
-            "steps": [
-                exec("first", "first"),
-                ask("plan"),
-                {
-                    "id": "all", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "item",
-                    "parallel": true, "maxParallel": SIDE_BY_SIDE, "onError": "collect",
-                    "body": [exec("try", &format!("try-{item}")), ask("look"), exec("note", &format!("note-{item}"))],
-                },
-                {
-                    "id": "again", "kind": "while", "maxIters": 2, "onMaxIters": "continue",
-                    "until": { "op": "gt", "path": "$.results.judge.json", "value": 7 },
-                    "body": [exec("fix", "fix"), ask("judge")],
-                },
-                exec("last", "last"),
-            ],
-        });
+        let document = document();
         let replies = "plan: { text: '1', delay: 10ms, cost: 0.01 }\n\
             look: { text: '2', delay: 10ms, cost: 0.01 }\n\
             judge: { text: '5', delay: 10ms, cost: 0.01 }\n";
@@ -86,11 +104,14 @@ impl Scene for Steps {
     }
 
     #[track_caller]
-    fn audit(&self, expected: &Outcome, Strikes { kills, ends }: Strikes) {
+    fn audit(&self, expected: &Outcome, strikes: Strikes) {
         let found = self.outcome();
         assert_eq!(found.left, expected.left);
+        self.starts_few_again(IN_FLIGHT, strikes);
+        let (begun, programs) = (self.0.read("begun").lines().count(), self.programs());
+        assert!(begun <= programs, "{begun} programs began, {programs} were started");
         // A program that was cut off may have come to its end: once for each time, never more.
-        let (repeats, cuts) = (found.ended.len() - expected.ended.len(), kills + ends);
+        let (repeats, cuts) = (found.ended.len() - expected.ended.len(), strikes.cuts());
         assert!(repeats <= SIDE_BY_SIDE * cuts, "{repeats} programs ended again, {cuts} cuts");
         for line in &expected.ended {
             assert!(found.ended.contains(line), "{line} is lost");

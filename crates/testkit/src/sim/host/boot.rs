@@ -114,7 +114,7 @@ impl Host {
             self.unlock();
             return Ok(());
         }
-        if self.blobs().sweep().is_err() {
+        if self.paths.sweep(&self.disk).is_err() {
             self.go_down();
             return Ok(());
         }
