@@ -209,7 +209,8 @@ impl RunPaths {
     /// Refuses a run with a link on the way to its files: somebody else chose where they would be
     /// written. What clients keep in their homes is theirs.
     pub fn refuse_links(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
-        for directory in self.directory.ancestors().take_while(|above| *above != self.base) {
+        let above = self.directory.ancestors().take_while(|above| *above != self.base);
+        for directory in above.chain(self.state.parent()) {
             match disk.is_link(directory) {
                 Ok(true) => return Err(link(directory)),
                 Err(error) if !absent(&error) => return Err(error).during("look at", directory),

@@ -47,7 +47,7 @@ fn nothing_is_written_through_a_link() {
 #[cfg(unix)]
 #[test]
 fn a_run_behind_a_link_is_refused_before_anything_is_created() {
-    for name in [".raymond", ".raymond/runs", ".raymond/runs/r"] {
+    for name in [".raymond", ".raymond/runs", ".raymond/runs/r", ".raymond/state"] {
         let place = tempfile::tempdir().unwrap();
         let link = place.path().join(name);
         std::fs::create_dir_all(link.parent().unwrap()).unwrap();
