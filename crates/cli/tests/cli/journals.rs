@@ -110,7 +110,7 @@ fn what_was_left_of_a_run_with_a_damaged_journal_can_be_ended() {
     for command in ["stop r", "cancel r"] {
         let project = Project::of(&[
             ("wf/START.sh", "echo '<goto>TWO</goto>'"),
-            ("wf/TWO.sh", "echo x >> log; sleep 600"),
+            ("wf/TWO.sh", "echo x >> log; exec sleep 600"),
         ]);
         let running = project.start("run wf --run-id r");
         until("the second script runs", || !project.read("log").is_empty());

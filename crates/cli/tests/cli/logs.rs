@@ -22,7 +22,7 @@ fn with_client(project: Project, script: &str) -> Project {
     project.with("RAYMOND_CLAUDE", path)
 }
 
-const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s","model":"opus"}"#;
+const INIT: &str = r#"{"type":"system","subtype":"init","model":"opus"}"#;
 const TEXT: &str = r#"{"type":"assistant","message":{"id":"m1","model":"opus","content":[{"type":"text","text":"I will look.\nCarefully."}]}}"#;
 const TOOL: &str = r#"{"type":"assistant","message":{"id":"m1","model":"opus","content":[{"type":"tool_use","name":"Bash","input":{"command":"cargo test\n--all"}}]}}"#;
 const TOOL_FAILED: &str = r#"{"type":"user","message":{"content":[{"type":"tool_result","is_error":true,"content":"exit 101\nno such test"}]}}"#;
