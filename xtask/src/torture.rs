@@ -222,7 +222,7 @@ fn journals(torture: &mut Torture) -> Result<()> {
 }
 
 fn store(torture: &mut Torture) -> Result<()> {
-    let cases = if torture.is_long() { 50_000 } else { 5_000 };
+    let cases = if torture.is_long() { 20_000 } else { 5_000 };
     run_silently(torture.tests("crash", &[]).env("STORE_CASES", cases.to_string()))?;
     torture.count("store", "worlds with faults at random calls", cases)
 }
@@ -264,7 +264,8 @@ fn kill(torture: &mut Torture) -> Result<()> {
     }
     let words = ["calls::", "moments::", "signals::"];
     torture.repeat(1, |torture, seed| {
-        let mut tests = torture.tests("kill", &words);
+        // They wait more than they work.
+        let mut tests = torture.tests("kill", &[&words[..], &["--test-threads=4"]].concat());
         run_silently(tests.env("KILL_SEED", seed.to_string()))
     })
 }
@@ -273,7 +274,7 @@ fn simulation(torture: &mut Torture) -> Result<()> {
     let batch = 50_000;
     torture.repeat(batch, |torture, seed| {
         let words = |count: u64| [count.to_string(), seed.to_string()];
-        for (command, count) in [("runs", batch), ("steps", batch / 3), ("storms", batch / 8)] {
+        for (command, count) in [("runs", batch), ("steps", batch), ("storms", batch / 8)] {
             let [count, seed] = words(count);
             torture.simulate(&[command, &count, &seed])?;
         }

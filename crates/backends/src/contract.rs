@@ -127,7 +127,7 @@ pub struct Request {
     pub started: Started,
     /// The state it belongs to.
     pub state: StateName,
-    /// How often the agent has entered the state, this time included.
+    /// How often the agent has entered the state, this time included; of a step, which output is asked for.
     pub count: u32,
     /// What to send.
     pub prompt: String,

@@ -182,7 +182,7 @@ pub(super) fn key(request: &Request) -> String {
     let (agent, turn) = (&request.started.turn.agent, request.started.turn.turn);
     let (state, visit) = (&request.state, request.count);
     if is_step(request) {
-        return format!("{agent} / attempt {turn} of {state}");
+        return format!("{agent} / attempt {visit} of {state}");
     }
     format!("{agent} / {state} / visit {visit} / turn {turn}")
 }
@@ -214,13 +214,15 @@ fn entry<'a>(section: &'a Section, state: &StateName) -> Option<&'a Entry> {
 }
 
 impl Entry {
-    /// What is played for a turn. A step is done once under its key, and asks again in further turns:
-    /// so its list goes by those.
+    /// What is played for a turn. A step is done once under its key, and asked for again and again: so
+    /// its list goes by that.
     fn attempts(&self, request: &Request) -> Option<&Attempts> {
-        let turn = request.started.turn.turn;
-        match self.visits.at(request.count) {
-            Some(Numbered::Every(_)) | None if is_step(request) => self.visits.at(turn)?.at(1),
-            turns => turns?.at(turn),
+        if !is_step(request) {
+            return self.visits.at(request.count)?.at(request.started.turn.turn);
+        }
+        match self.visits.at(1) {
+            Some(Numbered::Every(_)) | None => self.visits.at(request.count)?.at(1),
+            Some(asked) => asked.at(request.count),
         }
     }
 }

@@ -143,9 +143,9 @@ loop[1].x: [own]
 x: [first, second]
 ",
     );
-    let check = async |state: &str, turn, expected: &str| {
-        let found = ask(&client, request("main", state, 1, turn)).await;
-        assert_eq!(found, replied(expected, 0), "{state} {turn}");
+    let check = async |state: &str, attempt, expected: &str| {
+        let found = ask(&client, request("main", state, attempt, 1)).await;
+        assert_eq!(found, replied(expected, 0), "{state} {attempt}");
     };
     for step in ["v", "w", "loop[0].x"] {
         check(step, 1, "first").await;
@@ -154,7 +154,7 @@ x: [first, second]
     check("once", 2, "same").await;
     check("loop[1].x", 1, "own").await;
     let why = "no reply for main / attempt 3 of v in replies.yaml: add one under v";
-    assert_eq!(ask(&client, request("main", "v", 1, 3)).await, not_started(why, 0));
+    assert_eq!(ask(&client, request("main", "v", 3, 1)).await, not_started(why, 0));
 }
 
 #[tokio::test]

@@ -14,12 +14,35 @@ use crate::{cycles, seed};
 /// The kills of one run before it is let come to its end.
 const IN_A_ROW: usize = 3;
 
+/// Moments of a run.
+pub(crate) struct Moments {
+    dice: Dice,
+    /// How long a run takes, in microseconds, as far as is known.
+    span: u64,
+}
+
+impl Moments {
+    /// Those of a run that is undisturbed first, and what it comes to.
+    pub(crate) fn of<S: Scene>() -> (Self, S::Outcome) {
+        let begun = Instant::now();
+        let expected = undisturbed::<S>();
+        let span = u64::try_from(begun.elapsed().as_micros()).unwrap();
+        (Self { dice: Dice::new(seed()), span }, expected)
+    }
+
+    pub(crate) fn wait(&mut self) {
+        sleep(Duration::from_micros(self.dice.below(self.span)));
+    }
+
+    /// The run had ended by then: the first one took longer than those that follow.
+    pub(crate) fn came_too_late(&mut self) {
+        self.span -= self.span / 8;
+    }
+}
+
 /// Each cycle is a fresh run: killed up to three times, then finished.
 fn check<S: Scene>(short: u64) {
-    let mut dice = Dice::new(seed());
-    let begun = Instant::now();
-    let expected = undisturbed::<S>();
-    let span = u64::try_from(begun.elapsed().as_micros()).unwrap();
+    let (mut moments, expected) = Moments::of::<S>();
     let cycles = cycles(short);
     let mut hit = 0;
     for _ in 0..cycles {
@@ -27,9 +50,10 @@ fn check<S: Scene>(short: u64) {
         let mut kills = 0;
         while kills < IN_A_ROW {
             let mut running = scene.goes_on();
-            sleep(Duration::from_micros(dice.below(span)));
+            moments.wait();
             if !running.is_alive() {
                 running.wait();
+                moments.came_too_late();
                 break;
             }
             running.signal(Signal::KILL);
@@ -64,14 +88,11 @@ fn a_client_is_asked_once_at_whatever_moment_its_owner_is_killed() {
 
 /// Each cycle is a fresh run: asked to end at some moment, then finished.
 fn ends<S: Scene>(short: u64) {
-    let mut dice = Dice::new(seed());
-    let begun = Instant::now();
-    let expected = undisturbed::<S>();
-    let span = u64::try_from(begun.elapsed().as_micros()).unwrap();
+    let (mut moments, expected) = Moments::of::<S>();
     for _ in 0..cycles(short) {
         let scene = S::new();
         let running = scene.goes_on();
-        sleep(Duration::from_micros(dice.below(span)));
+        moments.wait();
         running.signal(Signal::TERM);
         let output = running.wait();
         // By its own handler, or before there was one; or too late.

@@ -1,26 +1,20 @@
 //! Stopped and let go at moments of a clock: whoever stands still still owns its run.
 
-use std::thread::sleep;
-use std::time::{Duration, Instant};
-
-use raymond_testkit::dice::Dice;
 use raymond_testkit::tally;
 use rustix::process::Signal;
 
-use crate::scene::{Client, Scene, States, Steps, Strikes, undisturbed};
-use crate::{cycles, seed};
+use crate::cycles;
+use crate::moments::Moments;
+use crate::scene::{Client, Scene, States, Steps, Strikes};
 
 /// Each cycle is a fresh run, which stands still for a while; nobody else can drive it meanwhile.
 fn check<S: Scene>(short: u64) {
-    let mut dice = Dice::new(seed());
-    let begun = Instant::now();
-    let expected = undisturbed::<S>();
-    let span = u64::try_from(begun.elapsed().as_micros()).unwrap();
+    let (mut moments, expected) = Moments::of::<S>();
     let mut refused = 0;
     for _ in 0..cycles(short) {
         let scene = S::new();
         let mut running = scene.goes_on();
-        sleep(Duration::from_micros(dice.below(span)));
+        moments.wait();
         if running.is_alive() {
             running.signal(Signal::STOP);
             tally::count("kill", "SIGSTOP, then SIGCONT", 1);
@@ -29,6 +23,8 @@ fn check<S: Scene>(short: u64) {
             assert!(matches!(intruder.code(), 0 | 6), "{intruder:?}");
             refused += u64::from(intruder.code() == 6);
             running.signal(Signal::CONT);
+        } else {
+            moments.came_too_late();
         }
         let output = running.wait();
         assert!(matches!(output.code(), 0 | 6), "{output:?}");

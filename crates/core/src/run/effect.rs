@@ -5,7 +5,7 @@ use crate::crayfish::Key;
 use crate::crayfish::work::key_of;
 use crate::desk::{Lane, Notice, Phase, Prompt, Turn};
 use crate::ids::{BackendName, StateName, TurnId};
-use crate::machine::SessionPlan;
+use crate::machine::{Agent, SessionPlan};
 use crate::time::Span;
 use crate::workflow::{Definition, Frontmatter};
 
@@ -52,7 +52,7 @@ pub struct PromptEffect {
     pub prompt: Prompt,
     /// What precedes it when an earlier attempt may have been seen.
     pub notice: Option<Notice>,
-    /// How often the agent has entered the state.
+    /// How often the agent has entered the state; of a step, the output that is asked for, from 1.
     pub count: u32,
     /// What it may spend.
     pub cap: Option<Micros>,
@@ -134,6 +134,11 @@ pub struct StepEffect {
     pub environment: Option<Vec<String>>,
 }
 
+/// Which of the outputs that a step may have is asked for.
+fn asked(run: &Run, agent: &Agent) -> Option<u32> {
+    run.flow.as_ref()?.attempts.get(&key_of(agent)?).copied()
+}
+
 /// What the world is asked to do because of `events`, which `run` already holds.
 pub fn effects<'e>(
     run: &Run,
@@ -203,7 +208,7 @@ pub fn of_turn(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect
         Lane::Prompt(backend) => Effect::Prompt(Box::new(PromptEffect {
             turn: id,
             attempt,
-            count: agent.visits.get(&state).copied().unwrap_or(1),
+            count: asked(run, agent).or(agent.visits.get(&state).copied()).unwrap_or(1),
             state,
             backend: backend.clone(),
             plan: turn.current.clone()?,
