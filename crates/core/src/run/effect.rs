@@ -208,7 +208,7 @@ pub fn of_turn(run: &Run, definition: &Definition, turn: &Turn) -> Option<Effect
         Lane::Prompt(backend) => Effect::Prompt(Box::new(PromptEffect {
             turn: id,
             attempt,
-            count: asked(run, agent).or(agent.visits.get(&state).copied()).unwrap_or(1),
+            count: asked(run, agent).or_else(|| agent.visits.get(&state).copied()).unwrap_or(1),
             state,
             backend: backend.clone(),
             plan: turn.current.clone()?,
