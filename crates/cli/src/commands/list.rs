@@ -3,7 +3,6 @@
 use raymond_core::view::{Status, Waiting};
 use raymond_engine::look::Look;
 use raymond_engine::project::Project;
-
 use raymond_store::journal::Tail;
 
 use crate::args::List;

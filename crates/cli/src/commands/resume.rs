@@ -3,7 +3,7 @@
 mod edits;
 
 use raymond_backends::contract::Attached;
-use raymond_backends::process::Leftover;
+use raymond_backends::process::{Identity, Leftover};
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
@@ -360,13 +360,18 @@ fn tell(found: &Found) {
     if let Some(moved) = &found.moved {
         crate::say!("raymond: moved what was cut away to {}", moved.display());
     }
-    tell_ended(&found.ended);
-    if !found.survivors.is_empty() {
-        crate::say!("raymond: {} of them did not end", found.survivors.len());
+    tell_left(&found.ended, &found.survivors);
+}
+
+/// What was left of a run, and was ended; or was not.
+pub(super) fn tell_left(left: &[Leftover], survivors: &[Identity]) {
+    tell_ended(left);
+    if !survivors.is_empty() {
+        crate::say!("raymond: {} of them did not end", survivors.len());
     }
 }
 
-pub(super) fn tell_ended(ended: &[Leftover]) {
+fn tell_ended(ended: &[Leftover]) {
     for left in ended {
         crate::say!("raymond: ended a process that was left: {}", left.command);
     }

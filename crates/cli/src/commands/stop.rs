@@ -36,8 +36,9 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
             }));
             stopped.map_err(|error| {
                 // It cannot be recorded; what nobody drives ends all the same.
-                let left = runtime.block_on(end_left(&project, &run));
-                resume::tell_ended(&left.map(|(ended, _)| ended).unwrap_or_default());
+                if let Ok((left, survivors)) = runtime.block_on(end_left(&project, &run)) {
+                    resume::tell_left(&left, &survivors);
+                }
                 Failure::from(error).about(&run)
             })?
         }
