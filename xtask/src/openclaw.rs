@@ -25,7 +25,8 @@ pub(crate) fn check_machine() -> Result<()> {
 pub(crate) fn test() -> Result<()> {
     let home = PINS.install(|_| Ok(()))?;
     let node = node(&home)?;
-    run(&mut cargo(&["build", "-p", "raymond"]))?;
+    // With the features of all other tests, so that it is there already when they ran before.
+    run(&mut cargo(&["test", "--quiet", "--workspace", "--no-run", "--test", "cli"]))?;
     for files in ["plugins/openclaw/test/*.test.js", "plugins/openclaw/test/gateway/*.test.js"] {
         let mut tests = program(&node.to_string_lossy());
         tests.args(["--test", "--test-reporter=dot", files]);

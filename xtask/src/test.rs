@@ -1,5 +1,6 @@
 //! The lanes of `cargo xtask test`, the fast one first.
 
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -101,32 +102,24 @@ fn rules() -> Result<()> {
 /// Every client is a second of work for a core, and some tests run four.
 fn real() -> Result<()> {
     let clients = clients::install()?;
-    let mut tests = if has_nextest() {
-        let nextest = ["nextest", "run", "--no-fail-fast", "--run-ignored", "only", "-j", "3"];
-        cargo(&[&nextest[..], &["-p", "raymond", "--test", "real"]].concat())
-    } else {
-        let alone = ["--", "--ignored", "--test-threads", "3"];
-        cargo(&[&["test", "-p", "raymond", "--test", "real"][..], &alone].concat())
-    };
-    run(tests.env("RAYMOND_TEST_CLIENTS", clients))
+    run(ignored(&["--test", "real"], "3").env("RAYMOND_TEST_CLIENTS", clients))
 }
 
 /// The clients are heavy to start, and some tests start many.
 fn mcp() -> Result<()> {
     let clients = mcp::install()?;
-    for target in
-        [["-p", "raymond", "--test", "mcp"], ["-p", "raymond-mcp", "--test", "conformance"]]
-    {
-        let mut tests = if has_nextest() {
-            let nextest = ["nextest", "run", "--no-fail-fast", "--run-ignored", "only", "-j", "2"];
-            cargo(&[&nextest[..], &target].concat())
-        } else {
-            let alone = ["--", "--ignored", "--test-threads", "2"];
-            cargo(&[&["test"][..], &target, &alone].concat())
-        };
-        run(tests.env("RAYMOND_TEST_MCP", &clients))?;
+    run(ignored(&["--test", "mcp", "--test", "conformance"], "2").env("RAYMOND_TEST_MCP", clients))
+}
+
+/// The tests of these files that only a lane runs, so many at a time. They are chosen from the whole
+/// workspace: one package alone would be compiled anew, with other features of what all share.
+fn ignored(files: &[&str], at_once: &str) -> Command {
+    if has_nextest() {
+        let nextest = ["nextest", "run", "--workspace", "--no-fail-fast", "--run-ignored", "only"];
+        return cargo(&[&nextest[..], &["-j", at_once], files].concat());
     }
-    Ok(())
+    let alone = ["--", "--ignored", "--test-threads", at_once];
+    cargo(&[&["test", "--workspace"][..], files, &alone].concat())
 }
 
 fn torture() -> Result<()> {

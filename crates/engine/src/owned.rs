@@ -4,9 +4,9 @@
 //! whatever was left running ended and seen dead, the pinned definition. Only then may anything be
 //! decided.
 
+mod cut;
 mod inherited;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use raymond_backends::process::{Identity, Leftover};
 use raymond_core::crayfish::Key;
 use raymond_core::crayfish::reading::{self, Holds};
 use raymond_core::ids::RunId;
-use raymond_core::run::{Gone, Input, Record, Refusal, Run, batch};
+use raymond_core::run::{Refusal, Run};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Torn};
@@ -27,13 +27,14 @@ use crate::elsewhere::{Elsewhere, check_only};
 use crate::fold::{self, FoldError};
 use crate::launch::Prepared;
 use crate::observe;
-use crate::pin::{PLATFORM, Pin, PinError};
+use crate::pin::{Pin, PinError};
 use crate::project::Project;
 use crate::schemas::Schemas;
 use crate::scope::Origin;
 use crate::snapshot;
 use crate::tracked;
 
+use cut::cut_back;
 use inherited::end_strays;
 pub use inherited::{check_endable, end_left, find};
 
@@ -150,7 +151,13 @@ impl Owned {
         paths.refuse_links(project.disk.as_ref())?;
         let lock = take(project, &paths, how.takeover)?;
         paths.ensure(project.disk.as_ref())?;
-        let (opened, moved) = open_journal(project, &paths, how.truncate_to)?;
+        let mut found = match how.truncate_to {
+            Some(last) => cut_back(project, &paths, (run, last)).await?,
+            None => Found::default(),
+        };
+        let opened = Journal::open(Arc::clone(&project.disk), &paths.journal)
+            .map_err(|error| unopened(project, error))?;
+        found.torn = opened.torn;
         let header = fold::header(&opened.header)?;
         fold::check_owner(run, &header)?;
         let mut head = snapshot::open(&opened.lines, project.disk.as_ref(), &paths.snapshot)?;
@@ -162,6 +169,8 @@ impl Owned {
         // Room for what the next owner has paid for; without it the run goes on all the same.
         project.root.ballast(Arc::clone(&project.disk)).fill().ok();
         let (ended, survivors) = end_strays(&head.run, how.clients).await;
+        found.ended.extend(ended);
+        found.survivors.extend(survivors);
         let blobs = project.blobs(&paths);
         paths.sweep(project.disk.as_ref()).ok();
         read_results(&mut head.run, &blobs)?;
@@ -177,7 +186,7 @@ impl Owned {
             origin: pin.origin(),
             schemas: None,
             paths,
-            found: Found { torn: opened.torn, moved, ended, survivors },
+            found,
         };
         Ok(owned)
     }
@@ -209,63 +218,12 @@ fn read_results(run: &mut Run, blobs: &Blobs) -> Result<(), OwnError> {
     Ok(())
 }
 
-/// Opens the journal of a run, cut back first when that is asked for; and where the rest went.
-fn open_journal(
-    project: &Project,
-    paths: &RunPaths,
-    truncate_to: Option<u64>,
-) -> Result<(journal::Opened, Option<PathBuf>), OwnError> {
-    let disk = Arc::clone(&project.disk);
-    let opened = match truncate_to {
-        None => Journal::open(disk, &paths.journal).map(|opened| (opened, None)),
-        Some(last) => {
-            let rewound = rewound(project, paths, last)?;
-            Journal::truncate_to(disk, &paths.journal, last, &rewound)
-                .map(|cut| (cut.opened, cut.moved))
-        }
-    };
-    opened.map_err(|error| match fold::not_ours(project.disk.as_ref(), &error) {
+/// Why a journal cannot be opened.
+fn unopened(project: &Project, error: journal::Error) -> OwnError {
+    match fold::not_ours(project.disk.as_ref(), &error) {
         Some(better) => better.into(),
         None => error.into(),
-    })
-}
-
-/// The record that follows the last one to keep. What is cut away may have written into sessions,
-/// which must never be resumed: so it is cut and told in one step.
-fn rewound(project: &Project, paths: &RunPaths, last: u64) -> Result<Vec<u8>, OwnError> {
-    let read = Journal::read(project.disk.as_ref(), &paths.journal)?;
-    let mut head = Head::unborn();
-    for line in read.lines.iter().take_while(|line| line.seq <= last) {
-        head.fold(&fold::record(line.body, line.seq)?);
     }
-    if last == 0 {
-        return Err(OwnError::NeverStarted(fold::header(&read.header)?.run));
-    }
-    if head.seq < last {
-        // There is no such record, as whoever cuts will say.
-        return Ok(Vec::new());
-    }
-    let gone = gone(project, paths, last)?;
-    let rewind = Input::Rewind { kept: last, nonce: clock::nonce(), gone };
-    let at = clock::now();
-    // Nothing of the states is asked for, and they may not be readable.
-    let (states, platform) = (BTreeMap::new(), PLATFORM);
-    let nothing = Definition { entry: "".into(), states, platform, work: None, asking: Vec::new() };
-    let steps = batch(&mut head.run, &nothing, at, vec![rewind]).steps;
-    let record = Record { seq: last + 1, at, steps };
-    serde_json::to_vec(&record).map_err(|error| OwnError::Driver(DriverError::Encode(error)))
-}
-
-/// What the records after the last one to keep had cost, whether they can be gone on with or not.
-fn gone(project: &Project, paths: &RunPaths, last: u64) -> Result<Gone, OwnError> {
-    let mut gone = Gone::default();
-    for line in Journal::lines_after(project.disk.as_ref(), &paths.journal, last)? {
-        match serde_json::from_slice(&line) {
-            Ok(record) => gone.note(&record),
-            Err(_) => gone.unpriced += 1,
-        }
-    }
-    Ok(gone)
 }
 
 /// Requests to an owner that is gone are not for this one: whoever still waits asks again.

@@ -65,14 +65,18 @@ while :; do sleep 0.01; done
 
 #[test]
 fn a_script_that_was_left_has_ended_when_it_is_repeated() {
-    let project = Project::of(&[("wf/START.sh", SLOW_TO_END)]);
-    let running = project.start("run wf --run-id r");
-    until("the script runs", || project.path("first").exists());
-    running.signal(Signal::KILL);
-    running.wait();
-    assert!(lives(&project.read("first")));
-    project.raymond("resume r").prints("done\n").mentions(0, &[]);
-    assert!(!project.path("together").exists(), "both ran at the same time");
+    // Cut away, it carries the mark of a future that the run does not know any more.
+    for resume in ["resume r", "resume r --truncate-to 1"] {
+        let project = Project::of(&[("wf/START.sh", SLOW_TO_END)]);
+        let running = project.start("run wf --run-id r");
+        until("the script runs", || project.path("first").exists());
+        running.signal(Signal::KILL);
+        running.wait();
+        assert!(lives(&project.read("first")));
+        project.raymond(resume).prints("done\n").mentions(0, &["ended"]);
+        assert!(!project.path("together").exists(), "both ran at the same time");
+        assert!(!lives(&project.read("first")), "{resume}");
+    }
 }
 
 #[test]

@@ -117,16 +117,11 @@ async fn judged(
 /// What there is of a turn in flight whose owner is gone; nothing is changed by looking. A script
 /// never outlives its owner.
 pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> contract::Attached {
-    let Lane::Prompt(name) = &turn.lane else {
-        return contract::Attached::Absent { cost: Cost::Free, progressed: false, session: None };
-    };
-    let (Some(backend), Some(plan)) = (backends.get(name), turn.current.clone()) else {
-        return contract::Attached::Absent {
-            cost: Cost::Unknown,
-            progressed: false,
-            session: None,
-        };
-    };
+    let absent = |cost| contract::Attached::Absent { cost, progressed: false, session: None };
+    let Lane::Prompt(name) = &turn.lane else { return absent(Cost::Free) };
+    // What was to open a session before the run was cut back has been charged by the cut.
+    let Some(plan) = turn.current.clone() else { return absent(Cost::Free) };
+    let Some(backend) = backends.get(name) else { return absent(Cost::Unknown) };
     backend.attach(&Started {
         nonce: run.nonce.clone(),
         turn: turn.id.clone(),

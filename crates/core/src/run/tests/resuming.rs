@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::play::{Play, prompts, turn, usd, workflow};
 use crate::budget::Cost;
 use crate::failure::TurnFailure;
-use crate::run::{Event, Gone, Input, Record, Step};
+use crate::run::{Abandoned, Event, Gone, Input, Record, Run, Step};
 use crate::value::Value;
 
 fn task() -> TurnFailure {
@@ -223,22 +223,94 @@ fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
     check(Some("<goto>B</goto>"), "resume main.1.1");
 }
 
+/// What the story of a play since `kept` had cost.
+fn gone_since(kept: &Run, play: &Play) -> Gone {
+    let mut abandoned = Abandoned::new(kept);
+    let steps = vec![Step { cause: Input::Due, events: play.story.clone() }];
+    abandoned.follow(&Record { seq: 2, at: play.at, steps });
+    abandoned.gone()
+}
+
 #[test]
 fn what_was_paid_in_records_that_are_cut_away_stays_paid() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let kept = play.run.clone();
+    play.story.clear();
     play.costs(Cost::Unknown).stumbles("main");
     play.after("1h".parse().unwrap());
     play.costs(Cost::Reported(usd("0.30"))).says("main", "no tag");
     play.fails("main", task());
     let earlier = Gone { amount: usd("1"), unpriced: 1 };
     play.story.push(Event::RunRewound { kept: 3, nonce: "old".into(), gone: earlier });
-    let steps = vec![Step { cause: Input::Due, events: play.story.clone() }];
-    let mut gone = Gone::default();
-    gone.note(&Record { seq: 2, at: play.at, steps });
-    let paid = play.run.spent;
+    let (gone, paid) = (gone_since(&kept, &play), play.run.spent);
     assert_eq!(gone, Gone { amount: paid.plus(usd("1")), unpriced: 2 });
     play.run = kept;
     play.feed(vec![Input::Rewind { kept: 1, nonce: "new".into(), gone }]);
     assert_eq!((play.run.spent, play.run.unpriced), (gone.amount, gone.unpriced));
+}
+
+#[test]
+fn each_turn_of_records_that_are_cut_away_counts_once_whether_it_ended_or_not() {
+    let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
+    let check = |play: &mut Play, expected: [(&str, u64); 2]| {
+        // It is cut off, or it ends and the next one is cut off.
+        let kept = play.run.clone();
+        play.story.clear();
+        let before = gone_since(&kept, play);
+        play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
+        let shown = [before, gone_since(&kept, play)];
+        assert_eq!(shown, expected.map(|(amount, unpriced)| Gone { amount: usd(amount), unpriced }));
+    };
+    // It was to open a session, so the kept run does not look for it.
+    check(&mut play, [("0", 1), ("0.60", 0)]);
+    // It went on in one: what became of it is read again, and charged then.
+    check(&mut play, [("0", 0), ("0.30", 0)]);
+    let kept = play.run.clone();
+    play.story.clear();
+    play.costs(Cost::Unknown).stumbles("main");
+    play.after("1h".parse().unwrap());
+    assert_eq!(gone_since(&kept, &play), Gone { amount: usd("0.30"), unpriced: 0 });
+}
+
+#[test]
+fn a_turn_that_one_cut_has_charged_is_not_charged_by_the_next_one() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    let kept = play.run.clone();
+    play.story.clear();
+    let gone = gone_since(&kept, &play);
+    assert_eq!(gone, Gone { amount: usd("0"), unpriced: 1 });
+    play.feed(vec![Input::Rewind { kept: 1, nonce: "new".into(), gone }]);
+    assert_eq!(gone_since(&kept, &play), gone);
+}
+
+#[test]
+fn a_turn_without_a_price_that_is_looked_for_again_is_not_missed_twice() {
+    let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
+    play.costs(Cost::Unknown).says("main", "<goto>B</goto>");
+    let kept = play.run.clone();
+    play.story.clear();
+    play.costs(Cost::Unknown).fails("main", task());
+    assert_eq!(gone_since(&kept, &play), Gone::default());
+}
+
+#[test]
+fn a_script_that_was_in_flight_when_its_records_are_cut_away_cost_nothing() {
+    let mut play = Play::new(workflow(&[("A.sh", "true"), ("B.sh", "true")])).started();
+    let kept = play.run.clone();
+    play.story.clear();
+    play.says("main", "<goto>B</goto>");
+    assert_eq!(gone_since(&kept, &play), Gone::default());
+}
+
+#[test]
+fn what_was_left_by_records_that_are_cut_away_is_found_by_either_nonce() {
+    let play = Play::new(prompts(&["A.md"])).started();
+    let mut abandoned = Abandoned::new(&play.run);
+    abandoned.miss();
+    assert_eq!(abandoned.gone(), Gone { amount: usd("0"), unpriced: 1 });
+    let rewound = Event::RunRewound { kept: 3, nonce: "later".into(), gone: Gone::default() };
+    let steps = vec![Step { cause: Input::Due, events: vec![rewound] }];
+    abandoned.follow(&Record { seq: 2, at: play.at, steps });
+    assert_eq!(abandoned.nonces(), [&play.run.nonce, &"later".into()].into());
+    assert_eq!(abandoned.started(), []);
 }

@@ -11,7 +11,7 @@ use raymond_core::ids::{AgentId, BackendName};
 use raymond_core::protocol::{Reading, Source};
 use raymond_core::run::input::{Finished, Interruption, Outcome, Resume, Start, StopMode};
 use raymond_core::run::program::Answers;
-use raymond_core::run::{Gone, Input, Program, Record, Run, Settings, apply, batch};
+use raymond_core::run::{Abandoned, Input, Program, Record, Run, Settings, apply, batch};
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::value::Value;
 use raymond_core::workflow::{Definition, Platform, SourceFile, Start as Entry};
@@ -208,15 +208,14 @@ impl Stage {
     /// Everything after a record is cut away.
     pub(crate) fn rewind(&mut self, kept: u64, nonce: &str) {
         let cut = self.records.split_off(usize::try_from(kept).unwrap());
-        let mut gone = Gone::default();
-        for record in &cut {
-            gone.note(record);
-        }
         self.run = Run::default();
         let events = self.records.iter().flat_map(|record| &record.steps);
         for event in events.flat_map(|step| &step.events) {
             apply(&mut self.run, event);
         }
+        let mut abandoned = Abandoned::new(&self.run);
+        cut.iter().for_each(|record| abandoned.follow(record));
+        let gone = abandoned.gone();
         self.feed(vec![Input::Rewind { kept, nonce: nonce.into(), gone }]);
     }
 
