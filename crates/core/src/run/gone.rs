@@ -98,7 +98,9 @@ impl<'a> Abandoned<'a> {
         for turn in in_flight(run).filter(|turn| !self.is_looked_for(&turn.id, turn.attempt)) {
             // Nobody will see how it ends. Without a session, an earlier cut has charged it.
             let is_paid = matches!(turn.lane, Lane::Prompt(_)) && turn.current.is_some();
-            if let (true, Phase::Running { share }) = (is_paid, turn.phase) {
+            if let Phase::Running { share } = turn.phase
+                && is_paid
+            {
                 gone.add(charge(run, Cost::Unknown, share));
             }
         }

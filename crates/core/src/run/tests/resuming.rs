@@ -259,7 +259,10 @@ fn each_turn_of_records_that_are_cut_away_counts_once_whether_it_ended_or_not() 
         let before = gone_since(&kept, play);
         play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
         let shown = [before, gone_since(&kept, play)];
-        assert_eq!(shown, expected.map(|(amount, unpriced)| Gone { amount: usd(amount), unpriced }));
+        assert_eq!(
+            shown,
+            expected.map(|(amount, unpriced)| Gone { amount: usd(amount), unpriced })
+        );
     };
     // It was to open a session, so the kept run does not look for it.
     check(&mut play, [("0", 1), ("0.60", 0)]);
@@ -306,8 +309,9 @@ fn a_script_that_was_in_flight_when_its_records_are_cut_away_cost_nothing() {
 fn what_was_left_by_records_that_are_cut_away_is_found_by_either_nonce() {
     let play = Play::new(prompts(&["A.md"])).started();
     let mut abandoned = Abandoned::new(&play.run);
+    let unpriced = abandoned.gone().unpriced;
     abandoned.miss();
-    assert_eq!(abandoned.gone(), Gone { amount: usd("0"), unpriced: 1 });
+    assert_eq!(abandoned.gone().unpriced, unpriced + 1, "it may have held a turn");
     let rewound = Event::RunRewound { kept: 3, nonce: "later".into(), gone: Gone::default() };
     let steps = vec![Step { cause: Input::Due, events: vec![rewound] }];
     abandoned.follow(&Record { seq: 2, at: play.at, steps });
