@@ -67,13 +67,13 @@ const PARTS: [Part; 8] = [
     Part {
         name: "kill",
         what: "kills of the real binary, by name and by clock",
-        share: Some(24),
+        share: Some(30),
         run: kill,
     },
     Part {
         name: "simulation",
         what: "random runs on a machine that goes wrong",
-        share: Some(70),
+        share: Some(64),
         run: simulation,
     },
 ];
@@ -222,7 +222,7 @@ fn journals(torture: &mut Torture) -> Result<()> {
 }
 
 fn store(torture: &mut Torture) -> Result<()> {
-    let cases = if torture.is_long() { 20_000 } else { 5_000 };
+    let cases = if torture.is_long() { 10_000 } else { 5_000 };
     run_silently(torture.tests("crash", &[]).env("STORE_CASES", cases.to_string()))?;
     torture.count("store", "worlds with faults at random calls", cases)
 }
@@ -248,7 +248,7 @@ fn fuzz(torture: &mut Torture) -> Result<()> {
     if !torture.is_long() {
         return Ok(());
     }
-    let inputs = 10_000;
+    let inputs = 5_000;
     torture.repeat(1, |torture, seed| {
         let mut tests = torture.counted(&FUZZ, &[]);
         let numbers = [("FUZZ_INPUTS", inputs), ("FUZZ_SEED", seed)];

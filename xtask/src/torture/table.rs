@@ -20,6 +20,28 @@ pub(super) struct Table {
     violations: usize,
 }
 
+/// What is added up beyond one part.
+struct Sum {
+    name: &'static str,
+    /// Whether what a part counts belongs to it.
+    has: fn(&str, &str) -> bool,
+}
+
+const SUMS: [Sum; 2] = [
+    Sum {
+        name: "runs that were simulated to their end",
+        has: |part, what| match part {
+            "simulation" => what == "runs" || what.starts_with("documents"),
+            "sweep" => what.starts_with("crashes"),
+            _ => false,
+        },
+    },
+    Sum {
+        name: "kills of the real program",
+        has: |part, what| part == "kill" && what.starts_with("kill -9"),
+    },
+];
+
 impl Table {
     pub(super) fn read(torture: &Torture) -> Result<Self> {
         let mut counts = BTreeMap::new();
@@ -47,6 +69,13 @@ impl Display for Table {
         for ((part, what), count) in &self.counts {
             let name = PARTS.get(*part).map_or("other", |part| part.name);
             writeln!(f, "| {name} | {what} | {} |", grouped(*count))?;
+        }
+        for Sum { name, has } in SUMS {
+            let mine = self.counts.iter().filter(|((part, what), _)| {
+                PARTS.get(*part).is_some_and(|part| has(part.name, what))
+            });
+            let sum: u64 = mine.map(|(_, count)| count).sum();
+            writeln!(f, "| | **{name}** | **{}** |", grouped(sum))?;
         }
         let (first, last) = self.seeds;
         writeln!(f, "| | **violations** | **{}** |\n", self.violations)?;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use super::{Dice, InodeNumber};
@@ -112,8 +113,12 @@ impl Tree {
 
     pub(super) fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
         self.directory(directory)?;
-        let within = self.current.keys().filter(|path| path.parent() == Some(directory));
-        let names = within.filter_map(|path| path.file_name());
+        // Whatever lies within follows it.
+        let after = (Bound::Excluded(directory), Bound::Unbounded);
+        let within = self.current.range::<Path, _>(after).map(|(path, _)| path);
+        let within = within.take_while(|path| path.starts_with(directory));
+        let children = within.filter(|path| path.parent() == Some(directory));
+        let names = children.filter_map(|path| path.file_name());
         Ok(names.map(ToOwned::to_owned).collect())
     }
 
