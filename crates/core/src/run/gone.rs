@@ -56,19 +56,16 @@ impl<'a> Abandoned<'a> {
     pub fn follow(&mut self, record: &Record) {
         for event in record.steps.iter().flat_map(|step| &step.events) {
             apply(&mut self.run, event);
-            match event {
-                Event::TurnStarted { turn, attempt, .. } => {
-                    self.started.push((turn.clone(), *attempt));
-                }
-                Event::TurnSettled { turn, attempt, charge, .. }
-                | Event::TurnContinues { turn, attempt, charge, .. }
-                | Event::TurnFailed { turn, attempt, charge, .. }
-                | Event::TurnInterrupted { turn, attempt, charge, .. }
-                    if self.is_looked_for(turn, *attempt) =>
-                {
-                    self.again.add(*charge);
-                }
-                _ => {}
+            if let Event::TurnStarted { turn, attempt, .. } = event {
+                self.started.push((turn.clone(), *attempt));
+            }
+            if let Event::TurnSettled { turn, attempt, charge, .. }
+            | Event::TurnContinues { turn, attempt, charge, .. }
+            | Event::TurnFailed { turn, attempt, charge, .. }
+            | Event::TurnInterrupted { turn, attempt, charge, .. } = event
+                && self.is_looked_for(turn, *attempt)
+            {
+                self.again.add(*charge);
             }
         }
     }

@@ -214,7 +214,9 @@ impl Stage {
             apply(&mut self.run, event);
         }
         let mut abandoned = Abandoned::new(&self.run);
-        cut.iter().for_each(|record| abandoned.follow(record));
+        for record in &cut {
+            abandoned.follow(record);
+        }
         let gone = abandoned.gone();
         self.feed(vec![Input::Rewind { kept, nonce: nonce.into(), gone }]);
     }
