@@ -87,8 +87,28 @@ name! {
     BackendName
 }
 name! {
-    /// Random bytes of one run, in hexadecimal; session ids and process markers are derived from it.
+    /// Random bytes of one run, in hexadecimal; session ids and process markers are derived from it. Each
+    /// time that the run is cut back it gets others: `<those of its start>~<others>`.
     Nonce
+}
+
+impl Nonce {
+    /// The one that the run has after it was cut back.
+    #[must_use]
+    pub fn after_cut(&self, random: &Self) -> Self {
+        Self::new(format!("{}~{random}", self.first()))
+    }
+
+    /// What it got last.
+    pub fn last(&self) -> &str {
+        self.0.rsplit('~').next().unwrap_or_default()
+    }
+
+    /// The one that the run started with, by which everything of it is found.
+    #[must_use]
+    pub fn first(&self) -> Self {
+        Self::from(self.0.split('~').next().unwrap_or_default())
+    }
 }
 
 /// Why a run id was refused.

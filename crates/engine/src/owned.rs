@@ -34,7 +34,7 @@ use crate::scope::Origin;
 use crate::snapshot;
 use crate::tracked;
 
-use cut::cut_back;
+use cut::{cut_back, part_transcripts};
 use inherited::end_strays;
 pub use inherited::{check_endable, end_left, find};
 
@@ -158,6 +158,7 @@ impl Owned {
         let opened = Journal::open(Arc::clone(&project.disk), &paths.journal)
             .map_err(|error| unopened(project, error))?;
         found.torn = opened.torn;
+        part_transcripts(project, &paths, &opened.lines)?;
         let header = fold::header(&opened.header)?;
         fold::check_owner(run, &header)?;
         let mut head = snapshot::open(&opened.lines, project.disk.as_ref(), &paths.snapshot)?;

@@ -206,6 +206,29 @@ impl RunPaths {
         place::sweep(disk, directory, |target| self.state.ends_with(target))
     }
 
+    /// Moves the transcripts whose names are not kept to a directory of this name beside them, durably.
+    pub fn part_transcripts(
+        &self,
+        disk: &dyn Disk,
+        aside: &str,
+        is_kept: impl Fn(&str) -> bool,
+    ) -> Result<(), disk::Error> {
+        let (from, to) = (&self.transcripts, self.transcripts.join(aside));
+        let names = disk.list(from).during("list", from)?;
+        let is_file = |name: &str| matches!(disk.metadata(&from.join(name)), Ok(Metadata::File(_)));
+        let names = names.iter().filter_map(|name| name.to_str());
+        let names: Vec<&str> = names.filter(|name| is_file(name) && !is_kept(name)).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        create_dirs(disk, from, &to)?;
+        for name in names {
+            disk.rename(&from.join(name), &to.join(name)).during("move", &from.join(name))?;
+        }
+        disk.sync_dir(&to).during("sync the directory", &to)?;
+        disk.sync_dir(from).during("sync the directory", from)
+    }
+
     /// Refuses a run with a link on the way to its files: somebody else chose where they would be
     /// written. What clients keep in their homes is theirs.
     pub fn refuse_links(&self, disk: &dyn Disk) -> Result<(), disk::Error> {

@@ -48,7 +48,7 @@ pub struct Marked {
 pub fn marked() -> Vec<Marked> {
     let marked = table::snapshot(None).into_iter().map(|entry| {
         let marks = table::marks(entry.identity);
-        let runs = marks.list().map(|marker| Nonce::from(marker.nonce())).collect();
+        let runs = marks.list().map(|marker| marker.run()).collect();
         Marked { runs, command: table::command(entry.identity) }
     });
     marked.filter(|marked: &Marked| !marked.runs.is_empty()).collect()

@@ -54,7 +54,8 @@ impl Marks {
 
     /// The turn of this run that started the process, or what started it.
     pub(super) fn innermost_of(&self, nonce: &Nonce) -> Option<Marker> {
-        self.list().rfind(|marker| marker.nonce() == nonce.as_str())
+        let run = nonce.first();
+        self.list().rfind(|marker| marker.run() == run)
     }
 }
 
@@ -72,9 +73,9 @@ impl Marker {
         Self::new(nonce, &turn.id, turn.attempt)
     }
 
-    /// The nonce of the run.
-    pub fn nonce(&self) -> &str {
-        self.0.split_once('/').map_or("", |(nonce, _)| nonce)
+    /// The run, by the nonce that it started with: it may have been cut back since.
+    pub fn run(&self) -> Nonce {
+        Nonce::from(self.0.split_once('/').map_or("", |(nonce, _)| nonce)).first()
     }
 
     /// The list with this marker as the innermost one.
@@ -121,7 +122,12 @@ mod tests {
             &["beef/main.1.1.1", own],
         );
         check(Some("junk"), &format!("junk:{own}"), &[own]);
-        assert_eq!(marker.nonce(), "c0ffee");
+        assert_eq!(marker.run(), "c0ffee".into());
+        let marks = Marks::new("c0ffee~beef/main.1.1.1".to_owned());
+        for nonce in ["c0ffee", "c0ffee~beef", "c0ffee~f00d"] {
+            assert!(marks.innermost_of(&nonce.into()).is_some(), "the same run, cut back: {nonce}");
+        }
+        assert_eq!(marks.innermost_of(&"beef".into()), None);
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Tree {
 
     /// The tree of processes that were found.
     pub(super) fn of_found(known: BTreeSet<Identity>, markers: BTreeSet<Marker>) -> Self {
-        let runs = markers.iter().map(|marker| Nonce::from(marker.nonce())).collect();
+        let runs = markers.iter().map(Marker::run).collect();
         Self { group: None, markers, known, below: None, runs }
     }
 

@@ -64,22 +64,35 @@ fn completes(stage: &Stage, resumed: Running, invocations: usize) {
 
 #[test]
 fn clients_of_records_that_are_cut_away_are_ended_paid_and_not_read() {
-    let stage = stage();
-    killed(&stage);
-    let left = clients(&stage);
-    assert_eq!(left.len(), 2);
-    let resumed = stage.start("resume r --truncate-to 1");
-    until("they are ended", || !left.iter().any(|pid| stage.is_ours(*pid)));
-    stage.opens("sub");
-    stage.opens("worker");
-    completes(&stage, resumed, 9);
-    // What two had cost, and as much for each of the two that nobody saw the end of.
-    let rows = stage.raymond("cost r --json").json()["rows"].clone();
-    let cut = rows.as_array().unwrap().iter().find(|row| row["name"] == "cut away");
-    assert_eq!(cut.unwrap()["spent_usd"], 0.04, "{rows:#}");
-    for turn in ["main.2.1", "main.3.1", "main_worker1.1.1"] {
-        let aside = format!(".raymond/runs/r/transcripts/cut-1/{turn}.1.jsonl");
-        assert!(stage.project.path(&aside).exists(), "{aside}");
+    for is_damaged in [false, true] {
+        let stage = stage();
+        killed(&stage);
+        if is_damaged {
+            let journal = ".raymond/runs/r/journal.jsonl";
+            stage
+                .project
+                .write(journal, stage.project.read(journal).replacen("{\"seq\":2", "?", 1));
+        }
+        let left = clients(&stage);
+        assert_eq!(left.len(), 2);
+        let resumed = stage.start("resume r --truncate-to 1");
+        until("they are ended", || !left.iter().any(|pid| stage.is_ours(*pid)));
+        stage.opens("sub");
+        stage.opens("worker");
+        completes(&stage, resumed, 9);
+        // What two had cost, and as much for each of the two that nobody saw the end of.
+        let rows = stage.raymond("cost r --json").json()["rows"].clone();
+        let cut = rows.as_array().unwrap().iter().find(|row| row["name"] == "cut away").unwrap();
+        assert_eq!(cut["spent_usd"] == 0.04, !is_damaged, "{rows:#}");
+        assert_eq!(cut["unpriced_turns"] != 0, is_damaged, "{rows:#}");
+        let transcripts = stage.project.path(".raymond/runs/r/transcripts");
+        let mut entries =
+            std::fs::read_dir(transcripts).unwrap().flatten().map(|entry| entry.path());
+        let aside = entries.find(|path| path.is_dir()).unwrap();
+        for turn in ["main.2.1", "main.3.1", "main_worker1.1.1"] {
+            assert!(aside.join(format!("{turn}.1.jsonl")).exists(), "{turn}");
+        }
+        assert!(!aside.join("main.1.1.1.jsonl").exists(), "it is kept");
     }
 }
 

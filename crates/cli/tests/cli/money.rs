@@ -50,6 +50,26 @@ fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
 }
 
 #[test]
+fn a_turn_whose_end_is_cut_away_is_done_again_and_paid_again() {
+    let project = Project::of(&[
+        ("wf/START.md", "Begin."),
+        ("wf/NEXT.md", "Go on."),
+        (
+            "r.yaml",
+            "START: { text: <goto>NEXT</goto>, cost: 0.10 }
+NEXT: { text: <result>done</result>, cost: 5 }",
+        ),
+    ]);
+    project.raymond("run wf --run-id r --replies r.yaml --budget 12").prints("done\n");
+    for spent in ["$10.10", "$15.10"] {
+        project.raymond("resume r --truncate-to 2").prints("done\n");
+        let seen = project.raymond("status r");
+        assert!(seen.stdout.contains(spent), "{seen:?}");
+    }
+    project.raymond("resume r --truncate-to 2").mentions(5, &["$15.10 of the $12.00 cap is spent"]);
+}
+
+#[test]
 fn cost_says_where_the_money_of_a_run_went() {
     let project = reviewed();
     project.raymond("cost r").says(0, "").prints(

@@ -1,8 +1,8 @@
 //! Weighs an input against a run, and names what follows from it.
 
-use crate::budget::Micros;
+use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::conduct;
-use crate::desk::Notice;
+use crate::desk::{Notice, Phase as TurnPhase};
 use crate::failure::Failure;
 use crate::ids::{AgentId, BackendName, Nonce, StateName, TurnId};
 use crate::machine::{Session, SessionPlan};
@@ -12,8 +12,7 @@ use crate::workflow::Definition;
 
 use super::draft::{Draft, Entry};
 use super::event::{Ending, Event, Hold};
-use super::gone::Gone;
-use super::input::{Input, Start, StopMode};
+use super::input::{Input, Interruption, Start, StopMode};
 use super::settings::Pinning;
 use super::state::{Phase, Run};
 use super::{resume, settle, stray};
@@ -97,7 +96,10 @@ pub fn decide(
         (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, (by, key)),
         (_, Input::Call(call)) => Ok(conduct::called(Draft::new(run, definition, at), call)),
         (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
-        (_, Input::Rewind { kept, nonce, gone }) => Ok(rewind(run, *kept, nonce, *gone)),
+        (_, Input::Rewind { kept, nonce, gone, again }) => {
+            let rewound = Event::RunRewound { kept: *kept, nonce: nonce.clone(), gone: *gone };
+            Ok(rewind(run, rewound, nonce, again))
+        }
     }
 }
 
@@ -212,10 +214,25 @@ fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Eve
     Ok(vec![Event::DefinitionAdopted { manifest: manifest.clone() }])
 }
 
-/// Turns that would open a session open another one: the abandoned future may have written there.
-fn rewind(run: &Run, kept: u64, nonce: &Nonce, gone: Gone) -> Vec<Event> {
-    let mut events = vec![Event::RunRewound { kept, nonce: nonce.clone(), gone }];
+/// Turns that would open a session open another one: the abandoned future may have written there. One
+/// that is in flight all the time has written there itself, and is gone on with as after any crash.
+fn rewind(run: &Run, rewound: Event, nonce: &Nonce, again: &[TurnId]) -> Vec<Event> {
+    let mut events = vec![rewound];
     for turn in run.desk.turns.values() {
+        if matches!(turn.phase, TurnPhase::Running { .. }) {
+            if !again.contains(&turn.id) {
+                continue;
+            }
+            events.push(Event::TurnInterrupted {
+                turn: turn.id.clone(),
+                attempt: turn.attempt,
+                // What it cost has just been counted.
+                charge: Charge { amount: Micros::ZERO, basis: Basis::Free },
+                by: Interruption::Stop,
+                crashes: turn.crashes,
+                session: None,
+            });
+        }
         let new = turn.id.session(nonce, 0);
         let (lost, plan) = match &turn.plan {
             SessionPlan::Fresh(lost) => (lost, SessionPlan::Fresh(new)),

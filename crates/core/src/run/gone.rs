@@ -1,6 +1,6 @@
-//! What was paid for in records that are cut away: the run forgets them, and the cap must not.
+//! What records that are cut away leave behind: the run forgets them, and what they cost it must not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,8 @@ use super::effect::in_flight;
 use super::{Event, Record, Run};
 use crate::budget::{Basis, Charge, Cost, Micros};
 use crate::desk::share::charge;
-use crate::desk::{Lane, Phase};
-use crate::ids::{Nonce, TurnId};
-use crate::machine::SessionPlan;
+use crate::desk::{Lane, Phase, Turn};
+use crate::ids::TurnId;
 
 /// What records that are gone had cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -28,89 +27,130 @@ impl Gone {
         *self == Self::default()
     }
 
-    fn add(&mut self, charge: Charge) {
-        self.amount = self.amount.plus(charge.amount);
-        self.unpriced += u64::from(charge.basis == Basis::Unpriced);
+    fn add(&mut self, more: Self) {
+        self.amount = self.amount.plus(more.amount);
+        self.unpriced = self.unpriced.saturating_add(more.unpriced);
     }
 }
 
-/// A run as it went on in records that are cut away, as far as they can be read.
+impl From<Charge> for Gone {
+    fn from(charge: Charge) -> Self {
+        let unpriced = u64::from(charge.basis == Basis::Unpriced);
+        Self { amount: charge.amount, unpriced }
+    }
+}
+
+/// A run as it went on in records that are cut away.
 #[derive(Debug)]
 pub struct Abandoned<'a> {
     kept: &'a Run,
     run: Run,
-    started: Vec<(TurnId, u32)>,
-    unread: u64,
-    /// What of it is charged anew when the kept run goes on.
-    again: Gone,
+    /// What only records say that nobody vouches for.
+    doubtful: Gone,
+    /// What they started, and do not tell the end of, with its share.
+    unended: BTreeMap<(TurnId, u32), Micros>,
+    again: BTreeSet<TurnId>,
 }
 
 impl<'a> Abandoned<'a> {
     /// The run that is kept.
     pub fn new(kept: &'a Run) -> Self {
-        let (run, started, again) = (kept.clone(), Vec::new(), Gone::default());
-        Self { kept, run, started, unread: 0, again }
+        let (doubtful, unended) = (Gone::default(), BTreeMap::new());
+        Self { kept, run: kept.clone(), doubtful, unended, again: BTreeSet::new() }
     }
 
     /// Goes on by a record.
     pub fn follow(&mut self, record: &Record) {
-        for event in record.steps.iter().flat_map(|step| &step.events) {
+        for event in events(record) {
             apply(&mut self.run, event);
-            if let Event::TurnStarted { turn, attempt, .. } = event {
-                self.started.push((turn.clone(), *attempt));
-            }
-            if let Event::TurnSettled { turn, attempt, charge, .. }
-            | Event::TurnContinues { turn, attempt, charge, .. }
-            | Event::TurnFailed { turn, attempt, charge, .. }
-            | Event::TurnInterrupted { turn, attempt, charge, .. } = event
-                && self.is_looked_for(turn, *attempt)
-            {
-                self.again.add(*charge);
+            self.look_for_ends(event);
+        }
+    }
+
+    /// Goes on past a record whose sum is wrong, or which follows such a one: it may be of another run. What
+    /// it says that it cost is believed, and nothing else.
+    pub fn doubt(&mut self, record: &Record) {
+        for event in events(record) {
+            self.look_for_ends(event);
+            match (ended(event), event) {
+                (Some((turn, attempt, charge)), _) => {
+                    self.unended.remove(&(turn.clone(), attempt));
+                    self.doubtful.add(charge.into());
+                }
+                (None, Event::TurnStarted { turn, attempt, share: Some(share), .. }) => {
+                    self.unended.insert((turn.clone(), *attempt), *share);
+                }
+                (None, Event::RunRewound { gone, .. }) => self.doubtful.add(*gone),
+                (None, _) => {}
             }
         }
     }
 
     /// Goes on past a record that cannot be read.
     pub fn miss(&mut self) {
-        self.unread += 1;
+        self.doubtful.add(Gone { amount: Micros::ZERO, unpriced: 1 });
     }
 
-    /// What the processes are marked with that it may have left.
-    pub fn nonces(&self) -> BTreeSet<&Nonce> {
-        [&self.kept.nonce, &self.run.nonce].into()
+    /// The turns in flight in the kept run whose ends are cut away: they are done again.
+    pub fn again(&self) -> Vec<TurnId> {
+        self.again.iter().cloned().collect()
     }
 
-    /// The attempts that the kept run knows nothing of.
-    pub fn started(&self) -> &[(TurnId, u32)] {
-        &self.started
-    }
-
-    /// What it had cost.
+    /// What it had cost. A turn in flight that has no end is not among it where the kept run knows it, and
+    /// will look what became of it.
     pub fn gone(&self) -> Gone {
-        let Self { kept, run, unread, again, .. } = self;
-        let mut gone = Gone {
-            amount: run.spent.minus(kept.spent).minus(again.amount),
-            unpriced: (run.unpriced + unread).saturating_sub(kept.unpriced + again.unpriced),
-        };
-        for turn in in_flight(run).filter(|turn| !self.is_looked_for(&turn.id, turn.attempt)) {
-            // Nobody will see how it ends. Without a session, an earlier cut has charged it.
-            let is_paid = matches!(turn.lane, Lane::Prompt(_)) && turn.current.is_some();
-            if let Phase::Running { share } = turn.phase
-                && is_paid
-            {
-                gone.add(charge(run, Cost::Unknown, share));
-            }
+        let Self { kept, run, .. } = self;
+        let mut gone = self.doubtful;
+        gone.add(Gone {
+            amount: run.spent.minus(kept.spent),
+            unpriced: run.unpriced.saturating_sub(kept.unpriced),
+        });
+        let known = in_flight(run).filter(|turn| !self.keeps(turn)).filter_map(paid);
+        for share in known.chain(self.unended.values().copied().map(Some)) {
+            gone.add(charge(run, Cost::Unknown, share).into());
         }
         gone
     }
 
-    /// Whether the kept run looks what became of an attempt, and charges it then. Of one that was to open a
-    /// session it knows no more than that: it will open another one.
-    fn is_looked_for(&self, id: &TurnId, attempt: u32) -> bool {
-        let turn = in_flight(self.kept).find(|turn| turn.id == *id && turn.attempt == attempt);
-        turn.is_some_and(|turn| match turn.plan {
-            SessionPlan::Fresh(_) | SessionPlan::Branch { .. } => false,
-            SessionPlan::Resume(_) | SessionPlan::Continue { .. } | SessionPlan::Carry => true,
-        })
+    fn keeps(&self, turn: &Turn) -> bool {
+        in_flight(self.kept).any(|kept| kept.id == turn.id && kept.attempt == turn.attempt)
+    }
+
+    /// An agent that starts another turn has ended the one before.
+    fn look_for_ends(&mut self, event: &Event) {
+        let of = match (ended(event), event) {
+            (Some((turn, attempt, _)), _) => {
+                in_flight(self.kept).find(|kept| kept.id == *turn && kept.attempt == attempt)
+            }
+            (None, Event::TurnStarted { turn, attempt, .. }) => in_flight(self.kept).find(|kept| {
+                kept.id.agent == turn.agent && (&kept.id, kept.attempt) != (turn, *attempt)
+            }),
+            (None, _) => None,
+        };
+        self.again.extend(of.map(|turn| turn.id.clone()));
+    }
+}
+
+fn events(record: &Record) -> impl Iterator<Item = &Event> {
+    record.steps.iter().flat_map(|step| &step.events)
+}
+
+/// The attempt that ends with an event, and what it is charged.
+fn ended(event: &Event) -> Option<(&TurnId, u32, Charge)> {
+    if let Event::TurnSettled { turn, attempt, charge, .. }
+    | Event::TurnContinues { turn, attempt, charge, .. }
+    | Event::TurnFailed { turn, attempt, charge, .. }
+    | Event::TurnInterrupted { turn, attempt, charge, .. } = event
+    {
+        return Some((turn, *attempt, *charge));
+    }
+    None
+}
+
+/// The share of a turn in flight that is paid for.
+fn paid(turn: &Turn) -> Option<Option<Micros>> {
+    match (&turn.lane, &turn.phase) {
+        (Lane::Prompt(_), Phase::Running { share }) => Some(*share),
+        _ => None,
     }
 }

@@ -64,6 +64,9 @@ pub enum Input {
         /// What it had cost.
         #[serde(default, skip_serializing_if = "Gone::is_nothing")]
         gone: Gone,
+        /// The turns in flight whose ends were cut away: they are done again.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        again: Vec<TurnId>,
     },
     /// The states were edited, and the run is to use them.
     Adopt {

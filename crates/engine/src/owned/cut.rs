@@ -1,12 +1,13 @@
 //! A run that is cut back to one of its records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use raymond_backends::process::{Grace, leftovers};
 use raymond_core::ids::RunId;
-use raymond_core::run::{Abandoned, Gone, Input, Record, batch};
+use raymond_core::run::{Abandoned, Event, Input, Record, batch};
 use raymond_core::workflow::Definition;
+use raymond_store::journal::{Lines, Read};
 use raymond_store::{Journal, RunPaths};
 
 use super::{Found, OwnError, unopened};
@@ -16,10 +17,9 @@ use crate::elsewhere::check_only;
 use crate::fold;
 use crate::pin::PLATFORM;
 use crate::project::Project;
-use crate::shell::transcript;
 
-/// Keeps the records of a run up to number `last`. Whatever the others left running is ended first: it
-/// carries the mark of a future that nobody will know any more.
+/// Keeps the records of a run up to number `last`. Whatever was left running is ended first: it may belong
+/// to a future that nobody will know any more.
 pub(super) async fn cut_back(
     project: &Project,
     paths: &RunPaths,
@@ -33,38 +33,37 @@ pub(super) async fn cut_back(
         return Err(OwnError::NeverStarted(run.clone()));
     }
     check_only(project, &header)?;
-    let mut head = Head::unborn();
+    let mut kept = Head::unborn();
     for line in read.lines.iter().take_while(|line| line.seq <= last) {
-        head.fold(&fold::record(line.body, line.seq)?);
+        kept.fold(&fold::record(line.body, line.seq)?);
     }
     let mut found = Found::default();
-    let abandoned = abandoned(project, paths, &head)?;
-    let mut record = Vec::new();
+    let mut rewound = Vec::new();
     // Where there is no such record, whoever cuts says so.
-    if head.seq == last {
-        for nonce in abandoned.nonces() {
-            let left = leftovers::find(nonce);
-            found.survivors.extend(leftovers::end(&left, &Grace::default()).await);
-            found.ended.extend(left);
-        }
-        record = rewound(&head, abandoned.gone())?;
+    if kept.seq == last {
+        found.ended = leftovers::find(&kept.run.nonce);
+        found.survivors = leftovers::end(&found.ended, &Grace::default()).await;
+        rewound = follow(&kept, &abandoned(project, paths, (&kept, &read))?)?;
     }
-    let cut = Journal::truncate_to(Arc::clone(&project.disk), &paths.journal, last, &record);
+    let cut = Journal::truncate_to(Arc::clone(&project.disk), &paths.journal, last, &rewound);
     found.moved = cut.map_err(|error| unopened(project, error))?.moved;
-    set_aside(project, paths, &abandoned, last);
     Ok(found)
 }
 
-/// The run as it went on after the last record to keep, whether it can be gone on with or not.
+/// The run as it went on after the last record to keep.
 fn abandoned<'a>(
     project: &Project,
     paths: &RunPaths,
-    kept: &'a Head,
+    (kept, read): (&'a Head, &Read),
 ) -> Result<Abandoned<'a>, OwnError> {
     let mut abandoned = Abandoned::new(&kept.run);
-    for line in Journal::lines_after(project.disk.as_ref(), &paths.journal, kept.seq)? {
+    for line in read.lines.after(kept.seq) {
+        abandoned.follow(&fold::record(line.body, line.seq)?);
+    }
+    let good = read.lines.last().map_or(0, |line| line.seq);
+    for line in Journal::lines_after(project.disk.as_ref(), &paths.journal, good)? {
         match serde_json::from_slice(&line) {
-            Ok(record) => abandoned.follow(&record),
+            Ok(record) => abandoned.doubt(&record),
             Err(_) => abandoned.miss(),
         }
     }
@@ -73,9 +72,14 @@ fn abandoned<'a>(
 
 /// The record that follows the last one to keep. What is cut away may have written into sessions,
 /// which must never be opened again: so it is cut and told in one step.
-fn rewound(kept: &Head, gone: Gone) -> Result<Vec<u8>, OwnError> {
+fn follow(kept: &Head, abandoned: &Abandoned<'_>) -> Result<Vec<u8>, OwnError> {
     let at = clock::now();
-    let rewind = Input::Rewind { kept: kept.seq, nonce: clock::nonce(), gone };
+    let rewind = Input::Rewind {
+        kept: kept.seq,
+        nonce: kept.run.nonce.after_cut(&clock::nonce()),
+        gone: abandoned.gone(),
+        again: abandoned.again(),
+    };
     // Nothing of the states is asked for, and they may not be readable.
     let (states, platform) = (BTreeMap::new(), PLATFORM);
     let nothing = Definition { entry: "".into(), states, platform, work: None, asking: Vec::new() };
@@ -85,18 +89,30 @@ fn rewound(kept: &Head, gone: Gone) -> Result<Vec<u8>, OwnError> {
 }
 
 /// Turns to come have the numbers of those that were cut away, and nobody may read in the transcript of
-/// one what another said.
-fn set_aside(project: &Project, paths: &RunPaths, abandoned: &Abandoned<'_>, last: u64) {
-    let (disk, aside) = (&project.disk, paths.transcripts.join(format!("cut-{last}")));
-    if !abandoned.started().is_empty() {
-        disk.create_dir(&aside).ok();
-    }
-    for (turn, attempt) in abandoned.started() {
-        for kind in ["jsonl", "stderr", "pid"] {
-            let from = transcript(&paths.transcripts, turn, *attempt).with_extension(kind);
-            let Some(name) = from.file_name() else { continue };
-            // A script has none.
-            disk.rename(&from, &aside.join(name)).ok();
+/// one what another said: before anything follows a cut, theirs are moved away.
+pub(super) fn part_transcripts(
+    project: &Project,
+    paths: &RunPaths,
+    lines: &Lines,
+) -> Result<(), OwnError> {
+    let Some(last) = lines.last() else { return Ok(()) };
+    let events = |record: Record| record.steps.into_iter().flat_map(|step| step.events);
+    let rewound = events(fold::record(last.body, last.seq)?).find_map(|event| match event {
+        Event::RunRewound { nonce, .. } => Some(nonce),
+        _ => None,
+    });
+    let Some(nonce) = rewound else { return Ok(()) };
+    let mut kept = BTreeSet::new();
+    for line in lines.iter() {
+        for event in events(fold::record(line.body, line.seq)?) {
+            if let Event::TurnStarted { turn, attempt, .. } = event {
+                kept.insert(format!("{turn}.{attempt}"));
+            }
         }
     }
+    let attempt_of = |name: &str| name.splitn(5, '.').take(4).collect::<Vec<_>>().join(".");
+    let aside = format!("cut-{}", nonce.last());
+    paths
+        .part_transcripts(project.disk.as_ref(), &aside, |name| kept.contains(&attempt_of(name)))?;
+    Ok(())
 }

@@ -119,9 +119,9 @@ async fn judged(
 pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> contract::Attached {
     let absent = |cost| contract::Attached::Absent { cost, progressed: false, session: None };
     let Lane::Prompt(name) = &turn.lane else { return absent(Cost::Free) };
-    // What was to open a session before the run was cut back has been charged by the cut.
-    let Some(plan) = turn.current.clone() else { return absent(Cost::Free) };
-    let Some(backend) = backends.get(name) else { return absent(Cost::Unknown) };
+    let (Some(backend), Some(plan)) = (backends.get(name), turn.current.clone()) else {
+        return absent(Cost::Unknown);
+    };
     backend.attach(&Started {
         nonce: run.nonce.clone(),
         turn: turn.id.clone(),

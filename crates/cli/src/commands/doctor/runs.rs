@@ -117,7 +117,8 @@ fn commands(seen: &Look, processes: &[Marked]) -> Vec<String> {
     if seen.owner.is_some() {
         return Vec::new();
     }
-    let of_run = processes.iter().filter(|process| process.runs.contains(&seen.head.run.nonce));
+    let of_run =
+        processes.iter().filter(|process| process.runs.contains(&seen.head.run.nonce.first()));
     of_run.map(|process| plain(&process.command)).collect()
 }
 

@@ -42,7 +42,12 @@ fn whoever_changes_only_the_ground_starts_nothing() {
         !play.run.desk.in_flight.is_empty()
     };
     assert!(!starts(Input::Adopt { manifest: Value::from("v2") }));
-    assert!(!starts(Input::Rewind { kept: 3, nonce: "new".into(), gone: Gone::default() }));
+    assert!(!starts(Input::Rewind {
+        kept: 3,
+        nonce: "new".into(),
+        gone: Gone::default(),
+        again: Vec::new()
+    }));
     assert!(starts(Input::Due));
 }
 

@@ -47,6 +47,7 @@ fn samples() -> Vec<Sample> {
     let later = later.chain(steps_events.into_iter().map(Sample::Event));
     let (rewind, rewound) = samples::rewound();
     let later = later.chain([Sample::Cause(rewind), Sample::Event(rewound)]);
+    let later = later.chain([Sample::Cause(samples::again())]);
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

@@ -210,9 +210,11 @@ fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
             play.says("main", text);
         }
         let before = play.plan_of("main");
-        play.feed(vec![Input::Rewind { kept: 3, nonce: "new".into(), gone: Gone::default() }]);
-        let inputs = play.cut_off(crate::run::input::Interruption::Crash, true);
-        play.feed([inputs, vec![play.resume_input()]].concat());
+        let again = vec![play.run.desk.turns[&"main".into()].id.clone()];
+        let gone = Gone::default();
+        play.feed(vec![Input::Rewind { kept: 3, nonce: "new".into(), gone, again }]);
+        assert_eq!(play.cut_off(crate::run::input::Interruption::Crash, true), [], "not in flight");
+        play.feed(vec![play.resume_input()]);
         let plan = play.prompt().plan;
         let new = play.run.desk.turns[&"main".into()].id.session(&"new".into(), 0);
         let shown = play.names().plan(&plan).replace(new.as_str(), "new");
@@ -223,12 +225,29 @@ fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
     check(Some("<goto>B</goto>"), "resume main.1.1");
 }
 
-/// What the story of a play since `kept` had cost.
-fn gone_since(kept: &Run, play: &Play) -> Gone {
-    let mut abandoned = Abandoned::new(kept);
+#[test]
+fn a_turn_that_nothing_was_cut_away_of_is_still_in_flight_after_a_rewind() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    let (before, gone) = (play.run.desk.clone(), Gone::default());
+    play.feed(vec![Input::Rewind { kept: 1, nonce: "new".into(), gone, again: Vec::new() }]);
+    assert_eq!(play.run.desk, before);
+}
+
+/// Of one record that holds the story of a play since it was kept.
+fn since(play: &Play) -> Record {
     let steps = vec![Step { cause: Input::Due, events: play.story.clone() }];
-    abandoned.follow(&Record { seq: 2, at: play.at, steps });
-    abandoned.gone()
+    Record { seq: 2, at: play.at, steps }
+}
+
+/// What the story of a play since `kept` had cost, and which turns it ended.
+fn gone_since(kept: &Run, play: &Play) -> (Gone, Vec<String>) {
+    let mut abandoned = Abandoned::new(kept);
+    abandoned.follow(&since(play));
+    (abandoned.gone(), abandoned.again().iter().map(ToString::to_string).collect())
+}
+
+fn gone(amount: &str, unpriced: u64) -> Gone {
+    Gone { amount: usd(amount), unpriced }
 }
 
 #[test]
@@ -240,39 +259,32 @@ fn what_was_paid_in_records_that_are_cut_away_stays_paid() {
     play.after("1h".parse().unwrap());
     play.costs(Cost::Reported(usd("0.30"))).says("main", "no tag");
     play.fails("main", task());
-    let earlier = Gone { amount: usd("1"), unpriced: 1 };
-    play.story.push(Event::RunRewound { kept: 3, nonce: "old".into(), gone: earlier });
-    let (gone, paid) = (gone_since(&kept, &play), play.run.spent);
-    assert_eq!(gone, Gone { amount: paid.plus(usd("1")), unpriced: 2 });
+    play.story.push(Event::RunRewound { kept: 3, nonce: "old".into(), gone: gone("1", 1) });
+    let expected = Gone { amount: play.run.spent.plus(usd("1")), unpriced: 2 };
+    assert_eq!(gone_since(&kept, &play), (expected, vec!["main.1.1".to_owned()]));
     play.run = kept;
-    play.feed(vec![Input::Rewind { kept: 1, nonce: "new".into(), gone }]);
-    assert_eq!((play.run.spent, play.run.unpriced), (gone.amount, gone.unpriced));
+    let (nonce, again) = ("new".into(), vec![turn("main.1.1")]);
+    play.feed(vec![Input::Rewind { kept: 1, nonce, gone: expected, again }]);
+    assert_eq!((play.run.spent, play.run.unpriced), (expected.amount, expected.unpriced));
 }
 
 #[test]
 fn each_turn_of_records_that_are_cut_away_counts_once_whether_it_ended_or_not() {
     let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
-    let check = |play: &mut Play, expected: [(&str, u64); 2]| {
-        // It is cut off, or it ends and the next one is cut off.
+    for (amount, ended) in [("0.60", "main.1.1"), ("0.60", "main.2.1")] {
         let kept = play.run.clone();
         play.story.clear();
-        let before = gone_since(&kept, play);
+        // It is still in flight, and looked for when the run goes on.
+        assert_eq!(gone_since(&kept, &play), (gone("0", 0), Vec::new()));
+        // It ends, and the next one is cut off.
         play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
-        let shown = [before, gone_since(&kept, play)];
-        assert_eq!(
-            shown,
-            expected.map(|(amount, unpriced)| Gone { amount: usd(amount), unpriced })
-        );
-    };
-    // It was to open a session, so the kept run does not look for it.
-    check(&mut play, [("0", 1), ("0.60", 0)]);
-    // It went on in one: what became of it is read again, and charged then.
-    check(&mut play, [("0", 0), ("0.30", 0)]);
+        assert_eq!(gone_since(&kept, &play), (gone(amount, 0), vec![ended.to_owned()]));
+    }
     let kept = play.run.clone();
     play.story.clear();
     play.costs(Cost::Unknown).stumbles("main");
     play.after("1h".parse().unwrap());
-    assert_eq!(gone_since(&kept, &play), Gone { amount: usd("0.30"), unpriced: 0 });
+    assert_eq!(gone_since(&kept, &play).0, gone("0.60", 0), "both attempts, like the dearest");
 }
 
 #[test]
@@ -280,20 +292,13 @@ fn a_turn_that_one_cut_has_charged_is_not_charged_by_the_next_one() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let kept = play.run.clone();
     play.story.clear();
-    let gone = gone_since(&kept, &play);
-    assert_eq!(gone, Gone { amount: usd("0"), unpriced: 1 });
-    play.feed(vec![Input::Rewind { kept: 1, nonce: "new".into(), gone }]);
-    assert_eq!(gone_since(&kept, &play), gone);
-}
-
-#[test]
-fn a_turn_without_a_price_that_is_looked_for_again_is_not_missed_twice() {
-    let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
-    play.costs(Cost::Unknown).says("main", "<goto>B</goto>");
-    let kept = play.run.clone();
+    play.costs(Cost::Reported(usd("0.30"))).says("main", "<result>x</result>");
+    let first = gone_since(&kept, &play);
+    play.run = kept.clone();
     play.story.clear();
-    play.costs(Cost::Unknown).fails("main", task());
-    assert_eq!(gone_since(&kept, &play), Gone::default());
+    let again = vec![turn("main.1.1")];
+    play.feed(vec![Input::Rewind { kept: 1, nonce: "new".into(), gone: first.0, again }]);
+    assert_eq!(gone_since(&kept, &play), first);
 }
 
 #[test]
@@ -302,19 +307,43 @@ fn a_script_that_was_in_flight_when_its_records_are_cut_away_cost_nothing() {
     let kept = play.run.clone();
     play.story.clear();
     play.says("main", "<goto>B</goto>");
-    assert_eq!(gone_since(&kept, &play), Gone::default());
+    assert_eq!(gone_since(&kept, &play), (Gone::default(), vec!["main.1.1".to_owned()]));
 }
 
 #[test]
-fn what_was_left_by_records_that_are_cut_away_is_found_by_either_nonce() {
-    let play = Play::new(prompts(&["A.md"])).started();
-    let mut abandoned = Abandoned::new(&play.run);
-    let unpriced = abandoned.gone().unpriced;
+fn of_records_that_nobody_vouches_for_only_what_they_cost_is_believed() {
+    let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
+    let kept = play.run.clone();
+    play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
+    play.story.push(Event::RunRewound { kept: 3, nonce: "other".into(), gone: gone("1", 1) });
+    let mut abandoned = Abandoned::new(&kept);
+    // That the run has started, too: it would begin anew.
+    abandoned.doubt(&since(&play));
     abandoned.miss();
-    assert_eq!(abandoned.gone().unpriced, unpriced + 1, "it may have held a turn");
-    let rewound = Event::RunRewound { kept: 3, nonce: "later".into(), gone: Gone::default() };
-    let steps = vec![Step { cause: Input::Due, events: vec![rewound] }];
-    abandoned.follow(&Record { seq: 2, at: play.at, steps });
-    assert_eq!(abandoned.nonces(), [&play.run.nonce, &"later".into()].into());
-    assert_eq!(abandoned.started(), []);
+    // What was in flight has no price that anybody knows.
+    assert_eq!(abandoned.gone(), gone("1.30", 3));
+    assert_eq!(abandoned.again(), [turn("main.1.1")]);
+    let most = Event::RunRewound {
+        kept: 3,
+        nonce: "x".into(),
+        gone: Gone { amount: usd("1"), unpriced: u64::MAX },
+    };
+    play.story = vec![most];
+    abandoned.doubt(&since(&play));
+    assert_eq!(abandoned.gone().unpriced, u64::MAX);
+    abandoned.follow(&since(&play));
+    assert_eq!(abandoned.gone().unpriced, u64::MAX);
+}
+
+#[test]
+fn an_agent_that_started_another_turn_has_ended_the_one_before() {
+    let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
+    let kept = play.run.clone();
+    play.says("main", "<goto>B</goto>");
+    let is_start = |event: &Event| matches!(event, Event::TurnStarted { .. });
+    play.story.retain(is_start);
+    assert_eq!(play.story.len(), 2);
+    assert_eq!(gone_since(&kept, &play).1, ["main.1.1"]);
+    play.story.truncate(1);
+    assert_eq!(gone_since(&kept, &play).1, [""; 0]);
 }

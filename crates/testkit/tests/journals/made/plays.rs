@@ -28,6 +28,7 @@ pub(super) const PLAYS: &[(&str, Play)] = &[
     ("cancelled", ends::cancelled),
     ("rewound", ends::rewound),
     ("rewound-and-paid", ends::rewound),
+    ("rewound-and-done-again", ends::rewound),
     ("too-many-agents", ends::too_many_agents),
     ("too-deep", ends::too_deep),
     ("nothing-decides-yet", ends::nothing_decides_yet),

@@ -217,8 +217,8 @@ impl Stage {
         for record in &cut {
             abandoned.follow(record);
         }
-        let gone = abandoned.gone();
-        self.feed(vec![Input::Rewind { kept, nonce: nonce.into(), gone }]);
+        let (gone, again) = (abandoned.gone(), abandoned.again());
+        self.feed(vec![Input::Rewind { kept, nonce: nonce.into(), gone, again }]);
     }
 
     pub(super) fn seal(&self, name: &str) -> Result<(), String> {

@@ -166,7 +166,12 @@ pub(super) fn inputs() -> Vec<Input> {
         key: "k".into(),
     });
     inputs.push(Input::Adopt { manifest: blob() });
-    inputs.push(Input::Rewind { kept: 7, nonce: "beef".into(), gone: Gone::default() });
+    inputs.push(Input::Rewind {
+        kept: 7,
+        nonce: "beef".into(),
+        gone: Gone::default(),
+        again: Vec::new(),
+    });
     inputs
 }
 
@@ -632,11 +637,17 @@ pub(super) fn named() -> Vec<Event> {
     vec![moved, Event::AgentFailed { agent: "main".into(), failure, kept: None }]
 }
 
+/// The end of a turn in flight was cut away.
+pub(super) fn again() -> Input {
+    let (nonce, gone) = ("c0ffee~beef".into(), Gone::default());
+    Input::Rewind { kept: 7, nonce, gone, again: vec![turn("main.1.1")] }
+}
+
 /// What was cut away had cost something.
 pub(super) fn rewound() -> (Input, Event) {
     let gone = Gone { amount: Micros(800_000), unpriced: 1 };
     (
-        Input::Rewind { kept: 7, nonce: "beef".into(), gone },
+        Input::Rewind { kept: 7, nonce: "beef".into(), gone, again: Vec::new() },
         Event::RunRewound { kept: 7, nonce: "beef".into(), gone },
     )
 }
