@@ -355,6 +355,15 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_was_cut_back_is_found_by_the_nonce_that_it_started_with() {
+        let start = Nonce::from("c0ffee");
+        let twice = start.after_cut(&"beef".into()).after_cut(&"f00d".into());
+        assert_eq!(twice, "c0ffee~f00d".into());
+        assert_eq!((twice.first(), twice.last()), (start.clone(), "f00d"));
+        assert_eq!((start.first(), start.last()), (start.clone(), "c0ffee"));
+    }
+
+    #[test]
     fn run_ids_fit_into_file_names_and_command_lines() {
         for good in ["flow-20260101-ab3f", &"x".repeat(128)] {
             assert!(good.parse::<RunId>().is_ok(), "{good}");

@@ -151,14 +151,12 @@ impl Owned {
         paths.refuse_links(project.disk.as_ref())?;
         let lock = take(project, &paths, how.takeover)?;
         paths.ensure(project.disk.as_ref())?;
-        let mut found = match how.truncate_to {
-            Some(last) => cut_back(project, &paths, (run, last)).await?,
-            None => Found::default(),
+        let moved = match how.truncate_to {
+            Some(last) => cut_back(project, &paths, (run, last))?,
+            None => None,
         };
         let opened = Journal::open(Arc::clone(&project.disk), &paths.journal)
             .map_err(|error| unopened(project, error))?;
-        found.torn = opened.torn;
-        part_transcripts(project, &paths, &opened.lines)?;
         let header = fold::header(&opened.header)?;
         fold::check_owner(run, &header)?;
         let mut head = snapshot::open(&opened.lines, project.disk.as_ref(), &paths.snapshot)?;
@@ -170,8 +168,7 @@ impl Owned {
         // Room for what the next owner has paid for; without it the run goes on all the same.
         project.root.ballast(Arc::clone(&project.disk)).fill().ok();
         let (ended, survivors) = end_strays(&head.run, how.clients).await;
-        found.ended.extend(ended);
-        found.survivors.extend(survivors);
+        part_transcripts(project, &paths, &opened.lines)?;
         let blobs = project.blobs(&paths);
         paths.sweep(project.disk.as_ref()).ok();
         read_results(&mut head.run, &blobs)?;
@@ -187,7 +184,7 @@ impl Owned {
             origin: pin.origin(),
             schemas: None,
             paths,
-            found,
+            found: Found { torn: opened.torn, moved, ended, survivors },
         };
         Ok(owned)
     }

@@ -35,11 +35,14 @@ fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
     let spent = || project.raymond("status r --json").json()["spent_usd"].as_f64().unwrap();
     let before = spent();
     assert!(before > 1.1, "{before}");
-    // The second one cuts away the record of the first, too, and a line that nobody can read.
+    // The second one cuts away the record of the first, too, a line that nobody can read, and one that says
+    // that the run has just begun.
     for unread in [0, 1] {
         if unread == 1 {
             let journal = ".raymond/runs/r/journal.jsonl";
-            project.write(journal, format!("{}garbage\n", project.read(journal)));
+            let text = project.read(journal);
+            let first = text.lines().nth(1).unwrap();
+            project.write(journal, format!("{text}garbage\n{first}\n"));
         }
         let output = project.raymond("resume r --truncate-to 1");
         assert_eq!(output.code(), 5, "{output:?}");

@@ -1,30 +1,29 @@
 //! A run that is cut back to one of its records.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use raymond_backends::process::{Grace, leftovers};
 use raymond_core::ids::RunId;
 use raymond_core::run::{Abandoned, Event, Input, Record, batch};
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{Lines, Read};
 use raymond_store::{Journal, RunPaths};
 
-use super::{Found, OwnError, unopened};
+use super::{OwnError, unopened};
 use crate::clock;
 use crate::driver::{DriverError, Head};
-use crate::elsewhere::check_only;
 use crate::fold;
 use crate::pin::PLATFORM;
 use crate::project::Project;
 
-/// Keeps the records of a run up to number `last`. Whatever was left running is ended first: it may belong
-/// to a future that nobody will know any more.
-pub(super) async fn cut_back(
+/// Keeps the records of a run up to number `last`, and returns where the others went. From then on no process
+/// that they started carries the mark of a turn: each is a stray.
+pub(super) fn cut_back(
     project: &Project,
     paths: &RunPaths,
     (run, last): (&RunId, u64),
-) -> Result<Found, OwnError> {
+) -> Result<Option<PathBuf>, OwnError> {
     let read = Journal::read(project.disk.as_ref(), &paths.journal);
     let read = read.map_err(|error| unopened(project, error))?;
     let header = fold::header(&read.header)?;
@@ -32,22 +31,17 @@ pub(super) async fn cut_back(
     if last == 0 {
         return Err(OwnError::NeverStarted(run.clone()));
     }
-    check_only(project, &header)?;
     let mut kept = Head::unborn();
     for line in read.lines.iter().take_while(|line| line.seq <= last) {
         kept.fold(&fold::record(line.body, line.seq)?);
     }
-    let mut found = Found::default();
-    let mut rewound = Vec::new();
-    // Where there is no such record, whoever cuts says so.
-    if kept.seq == last {
-        found.ended = leftovers::find(&kept.run.nonce);
-        found.survivors = leftovers::end(&found.ended, &Grace::default()).await;
-        rewound = follow(&kept, &abandoned(project, paths, (&kept, &read))?)?;
-    }
+    let rewound = match kept.seq {
+        seq if seq == last => follow(&kept, &abandoned(project, paths, (&kept, &read))?)?,
+        // There is no such record, as whoever cuts says.
+        _ => Vec::new(),
+    };
     let cut = Journal::truncate_to(Arc::clone(&project.disk), &paths.journal, last, &rewound);
-    found.moved = cut.map_err(|error| unopened(project, error))?.moved;
-    Ok(found)
+    Ok(cut.map_err(|error| unopened(project, error))?.moved)
 }
 
 /// The run as it went on after the last record to keep.
