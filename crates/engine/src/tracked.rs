@@ -14,12 +14,20 @@ use crate::project::Project;
 /// Larger indices are not searched: they are of millions of files.
 const LARGEST: u64 = 256 << 20;
 
-/// Whether git tracks files of a run. An index of version 4 (which is not git's default) shortens paths,
+/// Git tracks files of the run.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} came with the repository: git tracks its files")]
+pub struct Tracked(pub RunId);
+
+/// Refuses a run whose files git tracks. An index of version 4 (which is not git's default) shortens paths,
 /// and is not understood.
-pub(crate) fn is_tracked(project: &Project, run: &RunId) -> bool {
+pub(crate) fn check(project: &Project, run: &RunId) -> Result<(), Tracked> {
     let index = project.root.project().join(".git/index");
     let wanted = format!("{}/runs/{run}/", raymond_store::root::NAME);
-    text_of(&index).is_some_and(|index| memmem::find(&index, wanted.as_bytes()).is_some())
+    match text_of(&index).and_then(|index| memmem::find(&index, wanted.as_bytes())) {
+        Some(_) => Err(Tracked(run.clone())),
+        None => Ok(()),
+    }
 }
 
 fn text_of(index: &Path) -> Option<Vec<u8>> {
