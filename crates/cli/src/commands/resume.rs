@@ -250,7 +250,7 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
         return Err(Failure::usage(message)
             .hint(format!("call the tool again with \"runId\": \"{}\"", run.id)));
     }
-    if let Phase::Ended(_) = run.phase {
+    if matches!(run.phase, Phase::Ended(_)) && !wish.plan {
         statefile::catch_up(project, &seen.head, view::status(run, view::Owner::Gone));
     }
     match run.phase {
