@@ -198,9 +198,15 @@ impl From<OwnError> for Failure {
 
 impl From<Tracked> for Failure {
     fn from(error: Tracked) -> Self {
-        Self::of(USAGE, &error).hint(
-            "it would run what somebody else pinned; if it is yours: git rm -r --cached .raymond",
-        )
+        let failure = Self::of(USAGE, &error);
+        match error {
+            Tracked::Run(_) => failure.hint(
+                "it would run what somebody else pinned; if it is yours: git rm -r --cached .raymond",
+            ),
+            Tracked::Unknown { .. } => failure
+                .code(ENVIRONMENT)
+                .hint("mend the repository: `git status` has to work here"),
+        }
     }
 }
 

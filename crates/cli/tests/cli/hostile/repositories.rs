@@ -238,6 +238,31 @@ fn a_run_that_came_with_a_repository_is_not_gone_on_with() {
 }
 
 #[test]
+fn a_run_that_came_with_a_submodule_or_a_worktree_is_not_gone_on_with() {
+    let project = planted();
+    given_away(&project);
+    git(&project, &["clone", "-q", "--bare", "theirs", "bare.git"]);
+    git(&project, &["-C", "bare.git", "worktree", "add", "-q", "../worktree", "HEAD"]);
+    git(&project, &["init", "-q", "outer"]);
+    let theirs = project.path("theirs").display().to_string();
+    git(&project, &["-C", "outer", "submodule", "--quiet", "add", &theirs, "inner"]);
+    for place in ["worktree", "outer/inner"] {
+        assert!(project.path(place).join(".git").is_file());
+        for command in ["resume", "stop r", "cancel r", "prune r"] {
+            let output = within(&project, place, command);
+            output.prints("").mentions(2, &["r came with the repository: git tracks its files"]);
+        }
+        assert!(!project.path(place).join("sprung").exists());
+    }
+    fs::rename(project.path("bare.git"), project.path("moved")).unwrap();
+    let untold =
+        "cannot tell whether r came with the repository: /project/worktree/.git: there is no";
+    let output = within(&project, "worktree", "resume r --pinned");
+    output.prints("").mentions(7, &[untold, "hint: mend the repository"]);
+    assert!(!project.path("sprung").exists() && !project.path("worktree/sprung").exists());
+}
+
+#[test]
 fn nothing_that_a_terminal_obeys_comes_from_names_in_a_journal() {
     let project = planted();
     forge(&project, |line| {
