@@ -14,7 +14,7 @@ use raymond_core::view::{self, Fate, Plan, States, Status};
 use raymond_core::workflow::{Definition, Survey};
 use raymond_engine::driver::Head;
 use raymond_engine::launch::Prepared;
-use raymond_engine::look::Look;
+use raymond_engine::look::{Look, strays};
 use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
@@ -251,6 +251,7 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
             .hint(format!("call the tool again with \"runId\": \"{}\"", run.id)));
     }
     if matches!(run.phase, Phase::Ended(_)) && !wish.plan {
+        end_strays(project, seen)?;
         statefile::catch_up(project, &seen.head, view::status(run, view::Owner::Gone));
     }
     match run.phase {
@@ -361,6 +362,19 @@ fn tell(found: &Found) {
         crate::say!("raymond: moved what was cut away to {}", moved.display());
     }
     tell_left(&found.ended, &found.survivors);
+}
+
+/// Ends what a run that is over has left running: its owner may have died before it did.
+pub(super) fn end_strays(project: &Project, seen: &Look) -> Result<(), Failure> {
+    if seen.owner.is_some() || strays(seen).is_empty() {
+        return Ok(());
+    }
+    let run = &seen.header.run;
+    match crate::runtime()?.block_on(owned::end_left(project, run)) {
+        Ok((left, survivors)) => tell_left(&left, &survivors),
+        Err(error) => crate::say!("raymond: nothing of {run} was ended: {error}"),
+    }
+    Ok(())
 }
 
 /// What was left of a run, and was ended; or was not.
