@@ -7,6 +7,7 @@ use raymond_backends::process::{Identity, Leftover};
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
+use raymond_core::run::input::StopMode;
 use raymond_core::run::program::Answers;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Refusal, Run, Settings, stray};
@@ -18,6 +19,7 @@ use raymond_engine::look::{Look, strays};
 use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
+use raymond_engine::request;
 use raymond_engine::statefile;
 use raymond_store::journal::{self, Tail};
 use raymond_store::lock::{self, Takeover};
@@ -128,8 +130,11 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
         if let Some(code) = is_over(project, &seen, wish)? {
             return Ok(code);
         }
+        if seen.head.run.phase == Phase::Stopping(StopMode::Cancel) {
+            return end_cancelled(project, &seen, wish);
+        }
         if wish.plan {
-            return only_plan(project, seen, wish);
+            return only_plan(project, &seen, wish);
         }
     }
     match wish.ground {
@@ -278,6 +283,37 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
     }
 }
 
+/// A run that was asked to cancel does not go on: what its owner did not live to end is ended.
+fn end_cancelled(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+    let run = &seen.header.run;
+    if wish.plan {
+        check_free(project, seen)?;
+        return plan_cancelled(&seen.head, wish);
+    }
+    let known = |settings: &Settings| backends::known(project, settings);
+    let ending = request::end_cancelled(project, run, wish.how.takeover, &known);
+    let ended = crate::runtime()?.block_on(ending);
+    ended.map_err(|error| Failure::from(error).about(run))?;
+    let over = is_over(project, &runs::look(project, run)?, wish)?;
+    over.ok_or_else(|| {
+        Failure::environment(format!("{run} was asked to cancel, and what was left did not end"))
+            .hint(format!("raymond status {run} shows it"))
+    })
+}
+
+/// `--plan` of such a run: no turn goes on.
+fn plan_cancelled(head: &Head, wish: &Wish<'_>) -> Result<u8, Failure> {
+    let Head { run, ledger, .. } = head;
+    if wish.talk.json {
+        let mut plan = Plan::of(run, ledger, &run.settings);
+        plan.open.clear();
+        print_json(shapes::plan(&run.id, &plan, None))?;
+    } else {
+        print_out(&format!("{}: was asked to cancel: what was left is ended\n", run.id))?;
+    }
+    Ok(0)
+}
+
 fn is_completed(run: &Run) -> bool {
     run.phase == Phase::Ended(Ending::Completed)
 }
@@ -309,12 +345,10 @@ fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States)
 }
 
 /// `--plan`: what would be done, and nothing is touched.
-fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
     let run = &seen.head.run;
     let paths = project.paths(&run.id);
-    if let Some(owner) = seen.owner {
-        return Err(lock::Error::Held { path: paths.lock, owner: Some(Box::new(owner)) }.into());
-    }
+    check_free(project, seen)?;
     if let Tail::Damaged(damaged) = seen.tail {
         return Err(journal::Error::Damaged { path: paths.journal, damaged }.into());
     }
@@ -346,6 +380,13 @@ fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failu
         print_out(&format!("{line}{}: {plan}\n{}", run.id, turns.collect::<String>()))?;
     }
     Ok(0)
+}
+
+/// Refuses a run that somebody drives, as taking its lock would.
+fn check_free(project: &Project, seen: &Look) -> Result<(), lock::Error> {
+    let Some(owner) = seen.owner.clone().map(Box::new) else { return Ok(()) };
+    let path = project.paths(&seen.header.run).lock;
+    Err(lock::Error::Held { path, owner: Some(owner) })
 }
 
 /// What opening the run found.
