@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::clock;
 use crate::driver::{Driver, DriverError, Nobody};
 use crate::fold::{self, FoldError};
-use crate::look::{LookError, look, owner};
+use crate::look::{LookError, check_here, look, owner};
 use crate::owned::{Clients, Opening, OwnError, Owned};
 use crate::project::Project;
 use crate::recovery;
@@ -68,7 +68,8 @@ pub enum RequestError {
     Lock(#[from] lock::Error),
 }
 
-/// Asks a run to end, and waits until it has.
+/// Asks a run to end, and waits until it has. An owner on another host is not asked: who knows whether it
+/// lives.
 pub async fn stop(
     project: &Project,
     run: &RunId,
@@ -78,6 +79,7 @@ pub async fn stop(
     let key = clock::nonce().to_string();
     let (mut patience, never) = (40, Takeover::Never);
     loop {
+        check_here(project, run)?;
         match owner(project, run)? {
             Some(_) => {
                 let waited = insist(project, run, mode, &key).await;

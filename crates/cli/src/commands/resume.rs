@@ -22,7 +22,7 @@ use raymond_engine::project::Project;
 use raymond_engine::request;
 use raymond_engine::statefile;
 use raymond_store::journal::{self, Tail};
-use raymond_store::lock::{self, Takeover};
+use raymond_store::lock::Takeover;
 
 use crate::args::{Governing, Resume, Talk};
 use crate::backends::{self, Usable, Words};
@@ -287,7 +287,7 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
 fn end_cancelled(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
     let run = &seen.header.run;
     if wish.plan {
-        check_free(project, seen)?;
+        seen.check_free(project, wish.how.takeover)?;
         return plan_cancelled(&seen.head, wish);
     }
     let known = |settings: &Settings| backends::known(project, settings);
@@ -348,7 +348,7 @@ fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States)
 fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
     let run = &seen.head.run;
     let paths = project.paths(&run.id);
-    check_free(project, seen)?;
+    seen.check_free(project, wish.how.takeover)?;
     if let Tail::Damaged(damaged) = seen.tail {
         return Err(journal::Error::Damaged { path: paths.journal, damaged }.into());
     }
@@ -380,13 +380,6 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
         print_out(&format!("{line}{}: {plan}\n{}", run.id, turns.collect::<String>()))?;
     }
     Ok(0)
-}
-
-/// Refuses a run that somebody drives, as taking its lock would.
-fn check_free(project: &Project, seen: &Look) -> Result<(), lock::Error> {
-    let Some(owner) = seen.owner.clone().map(Box::new) else { return Ok(()) };
-    let path = project.paths(&seen.header.run).lock;
-    Err(lock::Error::Held { path, owner: Some(owner) })
 }
 
 /// What opening the run found.

@@ -12,7 +12,6 @@ use raymond_engine::owned::check_endable;
 use raymond_engine::project::Project;
 use raymond_store::disk;
 use raymond_store::journal::Tail;
-use raymond_store::lock::{Host as _, Life, ThisHost};
 
 use crate::failure::Failure;
 use crate::place::Place;
@@ -91,9 +90,7 @@ fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
     if let Tail::Damaged(_) = seen.tail {
         return Some(Finding::fail("journal", format!("{run}: {why}"), way_out));
     }
-    if let Some(owner) = &seen.owner
-        && ThisHost.life(&owner.process) == Life::Elsewhere
-    {
+    if let Some(owner) = seen.driven_elsewhere() {
         let (pid, host) = (owner.process.pid, &owner.process.host);
         let text =
             format!("{run}: driven by process {pid} on {host}, which cannot be seen from here");
