@@ -8,6 +8,7 @@ use raymond_engine::launch;
 use raymond_engine::look::{Look, strays};
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
+use raymond_store::lock::Process;
 
 use crate::ear::Ear;
 use crate::words::plain;
@@ -50,7 +51,7 @@ impl Place {
         let run = &seen.head.run;
         match &seen.tail {
             Tail::Clean | Tail::Torn(_) => {
-                Self::with_states(&seen.head, seen.status, states(project, run))
+                Self::with_states(&seen.head, seen.status, states(project, run)).with_owner(seen)
             }
             Tail::Damaged(damaged) => Self {
                 status: seen.status,
@@ -63,6 +64,23 @@ impl Place {
                 left_running: Vec::new(),
             },
         }
+    }
+
+    /// The same, with what leads on when its owner is on another host: only a person knows whether it lives.
+    fn with_owner(mut self, seen: &Look) -> Self {
+        let run = &seen.head.run;
+        let Some(owner) = seen.driven_elsewhere().filter(|_| !view::is_of_caller(run)) else {
+            return self;
+        };
+        if view::way_out(self.status) == view::Command::Wait {
+            let Process { pid, host, .. } = &owner.process;
+            let unseen = format!("process {pid} on {host}, which cannot be seen from here");
+            self.why = plain(&format!("{}; it is driven by {unseen}", self.why));
+            self.way_out = format!("raymond resume {} --takeover", run.id);
+        } else if self.way_out.starts_with("raymond resume ") {
+            self.way_out.push_str(" --takeover");
+        }
+        self
     }
 
     /// The same, with what clients of turns in flight are at when they do nothing but try again: that

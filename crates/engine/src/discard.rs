@@ -2,7 +2,7 @@
 //!
 //! It is done under the lock of the run, and only when the run is what it was when the decision was
 //! made. Its directory is renamed first: a resume that comes too late finds no run, never half of
-//! one. What does not belong to this user, or is only a link, is left alone.
+//! one. What does not belong to this user, lies behind a link or came with the repository is left alone.
 
 use std::fs;
 use std::io;
@@ -21,6 +21,7 @@ use crate::fold;
 use crate::look::{LookError, look};
 use crate::owned::take;
 use crate::project::Project;
+use crate::tracked::{self, Tracked};
 
 /// Why a run is not deleted.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,9 @@ pub enum DiscardError {
     /// Its directory is a link, or no directory at all.
     #[error("{} is a link, or no directory", .0.display())]
     NotADirectory(PathBuf),
+    /// It came with the repository.
+    #[error(transparent)]
+    Tracked(#[from] Tracked),
     /// Its directory belongs to somebody else.
     #[error("{} belongs to user {owner}", path.display())]
     Foreign {
@@ -165,9 +169,17 @@ pub fn size_of(path: &Path) -> u64 {
     entries.map(|entry| size_of(&entry.path())).sum()
 }
 
-/// Checks that a run is this user's to delete: its directory is one, and no link to another.
+/// Checks that a run is this user's to delete, or to end what it left: its directory is one, no link leads
+/// to it, and it did not come with the repository.
 pub fn check_own(project: &Project, run: &RunId) -> Result<(), DiscardError> {
-    let path = project.paths(run).directory;
+    let paths = project.paths(run);
+    check_directory(&paths.directory)?;
+    paths.refuse_links_above(project.disk.as_ref())?;
+    Ok(tracked::check(project, run)?)
+}
+
+fn check_directory(path: &Path) -> Result<(), DiscardError> {
+    let path = path.to_owned();
     let found = fs::symlink_metadata(&path).map_err(|source| {
         let (attempt, path) = ("look at", path.clone());
         DiscardError::Disk(disk::Error { attempt, path, source })

@@ -28,4 +28,4 @@ pub mod shell;
 pub mod snapshot;
 pub mod statefile;
 pub mod steps;
-mod tracked;
+pub mod tracked;

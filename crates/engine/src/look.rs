@@ -5,7 +5,7 @@ use raymond_core::ids::RunId;
 use raymond_core::run::{Header, Record, effect};
 use raymond_core::view::{self, Status};
 use raymond_store::journal::{self, Cursor, Tail};
-use raymond_store::lock::{Host as _, Life, Owner, ThisHost};
+use raymond_store::lock::{Host as _, Life, Owner, Takeover, ThisHost};
 use raymond_store::{Journal, Lock, lock};
 
 use crate::driver::Head;
@@ -92,6 +92,35 @@ pub fn owner(project: &Project, run: &RunId) -> Result<Option<Owner>, lock::Erro
         Life::Alive | Life::Elsewhere => Some(owner),
         Life::Gone => None,
     }))
+}
+
+impl Look {
+    /// Refuses a run that somebody drives, as taking its lock would.
+    pub fn check_free(&self, project: &Project, takeover: Takeover) -> Result<(), lock::Error> {
+        let Some(owner) = self.owner.clone().map(Box::new) else { return Ok(()) };
+        let path = project.paths(&self.header.run).lock;
+        match (self.driven_elsewhere().is_some(), takeover) {
+            (true, Takeover::OtherHost) => Ok(()),
+            (true, Takeover::Never) => Err(lock::Error::OtherHost { path, owner }),
+            (false, _) => Err(lock::Error::Held { path, owner: Some(owner) }),
+        }
+    }
+
+    /// The owner that is on another host: nobody here can see whether it lives.
+    pub fn driven_elsewhere(&self) -> Option<&Owner> {
+        self.owner.as_ref().filter(|owner| ThisHost.life(&owner.process) == Life::Elsewhere)
+    }
+}
+
+/// Refuses a run whose owner is on another host: it may be gone, and nobody would ever answer.
+pub(crate) fn check_here(project: &Project, run: &RunId) -> Result<(), lock::Error> {
+    let path = project.paths(run).lock;
+    match Lock::owner(project.disk.as_ref(), &ThisHost, &path)? {
+        Some((owner, Life::Elsewhere)) => {
+            Err(lock::Error::OtherHost { path, owner: Box::new(owner) })
+        }
+        Some((_, Life::Alive | Life::Gone)) | None => Ok(()),
+    }
 }
 
 /// Processes of a run that no turn in flight accounts for: all of them when nobody drives it, those

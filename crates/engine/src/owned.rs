@@ -32,7 +32,7 @@ use crate::project::Project;
 use crate::schemas::Schemas;
 use crate::scope::Origin;
 use crate::snapshot;
-use crate::tracked;
+use crate::tracked::{self, Tracked};
 
 use cut::{cut_back, part_transcripts};
 use inherited::end_strays;
@@ -121,8 +121,8 @@ pub enum OwnError {
     #[error(transparent)]
     Elsewhere(#[from] Elsewhere),
     /// It came with the repository.
-    #[error("{0} came with the repository: git tracks its files")]
-    Tracked(RunId),
+    #[error(transparent)]
+    Tracked(#[from] Tracked),
     /// Its creation never went further than its name.
     #[error("{0} was never started: nothing is recorded")]
     NeverStarted(RunId),
@@ -145,9 +145,7 @@ impl Owned {
     /// Opens a run that exists.
     pub async fn open(project: &Project, run: &RunId, how: Opening) -> Result<Self, OwnError> {
         let paths = project.paths(run);
-        if tracked::is_tracked(project, run) {
-            return Err(OwnError::Tracked(run.clone()));
-        }
+        tracked::check(project, run)?;
         paths.refuse_links(project.disk.as_ref())?;
         let lock = take(project, &paths, how.takeover)?;
         paths.ensure(project.disk.as_ref())?;

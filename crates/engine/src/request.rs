@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::clock;
 use crate::driver::{Driver, DriverError, Nobody};
 use crate::fold::{self, FoldError};
-use crate::look::{LookError, look, owner};
+use crate::look::{LookError, check_here, look, owner};
 use crate::owned::{Clients, Opening, OwnError, Owned};
 use crate::project::Project;
 use crate::recovery;
@@ -68,7 +68,8 @@ pub enum RequestError {
     Lock(#[from] lock::Error),
 }
 
-/// Asks a run to end, and waits until it has.
+/// Asks a run to end, and waits until it has. An owner on another host is not asked: who knows whether it
+/// lives.
 pub async fn stop(
     project: &Project,
     run: &RunId,
@@ -76,8 +77,9 @@ pub async fn stop(
     backends: Known<'_>,
 ) -> Result<Answered, RequestError> {
     let key = clock::nonce().to_string();
-    let mut patience = 40;
+    let (mut patience, never) = (40, Takeover::Never);
     loop {
+        check_here(project, run)?;
         match owner(project, run)? {
             Some(_) => {
                 let waited = insist(project, run, mode, &key).await;
@@ -88,7 +90,7 @@ pub async fn stop(
                 }
                 // The owner died; somebody has to answer.
             }
-            None => match stop_without_owner(project, run, (mode, &key), backends).await {
+            None => match stop_without_owner(project, run, (mode, &key), never, backends).await {
                 // Somebody has just taken it over.
                 Err(RequestError::Own(OwnError::Lock(lock::Error::Held {
                     owner: Some(_),
@@ -101,6 +103,17 @@ pub async fn stop(
             },
         }
     }
+}
+
+/// Ends a run that was asked to cancel, and whose owner died before everything had ended.
+pub async fn end_cancelled(
+    project: &Project,
+    run: &RunId,
+    takeover: Takeover,
+    backends: Known<'_>,
+) -> Result<Answered, RequestError> {
+    let key = clock::nonce().to_string();
+    stop_without_owner(project, run, (StopMode::Cancel, &key), takeover, backends).await
 }
 
 fn inbox(project: &Project, run: &RunId) -> Inbox {
@@ -184,10 +197,10 @@ async fn stop_without_owner(
     project: &Project,
     run: &RunId,
     (mode, key): (StopMode, &str),
+    takeover: Takeover,
     backends: Known<'_>,
 ) -> Result<Answered, RequestError> {
-    let clients = Clients::End;
-    let how = Opening { takeover: Takeover::Never, truncate_to: None, clients };
+    let how = Opening { takeover, truncate_to: None, clients: Clients::End };
     let mut owned = Owned::open(project, run, how).await?;
     let backends = backends(&owned.head.run.settings);
     let reports = owned.report_inputs(&backends).await?;

@@ -17,6 +17,7 @@ use serde_json::{Map, json};
 use crate::driver::Head;
 use crate::owned::take;
 use crate::project::Project;
+use crate::tracked;
 
 /// A payload larger than this is only referred to.
 const LARGEST_PAYLOAD: u64 = 1024;
@@ -31,10 +32,14 @@ pub fn write(disk: &dyn Disk, path: &Path, head: &Head, status: Status) -> io::R
 
 /// Brings the state file of a run that is over up to date, and sweeps: its owner may have died before it did.
 ///
-/// It is derived: where it cannot be written, or somebody drives or deletes the run, it stays.
+/// It is derived: where it cannot be written, a link leads elsewhere, the run came with the repository, or
+/// somebody drives or deletes it, it stays.
 pub fn catch_up(project: &Project, head: &Head, status: Status) {
     let paths = project.paths(&head.run.id);
     let (disk, path) = (project.disk.as_ref(), &paths.state);
+    if paths.refuse_links(disk).is_err() || tracked::check(project, &head.run.id).is_err() {
+        return;
+    }
     let Ok(_lock) = take(project, &paths, Takeover::Never) else { return };
     paths.sweep(disk).ok();
     let state = render(&head.run, &head.ledger, status);

@@ -115,7 +115,7 @@ impl Root {
 
     /// Creates whatever of it is missing.
     pub fn ensure(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
-        for directory in [self.runs_directory(), self.0.join("state")] {
+        for directory in [self.runs_directory(), self.state_directory()] {
             create_dirs(disk, self.project(), &directory)?;
         }
         let ignore = self.0.join(IGNORE);
@@ -138,8 +138,15 @@ impl Root {
         Ok(ids.filter(|id| is_run(id) && is_directory(id)).collect())
     }
 
+    /// Refuses links in the place of its directories: what they lead to is none of ours.
+    pub fn refuse_links(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
+        let directories = [self.0.clone(), self.runs_directory(), self.state_directory()];
+        directories.iter().try_for_each(|directory| refuse_link(disk, directory))
+    }
+
     /// Removes what was set aside, as far as it can be. The first trouble is returned.
     pub fn sweep(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
+        self.refuse_links(disk)?;
         remove_all(disk, self.set_aside(disk)?)
     }
 
@@ -170,13 +177,17 @@ impl Root {
             homes: directory.join("homes"),
             definition: directory.join("definition"),
             snapshot: directory.join("snapshot.json"),
-            state: self.0.join("state").join(format!("{id}.json")),
+            state: self.state_directory().join(format!("{id}.json")),
             directory,
         })
     }
 
     fn runs_directory(&self) -> PathBuf {
         self.0.join("runs")
+    }
+
+    fn state_directory(&self) -> PathBuf {
+        self.0.join("state")
     }
 }
 
@@ -232,14 +243,7 @@ impl RunPaths {
     /// Refuses a run with a link on the way to its files: somebody else chose where they would be
     /// written. What clients keep in their homes is theirs.
     pub fn refuse_links(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
-        let above = self.directory.ancestors().take_while(|above| *above != self.base);
-        for directory in above.chain(self.state.parent()) {
-            match disk.is_link(directory) {
-                Ok(true) => return Err(link(directory)),
-                Err(error) if !absent(&error) => return Err(error).during("look at", directory),
-                Ok(false) | Err(_) => {}
-            }
-        }
+        self.refuse_links_above(disk)?;
         for directory in self.parts().into_iter().chain([&self.directory, &self.homes]) {
             match disk.link_in(directory) {
                 Ok(Some(name)) => return Err(link(&directory.join(name))),
@@ -248,6 +252,14 @@ impl RunPaths {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a run whose directory or state file lies behind a link. What lies in its directory is not
+    /// looked at: whoever removes it follows no link.
+    pub fn refuse_links_above(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
+        let above = self.directory.ancestors().take_while(|above| *above != self.base);
+        let mut directories = above.chain(self.state.parent());
+        directories.try_for_each(|directory| refuse_link(disk, directory))
     }
 
     fn parts(&self) -> [&PathBuf; 4] {
@@ -286,6 +298,14 @@ impl RunPaths {
             remove_tree(disk, file)?;
         }
         remove_tree(disk, &self.directory)
+    }
+}
+
+fn refuse_link(disk: &dyn Disk, directory: &Path) -> Result<(), disk::Error> {
+    match disk.is_link(directory) {
+        Ok(true) => Err(link(directory)),
+        Err(error) if !absent(&error) => Err(error).during("look at", directory),
+        Ok(false) | Err(_) => Ok(()),
     }
 }
 

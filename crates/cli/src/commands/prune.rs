@@ -70,6 +70,7 @@ fn refused(error: DiscardError, doomed: &Doomed) -> Failure {
         DiscardError::Lock(error) => error.into(),
         DiscardError::Look(error) => Failure::from(error).about(run),
         DiscardError::Disk(error) => error.into(),
+        DiscardError::Tracked(error) => error.into(),
         error @ DiscardError::Elsewhere(_) => Failure::environment(error.to_string()),
         DiscardError::Processes { .. } => plan::still_runs(run, doomed.is_unfinished),
         error @ DiscardError::Young(_) => plan::young(&error),

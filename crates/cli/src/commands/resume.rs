@@ -7,6 +7,7 @@ use raymond_backends::process::{Identity, Leftover};
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
+use raymond_core::run::input::StopMode;
 use raymond_core::run::program::Answers;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Refusal, Run, Settings, stray};
@@ -14,13 +15,14 @@ use raymond_core::view::{self, Fate, Plan, States, Status};
 use raymond_core::workflow::{Definition, Survey};
 use raymond_engine::driver::Head;
 use raymond_engine::launch::Prepared;
-use raymond_engine::look::Look;
+use raymond_engine::look::{Look, strays};
 use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
+use raymond_engine::request;
 use raymond_engine::statefile;
 use raymond_store::journal::{self, Tail};
-use raymond_store::lock::{self, Takeover};
+use raymond_store::lock::Takeover;
 
 use crate::args::{Governing, Resume, Talk};
 use crate::backends::{self, Usable, Words};
@@ -128,8 +130,11 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
         if let Some(code) = is_over(project, &seen, wish)? {
             return Ok(code);
         }
+        if seen.head.run.phase == Phase::Stopping(StopMode::Cancel) {
+            return end_cancelled(project, &seen, wish);
+        }
         if wish.plan {
-            return only_plan(project, seen, wish);
+            return only_plan(project, &seen, wish);
         }
     }
     match wish.ground {
@@ -250,7 +255,8 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
         return Err(Failure::usage(message)
             .hint(format!("call the tool again with \"runId\": \"{}\"", run.id)));
     }
-    if let Phase::Ended(_) = run.phase {
+    if matches!(run.phase, Phase::Ended(_)) && !wish.plan {
+        end_strays(project, seen)?;
         statefile::catch_up(project, &seen.head, view::status(run, view::Owner::Gone));
     }
     match run.phase {
@@ -275,6 +281,37 @@ fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>
         }
         Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => Ok(None),
     }
+}
+
+/// A run that was asked to cancel does not go on: what its owner did not live to end is ended.
+fn end_cancelled(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+    let run = &seen.header.run;
+    if wish.plan {
+        seen.check_free(project, wish.how.takeover)?;
+        return plan_cancelled(&seen.head, wish);
+    }
+    let known = |settings: &Settings| backends::known(project, settings);
+    let ending = request::end_cancelled(project, run, wish.how.takeover, &known);
+    let ended = crate::runtime()?.block_on(ending);
+    ended.map_err(|error| Failure::from(error).about(run))?;
+    let over = is_over(project, &runs::look(project, run)?, wish)?;
+    over.ok_or_else(|| {
+        Failure::environment(format!("{run} was asked to cancel, and what was left did not end"))
+            .hint(format!("raymond status {run} shows it"))
+    })
+}
+
+/// `--plan` of such a run: no turn goes on.
+fn plan_cancelled(head: &Head, wish: &Wish<'_>) -> Result<u8, Failure> {
+    let Head { run, ledger, .. } = head;
+    if wish.talk.json {
+        let mut plan = Plan::of(run, ledger, &run.settings);
+        plan.open.clear();
+        print_json(shapes::plan(&run.id, &plan, None))?;
+    } else {
+        print_out(&format!("{}: was asked to cancel: what was left is ended\n", run.id))?;
+    }
+    Ok(0)
 }
 
 fn is_completed(run: &Run) -> bool {
@@ -308,12 +345,10 @@ fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States)
 }
 
 /// `--plan`: what would be done, and nothing is touched.
-fn only_plan(project: &Project, seen: Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
     let run = &seen.head.run;
     let paths = project.paths(&run.id);
-    if let Some(owner) = seen.owner {
-        return Err(lock::Error::Held { path: paths.lock, owner: Some(Box::new(owner)) }.into());
-    }
+    seen.check_free(project, wish.how.takeover)?;
     if let Tail::Damaged(damaged) = seen.tail {
         return Err(journal::Error::Damaged { path: paths.journal, damaged }.into());
     }
@@ -361,6 +396,19 @@ fn tell(found: &Found) {
         crate::say!("raymond: moved what was cut away to {}", moved.display());
     }
     tell_left(&found.ended, &found.survivors);
+}
+
+/// Ends what a run that is over has left running: its owner may have died before it did.
+pub(super) fn end_strays(project: &Project, seen: &Look) -> Result<(), Failure> {
+    if seen.owner.is_some() || strays(seen).is_empty() {
+        return Ok(());
+    }
+    let run = &seen.header.run;
+    match crate::runtime()?.block_on(owned::end_left(project, run)) {
+        Ok((left, survivors)) => tell_left(&left, &survivors),
+        Err(error) => crate::say!("raymond: nothing of {run} was ended: {error}"),
+    }
+    Ok(())
 }
 
 /// What was left of a run, and was ended; or was not.

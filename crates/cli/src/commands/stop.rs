@@ -25,10 +25,12 @@ pub(crate) fn cancel(flags: &Cancel) -> Result<u8, Failure> {
 fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::find(&project, wanted)?;
-    let before = runs::look(&project, &run)?.head.run.phase;
-    let answered = match before {
-        Phase::Ended(Ending::Completed) => Answered::Ended(before),
-        _ if before == Phase::Ended(ending) => Answered::Ended(before),
+    let seen = runs::look(&project, &run)?;
+    let answered = match seen.head.run.phase {
+        before @ Phase::Ended(was) if was == Ending::Completed || was == ending => {
+            resume::end_strays(&project, &seen)?;
+            Answered::Ended(before)
+        }
         _ => {
             let runtime = crate::runtime()?;
             let stopped = runtime.block_on(request::stop(&project, &run, mode, &|settings| {

@@ -15,6 +15,7 @@ use raymond_engine::replay::ReplayError;
 use raymond_engine::request::RequestError;
 use raymond_engine::scope::{NotAPrompt, ScopeError};
 use raymond_engine::shell::ShellError;
+use raymond_engine::tracked::Tracked;
 use raymond_store::{blobs, disk, inbox, journal, lock};
 
 use super::{ENVIRONMENT, Failure, LOCKED, USAGE};
@@ -189,10 +190,22 @@ impl From<OwnError> for Failure {
             OwnError::Driver(error) => error.into(),
             error @ OwnError::Elsewhere(_) => Self::of(LOCKED, &error)
                 .hint("its processes cannot be told from those of this copy: end it there first"),
-            error @ OwnError::Tracked(_) => Self::of(USAGE, &error).hint(
+            OwnError::Tracked(error) => error.into(),
+            OwnError::NeverStarted(run) => crate::runs::never_started(&run),
+        }
+    }
+}
+
+impl From<Tracked> for Failure {
+    fn from(error: Tracked) -> Self {
+        let failure = Self::of(USAGE, &error);
+        match error {
+            Tracked::Run(_) => failure.hint(
                 "it would run what somebody else pinned; if it is yours: git rm -r --cached .raymond",
             ),
-            OwnError::NeverStarted(run) => crate::runs::never_started(&run),
+            Tracked::Unknown { .. } => failure
+                .code(ENVIRONMENT)
+                .hint("mend the repository: `git status` has to work here"),
         }
     }
 }

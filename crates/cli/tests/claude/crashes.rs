@@ -289,6 +289,32 @@ fn stop_and_cancel_end_what_was_left() {
 }
 
 #[test]
+fn a_run_that_was_asked_to_cancel_before_its_owner_died_is_cancelled_by_resume() {
+    let stubborn = "fake: ignore INT
+        fake: ignore TERM
+        fake: wait gate
+        fake: say <result>done</result>";
+    let stage = Stage::prompts(&[("START", stubborn)]);
+    let running = stage.start_run("");
+    stage.reaches("gate");
+    let asking = stage.start("cancel r");
+    until("it is recorded", || !stage.project.events("r", "stop_requested").is_empty());
+    for process in [running, asking] {
+        process.signal(Signal::KILL);
+        process.wait();
+    }
+    assert_eq!(clients(&stage).len(), 1, "its owner was too quick");
+    let why = stage.raymond("why r").mentions(0, &[]).stdout.clone();
+    assert!(why.ends_with("→ raymond resume r\n"), "{why}");
+    stage.raymond("resume r --plan").prints("r: was asked to cancel: what was left is ended\n");
+    assert_eq!(clients(&stage).len(), 1, "looking ends nothing");
+    stage.raymond("resume r").prints("").mentions(8, &["r was cancelled, which is final"]);
+    stage.leaves_nothing();
+    assert_eq!(stage.raymond("status r --json").json()["status"], "cancelled");
+    assert_eq!(stage.invocations().len(), 1);
+}
+
+#[test]
 fn looking_at_what_was_left_ends_nothing() {
     let stage = stage();
     killed(&stage);

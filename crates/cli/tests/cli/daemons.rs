@@ -51,6 +51,61 @@ fn a_daemon_that_hides_its_descent_ends_when_the_run_is_stopped() {
     assert!(!lives(&daemon), "it outlived its run");
 }
 
+/// A daemon that only SIGKILL ends.
+const STUBBORN: &str = "\
+setsid bash -c 'trap \"\" INT TERM HUP; while :; do sleep 0.1; done' < /dev/null > /dev/null 2>&1 &
+";
+
+/// A run whose owner was killed between its last record and the end of its daemon.
+fn ended_with_a_daemon(tag: &str, ends: impl FnOnce(&Project)) -> Project {
+    let start = format!("{STUBBORN}echo '{tag}'");
+    let project = Project::of(&[("wf/START.sh", &start), ("wf/HOLD.sh", "touch held; sleep 301")]);
+    let running = project.start("run wf --run-id r");
+    ends(&project);
+    until("its end is recorded", || !project.events("r", "run_ended").is_empty());
+    running.signal(Signal::KILL);
+    running.wait();
+    assert!(!project.processes("r").is_empty(), "the owner was too quick");
+    project
+}
+
+fn completed_with_a_daemon() -> Project {
+    ended_with_a_daemon("<result>done</result>", |_| {})
+}
+
+const ENDED: &str = "raymond: ended a process that was left: bash -c trap";
+
+#[test]
+fn what_a_completed_run_left_is_ended_by_whatever_asks_it_to_end_or_go_on() {
+    for (command, code) in [("stop r", 2), ("cancel r", 2), ("resume r", 0)] {
+        let project = completed_with_a_daemon();
+        for look in ["resume r --plan", "status r"] {
+            project.raymond(look).mentions(0, &[]);
+        }
+        assert!(!project.processes("r").is_empty(), "looking ends nothing");
+        project.raymond(command).mentions(code, &[ENDED, "completed"]);
+        assert_eq!(project.processes("r"), [0; 0], "{command}");
+    }
+}
+
+#[test]
+fn what_a_stopped_or_cancelled_run_left_is_ended_by_the_same_command() {
+    for (verb, status) in [("stop", "stopped"), ("cancel", "cancelled")] {
+        let project = ended_with_a_daemon("<goto>HOLD</goto>", |project| {
+            until("the second state runs", || project.path("held").exists());
+            let asked = project.start(&format!("{verb} r"));
+            until("its end is recorded", || !project.events("r", "run_ended").is_empty());
+            asked.signal(Signal::KILL);
+            asked.wait();
+        });
+        let hint = if verb == "stop" { "raymond stop r" } else { "raymond doctor --fix" };
+        project.raymond("prune r").mentions(2, &["processes of r still run", hint]);
+        project.raymond(&format!("{verb} r")).mentions(0, &[ENDED, &format!("r: {status}")]);
+        assert_eq!(project.processes("r"), [0; 0], "{verb}");
+        project.raymond("prune r").mentions(0, &["deleted 1 run"]);
+    }
+}
+
 /// It takes its time to end, unless it finds that it was begun before.
 const SLOW_TO_END: &str = "\
 if test -e first; then

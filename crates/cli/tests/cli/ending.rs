@@ -371,8 +371,8 @@ fn what_was_stopped_or_interrupted_goes_on_as_pinned_and_says_so() {
     }
 }
 
-#[test]
-fn an_owner_on_another_host_is_only_replaced_on_request() {
+/// A run whose owner was on another host; returns the number of that process there.
+fn driven_elsewhere() -> (Project, serde_json::Value) {
     let project = slow();
     let running = begun(&project, "run wf --run-id r");
     let lock = project.read(".raymond/runs/r/lock");
@@ -380,17 +380,50 @@ fn an_owner_on_another_host_is_only_replaced_on_request() {
     running.wait();
     let mut owner: serde_json::Value = serde_json::from_str(&lock).unwrap();
     (owner["host"], owner["boot"]) = (json!("elsewhere"), json!("another"));
-    let pid = owner["pid"].clone();
     project.write(".raymond/runs/r/lock", owner.to_string());
-    project.raymond("resume r").says(
-        6,
-        &format!(
-            "raymond: r is driven by process {pid} on elsewhere
-            hint: when that machine is gone for good: `raymond resume r --takeover`"
-        ),
+    (project, owner["pid"].clone())
+}
+
+#[test]
+fn an_owner_on_another_host_is_only_replaced_on_request() {
+    let (project, pid) = driven_elsewhere();
+    let refusal = format!(
+        "raymond: r is driven by process {pid} on elsewhere
+        hint: when that machine is gone for good: `raymond resume r --takeover`"
     );
+    for command in ["resume r", "resume r --plan", "stop r", "stop r --after-turn", "cancel r"] {
+        project.raymond(command).says(6, &refusal);
+    }
+    assert_eq!(project.processes("r").len(), 2, "they are not known to be nobody's");
+    assert_eq!(project.events("r", "stop_requested"), [json!(null); 0]);
+    project.raymond("resume r --plan --takeover").mentions(0, &[]);
     project.write("quick", "");
     project.raymond("resume r --takeover").prints("done\n").mentions(0, &[]);
+}
+
+#[test]
+fn the_way_out_names_how_an_owner_on_another_host_is_replaced() {
+    let (project, pid) = driven_elsewhere();
+    let unseen = format!("process {pid} on elsewhere, which cannot be seen from here");
+    let why = format!("main is in turn 1 of START.sh; it is driven by {unseen}");
+    project.raymond("why r").prints(&format!("running: {why}\n→ raymond resume r --takeover\n"));
+    let seen = project.raymond("status r").stdout;
+    let start = format!("r  running\n  {why}\n  → raymond resume r --takeover\n");
+    assert!(seen.starts_with(&start), "{seen}");
+    let way_out = &project.raymond("status r --json").json()["way_out"];
+    assert_eq!(way_out, "raymond resume r --takeover");
+    // It may have been the last thing that it did.
+    let lock = project.read(".raymond/runs/r/lock");
+    std::fs::remove_file(project.path(".raymond/runs/r/lock")).unwrap();
+    project.raymond("stop r").mentions(0, &["stopped"]);
+    project.write(".raymond/runs/r/lock", &lock);
+    let told = project.raymond("why r").stdout;
+    assert!(told.ends_with("→ raymond resume r --takeover\n"), "{told}");
+    std::fs::remove_file(project.path(".raymond/runs/r/lock")).unwrap();
+    project.raymond("cancel r").mentions(0, &["cancelled"]);
+    project.write(".raymond/runs/r/lock", &lock);
+    let told = project.raymond("why r").stdout;
+    assert!(told.ends_with("→ raymond run /project/wf\n"), "{told}");
 }
 
 #[test]

@@ -16,6 +16,26 @@ fn a_state_file_that_a_dying_owner_left_behind_is_brought_up_to_date() {
 }
 
 #[test]
+fn a_plan_of_a_run_that_is_over_writes_nothing() {
+    for script in ["echo '<result>x</result>'", "exit 1"] {
+        let project = Project::of(&[("wf/START.sh", script)]);
+        project.raymond("run wf --run-id r");
+        let gone = [".raymond/state/r.json", ".raymond/runs/r/lock"];
+        for file in gone {
+            std::fs::remove_file(project.path(file)).unwrap();
+        }
+        let unfinished =
+            [".raymond/state/.temporary-0-r.json", ".raymond/runs/r/.temporary-0-lock"];
+        for file in unfinished {
+            project.write(file, "half");
+        }
+        project.raymond("resume r --plan").mentions(0, &[]);
+        assert!(!gone.iter().any(|file| project.path(file).exists()), "{script}");
+        assert_eq!(unfinished.map(|file| project.read(file)), ["half"; 2], "{script}");
+    }
+}
+
+#[test]
 fn a_completed_run_prints_its_result_again_and_does_nothing() {
     let project = Project::of(&[("wf/START.sh", "echo '<result>once</result>'")]);
     project.raymond("run wf --run-id r").prints("once\n");

@@ -52,10 +52,38 @@ fn a_run_behind_a_link_is_refused_before_anything_is_created() {
         let link = place.path().join(name);
         std::fs::create_dir_all(link.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(place.path(), &link).unwrap();
-        let paths = Root::in_directory(place.path()).run("r").unwrap();
-        let error = paths.refuse_links(&Files).unwrap_err();
-        assert_eq!((error.trouble(), error.path), (Trouble::Link, link));
+        let root = Root::in_directory(place.path());
+        let paths = root.run("r").unwrap();
+        for refused in [paths.refuse_links(&Files), paths.refuse_links_above(&Files)] {
+            let error = refused.unwrap_err();
+            assert_eq!((error.trouble(), &error.path), (Trouble::Link, &link));
+        }
+        assert_eq!(root.refuse_links(&Files).is_err(), name != ".raymond/runs/r", "{name}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_inside_a_run_is_not_in_the_way_of_its_removal() {
+    let place = tempfile::tempdir().unwrap();
+    let paths = Root::in_directory(place.path()).run("r").unwrap();
+    std::fs::create_dir_all(&paths.directory).unwrap();
+    std::os::unix::fs::symlink(place.path(), &paths.blobs).unwrap();
+    assert!(paths.refuse_links(&Files).is_err());
+    paths.refuse_links_above(&Files).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_swept_away_behind_a_link() {
+    let place = tempfile::tempdir().unwrap();
+    let root = Root::in_directory(place.path());
+    let kept = place.path().join("elsewhere/.removed-0-r");
+    std::fs::create_dir_all(&kept).unwrap();
+    std::fs::create_dir(root.path()).unwrap();
+    std::os::unix::fs::symlink("../elsewhere", root.path().join("runs")).unwrap();
+    assert_eq!(root.sweep(&Files).unwrap_err().trouble(), Trouble::Link);
+    assert!(kept.exists());
 }
 
 /// A link to itself leads nowhere, not even for root.

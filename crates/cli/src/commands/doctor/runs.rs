@@ -10,8 +10,8 @@ use raymond_engine::discard::{Traces, may_be_starting, traces};
 use raymond_engine::look::Look;
 use raymond_engine::owned::check_endable;
 use raymond_engine::project::Project;
+use raymond_store::disk;
 use raymond_store::journal::Tail;
-use raymond_store::lock::{Host as _, Life, ThisHost};
 
 use crate::failure::Failure;
 use crate::place::Place;
@@ -19,7 +19,7 @@ use crate::runs::{Examined, examine};
 use crate::words::plain;
 
 pub(super) fn runs(project: &Project) -> Vec<Finding> {
-    let all = match project.runs() {
+    let all = match own_runs(project) {
         Ok(all) => all,
         Err(error) => {
             let (text, remedy) = Failure::from(error).told();
@@ -61,6 +61,12 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
     findings
 }
 
+/// All runs, unless a link leads to those of somebody else, or to no runs at all.
+fn own_runs(project: &Project) -> Result<Vec<RunId>, disk::Error> {
+    project.root.refuse_links(project.disk.as_ref())?;
+    project.runs()
+}
+
 /// Files of deleted runs.
 fn aside(project: &Project) -> Option<Finding> {
     let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
@@ -84,9 +90,7 @@ fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
     if let Tail::Damaged(_) = seen.tail {
         return Some(Finding::fail("journal", format!("{run}: {why}"), way_out));
     }
-    if let Some(owner) = &seen.owner
-        && ThisHost.life(&owner.process) == Life::Elsewhere
-    {
+    if let Some(owner) = seen.driven_elsewhere() {
         let (pid, host) = (owner.process.pid, &owner.process.host);
         let text =
             format!("{run}: driven by process {pid} on {host}, which cannot be seen from here");
@@ -132,7 +136,7 @@ pub(super) struct Fixable {
 pub(super) fn fixable(project: &Project) -> Fixable {
     let processes = marked();
     let mut fixable = Fixable { left: Vec::new(), never_started: Vec::new() };
-    for run in project.runs().unwrap_or_default() {
+    for run in own_runs(project).unwrap_or_default() {
         match examine(project, &run) {
             Examined::Readable(seen) | Examined::Damaged(seen) => {
                 let is_left = !commands(&seen, &processes).is_empty();

@@ -150,8 +150,10 @@ fn check(project: &Project, seen: &Look, processes: &[Marked]) -> Result<(), Fai
 }
 
 fn own(project: &Project, run: &RunId) -> Result<(), Failure> {
-    discard::check_own(project, run)
-        .map_err(|error| Failure::environment(format!("{run} is not deleted: {error}")))
+    discard::check_own(project, run).map_err(|error| match error {
+        DiscardError::Tracked(error) => error.into(),
+        error => Failure::environment(format!("{run} is not deleted: {error}")),
+    })
 }
 
 /// Whoever starts it would lose it.

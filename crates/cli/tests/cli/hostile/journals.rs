@@ -2,6 +2,7 @@
 //! malice: whoever knows the format can make them.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use super::{LOOKS, everything, forge};
 use crate::harness::Project;
@@ -53,6 +54,22 @@ fn a_pinned_script_is_written_into_its_directory_alone() {
     let output = project.raymond("resume r --pinned");
     assert_ne!(output.code(), 0, "{output:?}");
     assert!(!project.path("OUT.sh").exists() && !project.path("../OUT.sh").exists());
+}
+
+#[test]
+fn a_pinned_script_is_never_written_through_a_link() {
+    let project = failed("exit 1");
+    project.write("home/.bashrc", "precious");
+    fs::remove_dir_all(project.path("wf")).unwrap();
+    assert_eq!(project.raymond("resume r --pinned").code(), 1);
+    let definition = fs::read_dir(project.path(".raymond/runs/r/definition")).unwrap();
+    let folder = definition.map(|entry| entry.unwrap().path()).next().unwrap();
+    fs::remove_file(folder.join("START.sh")).unwrap();
+    symlink(project.path("home/.bashrc"), folder.join(".new")).unwrap();
+    assert_eq!(project.raymond("resume r --pinned").code(), 1);
+    assert_eq!(project.read("home/.bashrc"), "precious");
+    let copy = folder.join("START.sh");
+    assert!(!copy.is_symlink() && fs::read_to_string(copy).unwrap() == "exit 1");
 }
 
 #[test]

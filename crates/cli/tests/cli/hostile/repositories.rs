@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use super::{LOOKS, everything, forge, is_plain};
-use crate::harness::Project;
+use crate::harness::{Output, Project};
 
 const FLOW: (&str, &str) = ("wf/START.sh", "echo '<result>x</result>'");
 
@@ -52,6 +52,48 @@ fn links_in_a_directory_that_came_along_lead_nothing_elsewhere() {
     for file in ["console.log", "journal.jsonl", "transcripts/main.1.1.1.jsonl"] {
         check(&format!("runs/nightly/{file}"), "home/.bashrc", &Told::Otherwise);
     }
+}
+
+/// A run that is over, whose id is the name of a file in `home`, and `.raymond/state` that leads there.
+fn ended_beside_a_link(script: &str) -> Project {
+    let project = Project::of(&[("wf/START.sh", script), ("home/settings.json", "precious")]);
+    project.raymond("run wf --run-id settings");
+    fs::remove_dir_all(project.path(".raymond/state")).unwrap();
+    symlink("../home", project.path(".raymond/state")).unwrap();
+    project
+}
+
+#[test]
+fn a_link_leads_nothing_of_a_run_that_is_over_elsewhere() {
+    for script in [FLOW.1, "exit 1"] {
+        let project = ended_beside_a_link(script);
+        let before = everything(&project.root());
+        for command in ["resume settings --plan", "resume settings", "doctor --fix"] {
+            project.raymond(command);
+            assert_eq!(everything(&project.root()), before, "{command}");
+        }
+        let link =
+            "settings is not deleted: cannot write into /project/.raymond/state: it is a link";
+        project.raymond("prune settings").prints("").mentions(7, &[link]);
+        project.raymond("prune --older-than 0s --unfinished").prints("");
+        assert_eq!(everything(&project.root()), before, "prune");
+    }
+}
+
+#[test]
+fn what_a_link_in_place_of_the_runs_leads_to_is_left_alone() {
+    let project = Project::of(&[(".raymond/runs/.removed-0-all/letter", "precious")]);
+    project.never_started("Mail");
+    fs::rename(project.path(".raymond/runs"), project.path("home")).unwrap();
+    symlink("../home", project.path(".raymond/runs")).unwrap();
+    let before = everything(&project.root());
+    let output = project.raymond("doctor --fix").says(7, "").stdout.clone();
+    let link = "cannot write into /project/.raymond/runs: it is a link";
+    assert!(output.contains(link) && !output.contains("Mail"), "{output}");
+    let refused = format!("Mail is not deleted: {link}");
+    project.raymond("prune Mail").prints("").mentions(7, &[&refused]);
+    project.raymond("prune").prints("").mentions(0, &[link]);
+    assert_eq!(everything(&project.root()), before);
 }
 
 #[test]
@@ -131,23 +173,58 @@ fn whoever_only_looks_runs_nothing_and_changes_nothing() {
     }
 }
 
+fn git(project: &Project, words: &[&str]) {
+    let settings = ["user.name=a", "user.email=a@b.c", "protocol.file.allow=always"];
+    let settings = settings.iter().flat_map(|setting| ["-c", setting]);
+    let words: Vec<&str> = settings.chain(words.iter().copied()).collect();
+    let output = project.spawn("git", &words).wait();
+    assert_eq!(output.code(), 0, "{output:?}");
+}
+
+/// Moves all runs into the repository `theirs`, which tracks them, and clones it as `clone`.
+fn given_away(project: &Project) {
+    git(project, &["init", "-q", "theirs"]);
+    fs::rename(project.path(".raymond"), project.path("theirs/.raymond")).unwrap();
+    git(project, &["-C", "theirs", "add", "-f", ".raymond"]);
+    git(project, &["-C", "theirs", "commit", "-q", "-m", "a present"]);
+    git(project, &["clone", "-q", "theirs", "clone"]);
+}
+
+fn within(project: &Project, directory: &str, words: &str) -> Output {
+    let line = format!("cd {directory} && exec {} {words}", env!("CARGO_BIN_EXE_raymond"));
+    project.spawn("bash", &["-c", &line]).wait()
+}
+
+#[test]
+fn a_run_that_is_over_and_came_with_a_repository_is_only_looked_at() {
+    for script in [FLOW.1, "exit 1"] {
+        let project = ended_beside_a_link(script);
+        given_away(&project);
+        fs::rename(project.path("home"), project.path("clone/home")).unwrap();
+        let looked_at = || {
+            let before = everything(&project.path("clone"));
+            for command in ["resume settings --plan", "resume settings", "doctor --fix"] {
+                within(&project, "clone", command);
+                assert_eq!(everything(&project.path("clone")), before, "{command}");
+            }
+            before
+        };
+        looked_at();
+        fs::remove_file(project.path("clone/.raymond/state")).unwrap();
+        fs::create_dir(project.path("clone/.raymond/state")).unwrap();
+        let before = looked_at();
+        let refused = "settings came with the repository: git tracks its files";
+        within(&project, "clone", "prune settings").prints("").mentions(2, &[refused]);
+        assert_eq!(everything(&project.path("clone")), before, "prune");
+    }
+}
+
 #[test]
 fn a_run_that_came_with_a_repository_is_not_gone_on_with() {
     let project = planted();
-    let git = |words: &[&str]| {
-        let name = ["-c", "user.name=a", "-c", "user.email=a@b.c"];
-        let output = project.spawn("git", &[&name[..], words].concat()).wait();
-        assert_eq!(output.code(), 0, "{output:?}");
-    };
-    git(&["init", "-q", "theirs"]);
-    fs::rename(project.path(".raymond"), project.path("theirs/.raymond")).unwrap();
-    git(&["-C", "theirs", "add", "-f", ".raymond"]);
-    git(&["-C", "theirs", "commit", "-q", "-m", "a present"]);
-    git(&["clone", "-q", "theirs", "clone"]);
-    let within = |words: &str| {
-        let line = format!("cd clone && exec {} {words}", env!("CARGO_BIN_EXE_raymond"));
-        project.spawn("bash", &["-c", &line]).wait()
-    };
+    let git = |words: &[&str]| git(&project, words);
+    given_away(&project);
+    let within = |words: &str| within(&project, "clone", words);
     assert!(within("list").stdout.contains("failed"));
     for command in ["resume", "resume r --pinned", "stop r", "cancel r"] {
         within(command)
@@ -158,6 +235,31 @@ fn a_run_that_came_with_a_repository_is_not_gone_on_with() {
     git(&["-C", "clone", "rm", "-rq", "--cached", ".raymond"]);
     assert_eq!(within("resume r --pinned").code(), 1);
     assert!(project.path("sprung").exists(), "whoever says that it is theirs goes on");
+}
+
+#[test]
+fn a_run_that_came_with_a_submodule_or_a_worktree_is_not_gone_on_with() {
+    let project = planted();
+    given_away(&project);
+    git(&project, &["clone", "-q", "--bare", "theirs", "bare.git"]);
+    git(&project, &["-C", "bare.git", "worktree", "add", "-q", "../worktree", "HEAD"]);
+    git(&project, &["init", "-q", "outer"]);
+    let theirs = project.path("theirs").display().to_string();
+    git(&project, &["-C", "outer", "submodule", "--quiet", "add", &theirs, "inner"]);
+    for place in ["worktree", "outer/inner"] {
+        assert!(project.path(place).join(".git").is_file());
+        for command in ["resume", "stop r", "cancel r", "prune r"] {
+            let output = within(&project, place, command);
+            output.prints("").mentions(2, &["r came with the repository: git tracks its files"]);
+        }
+        assert!(!project.path(place).join("sprung").exists());
+    }
+    fs::rename(project.path("bare.git"), project.path("moved")).unwrap();
+    let untold =
+        "cannot tell whether r came with the repository: /project/worktree/.git: there is no";
+    let output = within(&project, "worktree", "resume r --pinned");
+    output.prints("").mentions(7, &[untold, "hint: mend the repository"]);
+    assert!(!project.path("sprung").exists() && !project.path("worktree/sprung").exists());
 }
 
 #[test]
