@@ -105,9 +105,13 @@ impl<'a> Abandoned<'a> {
             amount: run.spent.minus(kept.spent),
             unpriced: run.unpriced.saturating_sub(kept.unpriced),
         });
-        let known = in_flight(run).filter(|turn| !self.keeps(turn)).filter_map(paid);
-        for share in known.chain(self.unended.values().copied().map(Some)) {
-            gone.add(charge(run, Cost::Unknown, share).into());
+        for turn in in_flight(run).filter(|turn| !self.keeps(turn)) {
+            if let (Lane::Prompt(_), Phase::Running { share }) = (&turn.lane, &turn.phase) {
+                gone.add(charge(run, Cost::Unknown, *share).into());
+            }
+        }
+        for share in self.unended.values() {
+            gone.add(charge(run, Cost::Unknown, Some(*share)).into());
         }
         gone
     }
@@ -145,12 +149,4 @@ fn ended(event: &Event) -> Option<(&TurnId, u32, Charge)> {
         return Some((turn, *attempt, *charge));
     }
     None
-}
-
-/// The share of a turn in flight that is paid for.
-fn paid(turn: &Turn) -> Option<Option<Micros>> {
-    match (&turn.lane, &turn.phase) {
-        (Lane::Prompt(_), Phase::Running { share }) => Some(*share),
-        _ => None,
-    }
 }
