@@ -26,6 +26,14 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// A program that cargo has built, in the folder of a profile.
+pub(crate) fn built(profile: &str, name: &str) -> Result<PathBuf> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let program = root().join(target).join(profile).join(name);
+    program.canonicalize().with_context(|| format!("looking for {}", program.display()))
+}
+
 /// Runs it, and fails when it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = format!("{command:?}");

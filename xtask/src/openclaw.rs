@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::commands::{cargo, program, root, run};
+use crate::commands::{built, cargo, program, run};
 use crate::npm::{self, Lock, Pins};
 
 pub(crate) const PINS: Pins = Pins { name: "openclaw", lock: Lock::Complete };
@@ -30,7 +30,7 @@ pub(crate) fn test() -> Result<()> {
     for files in ["plugins/openclaw/test/*.test.js", "plugins/openclaw/test/gateway/*.test.js"] {
         let mut tests = program(&node.to_string_lossy());
         tests.args(["--test", "--test-reporter=dot", files]);
-        tests.env("RAYMOND_TEST_OPENCLAW", &home).env("RAYMOND_TEST_BINARY", binary()?);
+        tests.env("RAYMOND_TEST_OPENCLAW", &home).env("RAYMOND_TEST_BINARY", built("debug", "raymond")?);
         run(&mut tests)?;
     }
     Ok(())
@@ -45,12 +45,4 @@ fn node(home: &Path) -> Result<PathBuf> {
         .into_iter()
         .find(|place| place.exists())
         .context("no Node.js is pinned for this platform: see tests/openclaw/package.json")
-}
-
-/// What cargo has just built.
-fn binary() -> Result<PathBuf> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let binary = root().join(target).join("debug/raymond");
-    binary.canonicalize().with_context(|| format!("looking for {}", binary.display()))
 }

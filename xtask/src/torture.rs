@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
 use crate::clients;
-use crate::commands::{cargo, root, run, run_silently};
+use crate::commands::{built, cargo, program, root, run, run_silently};
 use table::Table;
 
 /// How long it takes.
@@ -149,12 +149,12 @@ pub(crate) fn torture(length: Length, seed: u64, wanted: &[&str]) -> Result<()> 
     Ok(())
 }
 
-/// Everything is compiled before a clock runs. What starts processes is the program as the other tests
-/// know it; what only computes is optimised, with every assertion on.
+/// Everything is compiled before a clock runs: for the short version as the other tests know it, which
+/// is there already. Where there is time, what only computes is optimised, with every assertion on.
 fn build(length: Length) -> Result<()> {
     run(&mut cargo(&["test", "-q", "--workspace", "--no-run"]))?;
-    run(cargo(&["build", "-q"]).args(SIMULATE))?;
     if let Length::For(_) = length {
+        run(cargo(&["build", "-q"]).args(SIMULATE))?;
         run(cargo(&["test", "-q", "--no-run"]).args(FUZZ))?;
     }
     Ok(())
@@ -200,9 +200,9 @@ impl Torture {
     }
 
     fn simulate(&self, words: &[&str]) -> Result<()> {
-        let mut simulate = cargo(&["run", "-q"]);
-        simulate.args(SIMULATE).arg("--").args(words);
-        run_silently(simulate.env("RAYMOND_TALLY", &self.counts))
+        let simulate = built(if self.is_long() { "simulation" } else { "debug" }, "simulate")?;
+        let mut simulate = program(&simulate.to_string_lossy());
+        run_silently(simulate.args(words).env("RAYMOND_TALLY", &self.counts))
     }
 
     /// Counts what a part did that does not count itself.
@@ -240,7 +240,7 @@ fn load(torture: &mut Torture) -> Result<()> {
 }
 
 fn sweep(torture: &mut Torture) -> Result<()> {
-    torture.simulate(&["sweep"])
+    torture.simulate(if torture.is_long() { &["sweep"] } else { &["sweep", "--one-in", "20"] })
 }
 
 /// The short version is part of the tests of the workspace.
@@ -271,7 +271,7 @@ fn kill(torture: &mut Torture) -> Result<()> {
 }
 
 fn simulation(torture: &mut Torture) -> Result<()> {
-    let batch = 50_000;
+    let batch = if torture.is_long() { 50_000 } else { 10_000 };
     torture.repeat(batch, |torture, seed| {
         let words = |count: u64| [count.to_string(), seed.to_string()];
         for (command, count) in [("runs", batch), ("steps", batch), ("storms", batch / 8)] {

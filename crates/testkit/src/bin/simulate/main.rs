@@ -22,12 +22,11 @@ simulate stepped SEED                  one of them
 simulate storms N [SEED]               the same on a machine that goes wrong
 simulate stormed SEED                  the story of one of them
 simulate sweep [NAME]                  trouble at every call of every small workflow
+simulate sweep --one-in N              the same; one crash in N is crashed again while it recovers
 simulate sweep NAME K TROUBLE [J]      the story of one of those runs";
 
 /// From so many runs on, every cell of the table must have been met.
 const THOROUGH: u64 = 10_000;
-/// One crash in so many is crashed again, at every call of its recovery.
-const STRIDE: usize = 1;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -51,7 +50,7 @@ fn main() -> ExitCode {
         }
         Some(Command::Stormed(seed)) => story(storm::tell(seed)),
         Some(Command::Stepped(seed)) => story(steps::tell(seed)),
-        Some(Command::Sweep(cases)) => sweeps(&cases),
+        Some(Command::Sweep(cases, stride)) => sweeps(&cases, stride),
         Some(Command::Spot(case, spot)) => story(sweep::tell(case, spot)),
     };
     if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -66,7 +65,8 @@ enum Command {
     Stepped(u64),
     Storms { count: u64, first: u64 },
     Stormed(u64),
-    Sweep(Vec<&'static Case>),
+    /// One crash in so many is crashed again, at every call of its recovery.
+    Sweep(Vec<&'static Case>, usize),
     Spot(&'static Case, Spot),
 }
 
@@ -97,8 +97,9 @@ impl Command {
             ["stepped", seed] => Self::Stepped(number(seed)?),
             ["seed", seed] => Self::Seed(number(seed)?),
             ["compared", seed] => Self::Compared(number(seed)?),
-            ["sweep"] => Self::Sweep(corpus().iter().collect()),
-            ["sweep", name] => Self::Sweep(vec![named(name)?]),
+            ["sweep"] => Self::Sweep(corpus().iter().collect(), 1),
+            ["sweep", "--one-in", n] => Self::Sweep(corpus().iter().collect(), call(n)?),
+            ["sweep", name] => Self::Sweep(vec![named(name)?], 1),
             ["sweep", name, k, trouble] => spot(name, k, trouble, None)?,
             ["sweep", name, k, trouble, j] => spot(name, k, trouble, Some(call(j)?))?,
             _ => return None,
@@ -169,11 +170,11 @@ fn comparisons(
     failed == 0
 }
 
-fn sweeps(cases: &[&'static Case]) -> bool {
+fn sweeps(cases: &[&'static Case], stride: usize) -> bool {
     let (begun, failures) = (Instant::now(), Failures::default());
     let found = share(0..cases.len() as u64, &failures, |total: &mut Tally, place| {
         let case = cases[usize::try_from(place).unwrap_or(0)];
-        match sweep::sweep(case, STRIDE) {
+        match sweep::sweep(case, stride) {
             Ok(Tally { calls, crashes, recoveries }) => {
                 let name = case.name;
                 say(&format!(
