@@ -30,7 +30,9 @@ pub(crate) fn test() -> Result<()> {
     for files in ["plugins/openclaw/test/*.test.js", "plugins/openclaw/test/gateway/*.test.js"] {
         let mut tests = program(&node.to_string_lossy());
         tests.args(["--test", "--test-reporter=dot", files]);
-        tests.env("RAYMOND_TEST_OPENCLAW", &home).env("RAYMOND_TEST_BINARY", built("debug", "raymond")?);
+        tests
+            .env("RAYMOND_TEST_OPENCLAW", &home)
+            .env("RAYMOND_TEST_BINARY", built("debug", "raymond")?);
         run(&mut tests)?;
     }
     Ok(())

@@ -196,7 +196,7 @@ fn transcripts_that_are_not_kept_are_moved_aside_for_good() {
         let part = |aside: &str| run.part_transcripts(&memory, aside, |name| name == "kept");
         part("nothing").unwrap();
         assert_eq!(memory.list(&run.transcripts).unwrap(), [""; 0], "no directory for nothing");
-        ["a", "b", "kept"].map(write);
+        ["a", "b", "kept"].into_iter().for_each(write);
         part("first").unwrap();
         write("a");
         part("second").unwrap();

@@ -57,13 +57,25 @@ fn main() -> ExitCode {
 }
 
 enum Command {
-    Runs { count: u64, first: u64 },
-    Compare { count: u64, first: u64 },
-    Steps { count: u64, first: u64 },
+    Runs {
+        count: u64,
+        first: u64,
+    },
+    Compare {
+        count: u64,
+        first: u64,
+    },
+    Steps {
+        count: u64,
+        first: u64,
+    },
     Seed(u64),
     Compared(u64),
     Stepped(u64),
-    Storms { count: u64, first: u64 },
+    Storms {
+        count: u64,
+        first: u64,
+    },
     Stormed(u64),
     /// One crash in so many is crashed again, at every call of its recovery.
     Sweep(Vec<&'static Case>, usize),

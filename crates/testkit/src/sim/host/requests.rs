@@ -5,7 +5,8 @@ use std::sync::Arc;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase};
 use raymond_engine::recovery;
-use raymond_store::{Inbox, Journal};
+use raymond_store::disk::Trouble;
+use raymond_store::{Inbox, Journal, inbox};
 
 use super::super::auditor::Violation;
 use super::super::coverage::Situation;
@@ -22,10 +23,11 @@ impl Host {
         let posted = self.plan.aside(|| inbox.post(key, &json));
         poster.kill();
         match posted {
+            // Without room nobody posts anything, nor without power.
+            Err(inbox::Error::Disk(error)) if error.trouble() == Trouble::Full => Ok(()),
             Err(error) if !self.disk.is_down() => {
                 Err(Violation(format!("a request cannot be posted: {error}")))
             }
-            // Without power nobody posts anything.
             Ok(_) | Err(_) => Ok(()),
         }
     }
