@@ -336,6 +336,16 @@ fn of_records_that_nobody_vouches_for_only_what_they_cost_is_believed() {
 }
 
 #[test]
+fn only_the_turn_that_ended_is_done_again() {
+    let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
+    play.says("main", r#"<fork next="A">B</fork>"#);
+    let kept = play.run.clone();
+    play.story.clear();
+    play.says("main_b1", "<result>x</result>");
+    assert_eq!(gone_since(&kept, &play).1, ["main_b1.1.1"]);
+}
+
+#[test]
 fn an_agent_that_started_another_turn_has_ended_the_one_before() {
     let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
     let kept = play.run.clone();
