@@ -38,10 +38,17 @@ pub fn find(nonce: &Nonce) -> Vec<Leftover> {
 /// A process that some run started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marked {
-    /// The runs: more than one when they are nested.
+    /// The runs, by the nonces that they started with: more than one when they are nested.
     pub runs: BTreeSet<Nonce>,
     /// Its command line.
     pub command: String,
+}
+
+impl Marked {
+    /// Whether the run with this nonce started it, before or after it was cut back.
+    pub fn is_of(&self, run: &Nonce) -> bool {
+        self.runs.contains(&run.first())
+    }
 }
 
 /// The processes of this user that carry a marker of any run: one look for many runs.

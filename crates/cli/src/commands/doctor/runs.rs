@@ -121,8 +121,7 @@ fn commands(seen: &Look, processes: &[Marked]) -> Vec<String> {
     if seen.owner.is_some() {
         return Vec::new();
     }
-    let of_run =
-        processes.iter().filter(|process| process.runs.contains(&seen.head.run.nonce.first()));
+    let of_run = processes.iter().filter(|process| process.is_of(&seen.head.run.nonce));
     of_run.map(|process| plain(&process.command)).collect()
 }
 

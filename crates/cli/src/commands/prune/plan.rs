@@ -143,7 +143,7 @@ impl Plan {
 fn check(project: &Project, seen: &Look, processes: &[Marked]) -> Result<(), Failure> {
     let run = &seen.header.run;
     own(project, run)?;
-    if processes.iter().any(|process| process.runs.contains(&seen.head.run.nonce.first())) {
+    if processes.iter().any(|process| process.is_of(&seen.head.run.nonce)) {
         return Err(still_runs(run, seen.status.is_unfinished()));
     }
     Ok(())
