@@ -42,12 +42,28 @@ pub enum Told {
     /// Well.
     Spoken(Spoken),
     /// Badly.
-    Failed(TurnFailure),
+    Failed {
+        /// How.
+        failure: TurnFailure,
+        /// What the failure does not tell.
+        last: LastWords,
+    },
     /// It was cancelled.
     Interrupted {
         /// Whether it had printed anything.
         progressed: bool,
+        /// What it had said.
+        last: LastWords,
     },
+}
+
+/// What a script said before it came to no good end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LastWords {
+    /// Its stdout.
+    pub stdout: String,
+    /// The end of its stderr.
+    pub stderr: String,
 }
 
 /// What a script that ended well said.
@@ -67,12 +83,16 @@ pub struct Spoken {
 pub async fn run(script: Script, limits: &Limits, cancel: &CancellationToken) -> Told {
     let spec = match specify(script) {
         Ok(spec) => spec,
-        Err(why) => return Told::Failed(TurnFailure::NotStarted { why }),
+        Err(why) => return not_started(why),
     };
     match process::launch(spec).await {
         Ok(process) => told(process.finish(limits, cancel).await),
-        Err(why) => Told::Failed(TurnFailure::NotStarted { why }),
+        Err(why) => not_started(why),
     }
+}
+
+fn not_started(why: String) -> Told {
+    Told::Failed { failure: TurnFailure::NotStarted { why }, last: LastWords::default() }
 }
 
 fn specify(script: Script) -> Result<Spec, String> {
@@ -128,33 +148,31 @@ pub(crate) fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
 }
 
 fn told(ended: Ended) -> Told {
-    let failure = match ended.how {
+    let Ended { how, text, invalid_utf8, stderr, survivors } = ended;
+    let (failure, last) = match how {
         How::Exited(status) if status.success() => {
-            return Told::Spoken(Spoken {
-                text: ended.text,
-                invalid_utf8: ended.invalid_utf8,
-                stderr: ended.stderr,
-                survivors: ended.survivors,
-            });
+            return Told::Spoken(Spoken { text, invalid_utf8, stderr, survivors });
         }
-        How::Cancelled { progressed } => return Told::Interrupted { progressed },
-        How::Exited(status) => {
-            TurnFailure::Script { status: describe(status), stderr: ended.stderr }
+        How::Cancelled { progressed } => {
+            return Told::Interrupted { progressed, last: LastWords { stdout: text, stderr } };
         }
-        How::TimedOut { clock, after } => TurnFailure::Timeout {
-            clock,
-            after: Span(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
-        },
+        How::Exited(status) => failed(describe(status), text, stderr),
+        How::Lost(kind) => failed(format!("its exit was not seen: {kind}"), text, stderr),
+        How::TimedOut { clock, after } => {
+            let after = Span(u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+            (TurnFailure::Timeout { clock, after }, LastWords { stdout: text, stderr })
+        }
         How::TooLarge { limit } => {
-            let (head, tail) = ends(&ended.text);
-            TurnFailure::OutputTooLarge { limit: limit as u64, head, tail }
+            let (head, tail) = ends(&text);
+            let too_large = TurnFailure::OutputTooLarge { limit: limit as u64, head, tail };
+            (too_large, LastWords { stdout: String::new(), stderr })
         }
-        How::Lost(kind) => TurnFailure::Script {
-            status: format!("its exit was not seen: {kind}"),
-            stderr: ended.stderr,
-        },
     };
-    Told::Failed(failure)
+    Told::Failed { failure, last }
+}
+
+fn failed(status: String, stdout: String, stderr: String) -> (TurnFailure, LastWords) {
+    (TurnFailure::Script { status, stderr }, LastWords { stdout, stderr: String::new() })
 }
 
 /// The beginning and the end of a text that is too large to keep, marked where they are cut: what is

@@ -39,10 +39,14 @@ pub(crate) fn govern(mut settings: Settings, asked: &Layer) -> Result<Settings, 
     if let Some(file) = &asked.replies {
         settings.replies = Some(absolute(&file.value)?);
     }
-    if let Some(backend) = &asked.backend {
-        settings.backend = BackendName::new(backend.value.as_str());
-    }
     let offers = backends::offers();
+    if let Some(Sourced { value, origin }) = &asked.backend {
+        settings.backend = BackendName::new(value.as_str());
+        if offers.of(&settings.backend).is_none() {
+            let failure = Failure::usage(format!("there is no backend {value:?} ({origin})"));
+            return Err(failure.hint(offers.advice(&settings.backend)));
+        }
+    }
     settings.no_branch = offers.without(Capability::Branch).cloned().collect();
     let tools = |list: &[Sourced<String>]| -> Vec<String> {
         list.iter().map(|tool| tool.value.clone()).collect()

@@ -9,7 +9,7 @@ use crate::disk::memory::{Fault, Operation};
 use crate::disk::{Disk as _, Memory, Open, Trouble};
 use crate::journal::{Error, Lines};
 use crate::lock::{self, Claim, Life, Takeover};
-use crate::{Ballast, Blobs, Inbox, Journal, Lock, blobs, inbox};
+use crate::{Ballast, Blobs, Inbox, Journal, Lock, blobs, inbox, place};
 
 const JOURNAL: &str = "/journal.jsonl";
 
@@ -127,6 +127,24 @@ fn a_request_whose_unfinished_file_was_swept_away_is_written_anew() {
 }
 
 #[test]
+fn what_vanishes_while_it_is_swept_is_swept() {
+    let memory = Memory::new(0);
+    let root = Path::new("/");
+    let sweep = || place::sweep(&memory, root, |_| true).map_err(|error| error.trouble());
+    drop(memory.open(Path::new("/.temporary-0-a"), Open::New).unwrap());
+    for operation in [Operation::List, Operation::Remove] {
+        fail(&memory, operation, Fault::Fail(ErrorKind::NotFound));
+        sweep().unwrap();
+        fail(&memory, operation, Fault::Fail(ErrorKind::PermissionDenied));
+        sweep().unwrap_err();
+    }
+    memory.set_hook(None);
+    assert_eq!(memory.list(root).unwrap().len(), 1);
+    sweep().unwrap();
+    assert!(memory.list(root).unwrap().is_empty());
+}
+
+#[test]
 fn ballast_is_given_up_for_want_of_room_only() {
     use Operation::{Sync, Write};
     let check = |operation, fault, expected: Freed| {
@@ -192,8 +210,7 @@ fn a_journal_whose_rest_cannot_be_kept_is_not_cut() {
         let denied = Fault::Fail(ErrorKind::PermissionDenied);
         (call.path == Path::new("/journal.cut-0")).then_some(denied)
     })));
-    let disk = Arc::new(memory.clone());
-    let cut = Journal::truncate_to(disk, Path::new(JOURNAL), 0, b"{\"n\":2}").unwrap_err();
+    let cut = Journal::truncate_to(&memory, Path::new(JOURNAL), 0, b"{\"n\":2}").unwrap_err();
     assert_eq!(cut.to_string(), "cannot create /journal.cut-0: permission denied");
     assert_eq!(format!("{:?}", open(&memory).unwrap()), "[1 {\"n\":1}]");
 }

@@ -17,7 +17,6 @@ mod opening;
 mod reading;
 mod scan;
 
-pub use cut::Cut;
 pub use error::{Damaged, Error};
 pub use line::{BadBody, BadSum, Damage, Sum};
 pub use lines::{Line, Lines};

@@ -214,8 +214,7 @@ fn a_cut_that_crashes_anywhere_loses_no_byte() {
         }
         let whole = content(&memory, path);
         memory.plan(memory.call_count() + call, Fault::Crash);
-        let disk = Arc::new(memory.clone());
-        let cut = Journal::truncate_to(disk, path, 2, b"{\"n\":\"cut\"}");
+        let cut = Journal::truncate_to(&memory, path, 2, b"{\"n\":\"cut\"}");
         let memory = memory.crash();
         let lines = Journal::open(Arc::new(memory.clone()), path).unwrap().lines;
         match lines.len() {

@@ -58,8 +58,9 @@ fn spoken(text: &str) -> Told {
     })
 }
 
-fn failed(status: &str, stderr: &str) -> Told {
-    Told::Failed(TurnFailure::Script { status: status.into(), stderr: stderr.into() })
+fn failed(status: &str, stderr: &str, stdout: &str) -> Told {
+    let failure = TurnFailure::Script { status: status.into(), stderr: stderr.into() };
+    Told::Failed { failure, last: LastWords { stdout: stdout.into(), stderr: String::new() } }
 }
 
 #[tokio::test]
@@ -90,14 +91,15 @@ async fn a_bad_end_is_told_with_the_end_of_stderr() {
     let check = async |text: &str, expected: Told| {
         assert_eq!(told_by(text, PLAIN, IMPATIENT).await, expected, "{text}");
     };
-    check("echo no >&2; exit 3", failed("exit status 3", "no")).await;
-    check("kill -9 $$", failed("signal 9 (SIGKILL)", "")).await;
-    check("kill -TERM $$", failed("signal 15 (SIGTERM)", "")).await;
-    check("kill -40 $$", failed("signal 40", "")).await;
+    check("echo so; echo no >&2; exit 3", failed("exit status 3", "no", "so\n")).await;
+    check("kill -9 $$", failed("signal 9 (SIGKILL)", "", "")).await;
+    check("kill -TERM $$", failed("signal 15 (SIGTERM)", "", "")).await;
+    check("kill -40 $$", failed("signal 40", "", "")).await;
     let kept = "y\n".repeat(512);
     let (head, tail) = (format!("{kept}…"), format!("…{kept}"));
     let large = TurnFailure::OutputTooLarge { limit: 1024 * 1024, head, tail };
-    check("yes", Told::Failed(large)).await;
+    let last = LastWords { stdout: String::new(), stderr: "more".into() };
+    check("echo more >&2; yes", Told::Failed { failure: large, last }).await;
     check(
         "printf 'a\\xffb'; echo note >&2",
         Told::Spoken(Spoken {
@@ -112,7 +114,10 @@ async fn a_bad_end_is_told_with_the_end_of_stderr() {
 
 #[tokio::test]
 async fn a_clock_that_runs_out_is_a_timeout() {
-    let timeout = |clock| Told::Failed(TurnFailure::Timeout { clock, after: Span(100) });
+    let timeout = |clock| {
+        let failure = TurnFailure::Timeout { clock, after: Span(100) };
+        Told::Failed { failure, last: LastWords::default() }
+    };
     let after = Some(Duration::from_millis(100));
     let idle = Limits { idle: after, ..IMPATIENT };
     let wall = Limits { wall: after, ..IMPATIENT };
@@ -126,7 +131,8 @@ async fn a_cancelled_script_is_interrupted() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let told = run(script(&directory, "sleep 600", PLAIN), &IMPATIENT, &cancel).await;
-    assert_eq!(told, Told::Interrupted { progressed: false });
+    let last = LastWords::default();
+    assert_eq!(told, Told::Interrupted { progressed: false, last });
 }
 
 #[tokio::test]
@@ -136,7 +142,7 @@ async fn what_cannot_be_started_says_why() {
     let check = async |script: Script, expected: &str| {
         let told = run(script, &IMPATIENT, &CancellationToken::new()).await;
         let why = expected.replace("HERE", &place);
-        assert_eq!(told, Told::Failed(TurnFailure::NotStarted { why }));
+        assert_eq!(told, not_started(why));
     };
     let good = script(&directory, "#!/no/such/interpreter\n", EXECUTABLE);
     check(

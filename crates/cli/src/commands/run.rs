@@ -201,14 +201,6 @@ fn prepare_document(
     let shelf = Shelf::open(flags.steps.workspace(), &flags.steps.schemas.paths)?;
     let prepared = Found::read(&flags.workflow)?.prepare(&flags.workflow, vars, &shelf)?;
     let warnings = weigh(&Survey::of(&prepared.definition));
-    // What a document cannot say, a flag or a setting has said.
-    if let Some(found) = warnings.iter().find(|found| found.code == "unknown-backend") {
-        let failure = Failure::usage(found.message.clone());
-        return Err(match &found.hint {
-            Some(hint) => failure.hint(hint.clone()),
-            None => failure,
-        });
-    }
     if warnings.iter().any(|found| found.severity == Severity::Error) {
         return Err(Failure::invalid("the workflow", warnings).within(&flags.workflow));
     }

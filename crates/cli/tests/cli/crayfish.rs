@@ -58,7 +58,7 @@ fn a_backend_that_does_not_exist_is_no_mistake_of_the_document() {
     let project = Project::of(&[("flow.json", text), ("r.yaml", "a: '1'")]);
     project.raymond("run flow.json --agent claud").says(
         2,
-        "raymond: there is no backend \"claud\"
+        "raymond: there is no backend \"claud\" (--backend)
         hint: did you mean `claude`?",
     );
     project.raymond("run flow.json --replies r.yaml --backend claude").says(

@@ -114,6 +114,7 @@ main             ASK.md · turn 2 (a reminder) · $0.00 · finished after _
 ";
     let of_work = "\
 main_work1       WORK.sh · turn 1 · failed after _: script: exit status 3: careful
+    | working
     2| careful
 ";
     assert_eq!(shown(&project, "logs --agent main"), of_main);
@@ -184,6 +185,24 @@ fn no_cut_shows_a_part_of_a_secret() {
         assert!(!shown.contains("secret"), "{words}: {shown}");
     }
     assert!(!format!("{}{stderr}{raw}", run.stderr).contains("hunter"), "{run:?} {raw}");
+}
+
+#[test]
+fn what_a_script_said_before_it_was_ended_is_told() {
+    let text = "echo so far so good; echo stuck >&2; touch here; exec sleep 600";
+    let project = Project::of(&[("wf/START.sh", text)]);
+    project.raymond("run wf --run-id late --idle-timeout 1s").mentions(1, &["timed out"]);
+    let said = "    | so far so good\n    2| stuck\n";
+    let told = shown(&project, "logs late");
+    assert!(told.ends_with(said), "{told}");
+
+    fs::remove_file(project.path("here")).unwrap();
+    let running = project.start("run wf --run-id stopped");
+    until("the script has spoken", || project.path("here").exists());
+    project.raymond("stop stopped").mentions(0, &[]);
+    drop(running);
+    let told = shown(&project, "logs stopped");
+    assert!(told.ends_with(said), "{told}");
 }
 
 #[test]

@@ -306,13 +306,18 @@ fn the_backend_of_flags_and_configuration_must_exist() {
     let project = Project::of(&[("wf/START.md", "go"), ("wf/S.sh", "echo '<result>x</result>'")]);
     project.raymond("run wf --backend gemini").says(
         2,
-        "wf: error: there is no backend \"gemini\" [unknown-backend]
-        hint: there are claude, codex and scripted
-        raymond: the workflow has a mistake",
+        "raymond: there is no backend \"gemini\" (--backend)
+        hint: there are claude, codex and scripted",
     );
     // Also where no state asks for it.
     project.write("wf/START.md", CLAUDE);
     project.raymond("run wf --backend gemini").mentions(2, &["there is no backend \"gemini\""]);
+    project.write("raymond.toml", "budget = 'none'\nbackend = 'codx'\n");
+    project.raymond("run wf").says(
+        2,
+        "raymond: there is no backend \"codx\" (raymond.toml:2)
+        hint: did you mean `codex`?",
+    );
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn the_agent_is_the_backend() {
     project.raymond("run flow.json").mentions(7, &["v is answered by claude: "]);
     project.raymond("run flow.json --agent nobody").says(
         2,
-        "raymond: there is no backend \"nobody\"
+        "raymond: there is no backend \"nobody\" (--backend)
         hint: there are claude, codex and scripted",
     );
     // Without an agent step nobody is asked, and nobody has to be there.

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use raymond_core::ids::RunId;
 use raymond_core::run::{Abandoned, Event, Input, Record, batch};
@@ -40,8 +39,8 @@ pub(super) fn cut_back(
         // There is no such record, as whoever cuts says.
         _ => Vec::new(),
     };
-    let cut = Journal::truncate_to(Arc::clone(&project.disk), &paths.journal, last, &rewound);
-    Ok(cut.map_err(|error| unopened(project, error))?.moved)
+    let moved = Journal::truncate_to(project.disk.as_ref(), &paths.journal, last, &rewound);
+    moved.map_err(|error| unopened(project, error))
 }
 
 /// The run as it went on after the last record to keep.

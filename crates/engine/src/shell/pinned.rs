@@ -1,10 +1,12 @@
-//! Files that exist only for a script: its pinned copy, and the result that it was handed.
+//! Files that exist only for a script: its pinned copy, the result that it was handed, and what it said
+//! before it came to no good end.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use raymond_backends::script::LastWords;
 use raymond_core::ids::TurnId;
 use raymond_core::value::Value;
 use raymond_core::workflow::State;
@@ -53,6 +55,16 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(bytes)
+}
+
+/// Keeps what a script said beside where a client's transcript would be. It is for a person's eyes, so a
+/// run does not fail where it cannot be written.
+pub(super) fn keep(transcript: &Path, last: &LastWords) {
+    for (said, extension) in [(&last.stdout, "stdout"), (&last.stderr, "stderr")] {
+        if !said.is_empty() {
+            write(&transcript.with_extension(extension), said.as_bytes(), 0o600).ok();
+        }
+    }
 }
 
 /// The file with the result that a script was handed; it goes with the turn.

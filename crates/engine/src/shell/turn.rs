@@ -244,17 +244,18 @@ pub(crate) async fn script(
         grace: kit.grace,
         ..Limits::default()
     };
+    let words = transcript(&kit.transcripts, &effect.turn, effect.attempt);
     Ok(match script::run(script, &limits, &cancel).await {
         Told::Spoken(spoken) => told(kit, &effect.cwd, spoken)?,
-        Told::Failed(failure) => {
+        Told::Failed { failure, last } => {
+            pinned::keep(&words, &last);
             Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None }
         }
-        Told::Interrupted { progressed } => Outcome::Interrupted {
-            by: Interruption::Stop,
-            cost: Cost::Free,
-            progressed,
-            session: None,
-        },
+        Told::Interrupted { progressed, last } => {
+            pinned::keep(&words, &last);
+            let (by, cost) = (Interruption::Stop, Cost::Free);
+            Outcome::Interrupted { by, cost, progressed, session: None }
+        }
     })
 }
 

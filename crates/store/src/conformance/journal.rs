@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Check, Fixture};
 use crate::disk::Disk;
-use crate::journal::{Damage, Damaged, Error, Journal, Lines, Presence, Tail, Torn};
+use crate::journal::{Damage, Damaged, Error, Journal, Lines, Opened, Presence, Tail, Torn};
 
 pub(super) const CHECKS: &[Check] = &[
     what_is_appended_is_read_back,
@@ -78,8 +78,8 @@ fn a_journal_is_created_once(on: &Fixture) {
         on.write("journal.jsonl", unfinished);
         let unborn = Journal::open(disk(on), &path).expect_err("it is not finished");
         assert!(matches!(unborn, Error::Unborn(_)), "{unborn}");
-        let unborn =
-            Journal::truncate_to(disk(on), &path, 0, &body(1)).expect_err("it is not finished");
+        let unborn = Journal::truncate_to(on.disk.as_ref(), &path, 0, &body(1))
+            .expect_err("it is not finished");
         assert!(matches!(unborn, Error::Unborn(_)), "{unborn}");
     }
     Journal::create(disk(on), &path, HEADER).expect("it is created after all");
@@ -146,22 +146,26 @@ fn a_journal_is_cut_back_and_the_rest_is_kept(on: &Fixture) {
     let (second, third) = (offset(on, &path, 2), offset(on, &path, 3));
     damaged[third + 3] = b'x';
     on.write("journal.jsonl", &damaged);
-    let beyond = Journal::truncate_to(disk(on), &path, 3, &body(4)).expect_err("it is not good");
+    let beyond =
+        Journal::truncate_to(on.disk.as_ref(), &path, 3, &body(4)).expect_err("it is not good");
     assert!(matches!(beyond, Error::NoSuchRecord { wanted: 3, last: 2, .. }), "{beyond}");
-    let cut = Journal::truncate_to(disk(on), &path, 2, &body(3)).expect("it is cut");
-    assert_records(&cut.opened.lines, 1..=3);
-    assert_eq!(cut.moved, Some(on.path("journal.cut-2")));
+    let moved = Journal::truncate_to(on.disk.as_ref(), &path, 2, &body(3)).expect("it is cut");
+    assert_eq!(moved, Some(on.path("journal.cut-2")));
     assert_eq!(on.content(&on.path("journal.cut-2")), &damaged[third..]);
-    let mut journal = cut.opened.journal;
+    let Opened { mut journal, lines, .. } = Journal::open(disk(on), &path).expect("it opens");
+    assert_records(&lines, 1..=3);
     assert_eq!(journal.append(&body(4)).expect("it is appended"), 4);
-    let again = Journal::truncate_to(disk(on), &path, 2, &body(3)).expect("it is cut again");
-    assert_eq!(again.moved, Some(on.path("journal.cut-2.2")));
+    let again =
+        Journal::truncate_to(on.disk.as_ref(), &path, 2, &body(3)).expect("it is cut again");
+    assert_eq!(again, Some(on.path("journal.cut-2.2")));
     assert_eq!(on.content(&on.path("journal.cut-2")), &damaged[third..]);
-    let nothing = Journal::truncate_to(disk(on), &path, 3, &body(4)).expect("nothing is cut");
-    assert_eq!(nothing.moved, None);
-    assert_records(&nothing.opened.lines, 1..=4);
-    let all = Journal::truncate_to(disk(on), &path, 0, &body(1)).expect("only the header stays");
-    assert_records(&all.opened.lines, 1..=1);
+    let nothing =
+        Journal::truncate_to(on.disk.as_ref(), &path, 3, &body(4)).expect("nothing is cut");
+    assert_eq!(nothing, None);
+    let lines = || Journal::read(on.disk.as_ref(), &path).expect("it is read").lines;
+    assert_records(&lines(), 1..=4);
+    Journal::truncate_to(on.disk.as_ref(), &path, 0, &body(1)).expect("only the header stays");
+    assert_records(&lines(), 1..=1);
     assert_eq!(on.content(&path).len(), second);
 }
 
@@ -186,11 +190,11 @@ fn a_reader_follows_the_writer(on: &Fixture) {
 fn a_reader_notices_that_the_journal_was_cut(on: &Fixture) {
     let path = written(on, 3);
     let mut cursor = Journal::read(on.disk.as_ref(), &path).expect("it is read").cursor;
-    let cut = Journal::truncate_to(disk(on), &path, 1, &body(4)).expect("it is cut");
+    Journal::truncate_to(on.disk.as_ref(), &path, 1, &body(4)).expect("it is cut");
     let mut follow = || Journal::follow(on.disk.as_ref(), &path, &mut cursor);
     let rewound = follow().expect_err("it is shorter");
     assert!(matches!(rewound, Error::Rewound(_)), "{rewound}");
-    let mut journal = cut.opened.journal;
+    let mut journal = Journal::open(disk(on), &path).expect("it opens").journal;
     for n in 5..=9 {
         journal.append(&body(n)).expect("it is appended");
     }

@@ -177,8 +177,8 @@ fn a_snapshot_counts_only_for_its_own_history(on: &Fixture) {
     on.write("snapshot.json", &content[..content.len() - 1]);
     assert_eq!(read(), None);
     snapshot.write(disk().as_ref(), &path).expect("it is written");
-    let mut cut =
-        Journal::truncate_to(disk(), &journal, 1, b"{\"n\":4}").expect("it is cut").opened.journal;
+    Journal::truncate_to(on.disk.as_ref(), &journal, 1, b"{\"n\":4}").expect("it is cut");
+    let mut cut = Journal::open(disk(), &journal).expect("it opens").journal;
     cut.append(b"{\"n\":5}").expect("it is appended");
     assert_eq!(read(), None);
 }

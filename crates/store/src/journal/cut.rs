@@ -1,24 +1,14 @@
 //! Cutting a journal back to an earlier record, damaged or not.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::line;
 use super::opening::{header, keep_beside, open_existing};
 use super::reading::load;
 use super::scan::Cursor;
-use super::{Error, Journal, Opened};
+use super::{Error, Journal};
 use crate::disk::{self, Disk, During as _};
 use crate::place::{self, Durability};
-
-/// A journal that was cut back.
-#[derive(Debug)]
-pub struct Cut {
-    /// The journal, opened.
-    pub opened: Opened,
-    /// Where the rest was moved, if there was any.
-    pub moved: Option<PathBuf>,
-}
 
 impl Journal {
     /// The whole lines after record `last`, as they stand: nothing says that they are good.
@@ -32,17 +22,17 @@ impl Journal {
     }
 
     /// Keeps the records up to number `last`, moves everything after it to `journal.cut-<last>`, and
-    /// appends the record `then`, which says so.
+    /// appends the record `then`, which says so. Returns where the rest is, if there was any.
     ///
     /// The copy is durable before the journal is cut, and never replaces an earlier one. Cutting and
     /// appending are one step: no crash leaves a cut journal that does not know that it was cut.
     pub fn truncate_to(
-        disk: Arc<dyn Disk>,
+        disk: &dyn Disk,
         path: &Path,
         last: u64,
         then: &[u8],
-    ) -> Result<Cut, Error> {
-        let mut file = open_existing(disk.as_ref(), path)?;
+    ) -> Result<Option<PathBuf>, Error> {
+        let mut file = open_existing(disk, path)?;
         let mut scanned = load(file.as_mut(), path, Cursor::START)?;
         let header = header(&mut scanned, path)?;
         let good = scanned.end.seq - 1;
@@ -64,12 +54,10 @@ impl Journal {
             None
         } else {
             let name = format!("journal.cut-{last}");
-            Some(keep_beside(disk.as_ref(), path, &name, rest)?)
+            Some(keep_beside(disk, path, &name, rest)?)
         };
         // Replaced, not truncated: a crash in between must leave either journal, never a third.
-        place::place(disk.as_ref(), path, &[kept, &following].concat(), Durability::Durable)?;
-        drop(file);
-        let opened = Self::open(disk, path)?;
-        Ok(Cut { opened, moved })
+        place::place(disk, path, &[kept, &following].concat(), Durability::Durable)?;
+        Ok(moved)
     }
 }

@@ -19,7 +19,7 @@ use crate::args::Logs;
 use crate::failure::Failure;
 
 use super::page::{Page, Stop};
-use super::words::Reading;
+use super::words::{Kind, Reading};
 use super::{Source, Turn, Wanted, changes};
 
 /// How often the journal and the transcripts are looked at.
@@ -118,7 +118,7 @@ impl Ear<'_> {
             Some(reading) => {
                 self.page.hear(&open.turn.attempt);
                 reading.finish(self.page)?;
-                self.source.stderr(turn, self.page)?;
+                self.source.left(turn, Kind::Stderr, self.page)?;
                 self.page.title(&turn.attempt)?;
             }
             None => {

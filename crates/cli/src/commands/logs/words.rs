@@ -175,7 +175,7 @@ impl Source {
         match self.transcript(turn) {
             Some(Ok(reading)) => {
                 reading.finish(page)?;
-                self.stderr(turn, page)
+                self.left(turn, Kind::Stderr, page)
             }
             Some(Err(error)) => {
                 if let Some(why) = missing(turn, &error) {
@@ -187,18 +187,23 @@ impl Source {
         }
     }
 
-    /// The end of what a client wrote to stderr.
-    pub(super) fn stderr(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
+    /// The end of what a client or a script left in a file.
+    pub(super) fn left(&self, turn: &Turn, kind: Kind, page: &mut Page) -> Result<(), Stop> {
         let attempt = &turn.attempt;
         let path = transcript(&self.paths.transcripts, &attempt.turn, attempt.number);
-        match tail(&path.with_extension("stderr")) {
-            Ok(text) if !text.trim().is_empty() => page.word(&Word::new(Kind::Stderr, text)),
+        let extension = if kind == Kind::Stderr { "stderr" } else { "stdout" };
+        match tail(&path.with_extension(extension)) {
+            Ok(text) if !text.trim().is_empty() => page.word(&Word::new(kind, text)),
             Ok(_) | Err(_) => Ok(()),
         }
     }
 
-    /// What the journal keeps of a turn: its text, or how it went wrong.
+    /// What is kept of a turn without a transcript: its text, or how it went wrong.
     pub(super) fn recorded(&self, turn: &Turn, page: &mut Page) -> Result<(), Stop> {
+        if matches!(turn.outcome, Some(Outcome::Failed { .. } | Outcome::Interrupted { .. })) {
+            self.left(turn, Kind::Text, page)?;
+            self.left(turn, Kind::Stderr, page)?;
+        }
         let mut tell = |kind, text: &str| {
             if text.is_empty() { Ok(()) } else { page.word(&Word::new(kind, text)) }
         };
