@@ -5,7 +5,7 @@
 //! and nobody asked for it here. Where nobody can tell, it counts as theirs.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
@@ -13,8 +13,12 @@ use raymond_core::ids::RunId;
 
 use crate::project::Project;
 
+mod shortened;
+
 /// A larger file is no index: git would have tens of millions of files to look after.
 const LARGEST: u64 = 4 << 30;
+/// What stands before its first entry.
+const HEAD: u64 = 12;
 /// So much of it is searched at a time.
 const BLOCK: u64 = 1 << 20;
 /// A larger file does not say where a repository is.
@@ -38,8 +42,7 @@ pub enum Tracked {
     },
 }
 
-/// Refuses a run whose files git tracks. An index of version 4 (which is not git's default) shortens paths,
-/// and is not understood.
+/// Refuses a run whose files git tracks.
 pub(crate) fn check(project: &Project, run: &RunId) -> Result<(), Tracked> {
     let unknown = |path: &Path, source| {
         let (run, path) = (run.clone(), path.to_owned());
@@ -48,13 +51,42 @@ pub(crate) fn check(project: &Project, run: &RunId) -> Result<(), Tracked> {
     let directory = project.root.project();
     let git = directory.join(".git");
     let repository = repository(&git, directory).map_err(|source| unknown(&git, source))?;
-    let index = repository.join("index");
     let wanted = format!("{}/runs/{run}/", raymond_store::root::NAME);
-    match holds(&index, wanted.as_bytes()) {
-        Ok(false) => Ok(()),
-        Ok(true) => Err(Tracked::Run(run.clone())),
-        Err(source) => Err(unknown(&index, source)),
+    for index in indices(&repository).map_err(|source| unknown(&repository, source))? {
+        if holds(&index, wanted.as_bytes()).map_err(|source| unknown(&index, source))? {
+            return Err(Tracked::Run(run.clone()));
+        }
     }
+    Ok(())
+}
+
+/// The index of a repository, and the one that it shares entries with, where git has split it: which of
+/// those have been removed since is not looked at.
+fn indices(repository: &Path) -> io::Result<Vec<PathBuf>> {
+    let index = repository.join("index");
+    let mut indices = vec![index.clone()];
+    let names = match fs::read_dir(repository) {
+        Err(error) if is_absent(&error) => return Ok(indices),
+        names => names?,
+    };
+    for entry in names {
+        let entry = entry?;
+        let name = entry.file_name();
+        let hash = name.to_str().and_then(|name| bytes(name.strip_prefix("sharedindex.")?));
+        if let Some(hash) = hash
+            && contains(&index, &hash)?
+        {
+            indices.push(entry.path());
+        }
+    }
+    Ok(indices)
+}
+
+/// The bytes that a hash is written for.
+fn bytes(hash: &str) -> Option<Vec<u8>> {
+    let pairs = hash.as_bytes().chunks(2).map(|pair| str::from_utf8(pair).ok());
+    let bytes = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<Vec<u8>>>();
+    bytes.filter(|bytes| !bytes.is_empty())
 }
 
 /// Where the index lies of the repository whose `.git` this is. That of a submodule or of a linked worktree
@@ -79,8 +111,24 @@ fn pointed(text: &[u8], directory: &Path) -> Option<PathBuf> {
     (!named.is_empty()).then(|| directory.join(named))
 }
 
-/// Whether a file holds these bytes. Where there is none, nothing was ever added to it.
+/// Whether an index has a path that begins so.
 fn holds(index: &Path, wanted: &[u8]) -> io::Result<bool> {
+    let mut head = Vec::new();
+    match open(index, LARGEST) {
+        Err(error) if is_absent(&error) => return Ok(false),
+        opened => opened?.take(HEAD).read_to_end(&mut head)?,
+    };
+    let Some(count) = shortened::count(&head) else { return contains(index, wanted) };
+    let entries = || {
+        let mut file = open(index, LARGEST)?;
+        file.seek(SeekFrom::Start(HEAD))?;
+        Ok(BufReader::new(file))
+    };
+    shortened::any(entries, count, wanted)
+}
+
+/// Whether a file contains these bytes. Where there is none, nothing was ever added to it.
+fn contains(index: &Path, wanted: &[u8]) -> io::Result<bool> {
     let mut file = match open(index, LARGEST) {
         Err(error) if is_absent(&error) => return Ok(false),
         opened => opened?,
@@ -156,8 +204,8 @@ mod tests {
             let place = tempfile::tempdir().unwrap();
             let index = place.path().join("index");
             fs::write(&index, format!("{long}.raymond/runs/r/lock")).unwrap();
-            assert!(holds(&index, b".raymond/runs/r/").unwrap(), "{before}");
-            assert!(!holds(&index, b".raymond/runs/s/").unwrap());
+            assert!(contains(&index, b".raymond/runs/r/").unwrap(), "{before}");
+            assert!(!contains(&index, b".raymond/runs/s/").unwrap());
         }
     }
 

@@ -263,6 +263,35 @@ fn a_run_that_came_with_a_submodule_or_a_worktree_is_not_gone_on_with() {
 }
 
 #[test]
+fn a_run_that_came_with_a_repository_is_known_in_every_form_of_an_index() {
+    let shorten: &[&str] = &["update-index", "--index-version", "4"];
+    for (format, forms) in [
+        ("sha1", &[shorten] as &[&[&str]]),
+        ("sha1", &[&["update-index", "--split-index"]]),
+        ("sha1", &[shorten, &["update-index", "--split-index"]]),
+        ("sha1", &[shorten, &["update-index", "--skip-worktree", ".raymond/runs/a"]]),
+        ("sha256", &[]),
+        ("sha256", &[shorten]),
+    ] {
+        let project = planted();
+        let within = |words: &[&str]| git(&project, &[&["-C", "."], words].concat());
+        within(&["init", "-q", "--object-format", format]);
+        // Paths that share their beginning with those of the run, and come before them.
+        project.write(".raymond/runs/a", "");
+        project.write(&format!(".raymond/runs/{}", "q".repeat(200)), "");
+        within(&["add", "-f", ".raymond"]);
+        for form in forms {
+            within(form);
+        }
+        let refused = ["r came with the repository: git tracks its files"];
+        project.raymond("resume r --pinned").prints("").mentions(2, &refused);
+        within(&["update-index", "--no-split-index"]);
+        within(&["rm", "-q", "--cached", "-r", ".raymond/runs/r"]);
+        assert_eq!(project.raymond("resume r --pinned").code(), 1, "{format} {forms:?}");
+    }
+}
+
+#[test]
 fn nothing_that_a_terminal_obeys_comes_from_names_in_a_journal() {
     let project = planted();
     forge(&project, |line| {
