@@ -3,11 +3,14 @@
 use crate::ids::TurnId;
 use crate::time::Span;
 
+/// No wait is longer.
+pub const LONGEST: Span = Span(BASE + BASE / 4);
+const BASE: u64 = 300_000;
+
 /// The wait before retry `retry` (from 1): 2 s doubling up to 5 min, plus up to a quarter of it.
 pub fn backoff(turn: &TurnId, attempt: u32, retry: u32) -> Span {
-    const LONGEST: u64 = 300_000;
     let doubled = 2_000_u64.saturating_mul(1 << retry.saturating_sub(1).min(20));
-    let base = doubled.min(LONGEST);
+    let base = doubled.min(BASE);
     let hash = blake3::hash(format!("backoff\n{turn}\n{attempt}").as_bytes());
     let dice = u64::from(hash.as_bytes()[0]);
     Span(base + base * dice / (4 * 255))
@@ -25,6 +28,7 @@ mod tests {
             assert!((base..=base + base / 4).contains(&wait.0), "retry {retry}: {wait}");
             assert_eq!(wait, backoff(&turn, 7, retry));
         }
+        assert_eq!(LONGEST, Span::seconds(375));
         assert_ne!(backoff(&turn, 1, 3), backoff(&turn, 2, 3));
     }
 }

@@ -1,7 +1,7 @@
 //! A run goes on: what was cut off is continued, what failed is revived, what was kept is taken.
 
 use crate::crayfish::conduct;
-use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn};
+use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff};
 use crate::failure::Failure;
 use crate::ids::{AgentId, BackendName, TurnId};
 use crate::machine::mover::Mover;
@@ -31,7 +31,7 @@ pub(super) fn resume(
     draft.push(resumed);
     for (backend, hold) in &run.desk.holds {
         match hold {
-            Hold::Quota { until, .. } if *until > at => {}
+            Hold::Quota { until, .. } if at < *until && *until <= at + settle::LONGEST_HOLD => {}
             Hold::Quota { .. } | Hold::Auth { .. } => {
                 draft.push(Event::BackendReleased { backend: backend.clone() });
             }
@@ -70,13 +70,17 @@ fn is_revived(run: &Run, agent: &Agent) -> bool {
     }
 }
 
-/// A turn that was cut off waits again.
+/// A turn that was cut off waits again. A retry that is further ahead than any can be is due at once: the
+/// clock that told its time was wrong.
 fn go_on(draft: &mut Draft<'_>, agent: &Agent) {
     let Some(turn) = draft.run.desk.turns.get(&agent.id) else {
         return;
     };
     if is_at_rest(turn) && lane_of(draft, agent) != turn.lane {
         return again(draft, agent, Prompt::Body);
+    }
+    if matches!(turn.phase, TurnPhase::Retrying { until } if until > draft.at + backoff::LONGEST) {
+        return draft.requeue(&turn.id, Notice::Retried);
     }
     if turn.phase != TurnPhase::Idle {
         return;

@@ -28,7 +28,7 @@ const PROBE: Span = Span::minutes(15);
 /// A limit that ends earlier than this from now is not believed.
 const SHORTEST_HOLD: Span = Span::seconds(30);
 /// Neither is one that ends later: no limit lasts for longer than a month.
-const LONGEST_HOLD: Span = Span::minutes(31 * 24 * 60);
+pub(super) const LONGEST_HOLD: Span = Span::minutes(31 * 24 * 60);
 
 /// The turn that ended, and what it is charged.
 struct Ended<'a> {

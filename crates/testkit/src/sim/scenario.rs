@@ -124,7 +124,7 @@ impl Scenario {
         if self.dice.percent(50) {
             host.sleep(Span::minutes(*self.dice.pick(&[1, 14, 60, 480])));
         } else {
-            host.set_back(Span::seconds(*self.dice.pick(&[1, 10, 600, 5_400])));
+            host.set_back(Span::seconds(*self.dice.pick(&[1, 10, 600, 5_400, 4_000_000])));
         }
     }
 

@@ -283,3 +283,25 @@ fn a_clock_that_is_set_back_brings_no_retry_forward() {
     play.at = Timestamp(10_000_000);
     assert!(play.after(Span::minutes(60)).contains("start main.1.1"));
 }
+
+#[test]
+fn a_wait_that_a_wrong_clock_began_is_over_when_somebody_resumes() {
+    const MONTH: Span = Span::minutes(31 * 24 * 60);
+    let waits = |failure: TurnFailure, ahead: Span| {
+        let mut play = Play::new(prompts(&["A.md"]));
+        play.at = Timestamp(0) + MONTH + MONTH;
+        play.start();
+        play.fails("main", failure);
+        let until = play.run.next_due().unwrap();
+        play.at = Timestamp(until.0 - ahead.0);
+        let goes_on = play.resume().contains("start main.1.1");
+        assert_eq!(play.run.next_due().is_some(), !goes_on);
+        !goes_on
+    };
+    let transient = || TurnFailure::Transient { why: "overloaded".into() };
+    assert!(waits(transient(), Span::seconds(375)));
+    assert!(!waits(transient(), Span::seconds(376)));
+    assert!(waits(quota(None), MONTH));
+    assert!(!waits(quota(None), Span(MONTH.0 + 1)));
+    assert!(!waits(quota(None), Span(0)));
+}

@@ -16,6 +16,9 @@ use super::money::Told;
 /// The longest backoff, with all of its jitter.
 const LONGEST_BACKOFF: Span = Span::seconds(375);
 
+/// No limit lasts longer.
+const LONGEST_HOLD: Span = Span::minutes(31 * 24 * 60);
+
 /// Everything that waits.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Waits {
@@ -33,6 +36,9 @@ impl Waits {
         (at, cause): (Timestamp, &Input),
         event: &Event,
     ) -> Result<(), Violation> {
+        let asked = matches!(cause, Input::Resume(_));
+        // Who resumes does not wait for a time that only a wrong clock can have told.
+        let is_over = |until, longest| until <= at || (asked && until > at + longest);
         match event {
             Event::TurnQueued { turn, lane, .. } => {
                 self.retries.retain(|waiting, _| waiting.agent != turn.agent);
@@ -40,7 +46,8 @@ impl Waits {
             }
             Event::TurnRequeued { turn, .. } => {
                 let until = self.retries.remove(turn);
-                must!(until.is_none_or(|until| until <= at), "{turn} is tried again too early");
+                let over = until.is_none_or(|until| is_over(until, LONGEST_BACKOFF));
+                must!(over, "{turn} is tried again too early");
             }
             Event::TurnStarted { turn, .. } => self.may_start(turn)?,
             Event::RetryAt { turn, until, .. } => {
@@ -55,10 +62,10 @@ impl Waits {
             Event::BackendHeld { backend, hold } => self.held(at, backend, hold)?,
             Event::BackendReleased { backend } => match self.holds.remove(backend) {
                 Some(Hold::Quota { until, .. }) => {
-                    must!(until <= at, "{backend} is released before its limit is lifted");
+                    let over = is_over(until, LONGEST_HOLD);
+                    must!(over, "{backend} is released before its limit is lifted");
                 }
                 Some(Hold::Auth { .. }) => {
-                    let asked = matches!(cause, Input::Resume(_));
                     must!(asked, "{backend} is released, and nobody has logged in");
                 }
                 None => return Err(Violation(format!("{backend} is released, not held"))),
