@@ -7,11 +7,15 @@ use std::path::Path;
 use raymond_backends::workspace::{Fault, Workspace};
 use raymond_core::crayfish::{Document, Flaw, Problem, reading, validate};
 use raymond_core::diagnostic::{Diagnostic, Place};
+use raymond_core::ids::AgentId;
+use raymond_core::run::Run;
+use raymond_core::workflow::Definition;
 use raymond_engine::launch::Prepared;
 use raymond_engine::steps;
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, print_diagnostic};
+use crate::settings;
 
 /// The most bytes of a document or a request: 64 MiB.
 pub(crate) const LARGEST: u64 = 64 << 20;
@@ -157,6 +161,20 @@ impl Found {
         mistakes.sort_by_key(|mistake| (counts(mistake), mistake.place.span.start));
         mistakes
     }
+}
+
+/// Whether the document of a run, or a schema that it names, is another one than it was pinned with.
+pub(crate) fn is_edited(run: &Run, pinned: &Definition) -> bool {
+    let path = Path::new(&run.workflow);
+    let current = || -> Result<Prepared, Failure> {
+        let vars = run.settings.vars.iter().map(|(name, value)| format!("{name}={value}"));
+        let vars = settings::document_vars(&vars.collect::<Vec<_>>())?.values;
+        let workspace = run.agents.get(&AgentId::main()).map_or("", |main| main.cwd.as_str());
+        let shelf = Shelf::open(Path::new(workspace), &run.settings.named.schema_paths)?;
+        Ok(Found::read(path)?.prepare(path, &vars, &shelf)?)
+    };
+    let is_other = |current: Prepared| current.definition.manifest() != pinned.manifest();
+    path.is_file() && current().map_or(true, is_other)
 }
 
 /// The places of these bytes. Lines and columns are counted once, however many there are: a large

@@ -44,6 +44,13 @@ pub(crate) fn look(project: &Project, run: &RunId) -> Result<Look, Failure> {
     }
 }
 
+/// Says where the records of a run end that are told, if others follow that cannot be.
+pub(crate) fn tell_damage(seen: &Look) {
+    if let Tail::Damaged(damaged) = &seen.tail {
+        crate::say!("{}: only what is before the damage is told: {damaged}", seen.head.run.id);
+    }
+}
+
 /// Refuses a run that was never started; whatever else is wrong with it is not looked at.
 pub(crate) fn check_started(project: &Project, run: &RunId) -> Result<(), Failure> {
     match examine(project, run) {

@@ -31,7 +31,7 @@ mod trespass;
 pub use advance::advance;
 pub use apply::apply;
 pub use batch::{Batch, batch};
-pub use decide::{Refusal, decide};
+pub use decide::{Refusal, check_adoption, decide};
 pub use demand::Demand;
 pub use effect::Effect;
 pub use event::{Ending, Event};

@@ -8,7 +8,7 @@ use raymond_core::ids::{Nonce, RunId};
 use raymond_core::run::input::Start;
 use raymond_core::run::record::FORMAT;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Ending, Header, Input, Phase, Program, Run, Settings};
+use raymond_core::run::{Ending, Header, Input, Phase, Program, Run, Settings, check_adoption};
 use raymond_core::value::Value;
 use raymond_core::view::{States, asked};
 use raymond_core::workflow::{Definition, Survey};
@@ -34,6 +34,17 @@ pub struct Prepared {
     pub definition: Definition,
     /// What is worth a look.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl Prepared {
+    /// What is worth a look in files that are new, or others than they were.
+    pub fn warnings_since(&self, earlier: &Definition) -> impl Iterator<Item = &Diagnostic> {
+        let changes = self.definition.manifest().changes_since(&earlier.manifest());
+        let is_new = move |file: &String| {
+            changes.changed.iter().chain(&changes.added).any(|name| name.as_str() == file)
+        };
+        self.warnings.iter().filter(move |found| found.file.as_ref().is_some_and(&is_new))
+    }
 }
 
 /// Why a workflow cannot be run.
@@ -82,13 +93,15 @@ pub fn states(project: &Project, run: &Run) -> States {
         return States::AsPinned;
     }
     let Ok(current) = prepare(run.workflow.as_ref(), &run.settings.program) else {
-        return States::Edited;
+        return States::Unusable;
     };
     let blobs = project.blobs(&project.paths(&run.id));
     let pinned = Pin::load(&run.manifest, &blobs).and_then(|pin| pin.definition());
     match pinned {
-        Ok(pinned) if current.definition.manifest() != pinned.manifest() => States::Edited,
-        Ok(_) | Err(_) => States::AsPinned,
+        Ok(pinned) if current.definition.manifest() == pinned.manifest() => States::AsPinned,
+        Ok(_) if check_adoption(run, &current.definition).is_err() => States::Unusable,
+        Ok(_) => States::Edited,
+        Err(_) => States::AsPinned,
     }
 }
 

@@ -175,7 +175,7 @@ async fn wait_with(
     loop {
         let gone = owner(project, run)?.is_none();
         if let Phase::Ended(_) = seen.head.run.phase {
-            if gone || leaving >= LEAVING {
+            if gone || leaving >= LEAVING || check_here(project, run).is_err() {
                 return Ok(Some(seen.head.run.phase));
             }
             // Whoever asks next may want to own it.

@@ -164,7 +164,7 @@ fn state_name(path: &Path) -> Result<String, ScopeError> {
 pub(crate) fn unreadable(path: &Path, source: io::Error) -> ScopeError {
     let path = path.to_owned();
     match source.kind() {
-        io::ErrorKind::NotFound => ScopeError::Missing(path),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ScopeError::Missing(path),
         _ => ScopeError::Unreadable { path, source },
     }
 }

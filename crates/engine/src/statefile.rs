@@ -1,9 +1,10 @@
 //! The state file: a run as one JSON object, for people and their tools. Nothing reads it back.
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use raymond_core::crayfish::reading;
 use raymond_core::ids::AgentId;
 use raymond_core::machine::{Agent, Frame, Session, Standing};
 use raymond_core::run::Run;
@@ -34,19 +35,15 @@ pub fn write(disk: &dyn Disk, path: &Path, head: &Head, status: Status) -> io::R
 ///
 /// It is derived: where it cannot be written, a link leads elsewhere, the run came with the repository, or
 /// somebody drives or deletes it, it stays.
-pub fn catch_up(project: &Project, head: &Head, status: Status) {
+pub fn catch_up(project: &Project, head: &Head, status: Status, takeover: Takeover) {
     let paths = project.paths(&head.run.id);
-    let (disk, path) = (project.disk.as_ref(), &paths.state);
+    let disk = project.disk.as_ref();
     if paths.refuse_links(disk).is_err() || tracked::check(project, &head.run.id).is_err() {
         return;
     }
-    let Ok(_lock) = take(project, &paths, Takeover::Never) else { return };
+    let Ok(_lock) = take(project, &paths, takeover) else { return };
     paths.sweep(disk).ok();
-    let state = render(&head.run, &head.ledger, status);
-    let written = fs::read(path).ok().and_then(|json| serde_json::from_slice(&json).ok());
-    if written.as_ref() != Some(&state) {
-        write(disk, path, head, status).ok();
-    }
+    write(disk, &paths.state, head, status).ok();
 }
 
 /// The state file of a run.
@@ -62,11 +59,20 @@ pub fn render(run: &Run, ledger: &Ledger, status: Status) -> serde_json::Value {
         "budget_usd": run.settings.budget.map(raymond_core::budget::Micros::dollars),
         "total_cost_usd": run.spent.dollars(),
         "iteration_count": run.visits,
-        "metadata": run.settings.vars,
+        "metadata": metadata(&run.settings.vars),
         "fork_counters": ledger.forks,
         "agents": agents.into_iter().map(agent).collect::<Vec<_>>(),
         "results": results(ledger),
     })
+}
+
+/// The variables of a run. Those of a document that were given as JSON have a colon behind their name.
+fn metadata(vars: &BTreeMap<String, String>) -> Map<String, serde_json::Value> {
+    let meant = |(name, text): (&String, &String)| {
+        let json = name.strip_suffix(':').zip(reading::read_text(text).ok());
+        json.map_or_else(|| (name.clone(), json!(text)), |(name, value)| (name.to_owned(), value))
+    };
+    vars.iter().map(meant).collect()
 }
 
 fn agent(agent: &Agent) -> serde_json::Value {

@@ -10,7 +10,6 @@ use raymond_core::view::{Costs, counted};
 use raymond_engine::clock;
 use raymond_engine::look::Look;
 use raymond_engine::project::Project;
-use raymond_store::journal::Tail;
 use serde_json::json;
 
 use crate::args::{Cost, CostBy};
@@ -80,10 +79,7 @@ fn all(project: &Project, asked: &Asked) -> Result<(String, Costs), Failure> {
 }
 
 fn count(project: &Project, seen: &Look, asked: &Asked) -> Costs {
-    if let Tail::Damaged(damaged) = &seen.tail {
-        let run = &seen.head.run.id;
-        crate::say!("{run}: only what is before the damage is counted: {damaged}");
-    }
+    runs::tell_damage(seen);
     let mut counter = Counter::new(asked.by, asked.since);
     for record in &seen.records {
         for event in record.steps.iter().flat_map(|step| &step.events) {

@@ -27,6 +27,7 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
+    runs::tell_damage(&seen);
     let mut turns = Turns::default();
     let turns_seen = tell_apart(&mut turns, &seen.records);
     if !flags.follow || seen.owner.is_none() {

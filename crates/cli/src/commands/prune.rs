@@ -29,6 +29,8 @@ pub(crate) fn prune(flags: &Prune) -> Result<u8, Failure> {
     };
     let mut trouble = None;
     if !flags.dry_run {
+        // Whoever holds a lock may be poked.
+        let _runtime = crate::runtime()?;
         trouble = carry_out(&project, &mut plan);
         // With what an interrupted one left. The runs are gone, whatever stays of their files.
         if let Err(error) = project.root.sweep(project.disk.as_ref()) {

@@ -2,13 +2,14 @@
 
 mod edits;
 
+use std::ops::ControlFlow;
+
 use raymond_backends::contract::Attached;
 use raymond_backends::process::{Identity, Leftover};
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::input::StopMode;
-use raymond_core::run::program::Answers;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Refusal, Run, Settings, stray};
 use raymond_core::view::{self, Fate, Plan, States, Status};
@@ -50,11 +51,16 @@ pub(crate) struct Wish<'a> {
 
 impl Wish<'_> {
     /// What the run is to be governed by from here on.
-    fn settings(&self, project: &Project, run: &Run) -> Result<Settings, Failure> {
+    fn settings(
+        &self,
+        project: &Project,
+        run: &Run,
+        governed: Settings,
+    ) -> Result<Settings, Failure> {
         let config = config::load(project)?;
         let usual = backends::usual(&config);
         let asked = settings::of_resume(config, self.governing);
-        let mut settings = settings::govern(run.settings.clone(), &asked)?;
+        let mut settings = settings::govern(governed, &asked)?;
         let stands_for = settings.stands_for.take().unwrap_or(usual);
         settings.stands_for = backends::is_played(&settings).then_some(stands_for);
         match (&mut settings.program, self.max_iterations) {
@@ -122,21 +128,10 @@ pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
 }
 
 pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<u8, Failure> {
-    if wish.how.truncate_to.is_some() {
-        // What cannot be read may be what is to be cut away.
-        runs::check_started(project, run)?;
-    } else {
-        let seen = runs::look(project, run)?;
-        if let Some(code) = is_over(project, &seen, wish)? {
-            return Ok(code);
-        }
-        if seen.head.run.phase == Phase::Stopping(StopMode::Cancel) {
-            return end_cancelled(project, &seen, wish);
-        }
-        if wish.plan {
-            return only_plan(project, &seen, wish);
-        }
-    }
+    let governed = match before_opening(project, run, wish)? {
+        ControlFlow::Break(code) => return Ok(code),
+        ControlFlow::Continue(governed) => governed,
+    };
     match wish.ground {
         Ground::Fore => {}
         Ground::Back => return background::start(project, run, wish.talk),
@@ -149,12 +144,19 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     if owned.head.seq == 0 {
         return Err(runs::never_started(run));
     }
-    let mut settings = wish.settings(project, &owned.head.run)?;
+    if view::is_of_caller(&owned.head.run) {
+        crate::say!("raymond: only its caller goes on: {}", call_again(run));
+        return Ok(0);
+    }
+    let governed = governed.unwrap_or_else(|| owned.head.run.settings.clone());
+    let mut settings = wish.settings(project, &owned.head.run, governed)?;
     check_money(&owned.head, &settings)?;
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
-    let warnings = check_ground(project, &owned.head.run, &settings, (definition, adopt.as_ref()))?;
+    let mut warnings =
+        check_ground(project, &owned.head.run, &settings, (definition, adopt.as_ref()))?;
+    warnings.extend(doubts(&owned.head.run, &owned.definition, adopt.as_ref()));
     let config = config::load(project)?;
     // A client that has no work left need not be there any more.
     let ahead = Survey::going_on(definition, owned.head.run.places());
@@ -185,6 +187,37 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let mut console = Console::new(wish.talk, Interrupt::Stops);
     console.catch_up(&runs::look(project, run)?.records);
     drive(&runtime, owned, backends, (inputs, console))
+}
+
+/// All that needs no owner. Where records are cut away, what governed the run until then governs it from there on:
+/// a cap must not come back with them.
+fn before_opening(
+    project: &Project,
+    run: &RunId,
+    wish: &Wish<'_>,
+) -> Result<ControlFlow<u8, Option<Settings>>, Failure> {
+    let seen = match (runs::look(project, run), wish.how.truncate_to) {
+        // What cannot be read may be what is to be cut away.
+        (Err(_), Some(_)) => {
+            runs::check_started(project, run)?;
+            return Ok(ControlFlow::Continue(None));
+        }
+        (seen, _) => seen?,
+    };
+    let is_whole = matches!(seen.tail, Tail::Clean);
+    if wish.how.truncate_to.is_some_and(|last| last != seen.head.seq || !is_whole) {
+        return Ok(ControlFlow::Continue(Some(seen.head.run.settings)));
+    }
+    if let Some(code) = is_over(project, &seen, wish)? {
+        return Ok(ControlFlow::Break(code));
+    }
+    if seen.head.run.phase == Phase::Stopping(StopMode::Cancel) {
+        return end_cancelled(project, &seen, wish).map(ControlFlow::Break);
+    }
+    if wish.plan {
+        return only_plan(project, &seen, wish).map(ControlFlow::Break);
+    }
+    Ok(ControlFlow::Continue(None))
 }
 
 /// Whether the states and settings that the run goes on with fit its conversations and its backends;
@@ -221,6 +254,12 @@ fn check_ground(
     Ok(new.map(|warning| located(warning, run.workflow.as_ref())).collect())
 }
 
+/// What is worth a look in the states that are adopted.
+fn doubts(run: &Run, pinned: &Definition, adopted: Option<&Prepared>) -> Vec<Diagnostic> {
+    let found = adopted.into_iter().flat_map(|current| current.warnings_since(pinned));
+    found.map(|warning| located(warning.clone(), run.workflow.as_ref())).collect()
+}
+
 /// How a conversation that would be given away stays where it is.
 fn way_back(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -> String {
     match (adopted, refusal) {
@@ -250,14 +289,16 @@ fn check_money(head: &Head, settings: &Settings) -> Result<(), Failure> {
 /// A run that is over prints its result, or is refused.
 fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>, Failure> {
     let run = &seen.head.run;
-    if run.settings.program.answers() == Some(Answers::Caller) && !is_completed(run) {
+    if view::is_of_caller(run) && !is_completed(run) {
         let message = format!("{} is a run of the tool crayfish: only its caller goes on", run.id);
-        return Err(Failure::usage(message)
-            .hint(format!("call the tool again with \"runId\": \"{}\"", run.id)));
+        return Err(Failure::usage(message).hint(call_again(&run.id)));
     }
     if matches!(run.phase, Phase::Ended(_)) && !wish.plan {
         end_strays(project, seen)?;
-        statefile::catch_up(project, &seen.head, view::status(run, view::Owner::Gone));
+        // Whoever holds a lock may be poked.
+        let _runtime = crate::runtime()?;
+        let status = view::status(run, view::Owner::Gone);
+        statefile::catch_up(project, &seen.head, status, wish.how.takeover);
     }
     match run.phase {
         Phase::Ended(Ending::Completed) => {
@@ -314,6 +355,10 @@ fn plan_cancelled(head: &Head, wish: &Wish<'_>) -> Result<u8, Failure> {
     Ok(0)
 }
 
+fn call_again(run: &RunId) -> String {
+    format!("call the tool again with \"runId\": \"{run}\"")
+}
+
 fn is_completed(run: &Run) -> bool {
     run.phase == Phase::Ended(Ending::Completed)
 }
@@ -340,7 +385,9 @@ fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States)
     let plan = Plan::of(run, ledger, settings);
     match (states, settings.definition) {
         (States::AsPinned, Pinning::Pinned) => plan,
-        (States::Edited, _) | (States::AsPinned, Pinning::Unpinned) => plan.unnamed(),
+        (States::Edited | States::Unusable, _) | (States::AsPinned, Pinning::Unpinned) => {
+            plan.unnamed()
+        }
     }
 }
 
@@ -352,12 +399,14 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
     if let Tail::Damaged(damaged) = seen.tail {
         return Err(journal::Error::Damaged { path: paths.journal, damaged }.into());
     }
-    let settings = wish.settings(project, run)?;
+    let settings = wish.settings(project, run, run.settings.clone())?;
+    check_money(&seen.head, &settings)?;
     let pinned =
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
     let weighed = weigh(&seen.head, &pinned, wish.edits)?;
     let definition = weighed.adopt.as_ref().map_or(&pinned, |current| &current.definition);
-    let warnings = check_ground(project, run, &settings, (definition, weighed.adopt.as_ref()))?;
+    let mut warnings = check_ground(project, run, &settings, (definition, weighed.adopt.as_ref()))?;
+    warnings.extend(doubts(run, &pinned, weighed.adopt.as_ref()));
     if !wish.talk.quiet {
         warnings.iter().for_each(print_diagnostic);
     }

@@ -26,6 +26,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
         result::print_object(object, &seen.head, &blobs)?;
         return Ok(0);
     }
+    runs::tell_damage(&seen);
     let least = if flags.verbose { Weight::Detail } else { Weight::Plain };
     let mut narrator = Narrator::history(seen.head.ledger.naming());
     let mut text = String::new();

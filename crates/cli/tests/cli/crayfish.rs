@@ -139,7 +139,7 @@ fn a_folder_is_no_document_but_may_hold_one() {
     project.raymond("run d").says(
         2,
         "d: error: there is no entry state 1_START or START: there are no states at all [no-entry]
-          hint: add START.md, or name the state to start with
+          hint: add START.md, or name the state to start with (not in an archive)
         raymond: the workflow has a mistake
         hint: it holds a document of steps: `raymond run d/flow.json` runs that",
     );
@@ -483,4 +483,11 @@ fn a_run_of_the_tool_is_looked_at_like_any_and_only_its_caller_goes_on() {
         hint: call the tool again with \"runId\": \"r\"",
     );
     assert_eq!(project.raymond("status r --json").json()["status"], "waiting");
+    // Nobody else can call, but anybody can take a damage away.
+    let records = project.read(".raymond/runs/r/journal.jsonl").lines().count() - 1;
+    let output = project.raymond(&format!("resume r --truncate-to {}", records - 1));
+    output
+        .prints("")
+        .mentions(0, &["only its caller goes on: call the tool again with \"runId\": \"r\""]);
+    assert_eq!(project.events("r", "run_resumed"), [json!(null); 0]);
 }

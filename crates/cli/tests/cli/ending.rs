@@ -424,6 +424,12 @@ fn the_way_out_names_how_an_owner_on_another_host_is_replaced() {
     project.write(".raymond/runs/r/lock", &lock);
     let told = project.raymond("why r").stdout;
     assert!(told.ends_with("→ raymond run /project/wf\n"), "{told}");
+    assert_eq!(project.raymond("wait r").code(), 8);
+    // Nothing of it goes on, and it can be deleted.
+    project.raymond("prune r").mentions(6, &["hint", "`raymond resume r --takeover`"]);
+    assert_eq!(project.raymond("resume r --takeover").code(), 8);
+    project.raymond("prune r").mentions(0, &[]);
+    assert!(!project.path(".raymond/runs/r").exists());
 }
 
 #[test]

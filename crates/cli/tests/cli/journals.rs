@@ -48,6 +48,10 @@ fn a_damaged_record_is_named_and_the_good_ones_can_be_gone_on_with() {
     ));
     let seen = project.raymond("status r");
     assert!(seen.stdout.contains("  → raymond resume r --truncate-to 2\n"), "{seen:?}");
+    for command in ["show r", "logs r", "cost r"] {
+        let told = format!("r: only what is before the damage is told: {what}");
+        project.raymond(command).says(0, &told);
+    }
     project.raymond("resume r --truncate-to 4").says(
         2,
         &format!(
@@ -67,6 +71,16 @@ fn a_damaged_record_is_named_and_the_good_ones_can_be_gone_on_with() {
     let rest = std::fs::read(project.path(".raymond/runs/r/journal.cut-2")).unwrap();
     assert_eq!(rest, damaged[offset..]);
     assert_eq!(project.read("log"), "x\nx\nx\n", "the second state ran again, the first did not");
+}
+
+#[test]
+fn where_nothing_is_cut_away_a_run_that_is_over_stays_as_it_is() {
+    let project = Project::of(&[("wf/START.sh", "echo '<result>x</result>'")]);
+    project.raymond("run wf --run-id r").prints("x\n");
+    let journal = project.read(JOURNAL);
+    let last = journal.lines().count() - 1;
+    project.raymond(&format!("resume r --truncate-to {last}")).prints("x\n").says(0, "");
+    assert_eq!(project.read(JOURNAL), journal);
 }
 
 #[test]

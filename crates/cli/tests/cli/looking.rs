@@ -1,5 +1,7 @@
 //! `status`, `show`, `why`, `list`, and how a run is named.
 
+use std::fs;
+
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -269,6 +271,28 @@ fn the_command_that_is_named_after_an_edit_is_not_refused() {
     }
     let way_out = way_out();
     project.raymond(way_out.strip_prefix("raymond ").unwrap()).prints("mended\n").mentions(0, &[]);
+}
+
+#[test]
+fn the_command_that_is_named_when_the_states_are_gone_is_not_refused() {
+    let check = |remove: &str| {
+        let script = "test -f good && echo '<result>done</result>'";
+        let project = Project::of(&[("wf/START.sh", "echo '<goto>B</goto>'"), ("wf/B.sh", script)]);
+        assert_eq!(project.raymond("run wf --run-id r").code(), 1);
+        project.write("good", "");
+        let gone = project.path(remove);
+        if gone.is_dir() {
+            fs::remove_dir_all(gone).unwrap();
+        } else {
+            fs::remove_file(gone).unwrap();
+        }
+        let way_out = project.raymond("why r --json").json()["way_out"].clone();
+        assert_eq!(way_out, "raymond resume r --pinned");
+        project.raymond("resume r --with-current").mentions(2, &["raymond resume r --pinned"]);
+        project.raymond("resume r --pinned").prints("done\n");
+    };
+    check("wf/B.sh");
+    check("wf");
 }
 
 #[test]

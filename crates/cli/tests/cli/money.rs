@@ -53,6 +53,30 @@ fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
 }
 
 #[test]
+fn a_cap_that_was_set_in_records_that_are_cut_away_stays_set() {
+    let project = Project::of(&[("wf/START.sh", "exit 1")]);
+    assert_eq!(project.raymond("run wf --run-id r --budget 5").code(), 1);
+    assert_eq!(project.raymond("resume r --budget 2").code(), 1);
+    assert_eq!(project.raymond("resume r --truncate-to 2").code(), 1);
+    assert_eq!(project.raymond("status r --json").json()["budget_usd"], 2.0);
+}
+
+#[test]
+fn resume_plan_is_refused_as_the_resume_would_be() {
+    let project = Project::of(&[
+        ("wf/START.md", "Work."),
+        ("r.yaml", "START: { text: <goto>START</goto>, cost: 0.40 }"),
+    ]);
+    assert_eq!(project.raymond("run wf --run-id r --replies r.yaml --budget 1").code(), 5);
+    for flags in ["", " --budget 1.1"] {
+        let said = project.raymond(&format!("resume r{flags}"));
+        assert_eq!(said.code(), 5, "{said:?}");
+        project.raymond(&format!("resume r --plan{flags}")).prints("").says(5, &said.stderr);
+    }
+    project.raymond("resume r --plan --budget 9").mentions(0, &[]);
+}
+
+#[test]
 fn a_turn_whose_end_is_cut_away_is_done_again_and_paid_again() {
     let project = Project::of(&[
         ("wf/START.md", "Begin."),

@@ -153,7 +153,7 @@ fn a_failed_run_whose_workflow_cannot_be_used_any_more_does_not_guess() {
     project.write("wf/1_START.sh", "");
     refused(
         "/project/wf: error: there are several entry states: 1_START.sh, START.sh [several-entries]
-        hint: keep one of them, or name the state to start with
+        hint: keep one of them, or name the state to start with (not in an archive)
         raymond: the workflow has a mistake",
     );
     std::fs::remove_dir_all(project.path("wf")).unwrap();

@@ -272,6 +272,27 @@ fn an_unpinned_run_reads_its_states_at_every_visit() {
 }
 
 #[test]
+fn states_that_are_adopted_are_warned_about() {
+    let prompt = "---\nbuget: 1\n---\nGo.";
+    let project = Project::of(&[
+        ("wf/START.sh", "cp new.md wf/NEXT.md; echo '<goto>NEXT</goto>'"),
+        ("wf/NEXT.md", "Go."),
+        ("new.md", prompt),
+        ("r.yaml", "NEXT: [<result>x</result>]"),
+        ("none.yaml", "NEXT: { fail: { kind: task, message: no } }"),
+    ]);
+    let warning = "NEXT.md:2:1: warning: unknown key `buget`";
+    project.raymond("run wf --unpinned --replies r.yaml").prints("x\n").mentions(0, &[warning]);
+    project.write("wf/NEXT.md", "Go.");
+    assert_eq!(project.raymond("run wf --run-id r --replies none.yaml").code(), 1);
+    project.raymond("resume r --with-current --plan").mentions(0, &[warning]);
+    project
+        .raymond("resume r --with-current --replies r.yaml")
+        .prints("x\n")
+        .mentions(0, &[&format!("wf/{warning}")]);
+}
+
+#[test]
 fn an_unpinned_run_goes_on_with_the_last_states_that_were_right() {
     let project = Project::of(&[
         ("wf/START.sh", "rm wf/START.sh; echo '<goto>NEXT</goto>'"),

@@ -22,19 +22,19 @@ fn an_entry_is_needed_and_only_one() {
     refused(
         &[("wf/OTHER.sh", GOOD), ("wf/START.txt", "")],
         "wf: error: there is no entry state 1_START or START: found OTHER.sh [no-entry]
-        hint: add START.md, or name the state to start with
+        hint: add START.md, or name the state to start with (not in an archive)
         raymond: the workflow has a mistake",
     );
     refused(
         &[("wf/notes.txt", "")],
         "wf: error: there is no entry state 1_START or START: there are no states at all [no-entry]
-        hint: add START.md, or name the state to start with
+        hint: add START.md, or name the state to start with (not in an archive)
         raymond: the workflow has a mistake",
     );
     refused(
         &[("wf/START.sh", GOOD), ("wf/1_START.sh", GOOD)],
         "wf: error: there are several entry states: 1_START.sh, START.sh [several-entries]
-        hint: keep one of them, or name the state to start with
+        hint: keep one of them, or name the state to start with (not in an archive)
         raymond: the workflow has a mistake",
     );
 }

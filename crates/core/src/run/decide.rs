@@ -198,6 +198,12 @@ fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Eve
     if run.manifest == *manifest {
         return Ok(Vec::new());
     }
+    check_adoption(run, definition)?;
+    Ok(vec![Event::DefinitionAdopted { manifest: manifest.clone() }])
+}
+
+/// Whether every agent finds its states in another definition, and its conversations with their backends.
+pub fn check_adoption(run: &Run, definition: &Definition) -> Result<(), Refusal> {
     for agent in run.agents.values() {
         let needed = agent.stack.iter().map(|frame| &frame.state).chain([&agent.visit.state]);
         for state in needed {
@@ -208,10 +214,9 @@ fn adopt(run: &Run, definition: &Definition, manifest: &Value) -> Result<Vec<Eve
         }
     }
     match run.settings.definition {
-        Pinning::Pinned => stray::check(run, definition, &run.settings)?,
-        Pinning::Unpinned => stray::check_returns(run, definition, &run.settings)?,
+        Pinning::Pinned => stray::check(run, definition, &run.settings),
+        Pinning::Unpinned => stray::check_returns(run, definition, &run.settings),
     }
-    Ok(vec![Event::DefinitionAdopted { manifest: manifest.clone() }])
 }
 
 /// Turns that would open a session open another one: the abandoned future may have written there. One

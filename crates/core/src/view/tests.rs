@@ -11,7 +11,7 @@ use crate::protocol::Fault;
 use crate::run::event::{Ending, Hold};
 use crate::run::input::{Input, StopMode};
 use crate::run::tests::play::{Play, prompts, turn, usd, workflow};
-use crate::run::{Event, Program, Ralph, Run, apply};
+use crate::run::{Event, Program, Ralph, Run, Settings, apply};
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::narrate::{ending_words, preview};
@@ -214,6 +214,30 @@ fn a_run_is_begun_anew_with_its_input_where_that_is_short() {
 }
 
 #[test]
+fn a_run_is_begun_anew_under_what_governed_it() {
+    let mut play = Play::new(prompts(&["A.md"])).with(|settings| {
+        settings.budget = Some(usd("0.50"));
+        settings.strict_budget = true;
+        settings.model = Some("opus".to_owned());
+        settings.effort = Some("high".to_owned());
+        settings.permissions.mode = Some("plan".to_owned());
+        settings.permissions.allow = vec!["Bash(cargo test:*)".to_owned()];
+        settings.permissions.deny = vec!["WebFetch".to_owned()];
+    });
+    play.start();
+    play.stop(StopMode::Cancel);
+    let anew =
+        |play: &Play| way_out(Status::Cancelled).line(&play.run, &ledger(play), States::AsPinned);
+    assert_eq!(
+        anew(&play),
+        "raymond run /flow --budget 0.5 --model opus --effort high --permission-mode plan \
+         --allow 'Bash(cargo test:*)' --deny WebFetch --strict-budget"
+    );
+    play.run.settings = Settings { budget: None, ..Settings::default() };
+    assert_eq!(anew(&play), "raymond run /flow --budget none");
+}
+
+#[test]
 fn whoever_broke_the_protocol_is_quoted_by_a_command() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.reminders = 0).started();
     play.says("main", "chatter");
@@ -230,9 +254,11 @@ fn a_failed_run_whose_states_were_edited_is_told_which_to_use() {
     play.fails("main", TurnFailure::Task { why: "refused".into() });
     check(&play, States::AsPinned, "raymond resume play");
     check(&play, States::Edited, "raymond resume play --with-current");
+    check(&play, States::Unusable, "raymond resume play --pinned");
     let mut play = Play::new(workflow(&[("A.md", "---\nmax_visits: 1\n---\nx")])).started();
     play.says("main", "<goto>A</goto>");
     check(&play, States::Edited, "raymond resume play --with-current");
+    check(&play, States::Unusable, "raymond resume play --with-current");
 }
 
 #[test]

@@ -4,8 +4,9 @@ use crate::crayfish::{Code, conduct};
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::machine::Standing;
 use crate::run::named::Named;
+use crate::run::permissions::Permissions;
 use crate::run::program::Answers;
-use crate::run::{Ending, Phase, Program, Ralph, Run};
+use crate::run::{Ending, Phase, Program, Ralph, Run, Settings};
 use crate::time::Span;
 use crate::value::Value;
 
@@ -38,6 +39,8 @@ pub enum States {
     AsPinned,
     /// They are others now: a failed run wants to be told which to use.
     Edited,
+    /// They are others now, or gone, and the run cannot use them as they are.
+    Unusable,
 }
 
 impl Command {
@@ -104,31 +107,48 @@ fn anew(run: &Run, ledger: &Ledger) -> String {
         Program::States | Program::Crayfish { .. } => format!("raymond run {}", quoted(workflow)),
         Program::Ralph(ralph) => format!("raymond ralph {}", repeated(workflow, ralph)),
     };
-    let mut flag = |name: &str, value: &str| {
-        words = format!("{words} --{name} {}", quoted(value));
-    };
-    let Named { workspace, schema_paths, backend } = &settings.named;
-    if let Some(workspace) = workspace {
-        flag("workspace", workspace);
+    let mut flags = given(settings);
+    flags.extend(governing(settings));
+    flags.extend(match &ledger.input {
+        Some(Value::Inline(text)) if text.len() <= LONGEST_INPUT => Some(("input", text.clone())),
+        Some(_) => Some(("input", "…".to_owned())),
+        None => None,
+    });
+    for (name, value) in flags {
+        words = format!("{words} --{name} {}", quoted(&value));
     }
-    for path in schema_paths {
-        flag("schema-path", path);
-    }
-    if let Some(backend) = backend {
-        flag("backend", backend.as_str());
-    }
-    if let Some(replies) = &settings.replies {
-        flag("replies", replies);
-    }
-    for (name, value) in &settings.vars {
-        flag("var", &format!("{name}={value}"));
-    }
-    match &ledger.input {
-        Some(Value::Inline(text)) if text.len() <= LONGEST_INPUT => flag("input", text),
-        Some(_) => flag("input", "…"),
-        None => {}
+    if settings.strict_budget {
+        words.push_str(" --strict-budget");
     }
     words
+}
+
+/// The flags that say what a run is of.
+fn given(settings: &Settings) -> Vec<(&'static str, String)> {
+    let Named { workspace, schema_paths, backend } = &settings.named;
+    let mut flags = Vec::new();
+    flags.extend(workspace.clone().map(|workspace| ("workspace", workspace)));
+    flags.extend(schema_paths.iter().map(|path| ("schema-path", path.clone())));
+    flags.extend(backend.as_ref().map(|backend| ("backend", backend.to_string())));
+    flags.extend(settings.replies.clone().map(|replies| ("replies", replies)));
+    flags.extend(settings.vars.iter().map(|(name, value)| ("var", format!("{name}={value}"))));
+    flags
+}
+
+/// The flags that say what a run may spend and do.
+fn governing(settings: &Settings) -> Vec<(&'static str, String)> {
+    let Permissions { mode, allow, deny, .. } = &settings.permissions;
+    let mut flags = Vec::new();
+    if settings.budget != Settings::default().budget {
+        let cap = settings.budget.map(|cap| cap.dollars().to_string());
+        flags.push(("budget", cap.unwrap_or_else(|| "none".to_owned())));
+    }
+    flags.extend(settings.model.clone().map(|model| ("model", model)));
+    flags.extend(settings.effort.clone().map(|effort| ("effort", effort)));
+    flags.extend(mode.clone().map(|mode| ("permission-mode", mode)));
+    flags.extend(allow.iter().map(|tool| ("allow", tool.clone())));
+    flags.extend(deny.iter().map(|tool| ("deny", tool.clone())));
+    flags
 }
 
 /// The words that begin such a loop anew.
@@ -186,8 +206,12 @@ fn needed(run: &Run, states: States) -> String {
     }
     flags.extend(room.map(|room| format!("--max-agents {room}")));
     let current = "--with-current".to_owned();
-    if states == States::Edited && !flags.contains(&current) {
-        flags.push(current);
+    if !flags.contains(&current) {
+        match states {
+            States::AsPinned => {}
+            States::Edited => flags.push(current),
+            States::Unusable => flags.push("--pinned".to_owned()),
+        }
     }
     flags.join(" ")
 }

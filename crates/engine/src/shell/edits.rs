@@ -3,11 +3,12 @@
 use raymond_core::diagnostic::Severity;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Ending, Phase};
+use raymond_core::value::Value;
 use raymond_core::workflow::Survey;
 
 use super::{Shell, ShellError};
 use crate::clock;
-use crate::launch::{PrepareError, prepare_with};
+use crate::launch::{PrepareError, Prepared, prepare_with};
 use crate::owned::OwnError;
 use crate::pin::Pin;
 
@@ -28,12 +29,7 @@ impl Shell<'_> {
             Ok(prepared) => {
                 let manifest = Pin::of(&prepared.loaded).store(&self.home.blobs);
                 let manifest = manifest.map_err(OwnError::Pin)?;
-                let adopted = if manifest == run.manifest {
-                    Ok(())
-                } else {
-                    self.driver.adopt(clock::now(), prepared.definition, manifest)?
-                };
-                adopted.err().map(|refusal| refusal.to_string())
+                if manifest == run.manifest { None } else { self.adopt(prepared, manifest)? }
             }
         };
         if let Some(why) = mistake.as_ref().filter(|why| self.mistaken.as_ref() != Some(*why)) {
@@ -42,6 +38,20 @@ impl Shell<'_> {
         }
         self.mistaken = mistake;
         Ok(())
+    }
+
+    /// Uses these states from now on, or says why it does not.
+    fn adopt(&mut self, prepared: Prepared, manifest: Value) -> Result<Option<String>, ShellError> {
+        let earlier = self.driver.definition();
+        let doubts: Vec<String> =
+            prepared.warnings_since(earlier).map(ToString::to_string).collect();
+        if let Err(refusal) = self.driver.adopt(clock::now(), prepared.definition, manifest)? {
+            return Ok(Some(refusal.to_string()));
+        }
+        for doubt in doubts {
+            self.driver.world().watch.note(&doubt);
+        }
+        Ok(None)
     }
 }
 

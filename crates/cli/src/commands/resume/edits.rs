@@ -2,12 +2,14 @@
 
 use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Ending, Phase, Program};
+use raymond_core::run::{Ending, Phase, Program, Run};
+use raymond_core::view;
 use raymond_core::workflow::Definition;
 use raymond_core::workflow::manifest::Changes;
 use raymond_engine::driver::Head;
 use raymond_engine::launch::{PrepareError, Prepared, prepare};
 
+use crate::documents;
 use crate::failure::{Failure, USAGE};
 
 /// Which states a person wants.
@@ -38,22 +40,21 @@ pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<We
             return Err(Failure::usage(message)
                 .hint("go on without --with-current; or start a new run with `raymond run`"));
         }
+        (Program::Crayfish { .. }, Edits::Undecided) if documents::is_edited(run, pinned) => {
+            return keeps_document(head).map(|line| Weighed { adopt: None, line: Some(line) });
+        }
         (Program::Crayfish { .. }, Edits::Undecided | Edits::Ignore) => return as_pinned(None),
         (Program::States | Program::Ralph(_), _) => {}
     }
     if run.settings.definition == Pinning::Unpinned {
         return as_pinned(None);
     }
-    let failed = run.phase == Phase::Ended(Ending::Failed);
+    let failed = is_failed(run);
     let current = match (prepare(run.workflow.as_ref(), &run.settings.program), edits) {
         (Ok(current), _) => current,
         (Err(_), Edits::Ignore) => return as_pinned(None),
-        (Err(error), Edits::Adopt) => {
-            return Err(Failure::from(error).within(run.workflow.as_ref()));
-        }
-        (Err(error), Edits::Undecided) if failed => {
-            return Err(unusable(&run.id, error).within(run.workflow.as_ref()));
-        }
+        (Err(error), Edits::Adopt) => return Err(unusable(run, error)),
+        (Err(error), Edits::Undecided) if failed => return Err(unusable(run, error)),
         (Err(_), Edits::Undecided) => {
             let line = "goes on as pinned: the workflow cannot be read any more";
             return as_pinned(Some(line.to_owned()));
@@ -85,11 +86,33 @@ fn choice(run: &RunId, changed: &str) -> Failure {
 }
 
 /// The same choice, when what the workflow has become cannot be used as it is.
-fn unusable(run: &RunId, error: PrepareError) -> Failure {
-    Failure::from(error).code(USAGE).hint(format!(
-        "mend it and `raymond resume {run} --with-current`, \
-         or go on with the states of the start: `raymond resume {run} --pinned`"
-    ))
+fn unusable(run: &Run, error: PrepareError) -> Failure {
+    let id = &run.id;
+    let hint = format!(
+        "mend it and `raymond resume {id} --with-current`, \
+         or go on with the states of the start: `raymond resume {id} --pinned`"
+    );
+    Failure::from(error).code(USAGE).hint(hint).within(run.workflow.as_ref())
+}
+
+/// A document is never adopted. Whoever edits that of a failed run may have meant to.
+fn keeps_document(head: &Head) -> Result<String, Failure> {
+    let Head { run, ledger, .. } = head;
+    let (id, document) = (&run.id, &run.workflow);
+    if !is_failed(run) {
+        return Ok(format!(
+            "goes on with the document that it began with; changed since: {document}"
+        ));
+    }
+    let anew = view::Command::Run.line(run, ledger, view::States::AsPinned);
+    Err(Failure::usage(format!("{document} changed since {id} started")).hint(format!(
+        "start anew with `{anew}`, \
+         or go on with the document of the start: `raymond resume {id} --pinned`"
+    )))
+}
+
+fn is_failed(run: &Run) -> bool {
+    run.phase == Phase::Ended(Ending::Failed)
 }
 
 /// Which states changed, and which of them were already visited.

@@ -33,7 +33,9 @@ impl Definition {
             several => {
                 let message = format!("there are several entry states: {}", list(several));
                 let error = Diagnostic::error("several-entries", message);
-                Err(error.hint("keep one of them, or name the state to start with").into())
+                Err(error
+                    .hint("keep one of them, or name the state to start with (not in an archive)")
+                    .into())
             }
         }
     }
@@ -49,7 +51,7 @@ impl Definition {
         };
         let message = format!("there is no entry state 1_START or START: {found}");
         let error = Diagnostic::error("no-entry", message);
-        error.hint("add START.md, or name the state to start with")
+        error.hint("add START.md, or name the state to start with (not in an archive)")
     }
 }
 

@@ -46,28 +46,28 @@ fn several_or_no_entries_are_named() {
     let unix = |names: &[&str]| entry(names, &Start::Entry, Platform::Unix).unwrap_err();
     insta::assert_snapshot!(unix(&["START.md", "1_START.md"]), @r"
     error: there are several entry states: 1_START.md, START.md [several-entries]
-      hint: keep one of them, or name the state to start with
+      hint: keep one of them, or name the state to start with (not in an archive)
     ");
     insta::assert_snapshot!(unix(&["START.md", "START.sh", "A.md"]), @r"
     error: there are several entry states: START.md, START.sh [several-entries]
-      hint: keep one of them, or name the state to start with
+      hint: keep one of them, or name the state to start with (not in an archive)
     ");
     insta::assert_snapshot!(unix(&["A.md", "B.sh", "README.md", "notes.txt"]), @r"
     error: there is no entry state 1_START or START: found A.md, B.sh [no-entry]
-      hint: add START.md, or name the state to start with
+      hint: add START.md, or name the state to start with (not in an archive)
     ");
     insta::assert_snapshot!(unix(&["1_START.bat", "A.md"]), @r"
     error: there is no entry state 1_START or START: 1_START.bat cannot be run on this platform [no-entry]
-      hint: add START.md, or name the state to start with
+      hint: add START.md, or name the state to start with (not in an archive)
     ");
     insta::assert_snapshot!(unix(&["notes.txt", "README.md"]), @r"
     error: there is no entry state 1_START or START: there are no states at all [no-entry]
-      hint: add START.md, or name the state to start with
+      hint: add START.md, or name the state to start with (not in an archive)
     ");
     let many: Vec<String> = (0..30).map(|n| format!("S{n:02}.md")).collect();
     insta::assert_snapshot!(unix(&many.iter().map(String::as_str).collect::<Vec<_>>()), @r"
     error: there is no entry state 1_START or START: found S00.md, S01.md, S02.md, S03.md, S04.md, S05.md, S06.md, S07.md, S08.md, S09.md and 20 more [no-entry]
-      hint: add START.md, or name the state to start with
+      hint: add START.md, or name the state to start with (not in an archive)
     ");
 }
 
