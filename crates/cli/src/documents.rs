@@ -173,7 +173,7 @@ pub(crate) fn is_edited(run: &Run, pinned: &Definition) -> bool {
         let shelf = Shelf::open(Path::new(workspace), &run.settings.named.schema_paths)?;
         Ok(Found::read(path)?.prepare(path, &vars, &shelf)?)
     };
-    let is_other = |current: Prepared| current.definition.manifest() != pinned.manifest();
+    let is_other = |current: Prepared| current.definition.work != pinned.work;
     path.is_file() && current().map_or(true, is_other)
 }
 

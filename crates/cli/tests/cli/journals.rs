@@ -79,7 +79,7 @@ fn where_nothing_is_cut_away_a_run_that_is_over_stays_as_it_is() {
     project.raymond("run wf --run-id r").prints("x\n");
     let journal = project.read(JOURNAL);
     let last = journal.lines().count() - 1;
-    project.raymond(&format!("resume r --truncate-to {last}")).prints("x\n").says(0, "");
+    project.raymond(&format!("resume r --truncate-to {last}")).prints("x\n").mentions(0, &[]);
     assert_eq!(project.read(JOURNAL), journal);
 }
 

@@ -164,13 +164,13 @@ fn a_run_that_was_never_started_is_named_and_is_no_run_to_go_on_with() {
     project.raymond("run bad --run-id header").mentions(1, &[]);
     let journal = project.read(".raymond/runs/header/journal.jsonl");
     let header = journal.split_inclusive('\n').next().unwrap();
-    std::fs::remove_dir_all(project.path(".raymond/runs/header")).unwrap();
-    std::fs::remove_file(project.path(".raymond/state/header.json")).unwrap();
+    fs::remove_dir_all(project.path(".raymond/runs/header")).unwrap();
+    fs::remove_file(project.path(".raymond/state/header.json")).unwrap();
     project.write(".raymond/runs/header/journal.jsonl", header);
     // What is stored between the header and the first record.
     project.write(".raymond/runs/header/blobs/definition", "x");
     project.write(".raymond/runs/empty/journal.jsonl", "");
-    std::fs::create_dir(project.path(".raymond/runs/nothing")).unwrap();
+    fs::create_dir(project.path(".raymond/runs/nothing")).unwrap();
     let names = ["empty", "header", "nothing"];
     let named = names.map(|name| format!("{name}: never started\n")).concat();
     for words in ["list", "list --json"] {

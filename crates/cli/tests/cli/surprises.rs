@@ -106,7 +106,7 @@ fn a_pipe_in_place_of_a_file_keeps_nobody_waiting() {
     let project = Project::of(&[("wf/START.sh", start), ("wf/B.sh", pinned)]);
     project.raymond("run wf --run-id r").prints("pinned\n").mentions(0, &["ignored x.json"]);
     let state = ".raymond/state/r.json";
-    std::fs::remove_file(project.path(state)).unwrap();
+    fs::remove_file(project.path(state)).unwrap();
     assert_eq!(project.spawn("mkfifo", &[state]).wait().code(), 0);
     project.raymond("resume r").prints("pinned\n");
     assert!(project.read(state).contains("completed"));
