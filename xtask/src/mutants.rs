@@ -12,7 +12,7 @@ mod results;
 mod tree;
 mod weave;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -232,9 +232,8 @@ impl Tool {
         if !again.is_empty() {
             outcomes.extend(tree.thoroughly(&again)?);
         }
-        let places: Vec<&str> =
-            alone.iter().map(|number| mutants[*number].place.as_str()).collect();
-        let became = self.try_alone(&places)?;
+        let alone: Vec<&Mutant> = alone.iter().map(|number| &mutants[*number]).collect();
+        let became = self.try_alone(&alone)?;
         let fate = |(number, mutant): (usize, Mutant)| {
             let outcome = outcomes.get(&number).or_else(|| became.get(&mutant.place)).copied();
             let outcome = outcome.with_context(|| format!("{} was not tried", mutant.place))?;
@@ -244,8 +243,8 @@ impl Tool {
     }
 
     /// What becomes of mutants that are compiled one by one.
-    fn try_alone(&self, places: &[&str]) -> Result<BTreeMap<String, Outcome>> {
-        if places.is_empty() {
+    fn try_alone(&self, mutants: &[&Mutant]) -> Result<BTreeMap<String, Outcome>> {
+        if mutants.is_empty() {
             return Ok(BTreeMap::new());
         }
         let out = self.home.join("out");
@@ -253,8 +252,12 @@ impl Tool {
             fs::remove_dir_all(&out)?;
         }
         fs::create_dir_all(&out)?;
-        let only: Vec<String> = places.iter().map(|place| exactly(place)).collect();
-        let words: Vec<&str> = only.iter().flat_map(|only| ["--re", only]).collect();
+        let only: Vec<String> = mutants.iter().map(|mutant| exactly(&mutant.place)).collect();
+        // Fields are deleted whatever an expression says, but not in other files.
+        let files: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).collect();
+        let words = only.iter().flat_map(|only| ["--re", only]);
+        let words: Vec<&str> =
+            words.chain(files.iter().flat_map(|file| ["--file", file])).collect();
         let how = ["--baseline", "skip", "--no-shuffle", "--timeout", "120", "--cap-lints", "true"];
         let mut quick = self.command(&words);
         quick.args(how).args(["--cargo-arg=--lib", "--output"]).arg(&out).args(["--", "--"]);
@@ -272,11 +275,11 @@ impl Tool {
     }
 }
 
-/// The regular expression that only this text matches.
+/// The regular expression that only this text matches. A bracket that is escaped would be the edge of a word.
 fn exactly(text: &str) -> String {
     let mut expression = String::from("^");
     for c in text.chars() {
-        if !c.is_alphanumeric() && !c.is_whitespace() {
+        if c.is_ascii_punctuation() && !"<>".contains(c) {
             expression.push('\\');
         }
         expression.push(c);
@@ -292,5 +295,18 @@ fn try_once(command: &mut Command) -> Result<bool> {
         Some(0) => Ok(false),
         Some(2 | 3) => Ok(true),
         _ => bail!("cargo-mutants failed: {status}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_escapes_what_means_something_else() {
+        let place = "a.rs:1:2: replace < with <= in <impl A for B<'a>>::c -> &[u8]";
+        let expected =
+            r"^a\.rs\:1\:2\: replace < with <\= in <impl A for B<\'a>>\:\:c \-> \&\[u8\]$";
+        assert_eq!(exactly(place), expected);
     }
 }

@@ -98,6 +98,7 @@ impl<'a> Tree<'a> {
             let text = fs::read_to_string(root().join(file))?;
             let woven = weave(&text, &mutants).with_context(|| format!("weaving {file}"))?;
             lost.retain(|number| !woven.has(*number));
+            self.unviable.extend(&woven.impossible);
             write(&self.home.join(file), &woven.text)?;
             self.woven.insert(file, woven);
         }

@@ -3,7 +3,7 @@
 //! `a < b` becomes `(if crate::mutant(7) { a > b } else { a < b })`. Nothing of the text goes away, so
 //! mutants may stand within each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use anyhow::{Context as _, Result};
@@ -26,6 +26,8 @@ pub fn mutant(number: usize) -> bool {
 #[derive(Debug)]
 pub(super) struct Woven {
     pub(super) text: String,
+    /// Those that no grammar allows.
+    pub(super) impossible: Vec<usize>,
     /// Whose each part of the text is.
     parts: Vec<(Range<usize>, Vec<usize>)>,
 }
@@ -59,7 +61,11 @@ pub(super) fn weave(text: &str, mutants: &[(usize, &Mutant)]) -> Result<Woven> {
     let mut places = Places::default();
     places.visit_file(&file);
     let mut wraps: BTreeMap<(usize, usize, Kind), Vec<Choice>> = BTreeMap::new();
+    let mut impossible = Vec::new();
     for (number, mutant) in mutants {
+        if places.is_impossible(text, mutant) {
+            impossible.push(*number);
+        }
         if let Some((span, kind, instead)) = places.wrap(text, mutant) {
             let mut put = |span: &Range<usize>, kind, instead| {
                 let choice = Choice { number: *number, instead };
@@ -71,7 +77,7 @@ pub(super) fn weave(text: &str, mutants: &[(usize, &Mutant)]) -> Result<Woven> {
             put(&span, kind, instead);
         }
     }
-    Ok(write(text, &wraps))
+    Ok(Woven { impossible, ..write(text, &wraps) })
 }
 
 /// How a mutant is put in. Of those at one place, the first stands around the others.
@@ -114,7 +120,7 @@ fn write(text: &str, wraps: &BTreeMap<(usize, usize, Kind), Vec<Choice>>) -> Wov
         }
     }
     edges.sort();
-    let mut woven = Woven { text: String::new(), parts: Vec::new() };
+    let mut woven = Woven { text: String::new(), impossible: Vec::new(), parts: Vec::new() };
     let mut open = Vec::new();
     let mut written = 0;
     for (at, edge, key) in edges {
@@ -173,11 +179,19 @@ struct Places {
     arms: BTreeMap<usize, Range<usize>>,
     matches: Vec<Range<usize>>,
     structs: Vec<Range<usize>>,
+    /// Where the operator of a condition begins that binds names.
+    bindings: BTreeSet<usize>,
 }
 
 impl Places {
     fn matches(&self, arm: &Range<usize>) -> Option<&Range<usize>> {
         smallest(&self.matches, arm)
+    }
+
+    /// Names can be bound by all conditions, not by any of them.
+    fn is_impossible(&self, text: &str, mutant: &Mutant) -> bool {
+        let binds = mutant.span(text).is_some_and(|span| self.bindings.contains(&span.start));
+        binds && mutant.replacement == "||"
     }
 
     /// What of the text is wrapped for it, how, and what stands there instead.
@@ -210,9 +224,12 @@ impl Places {
 
 impl<'ast> Visit<'ast> for Places {
     fn visit_expr_binary(&mut self, it: &'ast syn::ExprBinary) {
+        let start = it.op.span().byte_range().start;
         // A condition that binds names cannot stand in parentheses.
-        if !binds(&it.left) && !binds(&it.right) {
-            self.operations.insert(it.op.span().byte_range().start, it.span().byte_range());
+        if binds(&it.left) || binds(&it.right) {
+            self.bindings.insert(start);
+        } else {
+            self.operations.insert(start, it.span().byte_range());
         }
         visit::visit_expr_binary(self, it);
     }
@@ -263,8 +280,6 @@ fn smallest<'a>(of: &'a [Range<usize>], within: &Range<usize>) -> Option<&'a Ran
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     const TEXT: &str = "\
@@ -339,6 +354,22 @@ fn ö(a: u8, b: u8) -> Point {
             "at(1)",
         );
         assert_eq!(line(&[body], "mutant"), "if crate::mutant(0) { return at(1); } match a {");
+    }
+
+    #[test]
+    fn what_no_grammar_allows_is_told_apart() {
+        let text = "fn f() { if a && let Some(b) = c && d {} }";
+        let place = |column: usize| serde_json::json!({"line": 1, "column": column});
+        let operator = |start: usize| {
+            Mutant::read(&serde_json::json!({
+                "name": "file.rs:1:1: a change", "file": "file.rs", "package": "raymond-core",
+                "genre": "BinaryOperator", "replacement": "||",
+                "span": {"start": place(start + 1), "end": place(start + 3)},
+            }))
+        };
+        let mutants = [text.find("&&"), text.rfind("&&")].map(|at| operator(at.unwrap()).unwrap());
+        let numbered: Vec<(usize, &Mutant)> = mutants.iter().enumerate().collect();
+        assert_eq!(weave(text, &numbered).unwrap().impossible, [0, 1]);
     }
 
     #[test]
