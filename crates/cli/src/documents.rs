@@ -163,9 +163,12 @@ impl Found {
     }
 }
 
-/// Whether the document of a run, or a schema that it names, is another one than it was pinned with.
-pub(crate) fn is_edited(run: &Run, pinned: &Definition) -> bool {
+/// What became of the document of a run, if it is not what was pinned.
+pub(crate) fn change(run: &Run, pinned: &Definition) -> Option<&'static str> {
     let path = Path::new(&run.workflow);
+    if !path.is_file() {
+        return None;
+    }
     let current = || -> Result<Prepared, Failure> {
         let vars = run.settings.vars.iter().map(|(name, value)| format!("{name}={value}"));
         let vars = settings::document_vars(&vars.collect::<Vec<_>>())?.values;
@@ -173,8 +176,11 @@ pub(crate) fn is_edited(run: &Run, pinned: &Definition) -> bool {
         let shelf = Shelf::open(Path::new(workspace), &run.settings.named.schema_paths)?;
         Ok(Found::read(path)?.prepare(path, &vars, &shelf)?)
     };
-    let is_other = |current: Prepared| current.definition.work != pinned.work;
-    path.is_file() && current().map_or(true, is_other)
+    match current() {
+        Ok(current) if current.definition.work == pinned.work => None,
+        Ok(_) => Some("has changed since"),
+        Err(_) => Some("cannot be run any more as it is now"),
+    }
 }
 
 /// The places of these bytes. Lines and columns are counted once, however many there are: a large

@@ -1,17 +1,15 @@
 //! Where a run is, in the words that every command uses.
 
 use raymond_backends::contract::Sign;
-use raymond_core::run::{Ending, Phase, Program, Run};
+use raymond_core::run::{Program, Run};
 use raymond_core::view::{self, States, Status};
 use raymond_engine::driver::Head;
 use raymond_engine::launch;
 use raymond_engine::look::{Look, strays};
-use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
 use raymond_store::lock::Process;
 
-use crate::documents;
 use crate::ear::Ear;
 use crate::words::plain;
 
@@ -27,16 +25,10 @@ pub(crate) struct Place {
     pub(crate) left_running: Vec<String>,
 }
 
-/// What became of the states of a run. Another document than that of the start is never adopted.
+/// What became of the states of a run. A document is pinned with all that it needs, and never changes.
 fn states(project: &Project, run: &Run) -> States {
     match run.settings.program {
-        Program::Crayfish { .. } if run.phase != Phase::Ended(Ending::Failed) => States::AsPinned,
-        Program::Crayfish { .. } => {
-            let blobs = project.blobs(&project.paths(&run.id));
-            let pinned = Pin::load(&run.manifest, &blobs).and_then(|pin| pin.definition());
-            let is_edited = pinned.is_ok_and(|pinned| documents::is_edited(run, &pinned));
-            if is_edited { States::Unusable } else { States::AsPinned }
-        }
+        Program::Crayfish { .. } => States::AsPinned,
         Program::States | Program::Ralph(_) => launch::states(project, run),
     }
 }

@@ -39,14 +39,10 @@ pub(crate) fn govern(mut settings: Settings, asked: &Layer) -> Result<Settings, 
     if let Some(file) = &asked.replies {
         settings.replies = Some(absolute(&file.value)?);
     }
-    let offers = backends::offers();
-    if let Some(Sourced { value, origin }) = &asked.backend {
-        settings.backend = BackendName::new(value.as_str());
-        if offers.of(&settings.backend).is_none() {
-            let failure = Failure::usage(format!("there is no backend {value:?} ({origin})"));
-            return Err(failure.hint(offers.advice(&settings.backend)));
-        }
+    if let Some(backend) = &asked.backend {
+        settings.backend = BackendName::new(backend.value.as_str());
     }
+    let offers = backends::offers();
     settings.no_branch = offers.without(Capability::Branch).cloned().collect();
     let tools = |list: &[Sourced<String>]| -> Vec<String> {
         list.iter().map(|tool| tool.value.clone()).collect()
@@ -55,6 +51,17 @@ pub(crate) fn govern(mut settings: Settings, asked: &Layer) -> Result<Settings, 
     permissions.allow = joined(&permissions.allow, &tools(&asked.allow));
     permissions.deny = joined(&permissions.deny, &tools(&asked.deny));
     Ok(settings)
+}
+
+/// Refuses a backend that there is not, where it was named.
+pub(crate) fn check_backend(asked: &Layer) -> Result<(), Failure> {
+    let Some(Sourced { value, origin }) = &asked.backend else { return Ok(()) };
+    let (offers, name) = (backends::offers(), BackendName::new(value.as_str()));
+    if offers.of(&name).is_some() {
+        return Ok(());
+    }
+    let message = format!("there is no backend {value:?} ({origin})");
+    Err(Failure::usage(message).hint(offers.advice(&name)))
 }
 
 fn put<T: Clone>(setting: &mut T, asked: Option<&Sourced<T>>) {

@@ -2,8 +2,6 @@
 
 mod edits;
 
-use std::ops::ControlFlow;
-
 use raymond_backends::contract::Attached;
 use raymond_backends::process::{Identity, Leftover};
 use raymond_core::diagnostic::{Diagnostic, Severity};
@@ -35,7 +33,7 @@ use crate::{config, json as shapes, runs, settings, strict};
 use super::background::{self, Ground};
 use super::report::report;
 use super::run::drive;
-use super::{print_json, print_out};
+use super::{print_json, print_out, result};
 use edits::{Edits, Weighed, weigh};
 
 /// What a person wants of a resume.
@@ -51,16 +49,12 @@ pub(crate) struct Wish<'a> {
 
 impl Wish<'_> {
     /// What the run is to be governed by from here on.
-    fn settings(
-        &self,
-        project: &Project,
-        run: &Run,
-        governed: Settings,
-    ) -> Result<Settings, Failure> {
+    fn settings(&self, project: &Project, run: &Run) -> Result<Settings, Failure> {
         let config = config::load(project)?;
         let usual = backends::usual(&config);
         let asked = settings::of_resume(config, self.governing);
-        let mut settings = settings::govern(governed, &asked)?;
+        settings::check_backend(&asked)?;
+        let mut settings = settings::govern(run.settings.clone(), &asked)?;
         let stands_for = settings.stands_for.take().unwrap_or(usual);
         settings.stands_for = backends::is_played(&settings).then_some(stands_for);
         match (&mut settings.program, self.max_iterations) {
@@ -128,10 +122,9 @@ pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
 }
 
 pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<u8, Failure> {
-    let governed = match before_opening(project, run, wish)? {
-        ControlFlow::Break(code) => return Ok(code),
-        ControlFlow::Continue(governed) => governed,
-    };
+    if let Some(code) = before_opening(project, run, wish)? {
+        return Ok(code);
+    }
     match wish.ground {
         Ground::Fore => {}
         Ground::Back => return background::start(project, run, wish.talk),
@@ -144,12 +137,11 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     if owned.head.seq == 0 {
         return Err(runs::never_started(run));
     }
-    if view::is_of_caller(&owned.head.run) {
-        crate::say!("raymond: only its caller goes on: {}", call_again(run));
-        return Ok(0);
+    if view::is_of_caller(&owned.head.run) || is_final(&owned.head.run) {
+        drop(owned);
+        return after_cut(project, &runs::look(project, run)?, wish);
     }
-    let governed = governed.unwrap_or_else(|| owned.head.run.settings.clone());
-    let mut settings = wish.settings(project, &owned.head.run, governed)?;
+    let mut settings = wish.settings(project, &owned.head.run)?;
     check_money(&owned.head, &settings)?;
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
@@ -189,35 +181,55 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     drive(&runtime, owned, backends, (inputs, console))
 }
 
-/// All that needs no owner. Where records are cut away, what governed the run until then governs it from there on:
-/// a cap must not come back with them.
-fn before_opening(
-    project: &Project,
-    run: &RunId,
-    wish: &Wish<'_>,
-) -> Result<ControlFlow<u8, Option<Settings>>, Failure> {
+/// All that needs no owner; the exit code, if that was all.
+fn before_opening(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<Option<u8>, Failure> {
     let seen = match (runs::look(project, run), wish.how.truncate_to) {
         // What cannot be read may be what is to be cut away.
-        (Err(_), Some(_)) => {
-            runs::check_started(project, run)?;
-            return Ok(ControlFlow::Continue(None));
-        }
+        (Err(_), Some(_)) => return runs::check_started(project, run).map(|()| None),
         (seen, _) => seen?,
     };
     let is_whole = matches!(seen.tail, Tail::Clean);
     if wish.how.truncate_to.is_some_and(|last| last != seen.head.seq || !is_whole) {
-        return Ok(ControlFlow::Continue(Some(seen.head.run.settings)));
+        return Ok(None);
     }
     if let Some(code) = is_over(project, &seen, wish)? {
-        return Ok(ControlFlow::Break(code));
+        return Ok(Some(code));
     }
     if seen.head.run.phase == Phase::Stopping(StopMode::Cancel) {
-        return end_cancelled(project, &seen, wish).map(ControlFlow::Break);
+        return end_cancelled(project, &seen, wish).map(Some);
     }
     if wish.plan {
-        return only_plan(project, &seen, wish).map(ControlFlow::Break);
+        return only_plan(project, &seen, wish).map(Some);
     }
-    Ok(ControlFlow::Continue(None))
+    Ok(None)
+}
+
+/// A run that does not go on from here, although something was cut away of it.
+fn after_cut(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+    if is_left_to_caller(&seen.head.run) {
+        return let_go(project, seen, wish);
+    }
+    is_over(project, seen, wish).map(Option::unwrap_or_default)
+}
+
+/// Leaves a run of the tool to its caller, with nobody else in the way.
+fn let_go(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
+    let Head { run, .. } = &seen.head;
+    let status = view::status(run, view::Owner::Gone);
+    // Whoever holds a lock may be poked.
+    let _runtime = crate::runtime()?;
+    statefile::catch_up(project, &seen.head, status, wish.how.takeover);
+    if wish.talk.json {
+        let blobs = project.blobs(&project.paths(&run.id));
+        result::print_run(&seen.head, &Place::of(&seen.head, status), &blobs)?;
+    }
+    crate::say!("raymond: only its caller goes on: {}", call_again(&run.id));
+    Ok(0)
+}
+
+/// Whether it is a run of the tool that has not come to its end.
+fn is_left_to_caller(run: &Run) -> bool {
+    view::is_of_caller(run) && !is_completed(run)
 }
 
 /// Whether the states and settings that the run goes on with fit its conversations and its backends;
@@ -247,7 +259,11 @@ fn check_ground(
     };
     let found = weigh(settings);
     if found.iter().any(|found| found.severity == Severity::Error) {
-        return Err(Failure::invalid("the run", found).within(run.workflow.as_ref()));
+        let failure = Failure::invalid("the run", found).within(run.workflow.as_ref());
+        let pinned = || {
+            format!("or go on with the states of the start: `raymond resume {} --pinned`", run.id)
+        };
+        return Err(if adopted.is_some() { failure.hint(pinned()) } else { failure });
     }
     let before = weigh(&run.settings);
     let new = found.into_iter().filter(|found| !before.contains(found));
@@ -289,7 +305,11 @@ fn check_money(head: &Head, settings: &Settings) -> Result<(), Failure> {
 /// A run that is over prints its result, or is refused.
 fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>, Failure> {
     let run = &seen.head.run;
-    if view::is_of_caller(run) && !is_completed(run) {
+    if is_left_to_caller(run) {
+        let takes_over = wish.how.takeover == Takeover::OtherHost && !wish.plan;
+        if takes_over && seen.driven_elsewhere().is_some() {
+            return let_go(project, seen, wish).map(Some);
+        }
         let message = format!("{} is a run of the tool crayfish: only its caller goes on", run.id);
         return Err(Failure::usage(message).hint(call_again(&run.id)));
     }
@@ -359,6 +379,10 @@ fn call_again(run: &RunId) -> String {
     format!("call the tool again with \"runId\": \"{run}\"")
 }
 
+fn is_final(run: &Run) -> bool {
+    matches!(run.phase, Phase::Ended(Ending::Completed | Ending::Cancelled))
+}
+
 fn is_completed(run: &Run) -> bool {
     run.phase == Phase::Ended(Ending::Completed)
 }
@@ -399,7 +423,7 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
     if let Tail::Damaged(damaged) = seen.tail {
         return Err(journal::Error::Damaged { path: paths.journal, damaged }.into());
     }
-    let settings = wish.settings(project, run, run.settings.clone())?;
+    let settings = wish.settings(project, run)?;
     check_money(&seen.head, &settings)?;
     let pinned =
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;

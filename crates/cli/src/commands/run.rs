@@ -89,6 +89,7 @@ fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Resul
     let config = config::load(project)?;
     let (words, usual) = (Words::of(&config), backends::usual(&config));
     let asked = settings::of_run(config, &flags.governing);
+    settings::check_backend(&asked)?;
     let vars = Vars::of(flags, program)?;
     let mut settings = Settings {
         vars: vars.typed().clone(),

@@ -201,7 +201,8 @@ impl From<Tracked> for Failure {
         let failure = Self::of(USAGE, &error);
         match error {
             Tracked::Run(_) => failure.hint(
-                "it would run what somebody else pinned; if it is yours: git rm -r --cached .raymond",
+                "it would run what somebody else pinned; if it is yours: git rm -r --cached .raymond \
+                 (and git update-index --no-split-index, where the index is split)",
             ),
             Tracked::Unknown { .. } => failure
                 .code(ENVIRONMENT)

@@ -490,4 +490,24 @@ fn a_run_of_the_tool_is_looked_at_like_any_and_only_its_caller_goes_on() {
         .prints("")
         .mentions(0, &["only its caller goes on: call the tool again with \"runId\": \"r\""]);
     assert_eq!(project.events("r", "run_resumed"), [json!(null); 0]);
+    let state: Value = serde_json::from_str(&project.read(".raymond/state/r.json")).unwrap();
+    assert_eq!(state["status"], project.raymond("status r --json").json()["status"]);
+}
+
+#[test]
+fn a_run_of_the_tool_whose_owner_was_on_another_host_is_left_to_its_caller() {
+    let project = Project::of(&[]);
+    let call = json!({ "action": "run", "workflow": flow(), "runId": "r" });
+    project.sends(call.to_string(), "crayfish -q").says(0, "");
+    let owner = json!({
+        "pid": 1, "started": 1, "boot": "another", "host": "elsewhere", "since": 0, "version": "0.1.0"
+    });
+    project.write(".raymond/runs/r/lock", owner.to_string());
+    let refused = project.sends(call.to_string(), "crayfish -q").json();
+    assert_eq!(refused["error"], "run_locked", "{refused}");
+    let freed = project.raymond("resume r --takeover --json");
+    freed.mentions(0, &["only its caller goes on: call the tool again"]);
+    assert_eq!(freed.json()["run_id"], "r");
+    let asked = project.sends(call.to_string(), "crayfish -q").json();
+    assert_eq!(asked["status"], "needs_agent", "{asked}");
 }

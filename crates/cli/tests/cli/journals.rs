@@ -84,6 +84,19 @@ fn where_nothing_is_cut_away_a_run_that_is_over_stays_as_it_is() {
 }
 
 #[test]
+fn a_damage_behind_the_end_of_a_run_is_cut_away_and_its_end_is_told() {
+    let project = Project::of(&[("wf/START.sh", "echo '<result>x</result>'")]);
+    project.raymond("run wf --run-id r").prints("x\n");
+    let journal = project.read(JOURNAL);
+    project.write(JOURNAL, format!("{journal}garbage\n"));
+    let way_out = project.raymond("why r --json").json()["way_out"].as_str().unwrap().to_owned();
+    assert!(way_out.contains("--truncate-to"), "{way_out}");
+    project.raymond(way_out.strip_prefix("raymond ").unwrap()).prints("x\n").mentions(0, &[]);
+    project.raymond("why r").mentions(0, &[]);
+    assert_eq!(project.raymond("status r --json").json()["status"], "completed");
+}
+
+#[test]
 fn the_record_that_starts_a_run_cannot_be_cut_away() {
     let project = failed();
     let whole = std::fs::read(project.path(JOURNAL)).unwrap();

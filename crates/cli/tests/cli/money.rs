@@ -58,7 +58,18 @@ fn a_cap_that_was_set_in_records_that_are_cut_away_stays_set() {
     assert_eq!(project.raymond("run wf --run-id r --budget 5").code(), 1);
     assert_eq!(project.raymond("resume r --budget 2").code(), 1);
     assert_eq!(project.raymond("resume r --truncate-to 2").code(), 1);
-    assert_eq!(project.raymond("status r --json").json()["budget_usd"], 2.0);
+    let cap = || project.raymond("status r --json").json()["budget_usd"].clone();
+    assert_eq!(cap(), 2.0);
+    // Whatever refuses the rest, and whoever vouches for the record.
+    project.raymond("resume r --truncate-to 2 --max-iterations 3").mentions(2, &["is no loop"]);
+    assert_eq!(cap(), 2.0);
+    assert_eq!(project.raymond("resume r --budget 1").code(), 1);
+    let journal = ".raymond/runs/r/journal.jsonl";
+    let text = project.read(journal);
+    let third = text.lines().nth(3).unwrap();
+    project.write(journal, text.replace(third, &third.replacen('1', "2", 1)));
+    assert_eq!(project.raymond("resume r --truncate-to 2").code(), 1);
+    assert_eq!(cap(), 1.0);
 }
 
 #[test]

@@ -27,8 +27,11 @@ pub fn apply(run: &mut Run, event: &Event) {
             }
         }
         Event::DefinitionAdopted { manifest } => run.manifest = manifest.clone(),
-        Event::RunRewound { nonce, gone, .. } => {
+        Event::RunRewound { nonce, gone, governed, .. } => {
             run.nonce = nonce.clone();
+            if let Some(settings) = governed {
+                run.settings.clone_from(settings);
+            }
             run.spent = run.spent.plus(gone.amount);
             run.unpriced = run.unpriced.saturating_add(gone.unpriced);
         }

@@ -96,8 +96,9 @@ pub fn decide(
         (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, (by, key)),
         (_, Input::Call(call)) => Ok(conduct::called(Draft::new(run, definition, at), call)),
         (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
-        (_, Input::Rewind { kept, nonce, gone, again }) => {
-            let rewound = Event::RunRewound { kept: *kept, nonce: nonce.clone(), gone: *gone };
+        (_, Input::Rewind { kept, nonce, gone, again, governed }) => {
+            let (kept, gone, governed) = (*kept, *gone, governed.clone());
+            let rewound = Event::RunRewound { kept, nonce: nonce.clone(), gone, governed };
             Ok(rewind(run, rewound, nonce, again))
         }
     }

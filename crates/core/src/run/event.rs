@@ -49,6 +49,9 @@ pub enum Event {
         /// What it had cost.
         #[serde(default, skip_serializing_if = "Gone::is_nothing")]
         gone: Gone,
+        /// What governed it at last, if that was something else.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        governed: Option<Box<Settings>>,
     },
     /// Somebody asked the run to end.
     StopRequested {

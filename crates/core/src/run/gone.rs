@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::apply;
 use super::effect::in_flight;
-use super::{Event, Record, Run};
+use super::{Event, Record, Run, Settings};
 use crate::budget::{Basis, Charge, Cost, Micros};
 use crate::desk::share::charge;
 use crate::desk::{Lane, Phase, Turn};
@@ -50,13 +50,15 @@ pub struct Abandoned<'a> {
     /// What they started, and do not tell the end of, with its share.
     unended: BTreeMap<(TurnId, u32), Micros>,
     again: BTreeSet<TurnId>,
+    /// The lowest cap that only records say which nobody vouches for.
+    lowest: Option<Micros>,
 }
 
 impl<'a> Abandoned<'a> {
     /// The run that is kept.
     pub fn new(kept: &'a Run) -> Self {
-        let (doubtful, unended) = (Gone::default(), BTreeMap::new());
-        Self { kept, run: kept.clone(), doubtful, unended, again: BTreeSet::new() }
+        let (doubtful, unended, again) = (Gone::default(), BTreeMap::new(), BTreeSet::new());
+        Self { kept, run: kept.clone(), doubtful, unended, again, lowest: None }
     }
 
     /// Goes on by a record.
@@ -68,7 +70,7 @@ impl<'a> Abandoned<'a> {
     }
 
     /// Goes on past a record whose sum is wrong, or which follows such a one: it may be of another run. What
-    /// it says that it cost is believed, and nothing else.
+    /// it says that it cost is believed, and that it may cost less; nothing else.
     pub fn doubt(&mut self, record: &Record) {
         for event in events(record) {
             self.look_for_ends(event);
@@ -80,7 +82,11 @@ impl<'a> Abandoned<'a> {
                 (None, Event::TurnStarted { turn, attempt, share: Some(share), .. }) => {
                     self.unended.insert((turn.clone(), *attempt), *share);
                 }
-                (None, Event::RunRewound { gone, .. }) => self.doubtful.add(*gone),
+                (None, Event::RunRewound { gone, governed, .. }) => {
+                    self.doubtful.add(*gone);
+                    self.limit(governed.as_deref());
+                }
+                (None, Event::RunResumed { settings }) => self.limit(Some(settings)),
                 (None, _) => {}
             }
         }
@@ -94,6 +100,19 @@ impl<'a> Abandoned<'a> {
     /// The turns in flight in the kept run whose ends are cut away: they are done again.
     pub fn again(&self) -> Vec<TurnId> {
         self.again.iter().cloned().collect()
+    }
+
+    fn limit(&mut self, governed: Option<&Settings>) {
+        let caps = [self.lowest, governed.and_then(|settings| settings.budget)];
+        self.lowest = caps.into_iter().flatten().min();
+    }
+
+    /// What governed it at last, if that is not what governs the kept run: a cap that was lowered must not be
+    /// raised by forgetting it.
+    pub fn governed(&self) -> Option<Box<Settings>> {
+        let mut settings = self.run.settings.clone();
+        settings.budget = [settings.budget, self.lowest].into_iter().flatten().min();
+        (settings != self.kept.settings).then(|| Box::new(settings))
     }
 
     /// What it had cost. A turn in flight that has no end is not among it where the kept run knows it, and

@@ -67,6 +67,9 @@ pub enum Input {
         /// The turns in flight whose ends were cut away: they are done again.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         again: Vec<TurnId>,
+        /// What governed it at last, if that was something else.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        governed: Option<Box<Settings>>,
     },
     /// The states were edited, and the run is to use them.
     Adopt {

@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn what_was_cut_away_is_a_row_of_its_own() {
         let mut play = play();
-        let rewound = |gone| Event::RunRewound { kept: 1, nonce: "n".into(), gone };
+        let rewound = |gone| Event::RunRewound { kept: 1, nonce: "n".into(), gone, governed: None };
         play.story.push(rewound(Gone { amount: usd("3"), unpriced: 2 }));
         play.story.push(rewound(Gone::default()));
         let check = |by, since, expected: [&str; 2]| {

@@ -205,12 +205,13 @@ fn a_run_is_begun_anew_with_its_input_where_that_is_short() {
         play.feed(vec![Input::Start(start)]);
         play.stop(StopMode::Cancel);
         let command = way_out(Status::Cancelled).line(&play.run, &ledger(&play), States::AsPinned);
-        assert_eq!(command, format!("raymond run /flow --input {expected}"));
+        assert_eq!(command, format!("raymond run /flow --input{expected}"));
     };
-    check("two words", "'two words'");
+    check("two words", " 'two words'");
+    check("- a list", "='- a list'");
     let longest = "x".repeat(200);
-    check(&longest, &longest);
-    check(&"x".repeat(201), "'…'");
+    check(&longest, &format!(" {longest}"));
+    check(&"x".repeat(201), " '…'");
 }
 
 #[test]

@@ -115,7 +115,9 @@ fn anew(run: &Run, ledger: &Ledger) -> String {
         None => None,
     });
     for (name, value) in flags {
-        words = format!("{words} --{name} {}", quoted(&value));
+        // A value that looks like a flag would be taken for one.
+        let between = if value.starts_with('-') { '=' } else { ' ' };
+        words = format!("{words} --{name}{between}{}", quoted(&value));
     }
     if settings.strict_budget {
         words.push_str(" --strict-budget");

@@ -72,6 +72,7 @@ fn follow(kept: &Head, abandoned: &Abandoned<'_>) -> Result<Vec<u8>, OwnError> {
         nonce: kept.run.nonce.after_cut(&clock::nonce()),
         gone: abandoned.gone(),
         again: abandoned.again(),
+        governed: abandoned.governed(),
     };
     // Nothing of the states is asked for, and they may not be readable.
     let (states, platform) = (BTreeMap::new(), PLATFORM);

@@ -57,12 +57,16 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Keeps what a script said beside where a client's transcript would be. It is for a person's eyes, so a
+/// So much is kept of the end of what a script said, in bytes.
+const MOST_KEPT: usize = 64 * 1024;
+
+/// Keeps the end of what a script said beside where a client's transcript would be. It is for a person's eyes, so a
 /// run does not fail where it cannot be written.
 pub(super) fn keep(transcript: &Path, last: &LastWords) {
     for (said, extension) in [(&last.stdout, "stdout"), (&last.stderr, "stderr")] {
-        if !said.is_empty() {
-            write(&transcript.with_extension(extension), said.as_bytes(), 0o600).ok();
+        let end = &said[said.ceil_char_boundary(said.len().saturating_sub(MOST_KEPT))..];
+        if !end.is_empty() {
+            write(&transcript.with_extension(extension), end.as_bytes(), 0o600).ok();
         }
     }
 }

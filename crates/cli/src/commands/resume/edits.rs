@@ -3,7 +3,6 @@
 use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Ending, Phase, Program, Run};
-use raymond_core::view;
 use raymond_core::workflow::Definition;
 use raymond_core::workflow::manifest::Changes;
 use raymond_engine::driver::Head;
@@ -40,16 +39,18 @@ pub(super) fn weigh(head: &Head, pinned: &Definition, edits: Edits) -> Result<We
             return Err(Failure::usage(message)
                 .hint("go on without --with-current; or start a new run with `raymond run`"));
         }
-        (Program::Crayfish { .. }, Edits::Undecided) if documents::is_edited(run, pinned) => {
-            return keeps_document(head).map(|line| Weighed { adopt: None, line: Some(line) });
+        (Program::Crayfish { .. }, Edits::Undecided | Edits::Ignore) => {
+            return as_pinned(documents::change(run, pinned).map(|change| {
+                let document = &run.workflow;
+                format!("goes on with the document that it began with: {document} {change}")
+            }));
         }
-        (Program::Crayfish { .. }, Edits::Undecided | Edits::Ignore) => return as_pinned(None),
         (Program::States | Program::Ralph(_), _) => {}
     }
     if run.settings.definition == Pinning::Unpinned {
         return as_pinned(None);
     }
-    let failed = is_failed(run);
+    let failed = run.phase == Phase::Ended(Ending::Failed);
     let current = match (prepare(run.workflow.as_ref(), &run.settings.program), edits) {
         (Ok(current), _) => current,
         (Err(_), Edits::Ignore) => return as_pinned(None),
@@ -93,26 +94,6 @@ fn unusable(run: &Run, error: PrepareError) -> Failure {
          or go on with the states of the start: `raymond resume {id} --pinned`"
     );
     Failure::from(error).code(USAGE).hint(hint).within(run.workflow.as_ref())
-}
-
-/// A document is never adopted. Whoever edits that of a failed run may have meant to.
-fn keeps_document(head: &Head) -> Result<String, Failure> {
-    let Head { run, ledger, .. } = head;
-    let (id, document) = (&run.id, &run.workflow);
-    if !is_failed(run) {
-        return Ok(format!(
-            "goes on with the document that it began with; changed since: {document}"
-        ));
-    }
-    let anew = view::Command::Run.line(run, ledger, view::States::AsPinned);
-    Err(Failure::usage(format!("{document} changed since {id} started")).hint(format!(
-        "start anew with `{anew}`, \
-         or go on with the document of the start: `raymond resume {id} --pinned`"
-    )))
-}
-
-fn is_failed(run: &Run) -> bool {
-    run.phase == Phase::Ended(Ending::Failed)
 }
 
 /// Which states changed, and which of them were already visited.

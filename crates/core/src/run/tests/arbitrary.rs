@@ -52,7 +52,12 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
             settings: Box::new(Settings { max_parallel: small, ..Settings::default() }),
         },
         2 => Event::DefinitionAdopted { manifest: "v".into() },
-        3 => Event::RunRewound { kept: n, nonce: "n".into(), gone: Gone { amount, unpriced: n } },
+        3 => Event::RunRewound {
+            kept: n,
+            nonce: "n".into(),
+            gone: Gone { amount, unpriced: n },
+            governed: None,
+        },
         4 => Event::StopRequested { mode: StopMode::AfterTurn, key: n.to_string() },
         5 => Event::RunEnded { ending: Ending::Failed },
         6 => Event::TurnQueued { turn, lane, prompt: Prompt::Body, plan, order: n, notice: None },

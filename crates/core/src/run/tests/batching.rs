@@ -46,7 +46,8 @@ fn whoever_changes_only_the_ground_starts_nothing() {
         kept: 3,
         nonce: "new".into(),
         gone: Gone::default(),
-        again: Vec::new()
+        again: Vec::new(),
+        governed: None,
     }));
     assert!(starts(Input::Due));
 }

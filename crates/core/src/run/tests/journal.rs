@@ -48,6 +48,8 @@ fn samples() -> Vec<Sample> {
     let (rewind, rewound) = samples::rewound();
     let later = later.chain([Sample::Cause(rewind), Sample::Event(rewound)]);
     let later = later.chain([Sample::Cause(samples::again())]);
+    let (rewind, rewound) = samples::governed();
+    let later = later.chain([Sample::Cause(rewind), Sample::Event(rewound)]);
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::play::{Play, prompts, turn, usd, workflow};
 use crate::budget::Cost;
 use crate::failure::TurnFailure;
-use crate::run::{Abandoned, Event, Gone, Input, Record, Run, Step};
+use crate::run::{Abandoned, Event, Gone, Input, Record, Run, Settings, Step};
 use crate::value::Value;
 
 fn task() -> TurnFailure {
@@ -212,7 +212,8 @@ fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
         let before = play.plan_of("main");
         let again = vec![play.run.desk.turns[&"main".into()].id.clone()];
         let gone = Gone::default();
-        play.feed(vec![Input::Rewind { kept: 3, nonce: "new".into(), gone, again }]);
+        let (nonce, governed) = ("new".into(), None);
+        play.feed(vec![Input::Rewind { kept: 3, nonce, gone, again, governed }]);
         assert_eq!(play.cut_off(crate::run::input::Interruption::Crash, true), [], "not in flight");
         play.feed(vec![play.resume_input()]);
         let plan = play.prompt().plan;
@@ -229,7 +230,8 @@ fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
 fn a_turn_that_nothing_was_cut_away_of_is_still_in_flight_after_a_rewind() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let (before, gone) = (play.run.desk.clone(), Gone::default());
-    play.feed(vec![Input::Rewind { kept: 1, nonce: "new".into(), gone, again: Vec::new() }]);
+    let (nonce, again, governed) = ("new".into(), Vec::new(), None);
+    play.feed(vec![Input::Rewind { kept: 1, nonce, gone, again, governed }]);
     assert_eq!(play.run.desk, before);
 }
 
@@ -259,12 +261,17 @@ fn what_was_paid_in_records_that_are_cut_away_stays_paid() {
     play.after("1h".parse().unwrap());
     play.costs(Cost::Reported(usd("0.30"))).says("main", "no tag");
     play.fails("main", task());
-    play.story.push(Event::RunRewound { kept: 3, nonce: "old".into(), gone: gone("1", 1) });
+    play.story.push(Event::RunRewound {
+        kept: 3,
+        nonce: "old".into(),
+        gone: gone("1", 1),
+        governed: None,
+    });
     let expected = Gone { amount: play.run.spent.plus(usd("1")), unpriced: 2 };
     assert_eq!(gone_since(&kept, &play), (expected, vec!["main.1.1".to_owned()]));
     play.run = kept;
     let (nonce, again) = ("new".into(), vec![turn("main.1.1")]);
-    play.feed(vec![Input::Rewind { kept: 1, nonce, gone: expected, again }]);
+    play.feed(vec![Input::Rewind { kept: 1, nonce, gone: expected, again, governed: None }]);
     assert_eq!((play.run.spent, play.run.unpriced), (expected.amount, expected.unpriced));
 }
 
@@ -297,7 +304,13 @@ fn a_turn_that_one_cut_has_charged_is_not_charged_by_the_next_one() {
     play.run = kept.clone();
     play.story.clear();
     let again = vec![turn("main.1.1")];
-    play.feed(vec![Input::Rewind { kept: 1, nonce: "new".into(), gone: first.0, again }]);
+    play.feed(vec![Input::Rewind {
+        kept: 1,
+        nonce: "new".into(),
+        gone: first.0,
+        again,
+        governed: None,
+    }]);
     assert_eq!(gone_since(&kept, &play), first);
 }
 
@@ -315,7 +328,12 @@ fn of_records_that_nobody_vouches_for_only_what_they_cost_is_believed() {
     let mut play = Play::new(prompts(&["A.md", "B.md"])).started();
     let kept = play.run.clone();
     play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
-    play.story.push(Event::RunRewound { kept: 3, nonce: "other".into(), gone: gone("1", 1) });
+    play.story.push(Event::RunRewound {
+        kept: 3,
+        nonce: "other".into(),
+        gone: gone("1", 1),
+        governed: None,
+    });
     let mut abandoned = Abandoned::new(&kept);
     // That the run has started, too: it would begin anew.
     abandoned.doubt(&since(&play));
@@ -327,12 +345,57 @@ fn of_records_that_nobody_vouches_for_only_what_they_cost_is_believed() {
         kept: 3,
         nonce: "x".into(),
         gone: Gone { amount: usd("1"), unpriced: u64::MAX },
+        governed: None,
     };
     play.story = vec![most];
     abandoned.doubt(&since(&play));
     assert_eq!(abandoned.gone().unpriced, u64::MAX);
     abandoned.follow(&since(&play));
     assert_eq!(abandoned.gone().unpriced, u64::MAX);
+}
+
+#[test]
+fn what_governed_a_run_in_records_that_are_cut_away_governs_it_still() {
+    let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("5"))).started();
+    let kept = play.run.clone();
+    let resumed = |budget: Option<&str>| {
+        let settings = Settings { budget: budget.map(usd), ..kept.settings.clone() };
+        Event::RunResumed { settings: Box::new(settings) }
+    };
+    let mut since = |events: Vec<Event>| {
+        play.story = events;
+        since(&play)
+    };
+    let governed = |abandoned: &Abandoned<'_>| abandoned.governed().map(|settings| settings.budget);
+    let mut abandoned = Abandoned::new(&kept);
+    assert_eq!(governed(&abandoned), None);
+    abandoned.follow(&since(vec![resumed(Some("2")), resumed(Some("9"))]));
+    assert_eq!(governed(&abandoned), Some(Some(usd("9"))));
+    abandoned.follow(&since(vec![resumed(None)]));
+    assert_eq!(governed(&abandoned), Some(None));
+    // Where nobody vouches for it, it may only be less.
+    let settings = Settings { budget: Some(usd("3")), ..kept.settings.clone() };
+    let rewound = Event::RunRewound {
+        kept: 3,
+        nonce: "x".into(),
+        gone: Gone::default(),
+        governed: Some(Box::new(settings)),
+    };
+    abandoned.doubt(&since(vec![resumed(Some("4")), rewound, resumed(None)]));
+    assert_eq!(governed(&abandoned), Some(Some(usd("3"))));
+    let mut abandoned = Abandoned::new(&kept);
+    abandoned.doubt(&since(vec![resumed(Some("7"))]));
+    assert_eq!(governed(&abandoned), None);
+}
+
+#[test]
+fn a_cut_that_keeps_what_governed_the_run_says_so_in_one_record() {
+    let mut play = Play::new(prompts(&["A.md"])).started();
+    let settings = Settings { budget: Some(usd("2")), ..play.run.settings.clone() };
+    let (nonce, gone, again) = ("new".into(), Gone::default(), Vec::new());
+    let governed = Some(Box::new(settings.clone()));
+    play.feed(vec![Input::Rewind { kept: 1, nonce, gone, again, governed }]);
+    assert_eq!(play.run.settings, settings);
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub(super) const PLAYS: &[(&str, Play)] = &[
     ("rewound", ends::rewound),
     ("rewound-and-paid", ends::rewound),
     ("rewound-and-done-again", ends::rewound),
+    ("rewound-and-governed", ends::governed),
     ("too-many-agents", ends::too_many_agents),
     ("too-deep", ends::too_deep),
     ("nothing-decides-yet", ends::nothing_decides_yet),

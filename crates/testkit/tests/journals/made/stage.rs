@@ -217,8 +217,8 @@ impl Stage {
         for record in &cut {
             abandoned.follow(record);
         }
-        let (gone, again) = (abandoned.gone(), abandoned.again());
-        self.feed(vec![Input::Rewind { kept, nonce: nonce.into(), gone, again }]);
+        let (gone, again, governed) = (abandoned.gone(), abandoned.again(), abandoned.governed());
+        self.feed(vec![Input::Rewind { kept, nonce: nonce.into(), gone, again, governed }]);
     }
 
     pub(super) fn seal(&self, name: &str) -> Result<(), String> {

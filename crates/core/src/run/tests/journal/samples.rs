@@ -171,6 +171,7 @@ pub(super) fn inputs() -> Vec<Input> {
         nonce: "beef".into(),
         gone: Gone::default(),
         again: Vec::new(),
+        governed: None,
     });
     inputs
 }
@@ -318,7 +319,7 @@ fn run_events() -> Vec<Event> {
         Event::RunStarted(start(Some("hello".into()), Settings::default())),
         Event::RunResumed { settings: Box::new(settings()) },
         Event::DefinitionAdopted { manifest: "[]".into() },
-        Event::RunRewound { kept: 7, nonce: "beef".into(), gone: Gone::default() },
+        Event::RunRewound { kept: 7, nonce: "beef".into(), gone: Gone::default(), governed: None },
     ];
     events.extend([StopMode::AfterTurn, StopMode::Now, StopMode::Cancel].map(stop));
     let endings = [
@@ -640,14 +641,23 @@ pub(super) fn named() -> Vec<Event> {
 /// The end of a turn in flight was cut away.
 pub(super) fn again() -> Input {
     let (nonce, gone) = ("c0ffee~beef".into(), Gone::default());
-    Input::Rewind { kept: 7, nonce, gone, again: vec![turn("main.1.1")] }
+    Input::Rewind { kept: 7, nonce, gone, again: vec![turn("main.1.1")], governed: None }
 }
 
 /// What was cut away had cost something.
 pub(super) fn rewound() -> (Input, Event) {
     let gone = Gone { amount: Micros(800_000), unpriced: 1 };
     (
-        Input::Rewind { kept: 7, nonce: "beef".into(), gone, again: Vec::new() },
-        Event::RunRewound { kept: 7, nonce: "beef".into(), gone },
+        Input::Rewind { kept: 7, nonce: "beef".into(), gone, again: Vec::new(), governed: None },
+        Event::RunRewound { kept: 7, nonce: "beef".into(), gone, governed: None },
     )
+}
+
+/// The run had been governed otherwise in what was cut away.
+pub(super) fn governed() -> (Input, Event) {
+    let (nonce, gone) = (crate::ids::Nonce::from("beef"), Gone::default());
+    let governed = Some(Box::new(Settings { budget: Some(Micros(5)), ..Settings::default() }));
+    let rewound =
+        Event::RunRewound { kept: 7, nonce: nonce.clone(), gone, governed: governed.clone() };
+    (Input::Rewind { kept: 7, nonce, gone, again: Vec::new(), governed }, rewound)
 }

@@ -110,6 +110,18 @@ pub(super) fn rewound() -> Stage {
     stage
 }
 
+/// A run that went back to before its cap was lowered.
+pub(super) fn governed() -> Stage {
+    let mut stage = Stage::states(TWO).started();
+    stage.fails("main", TurnFailure::Task { why: "no".to_owned() });
+    stage.resume(|settings| settings.budget = Some(Micros(2_000_000)));
+    stage.fails("main", TurnFailure::Task { why: "no".to_owned() });
+    stage.rewind(2, "fedcba9876543210");
+    stage.resume(|_| {});
+    stage.says("main", "<result>done</result>");
+    stage
+}
+
 /// One message that asks for more workers than there may be.
 pub(super) fn too_many_agents() -> Stage {
     let mut stage = Stage::states(TWO).with(|settings| settings.max_agents = 2).started();
