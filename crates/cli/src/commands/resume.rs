@@ -1,40 +1,38 @@
 //! `raymond resume`: says what it will do, and does it.
 
 mod edits;
+mod ground;
+mod over;
 
 use raymond_backends::contract::Attached;
 use raymond_backends::process::{Identity, Leftover};
-use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Demand, Ending, Phase, Program, Ralph, Refusal, Run, Settings, stray};
-use raymond_core::view::{self, Fate, Plan, States, Status};
-use raymond_core::workflow::{Definition, Survey};
+use raymond_core::run::{Phase, Program, Run, Settings};
+use raymond_core::view::{Fate, Plan, States};
+use raymond_core::workflow::Survey;
 use raymond_engine::driver::Head;
-use raymond_engine::launch::Prepared;
 use raymond_engine::look::{Look, strays};
 use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
-use raymond_engine::request;
-use raymond_engine::statefile;
 use raymond_store::journal::{self, Tail};
 use raymond_store::lock::Takeover;
 
 use crate::args::{Governing, Resume, Talk};
 use crate::backends::{self, Usable, Words};
-use crate::console::{Console, Interrupt, Said};
-use crate::failure::{Failure, located, print_diagnostic};
-use crate::place::Place;
-use crate::{config, json as shapes, runs, settings, strict};
+use crate::console::{Console, Interrupt};
+use crate::failure::{Failure, print_diagnostic};
+use crate::{config, json as shapes, runs, settings};
 
 use super::background::{self, Ground};
-use super::report::report;
 use super::run::drive;
-use super::{print_json, print_out, result};
+use super::{print_json, print_out};
 use edits::{Edits, Weighed, weigh};
+use ground::{check_ground, check_money};
+use over::{after_cut, end_cancelled, is_done, is_over};
 
 /// What a person wants of a resume.
 pub(crate) struct Wish<'a> {
@@ -137,7 +135,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     if owned.head.seq == 0 {
         return Err(runs::never_started(run));
     }
-    if view::is_of_caller(&owned.head.run) || is_final(&owned.head.run) {
+    if is_done(&owned.head.run) {
         drop(owned);
         return after_cut(project, &runs::look(project, run)?, wish);
     }
@@ -146,9 +144,8 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
-    let mut warnings =
-        check_ground(project, &owned.head.run, &settings, (definition, adopt.as_ref()))?;
-    warnings.extend(doubts(&owned.head.run, &owned.definition, adopt.as_ref()));
+    let warnings =
+        check_ground(project, &owned.head.run, &settings, (&owned.definition, adopt.as_ref()))?;
     let config = config::load(project)?;
     // A client that has no work left need not be there any more.
     let ahead = Survey::going_on(definition, owned.head.run.places());
@@ -204,206 +201,6 @@ fn before_opening(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<Opt
     Ok(None)
 }
 
-/// A run that does not go on from here, although something was cut away of it.
-fn after_cut(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
-    if is_left_to_caller(&seen.head.run) {
-        return let_go(project, seen, wish);
-    }
-    is_over(project, seen, wish).map(Option::unwrap_or_default)
-}
-
-/// Leaves a run of the tool to its caller, with nobody else in the way.
-fn let_go(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
-    let Head { run, .. } = &seen.head;
-    let status = view::status(run, view::Owner::Gone);
-    // Whoever holds a lock may be poked.
-    let _runtime = crate::runtime()?;
-    statefile::catch_up(project, &seen.head, status, wish.how.takeover);
-    if wish.talk.json {
-        let blobs = project.blobs(&project.paths(&run.id));
-        result::print_run(&seen.head, &Place::of(&seen.head, status), &blobs)?;
-    }
-    crate::say!("raymond: only its caller goes on: {}", call_again(&run.id));
-    Ok(0)
-}
-
-/// Whether it is a run of the tool that has not come to its end.
-fn is_left_to_caller(run: &Run) -> bool {
-    view::is_of_caller(run) && !is_completed(run)
-}
-
-/// Whether the states and settings that the run goes on with fit its conversations and its backends;
-/// returns warnings that were not there before.
-fn check_ground(
-    project: &Project,
-    run: &Run,
-    settings: &Settings,
-    (definition, adopted): (&Definition, Option<&Prepared>),
-) -> Result<Vec<Diagnostic>, Failure> {
-    if adopted.is_some() || settings.backend != run.settings.backend {
-        stray::check(run, definition, settings).map_err(|refusal| {
-            let hint = way_back(run, &refusal, adopted);
-            Failure::usage(refusal.to_string()).hint(hint)
-        })?;
-    }
-    let (offers, words) = (backends::offers(), Words::of(&config::load(project)?));
-    let survey = Survey::of(definition);
-    let weigh = |settings: &Settings| {
-        let demand = Demand { settings, offers: &offers };
-        let found = match adopted {
-            Some(_) => demand.of_start(&survey),
-            None => demand.of_resume(&survey),
-        };
-        let strict = strict::warning(settings, &survey).into_iter().collect();
-        [found, words.misfits(settings, &survey), strict].concat()
-    };
-    let found = weigh(settings);
-    if found.iter().any(|found| found.severity == Severity::Error) {
-        let failure = Failure::invalid("the run", found).within(run.workflow.as_ref());
-        let pinned = || {
-            format!("or go on with the states of the start: `raymond resume {} --pinned`", run.id)
-        };
-        return Err(if adopted.is_some() { failure.hint(pinned()) } else { failure });
-    }
-    let before = weigh(&run.settings);
-    let new = found.into_iter().filter(|found| !before.contains(found));
-    Ok(new.map(|warning| located(warning, run.workflow.as_ref())).collect())
-}
-
-/// What is worth a look in the states that are adopted.
-fn doubts(run: &Run, pinned: &Definition, adopted: Option<&Prepared>) -> Vec<Diagnostic> {
-    let found = adopted.into_iter().flat_map(|current| current.warnings_since(pinned));
-    found.map(|warning| located(warning.clone(), run.workflow.as_ref())).collect()
-}
-
-/// How a conversation that would be given away stays where it is.
-fn way_back(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -> String {
-    match (adopted, refusal) {
-        (Some(_), Refusal::OtherBackend { state, holds, .. }) => {
-            let pinned = format!("`raymond resume {} --pinned`", run.id);
-            format!("name {holds} as the `backend` of {state} again, or {pinned}")
-        }
-        (Some(_), _) => format!("put it back, or `raymond resume {} --pinned`", run.id),
-        (None, _) => "a conversation stays with its backend: go on without --backend".to_owned(),
-    }
-}
-
-/// A run that is out of money needs more of it, and the cap is a total.
-fn check_money(head: &Head, settings: &Settings) -> Result<(), Failure> {
-    let run = &head.run;
-    match settings.budget {
-        Some(cap) if run.phase == Phase::Ended(Ending::OverBudget) && cap <= run.spent => {
-            let command = Place::of(head, Status::OverBudget).way_out;
-            Err(Failure::usage(format!("{} is spent, and the cap is {cap}", run.spent))
-                .code(Status::OverBudget.exit_code())
-                .hint(format!("--budget is the new total: {command}")))
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// A run that is over prints its result, or is refused.
-fn is_over(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<Option<u8>, Failure> {
-    let run = &seen.head.run;
-    if is_left_to_caller(run) {
-        let takes_over = wish.how.takeover == Takeover::OtherHost && !wish.plan;
-        if takes_over && seen.driven_elsewhere().is_some() {
-            return let_go(project, seen, wish).map(Some);
-        }
-        let message = format!("{} is a run of the tool crayfish: only its caller goes on", run.id);
-        return Err(Failure::usage(message).hint(call_again(&run.id)));
-    }
-    if matches!(run.phase, Phase::Ended(_)) && !wish.plan {
-        end_strays(project, seen)?;
-        // Whoever holds a lock may be poked.
-        let _runtime = crate::runtime()?;
-        let status = view::status(run, view::Owner::Gone);
-        statefile::catch_up(project, &seen.head, status, wish.how.takeover);
-    }
-    match run.phase {
-        Phase::Ended(Ending::Completed) => {
-            check_iterations(&seen.head, wish)?;
-            let blobs = project.blobs(&project.paths(&run.id));
-            report(&seen.head, Status::Completed, &blobs, &Said::nothing(wish.talk))?;
-            Ok(Some(0))
-        }
-        Phase::Ended(Ending::Cancelled) => {
-            Err(Failure::usage(format!("{} was cancelled, which is final", run.id)).code(8).hint(
-                format!("start anew with `{}`", Place::of(&seen.head, Status::Cancelled).way_out),
-            ))
-        }
-        Phase::Ended(Ending::Failed) if view::is_final(run) => {
-            let place = Place::of(&seen.head, Status::Failed);
-            let message = format!("{} cannot go on: {}", run.id, place.why);
-            Err(Failure::usage(message).code(Status::Failed.exit_code()).hint(format!(
-                "it would end in the same way again; mend the document, and start anew: {}",
-                place.way_out
-            )))
-        }
-        Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => Ok(None),
-    }
-}
-
-/// A run that was asked to cancel does not go on: what its owner did not live to end is ended.
-fn end_cancelled(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Failure> {
-    let run = &seen.header.run;
-    if wish.plan {
-        seen.check_free(project, wish.how.takeover)?;
-        return plan_cancelled(&seen.head, wish);
-    }
-    let known = |settings: &Settings| backends::known(project, settings);
-    let ending = request::end_cancelled(project, run, wish.how.takeover, &known);
-    let ended = crate::runtime()?.block_on(ending);
-    ended.map_err(|error| Failure::from(error).about(run))?;
-    let over = is_over(project, &runs::look(project, run)?, wish)?;
-    over.ok_or_else(|| {
-        Failure::environment(format!("{run} was asked to cancel, and what was left did not end"))
-            .hint(format!("raymond status {run} shows it"))
-    })
-}
-
-/// `--plan` of such a run: no turn goes on.
-fn plan_cancelled(head: &Head, wish: &Wish<'_>) -> Result<u8, Failure> {
-    let Head { run, ledger, .. } = head;
-    if wish.talk.json {
-        let mut plan = Plan::of(run, ledger, &run.settings);
-        plan.open.clear();
-        print_json(shapes::plan(&run.id, &plan, None))?;
-    } else {
-        print_out(&format!("{}: was asked to cancel: what was left is ended\n", run.id))?;
-    }
-    Ok(0)
-}
-
-fn call_again(run: &RunId) -> String {
-    format!("call the tool again with \"runId\": \"{run}\"")
-}
-
-fn is_final(run: &Run) -> bool {
-    matches!(run.phase, Phase::Ended(Ending::Completed | Ending::Cancelled))
-}
-
-fn is_completed(run: &Run) -> bool {
-    run.phase == Phase::Ended(Ending::Completed)
-}
-
-/// A loop that had enough is over: more iterations are another loop.
-fn check_iterations(head: &Head, wish: &Wish<'_>) -> Result<(), Failure> {
-    let Head { run, ledger, .. } = head;
-    let (Some(most), Some(ralph)) = (wish.max_iterations, run.settings.program.ralph()) else {
-        return Ok(());
-    };
-    if ledger.exhausted.is_none() || most == ralph.max_iterations {
-        return Ok(());
-    }
-    let mut anew = run.clone();
-    let program = Ralph { max_iterations: most, ..ralph.clone() };
-    anew.settings.program = Program::Ralph(program);
-    let why = view::why(run, ledger, Status::Completed);
-    Err(Failure::usage(format!("{} is completed: {why}", run.id))
-        .hint(format!("begin anew: {}", view::Command::Run.line(&anew, ledger, States::AsPinned))))
-}
-
 /// The plan; under states that may be others than they were it is not known who goes on.
 fn planned(Head { run, ledger, .. }: &Head, settings: &Settings, states: States) -> Plan {
     let plan = Plan::of(run, ledger, settings);
@@ -428,9 +225,7 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
     let pinned =
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
     let weighed = weigh(&seen.head, &pinned, wish.edits)?;
-    let definition = weighed.adopt.as_ref().map_or(&pinned, |current| &current.definition);
-    let mut warnings = check_ground(project, run, &settings, (definition, weighed.adopt.as_ref()))?;
-    warnings.extend(doubts(run, &pinned, weighed.adopt.as_ref()));
+    let warnings = check_ground(project, run, &settings, (&pinned, weighed.adopt.as_ref()))?;
     if !wish.talk.quiet {
         warnings.iter().for_each(print_diagnostic);
     }

@@ -1,0 +1,80 @@
+//! Whether there is ground for a run to go on: its money, its backends, its conversations.
+
+use raymond_core::diagnostic::{Diagnostic, Severity};
+use raymond_core::run::{Demand, Ending, Phase, Refusal, Run, Settings, stray};
+use raymond_core::view::Status;
+use raymond_core::workflow::{Definition, Survey};
+use raymond_engine::driver::Head;
+use raymond_engine::launch::Prepared;
+use raymond_engine::project::Project;
+
+use crate::backends::{self, Words};
+use crate::failure::{Failure, located};
+use crate::place::Place;
+use crate::{config, strict};
+
+/// Whether the states and settings that the run goes on with fit its conversations and its backends;
+/// returns warnings that were not there before.
+pub(super) fn check_ground(
+    project: &Project,
+    run: &Run,
+    settings: &Settings,
+    (pinned, adopted): (&Definition, Option<&Prepared>),
+) -> Result<Vec<Diagnostic>, Failure> {
+    let definition = adopted.map_or(pinned, |current| &current.definition);
+    if adopted.is_some() || settings.backend != run.settings.backend {
+        stray::check(run, definition, settings).map_err(|refusal| {
+            let hint = way_back(run, &refusal, adopted);
+            Failure::usage(refusal.to_string()).hint(hint)
+        })?;
+    }
+    let (offers, words) = (backends::offers(), Words::of(&config::load(project)?));
+    let survey = Survey::of(definition);
+    let weigh = |settings: &Settings| {
+        let demand = Demand { settings, offers: &offers };
+        let found = match adopted {
+            Some(_) => demand.of_start(&survey),
+            None => demand.of_resume(&survey),
+        };
+        let strict = strict::warning(settings, &survey).into_iter().collect();
+        [found, words.misfits(settings, &survey), strict].concat()
+    };
+    let found = weigh(settings);
+    if found.iter().any(|found| found.severity == Severity::Error) {
+        let failure = Failure::invalid("the run", found).within(run.workflow.as_ref());
+        let pinned = || {
+            format!("or go on with the states of the start: `raymond resume {} --pinned`", run.id)
+        };
+        return Err(if adopted.is_some() { failure.hint(pinned()) } else { failure });
+    }
+    let before = weigh(&run.settings);
+    let new = found.into_iter().filter(|found| !before.contains(found));
+    let adopted = adopted.into_iter().flat_map(|current| current.warnings_since(pinned)).cloned();
+    Ok(new.chain(adopted).map(|warning| located(warning, run.workflow.as_ref())).collect())
+}
+
+/// How a conversation that would be given away stays where it is.
+fn way_back(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -> String {
+    match (adopted, refusal) {
+        (Some(_), Refusal::OtherBackend { state, holds, .. }) => {
+            let pinned = format!("`raymond resume {} --pinned`", run.id);
+            format!("name {holds} as the `backend` of {state} again, or {pinned}")
+        }
+        (Some(_), _) => format!("put it back, or `raymond resume {} --pinned`", run.id),
+        (None, _) => "a conversation stays with its backend: go on without --backend".to_owned(),
+    }
+}
+
+/// A run that is out of money needs more of it, and the cap is a total.
+pub(super) fn check_money(head: &Head, settings: &Settings) -> Result<(), Failure> {
+    let run = &head.run;
+    match settings.budget {
+        Some(cap) if run.phase == Phase::Ended(Ending::OverBudget) && cap <= run.spent => {
+            let command = Place::of(head, Status::OverBudget).way_out;
+            Err(Failure::usage(format!("{} is spent, and the cap is {cap}", run.spent))
+                .code(Status::OverBudget.exit_code())
+                .hint(format!("--budget is the new total: {command}")))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
