@@ -146,6 +146,12 @@ fn a_journal_is_cut_back_and_the_rest_is_kept(on: &Fixture) {
     let (second, third) = (offset(on, &path, 2), offset(on, &path, 3));
     damaged[third + 3] = b'x';
     on.write("journal.jsonl", &damaged);
+    let after = |last| Journal::lines_after(on.disk.as_ref(), &path, last).expect("it is read");
+    assert_eq!((after(2).len(), after(2).concat()), (2, damaged[third..].to_vec()));
+    assert!(after(4).is_empty() && after(9).is_empty());
+    on.write("journal.jsonl", &[&damaged, &b"half"[..]].concat());
+    assert_eq!(after(2).concat(), &damaged[third..], "a line that was never finished says nothing");
+    on.write("journal.jsonl", &damaged);
     let beyond =
         Journal::truncate_to(on.disk.as_ref(), &path, 3, &body(4)).expect_err("it is not good");
     assert!(matches!(beyond, Error::NoSuchRecord { wanted: 3, last: 2, .. }), "{beyond}");
