@@ -7,6 +7,7 @@ use raymond_core::crayfish::reading;
 use raymond_core::ids::BackendName;
 use raymond_core::run::Settings;
 use raymond_core::run::permissions::joined;
+use raymond_core::view::health::{self, Finding};
 use raymond_core::workflow::environment;
 use serde_json::{Map, Value};
 
@@ -53,15 +54,21 @@ pub(crate) fn govern(mut settings: Settings, asked: &Layer) -> Result<Settings, 
     Ok(settings)
 }
 
-/// Refuses a backend that there is not, where it was named.
+/// The backend that was named, where there is no such backend.
+pub(crate) fn unknown_backend(asked: &Layer) -> Option<Finding> {
+    let Sourced { value, origin } = asked.backend.as_ref()?;
+    let name = BackendName::new(value.as_str());
+    health::backend(&name, &origin.to_string(), &backends::offers())
+}
+
+/// Refuses a backend that there is not.
 pub(crate) fn check_backend(asked: &Layer) -> Result<(), Failure> {
-    let Some(Sourced { value, origin }) = &asked.backend else { return Ok(()) };
-    let (offers, name) = (backends::offers(), BackendName::new(value.as_str()));
-    if offers.of(&name).is_some() {
-        return Ok(());
+    match unknown_backend(asked) {
+        None => Ok(()),
+        Some(Finding { text, remedy, .. }) => {
+            Err(Failure::usage(text).hint(remedy.unwrap_or_default()))
+        }
     }
-    let message = format!("there is no backend {value:?} ({origin})");
-    Err(Failure::usage(message).hint(offers.advice(&name)))
 }
 
 fn put<T: Clone>(setting: &mut T, asked: Option<&Sourced<T>>) {

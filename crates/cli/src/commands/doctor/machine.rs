@@ -5,7 +5,6 @@ use std::path::Path;
 
 use raymond_backends::claude::{self, preflight::Problem};
 use raymond_backends::codex;
-use raymond_core::ids::BackendName;
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::ConfigHome;
 use raymond_core::view::health::{self, Finding, Folder, Need, Program};
@@ -16,7 +15,7 @@ use rustix::fs::{Access, access, statvfs};
 use rustix::process::geteuid;
 
 use crate::config::{self, Layer, Sourced};
-use crate::{ask, backends, failure::Failure};
+use crate::{ask, backends, failure::Failure, settings};
 
 /// Programs that runs need, and what is configured about them.
 pub(super) async fn programs(project: &Project) -> Vec<Finding> {
@@ -33,7 +32,7 @@ pub(super) async fn programs(project: &Project) -> Vec<Finding> {
         }
     });
     findings.push(configuration);
-    findings.extend(backend(&config));
+    findings.extend(settings::unknown_backend(&config));
     findings
 }
 
@@ -108,13 +107,6 @@ fn root(config: &Layer) -> Option<Finding> {
         }
         Err(_) | Ok(()) => None,
     }
-}
-
-/// The backend that is configured has to exist.
-fn backend(config: &Layer) -> Option<Finding> {
-    let Sourced { value, origin } = config.backend.as_ref()?;
-    let name = BackendName::new(value.as_str());
-    health::backend(&name, &origin.to_string(), &backends::offers())
 }
 
 fn configuration(project: &Project, wrong: Option<&Failure>) -> Finding {
