@@ -111,6 +111,7 @@ mod tests {
     fn check(names: &[&str], unknown: &str, expected: &str) {
         let offers: Offers =
             names.iter().map(|name| (BackendName::new(*name), &[] as &[_])).collect();
+        assert_eq!(offers.names().count(), names.len());
         assert_eq!(offers.advice(&unknown.into()), expected);
     }
 

@@ -327,6 +327,24 @@ mod tests {
     }
 
     #[test]
+    fn every_end_has_one_word() {
+        let ends = [
+            How::Finished,
+            How::ShareUsedUp,
+            How::Failed(TurnFailure::Task { why: String::new() }),
+            How::Interrupted(Interruption::Crash),
+            How::Interrupted(Interruption::Stop),
+            How::Answered(Answer::Taken),
+            How::Answered(Answer::Invalid(Vec::new())),
+            How::Answered(Answer::Stale),
+        ];
+        assert_eq!(
+            ends.each_ref().map(How::as_str).join(" "),
+            "finished share_used_up failed cut_off stopped answered not_valid stale"
+        );
+    }
+
+    #[test]
     fn spans_are_told_in_their_two_largest_units() {
         let check = |millis: u64, expected: &str| {
             assert_eq!(elapsed(Timestamp(5), Timestamp(5 + millis)), expected);

@@ -72,6 +72,7 @@ mod tests {
         assert_eq!(room.take(3), Err(Overflow::Bytes));
         assert_eq!(room.take(2), Ok(()));
         assert_eq!(room.take(1), Err(Overflow::Bytes));
+        assert!(Overflow::Bytes.to_string().ends_with("larger than 16 MiB"));
     }
 
     #[test]
