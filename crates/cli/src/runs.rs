@@ -1,6 +1,6 @@
 //! Which run a person means.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use raymond_core::ids::RunId;
 use raymond_engine::discard::{self, Traces};
@@ -73,9 +73,11 @@ pub(crate) fn never_started(run: &RunId) -> Failure {
 
 /// A run that was started, and of which nothing is recorded any more.
 pub(crate) fn lost(project: &Project, run: &RunId) -> Failure {
-    let journal = project.paths(run).journal;
-    Failure::environment(format!("{run}: its journal is gone"))
-        .hint(format!("restore {} from a copy", journal.display()))
+    let paths = project.paths(run);
+    let (journal, folder) = (paths.journal.display(), paths.directory.display());
+    Failure::environment(format!("{run}: its journal is gone, or empty")).hint(format!(
+        "restore {journal} from a copy; where there is none, look, and delete {folder}"
+    ))
 }
 
 /// What there is of a run.
@@ -143,7 +145,7 @@ pub(crate) fn survey(project: &Project) -> Result<Survey, Failure> {
 pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
     let survey = survey(project)?;
     if survey.looks.is_empty() && survey.unreadable.is_empty() {
-        return Err(no_runs());
+        return Err(no_runs(project));
     }
     let unfinished: Vec<RunId> = survey
         .looks
@@ -162,8 +164,13 @@ pub(crate) fn only_unfinished(project: &Project) -> Result<RunId, Failure> {
     }
 }
 
-fn no_runs() -> Failure {
-    Failure::usage("this project has no runs")
+/// Which project it is that has no run at all: elsewhere there may be another.
+pub(crate) fn none_in(project: &Path) -> String {
+    format!("the project {} has no runs", project.display())
+}
+
+fn no_runs(project: &Project) -> Failure {
+    Failure::usage(none_in(project.root.project()))
         .hint("`raymond run WORKFLOW` starts one; `raymond init` writes a workflow to begin with")
 }
 
@@ -171,7 +178,7 @@ fn last(project: &Project) -> Result<RunId, Failure> {
     let Survey { looks, unreadable, .. } = survey(project)?;
     match (looks.first(), unreadable.is_empty()) {
         (Some(look), _) => Ok(look.header.run.clone()),
-        (None, true) => Err(no_runs()),
+        (None, true) => Err(no_runs(project)),
         (None, false) => {
             Err(Failure::usage("no run of this project can be read").hint("see `raymond list`"))
         }

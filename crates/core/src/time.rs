@@ -69,7 +69,7 @@ fn date(days: u64) -> (u64, u64, u64) {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSpan {
     /// A number and a unit are missing.
-    #[error("{0:?} is not a duration such as 90s, 10m, 2h or 7d")]
+    #[error("{0:?} is not a duration such as 250ms, 90s, 10m, 2h or 7d")]
     Unreadable(String),
     /// It is one, but of no time at all.
     #[error("{0:?} must be longer than nothing")]

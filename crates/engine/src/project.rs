@@ -1,6 +1,6 @@
 //! A `.raymond/` directory and the runs in it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use raymond_core::ids::RunId;
@@ -27,8 +27,8 @@ pub enum FindError {
         wanted: String,
         /// The run whose name is nearest.
         nearest: Option<RunId>,
-        /// How many runs there are.
-        known: usize,
+        /// The project, when it has no run at all.
+        none_in: Option<PathBuf>,
     },
     /// Several runs start like this.
     #[error("{wanted:?} could be {} runs", .candidates.len())]
@@ -70,7 +70,8 @@ impl Project {
             Ok([run]) => Ok(run),
             Err(candidates) if candidates.is_empty() => {
                 let nearest = nearest(&wanted, runs.iter().map(RunId::as_str)).map(RunId::new);
-                Err(FindError::Unknown { wanted, nearest, known: runs.len() })
+                let none_in = runs.is_empty().then(|| self.root.project().to_owned());
+                Err(FindError::Unknown { wanted, nearest, none_in })
             }
             Err(candidates) => Err(FindError::Ambiguous { wanted, candidates }),
         }

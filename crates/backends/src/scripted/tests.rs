@@ -273,7 +273,7 @@ fn every_mistake_is_told_with_its_place() {
         "A: { txt: x }\nB:\n  - { text: x, delay: soon }\n  - 7\nagents: [x]\n",
         &[
             "r.yaml:1:6: error: unknown key \"txt\"; did you mean \"text\"?",
-            "r.yaml:3:23: error: \"soon\" is not a duration such as 90s, 10m, 2h or 7d",
+            "r.yaml:3:23: error: \"soon\" is not a duration such as 250ms, 90s, 10m, 2h or 7d",
             "r.yaml:4:5: error: expected a reply: text or a mapping, found a number (quote it to \
              make it text)",
             "r.yaml:5:9: error: expected a mapping from agents to their replies, found a list",

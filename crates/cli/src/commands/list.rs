@@ -23,7 +23,8 @@ pub(crate) fn list(flags: &List) -> Result<u8, Failure> {
         print_out(&looks.iter().map(|look| line(&project, look)).collect::<String>())?;
     }
     if looks.is_empty() && unreadable.is_empty() && never_started.is_empty() {
-        crate::say!("this project has no runs; raymond run WORKFLOW starts one");
+        let none = runs::none_in(project.root.project());
+        crate::say!("{none}; raymond run WORKFLOW starts one");
     }
     for run in &unreadable {
         crate::say!("{run}: cannot be read; see `raymond status {run}`");

@@ -12,7 +12,6 @@ use raymond_core::run::input::StopMode;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Phase, Program, Run, Settings};
 use raymond_core::view::{Fate, Plan, States};
-use raymond_core::workflow::Survey;
 use raymond_engine::driver::Head;
 use raymond_engine::look::{Look, strays};
 use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
@@ -22,7 +21,7 @@ use raymond_store::journal::{self, Tail};
 use raymond_store::lock::Takeover;
 
 use crate::args::{Governing, Resume, Talk};
-use crate::backends::{self, Usable, Words};
+use crate::backends::{self, Usable};
 use crate::console::{Console, Interrupt};
 use crate::failure::{Failure, print_diagnostic};
 use crate::{config, json as shapes, runs, settings};
@@ -31,7 +30,7 @@ use super::background::{self, Ground};
 use super::run::drive;
 use super::{print_json, print_out};
 use edits::{Edits, Weighed, weigh};
-use ground::{check_ground, check_money};
+use ground::{check_ground, check_money, usable};
 use over::{after_cut, end_cancelled, is_done, is_over};
 
 /// What a person wants of a resume.
@@ -142,15 +141,10 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let mut settings = wish.settings(project, &owned.head.run)?;
     check_money(&owned.head, &settings)?;
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
-    let definition = adopt.as_ref().map_or(&owned.definition, |current| &current.definition);
     // Whatever stands in the way is said before anything is recorded.
-    let warnings =
-        check_ground(project, &owned.head.run, &settings, (&owned.definition, adopt.as_ref()))?;
-    let config = config::load(project)?;
-    // A client that has no work left need not be there any more.
-    let ahead = Survey::going_on(definition, owned.head.run.places());
-    let Usable { backends, clients } =
-        backends::usable(&config, Words::of(&config), &settings, &ahead)?;
+    let definitions = (&owned.definition, adopt.as_ref());
+    let warnings = check_ground(project, &owned.head.run, &settings, definitions)?;
+    let Usable { backends, clients } = usable(project, &owned.head.run, &settings, definitions)?;
     let states = adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
     let mut owned = match adopt {
         None => owned,
@@ -225,7 +219,9 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
     let pinned =
         Pin::load(&run.manifest, &project.blobs(&paths)).and_then(|pin| pin.definition())?;
     let weighed = weigh(&seen.head, &pinned, wish.edits)?;
-    let warnings = check_ground(project, run, &settings, (&pinned, weighed.adopt.as_ref()))?;
+    let definitions = (&pinned, weighed.adopt.as_ref());
+    let warnings = check_ground(project, run, &settings, definitions)?;
+    usable(project, run, &settings, definitions)?;
     if !wish.talk.quiet {
         warnings.iter().for_each(print_diagnostic);
     }

@@ -167,7 +167,7 @@ fn every_mistake_in_a_file_has_its_place() {
     check("retries = -1", &["1:11: error: retries: -1 is not a whole number of at least 0"]);
     check(
         "timeout = '5'",
-        &["1:11: error: timeout: \"5\" is not a duration such as 90s, 10m, 2h or 7d"],
+        &["1:11: error: timeout: \"5\" is not a duration such as 250ms, 90s, 10m, 2h or 7d"],
     );
     check("on_lost_session = 'x'", &["1:19: error: on_lost_session: \"x\" is not fail or fresh"]);
     check(

@@ -19,7 +19,7 @@ use raymond_engine::tracked::Tracked;
 use raymond_store::{blobs, disk, inbox, journal, lock};
 
 use super::{ENVIRONMENT, Failure, LOCKED, USAGE};
-use crate::workflows;
+use crate::{runs, workflows};
 
 /// Record 1 starts a run: without it there is none.
 const NOTHING_LEFT: &str =
@@ -57,7 +57,9 @@ impl From<FindError> for Failure {
             FindError::Unknown { nearest: Some(nearest), .. } => {
                 failure.hint(format!("did you mean {nearest}?"))
             }
-            FindError::Unknown { known: 0, .. } => failure.hint("this project has no runs"),
+            FindError::Unknown { none_in: Some(project), .. } => {
+                failure.hint(runs::none_in(&project))
+            }
             FindError::Unknown { .. } => failure.hint("see `raymond list`"),
             FindError::Ambiguous { candidates, .. } => {
                 let names: Vec<&str> = candidates.iter().take(10).map(RunId::as_str).collect();
@@ -191,7 +193,7 @@ impl From<OwnError> for Failure {
             error @ OwnError::Elsewhere(_) => Self::of(LOCKED, &error)
                 .hint("its processes cannot be told from those of this copy: end it there first"),
             OwnError::Tracked(error) => error.into(),
-            OwnError::NeverStarted(run) => crate::runs::never_started(&run),
+            OwnError::NeverStarted(run) => runs::never_started(&run),
         }
     }
 }

@@ -436,10 +436,13 @@ fn a_run_that_was_started_is_never_removed_whatever_became_of_its_journal() {
         fs::File::open(&directory).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
         let (place, fixed) = ("/project/.raymond/runs/r", project.raymond("doctor --fix --json"));
         assert_eq!((fixed.code(), &fixed.json()["fixed"]), (7, &json!([])));
-        check(&project, "journal", &[("fail", "r: its journal is gone")]);
-        let hint = format!("hint: restore {place}/journal.jsonl from a copy");
+        check(&project, "journal", &[("fail", "r: its journal is gone, or empty")]);
+        let hint = format!(
+            "hint: restore {place}/journal.jsonl from a copy; where there is none, look, and delete {place}"
+        );
         for words in ["prune r", "resume r", "status r"] {
-            project.raymond(words).says(7, &format!("raymond: r: its journal is gone\n{hint}"));
+            let said = format!("raymond: r: its journal is gone, or empty\n{hint}");
+            project.raymond(words).says(7, &said);
         }
         assert!(directory.join("blobs").exists());
         fs::remove_dir_all(&directory).unwrap();

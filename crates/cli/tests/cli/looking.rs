@@ -49,17 +49,17 @@ fn a_run_is_named_by_its_id_a_unique_beginning_or_as_the_last() {
 #[test]
 fn a_project_without_runs_says_so() {
     let project = Project::of(&[]);
-    let none = "this project has no runs; raymond run WORKFLOW starts one";
+    let none = "the project /project has no runs; raymond run WORKFLOW starts one";
     project.raymond("list").says(0, none).prints("");
     assert_eq!(project.raymond("list --json").json(), json!([]));
-    let nothing = "raymond: this project has no runs
+    let nothing = "raymond: the project /project has no runs
         hint: `raymond run WORKFLOW` starts one; `raymond init` writes a workflow to begin with";
     project.raymond("status").says(2, nothing);
     project.raymond("stop @last").says(2, nothing);
     project.raymond("why x").says(
         2,
         "raymond: there is no run \"x\"
-        hint: this project has no runs",
+        hint: the project /project has no runs",
     );
     project.raymond("resume").says(2, nothing);
     assert!(!project.path(".raymond").exists(), "looking creates nothing");

@@ -63,7 +63,9 @@ fn only_what_is_finished_and_old_goes_by_itself() {
     assert_eq!(told(&output), ["deleted one-bad failed"]);
     assert_eq!(runs(&project), [""; 0]);
     project.raymond("prune").prints("").says(0, "nothing to delete");
-    project.raymond("list").says(0, "this project has no runs; raymond run WORKFLOW starts one");
+    project
+        .raymond("list")
+        .says(0, "the project /project has no runs; raymond run WORKFLOW starts one");
 }
 
 #[test]

@@ -46,6 +46,21 @@ fn a_completed_run_prints_its_result_again_and_does_nothing() {
     project.raymond("resume").says(2, "raymond: no run is unfinished\nhint: see `raymond list`");
 }
 
+#[test]
+fn a_plan_says_what_would_stand_in_the_way() {
+    let project = Project::of(&[
+        ("wf/START.sh", "exit 1"),
+        ("wf/NEXT.md", "next"),
+        ("replies.yaml", "NEXT: <result>x</result>\n"),
+    ]);
+    project.raymond("run wf --replies replies.yaml --run-id r").mentions(1, &[]);
+    project.raymond("resume r --plan").mentions(0, &[]);
+    std::fs::remove_file(project.path("replies.yaml")).unwrap();
+    for words in ["resume r --plan", "resume r"] {
+        project.raymond(words).mentions(2, &["cannot read", "replies.yaml"]);
+    }
+}
+
 /// Fails at its second state until a file says otherwise.
 fn failed() -> Project {
     let project = Project::of(&[

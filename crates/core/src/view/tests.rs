@@ -246,6 +246,18 @@ fn whoever_broke_the_protocol_is_quoted_by_a_command() {
 }
 
 #[test]
+fn a_script_that_complained_of_nothing_is_quoted_by_a_command() {
+    let fails = |stderr: &str| {
+        let mut play = Play::new(workflow(&[("A.sh", "")])).started();
+        let (status, stderr) = ("exit status 3".to_owned(), stderr.to_owned());
+        play.fails("main", TurnFailure::Script { status, stderr });
+        shown(&play, Owner::Gone)
+    };
+    assert_snapshot!(fails(""), @"failed (1): main failed at A.sh: script: exit status 3 (what it said: raymond logs play --agent main --state A): raymond resume play");
+    assert_snapshot!(fails("no file"), @"failed (1): main failed at A.sh: script: exit status 3: no file: raymond resume play");
+}
+
+#[test]
 fn a_failed_run_whose_states_were_edited_is_told_which_to_use() {
     let check = |play: &Play, states: States, expected: &str| {
         let way_out = way_out(status(&play.run, Owner::Gone));

@@ -6,7 +6,7 @@ use crate::crayfish::Code;
 use crate::crayfish::key::RequestId;
 use crate::crayfish::work::key_of;
 use crate::desk::Lane;
-use crate::failure::Failure;
+use crate::failure::{Failure, TurnFailure};
 use crate::ids::{AgentId, BackendName};
 use crate::machine::{Agent, Standing};
 use crate::run::effect::in_flight;
@@ -182,7 +182,8 @@ fn as_list(code: &str, message: &str) -> Option<String> {
 /// What has to be edited, or read, before a resume helps.
 fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
     match failure {
-        Failure::Protocol { .. } => {
+        Failure::Turn(TurnFailure::Script { stderr, .. }) if !stderr.is_empty() => String::new(),
+        Failure::Protocol { .. } | Failure::Turn(TurnFailure::Script { .. }) => {
             let (run, agent, state) = (&run.id, &agent.id, quoted(agent.visit.state.stem()));
             format!(" (what it said: raymond logs {run} --agent {agent} --state {state})")
         }

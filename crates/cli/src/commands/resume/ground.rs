@@ -8,7 +8,7 @@ use raymond_engine::driver::Head;
 use raymond_engine::launch::Prepared;
 use raymond_engine::project::Project;
 
-use crate::backends::{self, Words};
+use crate::backends::{self, Usable, Words};
 use crate::failure::{Failure, located};
 use crate::place::Place;
 use crate::{config, strict};
@@ -51,6 +51,19 @@ pub(super) fn check_ground(
     let new = found.into_iter().filter(|found| !before.contains(found));
     let adopted = adopted.into_iter().flat_map(|current| current.warnings_since(pinned)).cloned();
     Ok(new.chain(adopted).map(|warning| located(warning, run.workflow.as_ref())).collect())
+}
+
+/// The clients for what is ahead: one that has no work left need not be there any more.
+pub(super) fn usable(
+    project: &Project,
+    run: &Run,
+    settings: &Settings,
+    (pinned, adopted): (&Definition, Option<&Prepared>),
+) -> Result<Usable, Failure> {
+    let config = config::load(project)?;
+    let definition = adopted.map_or(pinned, |current| &current.definition);
+    let ahead = Survey::going_on(definition, run.places());
+    backends::usable(&config, Words::of(&config), settings, &ahead)
 }
 
 /// How a conversation that would be given away stays where it is.

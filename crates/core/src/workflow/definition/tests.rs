@@ -173,7 +173,7 @@ fn mistakes_of_all_files_are_shown_at_once_in_order() {
     ];
     insta::assert_snapshot!(errors(scope), @r#"
     A.md: error: the prompt is empty: there is nothing to send [empty-prompt]
-    A.md:2:10: error: `timeout`: "90" is not a duration such as 90s, 10m, 2h or 7d [bad-duration]
+    A.md:2:10: error: `timeout`: "90" is not a duration such as 250ms, 90s, 10m, 2h or 7d [bad-duration]
       hint: write the unit: 90s
     B.md:2:13: error: `max_visits` is a whole number from 1 to 4294967295, not 0 [bad-number]
     B.md:3:1: warning: unknown key `modle` is ignored [unknown-key]

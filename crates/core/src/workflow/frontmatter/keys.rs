@@ -136,7 +136,7 @@ impl Reader<'_> {
         let text = match &node.content {
             Content::Text(text) | Content::Number(text) => text,
             Content::Null | Content::Bool | Content::List(_) | Content::Map(_) => {
-                self.wrong_type(what, "a duration such as 90s, 10m, 2h or 7d", node, None);
+                self.wrong_type(what, "a duration such as 250ms, 90s, 10m, 2h or 7d", node, None);
                 return None;
             }
         };

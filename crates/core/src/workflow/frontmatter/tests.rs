@@ -239,9 +239,9 @@ budget: []
 allowed_tags: goto
 allowed_targets: [goto]
 allowed_transitions: {tag: goto}"), @r#"
-    X:3:10: error: `timeout` must be a duration such as 90s, 10m, 2h or 7d, found a list
+    X:3:10: error: `timeout` must be a duration such as 250ms, 90s, 10m, 2h or 7d, found a list
         3:10 "[90s]" [wrong-type]
-    X:4:15: error: `idle_timeout` must be a duration such as 90s, 10m, 2h or 7d, found true or false
+    X:4:15: error: `idle_timeout` must be a duration such as 250ms, 90s, 10m, 2h or 7d, found true or false
         4:15 "true" [wrong-type]
     X:5:13: error: `max_visits` must be a whole number, found a text
         5:13 "three" [wrong-type]
@@ -263,22 +263,22 @@ allowed_transitions: {tag: goto}"), @r#"
 #[test]
 fn values_out_of_range_are_refused() {
     insta::assert_snapshot!(mistakes("timeout: 90\nidle_timeout: 10 minutes\nbudget: -1"), @r#"
-    X:2:10: error: `timeout`: "90" is not a duration such as 90s, 10m, 2h or 7d
+    X:2:10: error: `timeout`: "90" is not a duration such as 250ms, 90s, 10m, 2h or 7d
         2:10 "90" [bad-duration]
         hint: write the unit: 90s
-    X:3:15: error: `idle_timeout`: "10 minutes" is not a duration such as 90s, 10m, 2h or 7d
+    X:3:15: error: `idle_timeout`: "10 minutes" is not a duration such as 250ms, 90s, 10m, 2h or 7d
         3:15 "10 minutes" [bad-duration]
     X:4:9: error: `budget`: "-1" is negative; an amount of dollars is zero or more
         4:9 "-1" [bad-amount]
     "#);
     insta::assert_snapshot!(mistakes("timeout: 0"), @r#"
-    X:2:10: error: `timeout`: "0" is not a duration such as 90s, 10m, 2h or 7d
+    X:2:10: error: `timeout`: "0" is not a duration such as 250ms, 90s, 10m, 2h or 7d
         2:10 "0" [bad-duration]
     "#);
     insta::assert_snapshot!(mistakes("timeout: 0s\nidle_timeout: -5m\nbudget: lots"), @r#"
     X:2:10: error: `timeout`: "0s" must be longer than nothing
         2:10 "0s" [bad-duration]
-    X:3:15: error: `idle_timeout`: "-5m" is not a duration such as 90s, 10m, 2h or 7d
+    X:3:15: error: `idle_timeout`: "-5m" is not a duration such as 250ms, 90s, 10m, 2h or 7d
         3:15 "-5m" [bad-duration]
     X:4:9: error: `budget`: "lots" is not an amount of dollars such as 10 or 2.50
         4:9 "lots" [bad-amount]
