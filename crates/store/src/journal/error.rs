@@ -90,6 +90,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_damage_says_how_much_is_good() {
+        for (seq, good) in [
+            (0, "0 good records before it"),
+            (1, "0 good records before it"),
+            (2, "1 good record before it"),
+            (3, "2 good records before it"),
+        ] {
+            let said = Damaged { seq, offset: 7, damage: Damage::Sum }.to_string();
+            assert!(said.ends_with(good), "{said}");
+        }
+    }
+
+    #[test]
     fn a_journal_is_missing_when_nothing_was_ever_recorded() {
         let path = || PathBuf::from("/j");
         assert!(Error::Missing(path()).is_missing());

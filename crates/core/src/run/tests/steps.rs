@@ -87,8 +87,10 @@ fn an_output_that_is_not_valid_is_asked_for_again() {
     let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {}, "retries": 2 });
     let mut play = steps(Answers::Backend, &json!([asks]));
     play.start();
+    assert_eq!(play.prompt().count, 1);
     let wrong = || Some(Verdict::Invalid(Vec::new()));
     play.says_so("main", "1", |finished| finished.verdict = wrong());
+    assert_eq!(play.prompt().count, 2);
     assert_eq!(play.run.flow.as_ref().unwrap().attempts[&"v".parse().unwrap()], 2);
     play.says_so("main", "1", |finished| finished.verdict = wrong());
     assert_eq!(play.run.phase, Phase::Ended(Ending::Failed));
