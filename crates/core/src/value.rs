@@ -110,6 +110,7 @@ mod tests {
 
     #[test]
     fn a_value_is_as_long_as_its_text_wherever_that_is() {
+        assert_eq!(INLINE_MAX, 16_384, "journals of all releases share it");
         let check = |text: &str| {
             let blob = BlobRef { hash: Hash::of(text.as_bytes()), length: text.len() as u64 };
             for value in [Value::from(text), Value::Blob(blob)] {

@@ -272,6 +272,13 @@ mod tests {
     }
 
     #[test]
+    fn every_fate_has_one_word() {
+        let fates = [Fate::Finished, Fate::Adopted, Fate::Continued, Fate::Repeated];
+        let words = fates.map(Fate::as_str).join(" ");
+        assert_eq!(words, "finished_meanwhile adopting continuing repeating");
+    }
+
+    #[test]
     fn only_what_was_tried_before_goes_on() {
         let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
         play.says("main", r#"<fork next="A">W</fork>"#);

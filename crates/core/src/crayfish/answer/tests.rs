@@ -102,6 +102,7 @@ fn questions_are_told_while_they_fit_and_the_first_one_always() {
     for (most, expected) in [(35, 1), (36, 2)] {
         assert_eq!(fitting(["a", "b"].map(bare).into_iter(), most).len(), expected);
     }
+    assert_eq!(MOST_ASKED, 33_554_432, "half of what a request may hold");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 
 use super::play::{Play, prompts};
+use crate::ids::StateName;
 
 const TWO: &str = r#"<fork next="A">W</fork><fork next="A">W</fork>"#;
 const ONE: &str = r#"<fork next="A">W</fork>"#;
@@ -12,6 +13,22 @@ fn full() -> Play {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_agents = 2).started();
     play.says("main", TWO);
     play
+}
+
+#[test]
+fn whoever_failed_takes_no_room_and_has_its_place() {
+    let mut play =
+        Play::new(prompts(&["A.md", "B.md", "W.md"])).with(|s| s.reminders = 0).started();
+    play.says("main", r#"<fork next="A">W</fork>"#);
+    play.says("main_w1", r#"<call return="B">A</call>"#);
+    let check = |play: &Play| {
+        assert_eq!(play.run.live_workers(), 1);
+        let places: Vec<&str> = play.run.places().map(StateName::as_str).collect();
+        assert_eq!(places, ["A.md", "A.md", "B.md"]);
+    };
+    check(&play);
+    play.says("main", "no tag");
+    check(&play);
 }
 
 #[test]
