@@ -199,6 +199,13 @@ impl Tool {
 
     fn list(&self, words: &[&str]) -> Result<Vec<Mutant>> {
         let output = self.command(words).args(["--list", "--json"]).output()?;
+        if !output.status.success() {
+            bail!("cargo-mutants lists nothing: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        // Where a change has no mutants, it says so, but not in JSON.
+        if output.stdout.is_empty() {
+            return Ok(Vec::new());
+        }
         let listed: Vec<Value> = serde_json::from_slice(&output.stdout).context("the list")?;
         Ok(listed.iter().filter_map(Mutant::read).collect())
     }

@@ -84,6 +84,12 @@ fn what_is_not_json_is_refused_with_its_place() {
 }
 
 #[test]
+fn what_was_read_once_fits_into_what_holds_it() {
+    let levels = [Holds::Value, Holds::Request, Holds::Record].map(Holds::levels);
+    assert_eq!(levels, [1_200, 1_216, 1_232]);
+}
+
+#[test]
 fn a_key_that_stands_twice_is_refused_with_its_pointer() {
     let text = "{\n  \"steps\": [\n    {\"ä\": 0, \"a/b\": 1, \"a/b\": 2}\n  ]\n}";
     let expected = Unreadable {
