@@ -265,9 +265,11 @@ impl Tool {
         let words = only.iter().flat_map(|only| ["--re", only]);
         let words: Vec<&str> =
             words.chain(files.iter().flat_map(|file| ["--file", file])).collect();
-        let how = ["--baseline", "skip", "--no-shuffle", "--cap-lints", "true", "--timeout"];
+        let how = ["--baseline", "skip", "--no-shuffle", "--cap-lints", "true"];
+        // A loop of a constant that never ends keeps the compiler busy.
+        let how = [how.as_slice(), &["--build-timeout", "300", "--timeout"]].concat();
         let mut quick = self.command(&words);
-        quick.args(how).args(["120", "--cargo-arg=--lib", "--output"]);
+        quick.args(&how).args(["120", "--cargo-arg=--lib", "--output"]);
         quick.arg(&out).args(["--", "--"]);
         quick.args(SLOW.iter().flat_map(|slow| ["--skip", slow])).env("PROPTEST_CASES", "32");
         let some_survived = try_once(&mut quick)?;
@@ -275,7 +277,7 @@ impl Tool {
         if some_survived {
             let mut whole = self.command(&words);
             // All tests take about two minutes; whoever survives must not seem to hang.
-            whole.args(how).args(["900", "--iterate", "--output"]).arg(&out);
+            whole.args(&how).args(["900", "--iterate", "--output"]).arg(&out);
             whole.args(TESTED.iter().flat_map(|package| ["--test-package", package]));
             try_once(&mut whole)?;
             became.extend(Outcome::read_all(&out.join("mutants.out"))?);

@@ -191,6 +191,7 @@ mod tests {
     #[test]
     fn a_request_that_is_too_large_is_not_even_read() {
         let directory = tempfile::tempdir().unwrap();
+        assert_eq!(MAX, 16_777_216);
         for (name, size) in [("a.json", MAX), ("b.json", MAX + 1), ("c.json", MAX + 2)] {
             let file = std::fs::File::create(directory.path().join(name)).unwrap();
             file.set_len(size).unwrap();

@@ -130,6 +130,7 @@ mod tests {
 
     #[test]
     fn no_value_is_put_in_that_makes_a_text_too_large() {
+        assert_eq!(LARGEST, 67_108_864);
         let check = |largest: usize, expected: &str, too_large: bool| {
             let rendered = render_within(largest, "ab{{a}}c{{b-2_C}}", &mut lookup);
             assert_eq!((rendered.text.as_str(), rendered.too_large), (expected, too_large));

@@ -290,6 +290,11 @@ fn a_visit_of_an_unpinned_run_ends_with_the_backend_it_began_with() {
         play.run.settings.definition = Pinning::Unpinned;
         play
     };
+    // A turn in flight goes on where it is.
+    let mut play = unpinned();
+    play.adopt(staged(&[("A.md", CODEX)]).definition);
+    assert_snapshot!(play.resume(), @"resumed");
+
     let mut play = unpinned();
     play.says("main", "<goto>B</goto>");
     assert_eq!(play.adopt(moved()), "adopted v2");
