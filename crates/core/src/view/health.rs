@@ -300,6 +300,11 @@ mod tests {
     }
 
     #[test]
+    fn every_mark_has_one_word() {
+        assert_eq!([Mark::Ok, Mark::Warn, Mark::Fail].map(Mark::as_str), ["ok", "warn", "fail"]);
+    }
+
+    #[test]
     fn a_client_that_prompts_need_is_a_failure_when_it_does_not_answer() {
         let check = |found: &Program, need, expected: &str| {
             assert_eq!(told(&client("claude", found, need)), expected);
