@@ -307,7 +307,6 @@ impl<D: Dialect> Headless<D> {
         message: String,
     ) -> Result<Client, String> {
         let started = &request.started;
-        // The directory of the transcripts may have vanished under a living run.
         let transcripts = started.transcript.parent();
         for place in started.config_home.as_deref().into_iter().chain(transcripts) {
             private_directory(place)

@@ -32,6 +32,7 @@ use std::time::Duration;
 use tokio::process::Command;
 
 pub use abandoned::{end_abandoned, unrecorded};
+use child::Child;
 pub use child::reap_orphans;
 pub use client::{Client, Files, Heard, adopt, start_client};
 pub use cut::cut_long_lines;
@@ -181,6 +182,11 @@ pub fn start(spec: Spec) -> io::Result<Process> {
 
 /// Starts a process under the markers of whatever this process itself runs under.
 fn start_within(spec: Spec, outer: Option<OsString>) -> io::Result<Process> {
+    let child = spawn(&spec, outer)?;
+    Ok(Process::new(child, spec.marker, spec.stdin))
+}
+
+fn spawn(spec: &Spec, outer: Option<OsString>) -> io::Result<Child> {
     let stdin = match spec.stdin {
         Input::Null => Stdio::null(),
         Input::Bytes(_) => Stdio::piped(),
@@ -192,8 +198,7 @@ fn start_within(spec: Spec, outer: Option<OsString>) -> io::Result<Process> {
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let child = child::spawn(command)?;
-    Ok(Process::new(child, spec.marker, spec.stdin))
+    child::spawn(command)
 }
 
 /// The markers that this process itself runs under.

@@ -12,6 +12,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::LazyLock;
 
 use raymond_core::failure::TurnFailure;
 use raymond_core::time::Span;
@@ -95,6 +96,10 @@ fn not_started(why: String) -> Told {
     Told::Failed { failure: TurnFailure::NotStarted { why }, last: LastWords::default() }
 }
 
+/// Nobody changes the environment of a process that has started.
+static FOREIGN: LazyLock<Vec<OsString>> =
+    LazyLock::new(|| foreign(std::env::vars_os().map(|(name, _)| name)));
+
 fn specify(script: Script) -> Result<Spec, String> {
     let Script { path, cwd, environment, inherit, marker } = script;
     let unreadable = |error| format!("cannot read the script {}: {error}", path.display());
@@ -113,7 +118,7 @@ fn specify(script: Script) -> Result<Spec, String> {
         cwd,
         inherit,
         set: set.collect(),
-        unset: foreign(std::env::vars_os().map(|(name, _)| name)),
+        unset: FOREIGN.clone(),
         marker,
         stdin: Input::Null,
     })

@@ -1,6 +1,7 @@
 //! Flags and arguments.
 
 mod crayfish;
+mod deferred;
 mod ending;
 mod governing;
 mod init;
@@ -19,6 +20,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use deferred::Deferred;
 use raymond_core::workflow::nearest;
 
 pub(crate) use crayfish::{About, Crayfish, Described, Explain, Schemas, Validate};
@@ -94,74 +96,74 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Start a workflow; `raymond WORKFLOW` is short for it
     #[command(after_help = RUN_HELP)]
-    Run(Box<Run>),
+    Run(Deferred<Run>),
     /// Repeat one prompt, each time in a fresh session, until it has a result
     #[command(after_help = "Example:\n  raymond ralph PROMPT.md --until 'cargo test' --budget 5")]
-    Ralph(Box<Ralph>),
+    Ralph(Deferred<Ralph>),
     /// Go on with a run that was stopped, interrupted or failed, or that ran out of money
     #[command(after_help = "Example:\n  raymond resume @last --budget 25")]
-    Resume(Box<Resume>),
+    Resume(Deferred<Resume>),
     /// Where a run is, and what leads out of it
     #[command(after_help = "Example:\n  raymond status review-20260102-k3f9 --json")]
-    Status(Look),
+    Status(Deferred<Look>),
     /// The history of a run
     #[command(after_help = "Example:\n  raymond show @last --verbose")]
-    Show(Show),
+    Show(Deferred<Show>),
     /// One sentence: why a run is where it is, and the command that changes it
     #[command(after_help = "Example:\n  raymond why @last")]
-    Why(Look),
+    Why(Deferred<Look>),
     /// Wait until a run has ended, and exit with its code
     #[command(after_help = "Example:\n  raymond wait @last && echo done")]
-    Wait(Look),
+    Wait(Deferred<Look>),
     /// Follow a run until it has ended, and exit with its code; Ctrl-C leaves it alone
     #[command(after_help = "Example:\n  raymond attach @last")]
-    Attach(Attach),
+    Attach(Deferred<Attach>),
     /// Stop a run so that it can be resumed
     #[command(after_help = "Example:\n  raymond stop @last --after-turn")]
-    Stop(Stop),
+    Stop(Deferred<Stop>),
     /// End a run for good
     #[command(after_help = "Example:\n  raymond cancel @last")]
-    Cancel(Cancel),
+    Cancel(Deferred<Cancel>),
     /// All runs of this project
     #[command(after_help = "Example:\n  raymond list --json")]
-    List(List),
+    List(Deferred<List>),
     /// What was said in each turn
     #[command(after_help = "Example:\n  raymond logs @last --state REVIEW\n  raymond logs -f")]
-    Logs(Logs),
+    Logs(Deferred<Logs>),
     /// Where the money went, of one run or of all of this project
     #[command(after_help = "Example:\n  raymond cost --since 7d --by model")]
-    Cost(Cost),
+    Cost(Deferred<Cost>),
     /// Decide a recorded run again with this release, and name the first difference
     #[command(after_help = REPLAY_HELP)]
-    Replay(Look),
+    Replay(Deferred<Look>),
     /// What is configured here, and where each value was said
     #[command(after_help = "Example:\n  raymond config --json")]
-    Config(Config),
+    Config(Deferred<Config>),
     /// Write a workflow for this project to begin with, or copy an example
     #[command(after_help = "Example:\n  raymond init\n  raymond init --from title")]
-    Init(Init),
+    Init(Deferred<Init>),
     /// Check this machine and this project; nothing is changed without --fix
     #[command(
         after_help = "Example:\n  raymond doctor\n  raymond doctor --fix\n\nA login is not checked: clients are asked for their versions, and for nothing else."
     )]
-    Doctor(Doctor),
+    Doctor(Deferred<Doctor>),
     /// Delete runs that are over
     #[command(after_help = "Example:\n  raymond prune --older-than 7d --dry-run")]
-    Prune(Prune),
+    Prune(Deferred<Prune>),
     /// Print a script that completes commands, runs and workflows in a shell
     #[command(after_help = "Example:\n  echo 'source <(raymond completions bash)' >> ~/.bashrc")]
-    Completions(Completions),
+    Completions(Deferred<Completions>),
     /// Answer one JSON request on stdin: the tool `crayfish`, for hosts whose agents call it
     #[command(after_help = CRAYFISH_HELP)]
-    Crayfish(Crayfish),
+    Crayfish(Deferred<Crayfish>),
     /// Serve the tool `crayfish` to MCP clients, over stdin and stdout or over HTTP
     #[command(
         after_help = "Example:\n  claude mcp add crayfish -- raymond mcp --workspace .\n  raymond mcp --http 127.0.0.1:7420"
     )]
-    Mcp(Mcp),
+    Mcp(Deferred<Mcp>),
     /// A tour in a few seconds: call, function, fork, a kill -9, and the resume
     #[command(after_help = "Example:\n  raymond demo --keep")]
-    Demo(Demo),
+    Demo(Deferred<Demo>),
 }
 
 /// The names of all commands.
@@ -213,10 +215,13 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
 }
 
 fn mistyped(word: &str, typed: impl Iterator<Item = OsString>) -> Failure {
-    let mut command = &Arguments::command();
+    let mut program = Arguments::command();
+    program.build();
+    let mut command = &program;
     let mut path = String::from("raymond");
     for word in typed {
-        let Some(inner) = command.find_subcommand(&word) else { break };
+        let inner = command.find_subcommand(&word).filter(|inner| inner.get_name() != "help");
+        let Some(inner) = inner else { break };
         path = format!("{path} {}", inner.get_name());
         command = inner;
     }

@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<u8, Failure> {
     match command {
         Command::Run(run) => commands::run::run(&run),
-        Command::Ralph(ralph) => commands::ralph::ralph(*ralph),
+        Command::Ralph(ralph) => commands::ralph::ralph(*ralph.0),
         Command::Resume(resume) => commands::resume::resume(&resume),
         Command::Status(look) => commands::status::status(&look),
         Command::Show(show) => commands::show::show(&show),

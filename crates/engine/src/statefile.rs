@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use raymond_core::budget::Micros;
 use raymond_core::crayfish::reading;
-use raymond_core::ids::AgentId;
+use raymond_core::ids::{AgentId, RunId, StateName};
 use raymond_core::machine::{Agent, Frame, Session, Standing};
 use raymond_core::run::Run;
-use raymond_core::value::Value;
+use raymond_core::value::{BlobRef, Value};
 use raymond_core::view::{Ledger, Status};
 use raymond_store::disk::Disk;
 use raymond_store::lock::Takeover;
 use raymond_store::statefile;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, json};
 
 use crate::driver::Head;
@@ -25,10 +27,14 @@ const LARGEST_PAYLOAD: u64 = 1024;
 
 /// Writes the state file of a run.
 pub fn write(disk: &dyn Disk, path: &Path, head: &Head, status: Status) -> io::Result<()> {
-    let state = render(&head.run, &head.ledger, status);
-    let mut json = serde_json::to_vec_pretty(&state)?;
+    statefile::replace(disk, path, &render(head, status)?).map_err(io::Error::other)
+}
+
+/// What the state file of a run holds.
+pub fn render(head: &Head, status: Status) -> serde_json::Result<Vec<u8>> {
+    let mut json = serde_json::to_vec_pretty(&State::of(&head.run, &head.ledger, status))?;
     json.push(b'\n');
-    statefile::replace(disk, path, &json).map_err(io::Error::other)
+    Ok(json)
 }
 
 /// Brings the state file of a run that is over up to date, and sweeps: its owner may have died before it did.
@@ -46,24 +52,71 @@ pub fn catch_up(project: &Project, head: &Head, status: Status, takeover: Takeov
     write(disk, &paths.state, head, status).ok();
 }
 
-/// The state file of a run.
-pub fn render(run: &Run, ledger: &Ledger, status: Status) -> serde_json::Value {
-    let mut agents: Vec<&Agent> = run.agents.values().collect();
-    agents.sort_by_key(|agent| agent.born);
-    json!({
-        "workflow_id": run.id,
-        "scope": run.scope,
-        "status": status.as_str(),
-        "started_at": ledger.started_at.to_string(),
-        "updated_at": ledger.updated_at.to_string(),
-        "budget_usd": run.settings.budget.map(raymond_core::budget::Micros::dollars),
-        "total_cost_usd": run.spent.dollars(),
-        "iteration_count": run.visits,
-        "metadata": metadata(&run.settings.vars),
-        "fork_counters": ledger.forks,
-        "agents": agents.into_iter().map(agent).collect::<Vec<_>>(),
-        "results": results(ledger),
-    })
+/// The state file of a run, its fields in the order of their names. It is written as it is read: there may be ten
+/// thousand agents.
+#[derive(Serialize)]
+struct State<'r> {
+    #[serde(serialize_with = "agents")]
+    agents: &'r Run,
+    budget_usd: Option<f64>,
+    fork_counters: &'r BTreeMap<AgentId, u32>,
+    iteration_count: u64,
+    metadata: Map<String, serde_json::Value>,
+    #[serde(serialize_with = "results")]
+    results: &'r Ledger,
+    scope: &'r str,
+    started_at: String,
+    status: &'static str,
+    total_cost_usd: f64,
+    updated_at: String,
+    workflow_id: &'r RunId,
+}
+
+#[derive(Serialize)]
+struct Place<'r> {
+    current_state: &'r StateName,
+    cwd: &'r str,
+    failure: Option<String>,
+    fork_attributes: &'r BTreeMap<String, Value>,
+    id: &'r AgentId,
+    session_id: Option<&'r str>,
+    stack: Vec<Caller<'r>>,
+    status: &'static str,
+    visits: &'r BTreeMap<StateName, u32>,
+}
+
+#[derive(Serialize)]
+struct Caller<'r> {
+    session: Option<&'r str>,
+    state: &'r StateName,
+}
+
+/// A result; a large one is only referred to.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Shown<'r> {
+    Text(&'r str),
+    InJournal { journal: bool, length: u64 },
+    Blob(&'r BlobRef),
+}
+
+impl<'r> State<'r> {
+    fn of(run: &'r Run, ledger: &'r Ledger, status: Status) -> Self {
+        Self {
+            agents: run,
+            budget_usd: run.settings.budget.map(Micros::dollars),
+            fork_counters: &ledger.forks,
+            iteration_count: run.visits,
+            metadata: metadata(&run.settings.vars),
+            results: ledger,
+            scope: &run.scope,
+            started_at: ledger.started_at.to_string(),
+            status: status.as_str(),
+            total_cost_usd: run.spent.dollars(),
+            updated_at: ledger.updated_at.to_string(),
+            workflow_id: &run.id,
+        }
+    }
 }
 
 /// The variables of a run. Those of a document that were given as JSON have a colon behind their name.
@@ -75,31 +128,33 @@ fn metadata(vars: &BTreeMap<String, String>) -> Map<String, serde_json::Value> {
     vars.iter().map(meant).collect()
 }
 
-fn agent(agent: &Agent) -> serde_json::Value {
-    let visits: Map<_, _> =
-        agent.visits.iter().map(|(state, n)| (state.to_string(), json!(n))).collect();
-    json!({
-        "id": agent.id,
-        "current_state": agent.visit.state,
-        "session_id": session(&agent.session),
-        "stack": agent.stack.iter().map(frame).collect::<Vec<_>>(),
-        "cwd": agent.cwd,
-        "fork_attributes": agent.attributes,
-        "status": match &agent.standing {
-            Standing::Live => "live",
-            Standing::Held(_) => "waiting: agents",
-            Standing::Failed { .. } => "failed",
-        },
-        "failure": match &agent.standing {
-            Standing::Failed { failure, .. } => Some(failure.to_string()),
-            Standing::Live | Standing::Held(_) => None,
-        },
-        "visits": visits,
-    })
+fn agents<S: Serializer>(run: &Run, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut agents: Vec<&Agent> = run.agents.values().collect();
+    agents.sort_by_key(|agent| agent.born);
+    serializer.collect_seq(agents.into_iter().map(place))
 }
 
-fn frame(frame: &Frame) -> serde_json::Value {
-    json!({ "session": session(&frame.session), "state": frame.state })
+fn place(agent: &Agent) -> Place<'_> {
+    let (status, failure) = match &agent.standing {
+        Standing::Live => ("live", None),
+        Standing::Held(_) => ("waiting: agents", None),
+        Standing::Failed { failure, .. } => ("failed", Some(failure.to_string())),
+    };
+    Place {
+        current_state: &agent.visit.state,
+        cwd: &agent.cwd,
+        failure,
+        fork_attributes: &agent.attributes,
+        id: &agent.id,
+        session_id: session(&agent.session),
+        stack: agent.stack.iter().map(caller).collect(),
+        status,
+        visits: &agent.visits,
+    }
+}
+
+fn caller(frame: &Frame) -> Caller<'_> {
+    Caller { session: session(&frame.session), state: &frame.state }
 }
 
 fn session(session: &Session) -> Option<&str> {
@@ -109,14 +164,13 @@ fn session(session: &Session) -> Option<&str> {
     }
 }
 
-fn results(ledger: &Ledger) -> Map<String, serde_json::Value> {
-    let result = |(agent, value): (&AgentId, &Value)| {
+fn results<S: Serializer>(ledger: &Ledger, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(ledger.results.iter().map(|(agent, value)| {
         let shown = match value {
-            Value::Inline(text) if value.len() <= LARGEST_PAYLOAD => json!(text),
-            Value::Inline(_) => json!({ "journal": true, "length": value.len() }),
-            Value::Blob(blob) => json!(blob),
+            Value::Inline(text) if value.len() <= LARGEST_PAYLOAD => Shown::Text(text),
+            Value::Inline(_) => Shown::InJournal { journal: true, length: value.len() },
+            Value::Blob(blob) => Shown::Blob(blob),
         };
-        (agent.to_string(), shown)
-    };
-    ledger.results.iter().map(result).collect()
+        (agent, shown)
+    }))
 }

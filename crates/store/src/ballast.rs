@@ -3,11 +3,12 @@
 //! An outcome that was paid for must still be recorded on a full disk. Whoever meets that disk frees
 //! the ballast and tries once more; it is filled again when there is room.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::disk::memory::splitmix;
-use crate::disk::{self, Disk, During as _, Metadata, Open};
+use crate::disk::{self, Disk, During as _, Handle, Metadata, Open};
 
 /// How many bytes are set aside.
 pub const SIZE: u64 = 1024 * 1024;
@@ -41,7 +42,7 @@ impl Ballast {
         }
         let opened = self.disk.open(&self.path, Open::Create);
         let mut file = opened.during("create", &self.path)?;
-        let written = file.write_at(0, &noise()).and_then(|()| file.sync());
+        let written = write(file.as_mut()).and_then(|()| file.sync());
         drop(file);
         written.during("fill", &self.path).inspect_err(|_| {
             self.disk.remove(&self.path).ok();
@@ -58,12 +59,16 @@ impl Ballast {
     }
 }
 
-/// Bytes that a file system cannot compress away.
-fn noise() -> Vec<u8> {
+/// Writes bytes that a file system cannot compress away, little by little: memory is not set aside.
+fn write(file: &mut dyn Handle) -> io::Result<()> {
     let mut state = 0;
-    let words = std::iter::repeat_with(|| splitmix(&mut state));
-    let words = words.take(usize::try_from(SIZE).unwrap_or(0) / 8);
-    words.flat_map(u64::to_le_bytes).collect()
+    let mut piece = [0; 16 * 1024];
+    (0..SIZE).step_by(piece.len()).try_for_each(|at| {
+        for word in piece.as_chunks_mut().0 {
+            *word = splitmix(&mut state).to_le_bytes();
+        }
+        file.write_at(at, &piece)
+    })
 }
 
 #[cfg(test)]

@@ -149,14 +149,19 @@ impl Blobs {
 
     /// Stores, and once more after giving up the ballast when the disk is full.
     fn with_room<T>(&self, store: impl Fn() -> Result<T, disk::Error>) -> Result<T, disk::Error> {
+        // Its directory may have vanished under a living run, which puts back the rest of it.
+        let store = || {
+            store().or_else(|error| match error.trouble() {
+                Trouble::Missing => {
+                    disk::create_dirs_above(self.disk.as_ref(), &self.directory)?;
+                    store()
+                }
+                _ => Err(error),
+            })
+        };
         store().or_else(|error| match (&self.ballast, error.trouble()) {
             (Some(ballast), Trouble::Full) => {
                 ballast.free()?;
-                store()
-            }
-            // It may have vanished under a living run, which puts back the rest of it.
-            (_, Trouble::Missing) => {
-                disk::create_dirs_above(self.disk.as_ref(), &self.directory)?;
                 store()
             }
             _ => Err(error),

@@ -4,6 +4,7 @@
 //! synced and fails on request. A write is durable after [`Handle::sync`]; a name is durable after
 //! [`Disk::sync_dir`] of its directory. Neither implies the other.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::fs::TryLockError;
@@ -214,14 +215,15 @@ pub(crate) fn read_from(file: &mut dyn Handle, offset: u64) -> io::Result<Vec<u8
     Ok(bytes)
 }
 
-/// Creates the directory `path` and whatever is missing above it, below `base`.
+/// Creates the directories `paths` and whatever is missing above them, below `base`.
 ///
 /// Every name on the way is synced even if it was there: whoever created it may have died before. A
 /// link on the way is refused: whoever put it there chose where we write.
-pub(crate) fn create_dirs(disk: &dyn Disk, base: &Path, path: &Path) -> Result<(), Error> {
-    let mut missing: Vec<&Path> = path.ancestors().take_while(|a| *a != base).collect();
-    missing.reverse();
-    for directory in missing {
+pub(crate) fn create_dirs(disk: &dyn Disk, base: &Path, paths: &[&Path]) -> Result<(), Error> {
+    let all = paths.iter().flat_map(|path| path.ancestors().take_while(|above| *above != base));
+    // What lies above comes first.
+    let missing: BTreeSet<&Path> = all.collect();
+    for directory in &missing {
         match disk.create_dir(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(error).during("create the directory", directory);
@@ -229,17 +231,18 @@ pub(crate) fn create_dirs(disk: &dyn Disk, base: &Path, path: &Path) -> Result<(
             Err(_) if disk.is_link(directory).during("look at", directory)? => {
                 return Err(refused(Trouble::Link)).during("write into", directory);
             }
-            Ok(()) | Err(_) => sync_parent(disk, directory)?,
+            Ok(()) | Err(_) => {}
         }
     }
-    Ok(())
+    let changed: BTreeSet<&Path> = missing.iter().filter_map(|created| created.parent()).collect();
+    changed.into_iter().try_for_each(|directory| sync_dir(disk, directory))
 }
 
 /// Creates the directory `path` and whatever is missing above it, wherever that begins.
 pub(crate) fn create_dirs_above(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     for base in path.ancestors() {
         if exists(disk, base)? {
-            return create_dirs(disk, base, path);
+            return create_dirs(disk, base, &[path]);
         }
     }
     Ok(())
@@ -247,7 +250,11 @@ pub(crate) fn create_dirs_above(disk: &dyn Disk, path: &Path) -> Result<(), Erro
 
 /// Makes the name of `path` durable.
 pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
-    let directory = path.parent().unwrap_or(path);
+    sync_dir(disk, path.parent().unwrap_or(path))
+}
+
+/// Makes the names in `directory` durable.
+pub(crate) fn sync_dir(disk: &dyn Disk, directory: &Path) -> Result<(), Error> {
     disk.sync_dir(directory).during("sync the directory", directory)
 }
 

@@ -115,9 +115,7 @@ impl Root {
 
     /// Creates whatever of it is missing.
     pub fn ensure(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
-        for directory in [self.runs_directory(), self.state_directory()] {
-            create_dirs(disk, self.project(), &directory)?;
-        }
+        create_dirs(disk, self.project(), &[&self.runs_directory(), &self.state_directory()])?;
         let ignore = self.0.join(IGNORE);
         if disk::exists(disk, &ignore)? {
             return Ok(());
@@ -192,14 +190,11 @@ impl Root {
 }
 
 impl RunPaths {
-    /// Creates whatever directory of the run is missing, durably.
+    /// Creates the directory of the run and those in it that must be there in time, durably: of requests to it, and of
+    /// its blobs, for which there may be no room later. Others are created by whoever has something to put there.
     pub fn ensure(&self, disk: &dyn Disk) -> Result<(), disk::Error> {
         self.refuse_links(disk)?;
-        create_dirs(disk, &self.base, &self.directory)?;
-        for part in self.parts() {
-            create_dirs(disk, &self.directory, part)?;
-        }
-        Ok(())
+        create_dirs(disk, &self.base, &[&self.inbox, &self.blobs])
     }
 
     /// Removes what killed writers left unfinished. Only for the run's owner, before its first write.
@@ -225,19 +220,22 @@ impl RunPaths {
         is_kept: impl Fn(&str) -> bool,
     ) -> Result<(), disk::Error> {
         let (from, to) = (&self.transcripts, self.transcripts.join(aside));
-        let names = disk.list(from).during("list", from)?;
+        let names = match disk.list(from) {
+            Err(error) if absent(&error) => return Ok(()),
+            names => names.during("list", from)?,
+        };
         let is_file = |name: &str| matches!(disk.metadata(&from.join(name)), Ok(Metadata::File(_)));
         let names = names.iter().filter_map(|name| name.to_str());
         let names: Vec<&str> = names.filter(|name| is_file(name) && !is_kept(name)).collect();
         if names.is_empty() {
             return Ok(());
         }
-        create_dirs(disk, from, &to)?;
+        create_dirs(disk, from, &[&to])?;
         for name in names {
             disk.rename(&from.join(name), &to.join(name)).during("move", &from.join(name))?;
         }
-        disk.sync_dir(&to).during("sync the directory", &to)?;
-        disk.sync_dir(from).during("sync the directory", from)
+        disk::sync_dir(disk, &to)?;
+        disk::sync_dir(disk, from)
     }
 
     /// Refuses a run with a link on the way to its files: somebody else chose where they would be
@@ -288,7 +286,7 @@ impl RunPaths {
             n += 1;
         };
         disk.rename(&self.directory, &aside).during("set aside", &self.directory)?;
-        disk.sync_dir(runs).during("sync the directory", runs)?;
+        disk::sync_dir(disk, runs)?;
         Ok(aside)
     }
 

@@ -30,6 +30,14 @@ pub(super) const IMPATIENT: Grace = Grace {
 pub(super) const PATIENT: Grace =
     Grace { after_exit: LONG, interrupt: LONG, terminate: LONG, kill: LONG };
 
+/// Tells its number and waits for a signal. Bash may note one just before it begins to read, and heeds it only after
+/// that: so it reads for a while, and again.
+pub(super) fn trapping(traps: &str) -> String {
+    format!(
+        "{traps}; mkfifo mute; exec 3<> mute; echo $$ > fifo; while :; do read -t 0.1 -u 3; done"
+    )
+}
+
 pub(super) struct Bench {
     pub(super) directory: PathBuf,
     pub(super) nonce: Nonce,

@@ -9,14 +9,24 @@ use std::io;
 use std::process::ExitStatus;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, waitid, waitpid};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::table::{self, Identity};
 
-static STARTED: Mutex<BTreeSet<Identity>> = Mutex::new(BTreeSet::new());
+static STARTED: Mutex<Started> =
+    Mutex::new(Started { followed: BTreeSet::new(), dropped: BTreeSet::new() });
 
-fn started() -> MutexGuard<'static, BTreeSet<Identity>> {
+/// The children whose exits others take.
+struct Started {
+    /// By their numbers: none is given away before its exit was taken.
+    followed: BTreeSet<i32>,
+    /// Those that are waited for behind the scenes, nobody knows until when.
+    dropped: BTreeSet<Identity>,
+}
+
+fn started() -> MutexGuard<'static, Started> {
     STARTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -24,7 +34,7 @@ fn started() -> MutexGuard<'static, BTreeSet<Identity>> {
 #[derive(Debug)]
 pub(super) struct Child {
     inner: tokio::process::Child,
-    identity: Identity,
+    pid: i32,
 }
 
 /// Starts a child.
@@ -33,33 +43,47 @@ pub(super) fn spawn(mut command: Command) -> io::Result<Child> {
     let inner = command.spawn()?;
     let pid = inner.id().map(u32::cast_signed);
     let pid = pid.ok_or_else(|| io::Error::other("the process has no id"))?;
-    // Even one that is dead already is in the table: nobody has waited for it.
-    let identity = table::identity(pid).unwrap_or(Identity { pid, start_time: 0 });
-    started.insert(identity);
-    Ok(Child { inner, identity })
+    started.followed.insert(pid);
+    Ok(Child { inner, pid })
 }
 
 /// Reaps the dead children that were not started here, each by its own number. Those have lost their
 /// parents, and this process is their subreaper.
 pub fn reap_orphans() {
-    // A look that takes nothing: mostly nobody has died, and the table need not be read.
-    let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    if !matches!(waitid(WaitId::All, peek), Ok(Some(_))) {
+    // Mostly nobody has died, and the table need not be read.
+    if !matches!(peek(), Ok(Some(_))) {
         return;
     }
     let mut started = started();
     for identity in table::dead_children() {
-        if let (false, Some(pid)) = (started.contains(&identity), Pid::from_raw(identity.pid)) {
+        let is_ours =
+            started.followed.contains(&identity.pid) || started.dropped.contains(&identity);
+        if let (false, Some(pid)) = (is_ours, Pid::from_raw(identity.pid)) {
             let _reaped_or_gone = waitpid(Some(pid), WaitOptions::NOHANG);
         }
     }
-    // A child that was dropped is waited for behind the scenes.
-    started.retain(|identity| table::identity(identity.pid) == Some(*identity));
+    started.dropped.retain(|identity| table::identity(identity.pid) == Some(*identity));
+}
+
+/// Whether anybody is below this process, dead or alive. What loses its parent there becomes a child of this process,
+/// if it is their subreaper: without a child, nobody is.
+pub(super) fn has_children() -> bool {
+    !matches!(peek(), Err(Errno::CHILD))
+}
+
+/// A look at the dead children that takes nothing.
+fn peek() -> rustix::io::Result<Option<WaitIdStatus>> {
+    waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)
 }
 
 impl Child {
+    pub(super) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Even one that is dead already is in the table until its exit was taken.
     pub(super) fn identity(&self) -> Identity {
-        self.identity
+        table::identity(self.pid).unwrap_or(Identity { pid: self.pid, start_time: 0 })
     }
 
     pub(super) fn pipes(
@@ -71,7 +95,18 @@ impl Child {
     /// Waits for its exit; nothing is lost when the waiting is given up.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.inner.wait().await?;
-        started().remove(&self.identity);
+        started().followed.remove(&self.pid);
         Ok(status)
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // One whose exit was taken has no number any more: it may be another's by now.
+        if self.inner.id().is_some() {
+            let mut started = started();
+            started.followed.remove(&self.pid);
+            started.dropped.insert(self.identity());
+        }
     }
 }

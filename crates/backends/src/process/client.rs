@@ -1,6 +1,6 @@
 //! A client whose words go to a file, so that it outlives its owner.
 //!
-//! Nothing ties it to the process that started it: its stdin is a file that is complete before it
+//! Nothing ties it to the process that started it: its stdin is complete before it
 //! starts, its stdout is its transcript, and whoever owns the run next follows that file on. What is
 //! heard is read by offset, with bounded memory. The end is the exit of the client itself, whatever
 //! its children hold open.

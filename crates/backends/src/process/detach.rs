@@ -53,7 +53,7 @@ pub fn own_session() -> io::Result<()> {
 impl Detached {
     /// Its number.
     pub fn id(&self) -> i32 {
-        self.0.identity().pid
+        self.0.pid()
     }
 
     /// Waits for its exit; nothing is lost when the waiting is given up.

@@ -6,19 +6,16 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::{Process, Spec, start};
+use super::{Process, Spec, outer_markers, spawn};
 
 /// Starts a process; an error is a sentence.
 pub(crate) async fn launch(spec: Spec) -> Result<Process, String> {
     // A copy that was just written may still be open in a sibling that is about to exec.
     const TRIES: u32 = 20;
-    if !spec.cwd.is_dir() {
-        return Err(format!("the working directory {} does not exist", spec.cwd.display()));
-    }
     let mut tries = 0;
     loop {
-        match start(spec.clone()) {
-            Ok(process) => return Ok(process),
+        match spawn(&spec, outer_markers()) {
+            Ok(child) => return Ok(Process::new(child, spec.marker, spec.stdin)),
             Err(error) if is_busy(&error) && tries < TRIES => tries += 1,
             Err(error) => return Err(refused(&spec, &error)),
         }
@@ -31,6 +28,9 @@ fn is_busy(error: &io::Error) -> bool {
 }
 
 fn refused(spec: &Spec, error: &io::Error) -> String {
+    if !spec.cwd.is_dir() {
+        return format!("the working directory {} does not exist", spec.cwd.display());
+    }
     let program = Path::new(&spec.program);
     let is_name = program.components().count() == 1;
     let hint = match error.kind() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use raymond_core::ids::Nonce;
 
-use super::table::{self, Identity};
+use super::table::{self, Entry, Identity};
 use super::tree::Tree;
 use super::{Grace, Marker};
 
@@ -30,9 +30,11 @@ impl Leftover {
 
 /// The processes of this user that carry a marker of the run. This process is never among them.
 pub fn find(nonce: &Nonce) -> Vec<Leftover> {
-    let table = table::snapshot(None).into_iter();
-    let found = table.map(|entry| Leftover::of(entry.identity, nonce));
-    found.filter(|leftover| leftover.marker.is_some()).collect()
+    let marked = |Entry { identity, .. }: Entry| {
+        let marker = table::marks(identity).innermost_of(nonce)?;
+        Some(Leftover { identity, marker: Some(marker), command: table::command(identity) })
+    };
+    table::snapshot(None).into_iter().filter_map(marked).collect()
 }
 
 /// A process that some run started.

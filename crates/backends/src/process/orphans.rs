@@ -9,6 +9,7 @@ use std::io;
 
 use raymond_core::ids::Nonce;
 
+use super::child::has_children;
 use super::leftovers::{self, Leftover};
 use super::table::{self, Entry, Identity};
 use super::tree::{Tree, with_descendants};
@@ -25,6 +26,9 @@ pub fn become_subreaper() -> io::Result<()> {
 /// carries a marker of the run. Returns what was found, and those that could not be ended.
 pub async fn end_orphans(nonce: &Nonce, grace: &Grace) -> (Vec<Leftover>, Vec<Identity>) {
     let found = belonging(&table::snapshot(None), own(), nonce);
+    if found.is_empty() && !has_children() {
+        return (found, Vec::new());
+    }
     let survivors = leftovers::tree(&found).with_all_below(own(), nonce).end(grace).await;
     reap_orphans();
     (found, survivors)

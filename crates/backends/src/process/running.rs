@@ -7,11 +7,12 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::io::{self, Cursor};
-use std::os::fd::AsFd as _;
+use std::os::fd::AsFd;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use raymond_core::failure::Clock;
+use rustix::buffer::spare_capacity;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep_until};
@@ -98,7 +99,7 @@ enum Due {
     GraceOver,
 }
 
-/// Room for what is read at once.
+/// What was read last, with room for what is read at once. Most read little: what they do not need is not touched.
 struct Buffers {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
@@ -106,7 +107,7 @@ struct Buffers {
 
 impl Process {
     pub(super) fn new(mut child: Child, marker: Marker, input: Input) -> Self {
-        let pid = child.identity().pid;
+        let pid = child.pid();
         let (stdin, stdout, stderr) = child.pipes();
         let now = Instant::now();
         let bytes = match input {
@@ -136,7 +137,8 @@ impl Process {
 
     /// Follows the process to its end, which a clock, a limit or the token may bring about.
     pub async fn finish(mut self, limits: &Limits, cancel: &CancellationToken) -> Ended {
-        let mut buffers = Buffers { stdout: vec![0; 64 * 1024], stderr: vec![0; 8 * 1024] };
+        let mut buffers =
+            Buffers { stdout: Vec::with_capacity(64 * 1024), stderr: Vec::with_capacity(8 * 1024) };
         self.tail = Tail::of(limits.stderr);
         let how = loop {
             if let (Some((_, status)), None) = (self.exit, &self.stdout) {
@@ -196,9 +198,9 @@ impl Process {
                 None
             }
             Next::Exited(Err(error)) => Some(How::Lost(error.kind())),
-            Next::Stdout(Ok(length @ 1..)) => {
+            Next::Stdout(Ok(1..)) => {
                 self.last_output = Instant::now();
-                match self.output.push(&buffers.stdout[..length], limits.output) {
+                match self.output.push(&buffers.stdout, limits.output) {
                     Ok(()) => None,
                     Err(TooLarge) => Some(How::TooLarge { limit: limits.output }),
                 }
@@ -207,9 +209,9 @@ impl Process {
                 self.stdout = None;
                 None
             }
-            Next::Stderr(Ok(length @ 1..)) => {
+            Next::Stderr(Ok(1..)) => {
                 self.last_output = Instant::now();
-                self.tail.push(&buffers.stderr[..length]);
+                self.tail.push(&buffers.stderr);
                 None
             }
             Next::Stderr(Ok(0) | Err(_)) => {
@@ -240,21 +242,21 @@ impl Process {
     }
 
     /// Takes what is in stdout already.
-    fn take_stdout(&mut self, buffer: &mut [u8], limits: &Limits) {
+    fn take_stdout(&mut self, buffer: &mut Vec<u8>, limits: &Limits) {
         let Some(stdout) = &self.stdout else { return };
-        if let Ok(length) = rustix::io::read(stdout.as_fd(), &mut *buffer) {
-            let _cut_off_anyway = self.output.push(&buffer[..length], limits.output);
+        if read_now(stdout, buffer).is_ok() {
+            let _cut_off_anyway = self.output.push(buffer, limits.output);
         }
     }
 
     /// Takes what was written to stderr before the exit, without waiting for those who hold it.
-    fn drain_stderr(&mut self, buffer: &mut [u8]) {
+    fn drain_stderr(&mut self, buffer: &mut Vec<u8>) {
         // A pipe holds 64 KiB by default and 1 MiB at most: a flooding child cannot keep us here.
         const READS: usize = 128;
         let Some(stderr) = &self.stderr else { return };
         for _ in 0..READS {
-            match rustix::io::read(stderr.as_fd(), &mut *buffer) {
-                Ok(length @ 1..) => self.tail.push(&buffer[..length]),
+            match read_now(stderr, buffer) {
+                Ok(1..) => self.tail.push(buffer),
                 Ok(0) | Err(_) => return,
             }
         }
@@ -291,11 +293,21 @@ impl Drop for Process {
     }
 }
 
-async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> io::Result<usize> {
+async fn read(
+    pipe: &mut Option<impl AsyncRead + Unpin>,
+    buffer: &mut Vec<u8>,
+) -> io::Result<usize> {
+    buffer.clear();
     match pipe {
-        Some(pipe) => pipe.read(buffer).await,
+        Some(pipe) => pipe.read_buf(buffer).await,
         None => pending().await,
     }
+}
+
+/// Reads what is there, without waiting.
+fn read_now(pipe: &impl AsFd, buffer: &mut Vec<u8>) -> rustix::io::Result<usize> {
+    buffer.clear();
+    rustix::io::read(pipe, spare_capacity(buffer))
 }
 
 async fn feed(stdin: &mut Option<(ChildStdin, Cursor<Vec<u8>>)>) -> io::Result<usize> {
@@ -329,7 +341,7 @@ async fn drain(
                 }
             }
             length = read(stderr, &mut buffers.stderr) => match length {
-                Ok(length @ 1..) => tail.push(&buffers.stderr[..length]),
+                Ok(1..) => tail.push(&buffers.stderr),
                 Ok(0) | Err(_) => *stderr = None,
             },
         }

@@ -9,7 +9,7 @@ use raymond_core::ids::Nonce;
 use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
-use super::bench::{Bench, IMPATIENT, LONG, PATIENT, first_line_and_end, peak_memory};
+use super::bench::{Bench, IMPATIENT, LONG, PATIENT, first_line_and_end, peak_memory, trapping};
 use super::*;
 
 fn limits(grace: Grace) -> Limits {
@@ -137,26 +137,23 @@ async fn a_process_that_ignores_signals_is_killed() {
 
 #[tokio::test]
 async fn a_process_may_clean_up_when_it_is_interrupted() {
-    let bash = "trap 'bash -c \"echo interrupted >&2\"; exit' INT; mkfifo mute; \
-                exec 3<> mute; echo $$ > fifo; read -u 3";
-    let ended = cancelled(bash, PATIENT).await;
+    let bash = trapping("trap 'bash -c \"echo interrupted >&2\"; exit' INT");
+    let ended = cancelled(&bash, PATIENT).await;
     assert_eq!((ended.how, ended.stderr.as_str()), (CUT, "interrupted"));
 }
 
 #[tokio::test]
 async fn the_signals_come_in_order_and_once_each() {
-    let bash = "trap 'echo INT >&2' INT; trap 'echo TERM >&2; exit' TERM; mkfifo mute; \
-                exec 3<> mute; echo $$ > fifo; while :; do read -u 3; done";
-    let patience = Grace { interrupt: Duration::from_millis(300), ..PATIENT };
-    let ended = cancelled(bash, patience).await;
+    let bash = trapping("trap 'echo INT >&2' INT; trap 'echo TERM >&2; exit' TERM");
+    let patience = Grace { interrupt: Duration::from_secs(1), ..PATIENT };
+    let ended = cancelled(&bash, patience).await;
     assert_eq!(ended.stderr, "INT\nTERM");
 }
 
 #[tokio::test]
 async fn last_words_do_not_hang_on_a_full_pipe() {
-    let bash = "trap 'head -c 1000000 /dev/zero; echo said >&2; exit' INT; mkfifo mute; \
-                exec 3<> mute; echo $$ > fifo; read -u 3";
-    let ended = cancelled(bash, PATIENT).await;
+    let bash = trapping("trap 'head -c 1000000 /dev/zero; echo said >&2; exit' INT");
+    let ended = cancelled(&bash, PATIENT).await;
     assert_eq!((ended.how, ended.stderr.as_str()), (CUT, "said"));
 }
 

@@ -18,7 +18,7 @@ pub const LINE_MAX: usize = 16 * 1024 * 1024;
 pub const TRANSCRIPT_MAX: u64 = 256 * 1024 * 1024;
 
 /// How much is read at once.
-pub(super) const CHUNK: usize = 64 * 1024;
+pub(super) const CHUNK: usize = 16 * 1024;
 
 /// Cuts what arrives in pieces into lines.
 #[derive(Debug)]

@@ -30,7 +30,8 @@ pub(super) struct Tree {
 #[derive(Debug, Clone, Copy)]
 struct Group {
     id: i32,
-    session: i32,
+    /// None is that of this process.
+    session: Option<i32>,
     leader: Leader,
 }
 
@@ -45,7 +46,7 @@ enum Leader {
 impl Tree {
     /// The tree of a child that leads the group `group`.
     pub(super) fn of_group(group: i32, marker: Marker) -> Self {
-        let group = Group { id: group, session: table::session(), leader: Leader::Unreaped };
+        let group = Group { id: group, session: None, leader: Leader::Unreaped };
         let found = Self::of_found(BTreeSet::new(), BTreeSet::from([marker]));
         Self { group: Some(group), ..found }
     }
@@ -54,7 +55,7 @@ impl Tree {
     /// away at any time.
     pub(super) fn of_stranger(leader: Entry, marker: Marker) -> Self {
         let Entry { identity, group, session, .. } = leader;
-        let group = Group { id: group, session, leader: Leader::Reaped };
+        let group = Group { id: group, session: Some(session), leader: Leader::Reaped };
         let found = Self::of_found(BTreeSet::from([identity]), BTreeSet::from([marker]));
         Self { group: Some(group), ..found }
     }
@@ -165,16 +166,18 @@ impl Tree {
 
     fn living(&mut self) -> Vec<Entry> {
         let table = table::snapshot(self.group.map(|group| group.id));
-        let living = with_descendants(&table, &self.runs, |entry| self.holds(entry));
+        let group =
+            self.group.map(|group| (group.id, group.session.unwrap_or_else(table::session)));
+        let living = with_descendants(&table, &self.runs, |entry| {
+            group == Some((entry.group, entry.session)) || self.holds(entry)
+        });
         self.known.extend(living.iter().map(|entry| entry.identity));
         living
     }
 
     fn holds(&self, entry: &Entry) -> bool {
-        let in_group = |group: Group| entry.group == group.id && entry.session == group.session;
         self.known.contains(&entry.identity)
             || self.below == Some(entry.parent)
-            || self.group.is_some_and(in_group)
             || table::marks(entry.identity).list().any(|marker| self.markers.contains(&marker))
     }
 }

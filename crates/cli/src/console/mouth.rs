@@ -4,8 +4,8 @@
 //! known of the run is locked only while rows are worked out, never while they are written.
 
 use std::io::{self, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,9 +30,17 @@ const AGES: Duration = Duration::from_secs(1);
 
 /// Whoever says something.
 pub(super) struct Mouth {
-    words: SyncSender<Word>,
+    words: Sender<Word>,
+    /// Room for all that may wait is not set aside before.
+    waiting: Arc<AtomicUsize>,
     writer: Writer,
     screen: Option<Arc<Screen>>,
+}
+
+/// What the thread hears.
+struct Ear {
+    words: Receiver<Word>,
+    waiting: Arc<AtomicUsize>,
 }
 
 enum Word {
@@ -60,22 +68,22 @@ impl Mouth {
     pub(super) fn with_rows(interrupt: Interrupt) -> Self {
         let screen = Arc::new(Screen::default());
         let drawn = Arc::clone(&screen);
-        Self::open(Some(screen), move |words, progress| {
-            draw((words, progress), &drawn, interrupt);
-        })
+        Self::open(Some(screen), move |ear, progress| draw(ear, progress, &drawn, interrupt))
     }
 
     fn open(
         screen: Option<Arc<Screen>>,
-        speak: impl FnOnce(&Receiver<Word>, &Progress) + Send + 'static,
+        speak: impl FnOnce(&Ear, &Progress) + Send + 'static,
     ) -> Self {
-        let (words, waiting) = sync_channel(MOST_WAITING);
-        let writer = Writer::start(move |progress| speak(&waiting, progress));
-        Self { words, writer, screen }
+        let (words, heard) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let ear = Ear { words: heard, waiting: Arc::clone(&waiting) };
+        let writer = Writer::start(move |progress| speak(&ear, progress));
+        Self { words, waiting, writer, screen }
     }
 
     pub(super) fn say(&self, line: String) {
-        self.words.try_send(Word::Line(line)).ok();
+        self.send(Word::Line(line));
     }
 
     /// Changes what the rows are drawn from, where there are any.
@@ -83,7 +91,15 @@ impl Mouth {
         let Some(screen) = &self.screen else { return };
         change(&mut screen.live.lock().unwrap_or_else(PoisonError::into_inner));
         if !screen.changed.swap(true, Ordering::AcqRel) {
-            self.words.try_send(Word::Look).ok();
+            self.send(Word::Look);
+        }
+    }
+
+    fn send(&self, word: Word) {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) < MOST_WAITING {
+            self.words.send(word).ok();
+        } else {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -94,8 +110,16 @@ impl Mouth {
     }
 }
 
-fn say_lines(words: &Receiver<Word>, progress: &Progress) {
-    for word in words {
+impl Ear {
+    fn hear(&self, patience: Duration) -> Result<Word, RecvTimeoutError> {
+        self.words.recv_timeout(patience).inspect(|_| {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        })
+    }
+}
+
+fn say_lines(ear: &Ear, progress: &Progress) {
+    while let Ok(word) = ear.hear(Duration::MAX) {
         match word {
             Word::Line(line) => drop(writeln!(anstream::stderr(), "{line}")),
             Word::Look => {}
@@ -135,12 +159,12 @@ impl Paint {
     }
 }
 
-fn draw((words, progress): (&Receiver<Word>, &Progress), screen: &Screen, interrupt: Interrupt) {
+fn draw(ear: &Ear, progress: &Progress, screen: &Screen, interrupt: Interrupt) {
     let mut region = Region::default();
     let mut last = None;
     let paint = Paint::here();
     loop {
-        let (said, more) = gather(words, last);
+        let (said, more) = gather(ear, last);
         last = Some(Instant::now());
         let (size, ours) = (terminal::size(), terminal::is_ours());
         if !ours {
@@ -167,12 +191,12 @@ fn draw((words, progress): (&Receiver<Word>, &Progress), screen: &Screen, interr
 }
 
 /// Waits for something to say, or until ages have changed; then for as long as the pace demands.
-fn gather(words: &Receiver<Word>, last: Option<Instant>) -> (Vec<String>, More) {
+fn gather(ear: &Ear, last: Option<Instant>) -> (Vec<String>, More) {
     let now = Instant::now();
     let mut said = Vec::new();
     let mut until = last.map_or(now, |last| last + AGES);
     while said.len() < MOST_AT_ONCE {
-        match words.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        match ear.hear(until.saturating_duration_since(Instant::now())) {
             Ok(word) => {
                 if let Word::Line(line) = word {
                     said.push(line);

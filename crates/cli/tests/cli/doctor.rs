@@ -444,7 +444,7 @@ fn a_run_that_was_started_is_never_removed_whatever_became_of_its_journal() {
             let said = format!("raymond: r: its journal is gone, or empty\n{hint}");
             project.raymond(words).says(7, &said);
         }
-        assert!(directory.join("blobs").exists());
+        assert!(directory.join("inbox").exists());
         fs::remove_dir_all(&directory).unwrap();
         fs::remove_file(project.path(".raymond/state/r.json")).unwrap();
     };

@@ -180,7 +180,7 @@ fn what_is_a_link_or_somebody_elses_is_left_alone() {
 fn links_inside_a_run_are_removed_and_never_followed() {
     let project = project();
     project.write("outside/precious", "x");
-    let link = project.path(".raymond/runs/one-good/transcripts/link");
+    let link = project.path(".raymond/runs/one-good/inbox/link");
     symlink(project.path("outside"), link).unwrap();
     project.raymond("prune one-good").mentions(0, &["deleted 1 run"]);
     assert_eq!(project.read("outside/precious"), "x");

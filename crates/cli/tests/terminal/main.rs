@@ -375,39 +375,45 @@ fn whoever_attaches_sees_the_same_rows() {
     running.wait().mentions(0, &[]);
 }
 
-/// A run that says far more than a terminal takes without being read.
-fn talkative() -> Project {
-    let long = "L".repeat(150);
+/// A run that says far more than a terminal takes without being read, and then comes to its last state.
+fn talkative(last: &str) -> Project {
+    let long = "L".repeat(240);
     let count = format!(
         "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n\n\
-         if test $n -lt 500; then echo '<goto>{long}</goto>'; else echo '<result>done</result>'; fi"
+         if test $n -lt 200; then echo '<goto>{long}</goto>'; else echo '<goto>LAST</goto>'; fi"
     );
     Project::of(&[
         ("wf/START.sh", &format!("echo '<goto>{long}</goto>'")),
         (&format!("wf/{long}.sh"), &count),
+        ("wf/LAST.sh", last),
     ])
 }
 
 #[test]
 fn a_terminal_that_is_stuck_holds_up_nobody() {
-    let project = talkative();
+    let project = talkative(WAIT);
     let terminal = start(&project, "run wf --run-id r", &[]);
     terminal.until_shown("1 running");
     terminal.set(Gate::Shut);
-    until("it has ended", || project.events("r", "run_ended").len() == 1);
+    until("it is in its last state", || project.events("r", "turn_started").len() == 203);
     terminal.set(Gate::Open);
+    terminal.until_shown("▸ main LAST");
+    project.write("go", "");
     let (code, lines, _) = terminal.end();
-    assert_eq!((code, lines.last().map(String::as_str)), (0, Some("done")), "{lines:#?}");
+    assert_eq!((code, lines.last().map(String::as_str)), (0, Some("main")), "{lines:#?}");
 }
 
 #[test]
 fn a_run_ends_on_a_terminal_that_is_stuck_for_ever() {
     let check = |words: &str| {
-        let project = talkative();
+        // What is pinned is told at the beginning.
+        let project = talkative("what=end; echo \"<result>the $what</result>\"");
         let mut terminal = start(&project, words, &[]);
         terminal.set(Gate::Shut);
         assert_eq!(terminal.code(), 0, "{words}");
         terminal.set(Gate::Open);
+        let (_, _, said) = terminal.end();
+        assert!(!said.contains("the end"), "{words}: it was never stuck");
     };
     check("run wf --run-id r");
     check("run wf --run-id r --events");

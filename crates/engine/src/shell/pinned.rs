@@ -65,8 +65,9 @@ const MOST_KEPT: usize = 64 * 1024;
 pub(super) fn keep(transcript: &Path, last: &LastWords) {
     for (said, extension) in [(&last.stdout, "stdout"), (&last.stderr, "stderr")] {
         let end = &said[said.ceil_char_boundary(said.len().saturating_sub(MOST_KEPT))..];
-        if !end.is_empty() {
-            write(&transcript.with_extension(extension), end.as_bytes(), 0o600).ok();
+        if let (false, Some(folder)) = (end.is_empty(), transcript.parent()) {
+            let kept = transcript.with_extension(extension);
+            create_private(folder).and_then(|()| write(&kept, end.as_bytes(), 0o600)).ok();
         }
     }
 }

@@ -198,7 +198,7 @@ fn a_vanished_directory_is_created_again(on: &Fixture) {
         statefile::replace(disk, &paths.state, b"{}").expect("it is written");
         statefile::replace(disk, &paths.state, b"{\"n\":2}").expect("it is replaced");
         assert_eq!(on.content(&paths.state), b"{\"n\":2}");
-        on.write(".raymond/runs/b/blobs/x", b"");
+        on.write(".raymond/runs/b/inbox/x", b"");
         assert!(paths.exist(disk).expect("it is looked at"));
         paths.remove(disk).expect("it is removed");
         assert!(!paths.exist(disk).expect("it is looked at"));

@@ -28,10 +28,11 @@ impl Disk for Files {
             Ok(_) | Err(_) => {}
         }
         let file = options.open(path).map_err(|error| not_through_a_link(path, how, error))?;
-        if file.metadata()?.is_dir() {
+        let opened = file.metadata()?;
+        if opened.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        Ok(Box::new(OpenFile(file)))
+        Ok(Box::new(OpenFile { file, opened }))
     }
 
     fn metadata(&self, path: &Path) -> io::Result<Metadata> {
@@ -118,13 +119,17 @@ fn not_a_file() -> io::Error {
 }
 
 #[derive(Debug)]
-struct OpenFile(File);
+struct OpenFile {
+    file: File,
+    /// What it was then; which file it is does not change.
+    opened: fs::Metadata,
+}
 
 impl Handle for OpenFile {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.seek(SeekFrom::Start(offset))?;
+        self.file.seek(SeekFrom::Start(offset))?;
         loop {
-            match self.0.read(buffer) {
+            match self.file.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return result,
             }
@@ -132,32 +137,32 @@ impl Handle for OpenFile {
     }
 
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.seek(SeekFrom::Start(offset))?;
-        self.0.write_all(bytes)
+        self.file.seek(SeekFrom::Start(offset))?;
+        self.file.write_all(bytes)
     }
 
     fn size(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn truncate(&mut self, size: u64) -> io::Result<()> {
-        self.0.set_len(size)
+        self.file.set_len(size)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn is_at(&self, path: &Path) -> io::Result<bool> {
         match fs::metadata(path) {
-            Ok(there) => Ok(same_file(&self.0.metadata()?, &there)),
+            Ok(there) => Ok(same_file(&self.opened, &there)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
     }
 
     fn try_lock(&self) -> Result<(), TryLockError> {
-        self.0.try_lock()
+        self.file.try_lock()
     }
 }
 

@@ -195,6 +195,9 @@ fn transcripts_that_are_not_kept_are_moved_aside_for_good() {
         };
         let part = |aside: &str| run.part_transcripts(&memory, aside, |name| name == "kept");
         part("nothing").unwrap();
+        assert!(!disk::exists(&memory, &run.transcripts).unwrap());
+        create_dirs(&memory, &run.directory, &[&run.transcripts]).unwrap();
+        part("nothing").unwrap();
         assert_eq!(memory.list(&run.transcripts).unwrap(), [""; 0], "no directory for nothing");
         ["a", "b", "kept"].into_iter().for_each(write);
         part("first").unwrap();
@@ -268,6 +271,9 @@ fn a_place_that_cannot_be_looked_at_is_not_taken_for_an_empty_one() {
     let unlisted = "cannot list /p/.raymond/runs: permission denied".to_owned();
     assert_eq!(root.runs(&memory).map_err(told), Err(unlisted.clone()));
     assert_eq!(root.set_aside(&memory).map_err(told), Err(unlisted));
+    let parted = root.run("r").unwrap().part_transcripts(&memory, "aside", |_| false);
+    let unlisted = "cannot list /p/.raymond/runs/r/transcripts: permission denied".to_owned();
+    assert_eq!(parted.map_err(told), Err(unlisted));
 }
 
 #[cfg(unix)]

@@ -39,6 +39,9 @@ impl Followed {
     pub(in super::super) fn read<'a>(&mut self, end: u64, buffer: &'a mut [u8]) -> &'a [u8] {
         let ahead = end.saturating_sub(self.offset);
         let room = usize::try_from(ahead).unwrap_or(usize::MAX).min(buffer.len());
+        if room == 0 {
+            return &[];
+        }
         let length = loop {
             match self.file.read_at(&mut buffer[..room], self.offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

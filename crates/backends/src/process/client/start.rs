@@ -1,7 +1,7 @@
 //! How a client is started so that nothing of its owner is needed afterwards.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, PipeReader, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -51,12 +51,28 @@ pub(in crate::process) fn private(options: &mut OpenOptions, path: &Path) -> io:
     options.create(true).mode(0o600).open(path)
 }
 
-/// The whole input in a file without a name: an owner that dies cannot cut it short.
+/// The whole input, written before there is a client: an owner that dies cannot cut it short.
 fn input(input: &Input, transcript: &Path) -> io::Result<Stdio> {
     let bytes = match input {
         Input::Null => return Ok(Stdio::null()),
         Input::Bytes(bytes) => bytes,
     };
+    Ok(match in_pipe(bytes) {
+        Some(pipe) => pipe.into(),
+        None => in_file(bytes, transcript)?.into(),
+    })
+}
+
+/// In a pipe, if one holds all of it; most do, and a file that is created and removed costs more than all the rest.
+fn in_pipe(bytes: &[u8]) -> Option<PipeReader> {
+    let (reader, mut writer) = io::pipe().ok()?;
+    rustix::io::ioctl_fionbio(&writer, true).ok()?;
+    let length = writer.write(bytes).ok()?;
+    (length == bytes.len()).then_some(reader)
+}
+
+/// In a file without a name.
+fn in_file(bytes: &[u8], transcript: &Path) -> io::Result<File> {
     let path = transcript.with_extension("stdin");
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -65,5 +81,5 @@ fn input(input: &Input, transcript: &Path) -> io::Result<Stdio> {
     let mut file = private(OpenOptions::new().write(true).create_new(true), &path)?;
     let complete = file.write_all(bytes).and_then(|()| File::open(&path));
     fs::remove_file(&path)?;
-    Ok(complete?.into())
+    complete
 }

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::process::bench::{Bench, IMPATIENT, PATIENT, hear, line, peak_memory};
+use crate::process::bench::{Bench, IMPATIENT, PATIENT, hear, line, peak_memory, trapping};
 use crate::process::{Input, Limits, Spec, leftovers, reap_orphans, start, table};
 
 fn exited(code: i32) -> Heard {
@@ -51,7 +51,7 @@ async fn what_is_said_piece_by_piece_is_heard_in_lines() {
 }
 
 #[tokio::test]
-async fn input_is_a_whole_private_file_that_nobody_else_can_open() {
+async fn a_large_input_is_a_whole_private_file_that_nobody_else_can_open() {
     let bench = Bench::new();
     let bash = "stat -Lc %a /dev/stdin; readlink /proc/self/fd/0; wc -c; ls";
     let input = vec![b'x'; 3 * 1024 * 1024];
@@ -65,6 +65,15 @@ async fn input_is_a_whole_private_file_that_nobody_else_can_open() {
     assert_eq!(hear(&mut client).await, said);
     let mut client = bench.client("readlink /proc/self/fd/0");
     assert_eq!(hear(&mut client).await, [line("/dev/null"), exited(0)]);
+}
+
+#[tokio::test]
+async fn a_small_input_is_whole_in_a_pipe() {
+    let bench = Bench::new();
+    let bash = "readlink /proc/self/fd/0 | cut -c 1-5; wc -c";
+    let spec = Spec { stdin: Input::Bytes(vec![b'x'; 4000]), ..bench.spec(bash) };
+    let mut client = start_client(spec, &bench.files()).unwrap();
+    assert_eq!(hear(&mut client).await, [line("pipe:"), line("4000"), exited(0)]);
 }
 
 #[tokio::test]
@@ -182,8 +191,8 @@ async fn a_child_that_holds_stdout_does_not_put_the_exit_off() {
 async fn an_ended_client_is_heard_to_its_last_word() {
     let bench = Bench::new();
     let ready = bench.fifo();
-    let bash = "trap 'echo last; echo word >&2; exit 5' INT; echo first; echo > fifo; read < go";
-    let mut client = bench.client(bash);
+    let bash = trapping("trap 'echo last; echo word >&2; exit 5' INT; echo first");
+    let mut client = bench.client(&bash);
     ready.await.unwrap();
     assert_eq!(client.end(&PATIENT).await, []);
     let heard = hear(&mut client).await;

@@ -1,10 +1,11 @@
 //! `/proc`, and signals through pidfds.
 
-use std::fs::{self, Metadata};
-use std::io;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -17,11 +18,12 @@ use super::{Entry, Identity};
 use crate::process::Marker;
 use crate::process::marker::Marks;
 
-/// All living processes but this one. The group only matters where there is no table.
+/// All living processes but this one, and but the threads of the kernel. The group only matters where there is no
+/// table.
 pub(in crate::process) fn snapshot(_group: Option<i32>) -> Vec<Entry> {
     let own = std::process::id().cast_signed();
     rows()
-        .filter(|row| row.state != State::Dead)
+        .filter(|row| !matches!(row.state, State::Dead | State::Kernel))
         .map(|row| row.entry)
         .filter(|entry| entry.identity.pid != own)
         .collect()
@@ -57,9 +59,12 @@ pub(in crate::process) fn namespace() -> String {
 }
 
 /// The boot of the system that the numbers belong to.
-pub(in crate::process) fn boot() -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    boot.map(|id| id.trim().to_owned()).unwrap_or_default()
+pub(in crate::process) fn boot() -> &'static str {
+    static BOOT: LazyLock<String> = LazyLock::new(|| {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+        boot.map(|id| id.trim().to_owned()).unwrap_or_default()
+    });
+    &BOOT
 }
 
 /// A process that was not waited for yet.
@@ -74,6 +79,8 @@ enum State {
     Living,
     /// It lives, and its program is not there yet.
     Loading,
+    /// A thread of the kernel.
+    Kernel,
     Dead,
 }
 
@@ -83,25 +90,32 @@ fn rows() -> impl Iterator<Item = Row> {
 }
 
 fn row(pid: i32) -> Option<Row> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse(pid, &String::from_utf8_lossy(&stat))
+    /// Longer than any line: a name has at most 64 bytes, a number 20.
+    const LINE: usize = 2048;
+    let mut line = [0; LINE];
+    let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+    parse(pid, &line[..length])
 }
 
 /// `PF_KTHREAD`, among the flags of a process.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// Reads a line of `/proc/PID/stat`.
-fn parse(pid: i32, stat: &str) -> Option<Row> {
+fn parse(pid: i32, stat: &[u8]) -> Option<Row> {
     // The name of the program stands in parentheses and may hold anything, parentheses too.
-    let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
-    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    let signed = |index: usize| fields.get(index)?.parse::<i32>().ok();
+    let rest = &stat[stat.iter().rposition(|byte| *byte == b')')? + 1..];
+    let mut fields = [""; 24];
+    let told = std::str::from_utf8(rest).ok()?.split_ascii_whitespace();
+    fields.iter_mut().zip(told).for_each(|(field, told)| *field = told);
+    let number = |index: usize| fields[index].parse::<u64>().ok();
+    let signed = |index: usize| fields[index].parse::<i32>().ok();
     // A first thread that has exited shows as a zombie although other threads go on.
-    let state = match *fields.first()? {
+    let state = match fields[0] {
         "X" | "x" => State::Dead,
         "Z" if number(17)? <= 1 => State::Dead,
-        // The address of its code is the last that is set, and threads of the kernel have none.
-        _ if number(23) == Some(0) && number(6)? & KERNEL_THREAD == 0 => State::Loading,
+        _ if number(6)? & KERNEL_THREAD != 0 => State::Kernel,
+        // The address of its code is the last that is set.
+        _ if number(23) == Some(0) => State::Loading,
         _ => State::Living,
     };
     let entry = Entry {
@@ -136,9 +150,13 @@ fn environment(pid: i32) -> Vec<u8> {
     const LOOKS: u32 = 2000;
     /// It may begin or end to be loaded between two looks.
     const SURE: u32 = 3;
+    /// For most of them: a file of `/proc` does not say how long it is.
+    const ROOM: usize = 8 * 1024;
     let (mut before, mut loaded) = (Vec::new(), 0);
     for _ in 0..LOOKS {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut environment = Vec::with_capacity(ROOM);
+        let file = File::open(format!("/proc/{pid}/environ"));
+        let _whatever_was_read = file.and_then(|mut file| file.read_to_end(&mut environment));
         match environment.is_empty() {
             // A read that a new program cut short is not the same twice.
             false if environment == before => return environment,
@@ -221,7 +239,7 @@ mod tests {
             );
             let identity = Identity { pid: 7, start_time: 99 };
             let entry = Entry { identity, parent: 3, group: 5, session: 4 };
-            assert_eq!(parse(7, &stat), Some(Row { entry, state: expected }), "{stat}");
+            assert_eq!(parse(7, stat.as_bytes()), Some(Row { entry, state: expected }), "{stat}");
         };
         let loaded = (4_194_560, 4096);
         check("bash", "S", 1, loaded, State::Living);
@@ -231,8 +249,8 @@ mod tests {
         check("zombie with threads", "Z", 2, loaded, State::Living);
         check("dead", "X", 1, loaded, State::Dead);
         check("just started", "R", 1, (4_194_560, 0), State::Loading);
-        check("kthreadd", "S", 1, (2_129_984, 0), State::Living);
-        assert_eq!(parse(7, "7 (cut off) S 3"), None);
-        assert_eq!(parse(7, ""), None);
+        check("kthreadd", "S", 1, (2_129_984, 0), State::Kernel);
+        assert_eq!(parse(7, b"7 (cut off) S 3"), None);
+        assert_eq!(parse(7, b""), None);
     }
 }
