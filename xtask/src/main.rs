@@ -1,19 +1,21 @@
 //! `cargo xtask`: what the project does to itself.
 //!
 //! `test` runs every lane, or those that are named; `torture` is the long version of what must hold; `sabotage` shows that the tests can fail;
-//! `measure` prints what a transition costs; `book` makes the documentation, `dist` the archive that
+//! `bench` prints what a step takes, `instructions` keeps it so; `book` makes the documentation, `dist` the archive that
 //! people download. Each lane says its name, and what it took.
 
+mod bench;
 mod book;
 mod clients;
 mod commands;
 mod deny;
 mod dist;
+mod instructions;
 mod mcp;
-mod measure;
 mod mutants;
 mod npm;
 mod openclaw;
+mod pypi;
 mod sabotage;
 mod test;
 mod tools;
@@ -27,7 +29,8 @@ cargo xtask torture [PART…]     crashes, kills, faults, hostile input: the sho
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
 cargo xtask mutants             small changes of core and store, each noticed or explained; FILE…, --quick FILE…, --shard K/N, --changed
 cargo xtask deny                bans, licences and sources of all dependencies, by deny.toml
-cargo xtask measure             CPU per transition with 0, 100 and 1,000 live agents
+cargo xtask bench [ROW…]        what a step takes beside the least that would do; --peers, --rounds N, --json FILE
+cargo xtask instructions        those of the hot paths are as many as written down; --update
 cargo xtask book                the documentation as pages for a browser, in target/book
 cargo xtask dist                a static binary in an archive, tried out, in target/dist";
 
@@ -42,7 +45,8 @@ fn main() -> ExitCode {
         ["dist"] => dist::dist(),
         ["mutants", words @ ..] => mutants::mutants(words),
         ["deny"] => deny::deny(),
-        ["measure"] => measure::measure(),
+        ["bench", words @ ..] => bench::bench(words),
+        ["instructions", words @ ..] => instructions::instructions(words),
         ["book"] => book::book(),
         _ => Err(anyhow::anyhow!("unknown task\n{USAGE}")),
     };

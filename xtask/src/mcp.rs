@@ -6,10 +6,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
-use crate::commands::{program, run_silently};
 use crate::npm::{Lock, Pins};
+use crate::pypi;
 
 pub(crate) const PINS: Pins = Pins { name: "mcp", lock: Lock::ThisPlatform };
 
@@ -22,7 +22,7 @@ pub(crate) fn check_machine() -> Result<()> {
 pub(crate) fn install() -> Result<PathBuf> {
     PINS.install(|home| {
         link_node(home)?;
-        from_pypi(home)
+        pypi::install(home)
     })
 }
 
@@ -39,30 +39,4 @@ fn link_node(home: &Path) -> Result<()> {
     fs::create_dir_all(home.join("bin"))?;
     fs::remove_file(home.join("bin/node")).ok();
     Ok(symlink(node.join("bin/node"), home.join("bin/node"))?)
-}
-
-/// The library of Python, in an environment of its own.
-fn from_pypi(home: &Path) -> Result<()> {
-    let python = home.join("python");
-    run_silently(program("python3").args(["-m", "venv", "--clear"]).arg(&python))
-        .context("no environment could be made for Python")?;
-    let flags = ["install", "--quiet", "--require-hashes", "--no-deps", "-r"];
-    let pip = python.join("bin/pip");
-    run_silently(program(&pip.to_string_lossy()).args(flags).arg(home.join("requirements.txt")))
-        .context("the Python library `mcp` could not be installed")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_package_of_python_has_its_version_and_its_sums() {
-        let text = fs::read_to_string(PINS.folder().join("requirements.txt")).expect("a file");
-        for requirement in text.replace("\\\n", "").lines() {
-            let (name, sums) = requirement.split_once(' ').unwrap_or((requirement, ""));
-            assert!(name.contains("==") && sums.contains("--hash=sha256:"), "{name}");
-        }
-        assert!(!text.contains("://"), "an address");
-    }
 }

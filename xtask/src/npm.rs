@@ -118,7 +118,8 @@ pub(crate) mod tests {
 
     pub(crate) type Versions = BTreeMap<String, String>;
 
-    const ALL: [Pins; 3] = [crate::clients::PINS, crate::mcp::PINS, crate::openclaw::PINS];
+    const ALL: [Pins; 4] =
+        [crate::bench::PEERS, crate::clients::PINS, crate::mcp::PINS, crate::openclaw::PINS];
 
     pub(crate) fn pinned(pins: Pins, file: &str) -> Value {
         let text = fs::read_to_string(pins.folder().join(file)).expect("it is pinned");

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::commands::{cargo, program, run, succeeds};
 use crate::torture::{self, Length};
-use crate::{clients, deny, mcp, openclaw};
+use crate::{clients, deny, instructions, mcp, openclaw};
 
 /// A named part of the tests.
 struct Lane {
@@ -18,13 +18,19 @@ struct Lane {
     run: fn() -> Result<()>,
 }
 
-const LANES: [Lane; 6] = [
+const LANES: [Lane; 7] = [
     Lane { name: "rules", what: "every test of the workspace", check: None, run: rules },
     Lane {
         name: "deny",
         what: "bans, licences and sources of all dependencies",
         check: None,
         run: deny::deny,
+    },
+    Lane {
+        name: "instructions",
+        what: "the instructions that the hot paths take",
+        check: Some(instructions::check_machine),
+        run: || instructions::instructions(&[]),
     },
     Lane {
         name: "real",

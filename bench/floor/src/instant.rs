@@ -1,0 +1,32 @@
+//! A client that answers at once, in the words of `claude`: what is measured is whoever calls it.
+//!
+//! The prompt is `turn N of M`; the answer goes to STEP again, and the last one is a result. That it was asked is
+//! a line of the file `turns`.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read as _, Write as _};
+
+fn main() -> io::Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words == ["--version"] {
+        return writeln!(io::stdout(), "2.1.325 (Claude Code)");
+    }
+    let after = |flag: &str| words.iter().skip_while(|word| *word != flag).nth(1);
+    let session =
+        after("--session-id").or_else(|| after("--resume")).map_or("floor", String::as_str);
+    let mut prompt = String::new();
+    io::stdin().read_to_string(&mut prompt)?;
+    let numbers: Vec<&str> =
+        prompt.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty()).collect();
+    let is_last = matches!(numbers.as_slice(), [n, of, ..] if n == of);
+    let said = if is_last { "<result>done</result>" } else { "<goto>STEP</goto>" };
+    writeln!(OpenOptions::new().create(true).append(true).open("turns")?, "{session}")?;
+    let model = "claude-sonnet-4-5";
+    let stream = format!(
+        r#"{{"type":"system","subtype":"init","cwd":".","session_id":"{session}","tools":[],"mcp_servers":[],"model":"{model}","permissionMode":"acceptEdits"}}
+{{"type":"assistant","message":{{"id":"m","type":"message","role":"assistant","model":"{model}","content":[{{"type":"text","text":"{said}"}}],"stop_reason":null,"usage":{{"input_tokens":100,"output_tokens":1,"cache_creation_input_tokens":0,"cache_read_input_tokens":0}}}},"parent_tool_use_id":null,"session_id":"{session}"}}
+{{"type":"result","subtype":"success","is_error":false,"session_id":"{session}","num_turns":1,"result":"{said}","total_cost_usd":0.001,"usage":{{"input_tokens":100,"output_tokens":1}},"modelUsage":{{"{model}":{{"costUSD":0.001}}}},"model_usage_since_last_result":{{"{model}":{{"costUSD":0.001}}}},"permission_denials":[]}}
+"#
+    );
+    io::stdout().write_all(stream.as_bytes())
+}

@@ -1,0 +1,113 @@
+//! What Raymond takes, beside the least that would do and what others take: `cargo xtask bench`.
+//!
+//! ```text
+//! bench path NAME TIMES
+//! bench PROGRAMS [ROW…] [--peers FOLDER] [--rounds N] [--json FILE]
+//! ```
+//!
+//! Whatever is compared is measured in turns, in one go; what is told are medians. A system that did not do
+//! its work is an error: counts, side effects and results are checked each time. A row is a letter, or the
+//! name of a part of it.
+
+mod measure;
+mod paths;
+mod rows;
+mod stage;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::json;
+
+use rows::PARTS;
+use stage::Stage;
+
+/// How often each has its turn, at least.
+const ROUNDS: u32 = 5;
+
+/// The kind of a file system in memory.
+const TMPFS: i64 = 0x0102_1994;
+
+#[expect(clippy::print_stderr, reason = "a command line talks on stderr")]
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let done = match words.as_slice() {
+        [word, name, times] if word == "path" => {
+            times.parse().map_err(Into::into).and_then(|times| paths::take(name, times))
+        }
+        words => bench(words.iter().cloned()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "it shows what it measures")]
+fn bench(mut words: impl Iterator<Item = String>) -> Result<()> {
+    let programs = words.next().context("where are the programs?")?;
+    let places = tempfile::TempDir::new()?;
+    // There, nothing would be written to a disk, and syncing would cost nothing.
+    ensure!(
+        rustix::fs::statfs(places.path())?.f_type != TMPFS,
+        "{} is in memory: set TMPDIR to a directory on a disk",
+        places.path().display()
+    );
+    let programs = PathBuf::from(programs);
+    let mut stage = Stage { rounds: ROUNDS, programs, peers: None, places };
+    let mut wanted = Vec::new();
+    let mut file = None;
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--rounds" => {
+                stage.rounds = words.next().context("--rounds takes a number")?.parse()?;
+            }
+            "--peers" => stage.peers = Some(words.next().context("--peers takes a folder")?.into()),
+            "--json" => file = Some(words.next().context("--json takes a file")?),
+            row if is_known(row) => wanted.push(word),
+            _ => bail!("there is no row {word:?}: {}", known()),
+        }
+    }
+    ensure!(stage.rounds >= ROUNDS, "a median of fewer than {ROUNDS} says little");
+    let mut figures = Vec::new();
+    let mut failed = Ok(());
+    for (row, name, part) in PARTS {
+        if wanted.is_empty() || wanted.iter().any(|word| *word == name || *word == row.to_string())
+        {
+            eprintln!("    {row}: {name}");
+            match part(&stage).with_context(|| format!("{row}: {name}")) {
+                Ok(measured) => figures.extend(measured),
+                // What was measured before is told all the same.
+                Err(error) => {
+                    failed = Err(error);
+                    break;
+                }
+            }
+        }
+    }
+    print!("{}", table::table(&figures));
+    if let Some(file) = file {
+        let json = json!({
+            "rounds": stage.rounds,
+            "cores": std::thread::available_parallelism()?,
+            "figures": table::json(&figures),
+            "failed": failed.as_ref().err().map(|error| format!("{error:#}")),
+        });
+        std::fs::write(&file, format!("{json:#}\n"))?;
+    }
+    failed
+}
+
+fn is_known(word: &str) -> bool {
+    PARTS.iter().any(|(row, name, _)| word == *name || word == row.to_string())
+}
+
+fn known() -> String {
+    let names: Vec<String> = PARTS.iter().map(|(row, name, _)| format!("{row} ({name})")).collect();
+    names.join(", ")
+}

@@ -1,0 +1,139 @@
+//! E: what a step of a document takes, and a long answer.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+
+use crate::measure::{Cost, program};
+use crate::stage::{Stage, compare};
+use crate::table::{Figure, Goal};
+
+const STEPS: u32 = 1_000;
+
+/// Lobster is slower: fewer will do.
+const FEW: u32 = 51;
+
+/// A workflow of lobster with so many steps.
+fn lobster(steps: u32) -> String {
+    let step = |n: u32| format!("  - id: s{n}\n    command: echo x >> steps\n");
+    let steps: String = (0..steps).map(step).collect();
+    format!("name: many\nsteps:\n{steps}")
+}
+
+/// One step after the other that starts the smallest of programs.
+pub(crate) fn execs(stage: &Stage) -> Result<Vec<Figure>> {
+    let list: Vec<u32> = (0..STEPS).collect();
+    let document = json!({
+        "name": "steps",
+        "vars": { "list": list },
+        "steps": [{
+            "id": "all", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "item",
+            "body": [{ "id": "one", "kind": "exec", "run": { "kind": "cmd", "cmd": "true" } }],
+        }],
+    });
+    let ours = || -> Result<Cost> {
+        let place = stage.place(&[("flow.json", &document.to_string())])?;
+        let cost =
+            place.run(place.ours("raymond", "run flow.json --json --quiet --budget none"))?;
+        let said: Value = serde_json::from_str(&place.read("stdout")?)?;
+        ensure!(said["status"] == "completed", "it ended so: {:.300}", said.to_string());
+        let done = said["results"].as_object().map_or(0, serde_json::Map::len);
+        ensure!(done >= STEPS as usize, "{done} steps were done");
+        Ok(cost.each(STEPS))
+    };
+    let floor = || -> Result<Cost> {
+        let place = stage.place(&[])?;
+        let cost = place.run(place.ours("floor", &format!("steps {STEPS} true")))?;
+        place.counted("journal", STEPS)?;
+        Ok(cost.each(STEPS))
+    };
+    let lobster = || -> Result<Cost> {
+        stage.peer(|peers| {
+            let place =
+                stage.place(&[("many.lobster", &lobster(FEW)), ("one.lobster", &lobster(1))])?;
+            let run = |file: &str| {
+                let mut lobster = program(&peers.join("node_modules/.bin/lobster"), place.path());
+                lobster.args(["run", file]);
+                place.run(lobster)
+            };
+            let (many, one) = (run("many.lobster")?, run("one.lobster")?);
+            place.counted("steps", FEW + 1)?;
+            // Without its start, which is long.
+            let more = Cost { wall: many.wall - one.wall, own: many.own - one.own, ..many };
+            Ok(more.each(FEW - 1))
+        })
+    };
+    let [ours, floor, lobster] =
+        compare(stage.rounds, [("Raymond", &ours), ("the floor", &floor), ("lobster", &lobster)])?;
+    Ok(vec![
+        Figure::new('E', "exec step of a document, wall", "ms", ours.wall)
+            .floor(floor.wall)
+            .goal(Goal::Times(1.2))
+            .peer("lobster", stage.shown(lobster.wall)),
+        Figure::new('E', "exec step of a document, own CPU", "ms", ours.own)
+            .floor(floor.own)
+            .peer("lobster", stage.shown(lobster.own)),
+    ])
+}
+
+/// A list of so many small objects, about a hundred bytes each.
+fn answer(items: u32) -> Value {
+    let item = |n: u32| json!({ "name": format!("item {n}"), "note": "x".repeat(60), "number": n });
+    (0..items).map(item).collect()
+}
+
+/// An answer of 1 MB that is read, checked and returned.
+pub(crate) fn answers(stage: &Stage) -> Result<Vec<Figure>> {
+    let schema = json!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "name": { "type": "string" },
+                "note": { "type": "string", "minLength": 1 },
+                "number": { "type": "integer", "minimum": 0 },
+            },
+            "required": ["name", "note", "number"],
+            "additionalProperties": false,
+        },
+    });
+    let answered = |items: u32| -> Result<Cost> {
+        let answer = answer(items);
+        let request = json!({
+            "action": "run",
+            "workflow": {
+                "name": "answer",
+                "steps": [{ "id": "ask", "kind": "agent", "prompt": "List.", "schema": schema }],
+            },
+            "attempts": { "ask": 1 },
+            "agentOutputs": { "ask": answer },
+        });
+        let place = stage.place(&[("request.json", &request.to_string())])?;
+        let mut command = place.ours("raymond", "crayfish --quiet");
+        command.stdin(std::fs::File::open(place.path().join("request.json"))?);
+        let cost = place.run(command)?;
+        let reply: Value = serde_json::from_str(&place.read("stdout")?)?;
+        ensure!(reply["status"] == "done", "it replied {:.300}", reply.to_string());
+        ensure!(reply["results"]["ask"]["json"] == answer, "the answer came back changed");
+        Ok(cost)
+    };
+    let text = answer(10_000).to_string();
+    let syntax = || -> Result<Cost> {
+        let begun = Instant::now();
+        let _: IgnoredAny = serde_json::from_str(black_box(&text))?;
+        Ok(Cost { tree: begun.elapsed().as_secs_f64() * 1e3, ..Cost::default() })
+    };
+    let [large, small, syntax] = compare(
+        stage.rounds,
+        [("1 MB", &|| answered(10_000)), ("nothing", &|| answered(0)), ("its syntax", &syntax)],
+    )?;
+    let what = "1 MB of answer read, checked, returned (floor: its syntax), CPU beyond that of an empty one";
+    Ok(vec![
+        Figure::new('E', what, "ms", large.tree - small.tree)
+            .floor(syntax.tree)
+            .goal(Goal::AtMost(10.0)),
+    ])
+}

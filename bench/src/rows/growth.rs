@@ -1,0 +1,291 @@
+//! D: what a step takes as agents, texts, journals and scopes grow.
+
+use std::cell::Cell;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::measure::Cost;
+use crate::stage::{Place, Stage, compare};
+use crate::table::{Figure, Goal};
+
+/// The gotos that are measured, and those before them that are not.
+const GOTOS: u32 = 1_000;
+const FIRST: u32 = 50;
+
+/// An agent that goes from step to step while others wait for an answer: what each of its steps takes, and how much
+/// memory the others have.
+fn among(stage: &Stage, others: u32) -> Result<Cost> {
+    let last = FIRST + GOTOS;
+    let step = format!(
+        "n=${{RAYMOND_INPUT:-1}}
+test $n -eq {FIRST} && touch first
+test $n -eq {last} && touch last && exec sleep 300
+echo \"<goto input='$((n + 1))'>STEP</goto>\"
+"
+    );
+    let fork =
+        format!("for i in $(seq {others}); do echo '<fork next=\"STEP\">WAIT</fork>'; done\n");
+    let start = format!("{fork}echo '<goto>STEP</goto>'\n");
+    let start = if others == 0 { &start } else { &fork };
+    let place = stage.place(&[
+        ("wf/START.sh", start),
+        ("wf/STEP.sh", &step),
+        ("wf/WAIT.md", "wait"),
+        ("replies.yaml", "WAIT: { hang: true }\n"),
+    ])?;
+    let most = others + 1;
+    let words = format!(
+        "run wf --run-id r --replies replies.yaml --quiet --budget none --max-agents {most} --max-parallel {most}"
+    );
+    let running = place.start(&mut place.ours("raymond", &words))?;
+    running.until("the others wait", || place.has("first"))?;
+    let waiting = events(&place, "turn_started")?;
+    ensure!(waiting >= (others + FIRST) as usize, "only {waiting} turns were begun");
+    let before = running.taken()?;
+    running.until("the last goto is made", || place.has("last"))?;
+    let after = running.taken()?;
+    let ended = events(&place, "turn_settled")?;
+    ensure!(ended == last as usize, "{ended} turns were over instead of {last}");
+    running.signal(Signal::INT)?;
+    let came = running.came()?;
+    ensure!(came.status.code() == Some(130), "it ended with {}", came.status);
+    let own = (after.own - before.own) / f64::from(GOTOS);
+    Ok(Cost { own, peak: after.peak, ..Cost::default() })
+}
+
+/// How often this happened in the run `r`.
+fn events(place: &Place, name: &str) -> Result<usize> {
+    let journal = place.read(".raymond/runs/r/journal.jsonl")?;
+    Ok(journal.matches(&format!("\"{name}\":")).count())
+}
+
+/// A step while others live.
+pub(crate) fn agents(stage: &Stage) -> Result<Vec<Figure>> {
+    let [none, hundred, thousand, many] = compare(
+        stage.rounds,
+        [
+            ("an agent alone", &|| among(stage, 0)),
+            ("100 agents", &|| among(stage, 100)),
+            ("1,000 agents", &|| among(stage, 1_000)),
+            ("10,000 agents", &|| among(stage, 10_000)),
+        ],
+    )?;
+    let figure = |what: &str, cost: Cost| {
+        let what = format!("transition beside {what} agents (floor: beside none), own CPU");
+        Figure::new('D', what, "ms", cost.own).floor(none.own)
+    };
+    Ok(vec![
+        figure("100", hundred),
+        figure("1,000", thousand).goal(Goal::Times(1.15)),
+        figure("10,000", many),
+        Figure::new('D', "10,000 idle agents, peak memory", "MB", many.peak * 1024.0 / 1e6)
+            .goal(Goal::AtMost(40.0)),
+    ])
+}
+
+/// How many texts follow each other: a single one is too short.
+const TEXTS: u32 = 20;
+
+/// Longer texts are kept in files.
+const LONG: u32 = 16 * 1024;
+
+/// How many texts the only run of a place keeps in files.
+fn blobs(place: &Place) -> Result<usize> {
+    let runs = std::fs::read_dir(place.path().join(".raymond/runs"))?;
+    let blobs = runs.map(|run| Ok(std::fs::read_dir(run?.path().join("blobs"))?.count()));
+    blobs.sum()
+}
+
+/// Scripts that print a text and go on, `TEXTS` of them.
+fn printing(stage: &Stage, bytes: u32) -> Result<[Cost; 2]> {
+    // No two texts are the same: what is known already is not kept again.
+    let script = format!(
+        "echo $RAYMOND_VISIT; head -c {bytes} /dev/zero | tr '\\0' x; echo
+case $RAYMOND_VISIT in *.{TEXTS}) echo '<result>done</result>';; *) echo '<goto>STEP</goto>';; esac
+echo x >> steps
+"
+    );
+    let ours = || -> Result<Cost> {
+        let place = stage.place(&[("wf/STEP.sh", &script)])?;
+        let cost = place.run(place.ours("raymond", "run wf/STEP.sh --quiet --budget none"))?;
+        place.printed("done\n")?;
+        place.counted("steps", TEXTS)?;
+        ensure!(bytes < LONG || blobs(&place)? >= TEXTS as usize, "not all texts were kept");
+        Ok(cost.each(TEXTS))
+    };
+    let floor = || -> Result<Cost> {
+        let place = stage.place(&[("wf/STEP.sh", &script)])?;
+        let cost = place.run(place.ours("floor", &format!("steps {TEXTS} bash wf/STEP.sh")))?;
+        place.counted("steps", TEXTS)?;
+        place.counted("journal", TEXTS)?;
+        ensure!(bytes < LONG || place.has(&format!("said-{TEXTS}")), "not all texts were kept");
+        Ok(cost.each(TEXTS))
+    };
+    compare(stage.rounds, [("Raymond", &ours), ("the floor", &floor)])
+}
+
+/// What a script prints.
+pub(crate) fn texts(stage: &Stage) -> Result<Vec<Figure>> {
+    let sizes =
+        [("1 KB", 1_000, None), ("1 MB", 1_000_000, None), ("10 MB", 10_000_000, Some(1.5))];
+    let figure = |(name, bytes, goal): (&str, u32, Option<f64>)| {
+        let [ours, floor] = printing(stage, bytes)?;
+        let what = format!("{name} of script output, own CPU");
+        let figure = Figure::new('D', what, "ms", ours.own).floor(floor.own);
+        Ok(figure.goal(goal.map_or(Goal::Shown, Goal::Times)))
+    };
+    sizes.into_iter().map(figure).collect()
+}
+
+/// How many calls follow each other.
+const CALLS: u32 = 10;
+
+/// A result of so many bytes that a callee returns to its caller, which counts it.
+fn returning(stage: &Stage, bytes: u32) -> Result<Cost> {
+    const VISIT: u32 = 40;
+    let again = format!(
+        "test -z \"$RAYMOND_RESULT_FILE\" || wc -c < \"$RAYMOND_RESULT_FILE\" >> sizes
+case $RAYMOND_VISIT in *.{}) echo '<result>done</result>';; *) echo '<call return=\"STEP\">CHILD</call>';; esac
+",
+        2 * CALLS + 1
+    );
+    let child = format!(
+        "printf '<result>%-{VISIT}s' \"$RAYMOND_VISIT\"; head -c {bytes} /dev/zero | tr '\\0' x; echo '</result>'\n"
+    );
+    let place = stage.place(&[("wf/STEP.sh", &again), ("wf/CHILD.sh", &child)])?;
+    let cost = place.run(place.ours("raymond", "run wf/STEP.sh --quiet --budget none"))?;
+    place.printed("done\n")?;
+    let sizes = place.read("sizes")?;
+    let whole = sizes.lines().filter(|line| line.trim() == (bytes + VISIT).to_string()).count();
+    ensure!(whole == CALLS as usize, "the sizes were {sizes:?}");
+    ensure!(bytes < LONG || blobs(&place)? >= CALLS as usize, "not all results were kept");
+    Ok(cost.each(CALLS))
+}
+
+/// What a callee returns.
+pub(crate) fn payloads(stage: &Stage) -> Result<Vec<Figure>> {
+    let [small, large, huge] = compare(
+        stage.rounds,
+        [
+            ("1 KB", &|| returning(stage, 1_000)),
+            ("1 MB", &|| returning(stage, 1_000_000)),
+            ("10 MB", &|| returning(stage, 10_000_000)),
+        ],
+    )?;
+    let figure = |name: &str, cost: Cost| {
+        Figure::new('D', format!("{name} of result through a call, own CPU"), "ms", cost.own)
+    };
+    Ok(vec![
+        figure("1 KB", small),
+        figure("1 MB", large),
+        figure("10 MB", huge).goal(Goal::AtMost(20.0)),
+    ])
+}
+
+/// A goto settles a turn, moves, enters, queues and starts.
+const EVENTS_OF_A_GOTO: u32 = 5;
+const EVENTS: u32 = 100_000;
+const SNAPSHOT: &str = ".raymond/runs/r/snapshot.json";
+
+/// A run of so many events whose owner was killed in its last step.
+fn killed(stage: &Stage) -> Result<Place> {
+    let again = format!("---\nmax_visits: {}\nthen: LAST\n---\nagain\n", EVENTS / EVENTS_OF_A_GOTO);
+    let last = "echo x >> log; test -e go || exec sleep 300; echo '<result>done</result>'\n";
+    let place = stage.place(&[
+        ("log", ""),
+        ("wf/START.md", &again),
+        ("wf/LAST.sh", last),
+        ("replies.yaml", "START: { text: '<goto>START</goto>', cost: 0 }\n"),
+    ])?;
+    let words = "run wf --replies replies.yaml --quiet --run-id r";
+    let running = place.start(&mut place.ours("raymond", words))?;
+    running.until("the last step runs", || place.counted("log", 1).is_ok())?;
+    running.until("a snapshot is kept", || place.has(SNAPSHOT))?;
+    running.signal(Signal::KILL)?;
+    running.came()?;
+    let journal = place.read(".raymond/runs/r/journal.jsonl")?;
+    let records = journal.lines().skip(1).map(serde_json::from_str::<Value>);
+    let mut events = 0;
+    for record in records {
+        let steps = record?["steps"].as_array().cloned().unwrap_or_default();
+        let of = |step: &Value| step["events"].as_array().map_or(0, Vec::len);
+        events += steps.iter().map(of).sum::<usize>();
+    }
+    ensure!(events >= EVENTS as usize, "there are only {events} events");
+    Ok(place)
+}
+
+/// What it takes until the last step of that run goes on; then it is stopped again.
+fn resumed(place: &Place, lines: u32) -> Result<Cost> {
+    let begun = Instant::now();
+    let running = place.start(&mut place.ours("raymond", "resume r --quiet"))?;
+    let goes_on = running.until("it goes on", || place.counted("log", lines).is_ok());
+    goes_on.with_context(|| place.read("stderr").unwrap_or_default())?;
+    let (wall, own) = (begun.elapsed().as_secs_f64() * 1e3, running.taken()?.own);
+    running.signal(Signal::INT)?;
+    running.came()?;
+    Ok(Cost { own, wall, ..Cost::default() })
+}
+
+/// Going on with a long run.
+pub(crate) fn journals(stage: &Stage) -> Result<Vec<Figure>> {
+    let place = killed(stage)?;
+    let snapshot = place.read(SNAPSHOT)?;
+    let lines = Cell::new(1);
+    let next = || {
+        lines.set(lines.get() + 1);
+        resumed(&place, lines.get())
+    };
+    let with = || {
+        place.write(SNAPSHOT, &snapshot)?;
+        next()
+    };
+    let without = || {
+        std::fs::remove_file(place.path().join(SNAPSHOT))?;
+        next()
+    };
+    let [with, without] =
+        compare(stage.rounds, [("with a snapshot", &with), ("without", &without)])?;
+    place.write("go", "")?;
+    place.run(place.ours("raymond", "resume r --quiet"))?;
+    place.printed("done\n")?;
+    let figure = |what: &str, cost: Cost| {
+        let goal = Goal::AtMost(200.0);
+        let wall = format!("resume of 100,000 events{what}, wall");
+        let own = format!("resume of 100,000 events{what}, own CPU");
+        let wall = Figure::new('D', wall, "ms", cost.wall).goal(goal);
+        [wall, Figure::new('D', own, "ms", cost.own)]
+    };
+    Ok([figure("", with), figure(" without a snapshot", without)].concat())
+}
+
+/// A run of one script beside so many others that are never reached.
+fn beside(stage: &Stage, states: u32) -> Result<Cost> {
+    let client = stage.programs.join("instant");
+    let config = format!("claude = {:?}\n", client.to_string_lossy());
+    let start = "echo x >> steps; echo '<result>done</result>'\n";
+    let place = stage.place(&[("wf/START.sh", start), (".config/raymond/config.toml", &config)])?;
+    for n in 1..states {
+        place.write(&format!("wf/STATE{n}.md"), "Never reached. <goto>START</goto>\n")?;
+    }
+    let cost = place.run(place.ours("raymond", "run wf --quiet --budget none"))?;
+    place.printed("done\n")?;
+    place.counted("steps", 1)?;
+    Ok(cost)
+}
+
+/// A scope of many states.
+pub(crate) fn scopes(stage: &Stage) -> Result<Vec<Figure>> {
+    let [two, many] = compare(
+        stage.rounds,
+        [("two states", &|| beside(stage, 2)), ("5,000 states", &|| beside(stage, 5_000))],
+    )?;
+    let each = (many.tree - two.tree) / 4_998.0 * 1e3;
+    Ok(vec![
+        Figure::new('D', "a run in a scope of 5,000 states, CPU with the script", "ms", many.tree),
+        Figure::new('D', "each state of a scope, CPU", "µs", each),
+    ])
+}

@@ -1,0 +1,113 @@
+//! F: what finding the tag of a message takes.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use raymond_core::protocol::reading::{Reading, Source};
+
+use crate::stage::{Stage, median};
+use crate::table::{Figure, Goal};
+
+const BYTES: usize = 10_000_000;
+
+/// Ten million bytes of the same, and a tag.
+fn message(of: &str) -> String {
+    let mut text = of.repeat(BYTES / of.len());
+    text.push_str("\n\n<goto>NEXT</goto>\n");
+    text
+}
+
+const PROSE: &str =
+    "The build passes now, and so do the tests; what was left of the plan is done. ";
+const HTML: &str =
+    "<div class=\"note\"><p>The build <b>passes</b> now.</p><ul><li>one</li></ul></div>\n";
+const CODE: &str =
+    "\n```rust\nif a < b && c > d { v.push(Vec::<u8>::new()); }\n```\nas `x < y` says.\n";
+
+/// How long a message takes, in milliseconds; and the least that could find anything in it.
+fn took(stage: &Stage, text: &str, tags: usize) -> Result<(f64, f64)> {
+    let mut ours = Vec::new();
+    let mut floor = Vec::new();
+    for _ in 0..stage.rounds {
+        let begun = Instant::now();
+        let reading = Reading::of(black_box(text), Source::Message, &mut |bytes| {
+            Err(anyhow::anyhow!("a value of {} bytes", bytes.len()))
+        })?;
+        ours.push(begun.elapsed().as_secs_f64() * 1e3);
+        ensure!(reading.tags.len() == tags, "there were {} tags", reading.tags.len());
+        let begun = Instant::now();
+        let found = black_box(text).match_indices("<goto>").count();
+        floor.push(begun.elapsed().as_secs_f64() * 1e3);
+        ensure!(found >= tags, "it found nothing");
+    }
+    Ok((median(ours), median(floor)))
+}
+
+/// Texts that look for a quadratic, or for whatever is slowest.
+fn hostile() -> Vec<(&'static str, String)> {
+    let mut texts: Vec<(&str, String)> = [
+        "<",
+        "<goto>",
+        "<goto a=\"",
+        "`",
+        "```\n",
+        "~~~\n```\n",
+        "<!--",
+        "&lt;",
+        "<result>",
+        "``` `",
+        "</result>",
+        "<result></result>",
+        "<goto a='b' c='d'>X</goto>",
+    ]
+    .map(|of| (of, message(of)))
+    .into();
+    let growing = |mark: &str, between: &str| -> String {
+        let row = |n: usize| mark.repeat(n) + between;
+        (1..4_500).map(row).collect()
+    };
+    texts.push(("rows of backticks, each longer", growing("`", " ")));
+    texts.push(("fences, each longer", growing("~", "\n")));
+    texts.push(("spaces before fences, ever more", growing(" ", "```\n")));
+    texts.push(("one opening without an end", format!("<goto a=\"{}", "x".repeat(BYTES))));
+    texts
+}
+
+/// How long each of the hostile texts takes, in milliseconds: the worst of them.
+fn worst(stage: &Stage, source: Source) -> Result<(f64, &'static str)> {
+    let mut worst = (0.0_f64, "");
+    for (name, text) in hostile() {
+        let mut times = Vec::new();
+        for _ in 0..stage.rounds {
+            let begun = Instant::now();
+            let reading = Reading::of(black_box(&text), source, &mut |bytes| {
+                Ok::<_, anyhow::Error>(raymond_core::value::Hash::of(bytes))
+            })?;
+            times.push(begun.elapsed().as_secs_f64() * 1e3);
+            black_box(reading);
+        }
+        let time = median(times);
+        if time > worst.0 {
+            worst = (time, name);
+        }
+    }
+    Ok(worst)
+}
+
+/// Friendly texts, and hostile ones.
+pub(crate) fn tags(stage: &Stage) -> Result<Vec<Figure>> {
+    let friendly = [("prose", PROSE, 1.0), ("HTML", HTML, 8.0), ("code", CODE, 8.0)];
+    let mut figures = Vec::new();
+    for (name, of, most) in friendly {
+        let (ours, floor) = took(stage, &message(of), 1)?;
+        let what = format!("the tag in 10 MB of {name}, wall");
+        figures.push(Figure::new('F', what, "ms", ours).floor(floor).goal(Goal::AtMost(most)));
+    }
+    for (whose, source) in [("a message", Source::Message), ("a script", Source::Script)] {
+        let (time, name) = worst(stage, source)?;
+        let what = format!("10 MB of the worst of 17 hostile texts of {whose} ({name:?}), wall");
+        figures.push(Figure::new('F', what, "ms", time).goal(Goal::AtMost(100.0)));
+    }
+    Ok(figures)
+}

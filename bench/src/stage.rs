@@ -1,0 +1,136 @@
+//! Where programs are measured: what is compared, and a fresh directory for each attempt.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use tempfile::TempDir;
+
+use crate::measure::{Came, Cost, Running, program};
+
+/// The programs that are compared.
+pub(crate) struct Stage {
+    /// How often each of them has its turn.
+    pub(crate) rounds: u32,
+    /// Where the programs are.
+    pub(crate) programs: PathBuf,
+    /// Where others are, if they are measured, too.
+    pub(crate) peers: Option<PathBuf>,
+    /// Where the directories of all attempts are, until everything is measured: some file systems look at what was
+    /// removed lately whenever a file is created.
+    pub(crate) places: TempDir,
+}
+
+impl Stage {
+    /// What one of the others takes; nothing where they are not measured.
+    pub(crate) fn peer(&self, attempt: impl FnOnce(&Path) -> Result<Cost>) -> Result<Cost> {
+        self.peers.as_deref().map_or(Ok(Cost::default()), attempt)
+    }
+
+    /// That figure of it, where they are measured.
+    pub(crate) fn shown(&self, took: f64) -> Option<f64> {
+        self.peers.is_some().then_some(took)
+    }
+
+    /// A fresh directory with these files.
+    pub(crate) fn place(&self, files: &[(&str, &str)]) -> Result<Place> {
+        let directory = tempfile::tempdir_in(self.places.path())?.keep();
+        let place = Place { directory, programs: self.programs.clone() };
+        for (name, text) in files {
+            place.write(name, text)?;
+        }
+        Ok(place)
+    }
+}
+
+/// A directory of its own, and the programs that work in it.
+pub(crate) struct Place {
+    directory: PathBuf,
+    programs: PathBuf,
+}
+
+impl Place {
+    pub(crate) fn path(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.path().join(name);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(&path, text).with_context(|| format!("writing {name}"))
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Result<String> {
+        fs::read_to_string(self.path().join(name)).with_context(|| format!("reading {name}"))
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.path().join(name).exists()
+    }
+
+    /// One of our programs, with these words.
+    pub(crate) fn ours(&self, name: &str, words: &str) -> Command {
+        let mut command = program(&self.programs.join(name), self.path());
+        command.args(words.split_whitespace());
+        command
+    }
+
+    /// Starts a program.
+    pub(crate) fn start(&self, command: &mut Command) -> Result<Running> {
+        Running::start(command, self.path())
+    }
+
+    /// Runs a program to its end, which has to be a good one.
+    pub(crate) fn run(&self, mut command: Command) -> Result<Cost> {
+        let Came { cost, status } = self.start(&mut command)?.came()?;
+        let said = || self.read("stderr").unwrap_or_default();
+        ensure!(status.success(), "{command:?} failed: {status}\n{}", said());
+        Ok(cost)
+    }
+
+    /// It has done its work only if the last program printed this.
+    pub(crate) fn printed(&self, text: &str) -> Result<()> {
+        let printed = self.read("stdout")?;
+        ensure!(printed == text, "it printed {printed:.200?} instead of {text:?}");
+        Ok(())
+    }
+
+    /// It has done its work only if this file has so many lines.
+    pub(crate) fn counted(&self, name: &str, lines: u32) -> Result<()> {
+        let count = self.read(name)?.lines().count();
+        ensure!(count == lines as usize, "{name} has {count} lines instead of {lines}");
+        Ok(())
+    }
+}
+
+/// Somebody whose work is measured.
+pub(crate) type Attempt<'a> = (&'a str, &'a dyn Fn() -> Result<Cost>);
+
+/// Measures all of them in turns, and gives the medians of each.
+pub(crate) fn compare<const N: usize>(
+    rounds: u32,
+    attempts: [Attempt<'_>; N],
+) -> Result<[Cost; N]> {
+    let mut all: [Vec<Cost>; N] = std::array::from_fn(|_| Vec::new());
+    for _ in 0..rounds {
+        for ((name, attempt), costs) in attempts.iter().zip(&mut all) {
+            costs.push(attempt().with_context(|| format!("measuring {name}"))?);
+        }
+    }
+    Ok(all.map(|costs| {
+        let of = |part: fn(&Cost) -> f64| median(costs.iter().map(part).collect());
+        Cost {
+            own: of(|cost| cost.own),
+            tree: of(|cost| cost.tree),
+            wall: of(|cost| cost.wall),
+            peak: of(|cost| cost.peak),
+        }
+    }))
+}
+
+/// That which has as many below it as above it.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

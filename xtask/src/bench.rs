@@ -1,0 +1,32 @@
+//! The benchmark: what a transition takes, beside the least that would do.
+
+use anyhow::{Context as _, Result};
+
+use crate::commands::{built, cargo, program, run};
+use crate::npm::{Lock, Pins};
+use crate::pypi;
+
+/// What others would use instead.
+pub(crate) const PEERS: Pins = Pins { name: "peers", lock: Lock::Complete };
+
+/// Builds what is compared, and compares it.
+pub(crate) fn bench(words: &[&str]) -> Result<()> {
+    let packages = ["raymond", "raymond-floor", "raymond-bench"];
+    let packages = packages.iter().flat_map(|package| ["-p", package]);
+    run(cargo(&["build", "--release"]).args(packages))?;
+    let bench = built("release", "bench")?;
+    let programs = bench.parent().context("a program is in a folder")?;
+    let mut bench = program(&bench.to_string_lossy());
+    bench.arg(programs);
+    for word in words {
+        bench.arg(word);
+        if *word == "--peers" {
+            PEERS.check_machine(&[
+                ("python3", "Python 3.10 or later, with venv"),
+                ("node", "Node.js"),
+            ])?;
+            bench.arg(PEERS.install(pypi::install)?);
+        }
+    }
+    run(&mut bench)
+}
