@@ -71,6 +71,14 @@ pub(super) fn has_children() -> bool {
     !matches!(peek(), Err(Errno::CHILD))
 }
 
+/// Whether a child may be there, dead or alive, that was not started here. Where all that loses its parent becomes a
+/// child, and there is none, nothing is left of those that were started here and have ended.
+pub(super) fn may_have_adopted() -> bool {
+    let is_stranger = |pid: &i32| !started().followed.contains(pid);
+    !table::is_subreaper()
+        || has_children() && table::children().is_none_or(|pids| pids.iter().any(is_stranger))
+}
+
 /// A look at the dead children that takes nothing.
 fn peek() -> rustix::io::Result<Option<WaitIdStatus>> {
     waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)

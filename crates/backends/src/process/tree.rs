@@ -11,6 +11,7 @@ use raymond_core::ids::Nonce;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::{Instant, sleep_until};
 
+use super::child::may_have_adopted;
 use super::table::{self, Entry, Identity};
 use super::{Grace, Marker};
 
@@ -97,11 +98,11 @@ impl Tree {
         living.iter().map(|entry| entry.identity).collect()
     }
 
-    /// Waits until nobody is seen; gives up at the deadline, and says whether nobody is. Mostly there
-    /// is nobody, and a look costs more than a small process: one is enough.
+    /// Waits until nobody is seen; gives up at the deadline, and says whether nobody is. For a tree whose root has
+    /// ended: mostly there is nobody, and a look costs more than a small process.
     pub(super) async fn settle(&mut self, deadline: Instant) -> bool {
         let mut pause = Duration::from_millis(2);
-        while !self.living().is_empty() {
+        while may_have_adopted() && !self.living().is_empty() {
             if Instant::now() >= deadline {
                 return false;
             }

@@ -2,10 +2,12 @@
 
 use raymond_core::ids::TurnId;
 use rustix::process::Signal;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::process::bench::{Bench, IMPATIENT, hear};
-use crate::process::{Background, Client, How, detach, start_client, start_within};
+use crate::process::child::may_have_adopted;
+use crate::process::{Background, Client, How, Left, Limits, detach, start_client, start_within};
 
 /// Runs the body in a process of its own.
 async fn alone(test: &str, body: impl AsyncFnOnce(Bench)) {
@@ -146,6 +148,24 @@ async fn an_orphan_that_has_died_is_reaped() {
         }
         reap_orphans();
         assert_eq!(table::identity(pid), None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_step_leaves_beside_others_is_ended_by_its_subreaper() {
+    alone("what_a_step_leaves_beside_others_is_ended_by_its_subreaper", async |bench| {
+        assert!(may_have_adopted(), "whoever is no subreaper cannot know");
+        become_subreaper().unwrap();
+        let mut other = client_of(&bench, "main.1.2", "read < go");
+        assert!(!may_have_adopted(), "it was started here");
+        let bash = "(setsid bash -c 'echo > fifo; sleep 600' >/dev/null 2>&1 &); read < fifo";
+        let limits = Limits { left: Left::End, grace: IMPATIENT, ..Limits::default() };
+        let ended = bench.start(bash).finish(&limits, &CancellationToken::new()).await;
+        assert!(matches!(ended.how, How::Exited(status) if status.success()), "{ended:?}");
+        assert_eq!(bench.left(), ["bash -c read < go"]);
+        bench.go().await.unwrap();
+        hear(&mut other).await;
     })
     .await;
 }

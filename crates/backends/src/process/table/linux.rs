@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, geteuid, getpid, kill_process, pidfd_open, pidfd_send_signal,
-    set_child_subreaper,
+    Pid, PidfdFlags, Signal, child_subreaper, geteuid, getpid, kill_process, pidfd_open,
+    pidfd_send_signal, set_child_subreaper,
 };
 
 use super::{Entry, Identity};
@@ -34,6 +34,16 @@ pub(in crate::process) fn dead_children() -> Vec<Identity> {
     let own = std::process::id().cast_signed();
     let dead = rows().filter(|row| row.state == State::Dead && row.entry.parent == own);
     dead.map(|row| row.entry.identity).collect()
+}
+
+/// The children of this process, dead or alive, where they can be listed.
+pub(in crate::process) fn children() -> Option<Vec<i32>> {
+    let mut children = Vec::new();
+    for thread in fs::read_dir("/proc/self/task").ok()? {
+        let listed = fs::read_to_string(thread.ok()?.path().join("children")).ok()?;
+        children.extend(listed.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+    }
+    Some(children)
 }
 
 /// The session of this process: 0 when its leader lives outside this pid namespace, as in a container
@@ -195,6 +205,10 @@ pub(in crate::process) fn watch(pid: i32) -> Option<OwnedFd> {
 pub(in crate::process) fn become_subreaper() -> io::Result<()> {
     // Any number but 0 means yes.
     Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+pub(in crate::process) fn is_subreaper() -> bool {
+    matches!(child_subreaper(), Ok(Some(_)))
 }
 
 /// The command line of a process, for people.

@@ -63,8 +63,16 @@ pub(in crate::process) fn watch(_: i32) -> Option<OwnedFd> {
     None
 }
 
+pub(in crate::process) fn children() -> Option<Vec<i32>> {
+    None
+}
+
 pub(in crate::process) fn become_subreaper() -> io::Result<()> {
     Ok(())
+}
+
+pub(in crate::process) fn is_subreaper() -> bool {
+    false
 }
 
 pub(in crate::process) fn command(_: Identity) -> String {
