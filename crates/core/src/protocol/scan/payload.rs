@@ -21,8 +21,8 @@ pub(super) enum Counting {
     Everywhere,
 }
 
-/// Answers questions about result tags; each kind of question must be asked in order, and then no
-/// part of the text is searched again.
+/// Answers questions about result tags. They must be asked in order; then no part of the text is searched again and
+/// again.
 #[derive(Debug)]
 pub(super) struct Payloads<'a> {
     bytes: &'a [u8],
@@ -30,15 +30,14 @@ pub(super) struct Payloads<'a> {
     /// Built once: a search is far cheaper than its preparation.
     closes: Finder<'static>,
     openings: Finder<'static>,
-    close: Ahead<Range<usize>>,
-    opening: Ahead<usize>,
+    close: Ahead,
 }
 
-/// The first hit at or after some place, kept while it lies ahead.
+/// The first close at or after some place, kept while it lies ahead.
 #[derive(Debug)]
-enum Ahead<T> {
+enum Ahead {
     Unknown,
-    At(T),
+    At(Range<usize>),
     Nowhere,
 }
 
@@ -50,7 +49,6 @@ impl<'a> Payloads<'a> {
             closes: Finder::new("</result"),
             openings: Finder::new("<result"),
             close: Ahead::Unknown,
-            opening: Ahead::Unknown,
         }
     }
 
@@ -62,7 +60,8 @@ impl<'a> Payloads<'a> {
             Ahead::Nowhere => false,
         };
         if stale {
-            self.close = self.close_after(from).map_or(Ahead::Nowhere, Ahead::At);
+            let next = self.closes(from..self.bytes.len()).next();
+            self.close = next.map_or(Ahead::Nowhere, Ahead::At);
         }
         match &self.close {
             Ahead::At(close) => Some(close.clone()),
@@ -71,16 +70,10 @@ impl<'a> Payloads<'a> {
     }
 
     /// Whether another opening of `result` stands between `from` and `close`.
-    pub(super) fn opens_again(&mut self, from: usize, close: &Range<usize>) -> bool {
-        let stale = match self.opening {
-            Ahead::Unknown => true,
-            Ahead::At(opening) => opening < from,
-            Ahead::Nowhere => false,
-        };
-        if stale {
-            self.opening = self.opening_after(from).map_or(Ahead::Nowhere, Ahead::At);
-        }
-        matches!(self.opening, Ahead::At(opening) if opening < close.start)
+    pub(super) fn opens_again(&self, from: usize, close: &Range<usize>) -> bool {
+        let payload = &self.bytes[from..close.start];
+        let mut starts = self.openings.find_iter(payload);
+        starts.any(|start| opening::is_opening(&self.bytes[from + start + 1..]))
     }
 
     /// Where a further close ends that casts doubt on `close`.
@@ -96,37 +89,31 @@ impl<'a> Payloads<'a> {
         }
     }
 
+    /// What stands behind the next opening is about that one.
     fn weigh(&self, close: &Range<usize>, code: &Code) -> Option<usize> {
         let quoted = code.holds(close.start);
-        let mut further = self.close_after(close.end)?;
-        while !quoted && code.holds(further.start) {
-            further = self.close_after(further.end)?;
-        }
-        let between = &self.bytes[..further.start];
-        let mut at = close.end;
-        while let Some((opening, _)) = opening::next(between, at, self.source) {
+        let mut closes = self.closes(close.end..self.next_opening(close.end, code));
+        closes.find(|further| quoted || !code.holds(further.start)).map(|further| further.end)
+    }
+
+    /// Where the first opening stands outside code at or after `from`, or the end of the text.
+    fn next_opening(&self, mut from: usize, code: &Code) -> usize {
+        while let Some((opening, _)) = opening::next(self.bytes, from, self.source) {
             if !code.holds(opening) {
-                return None;
+                return opening;
             }
-            at = opening + 1;
+            from = opening + 1;
         }
-        Some(further.end)
+        self.bytes.len()
     }
 
-    fn close_after(&self, from: usize) -> Option<Range<usize>> {
-        let mut starts = self.closes.find_iter(&self.bytes[from..]);
-        starts.find_map(|offset| {
-            let start = from + offset;
-            let end = close_end(self.bytes, start, "result")?;
-            Some(start..end)
+    /// The closes that start in this part of the text.
+    fn closes(&self, part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let starts = self.closes.find_iter(&self.bytes[part.clone()]);
+        starts.filter_map(move |offset| {
+            let start = part.start + offset;
+            Some(start..close_end(self.bytes, start, "result")?)
         })
-    }
-
-    fn opening_after(&self, from: usize) -> Option<usize> {
-        let mut starts = self.openings.find_iter(&self.bytes[from..]);
-        starts
-            .find(|offset| opening::is_opening(&self.bytes[from + offset + 1..]))
-            .map(|offset| from + offset)
     }
 }
 
