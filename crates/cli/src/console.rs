@@ -124,15 +124,13 @@ impl Console {
     }
 
     /// Learns what happened before, without a word.
-    pub(crate) fn catch_up(&mut self, records: &[Record]) {
-        for event in records.iter().flat_map(events) {
-            self.narrator.line(event);
-        }
-        self.mouth.change(|live| {
-            for record in records {
-                events(record).for_each(|event| live.note(record.at, event));
+    pub(crate) fn catch_up(&mut self, records: impl Iterator<Item = Record>) {
+        for record in records {
+            for event in events(&record) {
+                self.narrator.line(event);
             }
-        });
+            self.mouth.change(|live| events(&record).for_each(|event| live.note(record.at, event)));
+        }
     }
 
     /// Prints the events of a record, where somebody wants them.

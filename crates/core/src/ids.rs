@@ -7,8 +7,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::workflow::Extension;
 
@@ -51,11 +51,10 @@ macro_rules! name {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let name = Arc::<str>::deserialize(deserializer)?;
-                if is_part_of_a_path(&name) {
-                    return Ok(Self(name));
-                }
-                Err(D::Error::custom(format_args!("{name:?} cannot be a name")))
+                deserializer.deserialize_str(Reading("a name", |name: &str| {
+                    let bad = || format!("{name:?} cannot be a name");
+                    is_part_of_a_path(name).then(|| Self::new(name)).ok_or_else(bad)
+                }))
             }
         }
     };
@@ -63,7 +62,22 @@ macro_rules! name {
 
 /// Files are named after names: one that was written by somebody else must not lead to other places.
 fn is_part_of_a_path(name: &str) -> bool {
-    !name.contains(['/', '\0']) && name != "." && name != ".."
+    !name.bytes().any(|byte| matches!(byte, b'/' | 0)) && name != "." && name != ".."
+}
+
+/// Reads what is expected from a text where it stands, without a copy: a journal is full of names.
+struct Reading<F>(&'static str, F);
+
+impl<T, E: fmt::Display, F: FnOnce(&str) -> Result<T, E>> Visitor<'_> for Reading<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_str<Bad: de::Error>(self, text: &str) -> Result<T, Bad> {
+        (self.1)(text).map_err(Bad::custom)
+    }
 }
 
 name! {
@@ -189,8 +203,7 @@ impl StateName {
 /// One invocation of a client or a script: the `turn`th of the agent's `visit`th visit.
 ///
 /// It prints, and travels, as `main_worker1.3.1`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TurnId {
     /// Whose turn it is.
     pub agent: AgentId,
@@ -249,9 +262,15 @@ impl fmt::Debug for TurnId {
     }
 }
 
-impl From<TurnId> for String {
-    fn from(turn: TurnId) -> Self {
-        turn.to_string()
+impl Serialize for TurnId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TurnId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Reading("a turn id", str::parse))
     }
 }
 
@@ -260,10 +279,10 @@ impl From<TurnId> for String {
 #[error("{0:?} is not a turn id such as main.3.1")]
 pub struct BadTurnId(String);
 
-impl TryFrom<String> for TurnId {
-    type Error = BadTurnId;
+impl FromStr for TurnId {
+    type Err = BadTurnId;
 
-    fn try_from(text: String) -> Result<Self, BadTurnId> {
+    fn from_str(text: &str) -> Result<Self, BadTurnId> {
         let mut parts = text.rsplitn(3, '.');
         let turn = parts.next().and_then(|part| part.parse().ok());
         let visit = parts.next().and_then(|part| part.parse().ok());
@@ -271,7 +290,7 @@ impl TryFrom<String> for TurnId {
             (Some(agent), Some(visit), Some(turn)) if is_part_of_a_path(agent) => {
                 Ok(Self { agent: agent.into(), visit, turn })
             }
-            _ => Err(BadTurnId(text)),
+            _ => Err(BadTurnId(text.to_owned())),
         }
     }
 }
@@ -313,8 +332,11 @@ mod tests {
         let turn = TurnId { agent: "main_t_12".into(), visit: 3, turn: 1 };
         assert_eq!(turn.to_string(), "main_t_12.3.1");
         assert_eq!(format!("{turn:?}"), "main_t_12.3.1");
-        assert_eq!(TurnId::try_from(turn.to_string()), Ok(turn));
-        assert!(TurnId::try_from("main.1".to_owned()).is_err());
+        assert_eq!(turn.to_string().parse(), Ok(turn));
+        assert!("main.1".parse::<TurnId>().is_err());
+        let number = serde_json::Value::from(1);
+        let refused = serde_json::from_value::<TurnId>(number).unwrap_err();
+        assert_eq!(refused.to_string(), "invalid type: integer `1`, expected a turn id");
     }
 
     #[test]

@@ -92,8 +92,10 @@ pub(crate) fn first(disk: &dyn Disk, path: &Path) -> Option<Result<Header, FoldE
 /// Reads one record, which has to be number `seq`.
 pub fn record(line: &[u8], seq: u64) -> Result<Record, FoldError> {
     let unreadable = |why: String| FoldError::Unreadable { seq, why };
+    // The bytes are checked at once, not text by text.
+    let line = std::str::from_utf8(line).map_err(|error| unreadable(error.to_string()))?;
     let record: Record =
-        serde_json::from_slice(line).map_err(|error| unreadable(error.to_string()))?;
+        serde_json::from_str(line).map_err(|error| unreadable(error.to_string()))?;
     if record.seq != seq {
         return Err(unreadable(format!("it says that it is number {}", record.seq)));
     }

@@ -4,13 +4,14 @@ use raymond_backends::process::{Leftover, Marker, escaped, leftovers};
 use raymond_core::ids::RunId;
 use raymond_core::run::{Header, Record, effect};
 use raymond_core::view::{self, Status};
-use raymond_store::journal::{self, Cursor, Tail};
+use raymond_store::journal::{self, Cursor, Lines, Read, Tail};
 use raymond_store::lock::{Host as _, Life, Owner, Takeover, ThisHost};
 use raymond_store::{Journal, Lock, lock};
 
 use crate::driver::Head;
 use crate::fold::{self, FoldError};
 use crate::project::Project;
+use crate::snapshot;
 
 /// A run as it stands.
 #[derive(Debug)]
@@ -19,8 +20,7 @@ pub struct Look {
     pub header: Header,
     /// The run.
     pub head: Head,
-    /// Everything that happened.
-    pub records: Vec<Record>,
+    lines: Lines,
     /// Who drives it.
     pub owner: Option<Owner>,
     /// Where it is.
@@ -68,13 +68,7 @@ pub fn look(project: &Project, run: &RunId) -> Result<Look, LookError> {
     })?;
     let header = fold::header(&read.header)?;
     fold::check_owner(run, &header)?;
-    let mut head = Head::unborn();
-    let mut records = Vec::new();
-    for line in read.lines.iter() {
-        let record = fold::record(line.body, line.seq)?;
-        head.fold(&record);
-        records.push(record);
-    }
+    let mut head = snapshot::open(&read.lines, disk, &project.paths(run).snapshot)?;
     if head.seq == 0 {
         // Its creation never went further than its name.
         (head.run.id, head.run.nonce) = (header.run.clone(), header.nonce.clone());
@@ -82,7 +76,8 @@ pub fn look(project: &Project, run: &RunId) -> Result<Look, LookError> {
     fold::check_run(&header, &head)?;
     let alive = if owner.is_some() { view::Owner::Alive } else { view::Owner::Gone };
     let status = view::status(&head.run, alive);
-    Ok(Look { header, head, records, owner, status, tail: read.tail, cursor: read.cursor })
+    let Read { lines, tail, cursor, .. } = read;
+    Ok(Look { header, head, lines, owner, status, tail, cursor })
 }
 
 /// The process that drives a run, when it lives, or cannot be seen from here.
@@ -95,6 +90,11 @@ pub fn owner(project: &Project, run: &RunId) -> Result<Option<Owner>, lock::Erro
 }
 
 impl Look {
+    /// Everything that happened. All of it was read before: by this look, or by whoever kept the snapshot of it.
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        self.lines.iter().map_while(|line| fold::record(line.body, line.seq).ok())
+    }
+
     /// Refuses a run that somebody drives, as taking its lock would.
     pub fn check_free(&self, project: &Project, takeover: Takeover) -> Result<(), lock::Error> {
         let Some(owner) = self.owner.clone().map(Box::new) else { return Ok(()) };

@@ -95,7 +95,7 @@ fn plans() -> [SessionPlan; 3] {
 fn started(home: &Path, transcript: &Path, plan: SessionPlan) -> Started {
     Started {
         nonce: Nonce::new("fuzz"),
-        turn: TurnId::try_from("main.1.1".to_owned()).expect("the name of a turn"),
+        turn: "main.1.1".parse::<TurnId>().expect("the name of a turn"),
         attempt: 1,
         plan,
         transcript: PathBuf::from(transcript),

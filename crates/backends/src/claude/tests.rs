@@ -74,7 +74,7 @@ impl Bench {
         Request {
             started: Started {
                 nonce: self.nonce(),
-                turn: TurnId::try_from("main.1.1".to_owned()).unwrap(),
+                turn: "main.1.1".parse::<TurnId>().unwrap(),
                 attempt: 1,
                 plan: SessionPlan::Fresh(SessionId::new(SESSION)),
                 transcript: self.path(&format!("{prompt}.jsonl")),

@@ -55,7 +55,7 @@ impl Bench {
         Request {
             started: Started {
                 nonce: self.nonce(),
-                turn: TurnId::try_from("main.1.1".to_owned()).unwrap(),
+                turn: "main.1.1".parse::<TurnId>().unwrap(),
                 attempt: 1,
                 plan,
                 transcript: self.directory.path().join("transcript.jsonl"),

@@ -37,7 +37,7 @@ impl Bench {
     }
 
     fn exec(&self, command: Command) -> Exec {
-        let turn = TurnId::try_from("main.1.1".to_owned()).unwrap();
+        let turn = "main.1.1".parse::<TurnId>().unwrap();
         Exec {
             command,
             cwd: self.directory.path().to_owned(),

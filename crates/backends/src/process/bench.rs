@@ -60,7 +60,7 @@ impl Bench {
     }
 
     pub(super) fn marker(&self) -> Marker {
-        let turn = TurnId::try_from("main.1.1".to_owned()).unwrap();
+        let turn = "main.1.1".parse::<TurnId>().unwrap();
         Marker::new(&self.nonce, &turn, 1)
     }
 
@@ -115,7 +115,7 @@ impl Bench {
     pub(super) fn own_process(&self, module: &str, test: &str) -> Spec {
         let (_crate_name, module) = module.split_once("::").unwrap();
         let test = format!("{module}::{test}");
-        let turn = TurnId::try_from("main.1.1".to_owned()).unwrap();
+        let turn = "main.1.1".parse::<TurnId>().unwrap();
         Spec {
             program: std::env::current_exe().unwrap().into(),
             arguments: ["--exact", &test, "--nocapture"].map(Into::into).to_vec(),

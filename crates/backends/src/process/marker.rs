@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn markers_of_nested_runs_are_a_list() {
-        let turn = TurnId::try_from("main_worker1.3.1".to_owned()).unwrap();
+        let turn = "main_worker1.3.1".parse::<TurnId>().unwrap();
         let marker = Marker::new(&"c0ffee".into(), &turn, 2);
         let check = |outer: Option<&str>, expected: &str, markers: &[&str]| {
             let value = marker.within(outer.map(OsString::from));
@@ -137,7 +137,7 @@ mod tests {
             let runs = BTreeSet::from([Nonce::from(from), Nonce::from("f00d")]);
             assert_eq!(marks.are_detached_from(&runs), expected, "{value} {from}");
         };
-        let turn = TurnId::try_from("main.1.1".to_owned()).unwrap();
+        let turn = "main.1.1".parse::<TurnId>().unwrap();
         let inside = Marker::new(&"c0ffee".into(), &turn, 1).within(Some(Marks::detached()));
         let inside = inside.to_str().unwrap();
         check("detached", "beef", true);

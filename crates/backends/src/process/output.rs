@@ -38,7 +38,14 @@ impl Output {
             joined = [&std::mem::take(&mut self.unfinished), piece].concat();
             &joined
         };
-        while let Err(error) = std::str::from_utf8(rest) {
+        loop {
+            let error = match std::str::from_utf8(rest) {
+                Ok(text) => {
+                    self.text.push_str(text);
+                    return self.check(limit);
+                }
+                Err(error) => error,
+            };
             let (valid, bad) = rest.split_at(error.valid_up_to());
             self.text.push_str(&String::from_utf8_lossy(valid));
             let Some(length) = error.error_len() else {
@@ -49,8 +56,6 @@ impl Output {
             self.check(limit)?;
             rest = &bad[length..];
         }
-        self.text.push_str(&String::from_utf8_lossy(rest));
-        self.check(limit)
     }
 
     fn check(&self, limit: usize) -> Result<(), TooLarge> {

@@ -31,7 +31,7 @@ fn script(directory: &TempDir, text: &str, mode: u32) -> Script {
     let path = directory.path().join("STATE.sh");
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-    let turn = TurnId::try_from("main.1.1".to_owned()).unwrap();
+    let turn = "main.1.1".parse::<TurnId>().unwrap();
     // Tests at once must not find the processes of each other.
     let nonce = directory.path().file_name().unwrap().to_str().unwrap();
     Script {

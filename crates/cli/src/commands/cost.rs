@@ -81,7 +81,7 @@ fn all(project: &Project, asked: &Asked) -> Result<(String, Costs), Failure> {
 fn count(project: &Project, seen: &Look, asked: &Asked) -> Costs {
     runs::tell_damage(seen);
     let mut counter = Counter::new(asked.by, asked.since);
-    for record in &seen.records {
+    for record in seen.records() {
         for event in record.steps.iter().flat_map(|step| &step.events) {
             counter.note(record.at, event);
         }

@@ -29,7 +29,7 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     runs::tell_damage(&seen);
     let mut turns = Turns::default();
-    let turns_seen = tell_apart(&mut turns, &seen.records);
+    let turns_seen = tell_apart(&mut turns, seen.records());
     if !flags.follow || seen.owner.is_none() {
         flags.wanted().check(&run, &turns_seen)?;
     }
@@ -77,9 +77,9 @@ impl Turn {
 }
 
 /// The turns of these records, in the order in which they started.
-fn tell_apart(turns: &mut Turns, records: &[Record]) -> Vec<Turn> {
+fn tell_apart(turns: &mut Turns, records: impl Iterator<Item = Record>) -> Vec<Turn> {
     let mut all: Vec<Turn> = Vec::new();
-    for (change, outcome) in records.iter().flat_map(|record| changes(turns, record)) {
+    for (change, outcome) in records.flat_map(|record| changes(turns, &record)) {
         match change {
             Change::Started(attempt) | Change::Answered(attempt, _) => {
                 all.push(Turn { attempt, outcome });

@@ -119,9 +119,10 @@ pub(crate) fn resume(flags: &Resume) -> Result<u8, Failure> {
 }
 
 pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<u8, Failure> {
-    if let Some(code) = before_opening(project, run, wish)? {
-        return Ok(code);
-    }
+    let seen = match before_opening(project, run, wish)? {
+        Before::Done(code) => return Ok(code),
+        Before::Opening(seen) => seen,
+    };
     match wish.ground {
         Ground::Fore => {}
         Ground::Back => return background::start(project, run, wish.talk),
@@ -168,31 +169,45 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
         crate::say!("{run}: {}", plan.knowing(&owned.head.run, &inputs));
     }
     let mut console = Console::new(wish.talk, Interrupt::Stops);
-    console.catch_up(&runs::look(project, run)?.records);
+    let past = match seen.filter(|seen| seen.head.seq == owned.head.seq) {
+        Some(seen) => *seen,
+        None => runs::look(project, run)?,
+    };
+    console.catch_up(past.records());
+    drop(past);
     drive(&runtime, owned, backends, (inputs, console))
 }
 
-/// All that needs no owner; the exit code, if that was all.
-fn before_opening(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<Option<u8>, Failure> {
+/// What came of all that needs no owner.
+enum Before {
+    /// That was all, with this exit code.
+    Done(u8),
+    /// The run is to be opened; it was seen like this, if it is not to be cut back.
+    Opening(Option<Box<Look>>),
+}
+
+fn before_opening(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<Before, Failure> {
     let seen = match (runs::look(project, run), wish.how.truncate_to) {
         // What cannot be read may be what is to be cut away.
-        (Err(_), Some(_)) => return runs::check_started(project, run).map(|()| None),
+        (Err(_), Some(_)) => {
+            return runs::check_started(project, run).map(|()| Before::Opening(None));
+        }
         (seen, _) => seen?,
     };
     let is_whole = matches!(seen.tail, Tail::Clean);
     if wish.how.truncate_to.is_some_and(|last| last != seen.head.seq || !is_whole) {
-        return Ok(None);
+        return Ok(Before::Opening(None));
     }
     if let Some(code) = is_over(project, &seen, wish)? {
-        return Ok(Some(code));
+        return Ok(Before::Done(code));
     }
     if seen.head.run.phase == Phase::Stopping(StopMode::Cancel) {
-        return end_cancelled(project, &seen, wish).map(Some);
+        return end_cancelled(project, &seen, wish).map(Before::Done);
     }
     if wish.plan {
-        return only_plan(project, &seen, wish).map(Some);
+        return only_plan(project, &seen, wish).map(Before::Done);
     }
-    Ok(None)
+    Ok(Before::Opening(Some(Box::new(seen))))
 }
 
 /// The plan; under states that may be others than they were it is not known who goes on.

@@ -28,8 +28,9 @@ pub(super) fn states(current: &OsStr) -> Vec<CompletionCandidate> {
 
 fn entered(current: &OsStr, name: fn(&Event) -> Option<String>) -> Vec<CompletionCandidate> {
     let Some(seen) = meant() else { return Vec::new() };
-    let steps = seen.records.iter().flat_map(|record| &record.steps);
-    let names: BTreeSet<String> = steps.flat_map(|step| &step.events).filter_map(name).collect();
+    let steps = seen.records().flat_map(|record| record.steps);
+    let events = steps.flat_map(|step| step.events);
+    let names: BTreeSet<String> = events.filter_map(|event| name(&event)).collect();
     beginning(names.into_iter(), current)
 }
 

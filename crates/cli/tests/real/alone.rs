@@ -62,7 +62,7 @@ impl Alone {
         Request {
             started: Started {
                 nonce: Nonce::new(format!("alone{}", std::process::id())),
-                turn: TurnId::try_from(format!("main.{number}.1")).unwrap(),
+                turn: format!("main.{number}.1").parse::<TurnId>().unwrap(),
                 attempt: 1,
                 plan: SessionPlan::Fresh(session(number)),
                 transcript: self.stage.home().join(format!("transcripts/{number}.jsonl")),

@@ -22,7 +22,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_a_limit_and_are_the_same_every_time() {
-        let turn: TurnId = "main.1.1".to_owned().try_into().unwrap();
+        let turn: TurnId = "main.1.1".parse().unwrap();
         for (retry, base) in [(1, 2_000), (2, 4_000), (5, 32_000), (9, 300_000), (400, 300_000)] {
             let wait = backoff(&turn, 7, retry);
             assert!((base..=base + base / 4).contains(&wait.0), "retry {retry}: {wait}");

@@ -10,7 +10,7 @@ fn request() -> Request {
     Request {
         started: Started {
             nonce: Nonce::new("n"),
-            turn: TurnId::try_from("main.1.1".to_owned()).unwrap(),
+            turn: "main.1.1".parse::<TurnId>().unwrap(),
             attempt: 1,
             plan: SessionPlan::Carry,
             transcript: "/t".into(),

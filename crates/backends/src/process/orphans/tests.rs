@@ -26,7 +26,7 @@ fn own() -> i32 {
 }
 
 fn marker(bench: &Bench, turn: &str) -> Marker {
-    Marker::new(&bench.nonce, &TurnId::try_from(turn.to_owned()).unwrap(), 1)
+    Marker::new(&bench.nonce, &turn.parse::<TurnId>().unwrap(), 1)
 }
 
 fn client_of(bench: &Bench, turn: &str, bash: &str) -> Client {

@@ -36,9 +36,9 @@ impl Facts {
             workers_at_once: 0,
         };
         let mut at_work = BTreeSet::new();
-        let steps = seen.records.iter().flat_map(|record| &record.steps);
-        for event in steps.flat_map(|step| &step.events) {
-            facts.note(event, &mut at_work);
+        let steps = seen.records().flat_map(|record| record.steps);
+        for event in steps.flat_map(|step| step.events) {
+            facts.note(&event, &mut at_work);
         }
         facts
     }

@@ -319,5 +319,5 @@ pub(crate) fn usd(text: &str) -> Micros {
 }
 
 pub(crate) fn turn(id: &str) -> TurnId {
-    id.to_owned().try_into().unwrap()
+    id.parse().unwrap()
 }

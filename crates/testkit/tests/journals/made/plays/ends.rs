@@ -152,10 +152,10 @@ pub(super) fn too_deep() -> Stage {
 pub(super) fn nothing_decides_yet() -> Stage {
     let mut stage = Stage::states(TWO).started();
     stage.says("main", "<goto>B</goto>");
-    let ask = "main.2.1".to_owned().try_into().unwrap();
+    let ask = "main.2.1".parse().unwrap();
     let due = Some(stage.now() + Span::minutes(1));
     let asked = Event::Asked { ask, question: Value::from("Which?"), due };
-    let turn = "main.1.1".to_owned().try_into().unwrap();
+    let turn = "main.1.1".parse().unwrap();
     let adjusted = Event::CostAdjusted { turn, spent: Micros(123_456) };
     let released = Event::BackendReleased { backend: BackendName::new("claude") };
     let events = vec![asked, adjusted, released];
