@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use raymond_core::crayfish::Flow;
+use raymond_core::crayfish::flow::{Flow, written};
 use raymond_core::crayfish::reading::{self, Holds};
 use raymond_core::ids::{BackendName, RunId};
 use raymond_core::machine::{Agent, Standing};
@@ -31,11 +31,11 @@ pub(crate) enum Layout {
 /// The value as it is printed: whatever a terminal would obey is escaped, whoever reads it.
 pub(crate) fn text(value: &serde_json::Value, layout: Layout) -> String {
     let text = match layout {
-        Layout::OneLine => value.to_string(),
+        Layout::OneLine => written(value),
         Layout::Indented => format!("{value:#}"),
     };
-    // Outside of texts there is nothing like it.
-    if !text.contains(is_obeyed) {
+    // Outside of texts there is nothing like it, and in them most of it is escaped already.
+    if (text.is_ascii() && !text.contains('\u{7f}')) || !text.contains(is_obeyed) {
         return text;
     }
     let mut escaped = String::with_capacity(text.len());

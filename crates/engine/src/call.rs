@@ -152,7 +152,7 @@ impl Tool {
         let Begun { mut owned, inputs, brought } = match self.begin(ready, &work, directory).await?
         {
             Beginning::Over(over) => {
-                return Ok(answer(&over, &work, &|_| None, run.as_ref()));
+                return Ok(answer(*over, &work, &|_| None, run.as_ref()));
             }
             Beginning::Begun(begun) => *begun,
         };
@@ -166,9 +166,9 @@ impl Tool {
         let driven =
             driven.map_err(|error| refused(Code::StoreFailed, chain(&error), Vec::new()))?;
         let bundled = |step| schemas.bundled(step, "/schema");
-        let mut reply = answer(&driven.head.run, &work, &bundled, run.as_ref());
-        reply.ignored = brought.ignored(&driven.head.run, run.as_ref());
-        Ok(reply)
+        let ignored = brought.ignored(&driven.head.run, run.as_ref());
+        let reply = answer(driven.head.run, &work, &bundled, run.as_ref());
+        Ok(Reply { ignored, ..reply })
     }
 
     /// Creates the run of a call, or goes on with it.
@@ -178,7 +178,7 @@ impl Tool {
         work: &Work,
         directory: &Path,
     ) -> Result<Beginning, Box<Reply>> {
-        let Ready { prepared, brought, run, schemas: _, mut unasked } = ready;
+        let Ready { prepared, mut brought, run, schemas: _, mut unasked } = ready;
         let (project, nonce, new) = match &run {
             Some(_) => {
                 let project = Project::locate(directory)
@@ -325,7 +325,7 @@ fn mistaken(code: Code, what: &str, problems: Vec<Problem>) -> Box<Reply> {
 
 /// A refusal of a run that has come to something already.
 fn knowing(mut refused: Box<Reply>, run: &Run) -> Box<Reply> {
-    (refused.results, refused.attempts) = (results(run), attempts(run));
+    (refused.results, refused.attempts) = (results(run.clone()), attempts(run));
     refused
 }
 

@@ -5,14 +5,21 @@ use std::path::{Component, Path};
 
 use raymond_backends::contract::Answer;
 use raymond_core::budget::Cost;
+use raymond_core::crayfish::flow::Stored;
 use raymond_core::protocol::{Reading, Source, Tag};
 use raymond_core::run::input::{Finished, Interruption, Outcome};
 use raymond_core::value::{Hash, Value};
 use raymond_store::{Blobs, blobs};
+use serde_json::Value as Json;
 
 /// Stores bytes under their hash.
 pub fn put(blobs: &Blobs, bytes: &[u8]) -> Result<Hash, blobs::Error> {
     blobs.put(bytes).map(Hash::known)
+}
+
+/// Keeps what a step left.
+pub fn store(blobs: &Blobs, json: Json, ok: bool) -> Result<Stored, blobs::Error> {
+    Stored::keep(json, ok, &mut |bytes: &[u8]| put(blobs, bytes))
 }
 
 /// The text of a value.
@@ -20,8 +27,8 @@ pub fn load(blobs: &Blobs, value: &Value) -> Result<String, blobs::Error> {
     match value {
         Value::Inline(text) => Ok(text.clone()),
         Value::Blob(blob) => {
-            let bytes = blobs.get(blob.hash.as_str())?;
-            Ok(String::from_utf8_lossy(&bytes).into_owned())
+            let text = String::from_utf8(blobs.get(blob.hash.as_str())?);
+            Ok(text.unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
         }
     }
 }

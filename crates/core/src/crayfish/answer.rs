@@ -1,6 +1,7 @@
 //! The reply that a run comes to at the end of a call.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
@@ -27,21 +28,21 @@ pub type Bundled<'a> = &'a dyn Fn(StepIndex) -> Option<&'a Json>;
 pub const GIVEN_UP: &str = "the call was given up";
 
 /// What a run says to its caller.
-pub fn answer(run: &Run, work: &Work, schemas: Bundled<'_>, id: Option<&RunId>) -> Reply {
+pub fn answer(run: Run, work: &Work, schemas: Bundled<'_>, id: Option<&RunId>) -> Reply {
     let outcome = match run.phase {
         Phase::Ended(Ending::Completed) => Outcome::Done,
-        Phase::Ended(Ending::NeedsCaller) => Outcome::NeedsAgent(requests(run, work, schemas, id)),
-        Phase::Ended(Ending::Failed) => Outcome::Failed(failure(run)),
+        Phase::Ended(Ending::NeedsCaller) => Outcome::NeedsAgent(requests(&run, work, schemas, id)),
+        Phase::Ended(Ending::Failed) => Outcome::Failed(failure(&run)),
         Phase::Ended(Ending::Cancelled) => {
             given_up("the run was cancelled for good: name another `runId`")
         }
         Phase::Ended(_) | Phase::Unborn | Phase::Open | Phase::Stopping(_) => given_up(GIVEN_UP),
     };
-    let (results, mut attempts) = (results(run), attempts(run));
+    let mut attempts = attempts(&run);
     if id.is_none() {
-        use_up(&mut attempts, run, work);
+        use_up(&mut attempts, &run, work);
     }
-    Reply { run: id.cloned(), outcome, results, attempts, ignored: Vec::new() }
+    Reply { run: id.cloned(), outcome, results: results(run), attempts, ignored: Vec::new() }
 }
 
 /// A failure that a loop collected is not taken from an echo. Where only the echo can know that an
@@ -59,12 +60,12 @@ fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, work: &Work) {
 }
 
 /// A result of every key, and of every id the latest.
-pub fn results(run: &Run) -> Map<String, Json> {
-    let Some(flow) = &run.flow else { return Map::new() };
+pub fn results(run: Run) -> Map<String, Json> {
+    let Some(flow) = run.flow else { return Map::new() };
     let mut results = Map::new();
-    for (key, stored) in &flow.results {
-        let json = stored.json().cloned().unwrap_or_default();
-        if !key.iterations.is_empty() && flow.latest.get(&key.step) == Some(key) {
+    for (key, stored) in flow.results {
+        let json = stored.read.0.map(Arc::unwrap_or_clone).unwrap_or_default();
+        if !key.iterations.is_empty() && flow.latest.get(&key.step) == Some(&key) {
             results.insert(key.step.to_string(), json.clone());
         }
         results.insert(key.to_string(), json);

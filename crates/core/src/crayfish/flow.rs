@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::ids::{AgentId, SessionId};
-use crate::value::Value;
+use crate::value::{Hash, Value};
 
 use super::call::{Call, Output};
 use super::gate::{Gate, Passage};
@@ -98,21 +98,37 @@ impl PartialEq for Read {
 impl Eq for Read {}
 
 impl Stored {
-    /// A result that is known as JSON, and kept as this text.
-    pub fn new(json: Json, value: Value, ok: bool) -> Self {
-        Self { value, ok, read: Read(Some(Arc::new(json))) }
+    /// A result of any length: a long one goes through `store`.
+    pub fn keep<E>(
+        json: Json,
+        ok: bool,
+        store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>,
+    ) -> Result<Self, E> {
+        let value = Value::keep(&written(&json), store)?;
+        Ok(Self { value, ok, read: Read(Some(Arc::new(json))) })
     }
 
     /// A small result.
     pub fn inline(json: Json, ok: bool) -> Self {
-        let value = Value::Inline(json.to_string());
-        Self::new(json, value, ok)
+        let value = Value::Inline(written(&json));
+        Self { value, ok, read: Read(Some(Arc::new(json))) }
     }
 
     /// The result, if it was read.
     pub fn json(&self) -> Option<&Json> {
         self.read.0.as_deref()
     }
+}
+
+/// What an agent step leaves whose answer is valid.
+pub fn accepted(answer: Json) -> Json {
+    let fields = [("ok", true.into()), ("json", answer)];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The text of a value. It is what its `Display` writes, in half the time.
+pub fn written(json: &Json) -> String {
+    serde_json::to_string(json).unwrap_or_else(|_| json.to_string())
 }
 
 /// Something that is so from now on, of one strand.

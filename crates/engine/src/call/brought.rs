@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use raymond_core::crayfish::call::{Output, written};
 use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::envelope::request::done;
-use raymond_core::crayfish::flow::{Flow, Stored};
+use raymond_core::crayfish::flow::{Flow, accepted};
 use raymond_core::crayfish::key::RequestId;
 use raymond_core::crayfish::problem::{push_token, told};
 use raymond_core::crayfish::work::key_of;
@@ -13,12 +13,11 @@ use raymond_core::crayfish::{Call, Code, Document, Flaw, Key, Kind, Problem, Rep
 use raymond_core::ids::RunId;
 use raymond_core::run::Run;
 use raymond_core::run::input::Verdict;
-use raymond_core::value::Value;
 use raymond_store::{Blobs, blobs};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::{mistaken, refused};
-use crate::observe;
+use crate::observe::store;
 use crate::schemas::Schemas;
 
 /// Who knows what happened in earlier calls, beside the caller.
@@ -98,10 +97,10 @@ impl Brought {
         output.is_some_and(|(.., verdict)| matches!(verdict, Verdict::Invalid(_)))
     }
 
-    /// As a run takes it. An output for an attempt that nobody asked for yet is refused, unless those
+    /// As a run takes it, handed over. An output for an attempt that nobody asked for yet is refused, unless those
     /// for the attempts before it are there and will not do.
     pub(super) fn call(
-        &self,
+        &mut self,
         run: &Run,
         (known_by, blobs): (KnownBy, &Blobs),
     ) -> Result<Call, Box<Reply>> {
@@ -162,26 +161,22 @@ impl Brought {
         told(of_it.chain(self.beyond(None)))
     }
 
-    fn stored(&self, known_by: KnownBy, blobs: &Blobs) -> Result<Call, blobs::Error> {
-        let mut put = |bytes: &[u8]| observe::put(blobs, bytes);
-        let mut store = |json: Json| {
-            let value = Value::keep(&json.to_string(), &mut put)?;
-            let ok = is_good(&json);
-            Ok::<_, blobs::Error>(Stored::new(json, value, ok))
-        };
+    fn stored(&mut self, known_by: KnownBy, blobs: &Blobs) -> Result<Call, blobs::Error> {
         let (mut outputs, mut results) = (BTreeMap::new(), BTreeMap::new());
-        for (known_as, (_, json, verdict)) in &self.outputs {
-            let stored = store(json!({ "ok": true, "json": json }))?;
+        for (known_as, (_, json, verdict)) in &mut self.outputs {
+            let stored = store(blobs, accepted(json.take()), true)?;
             outputs.insert(known_as.clone(), Output { stored, verdict: verdict.clone() });
         }
         // A record that exists knows better, and one that begins has fresh attempts.
-        let seeds = self.results.iter().filter(|(_, result)| match known_by {
+        let seeds = std::mem::take(&mut self.results);
+        let seeds = seeds.into_iter().filter(|(_, result)| match known_by {
             KnownBy::Nobody => true,
             KnownBy::NewRecord => is_good(result),
             KnownBy::Record => false,
         });
         for (key, result) in seeds {
-            results.insert(key.clone(), store(result.clone())?);
+            let ok = is_good(&result);
+            results.insert(key, store(blobs, result, ok)?);
         }
         let alone = known_by == KnownBy::Nobody;
         Ok(Call { results, attempts: self.attempts.clone(), alone, outputs })

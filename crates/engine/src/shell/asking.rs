@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use raymond_backends::contract::Answer;
 use raymond_core::crayfish::document::StepIndex;
+use raymond_core::crayfish::flow::accepted;
 use raymond_core::crayfish::work::key_of;
 use raymond_core::crayfish::{Problem, reading};
 use raymond_core::ids::AgentId;
@@ -16,7 +17,7 @@ use raymond_store::{Blobs, blobs};
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
-use super::step::{endless, store};
+use super::step::endless;
 use crate::aside::aside;
 use crate::call::sent::unread;
 use crate::observe;
@@ -82,10 +83,10 @@ impl Asking {
             }
         };
         let stored = if errors.is_empty() {
-            store(blobs, json!({ "ok": true, "json": json }), true)?
+            observe::store(blobs, accepted(json), true)?
         } else {
             let told: Vec<Json> = errors.iter().map(Problem::to_json).collect();
-            store(blobs, json!({ "ok": false, "json": json, "errors": told }), false)?
+            observe::store(blobs, json!({ "ok": false, "json": json, "errors": told }), false)?
         };
         let verdict = if errors.is_empty() { Verdict::Valid } else { Verdict::Invalid(errors) };
         Ok(Outcome::Finished(Box::new(Finished {

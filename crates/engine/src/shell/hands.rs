@@ -81,9 +81,10 @@ impl<'w> Hands<'w> {
         let subject = |turn: &TurnId, prompt| {
             let agent = run.agents.get(&turn.agent)?;
             match Asking::of(run, definition, &agent.id, &self.kit.schemas) {
-                Some(asking) => Some(Subject::step(agent, asking)),
+                Some(asking) => Some(Subject::step(agent, asking.into())),
                 None => Subject::new(definition, agent, prompt),
             }
+            .map(Box::new)
         };
         let (kit, cancel) = (Arc::clone(&self.kit), CancellationToken::new());
         match effect {
@@ -91,25 +92,19 @@ impl<'w> Hands<'w> {
                 let Some(subject) = subject(&effect.turn, Some(&effect.prompt)) else { return };
                 let id = (effect.turn.clone(), effect.attempt);
                 let watch = self.watch_over(&effect.turn, cancel.clone());
-                let turn = async move { turn::prompt(&kit, *effect, subject, watch).await };
-                self.spawn(id, cancel, turn);
+                self.spawn(id, cancel, turn::prompt(kit, effect, subject, watch));
             }
             Effect::Script(effect) => {
                 let Some(subject) = subject(&effect.turn, None) else { return };
                 let id = (effect.turn.clone(), effect.attempt);
-                let token = cancel.clone();
-                let turn = async move { turn::script(&kit, *effect, subject, token).await };
+                let turn = turn::script(kit, effect, subject, cancel.clone());
                 self.spawn(id, cancel, turn);
             }
             Effect::Step(effect) => {
                 let Some(doing) = self.doing(run, definition, &effect) else { return };
                 let id = (effect.turn.clone(), effect.attempt);
-                let token = cancel.clone();
-                self.spawn(
-                    id,
-                    cancel,
-                    async move { step::step(&kit, *effect, doing, token).await },
-                );
+                let turn = step::step(kit, effect, doing, cancel.clone());
+                self.spawn(id, cancel, turn);
             }
             Effect::Cancel { .. } | Effect::Finish => {}
         }
@@ -135,7 +130,7 @@ impl<'w> Hands<'w> {
             let (kit, cancel) = (Arc::clone(&self.kit), CancellationToken::new());
             let watch = self.watch_over(&turn.id, cancel.clone());
             let asking = Asking::of(run, definition, &turn.id.agent, &self.kit.schemas);
-            self.spawn(id, cancel, async move { turn::follow(&kit, *effect, asking, watch).await });
+            self.spawn(id, cancel, turn::follow(kit, effect, asking.map(Box::new), watch));
         }
     }
 

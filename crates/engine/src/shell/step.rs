@@ -12,20 +12,18 @@ use raymond_backends::process::{Inherit, Input, Marker};
 use raymond_backends::workspace::Workspace;
 use raymond_core::budget::Cost;
 use raymond_core::crayfish::document::{Contract, Exec, Io, StepIndex};
-use raymond_core::crayfish::flow::{Read, Stored};
 use raymond_core::crayfish::render::{Call, Program};
 use raymond_core::crayfish::{Flaw, Problem, reading};
 use raymond_core::failure::TurnFailure;
 use raymond_core::run::effect::StepEffect;
 use raymond_core::run::input::{Finished, Interruption, Outcome};
-use raymond_core::value::Value;
-use raymond_store::{Blobs, blobs};
+use raymond_store::blobs;
 use serde_json::{Map, Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
 use super::kit::Kit;
 use crate::aside::{self, GivenUp, aside};
-use crate::observe;
+use crate::observe::store;
 use crate::schemas::Schemas;
 use crate::steps::flaw_of_file;
 
@@ -78,8 +76,8 @@ impl Fault {
 
 /// Runs a step. An error means that the run cannot go on: a value could not be stored.
 pub(crate) async fn step(
-    kit: &Kit,
-    effect: StepEffect,
+    kit: Arc<Kit>,
+    effect: Box<StepEffect>,
     doing: Doing,
     cancel: CancellationToken,
 ) -> Result<Outcome, blobs::Error> {
@@ -90,17 +88,17 @@ pub(crate) async fn step(
         known.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let workspace = match Workspace::open(effect.cwd.as_ref()) {
         Ok(workspace) => workspace,
-        Err(fault) => return failed(kit, result, Fault::of_input(fault.to_string())),
+        Err(fault) => return failed(&kit, result, Fault::of_input(fault.to_string())),
     };
     let (doing, workspace) = (Arc::new(doing), Arc::new(workspace));
     let (reader, place) = (Arc::clone(&doing), Arc::clone(&workspace));
     match doing.checked(&cancel, move || reader.check_inputs(&place)).await {
         Ok(Ok(())) => {}
-        Ok(Err(fault)) => return failed(kit, result, fault),
-        Err(GivenUp::TooLong) => return failed(kit, result, Fault::of_input(endless())),
+        Ok(Err(fault)) => return failed(&kit, result, fault),
+        Err(GivenUp::TooLong) => return failed(&kit, result, Fault::of_input(endless())),
         Err(GivenUp::Cancelled) => return Ok(interrupted()),
     }
-    let ran = exec::run(doing.attempt(kit, &effect), &cancel).await;
+    let ran = exec::run(doing.attempt(&kit, &effect), &cancel).await;
     if ran.end == End::Cancelled {
         return Ok(interrupted());
     }
@@ -112,9 +110,9 @@ pub(crate) async fn step(
         (judged, left)
     });
     match judged.await {
-        Ok((Ok(()), left)) => finished(kit, left),
-        Ok((Err(fault), left)) => failed(kit, left, fault),
-        Err(GivenUp::TooLong) => failed(kit, result, Fault::of_output(endless())),
+        Ok((Ok(()), left)) => finished(&kit, left),
+        Ok((Err(fault), left)) => failed(&kit, left, fault),
+        Err(GivenUp::TooLong) => failed(&kit, result, Fault::of_output(endless())),
         Err(GivenUp::Cancelled) => Ok(interrupted()),
     }
 }
@@ -160,13 +158,6 @@ fn keep_end(text: &mut String) {
     let start = text.len().saturating_sub(exec::STDERR_MAX);
     let start = (start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     text.drain(..start);
-}
-
-/// Keeps a result as a value.
-pub(crate) fn store(blobs: &Blobs, json: Json, ok: bool) -> Result<Stored, blobs::Error> {
-    let mut put = |bytes: &[u8]| observe::put(blobs, bytes);
-    let value = Value::keep(&json.to_string(), &mut put)?;
-    Ok(Stored { value, ok, read: Read(Some(Arc::new(json))) })
 }
 
 impl Doing {

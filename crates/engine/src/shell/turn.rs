@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use raymond_backends::contract::{Capability, Request, Started, Watch};
+use raymond_backends::contract::{Answer, Backend, Capability, Request, Started, Watch};
 use raymond_backends::process::{Inherit, Limits, Marker};
 use raymond_backends::script::{self, Script, Spoken, Told};
 use raymond_core::budget::Cost;
 use raymond_core::desk::Prompt;
 use raymond_core::failure::TurnFailure;
-use raymond_core::ids::{AgentId, TurnId};
+use raymond_core::ids::{AgentId, StateName, TurnId};
 use raymond_core::machine::Agent;
 use raymond_core::protocol::notice::notice;
 use raymond_core::protocol::reminder::reminder;
@@ -39,7 +39,7 @@ pub(crate) struct Subject {
     agent: Agent,
     allowed: Option<Allowance>,
     /// The agent step that it is; none in a run of states.
-    asking: Option<Asking>,
+    asking: Option<Box<Asking>>,
 }
 
 impl Subject {
@@ -58,7 +58,7 @@ impl Subject {
     }
 
     /// The subject of an agent step.
-    pub(crate) fn step(agent: &Agent, asking: Asking) -> Self {
+    pub(crate) fn step(agent: &Agent, asking: Box<Asking>) -> Self {
         let name = agent.visit.state.clone();
         let bytes: Arc<[u8]> = Arc::from([]);
         let source = SourceFile { name: name.to_string(), bytes, executable: false };
@@ -89,12 +89,34 @@ impl Subject {
 }
 
 /// Sends a prompt. An error means that the run cannot go on: a value could not be stored or read.
+///
+/// Thousands may wait for their answers: what is not needed for that is boxed, and gone by then.
 pub(crate) async fn prompt(
+    kit: Arc<Kit>,
+    effect: Box<PromptEffect>,
+    subject: Box<Subject>,
+    watch: Watch,
+) -> Result<Outcome, blobs::Error> {
+    let Sending { backend, request, judging } = match sending(&kit, *effect, *subject)? {
+        Ok(sending) => sending,
+        Err(failed) => return Ok(failed),
+    };
+    let answer = backend.answer(request, watch).await;
+    judging.judge(&kit, answer).await
+}
+
+/// A prompt that can be sent.
+struct Sending {
+    backend: Arc<dyn Backend>,
+    request: Request,
+    judging: Judging,
+}
+
+fn sending(
     kit: &Kit,
     effect: PromptEffect,
     subject: Subject,
-    watch: Watch,
-) -> Result<Outcome, blobs::Error> {
+) -> Result<Result<Sending, Outcome>, blobs::Error> {
     let not_started = |why| Outcome::Failed {
         failure: TurnFailure::NotStarted { why },
         cost: Cost::Reported(raymond_core::budget::Micros::ZERO),
@@ -102,16 +124,16 @@ pub(crate) async fn prompt(
         session: None,
     };
     let Some(backend) = kit.backends.get(&effect.backend) else {
-        return Ok(not_started(format!("there is no backend {}", effect.backend)));
+        return Ok(Err(not_started(format!("there is no backend {}", effect.backend))));
     };
     if !Path::new(&effect.cwd).is_dir() {
         let cwd = &effect.cwd;
-        return Ok(not_started(format!("the working directory {cwd} does not exist")));
+        return Ok(Err(not_started(format!("the working directory {cwd} does not exist"))));
     }
     let Rendered { text, unknown, too_large } = words(kit, &effect, &subject)?;
     if too_large {
         let mib = LARGEST >> 20;
-        return Ok(not_started(format!("its prompt would have more than {mib} MiB")));
+        return Ok(Err(not_started(format!("its prompt would have more than {mib} MiB"))));
     }
     let cwd = PathBuf::from(&effect.cwd);
     let asking = subject.asking;
@@ -132,35 +154,48 @@ pub(crate) async fn prompt(
             .map(|asking| asking.schema.clone()),
         environment: effect.environment,
     };
-    let answer = backend.answer(request, watch).await;
-    if let Some(asking) = asking {
-        return asking.judge(&kit.blobs, answer, Interruption::Stop).await;
+    let judging = Judging { asking, cwd, state: effect.state, unknown };
+    Ok(Ok(Sending { backend, request, judging }))
+}
+
+/// How an answer is to be taken.
+struct Judging {
+    asking: Option<Box<Asking>>,
+    cwd: PathBuf,
+    state: StateName,
+    /// What in its prompt means nothing.
+    unknown: Vec<String>,
+}
+
+impl Judging {
+    async fn judge(self, kit: &Kit, answer: Answer) -> Result<Outcome, blobs::Error> {
+        let (source, by) = (kit.messages, Interruption::Stop);
+        if let Some(asking) = self.asking {
+            return Box::pin(asking.judge(&kit.blobs, answer, by)).await;
+        }
+        let mut outcome = observe::answered(answer, source, by, &self.cwd, &kit.blobs)?;
+        if let Outcome::Finished(finished) = &mut outcome {
+            finished.warnings.splice(0..0, kit.unknown(&self.state, self.unknown));
+        }
+        Ok(outcome)
     }
-    let (source, by) = (kit.messages, Interruption::Stop);
-    let mut outcome = observe::answered(answer, source, by, &cwd, &kit.blobs)?;
-    if let Outcome::Finished(finished) = &mut outcome {
-        finished.warnings.splice(0..0, kit.unknown(&effect.state, unknown));
-    }
-    Ok(outcome)
 }
 
 /// Observes a turn to its end that an earlier owner started.
 pub(crate) async fn follow(
-    kit: &Kit,
-    effect: PromptEffect,
-    asking: Option<Asking>,
+    kit: Arc<Kit>,
+    effect: Box<PromptEffect>,
+    asking: Option<Box<Asking>>,
     watch: Watch,
 ) -> Result<Outcome, blobs::Error> {
     let Some(backend) = kit.backends.get(&effect.backend) else {
         let (by, cost) = (Interruption::Crash, Cost::Unknown);
         return Ok(Outcome::Interrupted { by, cost, progressed: false, session: None });
     };
-    let answer = backend.follow(started(kit, &effect), watch).await;
-    if let Some(asking) = asking {
-        return asking.judge(&kit.blobs, answer, Interruption::Stop).await;
-    }
-    let (source, by) = (kit.messages, Interruption::Stop);
-    observe::answered(answer, source, by, effect.cwd.as_ref(), &kit.blobs)
+    let answer = backend.follow(started(&kit, &effect), watch).await;
+    let PromptEffect { cwd, state, .. } = *effect;
+    let judging = Judging { asking, cwd: cwd.into(), state, unknown: Vec::new() };
+    judging.judge(&kit, answer).await
 }
 
 fn started(kit: &Kit, effect: &PromptEffect) -> Started {
@@ -208,9 +243,9 @@ fn words(kit: &Kit, effect: &PromptEffect, subject: &Subject) -> Result<Rendered
 
 /// Runs a script.
 pub(crate) async fn script(
-    kit: &Kit,
-    effect: ScriptEffect,
-    subject: Subject,
+    kit: Arc<Kit>,
+    effect: Box<ScriptEffect>,
+    subject: Box<Subject>,
     cancel: CancellationToken,
 ) -> Result<Outcome, blobs::Error> {
     let failed = |why| Outcome::Failed {
@@ -219,15 +254,15 @@ pub(crate) async fn script(
         denied: Vec::new(),
         session: None,
     };
-    let path = match pinned::script(kit, &subject.state) {
+    let path = match pinned::script(&kit, &subject.state) {
         Ok(path) => path,
         Err(error) => return Ok(failed(format!("cannot unpack {}: {error}", effect.state))),
     };
-    let result = match pinned::Result::of(kit, &effect.turn, subject.agent.visit.input.as_ref()) {
+    let result = match pinned::Result::of(&kit, &effect.turn, subject.agent.visit.input.as_ref()) {
         Ok(result) => result,
         Err(error) => return Ok(failed(format!("cannot write the result file: {error}"))),
     };
-    let environment = match variables(kit, &effect, &subject, result.path()) {
+    let environment = match variables(&kit, &effect, &subject, result.path()) {
         Ok(environment) => environment,
         Err(why) => return Ok(failed(why)),
     };
@@ -246,7 +281,7 @@ pub(crate) async fn script(
     };
     let words = transcript(&kit.transcripts, &effect.turn, effect.attempt);
     Ok(match script::run(script, &limits, &cancel).await {
-        Told::Spoken(spoken) => told(kit, &effect.cwd, spoken)?,
+        Told::Spoken(spoken) => told(&kit, &effect.cwd, spoken)?,
         Told::Failed { failure, last } => {
             pinned::keep(&words, &last);
             Outcome::Failed { failure, cost: Cost::Free, denied: Vec::new(), session: None }

@@ -116,6 +116,7 @@ pub(super) fn seal(previous: &Sum, body: &[u8], line: &mut Vec<u8>) -> Result<Su
         return Err(BadBody::Control);
     }
     line.clear();
+    line.reserve(previous.0.len() + body.len() + SUFFIX);
     line.extend_from_slice(&previous.0);
     line.extend_from_slice(body);
     let sum = Sum::of(line);

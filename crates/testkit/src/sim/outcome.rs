@@ -82,8 +82,7 @@ fn keep(json: Json, ok: bool, blobs: &Blobs) -> Result<Stored, String> {
         let stored = blobs.put(bytes).map_err(|error| error.to_string())?;
         Ok::<_, String>(Hash::known(stored))
     };
-    let value = Value::keep(&json.to_string(), &mut put)?;
-    Ok(Stored::new(json, value, ok))
+    Stored::keep(json, ok, &mut put)
 }
 
 fn finished(text: &str, cost: Cost, client: &Client, blobs: &Blobs) -> Result<Finished, String> {

@@ -14,7 +14,7 @@ fn replied(play: &Play, id: Option<&str>) -> Json {
     let (id, schema) = (id.map(RunId::from), json!({ "type": "number" }));
     let schemas = |_: StepIndex| Some(&schema);
     let work = play.definition.work.as_deref().unwrap();
-    answer(&play.run, work, &schemas, id.as_ref()).into_json()
+    answer(play.run.clone(), work, &schemas, id.as_ref()).into_json()
 }
 
 fn asks(id: &str) -> Json {
