@@ -1,8 +1,9 @@
 //! Runs one attempt at an `exec` step.
 //!
 //! A step is a text for `bash -c` (no login shell), or a program with arguments. It works in the
-//! workspace, reads what it is given or nothing, and nothing of it is left when it has ended: not
-//! after a timeout, and not after an exit, when its children have had a short grace. What it says is
+//! workspace, reads what it is given or nothing, and nothing below it is left when it has ended: not
+//! after a timeout, and not after an exit, when its children have had a short grace. (What a server started for
+//! it is known by its marker, and ends with the run.) What it says is
 //! bounded: beyond [`STDOUT_MAX`] it is ended, of stderr the last [`STDERR_MAX`] are kept. Whether
 //! what it said is what was asked for is judged by whoever asked.
 

@@ -22,8 +22,10 @@ use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
-use raymond_core::view::{Ledger, Line, Narrator, Stopper, Weight};
+use raymond_core::view::{Ledger, Line, Live, Narrator, Stopper, Weight};
 use raymond_engine::clock;
+use raymond_engine::fold::FoldError;
+use raymond_engine::look::Look;
 use raymond_engine::shell::Watch;
 
 use crate::args::Talk;
@@ -124,13 +126,17 @@ impl Console {
     }
 
     /// Learns what happened before, without a word.
-    pub(crate) fn catch_up(&mut self, records: impl Iterator<Item = Record>) {
-        for record in records {
+    pub(crate) fn catch_up(&mut self, seen: &Look) -> Result<(), FoldError> {
+        let mut past = Live::default();
+        for record in seen.records() {
+            let record = record?;
             for event in events(&record) {
                 self.narrator.line(event);
+                past.note(record.at, event);
             }
-            self.mouth.change(|live| events(&record).for_each(|event| live.note(record.at, event)));
         }
+        self.mouth.change(|live| *live = past);
+        Ok(())
     }
 
     /// Prints the events of a record, where somebody wants them.

@@ -98,6 +98,11 @@ impl<L: Log, W: World> Driver<L, W> {
         act(&mut self.world, &self.head.run, &self.definition)
     }
 
+    /// Whether the head may say more than the journal: a record could not be made durable.
+    pub fn is_dead(&self) -> bool {
+        self.dead
+    }
+
     /// Whether more follows by itself: [`Input::Due`] goes on with it.
     pub fn has_more(&self) -> bool {
         self.more

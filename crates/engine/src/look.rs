@@ -1,5 +1,7 @@
 //! A look at a run without owning it: its journal as it stands, and whether somebody drives it.
 
+use std::path::PathBuf;
+
 use raymond_backends::process::{Leftover, Marker, escaped, leftovers};
 use raymond_core::ids::RunId;
 use raymond_core::run::{Header, Record, effect};
@@ -11,7 +13,7 @@ use raymond_store::{Journal, Lock, lock};
 use crate::driver::Head;
 use crate::fold::{self, FoldError};
 use crate::project::Project;
-use crate::snapshot;
+use crate::{snapshot, tracked};
 
 /// A run as it stands.
 #[derive(Debug)]
@@ -68,7 +70,8 @@ pub fn look(project: &Project, run: &RunId) -> Result<Look, LookError> {
     })?;
     let header = fold::header(&read.header)?;
     fold::check_owner(run, &header)?;
-    let mut head = snapshot::open(&read.lines, disk, &project.paths(run).snapshot)?;
+    let snapshot = own_snapshot(project, run);
+    let mut head = snapshot::open(&read.lines, disk, snapshot.as_deref())?;
     if head.seq == 0 {
         // Its creation never went further than its name.
         (head.run.id, head.run.nonce) = (header.run.clone(), header.nonce.clone());
@@ -78,6 +81,13 @@ pub fn look(project: &Project, run: &RunId) -> Result<Look, LookError> {
     let status = view::status(&head.run, alive);
     let Read { lines, tail, cursor, .. } = read;
     Ok(Look { header, head, lines, owner, status, tail, cursor })
+}
+
+/// The snapshot of a run that did not come with the repository: one that did may say what its journal does not.
+fn own_snapshot(project: &Project, run: &RunId) -> Option<PathBuf> {
+    let path = project.paths(run).snapshot;
+    project.disk.metadata(&path).ok()?;
+    tracked::check(project, run).is_ok().then_some(path)
 }
 
 /// The process that drives a run, when it lives, or cannot be seen from here.
@@ -90,9 +100,9 @@ pub fn owner(project: &Project, run: &RunId) -> Result<Option<Owner>, lock::Erro
 }
 
 impl Look {
-    /// Everything that happened. All of it was read before: by this look, or by whoever kept the snapshot of it.
-    pub fn records(&self) -> impl Iterator<Item = Record> {
-        self.lines.iter().map_while(|line| fold::record(line.body, line.seq).ok())
+    /// Everything that happened.
+    pub fn records(&self) -> impl Iterator<Item = Result<Record, FoldError>> {
+        self.lines.iter().map(|line| fold::record(line.body, line.seq))
     }
 
     /// Refuses a run that somebody drives, as taking its lock would.
@@ -134,4 +144,57 @@ pub fn strays(look: &Look) -> Vec<Leftover> {
     let pid = i32::try_from(owner.process.pid).ok().filter(|_| is_here);
     let in_flight = effect::in_flight(run).map(|turn| Marker::of(&run.nonce, turn)).collect();
     pid.map_or_else(Vec::new, |pid| escaped(pid, &run.nonce, &in_flight))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use raymond_core::run::input::Start;
+    use raymond_core::run::{Event, Input, Settings, Step, record};
+    use raymond_core::time::Timestamp;
+    use raymond_store::Root;
+    use raymond_store::disk::Files;
+
+    use super::*;
+
+    #[test]
+    fn a_snapshot_that_came_with_the_repository_is_not_believed() {
+        let place = tempfile::tempdir().unwrap();
+        let project = Project { disk: Arc::new(Files), root: Root::in_directory(place.path()) };
+        let run = RunId::new("r");
+        let paths = project.paths(&run);
+        project.root.ensure(&Files).unwrap();
+        paths.ensure(&Files).unwrap();
+        let header = Header { format: record::FORMAT, run: run.clone(), nonce: "n".into() };
+        let header = serde_json::to_vec(&header).unwrap();
+        let mut journal = Journal::create(Arc::new(Files), &paths.journal, &header).unwrap();
+        let start = Start {
+            run: run.clone(),
+            nonce: "n".into(),
+            workflow: "w".to_owned(),
+            scope: "w".to_owned(),
+            manifest: "".into(),
+            cwd: "/".to_owned(),
+            input: None,
+            settings: Settings::default(),
+            backends: BTreeSet::new(),
+        };
+        let events = vec![Event::RunStarted(Box::new(start.clone()))];
+        let steps = vec![Step { cause: Input::Start(Box::new(start)), events }];
+        let record = Record { seq: 1, at: Timestamp(1), steps };
+        journal.append(&serde_json::to_vec(&record).unwrap()).unwrap();
+        let mut head = Head::unborn();
+        head.fold(&record);
+        head.run.keys.insert("invented".to_owned());
+        snapshot::save(&head, journal.sum(), &Files, &paths.snapshot).unwrap();
+
+        let is_believed = || look(&project, &run).unwrap().head.run.keys.contains("invented");
+        assert!(is_believed());
+        std::fs::create_dir(place.path().join(".git")).unwrap();
+        std::fs::write(place.path().join(".git/index"), "DIRC .raymond/runs/r/journal.jsonl")
+            .unwrap();
+        assert!(!is_believed());
+    }
 }

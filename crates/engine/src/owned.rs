@@ -17,7 +17,7 @@ use raymond_core::ids::RunId;
 use raymond_core::run::{Refusal, Run};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
-use raymond_store::journal::{self, Torn};
+use raymond_store::journal::{self, Cursor, Torn};
 use raymond_store::lock::{self, Claim, Takeover, ThisHost};
 use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, blobs, disk};
 
@@ -157,7 +157,7 @@ impl Owned {
             .map_err(|error| unopened(project, error))?;
         let header = fold::header(&opened.header)?;
         fold::check_owner(run, &header)?;
-        let mut head = snapshot::open(&opened.lines, project.disk.as_ref(), &paths.snapshot)?;
+        let mut head = snapshot::open(&opened.lines, project.disk.as_ref(), Some(&paths.snapshot))?;
         if head.seq == 0 {
             return Err(OwnError::NeverStarted(run.clone()));
         }
@@ -185,6 +185,11 @@ impl Owned {
             found: Found { torn: opened.torn, moved, ended, survivors },
         };
         Ok(owned)
+    }
+
+    /// Whether this is the end of its journal.
+    pub fn ends_at(&self, cursor: Cursor) -> bool {
+        self.journal.end() == cursor
     }
 
     /// Uses the edited states of `prepared` from now on, unless an agent needs one that is gone.

@@ -382,7 +382,9 @@ impl<'w> Shell<'w> {
         done?;
         put_back?;
         self.write_state();
-        self.home.keep_head(self.driver.head());
+        if !self.driver.is_dead() {
+            self.home.keep_head(self.driver.head());
+        }
         let alive = match self.driver.run().phase {
             Phase::Ended(_) => view::Owner::Alive,
             Phase::Unborn | Phase::Open | Phase::Stopping(_) => view::Owner::Gone,

@@ -1,4 +1,5 @@
-//! The head of a long run, kept beside its journal so that opening it need not fold everything.
+//! The head of a long run, kept beside its journal so that whoever opens it or looks at it need not fold
+//! everything.
 //!
 //! It is derived, and believed only when it was written by this very release and reflects a record
 //! of this very journal; otherwise the journal is folded from its start, which gives the same.
@@ -25,33 +26,46 @@ struct State {
     ledger: Ledger,
 }
 
-/// Keeps the head whose last record has this sum.
+#[derive(Deserialize)]
+struct Release {
+    release: String,
+}
+
+/// Keeps the head whose last record has this sum, where it is known which release does.
 pub fn save(head: &Head, sum: Sum, disk: &dyn Disk, path: &Path) -> Result<(), disk::Error> {
-    let state = State { release: release(), run: head.run.clone(), ledger: head.ledger.clone() };
+    let Some(release) = release() else { return Ok(()) };
+    let state = State { release, run: head.run.clone(), ledger: head.ledger.clone() };
     let state = serde_json::to_vec(&state).unwrap_or_default();
     Snapshot { seq: head.seq, sum, state }.write(disk, path)
 }
 
-/// Folds a journal, from its snapshot on where there is one that fits.
-pub fn open(lines: &Lines, disk: &dyn Disk, path: &Path) -> Result<Head, FoldError> {
-    let mut head = load(lines, disk, path).unwrap_or_else(Head::unborn);
+/// Folds a journal, from its snapshot at `path` on where there is one that fits.
+pub fn open(lines: &Lines, disk: &dyn Disk, path: Option<&Path>) -> Result<Head, FoldError> {
+    let loaded = path.and_then(|path| load(lines, disk, path));
+    let mut head = loaded.unwrap_or_else(Head::unborn);
     for line in lines.after(head.seq) {
         head.fold(&fold::record(line.body, line.seq)?);
     }
     Ok(head)
 }
 
-/// This very program: two builds of one version may disagree about what a run is.
-fn release() -> String {
-    let program = std::env::current_exe().and_then(std::fs::metadata);
-    let stamp = program.and_then(|found| Ok((found.len(), found.modified()?)));
-    format!("{} {:?}", env!("CARGO_PKG_VERSION"), stamp.ok())
+/// This very program: two builds of one version may disagree about what a run is. Of one that was replaced while
+/// it runs it is not known which it is.
+fn release() -> Option<String> {
+    let program = std::env::current_exe().and_then(std::fs::metadata).ok()?;
+    let stamp = (program.len(), program.modified().ok()?);
+    Some(format!("{} {stamp:?}", env!("CARGO_PKG_VERSION")))
 }
 
 fn load(lines: &Lines, disk: &dyn Disk, path: &Path) -> Option<Head> {
     let snapshot = Snapshot::read(disk, path, lines)?;
-    let State { release, run, ledger } = serde_json::from_slice(&snapshot.state).ok()?;
-    (release == self::release()).then_some(Head { run, ledger, seq: snapshot.seq })
+    // What another release means by the rest is not looked at.
+    let Release { release } = serde_json::from_slice(&snapshot.state).ok()?;
+    if release != self::release()? {
+        return None;
+    }
+    let State { run, ledger, .. } = serde_json::from_slice(&snapshot.state).ok()?;
+    Some(Head { run, ledger, seq: snapshot.seq })
 }
 
 #[cfg(test)]
@@ -91,7 +105,7 @@ mod tests {
     fn a_snapshot_gives_the_head_that_folding_everything_gives() {
         let (disk, mut journal) = journal();
         let path = Path::new("/snapshot");
-        let folded = open(&lines(&disk), &disk, path).unwrap();
+        let folded = open(&lines(&disk), &disk, Some(path)).unwrap();
         save(&folded, journal.sum(), &disk, path).unwrap();
         let loaded = load(&lines(&disk), &disk, path).unwrap();
         assert_eq!((loaded.run, loaded.ledger, loaded.seq), (folded.run, folded.ledger, 3));
@@ -101,7 +115,7 @@ mod tests {
         let cause = Input::Stop { mode: StopMode::Cancel, key };
         let record = Record { seq: 4, at: Timestamp(4), steps: vec![Step { cause, events }] };
         journal.append(&serde_json::to_vec(&record).unwrap()).unwrap();
-        let opened = open(&lines(&disk), &disk, path).unwrap();
+        let opened = open(&lines(&disk), &disk, Some(path)).unwrap();
         assert_eq!(opened.seq, 4);
         assert!(["key-1", "key-3", "later"].iter().all(|key| opened.run.keys.contains(*key)));
     }
@@ -110,10 +124,10 @@ mod tests {
     fn a_snapshot_of_another_history_or_release_is_not_believed() {
         let (disk, journal) = journal();
         let path = Path::new("/snapshot");
-        let mut head = open(&lines(&disk), &disk, path).unwrap();
+        let mut head = open(&lines(&disk), &disk, Some(path)).unwrap();
         head.run.keys.insert("invented".to_owned());
         save(&head, journal.sum(), &disk, path).unwrap();
-        assert!(open(&lines(&disk), &disk, path).unwrap().run.keys.contains("invented"));
+        assert!(open(&lines(&disk), &disk, Some(path)).unwrap().run.keys.contains("invented"));
 
         let mut other = Snapshot::read(&disk, path, &lines(&disk)).unwrap();
         other.state = String::from_utf8(other.state)
@@ -121,9 +135,9 @@ mod tests {
             .replacen(env!("CARGO_PKG_VERSION"), "0.0.0", 1)
             .into_bytes();
         other.write(&disk, path).unwrap();
-        assert!(!open(&lines(&disk), &disk, path).unwrap().run.keys.contains("invented"));
+        assert!(!open(&lines(&disk), &disk, Some(path)).unwrap().run.keys.contains("invented"));
 
         save(&Head { seq: 2, ..head }, journal.sum(), &disk, path).unwrap();
-        assert!(!open(&lines(&disk), &disk, path).unwrap().run.keys.contains("invented"));
+        assert!(!open(&lines(&disk), &disk, Some(path)).unwrap().run.keys.contains("invented"));
     }
 }

@@ -72,7 +72,8 @@ pub(super) fn has_children() -> bool {
 }
 
 /// Whether a child may be there, dead or alive, that was not started here. Where all that loses its parent becomes a
-/// child, and there is none, nothing is left of those that were started here and have ended.
+/// child, and there is none, nothing is below those that were started here and have ended. What others started for
+/// them, a server or the first process of a container, is not below them.
 pub(super) fn may_have_adopted() -> bool {
     let is_stranger = |pid: &i32| !started().followed.contains(pid);
     !table::is_subreaper()

@@ -170,7 +170,7 @@ impl Eye<'_> {
         let Some(mut cursor) = self.cursor.take() else {
             let Ok(seen) = look(self.project, self.run) else { return Vec::new() };
             self.cursor = Some(seen.cursor);
-            return seen.records().collect();
+            return seen.records().map_while(Result::ok).collect();
         };
         let path = self.project.paths(self.run).journal;
         let Ok(lines) = Journal::follow(self.project.disk.as_ref(), &path, &mut cursor) else {

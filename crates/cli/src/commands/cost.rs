@@ -57,7 +57,7 @@ fn before(now: Timestamp, span: Span) -> Timestamp {
 fn one(project: &Project, wanted: &str, asked: &Asked) -> Result<(String, Costs), Failure> {
     let run = runs::find(project, wanted)?;
     let seen = runs::look(project, &run)?;
-    Ok((run.to_string(), count(project, &seen, asked)))
+    Ok((run.to_string(), count(project, &seen, asked)?))
 }
 
 /// One run after the other: together they may be more than fits into memory.
@@ -67,10 +67,10 @@ fn all(project: &Project, asked: &Asked) -> Result<(String, Costs), Failure> {
         if !runs::is_started(project, &run) {
             continue;
         }
-        match runs::look(project, &run) {
-            Ok(seen) => {
+        match runs::look(project, &run).and_then(|seen| count(project, &seen, asked)) {
+            Ok(counted) => {
                 readable += 1;
-                costs.add(count(project, &seen, asked));
+                costs.add(counted);
             }
             Err(_) => crate::say!("{run}: cannot be read; see `raymond status {run}`"),
         }
@@ -78,10 +78,11 @@ fn all(project: &Project, asked: &Asked) -> Result<(String, Costs), Failure> {
     Ok((counted(readable, "run"), costs))
 }
 
-fn count(project: &Project, seen: &Look, asked: &Asked) -> Costs {
+fn count(project: &Project, seen: &Look, asked: &Asked) -> Result<Costs, Failure> {
     runs::tell_damage(seen);
     let mut counter = Counter::new(asked.by, asked.since);
     for record in seen.records() {
+        let record = record?;
         for event in record.steps.iter().flat_map(|step| &step.events) {
             counter.note(record.at, event);
         }
@@ -92,7 +93,7 @@ fn count(project: &Project, seen: &Look, asked: &Asked) -> Costs {
         let relative = |row: Row| Row { name: below(&row.name, root), ..row };
         costs.rows = costs.rows.into_iter().map(|(row, tally)| (relative(row), tally)).collect();
     }
-    costs
+    Ok(costs)
 }
 
 /// The path from the project on, where it lies there.

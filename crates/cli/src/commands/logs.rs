@@ -15,6 +15,8 @@ use raymond_core::run::{Input, Record};
 use raymond_core::view::Turns;
 use raymond_core::view::turns::{Attempt, Change, How};
 use raymond_core::workflow::nearest;
+use raymond_engine::fold::FoldError;
+use raymond_engine::look::Look;
 use raymond_store::{Blobs, RunPaths};
 
 use crate::args::Logs;
@@ -29,7 +31,7 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     runs::tell_damage(&seen);
     let mut turns = Turns::default();
-    let turns_seen = tell_apart(&mut turns, seen.records());
+    let turns_seen = tell_apart(&mut turns, &seen)?;
     if !flags.follow || seen.owner.is_none() {
         flags.wanted().check(&run, &turns_seen)?;
     }
@@ -76,25 +78,27 @@ impl Turn {
     }
 }
 
-/// The turns of these records, in the order in which they started.
-fn tell_apart(turns: &mut Turns, records: impl Iterator<Item = Record>) -> Vec<Turn> {
+/// The turns of a run, in the order in which they started.
+fn tell_apart(turns: &mut Turns, seen: &Look) -> Result<Vec<Turn>, FoldError> {
     let mut all: Vec<Turn> = Vec::new();
-    for (change, outcome) in records.flat_map(|record| changes(turns, &record)) {
-        match change {
-            Change::Started(attempt) | Change::Answered(attempt, _) => {
-                all.push(Turn { attempt, outcome });
-            }
-            Change::Ended(attempt) => {
-                let same = |turn: &&mut Turn| {
-                    turn.attempt.turn == attempt.turn && turn.attempt.number == attempt.number
-                };
-                if let Some(turn) = all.iter_mut().rev().find(same) {
-                    *turn = Turn { attempt, outcome };
+    for record in seen.records() {
+        for (change, outcome) in changes(turns, &record?) {
+            match change {
+                Change::Started(attempt) | Change::Answered(attempt, _) => {
+                    all.push(Turn { attempt, outcome });
+                }
+                Change::Ended(attempt) => {
+                    let same = |turn: &&mut Turn| {
+                        turn.attempt.turn == attempt.turn && turn.attempt.number == attempt.number
+                    };
+                    if let Some(turn) = all.iter_mut().rev().find(same) {
+                        *turn = Turn { attempt, outcome };
+                    }
                 }
             }
         }
     }
-    all
+    Ok(all)
 }
 
 /// What a record means for the turns, with the outcomes that it tells of.

@@ -169,12 +169,10 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
         crate::say!("{run}: {}", plan.knowing(&owned.head.run, &inputs));
     }
     let mut console = Console::new(wish.talk, Interrupt::Stops);
-    let past = match seen.filter(|seen| seen.head.seq == owned.head.seq) {
-        Some(seen) => *seen,
-        None => runs::look(project, run)?,
-    };
-    console.catch_up(past.records());
-    drop(past);
+    match seen.filter(|seen| owned.ends_at(seen.cursor)) {
+        Some(seen) => console.catch_up(&seen)?,
+        None => console.catch_up(&runs::look(project, run)?)?,
+    }
     drive(&runtime, owned, backends, (inputs, console))
 }
 

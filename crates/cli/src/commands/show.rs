@@ -22,7 +22,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let blobs = project.blobs(&project.paths(&run));
     if flags.json {
         let mut object = shapes::run(&seen.head, &Place::seen(&project, &seen));
-        object["records"] = json!(seen.records().collect::<Vec<_>>());
+        object["records"] = json!(seen.records().collect::<Result<Vec<_>, _>>()?);
         result::print_object(object, &seen.head, &blobs)?;
         return Ok(0);
     }
@@ -32,6 +32,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let mut text = String::new();
     let edge = console::edge(&std::io::stdout());
     for record in seen.records() {
+        let record = record?;
         for step in &record.steps {
             if flags.verbose {
                 text.push_str(&said(&step.cause, &blobs));

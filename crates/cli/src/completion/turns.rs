@@ -28,7 +28,7 @@ pub(super) fn states(current: &OsStr) -> Vec<CompletionCandidate> {
 
 fn entered(current: &OsStr, name: fn(&Event) -> Option<String>) -> Vec<CompletionCandidate> {
     let Some(seen) = meant() else { return Vec::new() };
-    let steps = seen.records().flat_map(|record| record.steps);
+    let steps = seen.records().map_while(Result::ok).flat_map(|record| record.steps);
     let events = steps.flat_map(|step| step.events);
     let names: BTreeSet<String> = events.filter_map(|event| name(&event)).collect();
     beginning(names.into_iter(), current)

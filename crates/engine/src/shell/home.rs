@@ -132,7 +132,7 @@ impl Home {
         self.mirror = Mirror { written: Some((Instant::now(), status)), stale: failed };
     }
 
-    /// Keeps the head of a long run, so that its next owner need not fold all of it.
+    /// Keeps the head of a long run, so that whoever opens or looks at it need not fold all of it.
     pub(super) fn keep_head(&mut self, head: &Head) {
         if head.seq >= self.kept + snapshot::WORTH_IT {
             let sum = self.journal.journal().sum();

@@ -90,7 +90,7 @@ impl Subject {
 
 /// Sends a prompt. An error means that the run cannot go on: a value could not be stored or read.
 ///
-/// Thousands may wait for their answers: what is not needed for that is boxed, and gone by then.
+/// Thousands may wait for their answers: what is only needed before that is boxed, and gone by then.
 pub(crate) async fn prompt(
     kit: Arc<Kit>,
     effect: Box<PromptEffect>,
@@ -115,7 +115,7 @@ struct Sending {
 fn sending(
     kit: &Kit,
     effect: PromptEffect,
-    subject: Subject,
+    mut subject: Subject,
 ) -> Result<Result<Sending, Outcome>, blobs::Error> {
     let not_started = |why| Outcome::Failed {
         failure: TurnFailure::NotStarted { why },
@@ -130,13 +130,13 @@ fn sending(
         let cwd = &effect.cwd;
         return Ok(Err(not_started(format!("the working directory {cwd} does not exist"))));
     }
-    let Rendered { text, unknown, too_large } = words(kit, &effect, &subject)?;
+    let Rendered { text, unknown, too_large } = words(kit, &effect, &mut subject)?;
     if too_large {
         let mib = LARGEST >> 20;
         return Ok(Err(not_started(format!("its prompt would have more than {mib} MiB"))));
     }
     let cwd = PathBuf::from(&effect.cwd);
-    let asking = subject.asking;
+    let mut asking = subject.asking;
     let request = Request {
         started: started(kit, &effect),
         state: effect.state.clone(),
@@ -149,9 +149,9 @@ fn sending(
         permissions: effect.permissions,
         extras: effect.extras,
         schema: asking
-            .as_ref()
-            .filter(|_| backend.capabilities().contains(&Capability::Schema))
-            .map(|asking| asking.schema.clone()),
+            .as_mut()
+            .map(|asking| asking.schema.take())
+            .filter(|_| backend.capabilities().contains(&Capability::Schema)),
         environment: effect.environment,
     };
     let judging = Judging { asking, cwd, state: effect.state, unknown };
@@ -226,9 +226,14 @@ pub fn transcript(directory: &Path, turn: &TurnId, attempt: u32) -> PathBuf {
 }
 
 /// What a prompt says, and which of its names mean nothing.
-fn words(kit: &Kit, effect: &PromptEffect, subject: &Subject) -> Result<Rendered, blobs::Error> {
-    if let Some(asking) = &subject.asking {
-        return Ok(Rendered { text: asking.message.clone(), ..Rendered::default() });
+fn words(
+    kit: &Kit,
+    effect: &PromptEffect,
+    subject: &mut Subject,
+) -> Result<Rendered, blobs::Error> {
+    if let Some(asking) = &mut subject.asking {
+        let text = std::mem::take(&mut asking.message);
+        return Ok(Rendered { text, ..Rendered::default() });
     }
     match (&effect.prompt, &subject.allowed) {
         (Prompt::Reminder(fault), Some(allowed)) => {

@@ -36,7 +36,8 @@ pub(in crate::process) fn dead_children() -> Vec<Identity> {
     dead.map(|row| row.entry.identity).collect()
 }
 
-/// The children of this process, dead or alive, where they can be listed.
+/// The children of this process, dead or alive, where they can be listed. While a child is being reaped another may
+/// be missed; one that was adopted is a child of the first thread, and only that thread reaps there.
 pub(in crate::process) fn children() -> Option<Vec<i32>> {
     let mut children = Vec::new();
     for thread in fs::read_dir("/proc/self/task").ok()? {

@@ -36,7 +36,7 @@ impl Facts {
             workers_at_once: 0,
         };
         let mut at_work = BTreeSet::new();
-        let steps = seen.records().flat_map(|record| record.steps);
+        let steps = seen.records().map_while(Result::ok).flat_map(|record| record.steps);
         for event in steps.flat_map(|step| step.events) {
             facts.note(&event, &mut at_work);
         }

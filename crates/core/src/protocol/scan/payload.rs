@@ -89,7 +89,7 @@ impl<'a> Payloads<'a> {
         }
     }
 
-    /// What stands behind the next opening is about that one.
+    /// A further close behind the next opening is of that one, and does no harm.
     fn weigh(&self, close: &Range<usize>, code: &Code) -> Option<usize> {
         let quoted = code.holds(close.start);
         let mut closes = self.closes(close.end..self.next_opening(close.end, code));
