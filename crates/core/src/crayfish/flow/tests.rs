@@ -35,3 +35,22 @@ fn the_latest_result_is_the_last_in_the_order_of_iterations_whatever_came_last()
     let latest: Vec<String> = flow.latest.values().map(ToString::to_string).collect();
     assert_eq!(latest, ["l[10].a", "f", "z"]);
 }
+
+#[test]
+fn what_is_accepted_is_kept_as_it_is_written() {
+    let left = accepted(json!([1, "two"]));
+    assert_eq!(left, json!({ "ok": true, "json": [1, "two"] }));
+    assert_eq!(written(&left), left.to_string());
+    let mut lengths = Vec::new();
+    let mut store = |bytes: &[u8]| {
+        lengths.push(bytes.len());
+        Ok::<_, std::convert::Infallible>(Hash::of(bytes))
+    };
+    let Ok(stored) = Stored::keep(left.clone(), true, &mut store);
+    assert_eq!(stored, Stored::inline(left.clone(), true));
+    assert_eq!(stored.json(), Some(&left));
+    let long = accepted("x".repeat(crate::value::INLINE_MAX).into());
+    let Ok(stored) = Stored::keep(long.clone(), false, &mut store);
+    assert_eq!(lengths, [written(&long).len()]);
+    assert_eq!((stored.ok, stored.value.len()), (false, written(&long).len() as u64));
+}
