@@ -24,8 +24,7 @@ use raymond_core::run::{Event, Record, Run};
 use raymond_core::time::Timestamp;
 use raymond_core::view::{Ledger, Line, Live, Narrator, Stopper, Weight};
 use raymond_engine::clock;
-use raymond_engine::fold::FoldError;
-use raymond_engine::look::Look;
+use raymond_engine::driver::Head;
 use raymond_engine::shell::Watch;
 
 use crate::args::Talk;
@@ -126,17 +125,9 @@ impl Console {
     }
 
     /// Learns what happened before, without a word.
-    pub(crate) fn catch_up(&mut self, seen: &Look) -> Result<(), FoldError> {
-        let mut past = Live::default();
-        for record in seen.records() {
-            let record = record?;
-            for event in events(&record) {
-                self.narrator.line(event);
-                past.note(record.at, event);
-            }
-        }
-        self.mouth.change(|live| *live = past);
-        Ok(())
+    pub(crate) fn catch_up(&mut self, Head { run, ledger, .. }: &Head) {
+        self.narrator = Narrator::after(run, ledger);
+        self.mouth.change(|live| *live = Live::after(run, ledger));
     }
 
     /// Prints the events of a record, where somebody wants them.

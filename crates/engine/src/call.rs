@@ -241,7 +241,8 @@ impl Tool {
         (work, at): (&Work, &str),
     ) -> Result<Owned, Box<Reply>> {
         let how = Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::End };
-        let owned = Owned::open(project, run, how).await.map_err(|error| unowned(run, &error))?;
+        let opened = Owned::open(project, run, how, None).await;
+        let owned = opened.map_err(|error| unowned(run, &error))?;
         let other = |what: &str| {
             let message = format!("the run {run} was begun with {what}");
             Err(knowing(refused(Code::RunMismatch, message, Vec::new()), &owned.head.run))

@@ -17,7 +17,7 @@ use raymond_core::ids::RunId;
 use raymond_core::run::{Refusal, Run};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
-use raymond_store::journal::{self, Cursor, Torn};
+use raymond_store::journal::{self, Torn};
 use raymond_store::lock::{self, Claim, Takeover, ThisHost};
 use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, blobs, disk};
 
@@ -26,6 +26,7 @@ use crate::driver::{Driver, DriverError, Head, Nobody};
 use crate::elsewhere::{Elsewhere, check_only};
 use crate::fold::{self, FoldError};
 use crate::launch::Prepared;
+use crate::look::Look;
 use crate::observe;
 use crate::pin::{Pin, PinError};
 use crate::project::Project;
@@ -142,8 +143,14 @@ pub(crate) fn take(
 }
 
 impl Owned {
-    /// Opens a run that exists.
-    pub async fn open(project: &Project, run: &RunId, how: Opening) -> Result<Self, OwnError> {
+    /// Opens a run that exists. Whoever has looked at it before hands that over: it need not be folded again where its
+    /// journal still ends where it did.
+    pub async fn open(
+        project: &Project,
+        run: &RunId,
+        how: Opening,
+        seen: Option<Box<Look>>,
+    ) -> Result<Self, OwnError> {
         let paths = project.paths(run);
         tracked::check(project, run)?;
         paths.refuse_links(project.disk.as_ref())?;
@@ -157,7 +164,10 @@ impl Owned {
             .map_err(|error| unopened(project, error))?;
         let header = fold::header(&opened.header)?;
         fold::check_owner(run, &header)?;
-        let mut head = snapshot::open(&opened.lines, project.disk.as_ref(), Some(&paths.snapshot))?;
+        let mut head = match seen.filter(|seen| seen.cursor == opened.journal.end()) {
+            Some(seen) => seen.head,
+            None => snapshot::open(&opened.lines, project.disk.as_ref(), Some(&paths.snapshot))?,
+        };
         if head.seq == 0 {
             return Err(OwnError::NeverStarted(run.clone()));
         }
@@ -185,11 +195,6 @@ impl Owned {
             found: Found { torn: opened.torn, moved, ended, survivors },
         };
         Ok(owned)
-    }
-
-    /// Whether this is the end of its journal.
-    pub fn ends_at(&self, cursor: Cursor) -> bool {
-        self.journal.end() == cursor
     }
 
     /// Uses the edited states of `prepared` from now on, unless an agent needs one that is gone.

@@ -183,7 +183,7 @@ async fn wait_with(
         }
         let lines = Journal::follow(project.disk.as_ref(), &path, &mut seen.cursor)?;
         for line in lines.iter() {
-            seen.head.fold(&fold::record(line.body, line.seq)?);
+            seen.head.fold(&fold::happened(line.body, line.seq)?);
         }
         if gone && lines.is_empty() {
             return Ok(None);
@@ -201,7 +201,7 @@ async fn stop_without_owner(
     backends: Known<'_>,
 ) -> Result<Answered, RequestError> {
     let how = Opening { takeover, truncate_to: None, clients: Clients::End };
-    let mut owned = Owned::open(project, run, how).await?;
+    let mut owned = Owned::open(project, run, how, None).await?;
     let backends = backends(&owned.head.run.settings);
     let reports = owned.report_inputs(&backends).await?;
     let afresh = clock::nonce().to_string();

@@ -38,7 +38,7 @@ pub(crate) fn attach(flags: &Attach) -> Result<u8, Failure> {
         crate::say!("{run}: {status}: {why}");
     }
     let mut console = Console::new(flags.talk, Interrupt::Leaves);
-    console.catch_up(&seen)?;
+    console.catch_up(&seen.head);
     let followed = runtime.block_on(async {
         tokio::select! {
             followed = follow(&project, &run, seen, &mut console) => followed.map(Some),

@@ -129,7 +129,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
         Ground::Detached => background::own_session()?,
     }
     let runtime = crate::runtime()?;
-    let opened = runtime.block_on(Owned::open(project, run, wish.how));
+    let opened = runtime.block_on(Owned::open(project, run, wish.how, seen));
     let owned = opened.map_err(|error| Failure::from(error).about(run))?;
     tell(&owned.found);
     if owned.head.seq == 0 {
@@ -169,10 +169,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
         crate::say!("{run}: {}", plan.knowing(&owned.head.run, &inputs));
     }
     let mut console = Console::new(wish.talk, Interrupt::Stops);
-    match seen.filter(|seen| owned.ends_at(seen.cursor)) {
-        Some(seen) => console.catch_up(&seen)?,
-        None => console.catch_up(&runs::look(project, run)?)?,
-    }
+    console.catch_up(&owned.head);
     drive(&runtime, owned, backends, (inputs, console))
 }
 

@@ -120,10 +120,8 @@ impl Cells {
 fn activity(row: &Row, doing: &Doing, scene: &Scene) -> String {
     match doing {
         Doing::Working(Work::Script) => "runs".to_owned(),
-        Doing::Working(Work::Prompt) => match &row.backend {
-            Some(backend) => format!("{backend} works"),
-            None => "works".to_owned(),
-        },
+        Doing::Working(Work::Prompt(Some(backend))) => format!("{backend} works"),
+        Doing::Working(Work::Prompt(None)) => "works".to_owned(),
         Doing::Working(Work::Reminder) => "was reminded".to_owned(),
         // What lies where the agent works needs no more than its name.
         Doing::Working(Work::Seen(what)) => what.replace(&format!("({}/", row.cwd), "("),

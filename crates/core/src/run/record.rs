@@ -22,22 +22,22 @@ pub struct Header {
     pub nonce: Nonce,
 }
 
-/// Every other line.
+/// Every other line. A run is what its events come to: whoever needs no more need not read the causes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct Record<Cause = Input> {
     /// Its number, from 1.
     pub seq: u64,
     /// When it was decided.
     pub at: Timestamp,
     /// What happened.
-    pub steps: Vec<Step>,
+    pub steps: Vec<Step<Cause>>,
 }
 
 /// One input, and what followed from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct Step<Cause = Input> {
     /// What was observed or asked for.
-    pub cause: Input,
+    pub cause: Cause,
     /// What is so since then.
     pub events: Vec<Event>,
 }

@@ -17,7 +17,7 @@ use crate::value::Value;
 use super::backends::Naming;
 use super::denied::is_rule;
 use super::path::Path;
-use super::turns::charged;
+use super::turns::{charged, turning};
 
 /// A fold of everything that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -66,12 +66,45 @@ pub struct Ledger {
     /// After how many iterations a loop ended without a result.
     #[serde(default)]
     pub exhausted: Option<u32>,
-    current: BTreeMap<AgentId, StateName>,
+    /// Live and failed agents.
     #[serde(default)]
-    asked: BTreeMap<AgentId, BackendName>,
-    /// The step that `main` is about to do again.
-    #[serde(default)]
-    revived: Option<StateName>,
+    pub(super) agents: BTreeMap<AgentId, Station>,
+}
+
+/// Where an agent is, and what that has cost.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Station {
+    /// Its state; none before the first.
+    pub(super) state: Option<StateName>,
+    /// Since when it is at what it is at.
+    pub(super) since: Timestamp,
+    /// Whom its last turn asked; none for a script.
+    pub(super) asked: Option<BackendName>,
+    /// What all its turns cost.
+    pub(super) spent: Micros,
+    /// What those of this visit cost, once one of them has ended.
+    pub(super) bill: Option<Bill>,
+    /// Whether it is about to do its step again.
+    revived: bool,
+}
+
+/// What a visit has cost so far, and how well that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Bill {
+    pub(super) amount: Micros,
+    pub(super) estimated: bool,
+    pub(super) unpriced: bool,
+}
+
+impl Bill {
+    pub(super) fn add(&mut self, charge: Charge) {
+        self.amount = self.amount.plus(charge.amount);
+        match charge.basis {
+            Basis::Estimated => self.estimated = true,
+            Basis::Unpriced => self.unpriced = true,
+            Basis::Free | Basis::Reported => {}
+        }
+    }
 }
 
 /// Who asked a run to end.
@@ -120,29 +153,29 @@ impl Ledger {
     /// Folds one event in.
     pub fn note(&mut self, at: Timestamp, event: &Event) {
         self.updated_at = at;
+        if let Some(station) = turning(event).and_then(|agent| self.agents.get_mut(agent)) {
+            station.since = at;
+        }
         if let Event::RunStarted(start) = event {
             (self.started_at, self.driven_since) = (at, at);
             self.input.clone_from(&start.input);
             self.may_ask.clone_from(&start.backends);
         } else if let Event::RunResumed { .. } = event {
             self.driven_since = at;
+        } else if let Event::AgentSpawned { agent, .. } = event {
+            self.agents.insert(agent.clone(), Station { since: at, ..Station::default() });
         } else if let Event::VisitEntered { agent, state, .. } = event {
-            self.current.insert(agent.clone(), state.clone());
-            // A step that is done again is no further one.
-            if *agent == AgentId::main() && self.revived.take().as_ref() != Some(state) {
-                self.path.enter(state);
-            }
+            self.enter(agent, state);
         } else if let Event::Stepped { agent, fact: Fact::Revived } = event {
-            if *agent == AgentId::main() {
-                self.revived = self.current.get(agent).cloned();
+            if let Some(station) = self.agents.get_mut(agent) {
+                station.revived = true;
             }
         } else if let Event::Moved { agent, forks, .. } = event
             && *forks > 0
         {
             self.forks.insert(agent.clone(), *forks);
         } else if let Event::AgentEnded { agent, result } = event {
-            self.current.remove(agent);
-            self.asked.remove(agent);
+            self.agents.remove(agent);
             self.results.insert(agent.clone(), result.clone());
         } else if let Event::TurnQueued { turn, lane, .. } = event {
             self.ask(&turn.agent, lane);
@@ -151,13 +184,27 @@ impl Ledger {
         } else if let Event::Warned { warning, agent } = event {
             if let Warning::ToolDenied { tool } = warning {
                 *self.denied.entry(tool.clone()).or_default() += 1;
-                let state = agent.as_ref().and_then(|agent| self.current.get(agent));
-                self.denied_in.extend(state.filter(|_| is_rule(tool)).cloned());
+                let station = agent.as_ref().and_then(|agent| self.agents.get(agent));
+                let state = station.and_then(|station| station.state.clone());
+                self.denied_in.extend(state.filter(|_| is_rule(tool)));
             } else if let Warning::Exhausted { iterations, .. } = warning {
                 self.exhausted = Some(*iterations);
             }
         } else {
             self.count(event);
+        }
+    }
+
+    /// A step that is done again is no further one.
+    fn enter(&mut self, agent: &AgentId, state: &StateName) {
+        let Some(station) = self.agents.get_mut(agent) else { return };
+        let again = std::mem::take(&mut station.revived) && station.state.as_ref() == Some(state);
+        if again {
+            return;
+        }
+        (station.state, station.bill) = (Some(state.clone()), None);
+        if *agent == AgentId::main() {
+            self.path.enter(state);
         }
     }
 
@@ -170,12 +217,11 @@ impl Ledger {
     }
 
     fn ask(&mut self, agent: &AgentId, lane: &Lane) {
-        match lane {
-            Lane::Script => drop(self.asked.remove(agent)),
-            Lane::Prompt(backend) => {
-                self.backends.entry(backend.clone()).or_default();
-                self.asked.insert(agent.clone(), backend.clone());
-            }
+        if let Some(backend) = lane.backend() {
+            self.backends.entry(backend.clone()).or_default();
+        }
+        if let Some(station) = self.agents.get_mut(agent) {
+            station.asked = lane.backend().cloned();
         }
     }
 
@@ -186,10 +232,13 @@ impl Ledger {
         if charge.basis != Basis::Free {
             self.paid.add(charge.amount);
         }
-        if let Some(state) = self.current.get(&turn.agent) {
+        let Some(station) = self.agents.get_mut(&turn.agent) else { return };
+        station.spent = station.spent.plus(charge.amount);
+        station.bill.get_or_insert_default().add(charge);
+        if let Some(state) = &station.state {
             self.states.entry(state.clone()).or_default().add(charge.amount);
         }
-        if let Some(backend) = self.asked.get(&turn.agent) {
+        if let Some(backend) = &station.asked {
             self.backends.entry(backend.clone()).or_default().add(charge.amount);
         }
     }
@@ -201,7 +250,12 @@ impl Ledger {
 
     /// Whether the backends of the run are named.
     pub fn naming(&self) -> Naming {
-        Naming::among(self.may_ask.iter().chain(self.backends.keys()))
+        Naming::among(self.known())
+    }
+
+    /// All that its states may ask, or that were asked so far.
+    pub(super) fn known(&self) -> impl Iterator<Item = &BackendName> {
+        self.may_ask.iter().chain(self.backends.keys())
     }
 
     /// The state that took most of the money, and how much.

@@ -7,14 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::{Charge, Micros};
-use crate::desk::{Lane, Prompt};
+use crate::desk::{self, Desk, Lane, Prompt};
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
+use crate::machine::{Agent, Standing};
 use crate::run::event::Hold;
-use crate::run::{Event, Settings};
+use crate::run::{Event, Phase, Run, Settings};
 use crate::time::Timestamp;
 
 use super::backends::Naming;
-use super::turns::charged;
+use super::ledger::{Ledger, Station};
+use super::turns::{charged, turning};
 
 /// All agents of a run.
 #[derive(Debug, Clone, Default)]
@@ -59,8 +61,6 @@ pub struct Row {
     pub since: Timestamp,
     /// What its turns cost so far.
     pub spent: Micros,
-    /// The backend of its turn, where backends are named.
-    pub backend: Option<BackendName>,
     lane: Lane,
     prompt: Prompt,
 }
@@ -83,8 +83,8 @@ pub enum Doing {
 pub enum Work {
     /// A script runs.
     Script,
-    /// A client was sent a prompt.
-    Prompt,
+    /// A client was sent a prompt; whose it is, where backends are named.
+    Prompt(Option<BackendName>),
     /// A client was sent a reminder.
     Reminder,
     /// What was seen last.
@@ -118,8 +118,33 @@ pub struct Tally {
 }
 
 impl Live {
+    /// What all events so far would have come to.
+    pub fn after(run: &Run, ledger: &Ledger) -> Self {
+        let asking = run.desk.asks.keys().map(|ask| &ask.agent).collect();
+        let row = |(id, agent): (&AgentId, &Agent)| {
+            let station = ledger.agents.get(id).cloned().unwrap_or_default();
+            (id.clone(), Row::of(agent, station, &run.desk, &asking))
+        };
+        Self {
+            spent: run.spent,
+            cap: run.settings.budget,
+            since: ledger.driven_since,
+            course: match run.phase {
+                Phase::Stopping(_) => Course::Stopping,
+                Phase::Unborn | Phase::Open | Phase::Ended(_) => Course::Ahead,
+            },
+            backends: ledger.known().cloned().collect(),
+            agents: run.agents.iter().map(row).collect(),
+            holds: run.desk.holds.clone(),
+            born: run.born,
+        }
+    }
+
     /// Folds one event in.
     pub fn note(&mut self, at: Timestamp, event: &Event) {
+        if let Some(agent) = turning(event) {
+            self.change(agent, |row| row.since = at);
+        }
         match event {
             Event::RunStarted(start) => {
                 self.backends.clone_from(&start.backends);
@@ -141,13 +166,13 @@ impl Live {
             Event::Moved { agent, cwd: Some(cwd), .. } => {
                 self.change(agent, |row| row.cwd.clone_from(cwd));
             }
-            Event::AgentHeld { agent, .. } => self.at(at, agent, Doing::Waiting(Wait::Workers)),
+            Event::AgentHeld { agent, .. } => self.does(agent, Doing::Waiting(Wait::Workers)),
             Event::AgentFailed { agent, .. } | Event::AgentRevived { agent } => {
-                self.at(at, agent, Doing::Nothing);
+                self.does(agent, Doing::Nothing);
             }
-            Event::Asked { ask, .. } => self.at(at, &ask.agent, Doing::Waiting(Wait::Answer)),
+            Event::Asked { ask, .. } => self.does(&ask.agent, Doing::Waiting(Wait::Answer)),
             Event::AskAnswered { ask, .. } | Event::AskExpired { ask } => {
-                self.at(at, &ask.agent, Doing::Nothing);
+                self.does(&ask.agent, Doing::Nothing);
             }
             Event::DefinitionAdopted { .. }
             | Event::RunEnded { .. }
@@ -163,7 +188,7 @@ impl Live {
             | Event::TurnContinues { .. }
             | Event::TurnFailed { .. }
             | Event::TurnInterrupted { .. }
-            | Event::RetryAt { .. } => self.note_turn(at, event),
+            | Event::RetryAt { .. } => self.note_turn(event),
         }
     }
 
@@ -172,24 +197,23 @@ impl Live {
         self.course = Course::Ahead;
     }
 
-    fn note_turn(&mut self, at: Timestamp, event: &Event) {
+    fn note_turn(&mut self, event: &Event) {
         if let Event::TurnQueued { turn, lane, prompt, .. } = event {
             self.backends.extend(lane.backend().cloned());
-            let backend = Naming::among(&self.backends).tells(lane.backend()).cloned();
             self.change(&turn.agent, |row| {
-                (row.lane, row.prompt, row.backend) = (lane.clone(), prompt.clone(), backend);
+                (row.lane, row.prompt) = (lane.clone(), prompt.clone());
             });
-            self.at(at, &turn.agent, Doing::Queued);
+            self.does(&turn.agent, Doing::Queued);
         } else if let Event::TurnRequeued { turn, .. } = event {
-            self.at(at, &turn.agent, Doing::Queued);
+            self.does(&turn.agent, Doing::Queued);
         } else if let Event::TurnStarted { turn, .. } = event {
-            let work = self.agents.get(&turn.agent).map_or(Work::Prompt, Row::work);
-            self.at(at, &turn.agent, Doing::Working(work));
+            let work = self.agents.get(&turn.agent).map_or(Work::Prompt(None), Row::work);
+            self.does(&turn.agent, Doing::Working(work));
         } else if let Event::RetryAt { turn, until, .. } = event {
-            self.at(at, &turn.agent, Doing::Waiting(Wait::Retry(*until)));
+            self.does(&turn.agent, Doing::Waiting(Wait::Retry(*until)));
         } else if let Some((turn, charge)) = charged(event) {
             self.charge(turn, charge);
-            self.at(at, &turn.agent, Doing::Nothing);
+            self.does(&turn.agent, Doing::Nothing);
         }
     }
 
@@ -228,6 +252,10 @@ impl Live {
     /// Whoever queues for a backend that is held waits for more than a slot.
     fn doing(&self, row: &Row) -> Doing {
         match (&row.doing, &row.lane) {
+            (Doing::Working(Work::Prompt(_)), lane) => {
+                let named = Naming::among(&self.backends).tells(lane.backend());
+                Doing::Working(Work::Prompt(named.cloned()))
+            }
             (Doing::Queued, Lane::Prompt(backend)) => match self.holds.get(backend) {
                 None => Doing::Queued,
                 Some(Hold::Quota { until, .. }) => {
@@ -240,7 +268,6 @@ impl Live {
     }
 
     fn spawn(&mut self, at: Timestamp, agent: &AgentId, cwd: &str) {
-        self.born += 1;
         let row = Row {
             born: self.born,
             cwd: cwd.to_owned(),
@@ -248,10 +275,10 @@ impl Live {
             doing: Doing::Nothing,
             since: at,
             spent: Micros::ZERO,
-            backend: None,
             lane: Lane::Script,
             prompt: Prompt::Body,
         };
+        self.born += 1;
         self.agents.insert(agent.clone(), row);
     }
 
@@ -261,8 +288,8 @@ impl Live {
         }
     }
 
-    fn at(&mut self, at: Timestamp, agent: &AgentId, doing: Doing) {
-        self.change(agent, |row| (row.doing, row.since) = (doing, at));
+    fn does(&mut self, agent: &AgentId, doing: Doing) {
+        self.change(agent, |row| row.doing = doing);
     }
 
     fn charge(&mut self, turn: &TurnId, charge: Charge) {
@@ -272,10 +299,41 @@ impl Live {
 }
 
 impl Row {
+    fn of(agent: &Agent, station: Station, desk: &Desk, asking: &BTreeSet<&AgentId>) -> Self {
+        let turn = desk.turns.get(&agent.id);
+        let place = |state: StateName| {
+            let count = agent.visits.get(&state).copied().unwrap_or(1);
+            (state, count)
+        };
+        let mut row = Self {
+            born: agent.born,
+            cwd: agent.cwd.clone(),
+            place: station.state.map(place),
+            doing: Doing::Nothing,
+            since: station.since,
+            spent: station.spent,
+            lane: station.asked.map_or(Lane::Script, Lane::Prompt),
+            prompt: turn.map_or(Prompt::Body, |turn| turn.prompt.clone()),
+        };
+        row.doing = match (&agent.standing, turn.map(|turn| &turn.phase)) {
+            (Standing::Held(_), _) => Doing::Waiting(Wait::Workers),
+            (Standing::Live, _) if asking.contains(&agent.id) => Doing::Waiting(Wait::Answer),
+            (Standing::Live, Some(desk::Phase::Queued)) => Doing::Queued,
+            (Standing::Live, Some(desk::Phase::Running { .. })) => Doing::Working(row.work()),
+            (Standing::Live, Some(desk::Phase::Retrying { until })) => {
+                Doing::Waiting(Wait::Retry(*until))
+            }
+            (Standing::Live, Some(desk::Phase::Idle) | None) | (Standing::Failed { .. }, _) => {
+                Doing::Nothing
+            }
+        };
+        row
+    }
+
     fn work(&self) -> Work {
         match (&self.lane, &self.prompt) {
             (Lane::Script, _) => Work::Script,
-            (Lane::Prompt(_), Prompt::Body) => Work::Prompt,
+            (Lane::Prompt(_), Prompt::Body) => Work::Prompt(None),
             (Lane::Prompt(_), Prompt::Reminder(_)) => Work::Reminder,
         }
     }
@@ -305,7 +363,7 @@ mod tests {
         live
     }
 
-    /// `main A.md #1 Working(Prompt) $0.00`
+    /// `main A.md #1 Working(Prompt(None)) $0.00`
     fn shown(live: &Live) -> Vec<String> {
         let row = |(agent, row, doing): (&AgentId, &Row, Doing)| {
             let (state, visit) = row.place.clone().unwrap_or_else(|| ("?".into(), 0));
@@ -322,7 +380,7 @@ mod tests {
     #[test]
     fn every_agent_is_shown_with_what_it_is_at() {
         let mut play = play();
-        assert_eq!(shown(&live(&play)), ["main A.md #1 Working(Prompt) $0.00"]);
+        assert_eq!(shown(&live(&play)), ["main A.md #1 Working(Prompt(None)) $0.00"]);
         play.says("main", "no tag");
         assert_eq!(shown(&live(&play)), ["main A.md #1 Working(Reminder) $0.10"]);
         play.says(
@@ -333,8 +391,8 @@ mod tests {
         assert_eq!(
             shown(&seen),
             [
-                "main A.md #2 Working(Prompt) $0.20",
-                "main_w1 W.md #1 Working(Prompt) $0.00",
+                "main A.md #2 Working(Prompt(None)) $0.20",
+                "main_w1 W.md #1 Working(Prompt(None)) $0.00",
                 "main_s2 S.sh #1 Working(Script) $0.00",
             ]
         );
@@ -378,7 +436,7 @@ mod tests {
         let mut play = play();
         play.says("main", r#"<fork next="A">W</fork>"#);
         play.fails("main_w1", TurnFailure::Task { why: "no".into() });
-        assert_eq!(shown(&live(&play)), ["main A.md #2 Working(Prompt) $0.10"]);
+        assert_eq!(shown(&live(&play)), ["main A.md #2 Working(Prompt(None)) $0.10"]);
         play.stop(StopMode::AfterTurn);
         assert_eq!(live(&play).course, Course::Stopping);
         play.says("main", "<result>x</result>");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::budget::{Basis, Charge, Micros};
+use crate::budget::{Charge, Micros};
 use crate::crayfish::flow::{Fact, Stored};
 use crate::crayfish::key::Key;
 use crate::crayfish::problem::Problem;
@@ -12,11 +12,11 @@ use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::protocol::TagName;
 use crate::run::event::{Ending, Hold, Warning};
 use crate::run::input::{Interruption, StopMode};
-use crate::run::{Event, Program, Settings};
+use crate::run::{Event, Program, Run, Settings};
 use crate::value::Value;
 
 use super::backends::Naming;
-use super::ledger::Stopper;
+use super::ledger::{Bill, Ledger, Stopper};
 
 /// One line, without its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct Narrator {
     naming: Naming,
     places: BTreeMap<AgentId, StateName>,
     moves: BTreeMap<AgentId, (TagName, Option<StateName>)>,
-    spent: BTreeMap<AgentId, Spent>,
+    bills: BTreeMap<AgentId, Bill>,
     /// Backends of turns.
     asked: BTreeMap<AgentId, BackendName>,
     /// All that the states may ask, or that were asked so far.
@@ -60,8 +60,8 @@ pub struct Narrator {
     what: What,
     /// What all turns cost so far.
     total: Micros,
-    /// Which attempt each agent was asked for last, with what was wrong: it is told once.
-    refused: BTreeMap<AgentId, (Key, u32)>,
+    /// Which attempt each step was asked for last, with what was wrong: it is told once.
+    refused: BTreeMap<Key, u32>,
 }
 
 /// What a run is made of.
@@ -110,6 +110,29 @@ impl Narrator {
     /// One for those who watch: they are told anyway how it began and ended, and what `main` returned.
     pub fn live() -> Self {
         Self { telling: Telling::Live, ..Self::default() }
+    }
+
+    /// One for those who watch from here on: what it would remember if it had told everything so far.
+    pub fn after(run: &Run, ledger: &Ledger) -> Self {
+        let agents = || ledger.agents.iter();
+        let places = agents().filter_map(|(id, at)| Some((id.clone(), at.state.clone()?)));
+        let bills = agents().filter_map(|(id, at)| Some((id.clone(), at.bill?)));
+        let asked = agents().filter_map(|(id, at)| Some((id.clone(), at.asked.clone()?)));
+        let refused = run.flow.iter().flat_map(|flow| {
+            let attempt = |key: &Key| Some((key.clone(), *flow.attempts.get(key)?));
+            flow.complaints.keys().filter_map(attempt)
+        });
+        Self {
+            places: places.collect(),
+            bills: bills.collect(),
+            asked: asked.collect(),
+            backends: ledger.known().cloned().collect(),
+            limits: Limits::of(&run.settings),
+            what: What::of(&run.settings.program),
+            total: run.spent,
+            refused: refused.collect(),
+            ..Self::live()
+        }
     }
 
     /// One for those who were not there, of a run whose backends are named like this.
@@ -247,8 +270,7 @@ impl Narrator {
         if let Fact::Asks { key, attempt, errors } = fact
             && !errors.is_empty()
         {
-            let asked = (key.clone(), *attempt);
-            if self.refused.insert(agent.clone(), asked.clone()) == Some(asked) {
+            if self.refused.insert(key.clone(), *attempt) == Some(*attempt) {
                 return None;
             }
             let text = format!("not valid: {}; attempt {attempt} follows", told(errors));
@@ -346,18 +368,12 @@ impl Narrator {
 
     fn charge(&mut self, turn: &TurnId, charge: Charge) {
         self.total = self.total.plus(charge.amount);
-        let spent = self.spent.entry(turn.agent.clone()).or_default();
-        spent.amount = spent.amount.plus(charge.amount);
-        match charge.basis {
-            Basis::Estimated => spent.estimated = true,
-            Basis::Unpriced => spent.unpriced = true,
-            Basis::Free | Basis::Reported => {}
-        }
+        self.bills.entry(turn.agent.clone()).or_default().add(charge);
     }
 
     /// What the visit that ends now has cost, where it has, and who was paid, where backends are named.
     fn bill(&mut self, agent: &AgentId) -> String {
-        let Some(Spent { amount, estimated, unpriced }) = self.spent.remove(agent) else {
+        let Some(Bill { amount, estimated, unpriced }) = self.bills.remove(agent) else {
             return String::new();
         };
         let named = self.naming().tells(self.asked.get(agent));
@@ -375,14 +391,6 @@ impl Narrator {
         }
         bill
     }
-}
-
-/// What a visit has cost so far, and how well that is known.
-#[derive(Debug, Clone, Copy, Default)]
-struct Spent {
-    amount: Micros,
-    estimated: bool,
-    unpriced: bool,
 }
 
 /// What is wrong with an output: the first problem, and how many there are beyond.

@@ -18,6 +18,7 @@ use crate::view::narrate::{ending_words, preview};
 use crate::view::{Ledger, Narrator, Owner, States, Status, Waiting, Weight, status, way_out, why};
 
 mod steps;
+mod watching;
 
 /// Status, exit code, why, and the command that leads out.
 fn shown(play: &Play, owner: Owner) -> String {

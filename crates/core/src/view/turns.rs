@@ -87,6 +87,29 @@ pub enum Change {
     Answered(Attempt, Value),
 }
 
+/// The agent that is at something else from this event on.
+pub(super) fn turning(event: &Event) -> Option<&AgentId> {
+    if let Event::AgentHeld { agent, .. }
+    | Event::AgentFailed { agent, .. }
+    | Event::AgentRevived { agent } = event
+    {
+        Some(agent)
+    } else if let Event::Asked { ask, .. }
+    | Event::AskAnswered { ask, .. }
+    | Event::AskExpired { ask } = event
+    {
+        Some(&ask.agent)
+    } else if let Event::TurnQueued { turn, .. }
+    | Event::TurnRequeued { turn, .. }
+    | Event::TurnStarted { turn, .. }
+    | Event::RetryAt { turn, .. } = event
+    {
+        Some(&turn.agent)
+    } else {
+        charged(event).map(|(turn, _)| &turn.agent)
+    }
+}
+
 /// The turn that ended with this event, whatever it ended with, and what it is charged. Whoever counts
 /// turns counts these: a turn that was cut off and taken up again was carried out twice.
 pub(super) fn charged(event: &Event) -> Option<(&TurnId, Charge)> {

@@ -8,7 +8,7 @@ use crate::run::input::{Interruption, StopMode};
 use crate::run::tests::play::{Play, usd, workflow};
 use crate::time::{Span, Timestamp};
 use crate::view::costs::{By, Counter};
-use crate::view::live::Live;
+use crate::view::live::{Doing, Live, Work};
 use crate::view::plan::Fate;
 use crate::view::turns::Change;
 use crate::view::{Ledger, Narrator, Owner, Plan, Turns, status, why};
@@ -202,7 +202,9 @@ fn live_rows_name_the_backend_where_states_ask_several() {
     let backend = |play: &Play| {
         let mut live = Live::default();
         play.story.iter().for_each(|event| live.note(Timestamp(0), event));
-        live.busy()[0].1.backend.clone()
+        let doing = live.busy().swap_remove(0).2;
+        let Doing::Working(Work::Prompt(backend)) = doing else { panic!("{doing:?}") };
+        backend
     };
     assert_eq!(backend(&stage()), Some("claude".into()));
     assert_eq!(backend(&alone()), None);
