@@ -14,6 +14,7 @@ pub mod crayfish;
 pub mod desk;
 pub mod diagnostic;
 pub mod failure;
+pub mod few;
 pub mod ids;
 pub mod machine;
 pub mod prices;

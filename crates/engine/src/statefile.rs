@@ -6,6 +6,7 @@ use std::path::Path;
 
 use raymond_core::budget::Micros;
 use raymond_core::crayfish::reading;
+use raymond_core::few::Few;
 use raymond_core::ids::{AgentId, RunId, StateName};
 use raymond_core::machine::{Agent, Frame, Session, Standing};
 use raymond_core::run::Run;
@@ -77,12 +78,12 @@ struct Place<'r> {
     current_state: &'r StateName,
     cwd: &'r str,
     failure: Option<String>,
-    fork_attributes: &'r BTreeMap<String, Value>,
+    fork_attributes: &'r Few<String, Value>,
     id: &'r AgentId,
     session_id: Option<&'r str>,
     stack: Vec<Caller<'r>>,
     status: &'static str,
-    visits: &'r BTreeMap<StateName, u32>,
+    visits: &'r Few<StateName, u32>,
 }
 
 #[derive(Serialize)]

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::desk::{Lane, Notice, Prompt, Turn};
 use crate::failure::{Failure, TurnFailure};
+use crate::few::Few;
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
 use crate::machine::{Agent, Session, SessionPlan};
 use crate::run::draft::Draft;
@@ -93,7 +94,7 @@ fn split(draft: &mut Draft<'_>, agent: &Agent, of: &StepId, count: u32) {
             agent: child.clone(),
             parent: Some(agent.id.clone()),
             cwd: agent.cwd.clone(),
-            attributes: BTreeMap::new(),
+            attributes: Few::default(),
         });
         let mut born = outside.iterations.clone();
         born.push(Iteration { of: of.clone(), number });

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
 use crate::failure::Failure;
+use crate::few::Few;
 use crate::ids::{AgentId, BackendName, StateName};
 use crate::protocol::Tag;
 use crate::value::Value;
@@ -34,9 +35,9 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_of: Option<BackendName>,
     /// Fork attributes: template variables for its whole life.
-    pub attributes: BTreeMap<String, Value>,
+    pub attributes: Few<String, Value>,
     /// How often it entered each state.
-    pub visits: BTreeMap<StateName, u32>,
+    pub visits: Few<StateName, u32>,
     /// How many workers it has forked; never reused.
     pub forks: u32,
     /// The visit it is in.

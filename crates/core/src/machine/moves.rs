@@ -1,9 +1,8 @@
 //! What a transition does: it is read, weighed against scope, policy and limits, and then either
 //! taken as a whole or not at all.
 
-use std::collections::BTreeMap;
-
 use crate::failure::Failure;
+use crate::few::Few;
 use crate::ids::{AgentId, StateName};
 use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Reading, Stack, Tag, TagName};
@@ -175,7 +174,7 @@ struct Worker<'a> {
     state: StateName,
     cwd: String,
     input: Option<Value>,
-    attributes: &'a BTreeMap<String, Value>,
+    attributes: &'a Few<String, Value>,
 }
 
 fn fork(draft: &mut Draft<'_>, mover: Mover<'_>, tags: &[Tag]) -> Result<(), Blocked> {
@@ -333,7 +332,7 @@ mod tests {
             next: None,
             cd: None,
             input: None,
-            attributes: BTreeMap::new(),
+            attributes: Few::default(),
         }
     }
 

@@ -185,10 +185,10 @@ impl fmt::Display for Malformed {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::convert::Infallible;
 
     use super::*;
+    use crate::few::Few;
     use crate::protocol::tag::Invoke;
     use crate::value::{BlobRef, INLINE_MAX, Value};
 
@@ -208,7 +208,7 @@ mod tests {
             next: next.map(str::to_owned),
             cd: None,
             input: None,
-            attributes: BTreeMap::new(),
+            attributes: Few::default(),
         }
     }
 
@@ -249,7 +249,7 @@ mod tests {
                 next: Some("N".to_owned()),
                 cd: Some("d".to_owned()),
                 input,
-                attributes: BTreeMap::from([("item".to_owned(), Value::from("x"))]),
+                attributes: Few::from([("item".to_owned(), Value::from("x"))]),
             },
             Tag::Result { payload: Value::from(" ok ") },
         ];
@@ -331,7 +331,7 @@ mod tests {
                 next: Some("N".to_owned()),
                 cd: None,
                 input: None,
-                attributes: BTreeMap::from([
+                attributes: Few::from([
                     ("x".to_owned(), blob.clone()),
                     ("y".to_owned(), Value::Inline(small)),
                 ]),

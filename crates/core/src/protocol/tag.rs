@@ -1,10 +1,10 @@
 //! The six tags, well formed.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::few::Few;
 use crate::value::Value;
 
 /// Which tag it is.
@@ -93,8 +93,8 @@ pub enum Tag {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
         /// The worker's template variables.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        attributes: BTreeMap<String, Value>,
+        #[serde(default, skip_serializing_if = "Few::is_empty")]
+        attributes: Few<String, Value>,
     },
     /// `<result>PAYLOAD</result>`
     Result {

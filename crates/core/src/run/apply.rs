@@ -2,10 +2,9 @@
 //!
 //! Frozen per journal format. An event about an agent that is not there changes nothing.
 
-use std::collections::BTreeMap;
-
 use crate::budget::{Basis, Charge, Micros};
 use crate::desk::{Lane, Phase as TurnPhase, Turn};
+use crate::few::Few;
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
 use crate::machine::{Agent, Frame, Session, Standing, Visit};
 use crate::value::Value;
@@ -211,7 +210,7 @@ fn land(run: &mut Run, turn: &TurnId, charge: Charge) {
     }
 }
 
-fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &BTreeMap<String, Value>) {
+fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &Few<String, Value>) {
     let agent = Agent {
         id: id.clone(),
         born: run.born,
@@ -222,7 +221,7 @@ fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &BTreeMap<String, V
         model: None,
         model_of: None,
         attributes: attributes.clone(),
-        visits: BTreeMap::new(),
+        visits: Few::default(),
         forks: 0,
         visit: enter(&"".into(), 0, None),
         standing: Standing::Live,

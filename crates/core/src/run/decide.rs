@@ -4,6 +4,7 @@ use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::conduct;
 use crate::desk::{Notice, Phase as TurnPhase};
 use crate::failure::Failure;
+use crate::few::Few;
 use crate::ids::{AgentId, BackendName, Nonce, StateName, TurnId};
 use crate::machine::{Session, SessionPlan};
 use crate::time::Timestamp;
@@ -116,7 +117,7 @@ fn begin(run: &Run, definition: &Definition, at: Timestamp, start: &Start) -> Ve
         agent: main.clone(),
         parent: None,
         cwd: start.cwd.clone(),
-        attributes: std::collections::BTreeMap::new(),
+        attributes: Few::default(),
     });
     if definition.work.is_some() {
         conduct::begin(&mut draft, &main);

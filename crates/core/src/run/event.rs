@@ -3,7 +3,6 @@
 //! Every event says what is so from now on, with nothing left to work out: `apply` only writes it
 //! down. Fields are added with a default, never changed: old journals apply for ever.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +11,7 @@ use crate::budget::{Charge, Micros};
 use crate::crayfish::Fact;
 use crate::desk::{Lane, Notice, Prompt};
 use crate::failure::{Failure, TurnFailure};
+use crate::few::Few;
 use crate::ids::{AgentId, BackendName, Nonce, SessionId, StateName, TurnId};
 use crate::machine::{Frame, Kept, Session, SessionPlan};
 use crate::protocol::{Fault, Malformed, TagName};
@@ -236,8 +236,8 @@ pub enum Event {
         /// Where it works.
         cwd: String,
         /// Its template variables.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        attributes: BTreeMap<String, Value>,
+        #[serde(default, skip_serializing_if = "Few::is_empty")]
+        attributes: Few<String, Value>,
     },
     /// An agent is at a state.
     VisitEntered {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::few::Few;
 use crate::ids::StateName;
 use crate::protocol::tag::Invoke;
 use crate::protocol::{Route, Stack, Tag, TagName};
@@ -85,7 +86,7 @@ impl Policy {
                 next: Some(next),
                 cd: None,
                 input: None,
-                attributes: BTreeMap::new(),
+                attributes: Few::default(),
             }),
             TagName::Result => None,
         }
@@ -233,7 +234,7 @@ mod tests {
                 next: Some("N".into()),
                 cd: None,
                 input: None,
-                attributes: BTreeMap::new(),
+                attributes: Few::default(),
             }),
         );
         check(&[(TagName::Goto, entry("", ""))], None);

@@ -2,6 +2,7 @@
 
 use raymond_core::budget::{Basis, Charge};
 use raymond_core::desk::{Lane, Prompt};
+use raymond_core::few::Few;
 use raymond_core::ids::TurnId;
 use raymond_core::machine::{Session, SessionPlan};
 use raymond_core::run::Event;
@@ -30,7 +31,7 @@ fn working(agents: &[(&str, &str, u32)]) -> Live {
 
 fn spawn(live: &mut Live, agent: &str, (state, count): (&str, u32)) {
     let cwd = "/home/me".to_owned();
-    let (parent, attributes) = (None, std::collections::BTreeMap::new());
+    let (parent, attributes) = (None, Few::default());
     let spawned = Event::AgentSpawned { agent: agent.into(), parent, cwd, attributes };
     live.note(Timestamp(0), &spawned);
     let (agent, state, input) = (agent.into(), state.into(), None);

@@ -1,11 +1,11 @@
 //! A well-formed tag that still borrows from its text: a [`Tag`] whose values are not yet kept.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use super::entity::decode;
 use super::flaw::Flaw;
 use super::opening::Opening;
+use crate::few::Few;
 use crate::protocol::tag::{Invoke, Stack, Tag, TagName};
 use crate::value::{Hash, Value};
 
@@ -138,7 +138,7 @@ impl<'a> Draft<'a> {
                 attributes: attributes
                     .into_iter()
                     .map(|(name, text)| Ok((name.to_owned(), keep(&text)?)))
-                    .collect::<Result<BTreeMap<_, _>, E>>()?,
+                    .collect::<Result<Few<_, _>, E>>()?,
             },
             Kind::Result { payload } => Tag::Result { payload: keep(payload)? },
         })

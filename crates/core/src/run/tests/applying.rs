@@ -6,6 +6,7 @@ use super::arbitrary::{event, events};
 use super::play::{Play, prompts, turn, usd};
 use crate::budget::{Basis, Charge};
 use crate::desk::Phase as TurnPhase;
+use crate::ids::StateName;
 use crate::machine::{Session, SessionPlan};
 use crate::run::event::{Event, StackChange};
 use crate::run::input::Start;
@@ -63,7 +64,7 @@ fn agents_that_ended_are_counted() {
 fn numbers_are_stored_exactly_as_they_are_written() {
     let mut run = running();
     let agent = || "main".into();
-    let state: crate::ids::StateName = "ELSEWHERE.md".into();
+    let state: StateName = "ELSEWHERE.md".into();
     let (visit, count) = (77, 42);
     apply(
         &mut run,
@@ -93,8 +94,8 @@ fn numbers_are_stored_exactly_as_they_are_written() {
     );
     let main = &run.agents[&"main".into()];
     let visited =
-        (main.visits[&state], main.visit.number, main.visit.reminders, main.visit.retries);
-    assert_eq!(visited, (42, 77, 31, 17));
+        (main.visits.get(&state), main.visit.number, main.visit.reminders, main.visit.retries);
+    assert_eq!(visited, (Some(&42), 77, 31, 17));
     assert_eq!((main.forks, main.model.as_deref()), (9, Some("odd")));
     assert_eq!(main.model_of, Some("strange".into()));
     assert_eq!(main.session, Session::At("odd".into()));
@@ -161,7 +162,7 @@ fn numbers_at_their_end_stay_there() {
     play.run = run;
     assert!(play.resume().contains("start main.1.1"));
     play.says("main", "<goto>A</goto>");
-    assert_eq!(play.agent("main").visits[&"A.md".into()], u32::MAX);
+    assert_eq!(play.agent("main").visits.get(&StateName::new("A.md")), Some(&u32::MAX));
 }
 
 /// What must hold whatever was applied.

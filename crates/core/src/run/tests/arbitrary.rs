@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use crate::budget::{Basis, Charge, Micros};
 use crate::desk::{Lane, Notice, Prompt};
 use crate::failure::{Failure, TurnFailure};
+use crate::few::Few;
 use crate::ids::{AgentId, TurnId};
 use crate::machine::{Kept, Session, SessionPlan};
 use crate::protocol::{Fault, Tag, TagName};
@@ -87,12 +88,9 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
             Event::AskAnswered { ask: turn, value: "!".into(), by: "ann".into(), key: "k".into() }
         }
         20 => Event::AskExpired { ask: turn },
-        21 => Event::AgentSpawned {
-            agent,
-            parent: None,
-            cwd: "/".into(),
-            attributes: BTreeMap::new(),
-        },
+        21 => {
+            Event::AgentSpawned { agent, parent: None, cwd: "/".into(), attributes: Few::default() }
+        }
         22 => Event::VisitEntered {
             agent,
             state: "A.md".into(),

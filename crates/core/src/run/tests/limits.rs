@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 
 use super::play::{Play, usd, workflow};
 use crate::budget::Cost;
+use crate::ids::StateName;
 use crate::workflow::Definition;
 
 /// A workflow in which LOOP may be visited twice.
@@ -65,7 +66,7 @@ fn workers_count_their_own_visits() {
     let mut play = exhausted("");
     play.says("main", r#"<fork next="A">LOOP</fork>"#);
     play.says("main_loop1", "<goto>LOOP</goto>");
-    assert_eq!(play.agent("main_loop1").visits[&"LOOP.md".into()], 2);
+    assert_eq!(play.agent("main_loop1").visits.get(&StateName::new("LOOP.md")), Some(&2));
     assert!(play.says("main_loop1", "<goto>LOOP</goto>").contains("has had its 2 visits"));
 }
 

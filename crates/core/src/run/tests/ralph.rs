@@ -5,6 +5,7 @@ use insta::assert_snapshot;
 use super::play::{Play, usd};
 use crate::budget::Cost;
 use crate::failure::{Clock, TurnFailure};
+use crate::ids::StateName;
 use crate::machine::{SessionPlan, Standing};
 use crate::protocol::Source;
 use crate::run::input::StopMode;
@@ -193,7 +194,7 @@ fn a_failed_iteration_counts_and_the_loop_goes_on() {
         let mut play = looped(None);
         let told = play.fails("main", failure);
         assert!(told.contains(&format!("\nwarn main: iteration 1 failed: {expected}\n")), "{told}");
-        assert_eq!(play.agent("main").visits[&"P.md".into()], 2);
+        assert_eq!(play.agent("main").visits.get(&StateName::new("P.md")), Some(&2));
         assert_eq!(play.plan_of("main"), "fresh main.2.1");
     };
     check(task(), "the client reports failure: no");
@@ -289,7 +290,7 @@ fn a_login_and_a_usage_limit_are_waited_for_as_ever() {
     play.fails("main", TurnFailure::Quota { until, why: "limit".into() });
     assert!(play.scene().ends_with("main at P.md: queued"), "{}", play.scene());
     play.after(HOUR);
-    assert_eq!(play.agent("main").visits[&"P.md".into()], 1);
+    assert_eq!(play.agent("main").visits.get(&StateName::new("P.md")), Some(&1));
     assert!(play.scene().contains("main at P.md: runs"), "{}", play.scene());
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use crate::few::Few;
 use crate::ids::{AgentId, RunId, StateName};
 use crate::value::{BlobRef, Value};
 
@@ -25,7 +26,7 @@ pub struct Bindings<'a> {
     /// `result` and `input`: what the visit was entered with.
     pub result: Option<&'a Value>,
     /// Attributes of the fork that made the agent.
-    pub attributes: &'a BTreeMap<String, Value>,
+    pub attributes: &'a Few<String, Value>,
     /// `--var`
     pub vars: &'a BTreeMap<String, String>,
 }
@@ -108,7 +109,7 @@ mod tests {
 
     struct Visit {
         result: Option<Value>,
-        attributes: BTreeMap<String, Value>,
+        attributes: Few<String, Value>,
         vars: BTreeMap<String, String>,
     }
 
@@ -180,7 +181,7 @@ mod tests {
     fn stored_texts_are_loaded_once_and_only_when_named() {
         let visit = Visit {
             result: Some(blob("large")),
-            attributes: BTreeMap::from([("other".to_owned(), blob("never named"))]),
+            attributes: Few::from([("other".to_owned(), blob("never named"))]),
             vars: BTreeMap::new(),
         };
         let mut loads = 0;

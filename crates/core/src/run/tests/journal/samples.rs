@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::budget::{Basis, Charge, Cost, Micros};
 use crate::desk::{Lane, Notice, Prompt};
 use crate::failure::{Clock, Failure, TurnFailure};
+use crate::few::Few;
 use crate::machine::{Frame, Kept, Session, SessionPlan};
 use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Malformed, Stack, Tag, TagName};
@@ -436,7 +437,7 @@ fn desk_events() -> Vec<Event> {
 }
 
 fn agent_events() -> Vec<Event> {
-    let attributes = BTreeMap::from([("item".to_owned(), Value::from("1"))]);
+    let attributes = Few::from([("item".to_owned(), Value::from("1"))]);
     let spawned = |agent: &str, parent: Option<&str>, attributes| Event::AgentSpawned {
         agent: agent.into(),
         parent: parent.map(Into::into),
@@ -453,7 +454,7 @@ fn agent_events() -> Vec<Event> {
     let reminded = |fault| Event::Reminded { agent: "main".into(), fault, reminder: 1 };
     let failed = |failure| Event::AgentFailed { agent: "main".into(), failure, kept: None };
     let mut events = vec![
-        spawned("main", None, BTreeMap::new()),
+        spawned("main", None, Few::default()),
         spawned("main_w1", Some("main"), attributes),
         entered(None),
         entered(Some(blob())),
@@ -526,7 +527,7 @@ fn tags() -> Vec<Tag> {
     };
     let plain = Invoke { input: None, model: None, ..invoke.clone() };
     let cd = Some("sub".to_owned());
-    let attributes = BTreeMap::from([("item".to_owned(), Value::from("1"))]);
+    let attributes = Few::from([("item".to_owned(), Value::from("1"))]);
     let fork =
         |next, cd, input, attributes| Tag::Fork { target: "A".into(), next, cd, input, attributes };
     vec![
@@ -536,7 +537,7 @@ fn tags() -> Vec<Tag> {
         Tag::Reset { target, input: input.clone(), cd: cd.clone(), stack: Stack::Clear },
         Tag::Call(invoke),
         Tag::Function(plain),
-        fork(None, None, None, BTreeMap::new()),
+        fork(None, None, None, Few::default()),
         fork(Some("N".into()), cd, input, attributes),
         Tag::Result { payload: "raw\n".into() },
     ]

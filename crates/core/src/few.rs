@@ -1,0 +1,179 @@
+//! A map of few entries, of which a run may hold thousands: a node of a [`BTreeMap`] has room for eleven.
+//!
+//! [`BTreeMap`]: std::collections::BTreeMap
+
+use std::borrow::Borrow;
+use std::iter::Map;
+use std::marker::PhantomData;
+use std::{fmt, slice};
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+/// Pairs, sorted by their keys, of which no two are the same.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Few<K, V>(Vec<(K, V)>);
+
+impl<K: Ord, V> Few<K, V> {
+    /// The value of a key.
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.place(key).ok().map(|place| &self.0[place].1)
+    }
+
+    /// Whether there is such a key.
+    pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.place(key).is_ok()
+    }
+
+    /// Sets the value of a key.
+    pub fn insert(&mut self, key: K, value: V) {
+        match self.place(&key) {
+            Ok(place) => self.0[place].1 = value,
+            Err(place) => {
+                // Doubling would take back what this is for.
+                self.0.reserve_exact(1);
+                self.0.insert(place, (key, value));
+            }
+        }
+    }
+
+    fn place<Q: Ord + ?Sized>(&self, key: &Q) -> Result<usize, usize>
+    where
+        K: Borrow<Q>,
+    {
+        self.0.binary_search_by(|(known, _)| known.borrow().cmp(key))
+    }
+}
+
+impl<K, V> Few<K, V> {
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them, by key.
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        self.0.iter().map(|(key, value)| (key, value))
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.iter().map(|(key, _)| key)
+    }
+}
+
+/// All pairs, by key.
+pub type Iter<'f, K, V> = Map<slice::Iter<'f, (K, V)>, fn(&'f (K, V)) -> (&'f K, &'f V)>;
+
+impl<'f, K, V> IntoIterator for &'f Few<K, V> {
+    type Item = (&'f K, &'f V);
+    type IntoIter = Iter<'f, K, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<K: Ord, V, const N: usize> From<[(K, V); N]> for Few<K, V> {
+    fn from(pairs: [(K, V); N]) -> Self {
+        pairs.into_iter().collect()
+    }
+}
+
+impl<K, V> Default for Few<K, V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+/// Of two values for one key the later one counts, as in any map.
+impl<K: Ord, V> FromIterator<(K, V)> for Few<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        let mut pairs: Vec<(K, V)> = pairs.into_iter().collect();
+        pairs.sort_by(|(one, _), (other, _)| one.cmp(other));
+        pairs.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                std::mem::swap(&mut later.1, &mut earlier.1);
+            }
+            same
+        });
+        pairs.shrink_to_fit();
+        Self(pairs)
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Few<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<K: Serialize, V: Serialize> Serialize for Few<K, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Deserialize<'de> for Few<K, V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Pairs(PhantomData))
+    }
+}
+
+struct Pairs<K, V>(PhantomData<(K, V)>);
+
+impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for Pairs<K, V> {
+    type Value = Few<K, V>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Few<K, V>, A::Error> {
+        std::iter::from_fn(|| map.next_entry().transpose()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn it_is_a_map() {
+        let texts = ["{}", r#"{"b":1}"#, r#"{"c":1,"a":2,"b":3,"a":4}"#, r#"{"a":1,"a":2,"a":3}"#];
+        for text in texts {
+            let few: Few<String, u32> = serde_json::from_str(text).unwrap();
+            let map: BTreeMap<String, u32> = serde_json::from_str(text).unwrap();
+            assert!(few.iter().eq(&map) && few.keys().eq(map.keys()), "{few:?}");
+            assert_eq!((few.len(), few.is_empty()), (map.len(), map.is_empty()));
+            assert_eq!(format!("{few:?}"), format!("{map:?}"));
+            assert_eq!(serde_json::to_string(&few).unwrap(), serde_json::to_string(&map).unwrap());
+            let (mut inserted, mut known) = (Few::default(), BTreeMap::new());
+            for key in ["b", "a", "c", "b"] {
+                assert_eq!(
+                    (few.get(key), few.contains_key(key)),
+                    (map.get(key), map.contains_key(key))
+                );
+                inserted.insert(key, few.len());
+                known.insert(key, few.len());
+                assert!(inserted.iter().eq(&known));
+            }
+        }
+        let error = serde_json::from_str::<Few<String, u32>>("[]").unwrap_err();
+        assert!(error.to_string().contains("expected a map"), "{error}");
+    }
+}
