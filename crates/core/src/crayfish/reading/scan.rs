@@ -96,25 +96,29 @@ impl<'a> Scanner<'a> {
         if !self.takes("\"") {
             return Err(self.unexpected(expected));
         }
-        let mut text = String::new();
-        loop {
-            let rest = self.rest();
-            let stop = memchr2(b'"', b'\\', rest.as_bytes()).unwrap_or(rest.len());
-            // The least of many is found faster than the first that is too small.
-            if rest[..stop].bytes().fold(u8::MAX, u8::min) < 0x20 {
-                self.offset += rest.bytes().take_while(|byte| *byte >= 0x20).count();
-                return Err(self.fault(Reason::Control));
-            }
-            text.push_str(&rest[..stop]);
-            self.offset += stop;
-            if self.takes("\"") {
-                return Ok(text);
-            }
+        let mut text = self.piece()?.to_owned();
+        while !self.takes("\"") {
             if !self.takes("\\") {
                 return Err(self.fault(Reason::Ends("the closing `\"`")));
             }
             text.push(self.escaped()?);
+            text.push_str(self.piece()?);
         }
+        Ok(text)
+    }
+
+    /// What a string holds from here on without an escape.
+    fn piece(&mut self) -> Result<&'a str, Fault> {
+        let rest = self.rest();
+        let stop = memchr2(b'"', b'\\', rest.as_bytes()).unwrap_or(rest.len());
+        let piece = &rest[..stop];
+        // The least of many is found faster than the first that is too small.
+        if piece.bytes().fold(u8::MAX, u8::min) < 0x20 {
+            self.offset += piece.bytes().take_while(|byte| *byte >= 0x20).count();
+            return Err(self.fault(Reason::Control));
+        }
+        self.offset += stop;
+        Ok(piece)
     }
 
     /// The character that is written after a backslash.
