@@ -96,6 +96,12 @@ impl Place {
         Ok(())
     }
 
+    /// How often this happened, by the journal of the run `r`.
+    pub(crate) fn events(&self, name: &str) -> Result<usize> {
+        let journal = self.read(".raymond/runs/r/journal.jsonl")?;
+        Ok(journal.matches(&format!("\"{name}\":")).count())
+    }
+
     /// It has done its work only if this file has so many lines.
     pub(crate) fn counted(&self, name: &str, lines: u32) -> Result<()> {
         let count = self.read(name)?.lines().count();

@@ -24,7 +24,7 @@ mod torture;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test [LANE…]        all tests, or some lanes of them: rules, deny, real, mcp, openclaw, torture
+cargo xtask test [LANE…]        all tests, or some lanes of them: rules, deny, instructions, real, mcp, openclaw, torture
 cargo xtask torture [PART…]     crashes, kills, faults, hostile input: the short version; --minutes N, --seed N
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
 cargo xtask mutants             small changes of core and store, each noticed or explained; FILE…, --quick FILE…, --shard K/N, --changed

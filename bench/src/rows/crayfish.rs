@@ -40,8 +40,9 @@ pub(crate) fn execs(stage: &Stage) -> Result<Vec<Figure>> {
             place.run(place.ours("raymond", "run flow.json --json --quiet --budget none"))?;
         let said: Value = serde_json::from_str(&place.read("stdout")?)?;
         ensure!(said["status"] == "completed", "it ended so: {:.300}", said.to_string());
-        let done = said["results"].as_object().map_or(0, serde_json::Map::len);
-        ensure!(done >= STEPS as usize, "{done} steps were done");
+        let results = said["results"].as_object().into_iter().flat_map(|results| results.values());
+        let done = results.filter(|result| result["ok"] == true && result["attempts"] == 1).count();
+        ensure!(done == STEPS as usize, "{done} steps were done");
         Ok(cost.each(STEPS))
     };
     let floor = || -> Result<Cost> {
@@ -100,8 +101,7 @@ pub(crate) fn answers(stage: &Stage) -> Result<Vec<Figure>> {
             "additionalProperties": false,
         },
     });
-    let answered = |items: u32| -> Result<Cost> {
-        let answer = answer(items);
+    let reply = |answer: &Value| -> Result<(Cost, Value)> {
         let request = json!({
             "action": "run",
             "workflow": {
@@ -115,11 +115,21 @@ pub(crate) fn answers(stage: &Stage) -> Result<Vec<Figure>> {
         let mut command = place.ours("raymond", "crayfish --quiet");
         command.stdin(std::fs::File::open(place.path().join("request.json"))?);
         let cost = place.run(command)?;
-        let reply: Value = serde_json::from_str(&place.read("stdout")?)?;
+        Ok((cost, serde_json::from_str(&place.read("stdout")?)?))
+    };
+    let answered = |items: u32| -> Result<Cost> {
+        let answer = answer(items);
+        let (cost, reply) = reply(&answer)?;
         ensure!(reply["status"] == "done", "it replied {:.300}", reply.to_string());
         ensure!(reply["results"]["ask"]["json"] == answer, "the answer came back changed");
         Ok(cost)
     };
+    // The last of many is looked at, too.
+    let mut bad = answer(10_000);
+    bad[9_999]["number"] = json!("many");
+    let (_, refused) = reply(&bad)?;
+    let again = &refused["requests"][0]["retryContext"]["validationErrors"][0];
+    ensure!(again.to_string().contains("/9999/number"), "it took {:.300}", refused.to_string());
     let text = answer(10_000).to_string();
     let syntax = || -> Result<Cost> {
         let begun = Instant::now();

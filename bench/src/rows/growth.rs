@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use super::steps::STEPPING;
 use crate::measure::Cost;
 use crate::stage::{Place, Stage, compare};
 use crate::table::{Figure, Goal};
@@ -42,24 +43,18 @@ echo \"<goto input='$((n + 1))'>STEP</goto>\"
     );
     let running = place.start(&mut place.ours("raymond", &words))?;
     running.until("the others wait", || place.has("first"))?;
-    let waiting = events(&place, "turn_started")?;
+    let waiting = place.events("turn_started")?;
     ensure!(waiting >= (others + FIRST) as usize, "only {waiting} turns were begun");
     let before = running.taken()?;
     running.until("the last goto is made", || place.has("last"))?;
     let after = running.taken()?;
-    let ended = events(&place, "turn_settled")?;
+    let ended = place.events("turn_settled")?;
     ensure!(ended == last as usize, "{ended} turns were over instead of {last}");
     running.signal(Signal::INT)?;
     let came = running.came()?;
     ensure!(came.status.code() == Some(130), "it ended with {}", came.status);
     let own = (after.own - before.own) / f64::from(GOTOS);
     Ok(Cost { own, peak: after.peak, ..Cost::default() })
-}
-
-/// How often this happened in the run `r`.
-fn events(place: &Place, name: &str) -> Result<usize> {
-    let journal = place.read(".raymond/runs/r/journal.jsonl")?;
-    Ok(journal.matches(&format!("\"{name}\":")).count())
 }
 
 /// A step while others live.
@@ -92,12 +87,21 @@ const TEXTS: u32 = 20;
 /// Longer texts are kept in files.
 const LONG: u32 = 16 * 1024;
 
-/// How many texts the only run of a place keeps in files.
-fn blobs(place: &Place) -> Result<usize> {
-    let runs = std::fs::read_dir(place.path().join(".raymond/runs"))?;
-    let blobs = runs.map(|run| Ok(std::fs::read_dir(run?.path().join("blobs"))?.count()));
-    blobs.sum()
+/// Whether so many texts of at least so many bytes are kept in files, if they are long.
+fn kept(place: &Place, folder: &str, (texts, bytes): (u32, u32)) -> Result<()> {
+    if bytes < LONG {
+        return Ok(());
+    }
+    let mut whole = 0;
+    for file in std::fs::read_dir(place.path().join(folder))? {
+        whole += u32::from(file?.metadata()?.len() >= u64::from(bytes));
+    }
+    ensure!(whole >= texts, "{whole} of {texts} texts were kept");
+    Ok(())
 }
+
+/// Where the run `r` keeps them.
+const BLOBS: &str = ".raymond/runs/r/blobs";
 
 /// Scripts that print a text and go on, `TEXTS` of them.
 fn printing(stage: &Stage, bytes: u32) -> Result<[Cost; 2]> {
@@ -110,10 +114,10 @@ echo x >> steps
     );
     let ours = || -> Result<Cost> {
         let place = stage.place(&[("wf/STEP.sh", &script)])?;
-        let cost = place.run(place.ours("raymond", "run wf/STEP.sh --quiet --budget none"))?;
+        let cost = place.run(place.ours("raymond", STEPPING))?;
         place.printed("done\n")?;
         place.counted("steps", TEXTS)?;
-        ensure!(bytes < LONG || blobs(&place)? >= TEXTS as usize, "not all texts were kept");
+        kept(&place, BLOBS, (TEXTS, bytes))?;
         Ok(cost.each(TEXTS))
     };
     let floor = || -> Result<Cost> {
@@ -121,7 +125,7 @@ echo x >> steps
         let cost = place.run(place.ours("floor", &format!("steps {TEXTS} bash wf/STEP.sh")))?;
         place.counted("steps", TEXTS)?;
         place.counted("journal", TEXTS)?;
-        ensure!(bytes < LONG || place.has(&format!("said-{TEXTS}")), "not all texts were kept");
+        kept(&place, ".", (TEXTS, bytes))?;
         Ok(cost.each(TEXTS))
     };
     compare(stage.rounds, [("Raymond", &ours), ("the floor", &floor)])
@@ -156,12 +160,12 @@ case $RAYMOND_VISIT in *.{}) echo '<result>done</result>';; *) echo '<call retur
         "printf '<result>%-{VISIT}s' \"$RAYMOND_VISIT\"; head -c {bytes} /dev/zero | tr '\\0' x; echo '</result>'\n"
     );
     let place = stage.place(&[("wf/STEP.sh", &again), ("wf/CHILD.sh", &child)])?;
-    let cost = place.run(place.ours("raymond", "run wf/STEP.sh --quiet --budget none"))?;
+    let cost = place.run(place.ours("raymond", STEPPING))?;
     place.printed("done\n")?;
     let sizes = place.read("sizes")?;
     let whole = sizes.lines().filter(|line| line.trim() == (bytes + VISIT).to_string()).count();
     ensure!(whole == CALLS as usize, "the sizes were {sizes:?}");
-    ensure!(bytes < LONG || blobs(&place)? >= CALLS as usize, "not all results were kept");
+    kept(&place, BLOBS, (CALLS, bytes))?;
     Ok(cost.each(CALLS))
 }
 
@@ -234,6 +238,10 @@ fn resumed(place: &Place, lines: u32) -> Result<Cost> {
 pub(crate) fn journals(stage: &Stage) -> Result<Vec<Figure>> {
     let place = killed(stage)?;
     let snapshot = place.read(SNAPSHOT)?;
+    // It is kept now and then: what came after it is read.
+    let head: Value = serde_json::from_str(snapshot.lines().next().unwrap_or_default())?;
+    let records = place.read(".raymond/runs/r/journal.jsonl")?.lines().count() as u64 - 1;
+    let behind = records - head["seq"].as_u64().context("a snapshot without a number")?;
     let lines = Cell::new(1);
     let next = || {
         lines.set(lines.get() + 1);
@@ -259,7 +267,8 @@ pub(crate) fn journals(stage: &Stage) -> Result<Vec<Figure>> {
         let wall = Figure::new('D', wall, "ms", cost.wall).goal(goal);
         [wall, Figure::new('D', own, "ms", cost.own)]
     };
-    Ok([figure("", with), figure(" without a snapshot", without)].concat())
+    let what = format!(" and a snapshot that is {behind} records behind");
+    Ok([figure(&what, with), figure(" without a snapshot", without)].concat())
 }
 
 /// A run of one script beside so many others that are never reached.

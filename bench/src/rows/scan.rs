@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
+use memchr::memmem;
 use raymond_core::protocol::reading::{Reading, Source};
 
 use crate::stage::{Stage, median};
@@ -39,7 +40,7 @@ fn took(stage: &Stage, text: &str, tags: usize) -> Result<(f64, f64)> {
         ours.push(begun.elapsed().as_secs_f64() * 1e3);
         ensure!(reading.tags.len() == tags, "there were {} tags", reading.tags.len());
         let begun = Instant::now();
-        let found = black_box(text).match_indices("<goto>").count();
+        let found = memmem::find_iter(black_box(text).as_bytes(), "<goto>").count();
         floor.push(begun.elapsed().as_secs_f64() * 1e3);
         ensure!(found >= tags, "it found nothing");
     }

@@ -75,6 +75,7 @@ pub(crate) fn one(stage: &Stage) -> Result<Vec<Figure>> {
         let place = stage.place(&[("wf/STEP.sh", &script)])?;
         let cost = place.run(place.ours("raymond", "run wf/STEP.sh --quiet --budget none"))?;
         place.printed("done\n")?;
+        place.counted("steps", 1)?;
         Ok(cost)
     };
     let lobster = || -> Result<Cost> {
@@ -84,6 +85,7 @@ pub(crate) fn one(stage: &Stage) -> Result<Vec<Figure>> {
             lobster.args(["run", "one.lobster"]);
             let cost = place.run(lobster)?;
             place.counted("steps", 1)?;
+            ensure!(place.read("stdout")?.contains("done"), "it said something else");
             Ok(cost)
         })
     };

@@ -12,6 +12,16 @@ const MIB: f64 = 1024.0;
 /// How many steps follow each other.
 const STEPS: u32 = 2_000;
 
+/// How a script is run that goes on with itself.
+pub(super) const STEPPING: &str = "run wf/STEP.sh --quiet --budget none --run-id r";
+
+/// Each step stands in the journal.
+fn recorded(place: &Place) -> Result<()> {
+    let settled = place.events("turn_settled")?;
+    ensure!(settled == STEPS as usize, "{settled} steps were recorded");
+    Ok(())
+}
+
 /// Notes that it ran, and goes on until it is the last one.
 pub(super) fn step(last: u32) -> String {
     format!(
@@ -26,9 +36,10 @@ pub(crate) fn scripts(stage: &Stage) -> Result<Vec<Figure>> {
     let script = step(STEPS);
     let ours = || -> Result<Cost> {
         let place = stage.place(&[("wf/STEP.sh", &script)])?;
-        let cost = place.run(place.ours("raymond", "run wf/STEP.sh --quiet --budget none"))?;
+        let cost = place.run(place.ours("raymond", STEPPING))?;
         place.printed("done\n")?;
         place.counted("steps", STEPS)?;
+        recorded(&place)?;
         Ok(cost.each(STEPS))
     };
     let floor = || -> Result<Cost> {
@@ -87,9 +98,11 @@ pub(crate) fn turns(stage: &Stage) -> Result<Vec<Figure>> {
     let ours = || -> Result<Cost> {
         let files = [("wf/STEP.md", &*prompt), (".config/raymond/config.toml", &config)];
         let place = stage.place(&files)?;
-        let cost = place.run(place.ours("raymond", "run wf/STEP.md --quiet --budget none"))?;
+        let words = "run wf/STEP.md --quiet --budget none --run-id r";
+        let cost = place.run(place.ours("raymond", words))?;
         place.printed("done\n")?;
         place.counted("turns", STEPS)?;
+        recorded(&place)?;
         Ok(cost.each(STEPS))
     };
     let floor = || -> Result<Cost> {

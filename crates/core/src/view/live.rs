@@ -406,6 +406,20 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_is_at_something_since_that_began() {
+        let mut play = play();
+        let since = |play: &Play| live(play).busy()[0].1.since;
+        let last = |play: &Play| Timestamp(0) + Span::seconds(play.story.len() as u64 - 1);
+        assert_eq!(since(&play), last(&play));
+        let begun = since(&play);
+        play.stop(StopMode::AfterTurn);
+        assert_eq!((since(&play), last(&play) > begun), (begun, true));
+        let mut play = self::play();
+        play.stumbles("main");
+        assert_eq!(since(&play), last(&play));
+    }
+
+    #[test]
     fn what_is_seen_belongs_to_a_turn_in_flight() {
         let mut play = play();
         let mut seen = live(&play);

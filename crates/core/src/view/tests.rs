@@ -58,6 +58,7 @@ fn auth() -> TurnFailure {
 
 /// The story so far, a line each, with a mark for its weight.
 fn told(play: &Play) -> String {
+    watching::check("a play", &play.records);
     let mut narrator = Narrator::default();
     let told = play.story.iter().filter_map(|event| narrator.line(event));
     let lines = told.map(|line| {

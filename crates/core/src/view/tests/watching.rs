@@ -40,26 +40,30 @@ fn journals() -> Vec<(String, Vec<Record>)> {
     entries.filter_map(journal).collect()
 }
 
+/// Whoever begins to watch at any of these records is told and shown the same from there on.
+#[track_caller]
+pub(super) fn check(name: &str, records: &[Record]) {
+    let (mut run, mut ledger) = (Run::default(), Ledger::default());
+    let (mut narrator, mut live) = (Narrator::live(), Live::default());
+    for record in records {
+        let mut late = Narrator::after(&run, &ledger);
+        let told = lines(&mut narrator, record);
+        assert_eq!(lines(&mut late, record), told, "{name}, record {}", record.seq);
+        for event in events(record) {
+            apply(&mut run, event);
+            ledger.note(record.at, event);
+            live.note(record.at, event);
+        }
+        if !matches!(run.phase, Phase::Ended(_)) {
+            let late = Live::after(&run, &ledger);
+            assert_eq!(shown(&late), shown(&live), "{name}, record {}", record.seq);
+        }
+    }
+}
+
 #[test]
 fn whoever_watches_from_any_record_on_is_told_and_shown_the_same() {
     let journals = journals();
     assert!(journals.len() > 80, "{} journals", journals.len());
-    for (name, records) in journals {
-        let (mut run, mut ledger) = (Run::default(), Ledger::default());
-        let (mut narrator, mut live) = (Narrator::live(), Live::default());
-        for record in records {
-            let mut late = Narrator::after(&run, &ledger);
-            let told = lines(&mut narrator, &record);
-            assert_eq!(lines(&mut late, &record), told, "{name}, record {}", record.seq);
-            for event in events(&record) {
-                apply(&mut run, event);
-                ledger.note(record.at, event);
-                live.note(record.at, event);
-            }
-            if !matches!(run.phase, Phase::Ended(_)) {
-                let late = Live::after(&run, &ledger);
-                assert_eq!(shown(&late), shown(&live), "{name}, record {}", record.seq);
-            }
-        }
-    }
+    journals.iter().for_each(|(name, records)| check(name, records));
 }
