@@ -7,7 +7,6 @@ use raymond_core::run::{Header, Record, Run, apply, record};
 use raymond_core::view::Ledger;
 use raymond_store::disk::{Disk, Open};
 use raymond_store::journal;
-use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::driver::Head;
 
@@ -92,19 +91,10 @@ pub(crate) fn first(disk: &dyn Disk, path: &Path) -> Option<Result<Header, FoldE
 
 /// Reads one record, which has to be number `seq`.
 pub fn record(line: &[u8], seq: u64) -> Result<Record, FoldError> {
-    read(line, seq)
-}
-
-/// Reads what happened in one record, not why.
-pub fn happened(line: &[u8], seq: u64) -> Result<Record<IgnoredAny>, FoldError> {
-    read(line, seq)
-}
-
-fn read<C: DeserializeOwned>(line: &[u8], seq: u64) -> Result<Record<C>, FoldError> {
     let unreadable = |why: String| FoldError::Unreadable { seq, why };
     // The bytes are checked at once, not text by text.
     let line = std::str::from_utf8(line).map_err(|error| unreadable(error.to_string()))?;
-    let record: Record<C> =
+    let record: Record =
         serde_json::from_str(line).map_err(|error| unreadable(error.to_string()))?;
     if record.seq != seq {
         return Err(unreadable(format!("it says that it is number {}", record.seq)));
@@ -119,7 +109,7 @@ impl Head {
     }
 
     /// Folds the next record in.
-    pub fn fold<C>(&mut self, record: &Record<C>) {
+    pub fn fold(&mut self, record: &Record) {
         self.seq = record.seq;
         for event in record.steps.iter().flat_map(|step| &step.events) {
             apply(&mut self.run, event);

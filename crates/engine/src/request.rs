@@ -183,7 +183,7 @@ async fn wait_with(
         }
         let lines = Journal::follow(project.disk.as_ref(), &path, &mut seen.cursor)?;
         for line in lines.iter() {
-            seen.head.fold(&fold::happened(line.body, line.seq)?);
+            seen.head.fold(&fold::record(line.body, line.seq)?);
         }
         if gone && lines.is_empty() {
             return Ok(None);

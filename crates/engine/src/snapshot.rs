@@ -44,7 +44,7 @@ pub fn open(lines: &Lines, disk: &dyn Disk, path: Option<&Path>) -> Result<Head,
     let loaded = path.and_then(|path| load(lines, disk, path));
     let mut head = loaded.unwrap_or_else(Head::unborn);
     for line in lines.after(head.seq) {
-        head.fold(&fold::happened(line.body, line.seq)?);
+        head.fold(&fold::record(line.body, line.seq)?);
     }
     Ok(head)
 }

@@ -83,7 +83,7 @@ struct Place<'r> {
     session_id: Option<&'r str>,
     stack: Vec<Caller<'r>>,
     status: &'static str,
-    visits: &'r Few<StateName, u32>,
+    visits: &'r BTreeMap<StateName, u32>,
 }
 
 #[derive(Serialize)]

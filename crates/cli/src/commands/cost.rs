@@ -82,7 +82,7 @@ fn count(project: &Project, seen: &Look, asked: &Asked) -> Result<Costs, Failure
     runs::tell_damage(seen);
     let mut counter = Counter::new(asked.by, asked.since);
     for record in seen.records() {
-        let record = record?;
+        let record = record.map_err(|error| Failure::from(error).about(&seen.header.run))?;
         for event in record.steps.iter().flat_map(|step| &step.events) {
             counter.note(record.at, event);
         }

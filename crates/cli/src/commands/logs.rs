@@ -31,7 +31,8 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     runs::tell_damage(&seen);
     let mut turns = Turns::default();
-    let turns_seen = tell_apart(&mut turns, &seen)?;
+    let turns_seen = tell_apart(&mut turns, &seen)
+        .map_err(|error| Failure::from(error).about(&seen.header.run))?;
     if !flags.follow || seen.owner.is_none() {
         flags.wanted().check(&run, &turns_seen)?;
     }

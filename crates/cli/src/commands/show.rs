@@ -3,6 +3,7 @@
 use raymond_core::run::Input;
 use raymond_core::run::input::Outcome;
 use raymond_core::view::{Narrator, Weight};
+use raymond_engine::fold::FoldError;
 use raymond_engine::observe;
 use raymond_store::Blobs;
 use serde_json::json;
@@ -20,9 +21,10 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
     let blobs = project.blobs(&project.paths(&run));
+    let unread = |error: FoldError| Failure::from(error).about(&run);
     if flags.json {
         let mut object = shapes::run(&seen.head, &Place::seen(&project, &seen));
-        object["records"] = json!(seen.records().collect::<Result<Vec<_>, _>>()?);
+        object["records"] = json!(seen.records().collect::<Result<Vec<_>, _>>().map_err(unread)?);
         result::print_object(object, &seen.head, &blobs)?;
         return Ok(0);
     }
@@ -32,7 +34,7 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let mut text = String::new();
     let edge = console::edge(&std::io::stdout());
     for record in seen.records() {
-        let record = record?;
+        let record = record.map_err(unread)?;
         for step in &record.steps {
             if flags.verbose {
                 text.push_str(&said(&step.cause, &blobs));

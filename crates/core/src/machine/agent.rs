@@ -37,7 +37,7 @@ pub struct Agent {
     /// Fork attributes: template variables for its whole life.
     pub attributes: Few<String, Value>,
     /// How often it entered each state.
-    pub visits: Few<StateName, u32>,
+    pub visits: BTreeMap<StateName, u32>,
     /// How many workers it has forked; never reused.
     pub forks: u32,
     /// The visit it is in.

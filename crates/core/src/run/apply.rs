@@ -2,6 +2,8 @@
 //!
 //! Frozen per journal format. An event about an agent that is not there changes nothing.
 
+use std::collections::BTreeMap;
+
 use crate::budget::{Basis, Charge, Micros};
 use crate::desk::{Lane, Phase as TurnPhase, Turn};
 use crate::few::Few;
@@ -221,7 +223,7 @@ fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &Few<String, Value>
         model: None,
         model_of: None,
         attributes: attributes.clone(),
-        visits: Few::default(),
+        visits: BTreeMap::new(),
         forks: 0,
         visit: enter(&"".into(), 0, None),
         standing: Standing::Live,

@@ -22,22 +22,22 @@ pub struct Header {
     pub nonce: Nonce,
 }
 
-/// Every other line. A run is what its events come to: whoever needs no more need not read the causes.
+/// Every other line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record<Cause = Input> {
+pub struct Record {
     /// Its number, from 1.
     pub seq: u64,
     /// When it was decided.
     pub at: Timestamp,
     /// What happened.
-    pub steps: Vec<Step<Cause>>,
+    pub steps: Vec<Step>,
 }
 
 /// One input, and what followed from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step<Cause = Input> {
+pub struct Step {
     /// What was observed or asked for.
-    pub cause: Cause,
+    pub cause: Input,
     /// What is so since then.
     pub events: Vec<Event>,
 }

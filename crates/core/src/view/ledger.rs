@@ -67,7 +67,6 @@ pub struct Ledger {
     #[serde(default)]
     pub exhausted: Option<u32>,
     /// Live and failed agents.
-    #[serde(default)]
     pub(super) agents: BTreeMap<AgentId, Station>,
 }
 
@@ -163,7 +162,7 @@ impl Ledger {
         } else if let Event::RunResumed { .. } = event {
             self.driven_since = at;
         } else if let Event::AgentSpawned { agent, .. } = event {
-            self.agents.insert(agent.clone(), Station { since: at, ..Station::default() });
+            self.agents.insert(agent.clone(), Station::default());
         } else if let Event::VisitEntered { agent, state, .. } = event {
             self.enter(agent, state);
         } else if let Event::Stepped { agent, fact: Fact::Revived } = event {

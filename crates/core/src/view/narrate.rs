@@ -186,6 +186,8 @@ impl Narrator {
                 self.of(&turn.agent, Weight::Detail, text)
             }
             Event::TurnSettled { turn, charge, .. } => {
+                // How it failed before is of no interest any more.
+                self.failures.remove(&turn.agent);
                 self.charge(turn, *charge);
                 return None;
             }
@@ -281,9 +283,11 @@ impl Narrator {
             self.places.insert(agent.clone(), StateName::new(key.to_string()));
             return None;
         }
-        let Fact::Done { stored: stored @ Stored { ok: false, .. }, .. } = fact else {
+        let Fact::Done { key, stored } = fact else { return None };
+        self.refused.remove(key);
+        if stored.ok {
             return None;
-        };
+        }
         let why = self.failures.remove(agent).or_else(|| message(stored));
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         Some(self.of(agent, Weight::Warning, format!("failed, and was collected{why}")))

@@ -15,7 +15,7 @@ use crate::run::named::Named;
 use crate::run::program::Answers;
 use crate::run::tests::play::{Play, prompts};
 use crate::run::{Input, Program};
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 use crate::value::Value;
 use crate::view::turns::{Change, Turns};
 use crate::view::{Naming, Owner, is_final, place};
@@ -223,6 +223,20 @@ fn what_was_wrong_with_an_answer_is_told_once() {
       main       ended · $0.30
       -          completed
     "#);
+}
+
+#[test]
+fn a_step_that_is_collected_is_not_told_with_an_earlier_failure() {
+    let asked =
+        json!({ "id": "judge", "kind": "agent", "prompt": "x", "schema": {}, "retries": 1 });
+    let mut play = steps(Answers::Backend, &json!([each("collect", &json!([asked]))]));
+    let until = Some(Timestamp(0) + Span::minutes(1));
+    play.fails("main_each1", TurnFailure::Quota { until, why: "noon".into() });
+    play.after(Span::minutes(2));
+    invalid(&mut play, "main_each1");
+    let told = told(&play);
+    let collected = told.lines().find(|line| line.contains("and was collected"));
+    assert_snapshot!(collected.unwrap_or(&told), @"! main_each1 each[0].judge: failed, and was collected: no output of 1 was valid: /a: it is missing");
 }
 
 #[test]

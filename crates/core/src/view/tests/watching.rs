@@ -65,5 +65,7 @@ pub(super) fn check(name: &str, records: &[Record]) {
 fn whoever_watches_from_any_record_on_is_told_and_shown_the_same() {
     let journals = journals();
     assert!(journals.len() > 80, "{} journals", journals.len());
-    journals.iter().for_each(|(name, records)| check(name, records));
+    for (name, records) in &journals {
+        check(name, records);
+    }
 }
