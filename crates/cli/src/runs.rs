@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use raymond_core::ids::RunId;
+use raymond_core::run::Record;
 use raymond_engine::discard::{self, Traces};
 use raymond_engine::look::{self, Look, LookError};
 use raymond_engine::project::Project;
@@ -42,6 +43,12 @@ pub(crate) fn look(project: &Project, run: &RunId) -> Result<Look, Failure> {
         Examined::Lost => Err(lost(project, run)),
         Examined::Unreadable(error) => Err(Failure::from(error).about(run)),
     }
+}
+
+/// Everything that happened in a run, for those who tell it.
+pub(crate) fn records(seen: &Look) -> impl Iterator<Item = Result<Record, Failure>> {
+    let unread = |error| Failure::from(error).about(&seen.header.run);
+    seen.records().map(move |record| record.map_err(unread))
 }
 
 /// Says where the records of a run end that are told, if others follow that cannot be.

@@ -81,8 +81,8 @@ fn all(project: &Project, asked: &Asked) -> Result<(String, Costs), Failure> {
 fn count(project: &Project, seen: &Look, asked: &Asked) -> Result<Costs, Failure> {
     runs::tell_damage(seen);
     let mut counter = Counter::new(asked.by, asked.since);
-    for record in seen.records() {
-        let record = record.map_err(|error| Failure::from(error).about(&seen.header.run))?;
+    for record in runs::records(seen) {
+        let record = record?;
         for event in record.steps.iter().flat_map(|step| &step.events) {
             counter.note(record.at, event);
         }

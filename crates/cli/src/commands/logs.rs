@@ -15,7 +15,6 @@ use raymond_core::run::{Input, Record};
 use raymond_core::view::Turns;
 use raymond_core::view::turns::{Attempt, Change, How};
 use raymond_core::workflow::nearest;
-use raymond_engine::fold::FoldError;
 use raymond_engine::look::Look;
 use raymond_store::{Blobs, RunPaths};
 
@@ -31,8 +30,7 @@ pub(crate) fn logs(flags: &Logs) -> Result<u8, Failure> {
     let seen = runs::look(&project, &run)?;
     runs::tell_damage(&seen);
     let mut turns = Turns::default();
-    let turns_seen = tell_apart(&mut turns, &seen)
-        .map_err(|error| Failure::from(error).about(&seen.header.run))?;
+    let turns_seen = tell_apart(&mut turns, &seen)?;
     if !flags.follow || seen.owner.is_none() {
         flags.wanted().check(&run, &turns_seen)?;
     }
@@ -80,9 +78,9 @@ impl Turn {
 }
 
 /// The turns of a run, in the order in which they started.
-fn tell_apart(turns: &mut Turns, seen: &Look) -> Result<Vec<Turn>, FoldError> {
+fn tell_apart(turns: &mut Turns, seen: &Look) -> Result<Vec<Turn>, Failure> {
     let mut all: Vec<Turn> = Vec::new();
-    for record in seen.records() {
+    for record in runs::records(seen) {
         for (change, outcome) in changes(turns, &record?) {
             match change {
                 Change::Started(attempt) | Change::Answered(attempt, _) => {

@@ -3,7 +3,6 @@
 use raymond_core::run::Input;
 use raymond_core::run::input::Outcome;
 use raymond_core::view::{Narrator, Weight};
-use raymond_engine::fold::FoldError;
 use raymond_engine::observe;
 use raymond_store::Blobs;
 use serde_json::json;
@@ -21,10 +20,9 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
     let blobs = project.blobs(&project.paths(&run));
-    let unread = |error: FoldError| Failure::from(error).about(&run);
     if flags.json {
         let mut object = shapes::run(&seen.head, &Place::seen(&project, &seen));
-        object["records"] = json!(seen.records().collect::<Result<Vec<_>, _>>().map_err(unread)?);
+        object["records"] = json!(runs::records(&seen).collect::<Result<Vec<_>, _>>()?);
         result::print_object(object, &seen.head, &blobs)?;
         return Ok(0);
     }
@@ -33,8 +31,8 @@ pub(crate) fn show(flags: &Show) -> Result<u8, Failure> {
     let mut narrator = Narrator::history(seen.head.ledger.naming());
     let mut text = String::new();
     let edge = console::edge(&std::io::stdout());
-    for record in seen.records() {
-        let record = record.map_err(unread)?;
+    for record in runs::records(&seen) {
+        let record = record?;
         for step in &record.steps {
             if flags.verbose {
                 text.push_str(&said(&step.cause, &blobs));
