@@ -53,12 +53,13 @@ async fn what_is_said_piece_by_piece_is_heard_in_lines() {
 #[tokio::test]
 async fn a_large_input_is_a_whole_private_file_that_nobody_else_can_open() {
     let bench = Bench::new();
-    let bash = "stat -Lc %a /dev/stdin; readlink /proc/self/fd/0; wc -c; ls";
+    let bash = "stat -Lc %a /dev/stdin; readlink /proc/self/fd/0; wc -c; read < go; ls";
     let input = vec![b'x'; 3 * 1024 * 1024];
     let spec = Spec { stdin: Input::Bytes(input), ..bench.spec(bash) };
     // One that an owner left that died before it could start its client.
     fs::write(bench.path("turn.stdin"), "old").unwrap();
     let mut client = start_client(spec, &bench.files()).unwrap();
+    bench.go().await.unwrap();
     let deleted = format!("{} (deleted)", bench.path("turn.stdin").display());
     let said = ["600", &deleted, "3145728", "fifo", "go", "turn.err", "turn.jsonl", "turn.pid"];
     let said: Vec<_> = said.into_iter().map(line).chain([exited(0)]).collect();
