@@ -49,7 +49,7 @@ impl Place {
     /// Where a run is that was looked at: its journal may be damaged, its states may be edited.
     pub(crate) fn seen(project: &Project, seen: &Look) -> Self {
         let run = &seen.head.run;
-        match &seen.tail {
+        match &seen.journal.tail {
             Tail::Clean | Tail::Torn(_) => {
                 Self::with_states(&seen.head, seen.status, states(project, run)).with_owner(seen)
             }

@@ -53,7 +53,7 @@ pub(crate) fn records(seen: &Look) -> impl Iterator<Item = Result<Record, Failur
 
 /// Says where the records of a run end that are told, if others follow that cannot be.
 pub(crate) fn tell_damage(seen: &Look) {
-    if let Tail::Damaged(damaged) = &seen.tail {
+    if let Tail::Damaged(damaged) = &seen.journal.tail {
         crate::say!("{}: only what is before the damage is told: {damaged}", seen.head.run.id);
     }
 }
@@ -102,7 +102,7 @@ pub(crate) enum Examined {
 pub(crate) fn examine(project: &Project, run: &RunId) -> Examined {
     match look::look(project, run) {
         Ok(look) if look.head.seq > 0 => Examined::Readable(Box::new(look)),
-        Ok(look) => match (&look.tail, &look.owner) {
+        Ok(look) => match (&look.journal.tail, &look.owner) {
             (Tail::Damaged(_), _) => Examined::Damaged(Box::new(look)),
             // Its owner is about to record the start.
             (Tail::Clean | Tail::Torn(_), Some(_)) => Examined::Readable(Box::new(look)),

@@ -6,7 +6,7 @@ use raymond_backends::process::{Leftover, Marker, escaped, leftovers};
 use raymond_core::ids::RunId;
 use raymond_core::run::{Header, Record, effect};
 use raymond_core::view::{self, Status};
-use raymond_store::journal::{self, Cursor, Lines, Read, Tail};
+use raymond_store::journal::{self, Read};
 use raymond_store::lock::{Host as _, Life, Owner, Takeover, ThisHost};
 use raymond_store::{Journal, Lock, lock};
 
@@ -22,15 +22,12 @@ pub struct Look {
     pub header: Header,
     /// The run.
     pub head: Head,
-    lines: Lines,
+    /// Its journal, as it was read.
+    pub journal: Read,
     /// Who drives it.
     pub owner: Option<Owner>,
     /// Where it is.
     pub status: Status,
-    /// What stands after its last good record.
-    pub tail: Tail,
-    /// From where its journal can be followed.
-    pub cursor: Cursor,
 }
 
 /// Why a run cannot be looked at.
@@ -79,8 +76,7 @@ pub fn look(project: &Project, run: &RunId) -> Result<Look, LookError> {
     fold::check_run(&header, &head)?;
     let alive = if owner.is_some() { view::Owner::Alive } else { view::Owner::Gone };
     let status = view::status(&head.run, alive);
-    let Read { lines, tail, cursor, .. } = read;
-    Ok(Look { header, head, lines, owner, status, tail, cursor })
+    Ok(Look { header, head, journal: read, owner, status })
 }
 
 /// The snapshot of a run that did not come with the repository: one that did may say what its journal does not.
@@ -102,7 +98,7 @@ pub fn owner(project: &Project, run: &RunId) -> Result<Option<Owner>, lock::Erro
 impl Look {
     /// Everything that happened.
     pub fn records(&self) -> impl Iterator<Item = Result<Record, FoldError>> {
-        self.lines.iter().map(|line| fold::record(line.body, line.seq))
+        self.journal.lines.iter().map(|line| fold::record(line.body, line.seq))
     }
 
     /// Refuses a run that somebody drives, as taking its lock would.

@@ -143,8 +143,8 @@ pub(crate) fn take(
 }
 
 impl Owned {
-    /// Opens a run that exists. Whoever has looked at it before hands that over: it need not be folded again where its
-    /// journal still ends where it did.
+    /// Opens a run that exists. Whoever has looked at it before hands that over: it need not be verified and folded again
+    /// where its journal still ends as it did.
     pub async fn open(
         project: &Project,
         run: &RunId,
@@ -160,12 +160,18 @@ impl Owned {
             Some(last) => cut_back(project, &paths, (run, last))?,
             None => None,
         };
-        let opened = Journal::open(Arc::clone(&project.disk), &paths.journal)
-            .map_err(|error| unopened(project, error))?;
+        let (read, known) = seen.map(|seen| (seen.journal, seen.head)).unzip();
+        let known = known.zip(read.as_ref().map(|read| read.cursor));
+        let disk = Arc::clone(&project.disk);
+        let opened = match read {
+            Some(read) => Journal::reopen(disk, &paths.journal, read),
+            None => Journal::open(disk, &paths.journal),
+        };
+        let opened = opened.map_err(|error| unopened(project, error))?;
         let header = fold::header(&opened.header)?;
         fold::check_owner(run, &header)?;
-        let mut head = match seen.filter(|seen| seen.cursor == opened.journal.end()) {
-            Some(seen) => seen.head,
+        let mut head = match known.filter(|(_, end)| *end == opened.journal.end()) {
+            Some((head, _)) => head,
             None => snapshot::open(&opened.lines, project.disk.as_ref(), Some(&paths.snapshot))?,
         };
         if head.seq == 0 {

@@ -181,7 +181,7 @@ async fn wait_with(
             // Whoever asks next may want to own it.
             leaving += 1;
         }
-        let lines = Journal::follow(project.disk.as_ref(), &path, &mut seen.cursor)?;
+        let lines = Journal::follow(project.disk.as_ref(), &path, &mut seen.journal.cursor)?;
         for line in lines.iter() {
             seen.head.fold(&fold::record(line.body, line.seq)?);
         }

@@ -76,7 +76,8 @@ async fn follow(
     while !matches!(seen.head.run.phase, Phase::Ended(_)) {
         // The owner first: one that ends in between has written all it will ever write.
         let owner = look::owner(project, run)?;
-        let lines = Journal::follow(project.disk.as_ref(), &paths.journal, &mut seen.cursor)?;
+        let lines =
+            Journal::follow(project.disk.as_ref(), &paths.journal, &mut seen.journal.cursor)?;
         for line in lines.iter() {
             let record = fold::record(line.body, line.seq)?;
             seen.head.fold(&record);

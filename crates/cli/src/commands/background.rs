@@ -169,7 +169,7 @@ impl Eye<'_> {
     fn new_records(&mut self) -> Vec<Record> {
         let Some(mut cursor) = self.cursor.take() else {
             let Ok(seen) = look(self.project, self.run) else { return Vec::new() };
-            self.cursor = Some(seen.cursor);
+            self.cursor = Some(seen.journal.cursor);
             return seen.records().map_while(Result::ok).collect();
         };
         let path = self.project.paths(self.run).journal;

@@ -48,7 +48,7 @@ fn line(project: &Project, look: &Look) -> String {
         0 => String::new(),
         left => format!("  {left} left running"),
     };
-    let damaged = if matches!(look.tail, Tail::Damaged(_)) { "  damaged" } else { "" };
+    let damaged = if matches!(look.journal.tail, Tail::Damaged(_)) { "  damaged" } else { "" };
     let until = until(look.status);
     format!("{:<40} {:<12} {started}  {}{damaged}{until}{left}\n", run.id, look.status, run.spent)
 }

@@ -23,7 +23,7 @@ pub(crate) fn replay(flags: &Look) -> Result<u8, Failure> {
     // Whatever is wrong with the journal of a run is told as by every command that looks.
     let seen = runs::look(&project, &run)?;
     let paths = project.paths(&run);
-    if let Tail::Damaged(damaged) = seen.tail {
+    if let Tail::Damaged(damaged) = seen.journal.tail {
         let damaged = journal::Error::Damaged { path: paths.journal, damaged };
         return Err(Failure::from(LookError::Journal(damaged)).about(&run));
     }

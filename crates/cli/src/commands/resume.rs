@@ -189,7 +189,7 @@ fn before_opening(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<Bef
         }
         (seen, _) => seen?,
     };
-    let is_whole = matches!(seen.tail, Tail::Clean);
+    let is_whole = matches!(seen.journal.tail, Tail::Clean);
     if wish.how.truncate_to.is_some_and(|last| last != seen.head.seq || !is_whole) {
         return Ok(Before::Opening(None));
     }
@@ -221,7 +221,7 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
     let run = &seen.head.run;
     let paths = project.paths(&run.id);
     seen.check_free(project, wish.how.takeover)?;
-    if let Tail::Damaged(damaged) = seen.tail {
+    if let Tail::Damaged(damaged) = seen.journal.tail {
         return Err(journal::Error::Damaged { path: paths.journal, damaged }.into());
     }
     let settings = wish.settings(project, run)?;

@@ -13,6 +13,8 @@ pub(super) const CHECKS: &[Check] = &[
     a_torn_tail_is_cut_kept_and_reported,
     damage_is_named_and_refused,
     a_journal_is_cut_back_and_the_rest_is_kept,
+    what_was_read_is_not_verified_again,
+    what_has_changed_since_it_was_read_is_verified,
     a_reader_follows_the_writer,
     a_reader_notices_that_the_journal_was_cut,
     a_vanished_journal_is_restored,
@@ -173,6 +175,56 @@ fn a_journal_is_cut_back_and_the_rest_is_kept(on: &Fixture) {
     Journal::truncate_to(on.disk.as_ref(), &path, 0, &body(1)).expect("only the header stays");
     assert_records(&lines(), 1..=1);
     assert_eq!(on.content(&path).len(), second);
+}
+
+fn what_was_read_is_not_verified_again(on: &Fixture) {
+    let path = written(on, 3);
+    let before = Journal::read(on.disk.as_ref(), &path).expect("it is read");
+    let mut content = on.content(&path);
+    let second = offset(on, &path, 2);
+    content[second - 47] = b'x';
+    on.write("journal.jsonl", &content);
+    let opened = Journal::reopen(disk(on), &path, before).expect("it opens");
+    assert_eq!((&*opened.header, opened.torn), (HEADER, None));
+    assert_records(&opened.lines, 1..=3);
+    assert_eq!(on.content(&path), content);
+    let mut journal = opened.journal;
+    assert_eq!(journal.append(&body(4)).expect("it is appended"), 4);
+    let refused = Journal::open(disk(on), &path).expect_err("it is damaged");
+    assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
+}
+
+fn what_has_changed_since_it_was_read_is_verified(on: &Fixture) {
+    let path = written(on, 3);
+    let read = || Journal::read(on.disk.as_ref(), &path).expect("it is read");
+    let reopen = |read| Journal::reopen(disk(on), &path, read);
+    let (before, good) = (read(), on.content(&path));
+    let mut journal = Journal::open(disk(on), &path).expect("it opens").journal;
+    journal.append(&body(4)).expect("it is appended");
+    let opened = reopen(before).expect("it opens");
+    assert_records(&opened.lines, 1..=4);
+    assert_eq!(opened.journal.end(), journal.end());
+
+    on.write("journal.jsonl", &[&good, &b"half"[..]].concat());
+    let torn = reopen(read()).expect("it opens").torn.expect("it is torn");
+    assert_eq!(torn.length, 4);
+    assert_eq!(on.content(&path), good);
+
+    let before = read();
+    let third = offset(on, &path, 3);
+    let mut other = good.clone();
+    other[third + 2] ^= 1;
+    on.write("journal.jsonl", &other);
+    let refused = reopen(before).expect_err("its last line is another");
+    assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
+
+    on.write("journal.jsonl", &good[..offset(on, &path, 1)]);
+    let opened = reopen(read()).expect("it opens");
+    assert!(opened.lines.is_empty());
+    let before = read();
+    on.disk.remove(&path).expect("it is removed");
+    let missing = reopen(before).expect_err("it is gone");
+    assert!(matches!(missing, Error::Missing(_)), "{missing}");
 }
 
 fn a_reader_follows_the_writer(on: &Fixture) {

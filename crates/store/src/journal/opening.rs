@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::line;
 use super::lines::Lines;
-use super::reading::{Tail, Torn, load};
+use super::reading::{Read, Tail, Torn, load};
 use super::scan::{Cursor, Rest, Scanned};
 use super::{Error, Health, Journal};
 use crate::disk::{self, Disk, During as _, Handle, Open, sync_parent};
@@ -65,11 +65,45 @@ impl Journal {
         if torn.is_some() {
             file.truncate(end.offset).during("cut the torn end of", path)?;
         }
-        write_last_again(file.as_mut(), end, lines.last().map_or(&header, |l| l.body))
-            .during("write", path)?;
-        file.sync().during("sync", path)?;
-        sync_parent(disk.as_ref(), path)?;
-        Ok(Opened { journal: Self::at(disk, path, file, end), header, lines, torn })
+        let journal = Self::at(disk, path, file, end);
+        journal.go_on(header, lines, torn)
+    }
+
+    /// Opens a journal that was read before. Where it still ends with the line that it ended with, nothing is verified
+    /// again: the sum of that line is that of all lines before it.
+    pub fn reopen(disk: Arc<dyn Disk>, path: &Path, read: Read) -> Result<Opened, Error> {
+        let Read { header, lines, cursor, .. } = read;
+        let file = open_existing(disk.as_ref(), path)?;
+        let mut journal = Self::at(Arc::clone(&disk), path, file, cursor);
+        if journal.ends_with(&last(&header, &lines, cursor)).during("read", path)? {
+            return journal.go_on(header, lines, None);
+        }
+        Self::open(disk, path)
+    }
+
+    /// Makes durable what was read.
+    fn go_on(mut self, header: Vec<u8>, lines: Lines, torn: Option<Torn>) -> Result<Opened, Error> {
+        self.write_last_again(&last(&header, &lines, self.end)).during("write", &self.path)?;
+        self.file.sync().during("sync", &self.path)?;
+        sync_parent(self.disk.as_ref(), &self.path)?;
+        Ok(Opened { journal: self, header, lines, torn })
+    }
+
+    /// Writes the last line over itself, so that the next sync writes its pages for certain.
+    ///
+    /// After a failed sync the page cache may show a line that never reached the disk, and holds it to
+    /// be clean; a later crash would then leave a hole before records that were acknowledged.
+    fn write_last_again(&mut self, line: &[u8]) -> io::Result<()> {
+        self.file.write_at(self.end.offset - line.len() as u64, line)
+    }
+
+    /// Whether this line is the last one, and nothing stands after it.
+    fn ends_with(&mut self, line: &[u8]) -> io::Result<bool> {
+        if self.file.size()? != self.end.offset {
+            return Ok(false);
+        }
+        let there = disk::read_from(self.file.as_mut(), self.end.offset - line.len() as u64)?;
+        Ok(there == line)
     }
 
     fn at(disk: Arc<dyn Disk>, path: &Path, file: Box<dyn Handle>, end: Cursor) -> Self {
@@ -119,14 +153,11 @@ fn unborn(disk: &Arc<dyn Disk>, path: &Path) -> Result<Box<dyn Handle>, Error> {
     }
 }
 
-/// Writes the last line over itself, so that the next sync writes its pages for certain.
-///
-/// After a failed sync the page cache may show a line that never reached the disk, and holds it to
-/// be clean; a later crash would then leave a hole before records that were acknowledged.
-fn write_last_again(file: &mut dyn Handle, end: Cursor, body: &[u8]) -> io::Result<()> {
+/// The last line before `end`, as it stands in the file.
+fn last(header: &[u8], lines: &Lines, end: Cursor) -> Vec<u8> {
     let mut line = Vec::new();
-    line::write(body, &end.sum, &mut line);
-    file.write_at(end.offset - line.len() as u64, &line)
+    line::write(lines.last().map_or(header, |line| line.body), &end.sum, &mut line);
+    line
 }
 
 /// Keeps the torn bytes beside the journal. Recovery does not depend on it.

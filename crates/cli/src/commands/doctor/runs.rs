@@ -87,7 +87,7 @@ fn summary(all: usize, counts: &BTreeMap<&'static str, u64>) -> Finding {
 fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
     let run = &seen.header.run;
     let Place { why, way_out, .. } = Place::seen(project, seen);
-    if let Tail::Damaged(_) = seen.tail {
+    if let Tail::Damaged(_) = seen.journal.tail {
         return Some(Finding::fail("journal", format!("{run}: {why}"), way_out));
     }
     if let Some(owner) = seen.driven_elsewhere() {

@@ -43,7 +43,7 @@ pub(super) fn follow(
         ear.listen()?;
         // The owner first: one that ends in between has written all it will ever write.
         let owner = look::owner(project, &run).map_err(Failure::from)?;
-        let followed = Journal::follow(project.disk.as_ref(), &path, &mut seen.cursor);
+        let followed = Journal::follow(project.disk.as_ref(), &path, &mut seen.journal.cursor);
         let lines = followed.map_err(Failure::from)?;
         for line in lines.iter() {
             let record = fold::record(line.body, line.seq).map_err(Failure::from)?;
