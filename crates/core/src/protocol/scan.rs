@@ -16,7 +16,7 @@ mod tests;
 
 use std::ops::Range;
 
-use memchr::{memchr, memrchr};
+use memchr::{memchr, memchr3, memrchr};
 
 use super::reading::Source;
 use super::tag::TagName;
@@ -29,10 +29,12 @@ pub use flaw::Flaw;
 
 /// Reads the tags of `text`, in order.
 pub fn scan(text: &str, source: Source) -> Scan<'_> {
-    let first = opening::next(text.as_bytes(), 0, source);
+    // Prose holds no mark for long: it is passed over once.
+    let mark = memchr3(b'<', b'`', b'~', text.as_bytes()).unwrap_or(text.len());
+    let first = opening::next(text.as_bytes(), mark, source);
     // Most of a text's cost is finding its code: it is not looked for when no tag could be in it.
     let code = match (source, first) {
-        (Source::Message | Source::Iteration, Some(_)) => Code::of(text),
+        (Source::Message | Source::Iteration, Some((start, _))) => Code::of(text, mark, start),
         (Source::Message | Source::Iteration, None) | (Source::Script, _) => Code::default(),
     };
     Scan {

@@ -8,19 +8,19 @@
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr_iter, memchr2};
+use memchr::{memchr, memchr_iter, memchr2, memrchr_iter};
 
-/// The code of one text: ranges of bytes in order, none touching another.
+/// The code of one text, from some place on: ranges of bytes in order, none touching another.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     regions: Vec<Range<usize>>,
 }
 
 impl Code {
-    /// Finds all code of `text`.
-    pub(super) fn of(text: &str) -> Self {
-        let mut finder = Finder::new(text.as_bytes());
-        finder.run();
+    /// Finds the code of `text`, in which no mark stands before `first`; nobody will ask for places before `from`.
+    pub(super) fn of(text: &str, first: usize, from: usize) -> Self {
+        let mut finder = Finder::new(text.as_bytes(), from);
+        finder.run(first);
         Self { regions: finder.regions }
     }
 
@@ -41,6 +41,10 @@ struct Row {
 
 struct Finder<'a> {
     bytes: &'a [u8],
+    /// Nobody asks for what ends before.
+    from: usize,
+    /// Where the paragraph of that place begins: spans before it end before it.
+    paragraph: usize,
     /// What is code as far as is known: spans after a row that is still open hold only as long as
     /// nothing closes that row.
     regions: Vec<Range<usize>>,
@@ -53,12 +57,14 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, regions: Vec::new(), open: Vec::new(), is_open: Vec::new(), last_row: 0 }
+    fn new(bytes: &'a [u8], from: usize) -> Self {
+        let paragraph = paragraph(bytes, from);
+        let (regions, open, is_open) = (Vec::new(), Vec::new(), Vec::new());
+        Self { bytes, from, paragraph, regions, open, is_open, last_row: 0 }
     }
 
-    fn run(&mut self) {
-        let mut at = 0;
+    fn run(&mut self, first: usize) {
+        let mut at = first;
         while let Some(offset) = memchr2(b'`', b'~', &self.bytes[at..]) {
             let start = at + offset;
             let end = self.row_end(start);
@@ -66,8 +72,8 @@ impl<'a> Finder<'a> {
             if self.opens_fence(start, end) {
                 self.end_paragraph();
                 at = self.fence_end(start, end);
-                self.regions.push(start..at);
-            } else if self.bytes[start] == b'`' {
+                self.keep(start..at);
+            } else if self.bytes[start] == b'`' && start >= self.paragraph {
                 self.add_row(start, end);
             }
         }
@@ -134,9 +140,15 @@ impl<'a> Finder<'a> {
             self.is_open[row.length] = false;
             if row.length == length {
                 self.regions.truncate(row.before);
-                self.regions.push(row.start..end);
+                self.keep(row.start..end);
                 return;
             }
+        }
+    }
+
+    fn keep(&mut self, region: Range<usize>) {
+        if region.end > self.from {
+            self.regions.push(region);
         }
     }
 
@@ -150,6 +162,16 @@ impl<'a> Finder<'a> {
 /// White space that does not end a line.
 pub(super) const fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() && byte != b'\n'
+}
+
+/// Where the paragraph of a place begins: after the last blank line before it.
+fn paragraph(bytes: &[u8], place: usize) -> usize {
+    let ends_blank_line = |newline: &usize| {
+        let mut line = bytes[..*newline].iter().rev();
+        line.find(|byte| !is_blank(**byte)) == Some(&b'\n')
+    };
+    let blank = memrchr_iter(b'\n', &bytes[..place]).find(ends_blank_line);
+    blank.map_or(0, |newline| newline + 1)
 }
 
 fn has_blank_line(bytes: &[u8]) -> bool {
@@ -167,9 +189,16 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let code = Code::of(text);
+        let code = Code::of(text, 0, 0);
         let found: Vec<&str> = code.regions.iter().map(|r| &text[r.clone()]).collect();
         assert_eq!(found, expected, "code of {text:?}");
+        for from in 0..=text.len() {
+            let later = Code::of(text, 0, from);
+            let holds = |code: &Code| -> Vec<bool> {
+                (from..text.len()).map(|place| code.holds(place)).collect()
+            };
+            assert_eq!(holds(&later), holds(&code), "code of {text:?} from {from} on");
+        }
     }
 
     #[test]
@@ -232,9 +261,10 @@ mod tests {
     #[test]
     fn code_holds_what_stands_in_a_region() {
         let text = "a `b` c `d` `e` f";
-        let code = Code::of(text);
+        let code = Code::of(text, 0, 0);
         let held: Vec<usize> = (0..text.len() + 2).filter(|place| code.holds(*place)).collect();
         assert_eq!(held, [2, 3, 4, 8, 9, 10, 12, 13, 14], "{text:?}");
         assert!(!Code::default().holds(0));
+        assert_eq!(Code::of(text, 0, 11).regions.len(), 1, "nobody asks for the others");
     }
 }
