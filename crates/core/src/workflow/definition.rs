@@ -65,7 +65,7 @@ pub struct State {
     /// Prompt or script.
     pub kind: Kind,
     /// Its settings and its policy; empty for scripts.
-    pub front: Frontmatter,
+    pub front: Arc<Frontmatter>,
     /// What a prompt sends: the text below the frontmatter. Empty for scripts.
     pub body: Arc<str>,
     /// The whole file.

@@ -23,7 +23,7 @@ use raymond_core::time::Span;
 use raymond_core::value::{BlobRef, Hash};
 use raymond_core::workflow::environment::{ScriptVisit, environment};
 use raymond_core::workflow::template::{Bindings, LARGEST, Rendered};
-use raymond_core::workflow::{Definition, Frontmatter, Kind, SourceFile, State};
+use raymond_core::workflow::{Definition, Kind, SourceFile, State};
 use raymond_store::blobs;
 use tokio_util::sync::CancellationToken;
 
@@ -64,7 +64,7 @@ impl Subject {
         let source = SourceFile { name: name.to_string(), bytes, executable: false };
         let state = State {
             kind: Kind::Prompt,
-            front: Frontmatter::default(),
+            front: Arc::default(),
             body: asking.message.as_str().into(),
             hash: Hash::of(&source.bytes),
             source,

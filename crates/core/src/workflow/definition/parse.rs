@@ -132,7 +132,7 @@ fn read(file: SourceFile) -> (State, Notes) {
     let state = State {
         name: StateName::new(file.name.as_str()),
         kind,
-        front,
+        front: Arc::new(front),
         body,
         hash: Hash::of(&file.bytes),
         source: file,
@@ -143,7 +143,7 @@ fn read(file: SourceFile) -> (State, Notes) {
 /// There are no transitions: names of other states in it lead nowhere.
 fn repeat(state: &mut State, note: &mut Notes) {
     let text = String::from_utf8_lossy(&state.source.bytes);
-    note.diagnostics.extend(ralph::repeat(&mut state.front, &note.keys, &text));
+    note.diagnostics.extend(ralph::repeat(Arc::make_mut(&mut state.front), &note.keys, &text));
     note.mentions.clear();
 }
 

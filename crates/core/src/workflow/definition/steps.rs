@@ -1,6 +1,7 @@
 //! A document of steps, as a run is pinned to it: with its variables, and with schemas that need no other.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,6 @@ use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
 use crate::value::Hash;
 
-use super::super::frontmatter::Frontmatter;
 use super::{Definition, Kind, Parsed, Platform, SourceFile, State};
 
 /// The name of the one file.
@@ -41,11 +41,11 @@ pub(super) fn parse(files: &[SourceFile], platform: Platform) -> Result<Parsed, 
 /// The agent steps, as prompts that say nothing about themselves.
 fn asking(document: &Document) -> Vec<State> {
     let is_agent = |step: &&crayfish::Step| matches!(step.kind, crayfish::Kind::Agent(_));
-    let nothing: std::sync::Arc<[u8]> = [].into();
+    let nothing: Arc<[u8]> = [].into();
     let prompt = |step: &crayfish::Step| State {
         name: StateName::new(step.id.as_str()),
         kind: Kind::Prompt,
-        front: Frontmatter::default(),
+        front: Arc::default(),
         body: "".into(),
         source: SourceFile { name: FILE.to_owned(), bytes: nothing.clone(), executable: false },
         hash: Hash::of(b""),

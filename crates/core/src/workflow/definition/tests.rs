@@ -108,7 +108,7 @@ fn a_state_keeps_its_file_and_shows_its_body() {
     let expected = State {
         name: "START.md".into(),
         kind: Kind::Prompt,
-        front: Frontmatter { model: Some("opus".into()), ..Frontmatter::default() },
+        front: Frontmatter { model: Some("opus".into()), ..Frontmatter::default() }.into(),
         body: "Do it.\n".into(),
         source: file("START.md", text),
         hash: Hash::of(text.as_bytes()),
@@ -328,7 +328,7 @@ text";
         budget: Some("0.50".parse().unwrap()),
         ..Frontmatter::default()
     };
-    assert_eq!((parsed.definition.entry.as_str(), front), ("PROMPT.md", &expected));
+    assert_eq!((parsed.definition.entry.as_str(), &**front), ("PROMPT.md", &expected));
     // A reminder is the one thing that a denied tool cannot mean.
     let strict = parse("---\non_denied: fail\n---\ntext").unwrap();
     assert_eq!(shown(&strict.warnings), "");
