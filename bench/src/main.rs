@@ -12,11 +12,13 @@
 mod measure;
 mod paths;
 mod rows;
+mod series;
 mod stage;
 mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::json;
@@ -27,8 +29,8 @@ use stage::Stage;
 /// How often each has its turn, at least.
 const ROUNDS: u32 = 5;
 
-/// The kind of a file system in memory.
-const TMPFS: i64 = 0x0102_1994;
+/// The kinds of file systems in memory: tmpfs and ramfs.
+const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 
 #[expect(clippy::print_stderr, reason = "a command line talks on stderr")]
 fn main() -> ExitCode {
@@ -54,7 +56,7 @@ fn bench(mut words: impl Iterator<Item = String>) -> Result<()> {
     let places = tempfile::TempDir::new()?;
     // There, nothing would be written to a disk, and syncing would cost nothing.
     ensure!(
-        rustix::fs::statfs(places.path())?.f_type != TMPFS,
+        !IN_MEMORY.contains(&rustix::fs::statfs(places.path())?.f_type),
         "{} is in memory: set TMPDIR to a directory on a disk",
         places.path().display()
     );
@@ -74,6 +76,7 @@ fn bench(mut words: impl Iterator<Item = String>) -> Result<()> {
         }
     }
     ensure!(stage.rounds >= ROUNDS, "a median of fewer than {ROUNDS} says little");
+    let program = stage.version()?;
     let mut figures = Vec::new();
     let mut failed = Ok(());
     for (row, name, part) in PARTS {
@@ -90,11 +93,16 @@ fn bench(mut words: impl Iterator<Item = String>) -> Result<()> {
             }
         }
     }
+    let cores = std::thread::available_parallelism()?;
     print!("{}", table::table(&figures));
+    println!("\n{program}; {} rounds; {cores} cores", stage.rounds);
     if let Some(file) = file {
         let json = json!({
+            "program": program,
+            "at": SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
             "rounds": stage.rounds,
-            "cores": std::thread::available_parallelism()?,
+            "cores": cores,
+            "kernel": std::fs::read_to_string("/proc/sys/kernel/osrelease")?.trim(),
             "figures": table::json(&figures),
             "failed": failed.as_ref().err().map(|error| format!("{error:#}")),
         });

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 
 use crate::measure::{Came, Cost, Running, program};
+use crate::series::{Costs, Series};
 
 /// The programs that are compared.
 pub(crate) struct Stage {
@@ -29,8 +30,15 @@ impl Stage {
     }
 
     /// That figure of it, where they are measured.
-    pub(crate) fn shown(&self, took: f64) -> Option<f64> {
+    pub(crate) fn shown(&self, took: Series) -> Option<Series> {
         self.peers.is_some().then_some(took)
+    }
+
+    /// Which Raymond it is.
+    pub(crate) fn version(&self) -> Result<String> {
+        let place = self.place(&[])?;
+        place.run(place.ours("raymond", "--version"))?;
+        Ok(place.read("stdout")?.trim().to_owned())
     }
 
     /// A fresh directory with these files.
@@ -113,30 +121,16 @@ impl Place {
 /// Somebody whose work is measured.
 pub(crate) type Attempt<'a> = (&'a str, &'a dyn Fn() -> Result<Cost>);
 
-/// Measures all of them in turns, and gives the medians of each.
+/// Measures all of them in turns.
 pub(crate) fn compare<const N: usize>(
     rounds: u32,
     attempts: [Attempt<'_>; N],
-) -> Result<[Cost; N]> {
-    let mut all: [Vec<Cost>; N] = std::array::from_fn(|_| Vec::new());
+) -> Result<[Costs; N]> {
+    let mut all = std::array::from_fn(|_| Costs::default());
     for _ in 0..rounds {
         for ((name, attempt), costs) in attempts.iter().zip(&mut all) {
-            costs.push(attempt().with_context(|| format!("measuring {name}"))?);
+            costs.0.push(attempt().with_context(|| format!("measuring {name}"))?);
         }
     }
-    Ok(all.map(|costs| {
-        let of = |part: fn(&Cost) -> f64| median(costs.iter().map(part).collect());
-        Cost {
-            own: of(|cost| cost.own),
-            tree: of(|cost| cost.tree),
-            wall: of(|cost| cost.wall),
-            peak: of(|cost| cost.peak),
-        }
-    }))
-}
-
-/// That which has as many below it as above it.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    Ok(all)
 }

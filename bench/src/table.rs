@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use crate::series::Series;
+
 /// What is hoped for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Goal {
@@ -21,21 +23,26 @@ pub(crate) struct Figure {
     pub(crate) row: char,
     pub(crate) what: String,
     pub(crate) unit: &'static str,
-    pub(crate) ours: f64,
+    pub(crate) ours: Series,
     /// The least that would do.
-    pub(crate) floor: Option<f64>,
+    pub(crate) floor: Option<Series>,
     /// What others take.
-    pub(crate) peers: Vec<(&'static str, f64)>,
+    pub(crate) peers: Vec<(&'static str, Series)>,
     pub(crate) goal: Goal,
 }
 
 impl Figure {
-    pub(crate) fn new(row: char, what: impl Into<String>, unit: &'static str, ours: f64) -> Self {
+    pub(crate) fn new(
+        row: char,
+        what: impl Into<String>,
+        unit: &'static str,
+        ours: Series,
+    ) -> Self {
         let (what, peers) = (what.into(), Vec::new());
         Self { row, what, unit, ours, floor: None, peers, goal: Goal::Shown }
     }
 
-    pub(crate) fn floor(self, floor: f64) -> Self {
+    pub(crate) fn floor(self, floor: Series) -> Self {
         Self { floor: Some(floor), ..self }
     }
 
@@ -43,26 +50,33 @@ impl Figure {
         Self { goal, ..self }
     }
 
-    pub(crate) fn peer(mut self, name: &'static str, took: Option<f64>) -> Self {
+    pub(crate) fn peer(mut self, name: &'static str, took: Option<Series>) -> Self {
         self.peers.extend(took.map(|took| (name, took)));
         self
     }
 
     /// Ours in terms of the floor.
     fn ratio(&self) -> Option<f64> {
-        self.floor.filter(|floor| *floor > 0.0).map(|floor| self.ours / floor)
+        self.floor.as_ref().map(|floor| self.ours.median() / floor.median())
+    }
+
+    /// How far the rounds lie apart: by their ratios where there is a floor.
+    fn ends(&self) -> (f64, f64) {
+        let ratio = |floor: &Series| self.ours.with(floor, |ours, floor| ours / floor).ends();
+        self.floor.as_ref().map_or_else(|| self.ours.ends(), ratio)
     }
 
     fn is_met(&self) -> Option<bool> {
         match self.goal {
             Goal::Times(most) => self.ratio().map(|ratio| ratio <= most),
-            Goal::AtMost(most) => Some(self.ours <= most),
+            Goal::AtMost(most) => Some(self.ours.median() <= most),
             Goal::Shown => None,
         }
     }
 
-    fn cells(&self) -> [String; 7] {
-        let show = |value: f64| format!("{} {}", digits(value), self.unit);
+    fn cells(&self) -> [String; 8] {
+        let show = |series: &Series| format!("{} {}", digits(series.median()), self.unit);
+        let (least, most) = self.ends();
         let goal = match self.goal {
             Goal::Times(most) => format!("≤ {most} ×"),
             Goal::AtMost(most) => format!("≤ {most} {}", self.unit),
@@ -74,12 +88,13 @@ impl Figure {
             None => "",
         };
         let peers: Vec<String> =
-            self.peers.iter().map(|(name, took)| format!("{name} {}", show(*took))).collect();
+            self.peers.iter().map(|(name, took)| format!("{name} {}", show(took))).collect();
         [
             format!("{}. {}", self.row, self.what),
-            show(self.ours),
-            self.floor.map(show).unwrap_or_default(),
+            show(&self.ours),
+            self.floor.as_ref().map(show).unwrap_or_default(),
             self.ratio().map(|ratio| format!("{ratio:.2} ×")).unwrap_or_default(),
+            format!("{}–{}", digits(least), digits(most)),
             goal,
             met.to_owned(),
             peers.join(", "),
@@ -88,15 +103,18 @@ impl Figure {
 
     fn json(&self) -> Value {
         let peers: serde_json::Map<String, Value> =
-            self.peers.iter().map(|(name, took)| ((*name).to_owned(), json!(took))).collect();
+            self.peers.iter().map(|(name, took)| ((*name).to_owned(), json!(took.0))).collect();
+        let floor = self.floor.as_ref();
         let goal = match self.goal {
             Goal::Times(most) => json!({ "times": most }),
             Goal::AtMost(most) => json!({ "atMost": most }),
             Goal::Shown => Value::Null,
         };
         json!({
-            "row": self.row.to_string(), "what": self.what, "unit": self.unit, "ours": self.ours,
-            "floor": self.floor, "ratio": self.ratio(), "goal": goal, "met": self.is_met(), "peers": peers,
+            "row": self.row.to_string(), "what": self.what, "unit": self.unit,
+            "ours": self.ours.median(), "floor": floor.map(Series::median), "ratio": self.ratio(),
+            "goal": goal, "met": self.is_met(),
+            "rounds": { "ours": self.ours.0, "floor": floor.map(|floor| &floor.0), "peers": peers },
         })
     }
 }
@@ -114,13 +132,14 @@ fn digits(value: f64) -> String {
 
 /// All lines, as documents have them.
 pub(crate) fn table(figures: &[Figure]) -> String {
-    let head = ["work", "Raymond", "floor", "ratio", "goal", "", "others"].map(str::to_owned);
-    let rows: Vec<[String; 7]> =
+    let head = ["work", "Raymond", "floor", "ratio", "rounds", "goal", "", "others"];
+    let head = head.map(str::to_owned);
+    let rows: Vec<[String; 8]> =
         std::iter::once(head).chain(figures.iter().map(Figure::cells)).collect();
     let width = |column: usize| {
         rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default().max(3)
     };
-    let widths: [usize; 7] = std::array::from_fn(width);
+    let widths: [usize; 8] = std::array::from_fn(width);
     let mut text = String::new();
     for (number, row) in rows.iter().enumerate() {
         let cells = row.iter().zip(widths);

@@ -5,6 +5,7 @@
 //! floor steps N PROGRAM WORD…              one after the other
 //! floor workers N PARALLEL PROGRAM WORD…   so many at the same time
 //! floor turns N PROGRAM WORD…              one after the other: a prompt on stdin, and stdout in a file
+//! floor calls N PROGRAM CALLEE CALLER      one after the other: what a callee says is in a file for its caller
 //! ```
 //!
 //! Everything is kept in the working directory. A program is told the number of its step in `RAYMOND_VISIT`, and
@@ -30,7 +31,10 @@ fn main() -> ExitCode {
             .and_then(|n| Ok((n, number(parallel)?)))
             .and_then(|(n, parallel)| workers(n, parallel, command)),
         ["turns", n, command @ ..] => number(n).and_then(|n| turns(n, command)),
-        _ => Err(io::Error::other("floor steps|workers|turns N …")),
+        ["calls", n, program, callee, caller] => {
+            number(n).and_then(|n| calls(n, &[program, callee], &[program, caller]))
+        }
+        _ => Err(io::Error::other("floor steps|workers|turns|calls N …")),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -84,6 +88,23 @@ fn turns(n: u32, words: &[&str]) -> io::Result<()> {
         }
         succeed(&mut child)?;
         record(&mut journal, number, &fs::read(&transcript)?)?;
+    }
+    Ok(())
+}
+
+fn calls(n: u32, callee: &[&str], caller: &[&str]) -> io::Result<()> {
+    let mut journal = File::create("journal")?;
+    for number in 1..=n {
+        let said = hear(start(callee, number)?)?;
+        record(&mut journal, number, &said)?;
+        let file = format!("said-{number}");
+        if said.len() <= LONGEST_INLINE {
+            fs::write(&file, &said)?;
+        }
+        let mut command = command(caller, number)?;
+        command.env("RAYMOND_RESULT_FILE", file);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        record(&mut journal, n + number, &hear(child)?)?;
     }
     Ok(())
 }

@@ -74,13 +74,13 @@ pub(crate) fn execs(stage: &Stage) -> Result<Vec<Figure>> {
     let [ours, floor, lobster] =
         compare(stage.rounds, [("Raymond", &ours), ("the floor", &floor), ("lobster", &lobster)])?;
     Ok(vec![
-        Figure::new('E', "exec step of a document, wall", "ms", ours.wall)
-            .floor(floor.wall)
+        Figure::new('E', "exec step of a document, wall", "ms", ours.wall())
+            .floor(floor.wall())
             .goal(Goal::Times(1.2))
-            .peer("lobster", stage.shown(lobster.wall)),
-        Figure::new('E', "exec step of a document, own CPU", "ms", ours.own)
-            .floor(floor.own)
-            .peer("lobster", stage.shown(lobster.own)),
+            .peer("lobster", stage.shown(lobster.wall())),
+        Figure::new('E', "exec step of a document, own CPU", "ms", ours.own())
+            .floor(floor.own())
+            .peer("lobster", stage.shown(lobster.own())),
     ])
 }
 
@@ -90,9 +90,9 @@ fn answer(items: u32) -> Value {
     (0..items).map(item).collect()
 }
 
-/// An answer of 1 MB that is read, checked and returned.
-pub(crate) fn answers(stage: &Stage) -> Result<Vec<Figure>> {
-    let schema = json!({
+/// What such an answer has to be.
+fn schema() -> Value {
+    json!({
         "type": "array",
         "items": {
             "type": "object",
@@ -104,7 +104,12 @@ pub(crate) fn answers(stage: &Stage) -> Result<Vec<Figure>> {
             "required": ["name", "note", "number"],
             "additionalProperties": false,
         },
-    });
+    })
+}
+
+/// An answer of 1 MB that is read, checked and returned.
+pub(crate) fn answers(stage: &Stage) -> Result<Vec<Figure>> {
+    let schema = schema();
     let reply = |answer: &Value| -> Result<(Cost, Value)> {
         let request = json!({
             "action": "run",
@@ -146,8 +151,14 @@ pub(crate) fn answers(stage: &Stage) -> Result<Vec<Figure>> {
     )?;
     let what = "1 MB of answer read, checked, returned (floor: its syntax), CPU beyond that of an empty one";
     Ok(vec![
-        Figure::new('E', what, "ms", large.tree - small.tree)
-            .floor(syntax.tree)
-            .goal(Goal::AtMost(10.0)),
+        Figure::new(
+            'E',
+            what,
+            "ms",
+            large.tree().with(&small.tree(), |large, small| large - small),
+        )
+        .floor(syntax.tree())
+        .goal(Goal::AtMost(10.0)),
+        Figure::new('E', "1 MB of answer, peak memory", "MiB", large.peak()).floor(small.peak()),
     ])
 }

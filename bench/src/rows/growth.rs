@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::steps::STEPPING;
 use crate::measure::Cost;
+use crate::series::Costs;
 use crate::stage::{Place, Stage, compare};
 use crate::table::{Figure, Goal};
 
@@ -68,15 +69,15 @@ pub(crate) fn agents(stage: &Stage) -> Result<Vec<Figure>> {
             ("10,000 agents", &|| among(stage, 10_000)),
         ],
     )?;
-    let figure = |what: &str, cost: Cost| {
+    let figure = |what: &str, cost: &Costs| {
         let what = format!("transition beside {what} agents (floor: beside none), own CPU");
-        Figure::new('D', what, "ms", cost.own).floor(none.own)
+        Figure::new('D', what, "ms", cost.own()).floor(none.own())
     };
     Ok(vec![
-        figure("100", hundred),
-        figure("1,000", thousand).goal(Goal::Times(1.15)),
-        figure("10,000", many),
-        Figure::new('D', "10,000 idle agents, peak memory", "MB", many.peak * 1024.0 / 1e6)
+        figure("100", &hundred),
+        figure("1,000", &thousand).goal(Goal::Times(1.15)),
+        figure("10,000", &many),
+        Figure::new('D', "10,000 idle agents, peak memory", "MB", many.peak().times(1.048_576))
             .goal(Goal::AtMost(40.0)),
     ])
 }
@@ -104,7 +105,7 @@ fn kept(place: &Place, folder: &str, (texts, bytes): (u32, u32)) -> Result<()> {
 const BLOBS: &str = ".raymond/runs/r/blobs";
 
 /// Scripts that print a text and go on, `TEXTS` of them.
-fn printing(stage: &Stage, bytes: u32) -> Result<[Cost; 2]> {
+fn printing(stage: &Stage, bytes: u32) -> Result<[Costs; 2]> {
     // No two texts are the same: what is known already is not kept again.
     let script = format!(
         "echo $RAYMOND_VISIT; head -c {bytes} /dev/zero | tr '\\0' x; echo
@@ -133,22 +134,27 @@ echo x >> steps
 
 /// What a script prints.
 pub(crate) fn texts(stage: &Stage) -> Result<Vec<Figure>> {
-    let sizes =
-        [("1 KB", 1_000, None), ("1 MB", 1_000_000, None), ("10 MB", 10_000_000, Some(1.5))];
-    let figure = |(name, bytes, goal): (&str, u32, Option<f64>)| {
-        let [ours, floor] = printing(stage, bytes)?;
+    let [small, small_floor] = printing(stage, 1_000)?;
+    let [large, large_floor] = printing(stage, 1_000_000)?;
+    let [huge, huge_floor] = printing(stage, 10_000_000)?;
+    let figure = |name: &str, ours: &Costs, floor: &Costs| {
         let what = format!("{name} of script output, own CPU");
-        let figure = Figure::new('D', what, "ms", ours.own).floor(floor.own);
-        Ok(figure.goal(goal.map_or(Goal::Shown, Goal::Times)))
+        Figure::new('D', what, "ms", ours.own()).floor(floor.own())
     };
-    sizes.into_iter().map(figure).collect()
+    Ok(vec![
+        figure("1 KB", &small, &small_floor),
+        figure("1 MB", &large, &large_floor),
+        figure("10 MB", &huge, &huge_floor).goal(Goal::Times(1.5)),
+        Figure::new('D', "10 MB of script output, peak memory", "MiB", huge.peak())
+            .floor(huge_floor.peak()),
+    ])
 }
 
 /// How many calls follow each other.
 const CALLS: u32 = 10;
 
-/// A result of so many bytes that a callee returns to its caller, which counts it.
-fn returning(stage: &Stage, bytes: u32) -> Result<Cost> {
+/// Results of so many bytes that a callee returns to its caller, which counts them.
+fn returning(stage: &Stage, bytes: u32) -> Result<[Costs; 2]> {
     const VISIT: u32 = 40;
     let again = format!(
         "test -z \"$RAYMOND_RESULT_FILE\" || wc -c < \"$RAYMOND_RESULT_FILE\" >> sizes
@@ -159,33 +165,50 @@ case $RAYMOND_VISIT in *.{}) echo '<result>done</result>';; *) echo '<call retur
     let child = format!(
         "printf '<result>%-{VISIT}s' \"$RAYMOND_VISIT\"; head -c {bytes} /dev/zero | tr '\\0' x; echo '</result>'\n"
     );
-    let place = stage.place(&[("wf/STEP.sh", &again), ("wf/CHILD.sh", &child)])?;
-    let cost = place.run(place.ours("raymond", STEPPING))?;
-    place.printed("done\n")?;
-    let sizes = place.read("sizes")?;
-    let whole = sizes.lines().filter(|line| line.trim() == (bytes + VISIT).to_string()).count();
-    ensure!(whole == CALLS as usize, "the sizes were {sizes:?}");
-    kept(&place, BLOBS, (CALLS, bytes))?;
-    Ok(cost.each(CALLS))
+    let files = [("wf/STEP.sh", &*again), ("wf/CHILD.sh", &child)];
+    let counted = |place: &Place, bytes: u32| -> Result<()> {
+        let sizes = place.read("sizes")?;
+        let whole = sizes.lines().filter(|line| line.trim() == bytes.to_string()).count();
+        ensure!(whole == CALLS as usize, "the sizes were {sizes:?}");
+        Ok(())
+    };
+    let ours = || -> Result<Cost> {
+        let place = stage.place(&files)?;
+        let cost = place.run(place.ours("raymond", STEPPING))?;
+        place.printed("done\n")?;
+        counted(&place, bytes + VISIT)?;
+        kept(&place, BLOBS, (CALLS, bytes))?;
+        Ok(cost.each(CALLS))
+    };
+    let floor = || -> Result<Cost> {
+        let place = stage.place(&files)?;
+        let words = format!("calls {CALLS} bash wf/CHILD.sh wf/STEP.sh");
+        let cost = place.run(place.ours("floor", &words))?;
+        // It takes no tag off what was said.
+        let tags = "<result></result>\n".len();
+        counted(&place, bytes + VISIT + u32::try_from(tags)?)?;
+        place.counted("journal", 2 * CALLS)?;
+        kept(&place, ".", (CALLS, bytes))?;
+        Ok(cost.each(CALLS))
+    };
+    compare(stage.rounds, [("Raymond", &ours), ("the floor", &floor)])
 }
 
 /// What a callee returns.
 pub(crate) fn payloads(stage: &Stage) -> Result<Vec<Figure>> {
-    let [small, large, huge] = compare(
-        stage.rounds,
-        [
-            ("1 KB", &|| returning(stage, 1_000)),
-            ("1 MB", &|| returning(stage, 1_000_000)),
-            ("10 MB", &|| returning(stage, 10_000_000)),
-        ],
-    )?;
-    let figure = |name: &str, cost: Cost| {
-        Figure::new('D', format!("{name} of result through a call, own CPU"), "ms", cost.own)
+    let [small, small_floor] = returning(stage, 1_000)?;
+    let [large, large_floor] = returning(stage, 1_000_000)?;
+    let [huge, huge_floor] = returning(stage, 10_000_000)?;
+    let figure = |name: &str, ours: &Costs, floor: &Costs| {
+        let what = format!("{name} of result through a call, own CPU");
+        Figure::new('D', what, "ms", ours.own()).floor(floor.own())
     };
     Ok(vec![
-        figure("1 KB", small),
-        figure("1 MB", large),
-        figure("10 MB", huge).goal(Goal::AtMost(20.0)),
+        figure("1 KB", &small, &small_floor),
+        figure("1 MB", &large, &large_floor),
+        figure("10 MB", &huge, &huge_floor).goal(Goal::AtMost(20.0)),
+        Figure::new('D', "10 MB of result through a call, peak memory", "MiB", huge.peak())
+            .floor(huge_floor.peak()),
     ])
 }
 
@@ -228,10 +251,11 @@ fn resumed(place: &Place, lines: u32) -> Result<Cost> {
     let running = place.start(&mut place.ours("raymond", "resume r --quiet"))?;
     let goes_on = running.until("it goes on", || place.counted("log", lines).is_ok());
     goes_on.with_context(|| place.read("stderr").unwrap_or_default())?;
-    let (wall, own) = (begun.elapsed().as_secs_f64() * 1e3, running.taken()?.own);
+    let (wall, taken) = (begun.elapsed().as_secs_f64() * 1e3, running.taken()?);
     running.signal(Signal::INT)?;
-    running.came()?;
-    Ok(Cost { own, wall, ..Cost::default() })
+    let came = running.came()?;
+    ensure!(came.status.code() == Some(130), "it ended with {}", came.status);
+    Ok(Cost { own: taken.own, wall, peak: taken.peak, ..Cost::default() })
 }
 
 /// Going on with a long run.
@@ -260,15 +284,16 @@ pub(crate) fn journals(stage: &Stage) -> Result<Vec<Figure>> {
     place.write("go", "")?;
     place.run(place.ours("raymond", "resume r --quiet"))?;
     place.printed("done\n")?;
-    let figure = |what: &str, cost: Cost| {
-        let goal = Goal::AtMost(200.0);
-        let wall = format!("resume of 100,000 events{what}, wall");
-        let own = format!("resume of 100,000 events{what}, own CPU");
-        let wall = Figure::new('D', wall, "ms", cost.wall).goal(goal);
-        [wall, Figure::new('D', own, "ms", cost.own)]
+    let figures = |what: &str, costs: &Costs| {
+        let what = |figure: &str| format!("resume of 100,000 events{what}, {figure}");
+        [
+            Figure::new('D', what("wall"), "ms", costs.wall()).goal(Goal::AtMost(200.0)),
+            Figure::new('D', what("own CPU"), "ms", costs.own()),
+            Figure::new('D', what("peak memory"), "MiB", costs.peak()),
+        ]
     };
     let what = format!(" and a snapshot that is {behind} records behind");
-    Ok([figure(&what, with), figure(" without a snapshot", without)].concat())
+    Ok([figures(&what, &with), figures(" without a snapshot", &without)].concat())
 }
 
 /// A run of one script beside so many others that are never reached.
@@ -292,9 +317,14 @@ pub(crate) fn scopes(stage: &Stage) -> Result<Vec<Figure>> {
         stage.rounds,
         [("two states", &|| beside(stage, 2)), ("5,000 states", &|| beside(stage, 5_000))],
     )?;
-    let each = (many.tree - two.tree) / 4_998.0 * 1e3;
+    let more = many.tree().with(&two.tree(), |many, two| many - two);
     Ok(vec![
-        Figure::new('D', "a run in a scope of 5,000 states, CPU with the script", "ms", many.tree),
-        Figure::new('D', "each state of a scope, CPU", "µs", each),
+        Figure::new(
+            'D',
+            "a run in a scope of 5,000 states, CPU with the script",
+            "ms",
+            many.tree(),
+        ),
+        Figure::new('D', "each state of a scope, CPU", "µs", more.times(1e3 / 4_998.0)),
     ])
 }

@@ -45,8 +45,8 @@ pub(crate) fn help(stage: &Stage) -> Result<Vec<Figure>> {
         stage.rounds,
         [("Raymond", &|| many(ours)), ("true", &|| many(nothing)), ("lobster", &lobster)],
     )?;
-    let figure = Figure::new('C', "--help, CPU", "ms", ours.tree).floor(nothing.tree);
-    Ok(vec![figure.goal(Goal::AtMost(2.0)).peer("lobster", stage.shown(lobster.tree))])
+    let figure = Figure::new('C', "--help, CPU", "ms", ours.tree()).floor(nothing.tree());
+    Ok(vec![figure.goal(Goal::AtMost(2.0)).peer("lobster", stage.shown(lobster.tree()))])
 }
 
 /// A run of one script, in a project that had one before.
@@ -99,15 +99,15 @@ pub(crate) fn one(stage: &Stage) -> Result<Vec<Figure>> {
         ],
     )?;
     Ok(vec![
-        Figure::new('C', "a run of one script, CPU with the script", "ms", ours.tree)
-            .floor(floor.tree)
+        Figure::new('C', "a run of one script, CPU with the script", "ms", ours.tree())
+            .floor(floor.tree())
             .goal(Goal::Times(1.5))
-            .peer("lobster", stage.shown(lobster.tree)),
-        Figure::new('C', "a run of one script, wall", "ms", ours.wall)
-            .floor(floor.wall)
-            .peer("lobster", stage.shown(lobster.wall)),
-        Figure::new('C', "the first run in a project, CPU with the script", "ms", first.tree)
-            .floor(floor.tree),
+            .peer("lobster", stage.shown(lobster.tree())),
+        Figure::new('C', "a run of one script, wall", "ms", ours.wall())
+            .floor(floor.wall())
+            .peer("lobster", stage.shown(lobster.wall())),
+        Figure::new('C', "the first run in a project, CPU with the script", "ms", first.tree())
+            .floor(floor.tree()),
     ])
 }
 

@@ -7,8 +7,6 @@ use crate::measure::{Cost, program};
 use crate::stage::{Place, Stage, compare};
 use crate::table::{Figure, Goal};
 
-const MIB: f64 = 1024.0;
-
 /// How many steps follow each other.
 const STEPS: u32 = 2_000;
 
@@ -72,20 +70,20 @@ pub(crate) fn scripts(stage: &Stage) -> Result<Vec<Figure>> {
         [("Raymond", &ours), ("the floor", &floor), ("LangGraph", &langgraph)],
     )?;
     Ok(vec![
-        Figure::new('A', "script transition, own CPU", "ms", ours.own)
-            .floor(floor.own)
+        Figure::new('A', "script transition, own CPU", "ms", ours.own())
+            .floor(floor.own())
             .goal(Goal::Times(1.5))
-            .peer("LangGraph", stage.shown(langgraph.own)),
-        Figure::new('A', "script transition, CPU with the script", "ms", ours.tree)
-            .floor(floor.tree)
+            .peer("LangGraph", stage.shown(langgraph.own())),
+        Figure::new('A', "script transition, CPU with the script", "ms", ours.tree())
+            .floor(floor.tree())
             .goal(Goal::Times(1.05)),
-        Figure::new('A', "script transition, wall", "ms", ours.wall)
-            .floor(floor.wall)
-            .peer("LangGraph", stage.shown(langgraph.wall)),
-        Figure::new('A', "script transitions, peak memory", "MiB", ours.peak / MIB)
-            .floor(floor.peak / MIB)
+        Figure::new('A', "script transition, wall", "ms", ours.wall())
+            .floor(floor.wall())
+            .peer("LangGraph", stage.shown(langgraph.wall())),
+        Figure::new('A', "script transitions, peak memory", "MiB", ours.peak())
+            .floor(floor.peak())
             .goal(Goal::AtMost(8.0))
-            .peer("LangGraph", stage.shown(langgraph.peak / MIB)),
+            .peer("LangGraph", stage.shown(langgraph.peak())),
     ])
 }
 
@@ -114,14 +112,14 @@ pub(crate) fn turns(stage: &Stage) -> Result<Vec<Figure>> {
     };
     let [ours, floor] = compare(stage.rounds, [("Raymond", &ours), ("the floor", &floor)])?;
     Ok(vec![
-        Figure::new('A', "agent transition, own CPU", "ms", ours.own)
-            .floor(floor.own)
+        Figure::new('A', "agent transition, own CPU", "ms", ours.own())
+            .floor(floor.own())
             .goal(Goal::Times(1.5)),
-        Figure::new('A', "agent transition, wall", "ms", ours.wall)
-            .floor(floor.wall)
+        Figure::new('A', "agent transition, wall", "ms", ours.wall())
+            .floor(floor.wall())
             .goal(Goal::Times(1.25)),
-        Figure::new('A', "agent transitions, peak memory", "MiB", ours.peak / MIB)
-            .floor(floor.peak / MIB)
+        Figure::new('A', "agent transitions, peak memory", "MiB", ours.peak())
+            .floor(floor.peak())
             .goal(Goal::AtMost(8.0)),
     ])
 }
@@ -157,14 +155,14 @@ pub(crate) fn workers(stage: &Stage) -> Result<Vec<Figure>> {
     };
     let [ours, floor] = compare(stage.rounds, [("Raymond", &ours), ("the floor", &floor)])?;
     Ok(vec![
-        Figure::new('B', "1,000 workers, wall", "s", ours.wall / 1e3)
-            .floor(floor.wall / 1e3)
+        Figure::new('B', "1,000 workers, wall", "s", ours.wall().times(1e-3))
+            .floor(floor.wall().times(1e-3))
             .goal(Goal::Times(1.1)),
-        Figure::new('B', "1,000 workers, own CPU", "s", ours.own / 1e3)
-            .floor(floor.own / 1e3)
+        Figure::new('B', "1,000 workers, own CPU", "s", ours.own().times(1e-3))
+            .floor(floor.own().times(1e-3))
             .goal(Goal::AtMost(0.5)),
-        Figure::new('B', "1,000 workers, peak memory", "MiB", ours.peak / MIB)
-            .floor(floor.peak / MIB)
+        Figure::new('B', "1,000 workers, peak memory", "MiB", ours.peak())
+            .floor(floor.peak())
             .goal(Goal::AtMost(12.0)),
     ])
 }

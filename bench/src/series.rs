@@ -1,0 +1,65 @@
+//! What was measured again and again: a figure of each round, and what is told of them.
+
+use crate::measure::Cost;
+
+/// What something took, round by round.
+#[derive(Debug, Default)]
+pub(crate) struct Costs(pub(crate) Vec<Cost>);
+
+impl Costs {
+    pub(crate) fn own(&self) -> Series {
+        self.each(|cost| cost.own)
+    }
+
+    pub(crate) fn tree(&self) -> Series {
+        self.each(|cost| cost.tree)
+    }
+
+    pub(crate) fn wall(&self) -> Series {
+        self.each(|cost| cost.wall)
+    }
+
+    /// In MiB.
+    pub(crate) fn peak(&self) -> Series {
+        self.each(|cost| cost.peak / 1024.0)
+    }
+
+    fn each(&self, part: fn(&Cost) -> f64) -> Series {
+        Series(self.0.iter().map(part).collect())
+    }
+}
+
+/// One figure, round by round.
+#[derive(Debug, Clone)]
+pub(crate) struct Series(pub(crate) Vec<f64>);
+
+impl Series {
+    /// That which has as many below it as above it.
+    pub(crate) fn median(&self) -> f64 {
+        let sorted = self.sorted();
+        sorted[sorted.len() / 2]
+    }
+
+    /// The least and the most.
+    pub(crate) fn ends(&self) -> (f64, f64) {
+        let sorted = self.sorted();
+        (sorted[0], sorted[sorted.len() - 1])
+    }
+
+    /// In another unit.
+    pub(crate) fn times(self, factor: f64) -> Self {
+        Self(self.0.into_iter().map(|value| value * factor).collect())
+    }
+
+    /// With what the other was in the same round.
+    pub(crate) fn with(&self, other: &Self, both: fn(f64, f64) -> f64) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(mine, theirs)| both(*mine, *theirs)).collect())
+    }
+
+    /// At least one round is there.
+    fn sorted(&self) -> Vec<f64> {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted
+    }
+}

@@ -1,0 +1,83 @@
+//! The benchmark can fail: programs that say they are done, and did not do the work, are found out.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+/// A directory of programs, each of which is this script.
+fn programs(script: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    for name in ["raymond", "floor", "instant"] {
+        let path = directory.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("it is written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    }
+    directory
+}
+
+/// What the benchmark says of these programs.
+#[expect(clippy::disallowed_methods, reason = "the benchmark is not part of the product")]
+fn refused(programs: &Path, words: &[&str]) -> String {
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_bench"));
+    bench.arg(programs).args(words).env("TMPDIR", env!("CARGO_TARGET_TMPDIR"));
+    let output = bench.output().expect("it runs");
+    assert!(!output.status.success(), "{words:?} was measured");
+    String::from_utf8(output.stderr).expect("it is text")
+}
+
+#[track_caller]
+fn check(script: &str, found: &[(&str, &str)]) {
+    let programs = programs(script);
+    for (part, what) in found {
+        let said = refused(programs.path(), &[part]);
+        assert!(said.contains(what), "{part}: {said}");
+    }
+}
+
+#[test]
+fn whoever_did_nothing_is_found_out() {
+    check(
+        "echo done",
+        &[
+            ("scripts", "reading steps"),
+            ("turns", "reading turns"),
+            ("workers", "reading steps"),
+            ("help", "it did not help"),
+            ("one", "reading steps"),
+            ("agents", "it was over before the others wait"),
+            ("texts", "reading steps"),
+            ("payloads", "reading sizes"),
+            ("journals", "it was over before the last step runs"),
+            ("scopes", "reading steps"),
+            ("execs", "expected value"),
+            ("answers", "expected value"),
+        ],
+    );
+}
+
+#[test]
+fn whoever_said_nothing_is_found_out() {
+    check("exit 0", &[("scripts", "it printed \"\""), ("C", "it did not help")]);
+    check("echo oh no >&2; exit 3", &[("scripts", "oh no"), ("F", "oh no")]);
+}
+
+#[test]
+fn whoever_recorded_nothing_is_found_out() {
+    let steps = "yes x | head -n 2000 | tee steps turns > /dev/null; echo done";
+    check(steps, &[("scripts", "journal.jsonl"), ("turns", "journal.jsonl")]);
+    let less =
+        "mkdir -p .raymond/runs/r; echo '{\"turn_settled\":{}}' > .raymond/runs/r/journal.jsonl";
+    check(&format!("{less}; {steps}"), &[("scripts", "1 steps were recorded")]);
+    let few = "yes x | head -n 1999 > steps; echo done";
+    check(few, &[("scripts", "steps has 1999 lines instead of 2000")]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let programs = programs("echo done");
+    let said = refused(programs.path(), &["--rounds", "4"]);
+    assert!(said.contains("a median of fewer than 5 says little"), "{said}");
+    let said = refused(programs.path(), &["Z"]);
+    assert!(said.contains("there is no row \"Z\": A (scripts)"), "{said}");
+}
