@@ -381,7 +381,8 @@ impl<'w> Shell<'w> {
         let put_back = self.put_back();
         done?;
         put_back?;
-        self.write_state();
+        let status = self.status();
+        self.home.catch_up(self.driver.head(), status);
         if !self.driver.is_dead() {
             self.home.keep_head(self.driver.head());
         }

@@ -90,14 +90,15 @@ impl Subject {
 
 /// Sends a prompt. An error means that the run cannot go on: a value could not be stored or read.
 ///
-/// Thousands may wait for their answers: what is only needed before that is boxed, and gone by then.
+/// Thousands may wait for their answers: what is only needed before that is boxed, and the boxes are handed on whole,
+/// so that they are gone by then.
 pub(crate) async fn prompt(
     kit: Arc<Kit>,
     effect: Box<PromptEffect>,
     subject: Box<Subject>,
     watch: Watch,
 ) -> Result<Outcome, blobs::Error> {
-    let Sending { backend, request, judging } = match sending(&kit, *effect, *subject)? {
+    let Sending { backend, request, judging } = match sending(&kit, effect, subject)? {
         Ok(sending) => sending,
         Err(failed) => return Ok(failed),
     };
@@ -114,9 +115,10 @@ struct Sending {
 
 fn sending(
     kit: &Kit,
-    effect: PromptEffect,
-    mut subject: Subject,
+    effect: Box<PromptEffect>,
+    mut subject: Box<Subject>,
 ) -> Result<Result<Sending, Outcome>, blobs::Error> {
+    let effect = *effect;
     let not_started = |why| Outcome::Failed {
         failure: TurnFailure::NotStarted { why },
         cost: Cost::Reported(raymond_core::budget::Micros::ZERO),
