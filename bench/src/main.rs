@@ -16,7 +16,8 @@ mod series;
 mod stage;
 mod table;
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,6 +26,8 @@ use serde_json::json;
 
 use rows::PARTS;
 use stage::Stage;
+
+const USAGE: &str = "usage: bench PROGRAMS [ROW…] [--peers FOLDER] [--rounds N] [--json FILE], as `cargo xtask bench` says it";
 
 /// How often each has its turn, at least.
 const ROUNDS: u32 = 5;
@@ -52,7 +55,9 @@ fn main() -> ExitCode {
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "it shows what it measures")]
 fn bench(mut words: impl Iterator<Item = String>) -> Result<()> {
-    let programs = words.next().context("where are the programs?")?;
+    let programs = words.next().context(USAGE)?;
+    let programs = std::fs::canonicalize(&programs)
+        .with_context(|| format!("looking for {programs}\n{USAGE}"))?;
     let places = tempfile::TempDir::new()?;
     // There, nothing would be written to a disk, and syncing would cost nothing.
     ensure!(
@@ -60,17 +65,20 @@ fn bench(mut words: impl Iterator<Item = String>) -> Result<()> {
         "{} is in memory: set TMPDIR to a directory on a disk",
         places.path().display()
     );
-    let programs = PathBuf::from(programs);
     let mut stage = Stage { rounds: ROUNDS, programs, peers: None, places };
     let mut wanted = Vec::new();
     let mut file = None;
     while let Some(word) = words.next() {
         match word.as_str() {
             "--rounds" => {
-                stage.rounds = words.next().context("--rounds takes a number")?.parse()?;
+                let number = words.next().and_then(|word| word.parse().ok());
+                stage.rounds = number.context("--rounds takes a number")?;
             }
             "--peers" => stage.peers = Some(words.next().context("--peers takes a folder")?.into()),
-            "--json" => file = Some(words.next().context("--json takes a file")?),
+            "--json" => {
+                let path = words.next().context("--json takes a file")?;
+                file = Some(File::create(&path).with_context(|| format!("creating {path}"))?);
+            }
             row if is_known(row) => wanted.push(word),
             _ => bail!("there is no row {word:?}: {}", known()),
         }
@@ -96,7 +104,7 @@ fn bench(mut words: impl Iterator<Item = String>) -> Result<()> {
     let cores = std::thread::available_parallelism()?;
     print!("{}", table::table(&figures));
     println!("\n{program}; {} rounds; {cores} cores", stage.rounds);
-    if let Some(file) = file {
+    if let Some(mut file) = file {
         let json = json!({
             "program": program,
             "at": SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
@@ -106,7 +114,7 @@ fn bench(mut words: impl Iterator<Item = String>) -> Result<()> {
             "figures": table::json(&figures),
             "failed": failed.as_ref().err().map(|error| format!("{error:#}")),
         });
-        std::fs::write(&file, format!("{json:#}\n"))?;
+        writeln!(file, "{json:#}")?;
     }
     failed
 }

@@ -34,10 +34,10 @@ impl Costs {
 pub(crate) struct Series(pub(crate) Vec<f64>);
 
 impl Series {
-    /// That which has as many below it as above it.
+    /// That which has as many below it as above it; between two of them, their mean.
     pub(crate) fn median(&self) -> f64 {
         let sorted = self.sorted();
-        sorted[sorted.len() / 2]
+        f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
     }
 
     /// The least and the most.
@@ -56,10 +56,25 @@ impl Series {
         Self(self.0.iter().zip(&other.0).map(|(mine, theirs)| both(*mine, *theirs)).collect())
     }
 
-    /// At least one round is there.
+    /// There is at least one round.
     fn sorted(&self) -> Vec<f64> {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         sorted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_of_many_is_their_middle_and_their_ends() {
+        let odd = Series(vec![5.0, 1.0, 3.0]);
+        assert_eq!((odd.median().to_string(), odd.ends()), ("3".to_owned(), (1.0, 5.0)));
+        let even = Series(vec![4.0, 1.0, 3.0, 9.0]);
+        assert_eq!((even.median().to_string(), even.ends()), ("3.5".to_owned(), (1.0, 9.0)));
+        let both = odd.with(&even, |odd, even| odd - even).times(2.0);
+        assert_eq!(both.ends(), (0.0, 2.0));
     }
 }

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use raymond_core::run::{Event, Record};
+use raymond_store::Journal;
+use raymond_store::disk::Files;
 use tempfile::TempDir;
 
 use crate::measure::{Came, Cost, Running, program};
@@ -38,7 +41,7 @@ impl Stage {
     pub(crate) fn version(&self) -> Result<String> {
         let place = self.place(&[])?;
         place.run(place.ours("raymond", "--version"))?;
-        Ok(place.read("stdout")?.trim().to_owned())
+        Ok(place.read("stdout")?.lines().next().unwrap_or_default().to_owned())
     }
 
     /// A fresh directory with these files.
@@ -104,10 +107,28 @@ impl Place {
         Ok(())
     }
 
-    /// How often this happened, by the journal of the run `r`.
-    pub(crate) fn events(&self, name: &str) -> Result<usize> {
-        let journal = self.read(".raymond/runs/r/journal.jsonl")?;
-        Ok(journal.matches(&format!("\"{name}\":")).count())
+    /// Everything that happened in all its runs, by their journals, whose sums have to be right.
+    pub(crate) fn events(&self) -> Result<Vec<Event>> {
+        let runs =
+            fs::read_dir(self.path().join(".raymond/runs")).context("nothing is recorded")?;
+        let mut events = Vec::new();
+        for run in runs {
+            let journal = Journal::read(&Files, &run?.path().join("journal.jsonl"))?;
+            for line in journal.lines.iter() {
+                let record: Record = serde_json::from_slice(line.body)?;
+                events.extend(record.steps.into_iter().flat_map(|step| step.events));
+            }
+        }
+        Ok(events)
+    }
+
+    /// It has done its work only if so many turns stand in its journals.
+    pub(crate) fn settled(&self, turns: u32) -> Result<()> {
+        let events = self.events()?;
+        let settled = events.iter().filter(|event| matches!(event, Event::TurnSettled { .. }));
+        let settled = settled.count();
+        ensure!(settled == turns as usize, "{settled} of {turns} turns were recorded");
+        Ok(())
     }
 
     /// It has done its work only if this file has so many lines.

@@ -94,7 +94,12 @@ impl Figure {
             show(&self.ours),
             self.floor.as_ref().map(show).unwrap_or_default(),
             self.ratio().map(|ratio| format!("{ratio:.2} ×")).unwrap_or_default(),
-            format!("{}–{}", digits(least), digits(most)),
+            format!(
+                "{}–{} {}",
+                digits(least),
+                digits(most),
+                self.floor.as_ref().map_or(self.unit, |_| "×")
+            ),
             goal,
             met.to_owned(),
             peers.join(", "),
@@ -132,7 +137,7 @@ fn digits(value: f64) -> String {
 
 /// All lines, as documents have them.
 pub(crate) fn table(figures: &[Figure]) -> String {
-    let head = ["work", "Raymond", "floor", "ratio", "rounds", "goal", "", "others"];
+    let head = ["work", "Raymond", "floor", "ratio", "least–most", "goal", "", "others"];
     let head = head.map(str::to_owned);
     let rows: Vec<[String; 8]> =
         std::iter::once(head).chain(figures.iter().map(Figure::cells)).collect();

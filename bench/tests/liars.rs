@@ -64,13 +64,27 @@ fn whoever_said_nothing_is_found_out() {
 
 #[test]
 fn whoever_recorded_nothing_is_found_out() {
+    let nothing = "nothing is recorded";
     let steps = "yes x | head -n 2000 | tee steps turns > /dev/null; echo done";
-    check(steps, &[("scripts", "journal.jsonl"), ("turns", "journal.jsonl")]);
-    let less =
-        "mkdir -p .raymond/runs/r; echo '{\"turn_settled\":{}}' > .raymond/runs/r/journal.jsonl";
-    check(&format!("{less}; {steps}"), &[("scripts", "1 steps were recorded")]);
+    check(steps, &[("scripts", nothing), ("turns", nothing)]);
+    check("yes x | head -n 20 > steps; echo done", &[("texts", nothing)]);
+    check("yes 1040 | head -n 10 > sizes; echo done", &[("payloads", nothing)]);
+    check("echo x >> steps; echo done", &[("one", nothing), ("scopes", nothing)]);
+    let workers = "yes x | head -n 1000 > steps; printf '{\"status\":\"completed\",\"results\":{\"main\":\"done\"'; \
+                   for i in $(seq 1000); do printf ',\"main_worker%d\":\"%d\"' $i $i; done; echo '}}'";
+    check(workers, &[("workers", nothing)]);
+    let done = "printf '{\"status\":\"completed\",\"results\":{\"a\":1'; for i in $(seq 1000); \
+                do printf ',\"all[%d].one\":{\"ok\":true,\"attempts\":1}' $i; done; echo '}}'";
+    check(done, &[("execs", nothing)]);
+}
+
+#[test]
+fn whoever_recorded_something_else_is_found_out() {
     let few = "yes x | head -n 1999 > steps; echo done";
     check(few, &[("scripts", "steps has 1999 lines instead of 2000")]);
+    let steps = "yes x | head -n 2000 > steps; echo done";
+    let journal = "mkdir -p .raymond/runs/r; yes '{\"turn_settled\":{}}' | head -n 2000 > .raymond/runs/r/journal.jsonl";
+    check(&format!("{journal}; {steps}"), &[("scripts", "journal.jsonl")]);
 }
 
 #[test]

@@ -1,9 +1,13 @@
 //! D: what a step takes as agents, texts, journals and scopes grow.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
+use memchr::memchr_iter;
+use raymond_core::run::Event;
+use raymond_core::value::Hash;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -44,13 +48,13 @@ echo \"<goto input='$((n + 1))'>STEP</goto>\"
     );
     let running = place.start(&mut place.ours("raymond", &words))?;
     running.until("the others wait", || place.has("first"))?;
-    let waiting = place.events("turn_started")?;
-    ensure!(waiting >= (others + FIRST) as usize, "only {waiting} turns were begun");
     let before = running.taken()?;
     running.until("the last goto is made", || place.has("last"))?;
     let after = running.taken()?;
-    let ended = place.events("turn_settled")?;
-    ensure!(ended == last as usize, "{ended} turns were over instead of {last}");
+    place.settled(last)?;
+    let begun = |event: &Event| matches!(event, Event::TurnStarted { .. });
+    let begun = place.events()?.iter().filter(|event| begun(event)).count();
+    ensure!(begun >= (others + last) as usize, "only {begun} turns were begun");
     running.signal(Signal::INT)?;
     let came = running.came()?;
     ensure!(came.status.code() == Some(130), "it ended with {}", came.status);
@@ -88,16 +92,22 @@ const TEXTS: u32 = 20;
 /// Longer texts are kept in files.
 const LONG: u32 = 16 * 1024;
 
-/// Whether so many texts of at least so many bytes are kept in files, if they are long.
+/// Whether so many different texts of at least so many bytes are kept in files, if they are long.
 fn kept(place: &Place, folder: &str, (texts, bytes): (u32, u32)) -> Result<()> {
     if bytes < LONG {
         return Ok(());
     }
-    let mut whole = 0;
+    let mut whole = BTreeSet::new();
     for file in std::fs::read_dir(place.path().join(folder))? {
-        whole += u32::from(file?.metadata()?.len() >= u64::from(bytes));
+        let path = file?.path();
+        if path.is_file() && path.metadata()?.len() >= u64::from(bytes) {
+            let text = std::fs::read(path)?;
+            if memchr_iter(b'x', &text).count() >= bytes as usize {
+                whole.insert(Hash::of(&text));
+            }
+        }
     }
-    ensure!(whole >= texts, "{whole} of {texts} texts were kept");
+    ensure!(whole.len() >= texts as usize, "{} of {texts} texts were kept", whole.len());
     Ok(())
 }
 
@@ -118,6 +128,7 @@ echo x >> steps
         let cost = place.run(place.ours("raymond", STEPPING))?;
         place.printed("done\n")?;
         place.counted("steps", TEXTS)?;
+        place.settled(TEXTS)?;
         kept(&place, BLOBS, (TEXTS, bytes))?;
         Ok(cost.each(TEXTS))
     };
@@ -177,6 +188,7 @@ case $RAYMOND_VISIT in *.{}) echo '<result>done</result>';; *) echo '<call retur
         let cost = place.run(place.ours("raymond", STEPPING))?;
         place.printed("done\n")?;
         counted(&place, bytes + VISIT)?;
+        place.settled(2 * CALLS + 1)?;
         kept(&place, BLOBS, (CALLS, bytes))?;
         Ok(cost.each(CALLS))
     };
@@ -233,14 +245,7 @@ fn killed(stage: &Stage) -> Result<Place> {
     running.until("a snapshot is kept", || place.has(SNAPSHOT))?;
     running.signal(Signal::KILL)?;
     running.came()?;
-    let journal = place.read(".raymond/runs/r/journal.jsonl")?;
-    let records = journal.lines().skip(1).map(serde_json::from_str::<Value>);
-    let mut events = 0;
-    for record in records {
-        let steps = record?["steps"].as_array().cloned().unwrap_or_default();
-        let of = |step: &Value| step["events"].as_array().map_or(0, Vec::len);
-        events += steps.iter().map(of).sum::<usize>();
-    }
+    let events = place.events()?.len();
     ensure!(events >= EVENTS as usize, "there are only {events} events");
     Ok(place)
 }
@@ -308,6 +313,12 @@ fn beside(stage: &Stage, states: u32) -> Result<Cost> {
     let cost = place.run(place.ours("raymond", "run wf --quiet --budget none"))?;
     place.printed("done\n")?;
     place.counted("steps", 1)?;
+    place.settled(1)?;
+    // Each of them is read.
+    place.write(&format!("wf/STATE{}.md", states - 1), "---\nno: such key: at all\n---\n")?;
+    let refused =
+        place.start(&mut place.ours("raymond", "run wf --quiet --budget none"))?.came()?;
+    ensure!(!refused.status.success(), "it did not read the last state");
     Ok(cost)
 }
 

@@ -13,13 +13,6 @@ const STEPS: u32 = 2_000;
 /// How a script is run that goes on with itself.
 pub(super) const STEPPING: &str = "run wf/STEP.sh --quiet --budget none --run-id r";
 
-/// Each step stands in the journal.
-fn recorded(place: &Place) -> Result<()> {
-    let settled = place.events("turn_settled")?;
-    ensure!(settled == STEPS as usize, "{settled} steps were recorded");
-    Ok(())
-}
-
 /// Notes that it ran, and goes on until it is the last one.
 pub(super) fn step(last: u32) -> String {
     format!(
@@ -37,7 +30,7 @@ pub(crate) fn scripts(stage: &Stage) -> Result<Vec<Figure>> {
         let cost = place.run(place.ours("raymond", STEPPING))?;
         place.printed("done\n")?;
         place.counted("steps", STEPS)?;
-        recorded(&place)?;
+        place.settled(STEPS)?;
         Ok(cost.each(STEPS))
     };
     let floor = || -> Result<Cost> {
@@ -100,7 +93,7 @@ pub(crate) fn turns(stage: &Stage) -> Result<Vec<Figure>> {
         let cost = place.run(place.ours("raymond", words))?;
         place.printed("done\n")?;
         place.counted("turns", STEPS)?;
-        recorded(&place)?;
+        place.settled(STEPS)?;
         Ok(cost.each(STEPS))
     };
     let floor = || -> Result<Cost> {
@@ -143,6 +136,7 @@ pub(crate) fn workers(stage: &Stage) -> Result<Vec<Figure>> {
         let cost = place.run(place.ours("raymond", words))?;
         place.counted("steps", WORKERS)?;
         every_worker(&place)?;
+        place.settled(WORKERS + 2)?;
         Ok(cost)
     };
     let floor = || -> Result<Cost> {
