@@ -381,8 +381,8 @@ impl<'w> Shell<'w> {
         let put_back = self.put_back();
         done?;
         put_back?;
-        let status = self.status();
-        self.home.catch_up(self.driver.head(), status);
+        // Whatever became of it since it was written last, it is right in the end.
+        self.write_state();
         if !self.driver.is_dead() {
             self.home.keep_head(self.driver.head());
         }

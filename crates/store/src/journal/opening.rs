@@ -69,8 +69,9 @@ impl Journal {
         journal.go_on(header, lines, torn)
     }
 
-    /// Opens a journal that was read before. Where it still ends with the line that it ended with, nothing is verified
-    /// again: the sum of that line is that of all lines before it.
+    /// Opens a journal that was read before. Where it still ends with the line that it ended with, it is the same
+    /// history, and nothing is verified again; what befalls other lines in between is found as late as what befalls
+    /// them afterwards.
     pub fn reopen(disk: Arc<dyn Disk>, path: &Path, read: Read) -> Result<Opened, Error> {
         let Read { header, lines, cursor, .. } = read;
         let file = open_existing(disk.as_ref(), path)?;

@@ -192,8 +192,9 @@ mod tests {
         let code = Code::of(text, 0, 0);
         let found: Vec<&str> = code.regions.iter().map(|r| &text[r.clone()]).collect();
         assert_eq!(found, expected, "code of {text:?}");
+        let first = text.find(['`', '~']).unwrap_or(text.len());
         for from in 0..=text.len() {
-            let later = Code::of(text, 0, from);
+            let later = Code::of(text, first, from);
             let holds = |code: &Code| -> Vec<bool> {
                 (from..text.len()).map(|place| code.holds(place)).collect()
             };
