@@ -164,14 +164,13 @@ pub(super) const fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() && byte != b'\n'
 }
 
-/// Where the paragraph of a place begins: after the last blank line before it.
+/// Where the paragraph of a place begins: at the end of the last blank line before it.
 fn paragraph(bytes: &[u8], place: usize) -> usize {
     let ends_blank_line = |newline: &usize| {
         let mut line = bytes[..*newline].iter().rev();
         line.find(|byte| !is_blank(**byte)) == Some(&b'\n')
     };
-    let blank = memrchr_iter(b'\n', &bytes[..place]).find(ends_blank_line);
-    blank.map_or(0, |newline| newline + 1)
+    memrchr_iter(b'\n', &bytes[..place]).find(ends_blank_line).unwrap_or(0)
 }
 
 fn has_blank_line(bytes: &[u8]) -> bool {
@@ -257,6 +256,15 @@ mod tests {
         check("`a\r\n\r\nb` `c`", &["` `"]);
         check("`a\n```\nb\n```\nc` d", &["```\nb\n```"]);
         check("`a\n\n`b` c", &["`b`"]);
+    }
+
+    #[test]
+    fn rows_of_earlier_paragraphs_are_passed_over() {
+        let text = "``` ``\n \n` a <goto>";
+        let mut finder = Finder::new(text.as_bytes(), text.len());
+        finder.run(0);
+        let open: Vec<usize> = finder.open.iter().map(|row| row.length).collect();
+        assert_eq!(open, [1]);
     }
 
     #[test]
