@@ -143,22 +143,32 @@ echo x >> steps
     compare(stage.rounds, [("Raymond", &ours), ("the floor", &floor)])
 }
 
+/// What texts take as they grow, and how much memory the largest.
+fn growing(
+    what: &str,
+    goal: Goal,
+    measure: impl Fn(u32) -> Result<[Costs; 2]>,
+) -> Result<Vec<Figure>> {
+    const LARGEST: u32 = 10_000_000;
+    let mut figures = Vec::new();
+    for (name, bytes) in [("1 KB", 1_000), ("1 MB", 1_000_000), ("10 MB", LARGEST)] {
+        let [ours, floor] = measure(bytes)?;
+        let own = format!("{name} of {what}, own CPU");
+        let own = Figure::new('D', own, "ms", ours.own()).floor(floor.own());
+        if bytes < LARGEST {
+            figures.push(own);
+        } else {
+            let peak = format!("{name} of {what}, peak memory");
+            let peak = Figure::new('D', peak, "MiB", ours.peak()).floor(floor.peak());
+            figures.extend([own.goal(goal), peak]);
+        }
+    }
+    Ok(figures)
+}
+
 /// What a script prints.
 pub(crate) fn texts(stage: &Stage) -> Result<Vec<Figure>> {
-    let [small, small_floor] = printing(stage, 1_000)?;
-    let [large, large_floor] = printing(stage, 1_000_000)?;
-    let [huge, huge_floor] = printing(stage, 10_000_000)?;
-    let figure = |name: &str, ours: &Costs, floor: &Costs| {
-        let what = format!("{name} of script output, own CPU");
-        Figure::new('D', what, "ms", ours.own()).floor(floor.own())
-    };
-    Ok(vec![
-        figure("1 KB", &small, &small_floor),
-        figure("1 MB", &large, &large_floor),
-        figure("10 MB", &huge, &huge_floor).goal(Goal::Times(1.5)),
-        Figure::new('D', "10 MB of script output, peak memory", "MiB", huge.peak())
-            .floor(huge_floor.peak()),
-    ])
+    growing("script output", Goal::Times(1.5), |bytes| printing(stage, bytes))
 }
 
 /// How many calls follow each other.
@@ -208,20 +218,7 @@ case $RAYMOND_VISIT in *.{}) echo '<result>done</result>';; *) echo '<call retur
 
 /// What a callee returns.
 pub(crate) fn payloads(stage: &Stage) -> Result<Vec<Figure>> {
-    let [small, small_floor] = returning(stage, 1_000)?;
-    let [large, large_floor] = returning(stage, 1_000_000)?;
-    let [huge, huge_floor] = returning(stage, 10_000_000)?;
-    let figure = |name: &str, ours: &Costs, floor: &Costs| {
-        let what = format!("{name} of result through a call, own CPU");
-        Figure::new('D', what, "ms", ours.own()).floor(floor.own())
-    };
-    Ok(vec![
-        figure("1 KB", &small, &small_floor),
-        figure("1 MB", &large, &large_floor),
-        figure("10 MB", &huge, &huge_floor).goal(Goal::AtMost(20.0)),
-        Figure::new('D', "10 MB of result through a call, peak memory", "MiB", huge.peak())
-            .floor(huge_floor.peak()),
-    ])
+    growing("result through a call", Goal::AtMost(20.0), |bytes| returning(stage, bytes))
 }
 
 /// A goto settles a turn, moves, enters, queues and starts.
