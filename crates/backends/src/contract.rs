@@ -158,6 +158,8 @@ pub enum Answer {
     Capped {
         /// What it cost.
         cost: Cost,
+        /// Whether the client had said anything.
+        progressed: bool,
         /// The tools that the client denied, one entry per call.
         denied: Vec<String>,
         /// The session, when it is not the one that the plan names.

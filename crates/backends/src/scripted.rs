@@ -118,7 +118,7 @@ async fn act(play: &Play, request: &Request) -> Answer {
         Act::Say { last, denied, .. } => {
             Answer::Replied(Box::new(Reply { denied: denied.clone(), ..Reply::new(last, cost) }))
         }
-        Act::Cap => Answer::Capped { cost, denied: Vec::new(), session: None },
+        Act::Cap => Answer::Capped { cost, progressed: true, denied: Vec::new(), session: None },
         Act::Hang => pending().await,
         Act::Fail(fail) => failed(failure(fail, request), cost),
     }

@@ -98,6 +98,8 @@ pub enum Cost {
     Reported(Micros),
     /// Worked out from streamed usage and a price table.
     Estimated(Micros),
+    /// This much is known, and the turn spent more that nothing is known about.
+    AtLeast(Micros),
     /// Nothing is known.
     Unknown,
 }
@@ -121,7 +123,7 @@ pub enum Basis {
     Reported,
     /// From usage, or like the dearest turn of the run.
     Estimated,
-    /// Neither was known: nothing is charged, and every screen says so.
+    /// Part of the cost is unknown: only the known part is charged, and every screen says so.
     Unpriced,
 }
 

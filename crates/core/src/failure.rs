@@ -67,6 +67,12 @@ pub enum TurnFailure {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         tail: String,
     },
+    /// The machine lacks something that every turn needs, such as room on the disk. Nothing is tried
+    /// again until somebody resumes the run.
+    Environment {
+        /// What is missing.
+        why: String,
+    },
     /// The turn could not be started: no such client, no such directory.
     NotStarted {
         /// Why.
@@ -155,6 +161,11 @@ pub enum Failure {
         /// How often.
         count: u32,
     },
+    /// The turn used up its budget share again and again without any output.
+    Stalled {
+        /// How often.
+        count: u32,
+    },
     /// A script was interrupted, and the run does not repeat such scripts.
     InterruptedScript,
     /// The client was denied a tool, and the state says `on_denied: fail`.
@@ -199,6 +210,7 @@ impl fmt::Display for TurnFailure {
             Self::OutputTooLarge { limit, .. } => {
                 write!(f, "output too large: more than {} MiB", limit / (1024 * 1024))
             }
+            Self::Environment { why } => f.write_str(why),
             Self::NotStarted { why } => write!(f, "could not start: {why}"),
             Self::Step { why, .. } => f.write_str(why),
         }
@@ -240,6 +252,10 @@ impl fmt::Display for Failure {
             Self::Crashes { count } => {
                 write!(f, "the turn was cut off {count} times in a row without any progress")
             }
+            Self::Stalled { count } => write!(
+                f,
+                "the turn used up its budget share {count} times in a row without any output"
+            ),
             Self::InterruptedScript => write!(f, "the script was cut off, and is not repeated"),
             Self::Denied { tools } => write!(f, "the client denied {}", tools.join(", ")),
             Self::Unanswered => write!(f, "the question was not answered in time"),

@@ -67,7 +67,9 @@ pub fn answered(
                 ..finished
             }))
         }
-        Answer::Capped { cost, denied, session } => Outcome::Capped { cost, denied, session },
+        Answer::Capped { cost, progressed, denied, session } => {
+            Outcome::Capped { cost, progressed, denied, session }
+        }
         Answer::Failed { failure, cost, denied, session } => {
             Outcome::Failed { failure, cost, denied, session }
         }

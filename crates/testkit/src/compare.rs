@@ -140,7 +140,7 @@ fn answer(cast: &Cast, attempt: Attempt<'_>) -> Answer {
     };
     let cost = match cost {
         Cost::Reported(amount) => amount,
-        Cost::Free | Cost::Estimated(_) | Cost::Unknown => Micros::ZERO,
+        Cost::Free | Cost::Estimated(_) | Cost::AtLeast(_) | Cost::Unknown => Micros::ZERO,
     };
     Answer { cost, outcome }
 }
@@ -156,6 +156,7 @@ fn trouble(failure: &TurnFailure) -> Trouble {
         TurnFailure::Task { .. }
         | TurnFailure::OutputTooLarge { .. }
         | TurnFailure::Step { .. }
+        | TurnFailure::Environment { .. }
         | TurnFailure::NotStarted { .. } => Trouble::Task,
     }
 }

@@ -29,7 +29,8 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answ
                 return replied(turn, Reply { structured, ..Reply::new(text, cost) });
             }
             Verdict::Capped => {
-                return Answer::Capped { cost, denied: denied(&turn), session };
+                let (progressed, denied) = (turn.progressed(), denied(&turn));
+                return Answer::Capped { cost, progressed, denied, session };
             }
             Verdict::Failed(failure) => failure,
         },

@@ -98,7 +98,8 @@ fn replied(turn: Turn, session: Option<SessionId>) -> Answer {
 }
 
 fn capped(turn: Turn, session: Option<SessionId>) -> Answer {
-    Answer::Capped { cost: turn.cost(), denied: turn.denied, session }
+    let (cost, progressed) = (turn.cost(), turn.progressed());
+    Answer::Capped { cost, progressed, denied: turn.denied, session }
 }
 
 /// What the client says of a turn that failed; none when it stopped at a budget.

@@ -162,6 +162,7 @@ async fn a_client_is_ended_when_its_share_is_used_up() {
     let mut request = bench.request(SessionPlan::Fresh(id(CHOSEN)));
     request.started.cap = Some(Micros(USED));
     let expected = Answer::Capped {
+        progressed: true,
         cost: Cost::Estimated(Micros(USED)),
         denied: Vec::new(),
         session: Some(id(THREAD)),
@@ -183,6 +184,7 @@ async fn a_client_that_passed_its_share_unwatched_is_ended_when_it_is_adopted_an
     assert_eq!(bench.codex.attach(&request.started), Attached::Running);
     let watch = Watch::unseen(CancellationToken::new());
     let expected = Answer::Capped {
+        progressed: true,
         cost: Cost::Estimated(Micros(3 * USED)),
         denied: Vec::new(),
         session: Some(id(THREAD)),

@@ -48,7 +48,9 @@ pub(super) async fn stops_at_its_cap(bench: &dyn Bench) -> Verdict {
     let found = ask(bench, Request { started, ..request }).await?;
     let good = match &found {
         Answer::Capped { cost, .. } => match cost {
-            Cost::Reported(amount) | Cost::Estimated(amount) => amount.0 > 0,
+            Cost::Reported(amount) | Cost::Estimated(amount) | Cost::AtLeast(amount) => {
+                amount.0 > 0
+            }
             Cost::Free | Cost::Unknown => false,
         },
         Answer::Replied(_) | Answer::Failed { .. } | Answer::Interrupted { .. } => false,

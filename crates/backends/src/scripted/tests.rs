@@ -127,7 +127,7 @@ async fn attempts_differ_and_the_last_one_stays() {
     let transient = TurnFailure::Transient { why };
     let cost = Cost::Reported(Micros(1_000_000));
     check(1, failed(transient, Cost::Reported(Micros::ZERO))).await;
-    check(2, Answer::Capped { cost, denied: Vec::new(), session: None }).await;
+    check(2, Answer::Capped { cost, progressed: true, denied: Vec::new(), session: None }).await;
     check(3, replied("done", 0)).await;
     check(9, replied("done", 0)).await;
 }
@@ -481,7 +481,9 @@ impl Backend for Careless {
             Some(_) => Cost::Unknown,
             None => Cost::Reported(Micros(count.into())),
         };
-        Box::pin(async move { Answer::Capped { cost, denied: Vec::new(), session: None } })
+        Box::pin(async move {
+            Answer::Capped { cost, progressed: true, denied: Vec::new(), session: None }
+        })
     }
 }
 

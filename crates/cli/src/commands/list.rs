@@ -60,7 +60,10 @@ fn until(status: Status) -> String {
         Status::Waiting(Waiting::Quota(Some(until)) | Waiting::Retry(until), _) => {
             format!("  until {}", &until.to_string()[..TO_THE_SECOND])
         }
-        Status::Waiting(Waiting::Quota(None) | Waiting::Person | Waiting::Caller, _)
+        Status::Waiting(
+            Waiting::Quota(None) | Waiting::Person | Waiting::Caller | Waiting::Environment,
+            _,
+        )
         | Status::Running
         | Status::Completed
         | Status::Failed

@@ -35,18 +35,40 @@ pub fn share(run: &Run, visit_left: Option<Micros>) -> Share {
     Share::Of(fair.min(free).min(visit_left.unwrap_or(free)))
 }
 
-/// What a paid turn is charged. A turn that does not say what it cost is never free.
+/// Returns the charge for a paid turn. A turn whose cost is unknown is never free.
+///
+/// A strict budget charges at least the whole share when the client did not report the cost. It never
+/// charges less than the known amount, because a client may have spent more than its share.
 pub fn charge(run: &Run, cost: Cost, share: Option<Micros>) -> Charge {
-    match (cost, share) {
+    let strict = share.filter(|_| run.settings.strict_budget);
+    let estimated = |amount| Charge { amount, basis: Basis::Estimated };
+    match (cost, strict) {
         (Cost::Free, _) => Charge { amount: Micros::ZERO, basis: Basis::Free },
         (Cost::Reported(amount), _) => Charge { amount, basis: Basis::Reported },
-        (Cost::Estimated(_) | Cost::Unknown, Some(share)) if run.settings.strict_budget => {
-            Charge { amount: share, basis: Basis::Estimated }
-        }
-        (Cost::Estimated(amount), _) => Charge { amount, basis: Basis::Estimated },
-        (Cost::Unknown, _) if run.dearest > Micros::ZERO => {
-            Charge { amount: run.dearest, basis: Basis::Estimated }
-        }
-        (Cost::Unknown, _) => Charge { amount: Micros::ZERO, basis: Basis::Unpriced },
+        (Cost::Estimated(known) | Cost::AtLeast(known), Some(share)) => estimated(known.max(share)),
+        (Cost::Unknown, Some(share)) => estimated(share),
+        (Cost::Estimated(amount), None) => estimated(amount),
+        (Cost::AtLeast(known), None) => incomplete(run, known),
+        (Cost::Unknown, None) => incomplete(run, Micros::ZERO),
+    }
+}
+
+/// Charges a turn of which only a part is known as much as the most expensive turn of the run. If the
+/// known part is larger than that, the rest stays unpriced.
+fn incomplete(run: &Run, known: Micros) -> Charge {
+    if run.dearest > known {
+        Charge { amount: run.dearest, basis: Basis::Estimated }
+    } else {
+        Charge { amount: known, basis: Basis::Unpriced }
+    }
+}
+
+/// Returns the charge for a turn that stopped because its share was used up: at least that share,
+/// whatever its client reports.
+pub fn charge_capped(run: &Run, cost: Cost, share: Option<Micros>) -> Charge {
+    let charged = charge(run, cost, share);
+    match share {
+        Some(share) if charged.amount < share => Charge { amount: share, basis: Basis::Estimated },
+        Some(_) | None => charged,
     }
 }

@@ -60,8 +60,11 @@ pub struct Turn {
     pub attempt: u32,
     /// What the next attempt tells the client; none at the first.
     pub notice: Option<Notice>,
-    /// Crashes in a row without progress.
-    pub crashes: u32,
+    /// Attempts in a row that ended early, by a crash or a used-up share, and made no progress.
+    pub stalls: u32,
+    /// Whether its client is being ended because its share does not fit the cap any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recalled: bool,
     /// Where it stands.
     pub phase: Phase,
 }
@@ -191,11 +194,19 @@ impl Desk {
             return;
         };
         turn.attempt = attempt;
+        turn.recalled = false;
         turn.current = Some(plan.clone());
         turn.phase = Phase::Running { share };
         self.in_flight.insert(agent.clone());
         self.paid_in_flight += u32::from(turn.lane != Lane::Script);
         self.reserved = self.reserved.plus(share.unwrap_or_default());
+    }
+
+    /// The client of a turn in flight is being ended because its share does not fit the cap any more.
+    pub(crate) fn recall(&mut self, agent: &AgentId) {
+        if let Some(turn) = self.turns.get_mut(agent) {
+            turn.recalled = true;
+        }
     }
 
     /// A turn is no longer in flight: its slot and its share are free.

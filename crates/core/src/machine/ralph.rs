@@ -77,6 +77,7 @@ pub(crate) const fn survives(failure: &Failure) -> bool {
             | TurnFailure::OutputTooLarge { .. } => true,
             TurnFailure::Quota { .. }
             | TurnFailure::Auth { .. }
+            | TurnFailure::Environment { .. }
             | TurnFailure::Step { .. }
             | TurnFailure::NotStarted { .. } => false,
         },
@@ -87,6 +88,7 @@ pub(crate) const fn survives(failure: &Failure) -> bool {
         | Failure::HeldForGood { .. }
         | Failure::TooDeep { .. }
         | Failure::Crashes { .. }
+        | Failure::Stalled { .. }
         | Failure::InterruptedScript
         | Failure::Step { .. }
         | Failure::Unanswered => false,

@@ -155,6 +155,9 @@ fn nothing_can_go_on(run: &Run) -> Option<Vec<Event>> {
     };
     let quota = blocked(|hold| matches!(hold, Hold::Quota { .. }));
     let auth = blocked(|hold| matches!(hold, Hold::Auth { .. }));
+    if blocked(|hold| matches!(hold, Hold::Environment { .. })) {
+        return Some(end(Ending::Environment));
+    }
     if wants_money(run) && run.unreserved() == Some(Micros::ZERO) {
         // Even what waits for a retry or a usage limit could not be paid for afterwards.
         return Some(end(Ending::OverBudget));

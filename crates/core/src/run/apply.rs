@@ -56,7 +56,8 @@ pub fn apply(run: &mut Run, event: &Event) {
                 order: *order,
                 attempt: 0,
                 notice: *notice,
-                crashes: 0,
+                stalls: 0,
+                recalled: false,
                 phase: TurnPhase::Queued,
             });
         }
@@ -78,8 +79,12 @@ pub fn apply(run: &mut Run, event: &Event) {
                 }
             }
         }
-        Event::TurnContinues { turn, charge, session, .. }
-        | Event::TurnFailed { turn, charge, session, .. } => {
+        Event::TurnRecalled { turn, .. } => run.desk.recall(&turn.agent),
+        Event::TurnContinues { turn, charge, session, stalls, .. } => {
+            land(run, turn, *charge);
+            unsettled(run, turn, session.as_ref(), *stalls);
+        }
+        Event::TurnFailed { turn, charge, session, .. } => {
             land(run, turn, *charge);
             unsettled(run, turn, session.as_ref(), 0);
         }
@@ -191,9 +196,9 @@ fn begin(run: &mut Run, start: &Start) {
 }
 
 /// A turn ended without a text: what it opened is remembered for whoever goes on with it.
-fn unsettled(run: &mut Run, turn: &TurnId, session: Option<&SessionId>, crashes: u32) {
+fn unsettled(run: &mut Run, turn: &TurnId, session: Option<&SessionId>, stalls: u32) {
     if let Some(turn) = run.desk.turns.get_mut(&turn.agent) {
-        turn.crashes = crashes;
+        turn.stalls = stalls;
         turn.opened = session.cloned().or_else(|| turn.opened.take());
     }
 }

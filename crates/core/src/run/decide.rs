@@ -236,7 +236,7 @@ fn rewind(run: &Run, rewound: Event, nonce: &Nonce, again: &[TurnId]) -> Vec<Eve
                 // What it cost has just been counted.
                 charge: Charge { amount: Micros::ZERO, basis: Basis::Free },
                 by: Interruption::Stop,
-                crashes: turn.crashes,
+                crashes: turn.stalls,
                 session: None,
             });
         }

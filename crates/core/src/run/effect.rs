@@ -159,6 +159,8 @@ pub fn effects<'e>(
                 in_flight(run)
                     .map(|turn| Effect::Cancel { turn: turn.id.clone(), attempt: turn.attempt }),
             );
+        } else if let Event::TurnRecalled { turn, attempt } = event {
+            effects.push(Effect::Cancel { turn: turn.clone(), attempt: *attempt });
         } else if let Event::RunEnded { .. } = event {
             effects.push(Effect::Finish);
         }

@@ -117,6 +117,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
+    /// The share of an adopted turn does not fit the cap that the run was resumed with: its client is
+    /// ended, and the turn continues with a new share.
+    TurnRecalled {
+        /// Which turn.
+        turn: TurnId,
+        /// Which attempt.
+        attempt: u32,
+    },
     /// A turn used up its share, and needs another one.
     TurnContinues {
         /// Which turn.
@@ -125,6 +133,9 @@ pub enum Event {
         attempt: u32,
         /// What it is charged.
         charge: Charge,
+        /// Attempts in a row that ended early and made no progress.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        stalls: u32,
         /// The session, when the client could not take the one that was chosen.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
@@ -359,6 +370,8 @@ pub enum Ending {
     NoQuota,
     /// Only the caller can go on.
     NeedsCaller,
+    /// The machine lacks something, such as room on the disk; a resume looks again.
+    Environment,
 }
 
 /// What becomes of a return stack.
@@ -389,6 +402,11 @@ pub enum Hold {
     /// A person has to log in.
     Auth {
         /// What to do.
+        why: String,
+    },
+    /// The machine lacks something, such as room on the disk; a resume looks again.
+    Environment {
+        /// What is missing.
         why: String,
     },
 }

@@ -132,6 +132,9 @@ pub enum Outcome {
     Capped {
         /// What it cost.
         cost: Cost,
+        /// Whether it had written anything new since the attempt began.
+        #[serde(default = "yes", skip_serializing_if = "is_true")]
+        progressed: bool,
         /// The tools that the client denied.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         denied: Vec<String>,
@@ -164,6 +167,16 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
     },
+}
+
+/// The default of a field whose common value is `true`.
+const fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_true(value: &bool) -> bool {
+    *value
 }
 
 impl Outcome {

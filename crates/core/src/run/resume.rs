@@ -12,6 +12,7 @@ use crate::time::Timestamp;
 use crate::workflow::Definition;
 
 use super::draft::Draft;
+use super::effect::in_flight;
 use super::event::{Event, Hold, Warning};
 use super::settings::{InterruptedScripts, Settings};
 use super::settle;
@@ -32,7 +33,7 @@ pub(super) fn resume(
     for (backend, hold) in &run.desk.holds {
         match hold {
             Hold::Quota { until, .. } if at < *until && *until <= at + settle::LONGEST_HOLD => {}
-            Hold::Quota { .. } | Hold::Auth { .. } => {
+            Hold::Quota { .. } | Hold::Auth { .. } | Hold::Environment { .. } => {
                 draft.push(Event::BackendReleased { backend: backend.clone() });
             }
         }
@@ -55,15 +56,36 @@ pub(super) fn resume(
             Standing::Held(_) | Standing::Failed { .. } => {}
         }
     }
+    recall(&mut draft);
     draft.events
 }
 
-/// Whether a failed agent gets another chance. The recovery that counts the last of too many crashes
+/// Recalls the adopted turns whose shares do not fit the cap any more. The oldest turns keep theirs as
+/// long as all of them fit together.
+fn recall(draft: &mut Draft<'_>) {
+    let Some(cap) = draft.run.settings.budget else { return };
+    let mut free = cap.minus(draft.run.spent);
+    let mut turns: Vec<&Turn> = in_flight(draft.run).collect();
+    turns.sort_by_key(|turn| turn.order);
+    for turn in turns.into_iter().filter(|turn| turn.lane != Lane::Script) {
+        match turn.phase {
+            TurnPhase::Running { share: Some(share) } if share <= free => {
+                free = free.minus(share);
+            }
+            _ => {
+                let (turn, attempt) = (turn.id.clone(), turn.attempt);
+                draft.push(Event::TurnRecalled { turn, attempt });
+            }
+        }
+    }
+}
+
+/// Whether a failed agent gets another chance. The recovery that counts the last of too many stalls
 /// resumes in the same breath: that failure has to be seen before somebody asks again.
 fn is_revived(run: &Run, agent: &Agent) -> bool {
     match &agent.standing {
         Standing::Live | Standing::Held(_) => false,
-        Standing::Failed { failure: Failure::Crashes { .. }, .. } => {
+        Standing::Failed { failure: Failure::Crashes { .. } | Failure::Stalled { .. }, .. } => {
             matches!(run.phase, Phase::Ended(_))
         }
         Standing::Failed { failure, .. } => run.flow.is_none() || conduct::is_revived(failure),

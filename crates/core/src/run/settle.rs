@@ -1,8 +1,8 @@
 //! A turn is over: what it costs, and what it leads to.
 
-use crate::budget::{Basis, Charge, Micros};
+use crate::budget::{Charge, Micros};
 use crate::crayfish::conduct;
-use crate::desk::share::charge;
+use crate::desk::share::{charge, charge_capped};
 use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff::backoff};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{BackendName, SessionId, StateName, TurnId};
@@ -21,8 +21,8 @@ use super::settings::OnLostSession;
 use super::state::Run;
 use super::trespass::trespass;
 
-/// Interruptions by crashes, in a row and without progress, after which an agent fails.
-const MOST_CRASHES: u32 = 5;
+/// Attempts in a row that end early without progress, after which an agent fails.
+const MOST_STALLS: u32 = 5;
 /// How often a usage limit of unknown length is looked at.
 const PROBE: Span = Span::minutes(15);
 /// A limit that ends earlier than this from now is not believed.
@@ -55,13 +55,11 @@ pub(super) fn settled(
     if turn.id != *id || turn.attempt != attempt {
         return Err(fenced());
     }
-    let charged = charge(run, outcome.cost(), share);
-    let charge = match (outcome, share) {
-        // Whatever its client says, a turn that used up its share has spent it.
-        (Outcome::Capped { .. }, Some(share)) if charged.amount == Micros::ZERO => {
-            Charge { amount: share, basis: Basis::Estimated }
+    let charge = match outcome {
+        Outcome::Capped { cost, .. } => charge_capped(run, *cost, share),
+        Outcome::Finished(_) | Outcome::Failed { .. } | Outcome::Interrupted { .. } => {
+            charge(run, outcome.cost(), share)
         }
-        _ => charged,
     };
     let trespass = trespass(turn, agent, outcome);
     let outcome = trespass.as_ref().unwrap_or(outcome);
@@ -69,7 +67,9 @@ pub(super) fn settled(
     let mut draft = Draft::new(run, definition, at);
     match outcome {
         Outcome::Finished(outcome) => finished(&mut draft, &ended, outcome),
-        Outcome::Capped { .. } if share.is_some() => capped(&mut draft, &ended),
+        Outcome::Capped { progressed, .. } if share.is_some() => {
+            capped(&mut draft, &ended, *progressed);
+        }
         // A limit that nobody set: without a share to run out, only the retries bound it.
         Outcome::Capped { .. } => {
             let why = "the client stopped at a limit of its own".to_owned();
@@ -222,10 +222,15 @@ fn with_states(draft: &Draft<'_>, fault: Fault) -> Fault {
     Fault::Unresolved { tag, target, why: format!("{why} (the states are {})", names.join(", ")) }
 }
 
-fn capped(draft: &mut Draft<'_>, ended: &Ended<'_>) {
-    let Ended { turn, charge, .. } = *ended;
+/// A turn that used up its share continues with another one, unless it never gets anywhere.
+fn capped(draft: &mut Draft<'_>, ended: &Ended<'_>, progressed: bool) {
+    let Ended { turn, agent, charge, .. } = *ended;
     let (attempt, session) = (turn.attempt, ended.session.cloned());
-    draft.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge, session });
+    let stalls = if progressed { 0 } else { turn.stalls.saturating_add(1) };
+    draft.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge, stalls, session });
+    if stalls >= MOST_STALLS {
+        return fail(draft, agent, Failure::Stalled { count: stalls });
+    }
     again(draft, ended, Notice::NewShare);
 }
 
@@ -263,6 +268,11 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
             draft.push(Event::BackendHeld { backend: backend.clone(), hold });
             again(draft, ended, Notice::Retried);
         }
+        TurnFailure::Environment { why } => {
+            let hold = Hold::Environment { why: why.clone() };
+            draft.push(Event::BackendHeld { backend: backend.clone(), hold });
+            again(draft, ended, Notice::Retried);
+        }
         TurnFailure::LostSession { session } => lost(draft, ended, session),
         TurnFailure::Task { .. }
         | TurnFailure::Script { .. }
@@ -273,10 +283,10 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
 }
 
 /// No turn of the backend starts until the limit is lifted; where that is not known it is probed. A
-/// hold for a login, and a time that is known already, stay.
+/// hold that only a person ends, and a time that is known already, stay.
 fn limited(draft: &mut Draft<'_>, backend: &BackendName, until: Option<Timestamp>, why: &str) {
     let known = match draft.run.desk.holds.get(backend) {
-        Some(Hold::Auth { .. }) => return,
+        Some(Hold::Auth { .. } | Hold::Environment { .. }) => return,
         Some(Hold::Quota { until, .. }) => Some(*until),
         None => None,
     };
@@ -338,13 +348,14 @@ fn start_over(draft: &mut Draft<'_>, ended: &Ended<'_>, plan: SessionPlan) {
     });
 }
 
-/// A turn that was cut off waits for a resume; crashes without any progress are counted.
+/// A turn that was interrupted waits for a resume, unless it was recalled: then it continues at once
+/// with a new share. Crashes without any progress are counted.
 fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progressed: bool) {
     let Ended { turn, agent, charge, .. } = *ended;
     let crashes = match by {
         _ if progressed => 0,
-        Interruption::Crash => turn.crashes.saturating_add(1),
-        Interruption::Stop => turn.crashes,
+        Interruption::Crash => turn.stalls.saturating_add(1),
+        Interruption::Stop => turn.stalls,
     };
     draft.push(Event::TurnInterrupted {
         turn: turn.id.clone(),
@@ -354,8 +365,10 @@ fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progr
         crashes,
         session: ended.session.cloned(),
     });
-    if crashes >= MOST_CRASHES {
+    if crashes >= MOST_STALLS {
         fail(draft, agent, Failure::Crashes { count: crashes });
+    } else if turn.recalled {
+        again(draft, ended, Notice::NewShare);
     }
 }
 

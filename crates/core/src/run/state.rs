@@ -135,7 +135,7 @@ impl Run {
         let retry = self.desk.retries.first().map(|(until, _)| *until);
         let quota = self.desk.holds.values().filter_map(|hold| match hold {
             Hold::Quota { until, .. } => Some(*until),
-            Hold::Auth { .. } => None,
+            Hold::Auth { .. } | Hold::Environment { .. } => None,
         });
         let ask = self.desk.expiries.first().map(|(due, _)| *due);
         retry.into_iter().chain(quota).chain(ask).min()

@@ -104,6 +104,8 @@ pub enum Wait {
     Quota(BackendName, Timestamp),
     /// Somebody to log in to this backend.
     Login(BackendName),
+    /// Something that the machine lacks, such as room on the disk.
+    Environment,
 }
 
 /// How many agents are at what.
@@ -178,6 +180,7 @@ impl Live {
             | Event::RunEnded { .. }
             | Event::Stepped { .. }
             | Event::SessionLost { .. }
+            | Event::TurnRecalled { .. }
             | Event::Reminded { .. }
             | Event::Moved { cwd: None, .. }
             | Event::Warned { .. } => {}
@@ -262,6 +265,7 @@ impl Live {
                     Doing::Waiting(Wait::Quota(backend.clone(), *until))
                 }
                 Some(Hold::Auth { .. }) => Doing::Waiting(Wait::Login(backend.clone())),
+                Some(Hold::Environment { .. }) => Doing::Waiting(Wait::Environment),
             },
             (doing, _) => doing.clone(),
         }

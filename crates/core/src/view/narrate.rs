@@ -191,6 +191,10 @@ impl Narrator {
                 self.charge(turn, *charge);
                 return None;
             }
+            Event::TurnRecalled { turn, .. } => {
+                let text = "its budget share does not fit the new cap; continuing with a new share";
+                self.of(&turn.agent, Weight::Plain, text)
+            }
             Event::TurnContinues { turn, charge, .. } => {
                 self.charge(turn, *charge);
                 self.of(&turn.agent, Weight::Plain, "share used up, goes on with a new one")
@@ -441,6 +445,7 @@ fn hold_words(hold: &Hold) -> String {
     match hold {
         Hold::Quota { until, why } => format!("usage limit, waits until {until}: {why}"),
         Hold::Auth { why } => format!("not logged in: {why}"),
+        Hold::Environment { why } => why.clone(),
     }
 }
 
@@ -454,6 +459,7 @@ pub const fn ending_words(ending: Ending) -> &'static str {
         Ending::Cancelled => "cancelled",
         Ending::NeedsPerson => "waits for a person",
         Ending::NeedsCaller => "waits for its caller",
+        Ending::Environment => "waits until the machine can continue",
         Ending::NoQuota => "usage limit reached, and told not to wait",
     }
 }

@@ -47,6 +47,8 @@ pub enum Waiting {
     Caller,
     /// The next try of a turn that failed.
     Retry(Timestamp),
+    /// The machine: it lacks something, such as room on the disk.
+    Environment,
 }
 
 impl Status {
@@ -72,6 +74,7 @@ impl Status {
             Self::Waiting(Waiting::Person | Waiting::Caller, _) => 3,
             Self::Waiting(Waiting::Quota(_) | Waiting::Retry(_), _) => 4,
             Self::OverBudget => 5,
+            Self::Waiting(Waiting::Environment, _) => 7,
             Self::Cancelled => 8,
             Self::Stopped | Self::Interrupted => 130,
         }
@@ -108,6 +111,7 @@ fn ended(run: &Run, ending: Ending) -> Status {
         Ending::Cancelled => Status::Cancelled,
         Ending::NeedsCaller => Status::Waiting(Waiting::Caller, Owner::Gone),
         Ending::NeedsPerson => Status::Waiting(Waiting::Person, Owner::Gone),
+        Ending::Environment => Status::Waiting(Waiting::Environment, Owner::Gone),
         Ending::NoQuota => Status::Waiting(Waiting::Quota(quota(run)), Owner::Gone),
     }
 }
@@ -127,7 +131,7 @@ fn waiting(run: &Run) -> Status {
 fn quota(run: &Run) -> Option<Timestamp> {
     let until = run.desk.holds.values().filter_map(|hold| match hold {
         Hold::Quota { until, .. } => Some(*until),
-        Hold::Auth { .. } => None,
+        Hold::Auth { .. } | Hold::Environment { .. } => None,
     });
     until.min()
 }

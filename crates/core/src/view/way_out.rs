@@ -198,6 +198,7 @@ fn needed(run: &Run, states: States) -> String {
             | Failure::Protocol { .. }
             | Failure::TooDeep { .. }
             | Failure::Crashes { .. }
+            | Failure::Stalled { .. }
             | Failure::InterruptedScript
             | Failure::Step { .. }
             | Failure::Unanswered => String::new(),

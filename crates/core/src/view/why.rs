@@ -103,8 +103,17 @@ fn running(run: &Run, naming: Naming) -> String {
 
 fn waits(run: &Run, waiting: Waiting, naming: Naming) -> String {
     let wanted = |hold: &Hold| match (waiting, hold) {
-        (Waiting::Person, Hold::Auth { .. }) | (Waiting::Quota(_), Hold::Quota { .. }) => true,
-        (Waiting::Person | Waiting::Caller | Waiting::Quota(_) | Waiting::Retry(_), _) => false,
+        (Waiting::Person, Hold::Auth { .. })
+        | (Waiting::Quota(_), Hold::Quota { .. })
+        | (Waiting::Environment, Hold::Environment { .. }) => true,
+        (
+            Waiting::Person
+            | Waiting::Caller
+            | Waiting::Quota(_)
+            | Waiting::Retry(_)
+            | Waiting::Environment,
+            _,
+        ) => false,
     };
     let hold = run.desk.holds.iter().find(|(_, hold)| wanted(hold));
     match (waiting, hold) {
@@ -122,6 +131,8 @@ fn waits(run: &Run, waiting: Waiting, naming: Naming) -> String {
         (_, Some((backend, Hold::Auth { why }))) => {
             format!("{backend} needs a person to log in: {why}")
         }
+        (_, Some((_, Hold::Environment { why }))) => why.clone(),
+        (Waiting::Environment, None) => "the machine lacked something".to_owned(),
         (Waiting::Person, None) => "a question is open".to_owned(),
         (Waiting::Caller, None) => owed(run),
         (Waiting::Quota(_), None) => "a usage limit was reached".to_owned(),
@@ -214,6 +225,7 @@ fn first(run: &Run, agent: &Agent, failure: &Failure) -> String {
         | Failure::HeldForGood { .. }
         | Failure::TooDeep { .. }
         | Failure::Crashes { .. }
+        | Failure::Stalled { .. }
         | Failure::InterruptedScript
         | Failure::Step { .. }
         | Failure::Unanswered => String::new(),

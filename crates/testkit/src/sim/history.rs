@@ -265,6 +265,7 @@ fn trouble_of(failure: &TurnFailure) -> Option<Trouble> {
         TurnFailure::Script { .. } => Trouble::Script,
         TurnFailure::OutputTooLarge { .. }
         | TurnFailure::NotStarted { .. }
+        | TurnFailure::Environment { .. }
         | TurnFailure::Step { .. } => return None,
     })
 }
@@ -299,6 +300,7 @@ fn failure_of(failure: &failure::Failure) -> Option<Failure> {
         failure::Failure::TooDeep { .. } => Failure::TooDeep,
         failure::Failure::HeldForGood { .. }
         | failure::Failure::Crashes { .. }
+        | failure::Failure::Stalled { .. }
         | failure::Failure::InterruptedScript
         | failure::Failure::Denied { .. }
         | failure::Failure::Step { .. }

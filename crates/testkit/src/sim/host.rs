@@ -186,7 +186,11 @@ impl Host {
             Ending::Completed | Ending::Cancelled => true,
             Ending::Failed => events.filter(same).count() > self.patience.failures,
             Ending::NeedsPerson => events.filter(same).count() > self.patience.logins,
-            Ending::OverBudget | Ending::Stopped | Ending::NoQuota | Ending::NeedsCaller => false,
+            Ending::OverBudget
+            | Ending::Stopped
+            | Ending::NoQuota
+            | Ending::NeedsCaller
+            | Ending::Environment => false,
         }
     }
 

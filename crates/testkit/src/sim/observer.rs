@@ -184,12 +184,12 @@ impl Observed<'_> {
         };
         match (cost, charge.basis) {
             (_, Basis::Unpriced) => met(Situation::Unpriced),
-            (Cost::Unknown | Cost::Estimated(_), Basis::Estimated)
+            (Cost::Unknown | Cost::AtLeast(_) | Cost::Estimated(_), Basis::Estimated)
                 if self.before.settings.strict_budget && self.before.settings.budget.is_some() =>
             {
                 met(Situation::Strict);
             }
-            (Cost::Unknown, Basis::Estimated) => met(Situation::Guessed),
+            (Cost::Unknown | Cost::AtLeast(_), Basis::Estimated) => met(Situation::Guessed),
             (_, Basis::Free | Basis::Reported | Basis::Estimated) => {}
         }
     }
@@ -200,7 +200,7 @@ impl Observed<'_> {
         match hold {
             Hold::Quota { .. } if waiting >= 3 => met(Situation::LimitInStorm),
             Hold::Auth { .. } if waiting >= 2 => met(Situation::LoginInStorm),
-            Hold::Quota { .. } | Hold::Auth { .. } => {}
+            Hold::Quota { .. } | Hold::Auth { .. } | Hold::Environment { .. } => {}
         }
         if holds().any(auth) && !holds().all(auth) {
             met(Situation::LimitAndLogin);
@@ -216,6 +216,7 @@ impl Observed<'_> {
             }
             Ending::NoQuota => met(Situation::NoWait),
             Ending::NeedsPerson => met(Situation::NeedsLogin),
+            Ending::Environment => met(Situation::NeedsRoom),
             Ending::Completed
             | Ending::Failed
             | Ending::Stopped
@@ -236,6 +237,7 @@ fn adopted(outcome: &Outcome) -> Situation {
             TurnFailure::Timeout { .. } => Situation::AdoptedTimesOut,
             TurnFailure::Transient { .. }
             | TurnFailure::Auth { .. }
+            | TurnFailure::Environment { .. }
             | TurnFailure::Task { .. }
             | TurnFailure::LostSession { .. }
             | TurnFailure::Script { .. }

@@ -30,7 +30,9 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
             finished.denied.push("Bash(rm)".to_owned());
             Outcome::Finished(Box::new(finished))
         }
-        Speech::Capped(cost) => Outcome::Capped { cost: *cost, denied: Vec::new(), session: None },
+        Speech::Capped(cost) => {
+            Outcome::Capped { cost: *cost, progressed: true, denied: Vec::new(), session: None }
+        }
         Speech::Fails(failure, cost) => Outcome::Failed {
             failure: failure.clone(),
             cost: *cost,

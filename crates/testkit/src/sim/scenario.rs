@@ -184,7 +184,7 @@ impl Scenario {
                 self.trouble_for_a_boot(host, 20);
             }
             Phase::Ended(Ending::Stopped | Ending::NeedsCaller) => {}
-            Phase::Ended(Ending::NeedsPerson) => {
+            Phase::Ended(Ending::NeedsPerson | Ending::Environment) => {
                 host.wait(Span::minutes(self.dice.below(40)));
                 self.trouble_for_a_boot(host, 20);
             }

@@ -238,7 +238,8 @@ fn a_cap_that_is_reached_leaves_a_finished_answer() {
     let check = |lines: &[String], expected: Answer| {
         assert_eq!(after(lines, exited(), &open()), expected, "{lines:?}");
     };
-    let capped = || Answer::Capped { cost: REPORTED, denied: Vec::new(), session: None };
+    let capped =
+        || Answer::Capped { cost: REPORTED, progressed: true, denied: Vec::new(), session: None };
     let end = sample::capped;
     check(
         &[init(), text("m", "part one. "), text("m", "final"), end()],

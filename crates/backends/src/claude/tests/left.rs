@@ -72,8 +72,12 @@ fn a_transcript_that_nobody_writes_any_more_is_read() {
     let torn = success("x")[..40].to_owned();
     check(&fresh, &[init(), torn], absent(Cost::Unknown, false));
     check(&fresh, &[init(), success("x")], Attached::Finished(replied("x", 2800)));
-    let capped =
-        Answer::Capped { cost: Cost::Reported(Micros(2800)), denied: Vec::new(), session: None };
+    let capped = Answer::Capped {
+        cost: Cost::Reported(Micros(2800)),
+        progressed: true,
+        denied: Vec::new(),
+        session: None,
+    };
     check(&fresh, &[init(), sample::capped()], Attached::Finished(capped));
     // Whoever ended it had no use for it: that is no outcome.
     let cut = absent(Cost::Reported(Micros(2800)), true);

@@ -165,7 +165,8 @@ fn a_turn_that_used_up_its_share_is_ended_unless_it_finishes() {
     check(USED, std::slice::from_ref(&used), false);
     check(USED, &[used.clone(), used.clone()], true);
     let turn = check(USED, &[calls, used.clone()], true);
-    let capped = Answer::Capped { cost: PAID, denied: Vec::new(), session: Some(own()) };
+    let capped =
+        Answer::Capped { cost: PAID, progressed: true, denied: Vec::new(), session: Some(own()) };
     assert_eq!(answer(turn, End::Hopeless, &open()), capped);
     // It was done before it could be ended.
     let lines = said(&[sample::text("done"), sample::completed()]);
@@ -199,7 +200,8 @@ fn a_turn_with_a_share_is_ended_when_its_model_has_no_price() {
 #[test]
 fn a_budget_of_the_clients_own_ends_a_turn_like_a_share() {
     let entries = [sample::used("a"), sample::ended(&json!("session_budget_exceeded"))];
-    let capped = Answer::Capped { cost: PAID, denied: Vec::new(), session: Some(own()) };
+    let capped =
+        Answer::Capped { cost: PAID, progressed: true, denied: Vec::new(), session: Some(own()) };
     assert_eq!(after(&said(&[sample::failed("exhausted")]), &entries, exited("")), capped);
 }
 

@@ -124,7 +124,13 @@ fn places_attempts_shares_and_charges_are_believed() {
     let charge = Charge { amount: usd("456"), basis: Basis::Reported };
     apply(
         &mut run,
-        &Event::TurnContinues { turn: turn("main.1.1"), attempt: 3, charge, session: None },
+        &Event::TurnContinues {
+            turn: turn("main.1.1"),
+            attempt: 3,
+            charge,
+            stalls: 0,
+            session: None,
+        },
     );
     assert_eq!((run.spent, run.dearest, run.desk.reserved), (usd("456"), usd("456"), usd("0")));
     apply(&mut run, &Event::CostAdjusted { turn: turn("main.1.1"), spent: usd("1") });

@@ -65,7 +65,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
         7 => Event::TurnRequeued { turn, order: n, notice: Notice::Retried },
         8 => Event::TurnStarted { turn, attempt, share: Some(amount), plan },
         9 => Event::TurnSettled { turn, attempt, charge, session: Session::Fresh, model: None },
-        10 => Event::TurnContinues { turn, attempt, charge, session: None },
+        10 => Event::TurnContinues { turn, attempt, charge, stalls: small, session: None },
         11 => Event::TurnFailed { turn, attempt, charge, failure: transient(), session: None },
         12 => Event::TurnInterrupted {
             turn,

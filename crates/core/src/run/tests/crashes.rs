@@ -39,7 +39,7 @@ fn a_turn_goes_on_in_the_session_that_its_client_opened_however_it_ended() {
     let failure = TurnFailure::Transient { why: "no".into() };
     let (by, denied) = (Interruption::Stop, Vec::new);
     let outcomes = [
-        Outcome::Capped { cost, denied: denied(), session: session() },
+        Outcome::Capped { cost, progressed: true, denied: denied(), session: session() },
         Outcome::Failed { failure, cost, denied: denied(), session: session() },
         Outcome::Interrupted { by, cost, progressed: true, session: session() },
     ];
@@ -65,7 +65,7 @@ fn a_client_that_went_on_in_the_session_of_a_caller_is_not_believed_however_it_e
         let finished = Finished { session: session(), ..Finished::new(text, cost) };
         [
             Outcome::Finished(Box::new(finished)),
-            Outcome::Capped { cost, denied: denied(), session: session() },
+            Outcome::Capped { cost, progressed: true, denied: denied(), session: session() },
             Outcome::Failed {
                 failure: failure.clone(),
                 cost,
@@ -159,7 +159,7 @@ fn five_crashes_in_a_row_without_progress_fail_the_agent_and_the_next_resume_rev
 
 #[test]
 fn progress_and_other_outcomes_begin_the_count_anew_and_a_stop_does_not_count() {
-    let crashes = |play: &Play| play.run.desk.turns[&"main".into()].crashes;
+    let crashes = |play: &Play| play.run.desk.turns[&"main".into()].stalls;
     let mut play = Play::new(prompts(&["A.md"])).started();
     play.crashes(false);
     play.crashes(false);

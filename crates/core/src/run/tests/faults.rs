@@ -228,7 +228,7 @@ fn what_was_denied_is_told_however_the_turn_ends() {
     let denied = || vec!["Bash(make)".to_owned()];
     let (cost, failure) = (Cost::Unknown, TurnFailure::Task { why: "no".into() });
     for outcome in [
-        Outcome::Capped { cost, denied: denied(), session: None },
+        Outcome::Capped { cost, progressed: true, denied: denied(), session: None },
         Outcome::Failed { failure, cost, denied: denied(), session: None },
     ] {
         let mut play = Play::new(prompts(&["A.md"])).started();

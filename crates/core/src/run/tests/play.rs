@@ -211,8 +211,10 @@ impl Play {
     /// The turn has used up its share.
     pub(crate) fn is_capped(&mut self, agent: &str) -> String {
         let cost = self.cost_of(agent);
-        let input =
-            self.settled(agent, Outcome::Capped { cost, denied: Vec::new(), session: None });
+        let input = self.settled(
+            agent,
+            Outcome::Capped { cost, progressed: true, denied: Vec::new(), session: None },
+        );
         self.feed(vec![input])
     }
 

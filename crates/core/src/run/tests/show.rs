@@ -96,8 +96,14 @@ impl Names {
             Event::TurnSettled { turn, attempt, charge, session, .. } => {
                 format!("settle {turn} #{attempt}{}: {}", money(*charge), self.session(session))
             }
-            Event::TurnContinues { turn, attempt, charge, session } => {
-                format!("cap {turn} #{attempt}{}{}", money(*charge), self.opened(session.as_ref()))
+            Event::TurnRecalled { turn, attempt } => format!("recall {turn} #{attempt}"),
+            Event::TurnContinues { turn, attempt, charge, stalls, session } => {
+                let stalled = match stalls {
+                    0 => String::new(),
+                    times => format!(", stalled {times}"),
+                };
+                let (money, opened) = (money(*charge), self.opened(session.as_ref()));
+                format!("cap {turn} #{attempt}{money}{opened}{stalled}")
             }
             Event::TurnFailed { turn, attempt, charge, failure, session } => {
                 let opened = self.opened(session.as_ref());
@@ -231,6 +237,7 @@ fn money(charge: Charge) -> String {
         Basis::Free => String::new(),
         Basis::Reported => format!(" {}", charge.amount),
         Basis::Estimated => format!(" about {}", charge.amount),
+        Basis::Unpriced if charge.amount > Micros::ZERO => format!(" {} unpriced", charge.amount),
         Basis::Unpriced => " unpriced".to_owned(),
     }
 }
@@ -238,7 +245,7 @@ fn money(charge: Charge) -> String {
 fn held(hold: &Hold) -> String {
     match hold {
         Hold::Quota { until, why } => format!("{why} until {}", until.0 / 1000),
-        Hold::Auth { why } => why.clone(),
+        Hold::Auth { why } | Hold::Environment { why } => why.clone(),
     }
 }
 

@@ -64,20 +64,21 @@ impl Money {
 
     fn expected(&self, told: Told<'_>, share: Option<Micros>, settings: &Settings) -> Charge {
         let estimated = |amount| Charge { amount, basis: Basis::Estimated };
-        let strict = share.filter(|_| settings.strict_budget);
+        let strict = share.filter(|_| settings.strict_budget).unwrap_or_default();
         let capped = share.filter(|_| matches!(told.outcome, Outcome::Capped { .. }));
         let charge = match told.cost {
             Cost::Free => Charge { amount: Micros::ZERO, basis: Basis::Free },
             Cost::Reported(amount) => Charge { amount, basis: Basis::Reported },
-            Cost::Estimated(amount) => estimated(strict.unwrap_or(amount)),
-            Cost::Unknown => match strict {
-                Some(share) => estimated(share),
-                None if self.dearest > Micros::ZERO => estimated(self.dearest),
-                None => Charge { amount: Micros::ZERO, basis: Basis::Unpriced },
-            },
+            Cost::Estimated(amount) => estimated(amount.max(strict)),
+            Cost::AtLeast(known) if strict > Micros::ZERO => estimated(known.max(strict)),
+            Cost::Unknown if strict > Micros::ZERO => estimated(strict),
+            Cost::AtLeast(known) if known < self.dearest => estimated(self.dearest),
+            Cost::AtLeast(known) => Charge { amount: known, basis: Basis::Unpriced },
+            Cost::Unknown if self.dearest > Micros::ZERO => estimated(self.dearest),
+            Cost::Unknown => Charge { amount: Micros::ZERO, basis: Basis::Unpriced },
         };
         match capped {
-            Some(share) if charge.amount == Micros::ZERO => estimated(share),
+            Some(share) if charge.amount < share => estimated(share),
             Some(_) | None => charge,
         }
     }

@@ -65,8 +65,8 @@ impl Waits {
                     let over = is_over(until, LONGEST_HOLD);
                     must!(over, "{backend} is released before its limit is lifted");
                 }
-                Some(Hold::Auth { .. }) => {
-                    must!(asked, "{backend} is released, and nobody has logged in");
+                Some(Hold::Auth { .. } | Hold::Environment { .. }) => {
+                    must!(asked, "{backend} is released, and nobody has resumed the run");
                 }
                 None => return Err(Violation(format!("{backend} is released, not held"))),
             },
@@ -93,13 +93,13 @@ impl Waits {
 
     fn held(&mut self, at: Timestamp, backend: &BackendName, hold: &Hold) -> Result<(), Violation> {
         match (self.holds.insert(backend.clone(), hold.clone()), hold) {
-            (Some(Hold::Auth { .. }), Hold::Quota { .. }) => {
-                Err(Violation(format!("a limit of {backend} hides that nobody is logged in")))
+            (Some(hold @ (Hold::Auth { .. } | Hold::Environment { .. })), Hold::Quota { .. }) => {
+                Err(Violation(format!("a limit of {backend} hides {hold:?}")))
             }
             (_, Hold::Quota { until, .. }) if *until <= at => {
                 Err(Violation(format!("{backend} is held until {until:?}, which is over")))
             }
-            (_, Hold::Quota { .. } | Hold::Auth { .. }) => Ok(()),
+            (_, Hold::Quota { .. } | Hold::Auth { .. } | Hold::Environment { .. }) => Ok(()),
         }
     }
 }

@@ -98,11 +98,13 @@ pub(super) fn row(event: &Event) -> Option<&'static str> {
         Event::Reminded { fault, .. } => reminder(fault),
         Event::TurnFailed { failure, .. } => failed(failure),
         Event::TurnContinues { .. } => "capped",
+        Event::TurnRecalled { .. } => "recalled",
         Event::TurnInterrupted { .. } => "interrupted",
         Event::RetryAt { .. } => "retry",
         Event::SessionLost { .. } => "session lost",
         Event::BackendHeld { hold: Hold::Quota { .. }, .. } => "hold quota",
         Event::BackendHeld { hold: Hold::Auth { .. }, .. } => "hold auth",
+        Event::BackendHeld { hold: Hold::Environment { .. }, .. } => "hold environment",
         Event::BackendReleased { .. } => "release",
         Event::Warned { warning: Warning::Spent { percent: ..80 }, .. } => "half spent",
         Event::Warned { warning: Warning::Spent { .. }, .. } => "nearly spent",
@@ -121,6 +123,7 @@ const fn ended(ending: Ending) -> &'static str {
         Ending::NeedsPerson => "needs person",
         Ending::NeedsCaller => "needs caller",
         Ending::NoQuota => "no quota",
+        Ending::Environment => "environment",
     }
 }
 
@@ -162,6 +165,7 @@ const fn failed(failure: &TurnFailure) -> &'static str {
         TurnFailure::Script { .. } => "fail script",
         TurnFailure::OutputTooLarge { .. } => "fail output",
         TurnFailure::NotStarted { .. } => "fail not_started",
+        TurnFailure::Environment { .. } => "fail environment",
         TurnFailure::Step { .. } => "fail step",
     }
 }

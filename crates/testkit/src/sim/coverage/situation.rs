@@ -85,6 +85,8 @@ situations! {
     NoWait = "ended: no quota",
     /// The run ends until somebody logs in.
     NeedsLogin = "ended: login",
+    /// The run ends until the machine has room again.
+    NeedsRoom = "ended: environment",
 
     /// A client whose owner died as it started it is found running.
     AdoptedUnseen = "spawned unseen, adopted",

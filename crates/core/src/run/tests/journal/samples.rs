@@ -107,6 +107,7 @@ pub(super) const fn event_kind(event: &Event) -> &'static str {
         Event::AgentRevived { .. } => 28,
         Event::Warned { .. } => 29,
         Event::Stepped { .. } => 30,
+        Event::TurnRecalled { .. } => 31,
     };
     EVENT_KINDS[index]
 }
@@ -199,7 +200,12 @@ fn outcomes() -> Vec<Outcome> {
     vec![
         Outcome::Finished(Box::new(plain)),
         Outcome::Finished(Box::new(full)),
-        Outcome::Capped { cost: Cost::Estimated(Micros(7)), denied: Vec::new(), session: None },
+        Outcome::Capped {
+            cost: Cost::Estimated(Micros(7)),
+            progressed: true,
+            denied: Vec::new(),
+            session: None,
+        },
         Outcome::Failed { failure, cost: Cost::Unknown, denied: Vec::new(), session: None },
         interrupted(Interruption::Crash, Cost::Unknown, true),
         interrupted(Interruption::Stop, Cost::Free, false),
@@ -240,7 +246,7 @@ pub(super) fn denied() -> [Input; 2] {
     let denied = || vec!["Bash(make)".to_owned()];
     let failure = TurnFailure::Task { why: "no".into() };
     let outcomes = [
-        Outcome::Capped { cost: Cost::Unknown, denied: denied(), session: None },
+        Outcome::Capped { cost: Cost::Unknown, progressed: true, denied: denied(), session: None },
         Outcome::Failed { failure, cost: Cost::Unknown, denied: denied(), session: None },
     ];
     outcomes.map(|outcome| Input::Settled { turn: turn("main_w1.3.2"), attempt: 2, outcome })
@@ -277,7 +283,7 @@ pub(super) fn opened() -> (Vec<Input>, Vec<Event>) {
     let failure = TurnFailure::Task { why: "no".into() };
     let (by, cost) = (Interruption::Crash, Cost::Unknown);
     let outcomes = [
-        Outcome::Capped { cost, denied: Vec::new(), session: session() },
+        Outcome::Capped { cost, progressed: true, denied: Vec::new(), session: session() },
         Outcome::Failed { failure: failure.clone(), cost, denied: Vec::new(), session: session() },
         Outcome::Interrupted { by, cost, progressed: true, session: session() },
     ];
@@ -285,7 +291,7 @@ pub(super) fn opened() -> (Vec<Input>, Vec<Event>) {
     let inputs = outcomes.into_iter().map(settled).collect();
     let (id, crashes) = (|| turn.clone(), 1);
     let events = vec![
-        Event::TurnContinues { turn: id(), attempt, charge, session: session() },
+        Event::TurnContinues { turn: id(), attempt, charge, stalls: 0, session: session() },
         Event::TurnFailed { turn: id(), attempt, charge, failure, session: session() },
         Event::TurnInterrupted { turn: id(), attempt, charge, by, crashes, session: session() },
     ];
@@ -365,7 +371,8 @@ fn turn_events() -> Vec<Event> {
         failure,
         session: None,
     };
-    let continues = |charge| Event::TurnContinues { turn: id(), attempt: 2, charge, session: None };
+    let continues =
+        |charge| Event::TurnContinues { turn: id(), attempt: 2, charge, stalls: 0, session: None };
     let cut = |by, crashes| Event::TurnInterrupted {
         turn: id(),
         attempt: 2,

@@ -147,7 +147,10 @@ pub(super) fn client_chosen_sessions() -> Stage {
     });
     let (cost, session) = (Cost::Estimated(Micros(30_000)), || Some(SessionId::new("thread-1")));
     let denied = vec!["Bash(rm)".to_owned()];
-    stage.ends("main", Outcome::Capped { cost, denied: denied.clone(), session: session() });
+    stage.ends(
+        "main",
+        Outcome::Capped { cost, progressed: true, denied: denied.clone(), session: session() },
+    );
     let failure = TurnFailure::Transient { why: "overloaded".to_owned() };
     stage.ends("main", Outcome::Failed { failure, cost, denied, session: session() });
     stage.after(Span::minutes(10));
