@@ -380,7 +380,7 @@ fn a_whole_story_reads_well() {
     let plan = "---\nmax_visits: 2\nthen: DONE\n---\ntext";
     let files = [("PLAN.md", plan), ("WORK.md", "text"), ("TEST.sh", "true"), ("DONE.md", "text")];
     let play = Play::new(workflow(&files));
-    let mut play = play.with(|s| s.budget = Some(usd("1"))).started();
+    let mut play = play.with(|s| s.budget = Some(usd("2"))).started();
     play.says("main", r#"<fork next="WORK" item="1">TEST</fork>"#);
     play.says("main", "I am done.");
     play.stumbles("main");
@@ -415,18 +415,18 @@ fn a_whole_story_reads_well() {
     . main       WORK.md: turn 2, attempt 3
     . main_test1 TEST.sh: turn 1, attempt 2
       main       WORK.md: share used up, goes on with a new one
-    ! -          50 % of the cap is spent
+    ! -          60 % of the cap is spent
     . main       WORK.md: turn 2, attempt 4
     x main_test1 TEST.sh: failed: script: exit status 1: no file
-      main       WORK.md → PLAN.md #2 (goto) · $0.50
+      main       WORK.md → PLAN.md #2 (goto) · $1.20 estimated
     . main       PLAN.md: turn 1
     ! -          claude: usage limit, waits until 1970-01-01T01:00:00.000Z: resets at noon
       -          claude: tries again
     . main       PLAN.md: turn 1, attempt 2
       main       PLAN.md → DONE.md (goto) instead of PLAN.md, which has had its visits · $0.20
-    ! -          80 % of the cap is spent
     . main       DONE.md: turn 1
       main       ended: all good · $0.10
+    ! -          80 % of the cap is spent
       -          failed
       -          resumed
       main_test1 TEST.sh: goes on after its failure

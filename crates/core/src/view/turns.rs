@@ -271,7 +271,7 @@ mod tests {
     use super::*;
     use crate::budget::Cost;
     use crate::run::input::StopMode;
-    use crate::run::tests::play::{Play, prompts, workflow};
+    use crate::run::tests::play::{Play, USUAL, prompts, usd, workflow};
 
     /// The turns of the story so far, an event each second; a mark for those that are over.
     fn titles(play: &Play) -> Vec<String> {
@@ -335,16 +335,18 @@ mod tests {
     #[test]
     fn an_attempt_that_was_cut_off_is_followed_by_another() {
         let mut play = Play::new(prompts(&["A.md"])).started();
+        play.costs(Cost::Reported(usd("10")));
         play.is_capped("main");
-        play.crashes(true);
+        play.settings.budget = Some(usd("100"));
         play.resume();
+        play.costs(USUAL).crashes(true);
         play.halt();
         assert_eq!(
             titles(&play),
             [
-                "main: A.md · turn 1 · $0.10 · share used up after 1s",
+                "main: A.md · turn 1 · $10.00 · share used up after 1s",
                 "main: A.md · turn 1, attempt 2 · $0.10 · cut off when its owner died",
-                "main: A.md · turn 1, attempt 3 · $0.10 · stopped after 3s",
+                "main: A.md · turn 1, attempt 3 · $0.10 · stopped after 2s",
             ]
         );
     }

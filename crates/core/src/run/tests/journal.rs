@@ -50,6 +50,9 @@ fn samples() -> Vec<Sample> {
     let later = later.chain([Sample::Cause(samples::again())]);
     let (rewind, rewound) = samples::governed();
     let later = later.chain([Sample::Cause(rewind), Sample::Event(rewound)]);
+    let (capped_causes, capped_events) = samples::capped();
+    let later = later.chain(capped_causes.into_iter().map(Sample::Cause));
+    let later = later.chain(capped_events.into_iter().map(Sample::Event));
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

@@ -5,6 +5,8 @@ use insta::assert_snapshot;
 use super::play::{Play, prompts, usd, workflow};
 use crate::budget::{Cost, Micros};
 use crate::desk::share::{Share, charge, share};
+use crate::run::effect::{Effect, effects};
+use crate::run::input::Interruption;
 use crate::run::{Run, Settings};
 
 /// What the next paid turn may spend.
@@ -98,6 +100,15 @@ fn a_turn_that_does_not_say_what_it_cost_is_never_free() {
     check(true, "0.40", reported, "Reported $0.30");
     check(true, "0.40", estimated, "Estimated $2.00");
     check(true, "0", Cost::Unknown, "Estimated $2.00");
+    // A strict budget never charges less than what is known: a client may exceed its share.
+    check(true, "0.40", Cost::Estimated(usd("205")), "Estimated $205.00");
+    check(true, "0.40", Cost::AtLeast(usd("205")), "Estimated $205.00");
+    check(true, "3", Cost::AtLeast(usd("0.20")), "Estimated $2.00");
+    // A part that is unknown is never taken for nothing.
+    check(false, "0.40", Cost::AtLeast(usd("0.20")), "Estimated $0.40");
+    check(false, "0.40", Cost::AtLeast(usd("0.40")), "Unpriced $0.40");
+    check(false, "0.40", Cost::AtLeast(usd("0.50")), "Unpriced $0.50");
+    check(false, "0", Cost::AtLeast(usd("0")), "Unpriced $0.00");
 }
 
 #[test]
@@ -116,10 +127,9 @@ fn failed_and_interrupted_turns_cost_too() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     play.stumbles("main");
     play.after("1h".parse().unwrap());
-    play.is_capped("main");
     play.crashes(true);
     play.says("main", "no tag");
-    assert_eq!((play.run.spent, play.agent("main").visit.spent), (usd("0.40"), usd("0.40")));
+    assert_eq!((play.run.spent, play.agent("main").visit.spent), (usd("0.30"), usd("0.30")));
 }
 
 #[test]
@@ -285,17 +295,20 @@ fn without_money_nobody_waits_for_a_retry_or_a_usage_limit() {
 
 #[test]
 fn a_capped_turn_goes_on_in_its_session_with_a_new_share() {
-    let mut play = Play::new(prompts(&["A.md"])).started();
+    let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
+    play.says("main", r#"<fork next="A">W</fork>"#);
+    play.costs(Cost::Reported(usd("5")));
     assert_snapshot!(play.is_capped("main"), @"
-    cap main.1.1 #1 $0.10
-    queue main.1.1 again at 1: NewShare
-    start main.1.1 #2 with $9.90: continue main.1.1 or fresh main.1.1
+    cap main.2.1 #1 $5.00
+    queue main.2.1 again at 3: NewShare
+    warn run: 50 % of the cap is spent
     ");
-    assert_snapshot!(play.is_capped("main"), @"
-    cap main.1.1 #2 $0.10
-    queue main.1.1 again at 2: NewShare
-    start main.1.1 #3 with $9.80: continue main.1.1 or fresh main.1.1
-    ");
+    assert_snapshot!(play.says("main_w1", "<result>x</result>"), @r#"
+    settle main_w1.1.1 #1 $5.00: at main_w1.1.1
+    main_w1 ends: "x"
+    warn run: 95 % of the cap is spent
+    ended: OverBudget
+    "#);
     assert_eq!(play.agent("main").visit.retries, 0);
 }
 
@@ -309,7 +322,9 @@ fn strict_budget_charges_the_share_that_was_reserved() {
 
 #[test]
 fn a_capped_turn_has_spent_its_share_whatever_its_client_says() {
-    for cost in [Cost::Reported(usd("0")), Cost::Unknown] {
+    let lies = [Cost::Reported(usd("0.000001")), Cost::Estimated(usd("0.99"))];
+    let unknown = [Cost::Reported(usd("0")), Cost::Unknown, Cost::AtLeast(usd("0.99"))];
+    for cost in lies.into_iter().chain(unknown) {
         let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("1"))).started();
         play.costs(cost);
         let capped = play.is_capped("main");
@@ -320,4 +335,155 @@ fn a_capped_turn_has_spent_its_share_whatever_its_client_says() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = None).started();
     play.costs(Cost::Reported(usd("0"))).is_capped("main");
     assert_eq!(play.agent("main").visit.retries, 1);
+}
+
+/// An agent beside three scripts, so that each of its turns gets a quarter of what is left.
+fn beside_scripts() -> Play {
+    let mut play = Play::new(workflow(&[("A.md", "text"), ("W.sh", "true")])).started();
+    play.says("main", &r#"<fork next="A">W</fork>"#.repeat(3));
+    play
+}
+
+#[test]
+fn a_turn_that_is_capped_without_output_is_bounded() {
+    let mut play = beside_scripts();
+    for stalls in 1..=4 {
+        let events = play.is_capped_after("main", false);
+        assert!(events.contains(&format!("stalled {stalls}")), "{events}");
+    }
+    let events = play.is_capped_after("main", false);
+    assert!(events.contains("main fails: the turn used up its budget share 5 times"), "{events}");
+}
+
+#[test]
+fn output_and_other_endings_count_afresh() {
+    let mut play = beside_scripts();
+    let stalls = |play: &Play| play.run.desk.turns[&"main".into()].stalls;
+    play.is_capped_after("main", false);
+    play.is_capped_after("main", false);
+    assert_eq!(stalls(&play), 2);
+    play.is_capped_after("main", true);
+    assert_eq!(stalls(&play), 0);
+    // A crash and a used-up share are the same lack of progress.
+    play.is_capped_after("main", false);
+    play.crashes(false);
+    assert_eq!(stalls(&play), 2);
+}
+
+mod lower_cap {
+    use super::*;
+
+    /// Two workers and their parent, each with a share of $3.30, and $0.10 spent.
+    fn three() -> Play {
+        let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
+        play.says("main", &r#"<fork next="A">W</fork>"#.repeat(2));
+        play
+    }
+
+    #[test]
+    fn adopted_turns_beyond_a_lower_cap_are_recalled() {
+        let mut play = three();
+        assert_snapshot!(play.scene(), @"
+        Open: $0.10 spent, $9.90 reserved
+        main at A.md: runs with $3.30
+        main_w1 at W.md: runs with $3.30
+        main_w2 at W.md: runs with $3.30
+        ");
+        // The owner died, all three clients still run, and the cap is lower now: one fits.
+        play.settings.budget = Some(usd("4"));
+        assert_snapshot!(play.resume(), @"
+        resumed
+        recall main_w1.1.1 #1
+        recall main_w2.1.1 #1
+        ");
+        let cut = play.cut_off(Interruption::Stop, true).split_off(1);
+        assert_snapshot!(play.feed(cut), @"
+        cut off main_w1.1.1 #1 $0.10 by Stop, 0 crashes
+        queue main_w1.1.1 again at 4: NewShare
+        cut off main_w2.1.1 #1 $0.10 by Stop, 0 crashes
+        queue main_w2.1.1 again at 5: NewShare
+        start main_w1.1.1 #2 with $0.20: continue main_w1.1.1 or fresh main_w1.1.1
+        start main_w2.1.1 #2 with $0.20: continue main_w2.1.1 or fresh main_w2.1.1
+        ");
+    }
+
+    #[test]
+    fn a_recalled_turn_is_ended_once_its_record_is_durable() {
+        let mut play = three();
+        play.settings.budget = Some(usd("4"));
+        play.resume();
+        let effects = effects(&play.run, &play.definition, &play.last);
+        let turns = effects.iter().map(|effect| match effect {
+            Effect::Cancel { turn, .. } => turn.to_string(),
+            other => format!("{other:?}"),
+        });
+        assert_eq!(turns.collect::<Vec<_>>(), ["main_w1.1.1", "main_w2.1.1"]);
+    }
+
+    #[test]
+    fn a_recalled_turn_that_finished_first_counts() {
+        let mut play = three();
+        play.settings.budget = Some(usd("4"));
+        play.resume();
+        let events = play.says("main_w1", "<result>x</result>");
+        assert!(events.contains("main_w1 ends"), "{events}");
+    }
+
+    #[test]
+    fn a_client_without_a_share_is_recalled_when_the_run_gets_a_cap() {
+        let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = None).started();
+        play.settings.budget = Some(usd("4"));
+        assert_eq!(play.resume(), "resumed\nrecall main.1.1 #1");
+    }
+
+    #[test]
+    fn shares_that_fit_are_left_alone() {
+        for budget in [Some(usd("10")), Some(usd("25")), None] {
+            let mut play = three();
+            play.settings.budget = budget;
+            assert_eq!(play.resume(), "resumed");
+        }
+        let script = workflow(&[("RUN.sh", "true")]);
+        let mut play = Play::new(script).started();
+        play.settings.budget = Some(Micros::ZERO);
+        assert_eq!(play.resume(), "resumed");
+    }
+
+    #[test]
+    fn nothing_left_under_the_lower_cap_ends_the_run() {
+        let mut play = Play::new(prompts(&["A.md"])).started();
+        play.settings.budget = Some(usd("0.10"));
+        play.resume();
+        let cut = play.cut_off(Interruption::Stop, true);
+        assert!(play.feed(cut).ends_with("ended: OverBudget"));
+    }
+}
+
+#[test]
+fn a_failure_of_the_machine_waits_for_a_resume_and_repeats_nothing() {
+    use crate::failure::TurnFailure;
+    let full = || TurnFailure::Environment { why: "no room for the transcript".into() };
+    let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
+    play.says("main", r#"<fork next="A">W</fork>"#);
+    play.costs(Cost::Unknown);
+    assert_snapshot!(play.fails("main", full()), @"
+    fail main.2.1 #1 about $0.10: no room for the transcript
+    hold claude: no room for the transcript
+    queue main.2.1 again at 3: Retried
+    ");
+    // The other turn finishes; nothing that it leads to starts.
+    assert_snapshot!(play.says("main_w1", "<goto>W</goto>"), @"
+    settle main_w1.1.1 #1 about $0.10: at main_w1.1.1
+    main_w1 goto: at main_w1.1.1
+    main_w1 enters W.md (2) as visit 2
+    queue main_w1.2.1 at 4 for claude: resume main_w1.1.1
+    ended: Environment
+    ");
+    assert_eq!(play.agent("main").visit.retries, 0);
+    assert_snapshot!(play.resume(), @"
+    resumed
+    release claude
+    start main.2.1 #2 with $4.85: resume main.1.1
+    start main_w1.2.1 #1 with $4.85: resume main_w1.1.1
+    ");
 }

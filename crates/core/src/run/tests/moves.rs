@@ -215,7 +215,8 @@ fn only_the_attempt_that_is_in_flight_asks_for_anything() {
     let asks = |play: &Play| effects(&play.run, &play.definition, &started).len();
     assert_eq!(asks(&play), 1);
     // The same turn, another attempt.
-    play.is_capped("main");
+    play.stumbles("main");
+    play.after("1h".parse().unwrap());
     assert_eq!(asks(&play), 0);
     // Another turn, the same attempt.
     play.says("main", "<goto>A</goto>");

@@ -210,10 +210,15 @@ impl Play {
 
     /// The turn has used up its share.
     pub(crate) fn is_capped(&mut self, agent: &str) -> String {
+        self.is_capped_after(agent, true)
+    }
+
+    /// The turn has used up its share, and may have written nothing at all.
+    pub(crate) fn is_capped_after(&mut self, agent: &str, progressed: bool) -> String {
         let cost = self.cost_of(agent);
         let input = self.settled(
             agent,
-            Outcome::Capped { cost, progressed: true, denied: Vec::new(), session: None },
+            Outcome::Capped { cost, progressed, denied: Vec::new(), session: None },
         );
         self.feed(vec![input])
     }

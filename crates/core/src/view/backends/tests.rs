@@ -292,14 +292,15 @@ fn every_view_counts_the_same_turns() {
     let mut counter = Counter::new(By::Backend, Timestamp(0));
     play.story.iter().for_each(|event| counter.note(Timestamp(0), event));
     let costs = counter.finish();
-    // Two by claude, three attempts by codex, and a script that was cut off once.
+    // Two by claude, three attempts by codex, one of which used up its share of $4.80, and a script
+    // that was interrupted once.
     assert_eq!((ended, ledger.turns()), (7, 7));
     assert_eq!((costs.total.turns, ledger.paid.turns), (5, 5));
-    assert_eq!((costs.total.amount, ledger.paid.amount), (usd("0.50"), usd("0.50")));
+    assert_eq!((costs.total.amount, ledger.paid.amount), (usd("5.20"), usd("5.20")));
     let by_ledger: Vec<_> =
         ledger.backends.iter().map(|(name, s)| (name.as_str(), s.turns, s.amount)).collect();
     let by_costs: Vec<_> =
         costs.rows.iter().map(|(row, t)| (row.name.as_str(), t.turns, t.amount)).collect();
-    assert_eq!(by_ledger, [("claude", 2, usd("0.20")), ("codex", 3, usd("0.30"))]);
+    assert_eq!(by_ledger, [("claude", 2, usd("0.20")), ("codex", 3, usd("5"))]);
     assert_eq!(by_costs, by_ledger);
 }

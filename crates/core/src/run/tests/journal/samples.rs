@@ -23,7 +23,7 @@ use super::super::play::turn;
 pub(super) const INPUT_KINDS: [&str; 9] =
     ["start", "resume", "settled", "due", "stop", "answer", "adopt", "rewind", "call"];
 
-pub(super) const EVENT_KINDS: [&str; 31] = [
+pub(super) const EVENT_KINDS: [&str; 32] = [
     "run_started",
     "run_resumed",
     "definition_adopted",
@@ -55,6 +55,7 @@ pub(super) const EVENT_KINDS: [&str; 31] = [
     "agent_revived",
     "warned",
     "stepped",
+    "turn_recalled",
 ];
 
 /// A new variant needs a kind, and with it a sample.
@@ -294,6 +295,38 @@ pub(super) fn opened() -> (Vec<Input>, Vec<Event>) {
         Event::TurnContinues { turn: id(), attempt, charge, stalls: 0, session: session() },
         Event::TurnFailed { turn: id(), attempt, charge, failure, session: session() },
         Event::TurnInterrupted { turn: id(), attempt, charge, by, crashes, session: session() },
+    ];
+    (inputs, events)
+}
+
+/// And what came with caps that bind adopted clients, costs that are known in part, and a machine that
+/// lacks something.
+pub(super) fn capped() -> (Vec<Input>, Vec<Event>) {
+    let (turn, attempt) = (turn("main_w1.3.2"), 2);
+    let why = || "no room for the transcript".to_owned();
+    let failure = || TurnFailure::Environment { why: why() };
+    let (denied, session) = (Vec::new, None);
+    let outcomes = [
+        Outcome::Capped { cost: Cost::Unknown, progressed: false, denied: denied(), session },
+        Outcome::Failed {
+            failure: failure(),
+            cost: Cost::AtLeast(Micros(1_500)),
+            denied: denied(),
+            session: None,
+        },
+    ];
+    let settled = |outcome| Input::Settled { turn: turn.clone(), attempt, outcome };
+    let inputs = outcomes.map(settled).into();
+    let (id, unpriced) = (|| turn.clone(), Charge { amount: Micros(9), basis: Basis::Unpriced });
+    let failed = |failure| Event::AgentFailed { agent: "main".into(), failure, kept: None };
+    let (charge, session) = (unpriced, None);
+    let events = vec![
+        Event::TurnRecalled { turn: id(), attempt },
+        Event::TurnContinues { turn: id(), attempt, charge, stalls: 5, session },
+        Event::TurnFailed { turn: id(), attempt, charge, failure: failure(), session: None },
+        Event::BackendHeld { backend: "claude".into(), hold: Hold::Environment { why: why() } },
+        failed(Failure::Stalled { count: 5 }),
+        Event::RunEnded { ending: Ending::Environment },
     ];
     (inputs, events)
 }
