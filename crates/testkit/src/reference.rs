@@ -46,6 +46,7 @@ mod agent;
 mod decide;
 mod history;
 mod interpret;
+pub mod money;
 mod names;
 mod policy;
 mod read;

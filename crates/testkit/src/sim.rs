@@ -6,6 +6,7 @@
 
 pub mod auditor;
 pub mod author;
+pub mod bill;
 pub mod cast;
 pub mod clients;
 pub mod coverage;

@@ -128,6 +128,10 @@ impl<'w> Hands<'w> {
                 continue;
             }
             let (kit, cancel) = (Arc::clone(&self.kit), CancellationToken::new());
+            if turn.recalled {
+                // Its `Cancel` was released before anybody followed the client.
+                cancel.cancel();
+            }
             let watch = self.watch_over(&turn.id, cancel.clone());
             let asking = Asking::of(run, definition, &turn.id.agent, &self.kit.schemas);
             self.spawn(id, cancel, turn::follow(kit, effect, asking.map(Box::new), watch));

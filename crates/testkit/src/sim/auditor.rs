@@ -23,10 +23,11 @@ use raymond_core::budget::{Charge, Micros};
 use raymond_core::ids::{AgentId, SessionId, TurnId};
 use raymond_core::machine::{Frame, Session, SessionPlan};
 use raymond_core::run::effect::PromptEffect;
-use raymond_core::run::{Effect, Event, Record, Run, Settings};
+use raymond_core::run::{Effect, Event, Input, Record, Run, Settings};
 use raymond_core::view::{Owner, status, way_out};
 use raymond_core::workflow::Definition;
 
+use super::clients::Attempt;
 use agents::Books;
 use money::{Money, Told};
 use waits::Waits;
@@ -35,6 +36,15 @@ use waits::Waits;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Violation(pub String);
+
+/// An attempt in flight.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    attempt: u32,
+    share: Option<Micros>,
+    /// Whether it asks a model.
+    paid: bool,
+}
 
 /// Books on one run.
 #[derive(Debug, Clone, Default)]
@@ -50,8 +60,10 @@ pub struct Auditor {
     attempts: BTreeMap<TurnId, u32>,
     /// Turns whose session is gone, so that the next attempt opens one.
     lost: BTreeSet<TurnId>,
-    /// Turns in flight, with their shares.
-    flight: BTreeMap<TurnId, (u32, Option<Micros>)>,
+    /// Turns in flight.
+    flight: BTreeMap<TurnId, Flight>,
+    /// Turns in flight whose clients are being ended, because their shares do not fit the cap.
+    recalled: BTreeSet<TurnId>,
     money: Money,
     waits: Waits,
     /// Books on failed agents.
@@ -62,17 +74,25 @@ pub struct Auditor {
 
 impl Auditor {
     /// Checks a durable record against the books, and the run against both.
-    pub fn record(&mut self, run: &Run, record: &Record) -> Result<(), Violation> {
+    pub fn record(
+        &mut self,
+        run: &Run,
+        record: &Record,
+        truth: &BTreeMap<Attempt, Micros>,
+    ) -> Result<(), Violation> {
         must!(record.seq == self.seq + 1, "record {} follows {}", record.seq, self.seq);
         self.seq = record.seq;
         for step in &record.steps {
             let before = self.money.spent;
             let told = Told::of(&step.cause);
             for event in &step.events {
-                self.event(told, event)?;
+                self.event(told, truth, event)?;
                 self.waits.event((record.at, &step.cause), event)?;
             }
             self.money.thresholds(step, before, self.settings.budget)?;
+            if matches!(step.cause, Input::Resume(_)) {
+                self.within_cap()?;
+            }
         }
         self.compare(run)
     }
@@ -86,8 +106,8 @@ impl Auditor {
             Effect::Cancel { .. } | Effect::Finish => return Ok(()),
         };
         must!(!self.settled.contains(turn), "settled turn {turn} is run again");
-        let known = self.flight.get(turn).filter(|(current, _)| *current == attempt);
-        let Some((_, share)) = known else {
+        let known = self.flight.get(turn).filter(|flight| flight.attempt == attempt);
+        let Some(Flight { share, .. }) = known else {
             let what =
                 format!("attempt {attempt} of {turn} is run, and no durable record starts it");
             return Err(Violation(what));
@@ -119,7 +139,7 @@ impl Auditor {
     }
 
     fn reserved(&self) -> Micros {
-        let shares = self.flight.values().filter_map(|(_, share)| *share);
+        let shares = self.flight.values().filter_map(|flight| flight.share);
         shares.fold(Micros::ZERO, Micros::plus)
     }
 
@@ -160,7 +180,12 @@ impl Auditor {
         Ok(())
     }
 
-    fn event(&mut self, told: Option<Told<'_>>, event: &Event) -> Result<(), Violation> {
+    fn event(
+        &mut self,
+        told: Option<Told<'_>>,
+        truth: &BTreeMap<Attempt, Micros>,
+        event: &Event,
+    ) -> Result<(), Violation> {
         match event {
             Event::RunStarted(start) => self.settings = start.settings.clone(),
             Event::RunResumed { settings } => {
@@ -175,17 +200,21 @@ impl Auditor {
                 self.started((turn, *attempt), *share, plan)?;
             }
             Event::TurnSettled { turn, attempt, charge, session, .. } => {
-                self.landed((turn, *attempt), told, *charge)?;
+                self.landed((turn, *attempt), told, truth, *charge)?;
                 must!(self.settled.insert(turn.clone()), "{turn} is settled twice");
                 let books = self.books(&turn.agent)?;
                 books.session = session.clone();
                 books.may_move = true;
             }
-            Event::TurnContinues { turn, attempt, charge, .. }
-            | Event::TurnFailed { turn, attempt, charge, .. }
-            | Event::TurnInterrupted { turn, attempt, charge, .. } => {
-                self.landed((turn, *attempt), told, *charge)?;
+            Event::TurnContinues { turn, attempt, charge, stalls, .. } => {
+                self.landed((turn, *attempt), told, truth, *charge)?;
+                must!(*stalls <= 5, "{turn} was capped without output {stalls} times");
             }
+            Event::TurnFailed { turn, attempt, charge, .. }
+            | Event::TurnInterrupted { turn, attempt, charge, .. } => {
+                self.landed((turn, *attempt), told, truth, *charge)?;
+            }
+            Event::TurnRecalled { turn, attempt } => self.recalled(turn, *attempt)?,
             Event::SessionLost { turn, .. } => {
                 self.lost.insert(turn.clone());
             }
@@ -195,6 +224,28 @@ impl Auditor {
             }
             other => self.machine_event(other)?,
         }
+        Ok(())
+    }
+
+    /// After a resume the shares of all clients that continue fit the cap, whatever it was before.
+    fn within_cap(&self) -> Result<(), Violation> {
+        let Some(cap) = self.settings.budget else { return Ok(()) };
+        let continuing = self.flight.iter().filter(|(turn, _)| !self.recalled.contains(*turn));
+        let mut taken = self.money.spent;
+        for (turn, flight) in continuing.filter(|(_, flight)| flight.paid) {
+            let Some(share) = flight.share else {
+                return Err(Violation(format!("{turn} continues without a share under a cap")));
+            };
+            taken = taken.plus(share);
+            must!(taken <= cap, "{turn} continues with {share}: {taken} of {cap} are taken");
+        }
+        Ok(())
+    }
+
+    fn recalled(&mut self, turn: &TurnId, attempt: u32) -> Result<(), Violation> {
+        let is_known = self.flight.get(turn).is_some_and(|flight| flight.attempt == attempt);
+        must!(is_known, "attempt {attempt} of {turn} is recalled, and is not in flight");
+        self.recalled.insert(turn.clone());
         Ok(())
     }
 
@@ -224,7 +275,8 @@ impl Auditor {
         if let Some(written) = plan.session() {
             not_a_callers(turn, written, &books.stack)?;
         }
-        self.flight.insert(turn.clone(), (attempt, share));
+        let paid = *plan != SessionPlan::Carry;
+        self.flight.insert(turn.clone(), Flight { attempt, share, paid });
         Ok(())
     }
 
@@ -232,15 +284,18 @@ impl Auditor {
         &mut self,
         (turn, attempt): (&TurnId, u32),
         told: Option<Told<'_>>,
+        truth: &BTreeMap<Attempt, Micros>,
         charge: Charge,
     ) -> Result<(), Violation> {
-        let flown = self.flight.remove(turn).filter(|(current, _)| *current == attempt);
-        let Some((_, share)) = flown else {
+        self.recalled.remove(turn);
+        let flown = self.flight.remove(turn).filter(|flight| flight.attempt == attempt);
+        let Some(Flight { share, .. }) = flown else {
             return Err(Violation(format!(
                 "an outcome of attempt {attempt} of {turn}, which is not in flight, was taken"
             )));
         };
-        self.money.charge((turn, attempt), told, (share, &self.settings), charge)?;
+        let truth = truth.get(&(turn.clone(), attempt)).copied();
+        self.money.charge((turn, attempt), told, (share, &self.settings), charge, truth)?;
         let books = self.books(&turn.agent)?;
         books.spent = books.spent.plus(charge.amount);
         Ok(())

@@ -10,11 +10,9 @@ use raymond_core::time::{Span, Timestamp};
 
 use crate::dice::Dice;
 
+use super::bill::REQUEST;
 use super::speech::{Place, Speech, Voice};
 use super::weather::Weather;
-
-/// What one request costs at most.
-const REQUEST: Micros = Micros(15_000);
 
 /// A cast of agents.
 #[derive(Debug, Clone)]
@@ -97,6 +95,7 @@ impl Cast {
         match dice.below(10) {
             0 if self.repertoire == Repertoire::Full => Cost::Unknown,
             1 if self.repertoire == Repertoire::Full => Cost::Estimated(Micros(dice.below(40_000))),
+            2 if self.repertoire == Repertoire::Full => Cost::AtLeast(Micros(dice.below(40_000))),
             _ => Cost::Reported(Micros(dice.below(60_000))),
         }
     }

@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use raymond_core::budget::Cost;
 use raymond_core::ids::{SessionId, TurnId};
 use raymond_core::protocol::Source;
 use raymond_core::time::Timestamp;
 
 use super::auditor::Violation;
+use super::bill::Bill;
 use super::speech::Speech;
 
 /// One attempt at one turn.
@@ -28,21 +28,14 @@ pub struct Client {
     pub source: Source,
     /// The conversation that it writes into.
     pub session: Option<SessionId>,
-    /// What is known of it when it is cut off.
-    pub remains: Remains,
+    /// What it really spends.
+    pub bill: Bill,
+    /// Whether it had said anything when it is interrupted.
+    pub progressed: bool,
     /// Whether its owner has ended it.
     pub cancelled: bool,
     /// How many owners found it running.
     pub adoptions: u32,
-}
-
-/// What is known of a client that did not come to an end of its own.
-#[derive(Debug, Clone, Copy)]
-pub struct Remains {
-    /// What it cost.
-    pub cost: Cost,
-    /// Whether it had said anything.
-    pub progressed: bool,
 }
 
 /// All of them.

@@ -121,9 +121,16 @@ impl Observed<'_> {
                     met(Situation::CappedForGood);
                 }
             }
-            Event::TurnSettled { charge, .. }
-            | Event::TurnFailed { charge, .. }
-            | Event::TurnInterrupted { charge, .. } => self.charged(step, *charge, met),
+            Event::TurnRecalled { .. } => met(Situation::Recalled),
+            Event::TurnSettled { turn, charge, .. } => {
+                self.charged(step, *charge, met);
+                if self.before.desk.turns.get(&turn.agent).is_some_and(|turn| turn.recalled) {
+                    met(Situation::RecalledTooLate);
+                }
+            }
+            Event::TurnFailed { charge, .. } | Event::TurnInterrupted { charge, .. } => {
+                self.charged(step, *charge, met)
+            }
             Event::BackendHeld { backend, hold } => {
                 let waiting = self.after.desk.queues.get(&Lane::Prompt(backend.clone()));
                 self.held(hold, waiting.map_or(0, std::collections::BTreeMap::len), met);

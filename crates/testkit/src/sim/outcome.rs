@@ -1,6 +1,6 @@
 //! What an executor reports about a client that is over.
 
-use raymond_core::budget::Cost;
+use raymond_core::budget::{Cost, Micros};
 use raymond_core::crayfish::Problem;
 use raymond_core::crayfish::flow::Stored;
 use raymond_core::failure::{Clock, TurnFailure};
@@ -12,12 +12,20 @@ use raymond_store::Blobs;
 use serde_json::{Value as Json, json};
 
 use super::author::DIRECTORIES;
-use super::clients::{Client, Remains};
+use super::clients::Client;
 use super::speech::{Speech, Valid};
 use crate::steps::world::Ran;
 
 /// How long a client may be silent.
 pub const IDLE: Span = Span::minutes(30);
+
+/// The true cost of a client that ends as it does now.
+pub fn truth(client: &Client) -> Micros {
+    match client.speech {
+        Speech::Hangs => client.bill.interrupted,
+        _ => client.bill.whole,
+    }
+}
 
 /// What is reported. A large text is stored first.
 pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
@@ -30,9 +38,12 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
             finished.denied.push("Bash(rm)".to_owned());
             Outcome::Finished(Box::new(finished))
         }
-        Speech::Capped(cost) => {
-            Outcome::Capped { cost: *cost, progressed: true, denied: Vec::new(), session: None }
-        }
+        Speech::Capped(cost) => Outcome::Capped {
+            cost: *cost,
+            progressed: client.progressed,
+            denied: Vec::new(),
+            session: None,
+        },
         Speech::Fails(failure, cost) => Outcome::Failed {
             failure: failure.clone(),
             cost: *cost,
@@ -51,12 +62,12 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
             Outcome::Finished(Box::new(Finished { read: stored.read, verdict, ..finished }))
         }
         Speech::Hangs if client.cancelled => {
-            let Remains { cost, progressed } = client.remains;
+            let (cost, progressed) = (client.bill.known, client.progressed);
             Outcome::Interrupted { by: Interruption::Stop, cost, progressed, session: None }
         }
         Speech::Hangs => Outcome::Failed {
             failure: TurnFailure::Timeout { clock: Clock::Idle, after: IDLE },
-            cost: client.remains.cost,
+            cost: client.bill.known,
             denied: Vec::new(),
             session: None,
         },

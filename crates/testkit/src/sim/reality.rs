@@ -7,6 +7,7 @@ mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use raymond_core::budget::Micros;
 use raymond_core::ids::{AgentId, BackendName, SessionId, StateName, TurnId};
 use raymond_core::run::input::Outcome;
 use raymond_core::run::{Event, Input, Record, Run};
@@ -45,6 +46,8 @@ pub struct Reality {
     pub clients: Clients,
     /// Clients of which their owner never knew: it died as it started them.
     pub unseen: BTreeSet<Attempt>,
+    /// What attempts that are over really cost.
+    pub truth: BTreeMap<Attempt, Micros>,
     /// What recoveries found of clients that were over.
     pub found: BTreeMap<Attempt, Outcome>,
     /// Effects that were released.
@@ -101,6 +104,7 @@ impl Reality {
             plan,
             clients: Clients::default(),
             unseen: BTreeSet::new(),
+            truth: BTreeMap::new(),
             found: BTreeMap::new(),
             released: BTreeSet::new(),
             auditor: Auditor::default(),
@@ -128,7 +132,7 @@ impl Reality {
 
     /// A record counts from now on.
     pub fn accept(&mut self, run: &Run, record: &Record) -> Result<(), Violation> {
-        let audited = self.auditor.record(run, record);
+        let audited = self.auditor.record(run, record, &self.truth);
         self.coverage.note(record, Column::Seen);
         self.story.record(record);
         for step in &record.steps {
@@ -191,8 +195,9 @@ impl Reality {
     }
 
     /// What the executor reports about an attempt that is over.
-    pub fn outcome(&self, attempt: &Attempt, blobs: &Blobs) -> Result<Outcome, String> {
+    pub fn outcome(&mut self, attempt: &Attempt, blobs: &Blobs) -> Result<Outcome, String> {
         let client = self.clients.get(attempt).ok_or("no such turn")?;
+        self.truth.insert(attempt.clone(), outcome::truth(client));
         outcome::outcome(client, blobs)
     }
 

@@ -163,6 +163,7 @@ impl Scenario {
             Phase::Unborn => self.trouble_for_a_boot(host, 20),
             Phase::Open | Phase::Stopping(_) => {
                 host.wait(Span(*self.dice.pick(self.theme.absences())));
+                self.lower_cap(host);
                 self.trouble_for_a_recovery(host);
             }
             Phase::Ended(Ending::Completed | Ending::Cancelled) => return Ok(true),
@@ -183,7 +184,7 @@ impl Scenario {
                 self.top_up(host);
                 self.trouble_for_a_boot(host, 20);
             }
-            Phase::Ended(Ending::Stopped | Ending::NeedsCaller) => {}
+            Phase::Ended(Ending::Stopped | Ending::NeedsCaller) => self.lower_cap(host),
             Phase::Ended(Ending::NeedsPerson | Ending::Environment) => {
                 host.wait(Span::minutes(self.dice.below(40)));
                 self.trouble_for_a_boot(host, 20);
@@ -206,6 +207,16 @@ impl Scenario {
             5..=7 => Some(spent.plus(Micros(1_000_000))),
             _ => None,
         };
+    }
+
+    /// Somebody resumes the run with a lower cap, which clients that still run may exceed.
+    fn lower_cap(&mut self, host: &mut Host) {
+        if !self.dice.percent(15) {
+            return;
+        }
+        let spent = host.reality.borrow().last.spent;
+        let cap = spent.plus(Micros(*self.dice.pick(&[0, 30_000, 120_000, 300_000])));
+        host.settings.budget = Some(host.settings.budget.map_or(cap, |known| known.min(cap)));
     }
 
     /// Whether somebody ends the run while nobody drives it.

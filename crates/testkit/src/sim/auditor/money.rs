@@ -9,6 +9,8 @@ use raymond_core::run::input::Outcome;
 use raymond_core::run::{Event, Input, Settings, Step};
 
 use super::Violation;
+use crate::reference::money::{Paid, charge};
+use crate::sim::bill::REQUEST;
 
 /// The purse.
 #[derive(Debug, Clone, Default)]
@@ -50,11 +52,15 @@ impl Money {
         told: Option<Told<'_>>,
         (share, settings): (Option<Micros>, &Settings),
         charge: Charge,
+        truth: Option<Micros>,
     ) -> Result<(), Violation> {
         let told = told.filter(|told| told.turn == turn && told.attempt == attempt);
         let told = told.ok_or_else(|| Violation(format!("nobody said how {turn} ended")))?;
         let expected = self.expected(told, share, settings);
         must!(charge == expected, "{turn} is charged {charge:?} instead of {expected:?}");
+        let strict = settings.strict_budget && share.is_some();
+        // A client that was never started has spent nothing.
+        self.covers(turn, told, charge, (truth.unwrap_or_default(), strict))?;
         self.spent = self.spent.plus(charge.amount);
         if charge.basis != Basis::Unpriced {
             self.dearest = self.dearest.max(charge.amount);
@@ -63,24 +69,37 @@ impl Money {
     }
 
     fn expected(&self, told: Told<'_>, share: Option<Micros>, settings: &Settings) -> Charge {
-        let estimated = |amount| Charge { amount, basis: Basis::Estimated };
-        let strict = share.filter(|_| settings.strict_budget).unwrap_or_default();
-        let capped = share.filter(|_| matches!(told.outcome, Outcome::Capped { .. }));
-        let charge = match told.cost {
-            Cost::Free => Charge { amount: Micros::ZERO, basis: Basis::Free },
-            Cost::Reported(amount) => Charge { amount, basis: Basis::Reported },
-            Cost::Estimated(amount) => estimated(amount.max(strict)),
-            Cost::AtLeast(known) if strict > Micros::ZERO => estimated(known.max(strict)),
-            Cost::Unknown if strict > Micros::ZERO => estimated(strict),
-            Cost::AtLeast(known) if known < self.dearest => estimated(self.dearest),
-            Cost::AtLeast(known) => Charge { amount: known, basis: Basis::Unpriced },
-            Cost::Unknown if self.dearest > Micros::ZERO => estimated(self.dearest),
-            Cost::Unknown => Charge { amount: Micros::ZERO, basis: Basis::Unpriced },
+        charge(Paid {
+            cost: told.cost,
+            share,
+            capped: matches!(told.outcome, Outcome::Capped { .. }),
+            strict: settings.strict_budget,
+            most_expensive: self.dearest,
+        })
+    }
+
+    /// A charge covers the true cost, except for one request of a client that hides what it spent. If
+    /// something is unknown and no strict budget charges the share, the charge says that it is a guess.
+    fn covers(
+        &self,
+        turn: &TurnId,
+        told: Told<'_>,
+        charge: Charge,
+        (truth, strict): (Micros, bool),
+    ) -> Result<(), Violation> {
+        let is_capped = matches!(told.outcome, Outcome::Capped { .. });
+        let is_guess = matches!(charge.basis, Basis::Estimated | Basis::Unpriced);
+        let hidden = match told.cost {
+            Cost::Free | Cost::Reported(_) | Cost::Estimated(_) if !is_capped => Micros::ZERO,
+            Cost::AtLeast(_) | Cost::Unknown if !strict && !is_capped => {
+                must!(is_guess, "{turn} is charged {charge:?}, and part of its cost is unknown");
+                return Ok(());
+            }
+            _ => REQUEST,
         };
-        match capped {
-            Some(share) if charge.amount < share => estimated(share),
-            Some(_) | None => charge,
-        }
+        let covered = charge.amount.plus(hidden);
+        must!(truth <= covered, "{turn} really cost {truth}, and is charged {charge:?}");
+        Ok(())
     }
 
     /// A share is handed out: together with everything else it stays within the cap.

@@ -59,6 +59,11 @@ situations! {
     /// The whole share is charged.
     Strict = "charged its whole share",
 
+    /// The share of an adopted client does not fit the new cap.
+    Recalled = "recalled by a lower cap",
+    /// Such a client finished before it could be ended.
+    RecalledTooLate = "recalled, but finished",
+
     /// A usage limit while three or more turns of the backend wait.
     LimitInStorm = "limit in a storm",
     /// The backend says when its limit is lifted.

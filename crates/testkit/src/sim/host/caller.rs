@@ -1,6 +1,5 @@
 //! A caller who answers what a run of steps asks, whenever it is called again.
 
-use raymond_core::budget::Cost;
 use raymond_core::crayfish::Key;
 use raymond_core::crayfish::call::{Call, Output};
 use raymond_core::crayfish::flow::Stored;
@@ -12,7 +11,8 @@ use raymond_core::run::{Input, Run};
 use raymond_core::time::Timestamp;
 use serde_json::Value as Json;
 
-use super::super::clients::{Client, Remains};
+use super::super::bill::Bill;
+use super::super::clients::Client;
 use super::super::outcome::outcome;
 use super::super::speech::Place;
 use super::{Host, Violation};
@@ -66,7 +66,8 @@ impl Host {
             cwd: String::new(),
             source: Source::Message,
             session: None,
-            remains: Remains { cost: Cost::Free, progressed: false },
+            bill: Bill::FREE,
+            progressed: false,
             cancelled: false,
             adoptions: 0,
         };

@@ -1,15 +1,15 @@
 //! What a new owner finds of turns that were in flight.
 
-use raymond_core::budget::Cost;
+use raymond_core::budget::{Cost, Micros};
 use raymond_core::protocol::Source;
 use raymond_core::run::input::Outcome;
 use raymond_core::time::Timestamp;
 use raymond_engine::recovery::Attached;
 use raymond_store::Blobs;
 
-use super::super::clients::{Attempt, Client, Remains};
+use super::super::clients::{Attempt, Client};
 use super::super::coverage::Situation;
-use super::super::outcome::{IDLE, outcome};
+use super::super::outcome::{IDLE, outcome, truth};
 use super::super::reality::Reality;
 use super::super::speech::Speech;
 use super::Leftovers;
@@ -64,6 +64,7 @@ impl Found {
             }
             State::Over => {
                 reality.clients.end(attempt);
+                reality.truth.insert(attempt.clone(), truth(&client));
                 let outcome = outcome(&client, blobs)?;
                 note_found(reality, &outcome, unseen);
                 reality.found.insert(attempt.clone(), outcome.clone());
@@ -71,13 +72,29 @@ impl Found {
             }
             State::CutOff => {
                 reality.clients.end(attempt);
-                let Remains { cost, progressed } = client.remains;
-                let progressed = self.progressed(progressed);
+                let (cost, truth) = self.remains(&client);
+                reality.truth.insert(attempt.clone(), truth);
+                let progressed = self.progressed(client.progressed);
                 if client.source != Source::Script {
                     note_gone(reality, cost, progressed);
                 }
                 Ok(Attached::Absent { cost, progressed, session: None })
             }
+        }
+    }
+
+    /// What is known of the cost of a client that is gone, and the truth. A power cut may take the end of
+    /// a transcript with it, so what is left of it is only a part.
+    fn remains(&self, client: &Client) -> (Cost, Micros) {
+        let bill = client.bill;
+        match bill.known {
+            Cost::Estimated(known) if self.power_was_cut => {
+                (Cost::AtLeast(known), bill.whole.max(bill.interrupted))
+            }
+            Cost::Unknown | Cost::AtLeast(_) if self.power_was_cut => {
+                (bill.known, bill.whole.max(bill.interrupted))
+            }
+            known => (known, bill.interrupted),
         }
     }
 

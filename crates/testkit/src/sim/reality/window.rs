@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use raymond_core::budget::{Cost, Micros};
 use raymond_core::ids::StateName;
 use raymond_core::machine::SessionPlan;
 use raymond_core::protocol::Source;
@@ -16,7 +15,8 @@ use raymond_engine::driver::World;
 use serde_json::Value as Json;
 
 use super::super::auditor::Violation;
-use super::super::clients::{Attempt, Client, Remains};
+use super::super::bill::Bill;
+use super::super::clients::{Attempt, Client};
 use super::super::outcome::IDLE;
 use super::super::speech::{Place, Speech};
 use super::Reality;
@@ -85,9 +85,20 @@ impl Reality {
         };
         self.released.insert(attempt.clone());
         let session = prompt.and_then(|prompt| prompt.plan.session()).cloned();
-        let remains = self.remains(source);
-        let client =
-            Client { speech, cwd, source, session, remains, cancelled: false, adoptions: 0 };
+        let bill = match source {
+            Source::Script => Bill::FREE,
+            Source::Message | Source::Iteration => Bill::of(&mut self.dice, place, &speech),
+        };
+        let client = Client {
+            bill,
+            progressed: self.dice.percent(70),
+            speech,
+            cwd,
+            source,
+            session,
+            cancelled: false,
+            adoptions: 0,
+        };
         let known = prompt.map_or(Ok(()), |prompt| self.converse(prompt));
         self.clients.start(attempt, client, self.now + delay).and(known)
     }
@@ -118,17 +129,6 @@ impl Reality {
             }
         }
         Ok(())
-    }
-
-    fn remains(&mut self, source: Source) -> Remains {
-        let guess = Cost::Estimated(Micros(self.dice.below(40_000)));
-        let cost = match source {
-            Source::Script => Cost::Free,
-            Source::Message | Source::Iteration => {
-                *self.dice.pick(&[Cost::Unknown, Cost::Unknown, guess])
-            }
-        };
-        Remains { cost, progressed: self.dice.percent(70) }
     }
 
     /// The turn is ended by its owner; it may have been faster.

@@ -1,0 +1,100 @@
+//! The true cost of simulated clients, which no client reports and no journal contains.
+//!
+//! A client makes one request after the other. It learns the cost of a request when its answer arrives,
+//! and stops once it has spent its share, so it exceeds the share by at most one request. A client that is
+//! interrupted has a request in flight, which costs money although nobody sees its answer. What a client
+//! reports may be less than it spent, or nothing at all; the auditor compares the charge with the truth.
+
+use raymond_core::budget::{Cost, Micros};
+
+use crate::dice::Dice;
+
+use super::speech::{Place, Speech};
+
+/// The most that one request costs.
+pub const REQUEST: Micros = Micros(15_000);
+
+/// What a client without a share spends at most.
+const WITHOUT_SHARE: u64 = 60_000;
+
+/// The money that one client spends.
+#[derive(Debug, Clone, Copy)]
+pub struct Bill {
+    /// The true cost of all its requests, if it comes to its end.
+    pub whole: Micros,
+    /// The true cost of its requests if it is interrupted, with the one in flight.
+    pub interrupted: Micros,
+    /// What its transcript tells about that.
+    pub known: Cost,
+}
+
+impl Bill {
+    /// A client that asks no model.
+    pub const FREE: Self =
+        Self { whole: Micros::ZERO, interrupted: Micros::ZERO, known: Cost::Free };
+
+    /// Draws the bill of a client that reports what `speech` says.
+    pub fn of(dice: &mut Dice, place: Place<'_>, speech: &Speech) -> Self {
+        let (known, interrupted) = interrupted(dice, place.cap);
+        Self { whole: whole(dice, place.cap, speech), interrupted, known }
+    }
+}
+
+/// The true cost behind the cost that a client reports at its end.
+fn whole(dice: &mut Dice, share: Option<Micros>, speech: &Speech) -> Micros {
+    let most = most(share);
+    let (Speech::Says(_, told)
+    | Speech::Denied(_, told)
+    | Speech::Fails(_, told)
+    | Speech::Answers(_, _, told)
+    | Speech::Capped(told)) = speech
+    else {
+        return Micros::ZERO;
+    };
+    let truth = match told {
+        Cost::Free => Micros::ZERO,
+        Cost::Reported(amount) => *amount,
+        // An estimate is rounded up.
+        Cost::Estimated(amount) => amount.minus(Micros(dice.below(1 + amount.0 / 4))),
+        Cost::AtLeast(known) => known.plus(Micros(dice.below(1 + most))),
+        Cost::Unknown => Micros(dice.below(1 + most)),
+    };
+    match (speech, share) {
+        // A capped client has spent its share, whatever it reports.
+        (Speech::Capped(_), Some(share)) if truth < share => {
+            share.plus(Micros(dice.below(REQUEST.0)))
+        }
+        // A client that reports nothing exact still stops one request beyond its share.
+        (_, Some(_)) if !matches!(told, Cost::Reported(_)) => truth.min(Micros(most)),
+        _ => truth,
+    }
+}
+
+/// What is known of a client that is interrupted, and what it really spent.
+///
+/// The request in flight is charged like the most expensive one before it; a simulated request is not more
+/// expensive than that. Without an answer nothing is known.
+fn interrupted(dice: &mut Dice, share: Option<Micros>) -> (Cost, Micros) {
+    let mut answered = Micros::ZERO;
+    let mut largest = Micros::ZERO;
+    for _ in 0..dice.below(4) {
+        let request = Micros(1 + dice.below(REQUEST.0));
+        if share.is_some_and(|share| answered.plus(request) >= share) {
+            break;
+        }
+        (answered, largest) = (answered.plus(request), largest.max(request));
+    }
+    if answered == Micros::ZERO {
+        return (Cost::Unknown, Micros(dice.below(REQUEST.0)));
+    }
+    let in_flight = Micros(dice.below(1 + largest.0));
+    let known = match dice.below(3) {
+        0 => Cost::AtLeast(answered),
+        _ => Cost::Estimated(answered.plus(largest)),
+    };
+    (known, answered.plus(in_flight))
+}
+
+fn most(share: Option<Micros>) -> u64 {
+    share.map_or(WITHOUT_SHARE, |share| share.plus(REQUEST).0.min(WITHOUT_SHARE))
+}
