@@ -64,9 +64,9 @@ fn whole(dice: &mut Dice, share: Option<Micros>, speech: &Speech) -> Micros {
         (Speech::Capped(_), Some(share)) if truth < share => {
             share.plus(Micros(dice.below(REQUEST.0)))
         }
-        // A client that reports nothing exact still stops one request beyond its share.
-        (_, Some(_)) if !matches!(told, Cost::Reported(_)) => truth.min(Micros(most)),
-        _ => truth,
+        // Whatever a client reports, it stops one request beyond its share.
+        (_, Some(_)) => truth.min(Micros(most)),
+        (_, None) => truth,
     }
 }
 

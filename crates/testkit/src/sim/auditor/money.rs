@@ -60,7 +60,8 @@ impl Money {
         must!(charge == expected, "{turn} is charged {charge:?} instead of {expected:?}");
         let strict = settings.strict_budget && share.is_some();
         // A client that was never started has spent nothing.
-        self.covers(turn, told, charge, (truth.unwrap_or_default(), strict))?;
+        let is_capped = share.is_some() && matches!(told.outcome, Outcome::Capped { .. });
+        Self::covers(turn, (told.cost, charge), truth.unwrap_or_default(), strict || is_capped)?;
         self.spent = self.spent.plus(charge.amount);
         if charge.basis != Basis::Unpriced {
             self.dearest = self.dearest.max(charge.amount);
@@ -78,25 +79,21 @@ impl Money {
         })
     }
 
-    /// A charge covers the true cost, except for one request of a client that hides what it spent. If
-    /// something is unknown and no strict budget charges the share, the charge says that it is a guess.
+    /// A charge covers the true cost. If a part is unknown, one request may be missing where at least the
+    /// whole share is charged; anywhere else the charge says that it is a guess.
     fn covers(
-        &self,
         turn: &TurnId,
-        told: Told<'_>,
-        charge: Charge,
-        (truth, strict): (Micros, bool),
+        (cost, charge): (Cost, Charge),
+        truth: Micros,
+        charges_share: bool,
     ) -> Result<(), Violation> {
-        let is_capped = matches!(told.outcome, Outcome::Capped { .. });
-        let is_guess = matches!(charge.basis, Basis::Estimated | Basis::Unpriced);
-        let hidden = match told.cost {
-            Cost::Free | Cost::Reported(_) | Cost::Estimated(_) if !is_capped => Micros::ZERO,
-            Cost::AtLeast(_) | Cost::Unknown if !strict && !is_capped => {
-                must!(is_guess, "{turn} is charged {charge:?}, and part of its cost is unknown");
-                return Ok(());
-            }
-            _ => REQUEST,
-        };
+        let is_known = matches!(cost, Cost::Free | Cost::Reported(_) | Cost::Estimated(_));
+        if !is_known && !charges_share {
+            let is_guess = matches!(charge.basis, Basis::Estimated | Basis::Unpriced);
+            must!(is_guess, "{turn} is charged {charge:?}, and part of its cost is unknown");
+            return Ok(());
+        }
+        let hidden = if charges_share { REQUEST } else { Micros::ZERO };
         let covered = charge.amount.plus(hidden);
         must!(truth <= covered, "{turn} really cost {truth}, and is charged {charge:?}");
         Ok(())
