@@ -82,6 +82,18 @@ fn a_script_that_edits_itself_runs_to_its_own_end() {
 }
 
 #[test]
+fn messages_of_a_script_name_its_own_file() {
+    let start = "source \"$(dirname \"$0\")/lib\"\nno-such-tool\nexit 3";
+    let project = Project::of(&[("wf/START.sh", start), ("wf/lib", "no-such-lib")]);
+    project.raymond("run wf --run-id r").mentions(
+        1,
+        &["/project/wf/lib: line 1: no-such-lib", "/project/wf/START.sh: line 2: no-such-tool"],
+    );
+    let stderr = project.raymond("logs r").stdout;
+    assert!(stderr.contains("/wf/START.sh: line 2") && !stderr.contains("definition"), "{stderr}");
+}
+
+#[test]
 fn an_unpinned_run_runs_the_script_itself() {
     let text = "echo \"<result>$0</result>\"";
     let project = Project::of(&[("wf/START.sh", text)]);

@@ -27,7 +27,7 @@ pub(super) fn prepare(folder: &Path, scope: &Path, name: &str) -> io::Result<Pat
     let root = repository(scope);
     let mut private = folder.to_owned();
     let mut real = root.to_owned();
-    for part in scope.strip_prefix(root).unwrap_or(Path::new("")) {
+    for part in scope.strip_prefix(root).unwrap_or_else(|_| Path::new("")) {
         link_neighbours(&private, &real, part)?;
         private.push(part);
         real.push(part);

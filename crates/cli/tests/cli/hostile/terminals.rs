@@ -41,9 +41,10 @@ fn check(words: &[&str], output: &Output) -> Hostile {
     }
     // As a mark, or as an escape in a quotation.
     let is_shown = |text: &String| text.contains("ev\u{fffd}") || text.contains("ev\\u{1b}");
-    match [&output.stdout, &output.stderr].into_iter().any(is_shown) {
-        true => Hostile::Shown,
-        false => Hostile::NotShown,
+    if [&output.stdout, &output.stderr].into_iter().any(is_shown) {
+        Hostile::Shown
+    } else {
+        Hostile::NotShown
     }
 }
 
@@ -124,7 +125,8 @@ fn no_command_prints_control_characters_of_a_file_name() {
 
 #[test]
 fn no_command_prints_control_characters_of_a_file() {
-    let escaped: String = HOSTILE.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+    let escape = |c: char| format!("\\u{:04x}", u32::from(c));
+    let escaped = HOSTILE.chars().map(escape).collect::<Vec<_>>().concat();
     let front = format!("---\n\"{escaped}\": x\n---\ngo");
     let config = format!("\"{escaped}\" = 1\n");
     let stated = project(&[("wf/START.md", &front), ("r.yaml", "START: <result>x</result>")]);
