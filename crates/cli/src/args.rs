@@ -34,6 +34,7 @@ pub(crate) use starting::{Ground, Ralph, Resume, Run, Steps, Talk};
 
 use crate::failure::{Failure, USAGE};
 use crate::secrets::redacted;
+use crate::words::{plain, styled};
 use crate::workflows;
 
 /// What this was built from: `0.1.0 (b0c1149 2026-11-15)`.
@@ -203,12 +204,14 @@ pub(crate) fn refuse(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            // It may repeat what was typed.
-            let words = error.render().to_string();
-            match redacted(&words) {
-                Cow::Borrowed(_) => error.print().ok(),
-                Cow::Owned(words) => write!(anstream::stderr(), "{words}").ok(),
+            // The message repeats what was typed. A style in the middle of a secret would hide it, so
+            // secrets are looked for in the text without styles.
+            let (bare, coloured) = (error.render().to_string(), error.render().ansi().to_string());
+            let words = match redacted(&bare) {
+                Cow::Borrowed(_) => styled(&coloured),
+                Cow::Owned(words) => plain(&words),
             };
+            write!(anstream::stderr(), "{words}").ok();
             ExitCode::from(USAGE)
         }
     }

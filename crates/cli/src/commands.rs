@@ -30,9 +30,9 @@ use std::io::Write as _;
 
 use crate::failure::Failure;
 use crate::json::{self, Layout};
-use crate::secrets::{redacted, redacted_json};
+use crate::secrets::redacted_json;
 use crate::streams;
-use crate::words::plain;
+use crate::words::{plain, styled};
 
 /// Shows one JSON value on stdout.
 pub(crate) fn print_json(value: serde_json::Value) -> Result<(), Failure> {
@@ -46,7 +46,14 @@ pub(crate) fn print_out(text: &str) -> Result<(), Failure> {
 
 /// Shows a text with styles of ours on stdout, whose parts are plain already.
 pub(crate) fn print_styled(text: &str) -> Result<(), Failure> {
-    hand_over(&redacted(text))
+    hand_over(&styled(text))
+}
+
+/// Prints a line to stderr. The text is plain or styled already: use `say!` unless it has styles.
+pub(crate) fn print_error_line(text: &str) {
+    if !streams::STDERR.is_given_up() {
+        writeln!(anstream::stderr(), "{text}").ok();
+    }
 }
 
 /// Writes data to stdout, as it is; a reader that went away is fine, and one that does not read is

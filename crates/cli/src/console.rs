@@ -47,7 +47,7 @@ impl Lines {
         Self(Mouth::with_lines())
     }
 
-    pub(crate) fn say(&self, line: String) {
+    pub(crate) fn say(&self, line: &str) {
         self.0.say(line);
     }
 
@@ -175,7 +175,7 @@ impl Watch for Console {
         self.mouth.change(|live| events(record).for_each(|event| live.note(record.at, event)));
         for event in events(record) {
             if let Some(line) = self.line(event) {
-                self.mouth.say(fitted_line(record.at, &line, edge(&stderr())));
+                self.mouth.say(&fitted_line(record.at, &line, edge(&stderr())));
             }
             if let Event::AgentFailed { agent, .. } = event {
                 self.said.failed.insert(agent.clone());
@@ -205,14 +205,14 @@ impl Watch for Console {
         }
         if let Some(weight) = weight.filter(|weight| *weight >= self.least) {
             let line = Line { agent: Some(turn.agent.clone()), weight, text };
-            self.mouth.say(fitted_line(now, &line, edge(&stderr())));
+            self.mouth.say(&fitted_line(now, &line, edge(&stderr())));
         }
     }
 
     fn note(&mut self, text: &str) {
         const WHO: &str = "raymond: ";
         let room = Room { edge: edge(&stderr()), taken: WHO.len(), indent: WHO.len() };
-        self.mouth.say(format!("{WHO}{}", wrapped(&plain(text), room)));
+        self.mouth.say(&format!("{WHO}{}", wrapped(&plain(text), room)));
     }
 }
 

@@ -3,16 +3,14 @@
 //! stdout is data, stderr is talk. Every command is one file in `commands`; an error carries what
 //! happened, what to do, and the exit code that says so.
 
-/// Talks on stderr, of which no word is a secret. Whoever does not listen is no reason to end anything,
-/// nor to wait.
+/// Prints a line to stderr, without secrets and without anything that a terminal would obey.
+///
+/// Every message to a person passes through here, so a caller may put file names, arguments and
+/// causes of errors into it as they are. A stderr that nobody reads stops nothing.
 macro_rules! say {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        if !crate::streams::STDERR.is_given_up() {
-            let words = format!($($words)*);
-            writeln!(anstream::stderr(), "{}", crate::secrets::redacted(&words)).ok();
-        }
-    }};
+    ($($words:tt)*) => {
+        crate::commands::print_error_line(&crate::words::plain(&format!($($words)*)))
+    };
 }
 pub(crate) use say;
 

@@ -12,6 +12,48 @@ pub(crate) fn plain(text: &str) -> String {
     redacted(text).chars().map(|c| if is_obeyed(c) { '\u{fffd}' } else { c }).collect()
 }
 
+/// Returns a text that contains styles of ours, without secrets and without anything else that a
+/// terminal would obey.
+///
+/// A caller makes foreign parts [`plain`] before it adds styles; this function also catches a part
+/// that a caller forgot.
+pub(crate) fn styled(text: &str) -> String {
+    let text = redacted(text);
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(at) = rest.find(is_obeyed) {
+        let (before, found) = rest.split_at(at);
+        safe.push_str(before);
+        let style = style_at(found);
+        match style {
+            0 => safe.push('\u{fffd}'),
+            length => safe.push_str(&found[..length]),
+        }
+        let first = found.chars().next().map_or(0, char::len_utf8);
+        rest = &found[style.max(first)..];
+    }
+    safe.push_str(rest);
+    safe
+}
+
+/// Returns the length of the style sequence that the text starts with; zero if it starts with none.
+///
+/// Only weights and colours of the text count: a sequence that hides or reverses text does not.
+fn style_at(text: &str) -> usize {
+    const LONGEST: usize = 12;
+    let Some(body) = text.strip_prefix("\u{1b}[") else { return 0 };
+    let Some(end) = body.find('m').filter(|end| *end <= LONGEST) else { return 0 };
+    let codes = &body[..end];
+    if !codes.bytes().all(|byte| byte.is_ascii_digit() || byte == b';') {
+        return 0;
+    }
+    let is_ours = |code: &str| match code.parse() {
+        Ok(0_u8..=2 | 4 | 30..=37 | 39 | 90..=97) => true,
+        _ => code.is_empty(),
+    };
+    if codes.split(';').all(is_ours) { text.len() - body.len() + end + 1 } else { 0 }
+}
+
 /// Whether a terminal would obey it: control characters, and marks that turn the direction of
 /// writing.
 pub(crate) fn is_obeyed(c: char) -> bool {
@@ -79,6 +121,20 @@ mod tests {
         check("\u{1b}]0;x\u{7}y", "\u{fffd}]0;x\u{fffd}y");
         check("a\u{202e}b\u{2066}c", "a\u{fffd}b\u{fffd}c");
         check("\u{9b}2J\r", "\u{fffd}2J\u{fffd}");
+    }
+
+    #[test]
+    fn only_styles_of_ours_are_left() {
+        let check = |text: &str, expected: &str| assert_eq!(styled(text), expected);
+        for kept in ["\u{1b}[32m\u{1b}[1mdone\u{1b}[0m: ä\n", "\u{1b}[1;91mx\u{1b}[m", "plain"] {
+            check(kept, kept);
+        }
+        check("\u{1b}[8mhidden", "\u{fffd}[8mhidden");
+        check("\u{1b}[7mx\u{1b}[2J\u{1b}", "\u{fffd}[7mx\u{fffd}[2J\u{fffd}");
+        check("\u{1b}[38;5;0mx", "\u{fffd}[38;5;0mx");
+        check("\u{1b}[+1mx", "\u{fffd}[+1mx");
+        check("\u{1b}]0;m\u{7}\u{9b}1m\u{202e}", "\u{fffd}]0;m\u{fffd}\u{fffd}1m\u{fffd}");
+        check("\u{1b}[1ä\u{1b}[1m", "\u{fffd}[1ä\u{1b}[1m");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! process that it started.
 
 pub(crate) mod asking;
+mod beside;
 mod edits;
 mod hands;
 mod home;
@@ -180,6 +181,7 @@ impl<'w> Shell<'w> {
             nonce: run.nonce,
             scope: run.scope,
             messages: run.settings.program.messages(),
+            pinning: run.settings.definition,
             vars: run.settings.vars,
             schemas: schemas.unwrap_or_else(|| {
                 Arc::new(schemas_of(definition.work.as_ref().map(|work| &work.document)))

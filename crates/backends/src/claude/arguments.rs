@@ -1,8 +1,9 @@
 //! What the client is told on its command line and in its environment.
 //!
 //! The prompt is not here: it goes through stdin, which has no limit that matters and which no other
-//! user can read. Flags that take lists would swallow whatever follows, so each value has a flag of
-//! its own, joined with `=`.
+//! user can read. Every value is joined to its flag with `=`, because a model named
+//! `--dangerously-skip-permissions` must not become a flag, and because flags that take lists would
+//! swallow whatever follows.
 
 use std::ffi::OsString;
 
@@ -34,11 +35,11 @@ pub(super) fn arguments(request: &Request, step: &Step) -> Vec<OsString> {
         [("--model", &request.model), ("--effort", &request.effort), ("--max-budget-usd", &cap)]
     {
         if let Some(value) = value {
-            words.add([flag, value]);
+            words.joined(flag, value);
         }
     }
     if let Some(schema) = &request.schema {
-        words.joined("--json-schema", &schema.to_string());
+        words.joined("--json-schema", schema.to_string());
     }
     let extras = &request.extras;
     words.each("--add-dir", &extras.add_dirs);
@@ -50,7 +51,7 @@ pub(super) fn arguments(request: &Request, step: &Step) -> Vec<OsString> {
             words.add(["--system-prompt-snapshot", "off"]);
         }
     }
-    words.0
+    words.finish()
 }
 
 /// What the environment of a client has besides what it inherits.
@@ -77,10 +78,12 @@ pub(super) fn foreign(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
 
 fn session(words: &mut Words, step: &Step) {
     match step {
-        Step::Open(id) => words.add(["--session-id", id.as_str()]),
-        Step::Resume(id) => words.add(["--resume", id.as_str()]),
+        Step::Open(id) => words.joined("--session-id", id.as_str()),
+        Step::Resume(id) => words.joined("--resume", id.as_str()),
         Step::Branch { from, to } => {
-            words.add(["--resume", from.as_str(), "--fork-session", "--session-id", to.as_str()]);
+            words.joined("--resume", from.as_str());
+            words.add(["--fork-session"]);
+            words.joined("--session-id", to.as_str());
         }
     }
 }
@@ -89,7 +92,7 @@ fn permissions(words: &mut Words, permissions: &Permissions) {
     match permissions.checks {
         Checks::Kept => {
             let mode = permissions.mode.as_deref().unwrap_or(DEFAULT_MODE);
-            words.add(["--permission-mode", mode]);
+            words.joined("--permission-mode", mode);
         }
         Checks::Skipped => words.add(["--dangerously-skip-permissions"]),
     }

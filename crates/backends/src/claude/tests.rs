@@ -190,7 +190,7 @@ impl conformance::Bench for Stage {
 
 /// Keeps a file for each session, as the real client does, and leaves what the model was shown.
 const SESSIONS: &str = r#"
-while (($#)); do case $1 in --session-id) id=$2;; --resume) from=$2;; esac; shift; done
+while (($#)); do case $1 in --session-id=*) id=${1#*=};; --resume=*) from=${1#*=};; esac; shift; done
 if [[ $from && ! -e $from.said ]]; then LOST; exit 1; fi
 id=${id-$from}
 if [[ ! $from ]]; then : > $id.said; elif [[ $from != $id ]]; then cp $from.said $id.said; fi

@@ -31,8 +31,7 @@ pub(super) fn arguments(request: &Request, step: &Step, schema: Option<&Path>) -
     words.add(["exec", "--json", "--color", "never", "--skip-git-repo-check"]);
     // A goal outlives its turn: the client would go on with it by itself, and tell the next turn of it.
     words.add(["-c", "features.goals=false"]);
-    words.add(["-C"]);
-    words.0.push(request.cwd.clone().into_os_string());
+    words.joined("--cd", &request.cwd);
     permissions(&mut words, &request.permissions);
     words.each("--add-dir", &request.extras.add_dirs);
     if let Some(model) = &request.model {
@@ -45,16 +44,15 @@ pub(super) fn arguments(request: &Request, step: &Step, schema: Option<&Path>) -
         configured(&mut words, "developer_instructions", text);
     }
     if let Some(file) = schema {
-        words.add(["--output-schema"]);
-        words.0.push(file.as_os_str().to_owned());
+        words.joined("--output-schema", file);
     }
     match step {
         Step::Open(_) => {}
-        Step::Resume(id) => words.add(["resume", id.as_str()]),
-        Step::Branch { from, .. } => words.add(["fork", from.as_str()]),
+        Step::Resume(id) => words.subcommand("resume", id.as_str()),
+        Step::Branch { from, .. } => words.subcommand("fork", from.as_str()),
     }
     words.add(["-"]);
-    words.0
+    words.finish()
 }
 
 /// Nobody is there to be asked: what the sandbox does not allow fails, and the model is told.
@@ -68,10 +66,14 @@ fn permissions(words: &mut Words, permissions: &Permissions) {
     }
 }
 
-/// A value of the configuration. A string of JSON is one of TOML, too.
-fn configured(words: &mut Words, key: &str, value: &str) {
-    let value = serde_json::Value::from(value);
-    words.add(["-c", &format!("{key}={value}")]);
+/// Adds a text of the configuration, quoted as TOML: the client takes whatever is not TOML literally,
+/// with its quotation marks.
+fn configured(words: &mut Words, key: &'static str, value: &str) {
+    // TOML reads every escape that JSON writes, but does not allow the one control character that
+    // JSON leaves as it is.
+    let quoted = serde_json::Value::from(value).to_string().replace('\u{7f}', "\\u007f");
+    words.add(["-c"]);
+    words.joined(key, quoted);
 }
 
 /// What of these variables a client must not see: they tell of another turn, or of another client.

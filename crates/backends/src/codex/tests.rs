@@ -136,7 +136,7 @@ async fn a_turn_whose_thread_is_not_known_falls_back_to_its_plan_and_to_nothing_
     let fresh = SessionPlan::Fresh(id(CHOSEN));
     let answer = bench.ask(bench.request(fresh.continued_in(&id(FORK)))).await;
     assert!(matches!(answer, Answer::Replied(_)), "{answer:?}");
-    assert_eq!(bench.asked(), [format!("resume {FORK} -"), "-".to_owned()]);
+    assert_eq!(bench.asked(), [format!("resume -- {FORK} -"), "-".to_owned()]);
     let lost = |session: &str| Answer::Failed {
         failure: TurnFailure::LostSession { session: id(session) },
         cost: Cost::Reported(Micros::ZERO),
@@ -229,7 +229,7 @@ async fn a_schema_is_handed_over_in_a_file() {
     let file = schema_file(&request.started);
     bench.ask(request).await;
     assert_eq!(fs::read_to_string(&file).unwrap(), r#"{"type":"object"}"#);
-    assert_eq!(bench.asked(), [format!("--output-schema {} -", file.display())]);
+    assert_eq!(bench.asked(), [format!("--output-schema={} -", file.display())]);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use raymond_store::Blobs;
 use crate::console::{self, Said};
 use crate::failure::Failure;
 use crate::place::Place;
+use crate::words::styled;
 
 use super::result;
 use summary::Summary;
@@ -28,7 +29,7 @@ pub(super) fn report(
     let (columns, edge) = (console::width(), console::edge(&stderr()));
     let talk = said.talk;
     for line in (Summary { head, place: &place, said, columns, edge }).lines() {
-        crate::say!("{line}");
+        super::print_error_line(&styled(&line));
     }
     match (talk.json, talk.events) {
         (true, _) => result::print_run(head, &place, blobs),

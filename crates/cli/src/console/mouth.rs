@@ -18,6 +18,7 @@ use super::region::Region;
 use super::rows::{Drawn, Scene, rows};
 use super::writer::{Fate, PATIENCE, Progress, Writer};
 use super::{Interrupt, terminal};
+use crate::words::styled;
 
 /// More lines than this wait for nobody.
 const MOST_WAITING: usize = 10_000;
@@ -82,8 +83,8 @@ impl Mouth {
         Self { words, waiting, writer, screen }
     }
 
-    pub(super) fn say(&self, line: String) {
-        self.send(Word::Line(line));
+    pub(super) fn say(&self, line: &str) {
+        self.send(Word::Line(styled(line)));
     }
 
     /// Changes what the rows are drawn from, where there are any.

@@ -49,6 +49,26 @@ fn the_model_is_that_of_the_state_or_the_call_or_the_flag() {
 }
 
 #[test]
+fn no_value_of_a_reply_or_a_state_becomes_a_flag() {
+    const FLAG: &str = "--dangerously-skip-permissions";
+    let start = format!("fake: say <call return='END' model='{FLAG}'>SUB</call>");
+    let front = format!("add_dirs: ['{FLAG}']\nappend_system_prompt: '{FLAG}'\nallow: ['{FLAG}']");
+    let sub = format!("{front}\n---\nfake: say <result>x</result>");
+    let end = "fake: say <result>done</result>";
+    let stage = Stage::prompts(&[("START", &start), ("SUB", &sub), ("END", end)]);
+    stage.run("").prints("done\n").mentions(0, &[]);
+    let sent = stage.invocations();
+    for invocation in &sent {
+        assert!(!invocation.argv.iter().any(|word| word == FLAG), "{:?}", invocation.argv);
+    }
+    let joined = |word: &&String| word.ends_with(FLAG);
+    let given: Vec<&String> = sent[1].argv.iter().filter(joined).collect();
+    let flags = ["--allowedTools", "--model", "--add-dir", "--append-system-prompt"];
+    assert_eq!(given, flags.map(|flag| format!("{flag}={FLAG}")).each_ref());
+    assert_eq!(sent[1].values("--permission-mode"), ["acceptEdits"]);
+}
+
+#[test]
 fn the_effort_is_that_of_the_state_or_the_flag() {
     let stage = Stage::prompts(&[
         ("START", "effort: high\n---\nfake: say <goto>END</goto>"),

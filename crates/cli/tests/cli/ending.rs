@@ -1,6 +1,6 @@
 //! Everything that ends a run from outside: signals, `stop`, `cancel`; and who may drive it.
 
-use std::fs::Permissions;
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
 use rustix::process::Signal;
@@ -29,6 +29,14 @@ fn goes_on(project: &Project, run: &str) {
     assert_eq!(project.processes(run), [0; 0], "nothing outlives its run");
     project.write("quick", "");
     project.raymond(&format!("resume {run}")).prints("done\n").mentions(0, &[]);
+}
+
+/// The copy that the one script of the run `r` runs from.
+fn pinned(project: &Project) -> String {
+    let definition = ".raymond/runs/r/definition";
+    let folder = fs::read_dir(project.path(definition)).unwrap().next().unwrap().unwrap();
+    let folder = folder.file_name().into_string().unwrap();
+    format!("/project/{definition}/{folder}/START.sh")
 }
 
 fn signalled(signal: Signal) -> (Project, Output) {
@@ -65,7 +73,7 @@ fn with_client(script: &str) -> Project {
         ("bin/codex", &format!("#!/bin/sh\n{script}\n")),
     ]);
     let mode = Permissions::from_mode(0o755);
-    std::fs::set_permissions(project.path("bin/codex"), mode).unwrap();
+    fs::set_permissions(project.path("bin/codex"), mode).unwrap();
     let client = project.path("bin/codex").to_str().unwrap().to_owned();
     project.with("RAYMOND_CODEX", client)
 }
@@ -81,7 +89,7 @@ fn a_signal_while_a_client_is_asked_for_its_version_leaves_no_client_behind() {
         running.signal(signal);
         running.wait().prints("").says(code, "");
         for pid in project.read("pids").split_whitespace() {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             assert!(stat.is_empty() || stat.contains(") Z "), "{words}: {pid} is left: {stat}");
         }
         assert!(!project.path(".raymond").exists(), "{words}: nothing was started");
@@ -137,7 +145,7 @@ fn stop_and_cancel_reach_a_living_owner() {
         assert_eq!(project.processes("r"), [0; 0]);
         let object = project.raymond(&format!("{verb} r --json")).json();
         assert_eq!((&object["run_id"], &object["status"]), (&json!("r"), &json!(status)));
-        let left = std::fs::read_dir(project.path(".raymond/runs/r/inbox")).unwrap().count();
+        let left = fs::read_dir(project.path(".raymond/runs/r/inbox")).unwrap().count();
         assert_eq!(left, 0, "the request was answered");
     };
     check("stop", "stopped", 130);
@@ -176,17 +184,19 @@ fn a_run_without_an_owner_is_stopped_and_its_processes_are_ended() {
         assert_eq!(running.wait().status.code(), None);
         until("its script sleeps", || project.processes("r").len() == 2);
         let seen = project.raymond("status r");
-        assert!(seen.stdout.contains("left running: bash /project/wf/START.sh\n"), "{seen:?}");
-        project.raymond("why r").prints(
+        let copy = pinned(&project);
+        let left = format!("left running: bash {copy}\n");
+        assert!(seen.stdout.contains(&left), "{seen:?}");
+        project.raymond("why r").prints(&format!(
             "interrupted: its process is gone with 1 turn in flight
-left running: bash /project/wf/START.sh
+left running: bash {copy}
 left running: sleep 300
 → raymond resume r
-",
-        );
+"
+        ));
         let seen = project.raymond("list");
         assert!(seen.stdout.ends_with("$0.00  2 left running\n"), "{seen:?}");
-        let left = json!(["bash /project/wf/START.sh", "sleep 300"]);
+        let left = json!([format!("bash {copy}"), "sleep 300"]);
         for words in ["status r --json", "why r --json", "list --json"] {
             let printed = project.raymond(words).json();
             let object = if words.starts_with("list") { &printed[0] } else { &printed };
@@ -291,7 +301,7 @@ fn an_interrupted_script_runs_again_unless_that_is_forbidden() {
     project.raymond("resume r --interrupted-scripts fail").mentions(
         1,
         &[
-            "raymond: ended a process that was left: bash /project/wf/START.sh\n",
+            &format!("raymond: ended a process that was left: bash {}\n", pinned(&project)),
             "main             START.sh: was cut off when its owner died\n",
             "START.sh: failed: the script was cut off, and is not repeated\n",
         ],
@@ -414,12 +424,12 @@ fn the_way_out_names_how_an_owner_on_another_host_is_replaced() {
     assert_eq!(way_out, "raymond resume r --takeover");
     // It may have been the last thing that it did.
     let lock = project.read(".raymond/runs/r/lock");
-    std::fs::remove_file(project.path(".raymond/runs/r/lock")).unwrap();
+    fs::remove_file(project.path(".raymond/runs/r/lock")).unwrap();
     project.raymond("stop r").mentions(0, &["stopped"]);
     project.write(".raymond/runs/r/lock", &lock);
     let told = project.raymond("why r").stdout;
     assert!(told.ends_with("→ raymond resume r --takeover\n"), "{told}");
-    std::fs::remove_file(project.path(".raymond/runs/r/lock")).unwrap();
+    fs::remove_file(project.path(".raymond/runs/r/lock")).unwrap();
     project.raymond("cancel r").mentions(0, &["cancelled"]);
     project.write(".raymond/runs/r/lock", &lock);
     let told = project.raymond("why r").stdout;
@@ -439,11 +449,11 @@ fn a_run_whose_owner_has_recorded_nothing_yet_is_not_taken_from_it() {
     // As in the first moments of any run.
     running.signal(Signal::STOP);
     let journal = project.path(".raymond/runs/r/journal.jsonl");
-    std::fs::rename(&journal, project.path("aside")).unwrap();
+    fs::rename(&journal, project.path("aside")).unwrap();
     for words in ["resume r", "run wf --run-id r --or-resume", "status r", "stop r"] {
         project.raymond(words).mentions(6, &["r is driven by process", "recorded nothing yet"]);
     }
-    std::fs::rename(project.path("aside"), &journal).unwrap();
+    fs::rename(project.path("aside"), &journal).unwrap();
     running.signal(Signal::CONT);
     running.signal(Signal::INT);
     running.wait();

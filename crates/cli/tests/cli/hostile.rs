@@ -3,6 +3,7 @@
 mod journals;
 mod neighbours;
 mod repositories;
+mod terminals;
 mod web;
 
 use std::path::Path;

@@ -22,6 +22,7 @@ mod mixing;
 mod money;
 mod mounts;
 mod outputs;
+mod pinning;
 mod pruning;
 mod ralph;
 mod readers;

@@ -37,7 +37,7 @@ fn costs(stage: &Stage, prompt: &str) -> Vec<u64> {
 fn caps(stage: &Stage) -> Vec<String> {
     let processes = stage.processes().into_iter();
     let cap = |(_, words): (u32, String)| {
-        let (_, rest) = words.split_once("--max-budget-usd ")?;
+        let (_, rest) = words.split_once("--max-budget-usd=")?;
         Some(rest.split(' ').next()?.to_owned())
     };
     processes.filter_map(cap).collect()

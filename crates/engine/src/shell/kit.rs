@@ -11,6 +11,7 @@ use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::{BackendName, Nonce, RunId, StateName};
 use raymond_core::protocol::Source;
 use raymond_core::run::event::Warning;
+use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Demand, Settings};
 use raymond_core::value::{BlobRef, Value};
 use raymond_core::workflow::Survey;
@@ -88,6 +89,7 @@ pub(crate) struct Kit {
     /// What final messages are read as.
     pub(crate) messages: Source,
     pub(crate) origin: Origin,
+    pub(crate) pinning: Pinning,
     pub(crate) blobs: Arc<Blobs>,
     pub(crate) backends: Backends,
     pub(crate) grace: Grace,

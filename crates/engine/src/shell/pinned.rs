@@ -6,41 +6,94 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use raymond_backends::script::LastWords;
+use raymond_backends::script::{LastWords, Spoken, Told};
+use raymond_core::failure::TurnFailure;
 use raymond_core::ids::TurnId;
+use raymond_core::run::settings::Pinning;
 use raymond_core::value::Value;
 use raymond_core::workflow::State;
 
+use super::beside;
 use super::kit::Kit;
 use crate::observe;
 use crate::scope::Origin;
 
-/// The file to run: the script's own while it is what was pinned, so that it finds its neighbours;
-/// otherwise a pinned copy.
-pub(super) fn script(kit: &Kit, state: &State) -> io::Result<PathBuf> {
-    if kit.origin == Origin::Directory {
-        let own = Path::new(&kit.scope).join(state.name.as_str());
-        if holds(&own, &state.source.bytes) {
-            return Ok(own);
-        }
-    }
-    let folder = kit.private.join(&state.hash.as_str()[..16]);
-    let copy = folder.join(state.name.as_str());
-    if !holds(&copy, &state.source.bytes) {
-        let mode = if state.source.executable { 0o700 } else { 0o600 };
-        create_private(&folder)?;
-        write(&folder.join(".new"), &state.source.bytes, mode)?;
-        fs::rename(folder.join(".new"), &copy)?;
-    }
-    Ok(copy)
+/// A script that is ready to run.
+#[derive(Debug)]
+pub(super) struct Runnable {
+    /// The file to run.
+    pub(super) path: PathBuf,
+    /// The directory of the script itself, if the file is a copy of it.
+    scope: Option<PathBuf>,
 }
 
-/// Whether the file holds these bytes. Only a regular file of that length is read: anything else
-/// could be endless, or never answer.
-fn holds(path: &Path, bytes: &[u8]) -> bool {
+impl Runnable {
+    /// Names the script and its neighbours in the messages of the script by their own paths: a person
+    /// who reads `DECIDE.sh: line 6` looks for the file to edit, not for its copy.
+    pub(super) fn with_own_paths(&self, told: Told) -> Told {
+        let own = |text: String| self.own_paths(text);
+        match told {
+            Told::Spoken(spoken) => Told::Spoken(Spoken { stderr: own(spoken.stderr), ..spoken }),
+            Told::Failed { failure, last } => {
+                let failure = match failure {
+                    TurnFailure::Script { status, stderr } => {
+                        TurnFailure::Script { status, stderr: own(stderr) }
+                    }
+                    other => other,
+                };
+                Told::Failed { failure, last: LastWords { stderr: own(last.stderr), ..last } }
+            }
+            Told::Interrupted { progressed, last } => {
+                let last = LastWords { stderr: own(last.stderr), ..last };
+                Told::Interrupted { progressed, last }
+            }
+        }
+    }
+
+    fn own_paths(&self, text: String) -> String {
+        let own = self.scope.as_deref().and_then(Path::to_str);
+        match (self.path.parent().and_then(Path::to_str), own) {
+            (Some(copied), Some(own)) => text.replace(&format!("{copied}/"), &format!("{own}/")),
+            _ => text,
+        }
+    }
+}
+
+/// Prepares the file to run.
+///
+/// A pinned run always runs a private copy of the pinned bytes. Comparing the script's own file with
+/// them and then running that file would leave a gap: an edit between the two would run. An edit
+/// while the script runs would run as well, because shells read scripts bit by bit. An unpinned run
+/// uses its files as they are, so there the script's own file runs.
+pub(super) fn script(kit: &Kit, state: &State) -> io::Result<Runnable> {
+    let (scope, name) = (Path::new(&kit.scope), state.name.as_str());
+    let folder = kit.private.join(&state.hash.as_str()[..16]);
+    let folder = match (kit.origin, kit.pinning) {
+        (Origin::Directory, Pinning::Unpinned) if holds(&scope.join(name), state) => {
+            return Ok(Runnable { path: scope.join(name), scope: None });
+        }
+        (Origin::Directory, _) => beside::prepare(&folder, scope, name)?,
+        (Origin::Archive, _) => create_private(&folder).map(|()| folder)?,
+    };
+    let copy = folder.join(name);
+    // A link would lead to the script's own file.
+    if fs::symlink_metadata(&copy).is_ok_and(|found| found.is_symlink()) || !holds(&copy, state) {
+        let mode = if state.source.executable { 0o500 } else { 0o400 };
+        let new = folder.join(format!(".{name}.new"));
+        write(&new, &state.source.bytes, mode)?;
+        fs::rename(new, &copy)?;
+    }
+    let scope = (kit.origin == Origin::Directory).then(|| scope.to_owned());
+    Ok(Runnable { path: copy, scope })
+}
+
+/// Returns whether the file contains the bytes of the state. Only a regular file of their length is
+/// read: anything else could be endless, or never answer.
+fn holds(path: &Path, state: &State) -> bool {
+    let bytes = &state.source.bytes;
     let found = fs::metadata(path);
     found.is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64)
-        && fs::read(path).is_ok_and(|content| content == bytes)
+        && fs::read(path).is_ok_and(|content| content == **bytes)
 }
 
 fn create_private(directory: &Path) -> io::Result<()> {

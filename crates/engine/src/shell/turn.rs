@@ -261,8 +261,8 @@ pub(crate) async fn script(
         denied: Vec::new(),
         session: None,
     };
-    let path = match pinned::script(&kit, &subject.state) {
-        Ok(path) => path,
+    let runnable = match pinned::script(&kit, &subject.state) {
+        Ok(runnable) => runnable,
         Err(error) => return Ok(failed(format!("cannot unpack {}: {error}", effect.state))),
     };
     let result = match pinned::Result::of(&kit, &effect.turn, subject.agent.visit.input.as_ref()) {
@@ -274,7 +274,7 @@ pub(crate) async fn script(
         Err(why) => return Ok(failed(why)),
     };
     let script = Script {
-        path,
+        path: runnable.path.clone(),
         cwd: PathBuf::from(&effect.cwd),
         environment,
         inherit: Inherit::only(effect.environment.as_deref()),
@@ -287,7 +287,8 @@ pub(crate) async fn script(
         ..Limits::default()
     };
     let words = transcript(&kit.transcripts, &effect.turn, effect.attempt);
-    Ok(match script::run(script, &limits, &cancel).await {
+    let ended = script::run(script, &limits, &cancel).await;
+    Ok(match runnable.with_own_paths(ended) {
         Told::Spoken(spoken) => told(&kit, &effect.cwd, spoken)?,
         Told::Failed { failure, last } => {
             pinned::keep(&words, &last);

@@ -53,13 +53,13 @@ fn check(request: &Request, step: &Step, expected: &[&str]) {
 #[test]
 fn each_step_gets_its_conversation() {
     let (from, to) = (SessionId::new("FROM"), SessionId::new("TO"));
-    let mode = ["--permission-mode", "acceptEdits"];
+    let mode = ["--permission-mode=acceptEdits"];
     let check = |step: Step, session: &[&str]| {
         check(&request(), &step, &[session, &mode].concat());
     };
-    check(open(), &["--session-id", "S"]);
-    check(Step::Resume(to.clone()), &["--resume", "TO"]);
-    let branch = ["--resume", "FROM", "--fork-session", "--session-id", "TO"];
+    check(open(), &["--session-id=S"]);
+    check(Step::Resume(to.clone()), &["--resume=TO"]);
+    let branch = ["--resume=FROM", "--fork-session", "--session-id=TO"];
     check(Step::Branch { from, to }, &branch);
 }
 
@@ -67,11 +67,11 @@ fn each_step_gets_its_conversation() {
 fn permissions_are_flags_and_lists_swallow_nothing() {
     let check = |permissions: Permissions, expected: &[&str]| {
         let request = Request { permissions, ..request() };
-        check(&request, &open(), &[&["--session-id", "S"], expected].concat());
+        check(&request, &open(), &[&["--session-id=S"], expected].concat());
     };
     let base = Permissions::default;
     let plan = Permissions { mode: Some("plan".into()), ..base() };
-    check(plan, &["--permission-mode", "plan"]);
+    check(plan, &["--permission-mode=plan"]);
     let skipped = Permissions { checks: Checks::Skipped, mode: Some("plan".into()), ..base() };
     check(skipped, &["--dangerously-skip-permissions"]);
     let lists = Permissions {
@@ -82,8 +82,7 @@ fn permissions_are_flags_and_lists_swallow_nothing() {
     check(
         lists,
         &[
-            "--permission-mode",
-            "acceptEdits",
+            "--permission-mode=acceptEdits",
             "--allowedTools=Bash(git commit -m \"a, b\":*)",
             "--allowedTools=Read",
             "--disallowedTools=WebFetch",
@@ -105,24 +104,48 @@ fn everything_else_that_a_state_says_is_a_flag() {
         ..request()
     };
     let common = [
-        "--permission-mode",
-        "acceptEdits",
-        "--model",
-        "opus",
-        "--effort",
-        "high",
-        "--max-budget-usd",
-        "1.250000",
+        "--permission-mode=acceptEdits",
+        "--model=opus",
+        "--effort=high",
+        "--max-budget-usd=1.250000",
         "--add-dir=../lib",
         "--add-dir=/data",
         r#"--mcp-config={"mcpServers":{}}"#,
         "--append-system-prompt=- be brief",
     ];
-    check(&all, &open(), &[&["--session-id", "S"], &common[..]].concat());
+    check(&all, &open(), &[&["--session-id=S"], &common[..]].concat());
     // A session keeps its system prompt otherwise.
     let off = ["--system-prompt-snapshot", "off"];
     let resume = Step::Resume(SessionId::new("S"));
-    check(&all, &resume, &[&["--resume", "S"], &common[..], &off].concat());
+    check(&all, &resume, &[&["--resume=S"], &common[..], &off].concat());
+}
+
+#[test]
+fn no_value_can_be_taken_for_a_flag() {
+    const FLAG: &str = "--dangerously-skip-permissions";
+    let hostile = || FLAG.to_owned();
+    let request = Request {
+        model: Some(hostile()),
+        effort: Some(hostile()),
+        schema: Some(FLAG.into()),
+        permissions: Permissions {
+            mode: Some(hostile()),
+            allow: vec![hostile()],
+            deny: vec![hostile()],
+            ..Permissions::default()
+        },
+        extras: Extras {
+            add_dirs: vec![hostile()],
+            mcp_config: Some(hostile()),
+            append_system_prompt: Some(hostile()),
+        },
+        ..request()
+    };
+    let id = || SessionId::new(FLAG);
+    for step in [Step::Open(id()), Step::Resume(id()), Step::Branch { from: id(), to: id() }] {
+        let words = arguments(&request, &step);
+        assert!(words.iter().all(|word| word != FLAG), "{words:?}");
+    }
 }
 
 #[test]

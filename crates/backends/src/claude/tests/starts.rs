@@ -23,9 +23,10 @@ async fn a_client_is_sent_the_prompt_and_told_the_rest() {
     assert_eq!(bench.ask(request).await, replied("x", 2800));
     assert_eq!(bench.read("stdin"), "a notice\n\n-p \"quoted\"\n€");
     let arguments = bench.read("arguments");
-    let expected = ["-p", "--output-format", "stream-json", "--verbose", "--session-id", SESSION];
+    let session = format!("--session-id={SESSION}");
+    let flags = ["-p", "--output-format", "stream-json", "--verbose"];
     let expected =
-        [&expected[..], &["--permission-mode", "acceptEdits", "--model", "opus"]].concat();
+        [&flags[..], &[&session, "--permission-mode=acceptEdits", "--model=opus"]].concat();
     assert_eq!(arguments.lines().collect::<Vec<_>>(), expected);
     assert_eq!(bench.read("variables"), format!("2 {} none path\n", home.display()));
     assert_eq!(fs::metadata(home).unwrap().mode() & 0o777, 0o700);
@@ -41,7 +42,7 @@ async fn a_turn_whose_session_was_never_opened_starts_clean_in_the_same_transcri
             *{SESSION}*) echo "Error: Session ID {SESSION} is already in use." >&2; exit 1;;
         esac
         reply={reply}
-        say "${{reply//{SESSION}/$6}}""#,
+        say "${{reply//{SESSION}/${{5#*=}}}}""#,
         lost = say(&[sample::lost(SESSION)]),
         reply = say(&[init(), success("x")]).replace("say ", "").replace("' '", "'$'\\n''"),
     );
@@ -54,10 +55,10 @@ async fn a_turn_whose_session_was_never_opened_starts_clean_in_the_same_transcri
     let expected = opened(replied("x", 2800), &spare);
     assert_eq!(bench.ask(request).await, expected);
     let flags = "-p --output-format stream-json --verbose";
-    let mode = "--permission-mode acceptEdits";
+    let mode = "--permission-mode=acceptEdits";
     let log = format!(
-        "{flags} --resume {SESSION} {mode}: again\n\nhello\n\
-         {flags} --session-id {spare} {mode}: hello\n"
+        "{flags} --resume={SESSION} {mode}: again\n\nhello\n\
+         {flags} --session-id={spare} {mode}: hello\n"
     );
     assert_eq!(bench.read("log"), log);
     assert_eq!(bench.read("hello.jsonl").lines().count(), 3);
@@ -75,7 +76,7 @@ async fn what_a_client_spent_before_it_lost_its_session_is_part_of_the_turn() {
         let plan = request.started.plan.continued();
         assert_eq!(bench.ask(planned(request, plan)).await, expected(&spare));
     };
-    let answer = say(&[init(), success("x")]).replace(SESSION, r#"'"$6"'"#);
+    let answer = say(&[init(), success("x")]).replace(SESSION, r#"'"${5#*=}"'"#);
     check(&answer, &|spare| opened(replied("x", 5600), spare)).await;
     let died = |_: &SessionId| Answer::Failed {
         failure: TurnFailure::Transient {

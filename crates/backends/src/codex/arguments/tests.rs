@@ -37,7 +37,7 @@ fn request() -> Request {
 fn check(request: &Request, step: &Step, schema: Option<&Path>, expected: &str) {
     let words = arguments(request, step, schema);
     let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap()).collect();
-    let usual = "exec --json --color never --skip-git-repo-check -c features.goals=false -C /w ";
+    let usual = "exec --json --color never --skip-git-repo-check -c features.goals=false --cd=/w ";
     assert_eq!(words.join(" "), format!("{usual}{expected}"));
 }
 
@@ -51,8 +51,8 @@ fn a_plan_is_a_subcommand_and_the_prompt_comes_through_stdin() {
     let resume = Step::Resume(SessionId::new("s"));
     let branch = Step::Branch { from: SessionId::new("s"), to: SessionId::new("t") };
     check(&request(), &open(), None, &format!("{kept} -"));
-    check(&request(), &resume, None, &format!("{kept} resume s -"));
-    check(&request(), &branch, None, &format!("{kept} fork s -"));
+    check(&request(), &resume, None, &format!("{kept} resume -- s -"));
+    check(&request(), &branch, None, &format!("{kept} fork -- s -"));
 }
 
 #[test]
@@ -81,8 +81,47 @@ fn everything_else_that_a_state_says_is_told_before_the_subcommand() {
     };
     let expected = "--dangerously-bypass-approvals-and-sandbox --add-dir=../lib --add-dir=/data \
                     --model=gpt-5.5 -c model_reasoning_effort=\"high\" \
-                    -c developer_instructions=\"be \\\"brief\\\"\\n€\" --output-schema /s.json -";
+                    -c developer_instructions=\"be \\\"brief\\\"\\n€\" --output-schema=/s.json -";
     check(&all, &open(), Some(Path::new("/s.json")), expected);
+}
+
+#[test]
+fn no_value_can_be_taken_for_a_flag() {
+    const FLAG: &str = "--dangerously-bypass-approvals-and-sandbox";
+    let hostile = || FLAG.to_owned();
+    let request = Request {
+        cwd: FLAG.into(),
+        model: Some(hostile()),
+        effort: Some(hostile()),
+        permissions: Permissions { mode: Some(hostile()), ..Permissions::default() },
+        extras: Extras {
+            add_dirs: vec![hostile()],
+            mcp_config: None,
+            append_system_prompt: Some(hostile()),
+        },
+        ..request()
+    };
+    let resume = Step::Resume(SessionId::new(FLAG));
+    let branch = Step::Branch { from: SessionId::new(FLAG), to: SessionId::new("t") };
+    for step in [open(), resume, branch] {
+        let words = arguments(&request, &step, Some(Path::new(FLAG)));
+        let mut flags = words.iter().take_while(|word| *word != "--");
+        assert!(flags.all(|word| word != FLAG), "{words:?}");
+    }
+}
+
+#[test]
+fn a_configured_text_is_one_string_of_toml() {
+    let check = |text: &str, expected: &str| {
+        let mut words = Words::default();
+        configured(&mut words, "developer_instructions", text);
+        let word = format!("developer_instructions={expected}");
+        assert_eq!(words.finish(), [OsString::from("-c"), word.into()]);
+    };
+    check("brief", r#""brief""#);
+    check("a\"\nsandbox_mode=\"danger-full-access", r#""a\"\nsandbox_mode=\"danger-full-access""#);
+    check("c:\\new\t#", r#""c:\\new\t#""#);
+    check("\u{1b}\u{7f}\u{0}", r#""\u001b\u007f\u0000""#);
 }
 
 #[test]

@@ -122,7 +122,7 @@ async fn tell(mut told: mpsc::UnboundedReceiver<Progress>, quiet: bool) {
     let lines = Lines::open();
     while let Some(Progress { message, .. }) = told.recv().await {
         if !quiet {
-            lines.say(plain(&message));
+            lines.say(&plain(&message));
         }
     }
     lines.end();

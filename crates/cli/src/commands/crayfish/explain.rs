@@ -63,7 +63,8 @@ fn heading() -> Style {
 /// A step, and below it what is good to know about it.
 fn told(line: &Line, edge: usize, style: Style) -> String {
     let Line { lead, below, name, kind, does, facts, .. } = line;
-    let head = plain(&[name, *kind, does].join("  "));
+    let name = plain(name);
+    let head = plain(&[&name, *kind, does].join("  "));
     let continued = if below.is_empty() { " ".repeat(lead.width()) } else { below.clone() };
     let head = room(head.trim_end(), edge.saturating_sub(lead.width()).max(LEAST), "");
     let head = head.replace('\n', &format!("\n{continued}"));

@@ -12,6 +12,7 @@ use raymond_engine::look::{Look, look};
 use raymond_engine::project::Project;
 
 use crate::failure::Failure;
+use crate::words::plain;
 
 /// The files of the demo.
 macro_rules! files {
@@ -139,7 +140,7 @@ pub(super) fn list<T: AsRef<str>>(lines: &[T]) {
 /// A line of a file, or of a child.
 pub(super) fn quote(line: &str) {
     let style = Style::new().dimmed();
-    print(&format!("  {style}│{style:#} {line}"));
+    print(&format!("  {style}│{style:#} {}", plain(line)));
 }
 
 /// The command that is run now.

@@ -55,7 +55,10 @@ fn everything_is_private_whatever_the_umask_is() {
     while let Some(path) = waiting.pop() {
         let found = fs::symlink_metadata(&path).unwrap();
         seen += 1;
-        assert_eq!(found.mode() & 0o077, 0, "{}", path.display());
+        // A link has no mode of its own: those beside a pinned script are as closed as their directory.
+        if !found.is_symlink() {
+            assert_eq!(found.mode() & 0o077, 0, "{}", path.display());
+        }
         if found.is_dir() {
             waiting.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
         }
