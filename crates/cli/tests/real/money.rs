@@ -196,9 +196,12 @@ fn agents_of_the_client_itself_spend_from_the_share_of_their_turn() {
     stage.opens("top");
     running.wait().prints("").mentions(5, &["share used up", "of $0.50"]);
     // The second request of START was in flight when the other agent used up the share: the client
-    // cuts it off, and may not count it.
+    // interrupts it, and may not count it. Raymond charges one request for the other agent, because the
+    // client does not tell which of the two had one in flight.
     assert_eq!(stage.requests().len(), 3, "none starts beyond the cap");
-    assert!([500_000, 600_000].contains(&stage.spent()), "{}", stage.spent());
+    let subagent = 400_000 + 20;
+    let charged = [500_000 + subagent, 600_000 + subagent];
+    assert!(charged.contains(&stage.spent()), "{}", stage.spent());
     stage.leaves_nothing();
 }
 
