@@ -22,7 +22,10 @@ pub(super) struct Spending {
     /// The sum of all reports.
     reported: Micros,
     messages: Vec<Streamed>,
-    /// The messages since the last result, as indices of `messages`.
+    /// How many messages came before the last result. No later result covers them, so a transcript
+    /// full of results is read in one pass.
+    concluded: usize,
+    /// The messages since then, as indices of `messages`.
     due: BTreeMap<Key, usize>,
     /// Rounds that began and have no result yet. The next round may begin before the client writes
     /// the result of the last one, because it holds that back while a subagent works.
@@ -147,16 +150,17 @@ impl Spending {
         let none = BTreeMap::new();
         let report = conclusion.model_usage_since_last_result.as_ref();
         let used_nothing = !self.has_due() && !conclusion.was_cut_off();
-        let is_complete = report.is_some_and(|report| match report.is_empty() {
-            true => used_nothing && self.unread == Unread::Nothing,
-            false => report.values().all(|model| amount(model).is_some()),
+        let is_complete = report.is_some_and(|report| {
+            let is_empty = used_nothing && self.unread == Unread::Nothing;
+            report.values().all(|model| amount(model).is_some()) && (is_empty || !report.is_empty())
         });
         let report = report.unwrap_or(&none);
         self.reported = report.values().filter_map(amount).fold(self.reported, Micros::plus);
-        for message in self.messages.iter_mut().filter(|message| message.is_due()) {
+        for message in &mut self.messages[self.concluded..] {
             let is_reported = is_complete || report.get(&message.model).and_then(amount).is_some();
             message.payment = if is_reported { Payment::Reported } else { Payment::Unreported };
         }
+        self.concluded = self.messages.len();
         self.due.clear();
         self.unread = Unread::Nothing;
         if !is_complete {
@@ -165,7 +169,7 @@ impl Spending {
     }
 
     fn has_due(&self) -> bool {
-        self.messages.iter().any(Streamed::is_due)
+        self.concluded < self.messages.len()
     }
 
     /// Returns the conversations that may have a request under way that is in no report.
@@ -190,7 +194,8 @@ impl Spending {
         let is_first = matches!(self.main, Main::Heard | Main::Asking) && !self.has_due();
         let has_example = in_flight.is_empty() || (!is_first && !priced.is_empty());
         let is_priced = priced.iter().all(|(_, known)| known.rest == Rest::Nothing);
-        let requests = in_flight.iter().map(|conversation| another(conversation, &priced));
+        let examples = Examples::of(&priced);
+        let requests = in_flight.iter().map(|conversation| examples.another(conversation));
         match unpaid.into_iter().chain(requests).fold(self.reported, Micros::plus) {
             known if is_read && is_priced && has_example => Cost::Estimated(known),
             Micros::ZERO => Cost::Unknown,
@@ -201,20 +206,29 @@ impl Spending {
 
 type Priced<'a> = (&'a Streamed, Known);
 
-/// Returns the price of one more request in a conversation: that of its most expensive message, or of
-/// the most expensive message of the turn for the main conversation and for one without a message.
-fn another(conversation: &Conversation, messages: &[Priced<'_>]) -> Micros {
-    let is_own =
-        |message: &Streamed| conversation.is_some() && message.conversation == *conversation;
-    let own = messages.iter().filter(|(message, _)| is_own(message));
-    let own = own.map(|(_, known)| known.amount).max();
-    let all = messages.iter().map(|(_, known)| known.amount);
-    own.or_else(|| all.max()).unwrap_or_default()
+/// The most expensive messages, by which requests in flight are priced.
+struct Examples {
+    turn: Micros,
+    agents: BTreeMap<String, Micros>,
 }
 
-impl Streamed {
-    fn is_due(&self) -> bool {
-        self.payment == Payment::Due
+impl Examples {
+    fn of(messages: &[Priced<'_>]) -> Self {
+        let mut examples = Self { turn: Micros::ZERO, agents: BTreeMap::new() };
+        for (message, known) in messages {
+            examples.turn = examples.turn.max(known.amount);
+            if let Some(call) = &message.conversation {
+                let agent = examples.agents.entry(call.clone()).or_default();
+                *agent = known.amount.max(*agent);
+            }
+        }
+        examples
+    }
+
+    /// Returns the price of one more request. That of a subagent is like its own messages, if any.
+    fn another(&self, conversation: &Conversation) -> Micros {
+        let own = conversation.as_ref().and_then(|call| self.agents.get(call));
+        own.copied().unwrap_or(self.turn)
     }
 }
 

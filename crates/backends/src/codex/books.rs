@@ -273,10 +273,10 @@ impl Books {
         let mut accounts = self.accounts.iter();
         let main = accounts.next().filter(|_| ending == Ending::Interrupted);
         for account in main.into_iter().chain(accounts) {
-            match account.rollout.is_open() {
-                true if account.requests.is_asking() => bill.add(self.another(account)),
-                true => {}
-                false => bill.rest = Rest::Unknown,
+            if !account.rollout.is_open() {
+                bill.rest = Rest::Unknown;
+            } else if account.requests.is_asking() {
+                bill.add(self.another(account));
             }
         }
         bill
