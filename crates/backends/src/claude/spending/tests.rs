@@ -168,6 +168,8 @@ fn a_round_without_an_answer_is_unknown() {
     check(&[init(), text("m", "a"), done(), init()], at_least(REPORT + SMALL));
     let early = || aborted("aborted_streaming", sample::NO_USAGE);
     check(&[init(), early()], Cost::Unknown);
+    // A client that was interrupted does not know that nothing was used.
+    check(&[init(), aborted("aborted_tools", sample::NO_USAGE)], Cost::Unknown);
     check(&[init(), done(), init(), early()], at_least(REPORT));
 }
 
