@@ -64,13 +64,24 @@ pub(crate) trait Fold: Debug + Send {
 
     /// Takes in what was heard, and tells what was said.
     fn hear(&mut self, heard: &Heard) -> Vec<Said> {
-        let Heard::Line(bytes) = heard else { return self.hearing().note(heard) };
+        let bytes = match heard {
+            Heard::Line(bytes) => bytes,
+            heard => {
+                if matches!(heard, Heard::Cut { .. } | Heard::Flooded { .. }) {
+                    self.missed();
+                }
+                return self.hearing().note(heard);
+            }
+        };
         let line = self.hearing().text(bytes);
         match self.read(&line) {
             Ok(said) => said,
             Err(nonsense) => vec![self.hearing().nonsense(nonsense, &line)],
         }
     }
+
+    /// Takes in that a part of the output could not be read.
+    fn missed(&mut self) {}
 
     /// How far the client is.
     fn stage(&self) -> Stage;

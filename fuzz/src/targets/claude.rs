@@ -26,6 +26,9 @@ pub const TARGET: Target = Target {
         "{\"type\":\"text\",\"text\":\"x\"}",
         "{\"type\":\"tool_use\",\"name\":\"Bash\",\"input\":{}}",
         "\"usage\":{\"input_tokens\":18446744073709551615}",
+        "\"usage\":{\"input_tokens\":1000000.0,\"output_tokens\":\"1\"}",
+        "\"task_type\":\"local_agent\"",
+        "\"terminal_reason\":\"aborted_tools\"",
         "\"total_cost_usd\":1e300",
         "\"costUSD\":-1",
         "\"costUSD\":1e400",
@@ -56,5 +59,7 @@ pub const TARGET: Target = Target {
 };
 
 fn check(bytes: &[u8]) {
-    stream::check(claude::client(Settings::of("claude")).as_ref(), bytes);
+    let client = claude::client(Settings::of("claude"));
+    stream::check(client.as_ref(), bytes);
+    stream::check_never_free(client.as_ref(), bytes);
 }

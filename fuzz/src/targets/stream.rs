@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use raymond_backends::contract::{Answer, Attached, Backend, Started};
 use raymond_backends::process::{Heard, Transcript, read_transcript};
 use raymond_backends::said::{Recount, Said};
+use raymond_core::budget::{Cost, Micros};
 use raymond_core::ids::{Nonce, SessionId, TurnId};
 use raymond_core::machine::SessionPlan;
 use raymond_testkit::dice::Dice;
@@ -83,6 +84,28 @@ fn check_left(client: &dyn Backend, started: &Started) {
         let usable = id.bytes().all(|byte| byte.is_ascii_graphic()) && !id.starts_with('-');
         assert!(usable && !id.is_empty() && id.len() <= 200, "{id:?} would be an argument");
     }
+}
+
+/// A client that may have asked a model is not free because it wrote more. Only a result can report
+/// that nothing was used, and only a refused login makes a request free.
+pub(super) fn check_never_free(client: &dyn Backend, bytes: &[u8]) {
+    let forgives = |word: &str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
+    if ["result", "api_retry"].into_iter().any(forgives) {
+        return;
+    }
+    let bench = tempfile::tempdir().expect("a directory");
+    let transcript = bench.path().join("turn.jsonl");
+    let [fresh, ..] = plans();
+    let started = started(bench.path(), &transcript, fresh);
+    let is_free = |bytes: &[u8]| {
+        fs::write(&transcript, bytes).expect("a transcript");
+        match client.attach(&started) {
+            Attached::Absent { cost, .. } => cost == Cost::Reported(Micros::ZERO),
+            Attached::Running | Attached::Finished(_) => false,
+        }
+    };
+    let half = bytes[..bytes.len() / 2].iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+    assert!(!is_free(bytes) || is_free(&bytes[..half]), "more output made a turn free");
 }
 
 fn plans() -> [SessionPlan; 3] {

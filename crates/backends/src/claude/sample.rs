@@ -79,9 +79,30 @@ pub(super) fn lost(session: &str) -> String {
     result("error_during_execution", &more)
 }
 
+/// Interrupted while a tool ran.
 pub(super) fn cut_off() -> String {
-    let more = format!(r#""is_error":true,"errors":["[ede_diagnostic] aborted"],{USAGE}"#);
+    aborted("aborted_tools", USAGE)
+}
+
+/// Interrupted for this reason. The report lacks a request that was not answered.
+pub(super) fn aborted(reason: &str, usage: &str) -> String {
+    let more = format!(
+        r#""is_error":true,"errors":["[ede_diagnostic] aborted"],"terminal_reason":"{reason}",{usage}"#
+    );
     result("error_during_execution", &more)
+}
+
+/// The start of a task, such as `local_agent` or `local_bash`; its call is `call-TASK`.
+pub(super) fn task(kind: &str, task: &str) -> String {
+    let more = format!(
+        r#""task_id":"{task}","tool_use_id":"call-{task}","is_backgrounded":true,"task_type":"{kind}""#
+    );
+    system("task_started", &more)
+}
+
+/// A line of a subagent that this call started.
+pub(super) fn of_agent(call: &str, line: &str) -> String {
+    line.replace(r#""parent_tool_use_id":null"#, &format!(r#""parent_tool_use_id":"{call}""#))
 }
 
 pub(super) fn capped() -> String {

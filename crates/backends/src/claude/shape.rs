@@ -174,14 +174,46 @@ pub(super) struct ToolInput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Tokens {
-    #[serde(rename = "input_tokens", deserialize_with = "lenient")]
-    pub(super) input: u64,
-    #[serde(rename = "output_tokens", deserialize_with = "lenient")]
-    pub(super) output: u64,
-    #[serde(rename = "cache_creation_input_tokens", deserialize_with = "lenient")]
-    pub(super) cache_write: u64,
-    #[serde(rename = "cache_read_input_tokens", deserialize_with = "lenient")]
-    pub(super) cache_read: u64,
+    #[serde(rename = "input_tokens")]
+    pub(super) input: Count,
+    #[serde(rename = "output_tokens")]
+    pub(super) output: Count,
+    #[serde(rename = "cache_creation_input_tokens")]
+    pub(super) cache_write: Count,
+    #[serde(rename = "cache_read_input_tokens")]
+    pub(super) cache_read: Count,
+}
+
+/// A number of tokens. A count that could not be read is not zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) enum Count {
+    /// The field is missing, or null.
+    #[default]
+    Absent,
+    Known(u64),
+    /// The field is no whole number: `1e6`, `"1000"`, `-1`.
+    Unreadable,
+}
+
+impl Count {
+    /// Returns the known tokens; an unknown number may be any.
+    pub(super) const fn at_least(self) -> u64 {
+        match self {
+            Self::Known(tokens) => tokens,
+            Self::Absent | Self::Unreadable => 0,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        Ok(match serde_json::from_str::<Option<u64>>(raw.get()) {
+            Ok(Some(tokens)) => Self::Known(tokens),
+            Ok(None) => Self::Absent,
+            Err(_) => Self::Unreadable,
+        })
+    }
 }
 
 /// `system/api_retry`
@@ -226,6 +258,12 @@ pub(super) struct RateLimitInfo {
 pub(super) struct Task {
     #[serde(rename = "task_id", deserialize_with = "lenient")]
     pub(super) id: String,
+    /// The tool call that started it.
+    #[serde(rename = "tool_use_id", deserialize_with = "lenient")]
+    pub(super) call: Option<String>,
+    /// `local_agent`, `local_bash` and others.
+    #[serde(rename = "task_type", deserialize_with = "lenient")]
+    pub(super) kind: String,
     #[serde(deserialize_with = "lenient")]
     pub(super) is_backgrounded: Option<bool>,
     /// Housekeeping of the client, which nothing waits for.
@@ -275,6 +313,9 @@ pub(super) struct Conclusion {
     pub(super) session_id: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) api_error_status: Option<u16>,
+    /// Why the client stopped, such as `completed` or `aborted_tools`.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) terminal_reason: Option<String>,
     #[serde(deserialize_with = "each")]
     pub(super) permission_denials: Vec<Denial>,
     #[serde(deserialize_with = "each")]
@@ -291,6 +332,22 @@ impl Conclusion {
     /// Whether the client stopped in the middle.
     pub(super) fn was_cut_off(&self) -> bool {
         self.subtype == "error_during_execution"
+    }
+
+    /// Whether the client stopped while a tool ran: then it had no request under way itself.
+    pub(super) fn was_cut_off_in_a_tool(&self) -> bool {
+        self.was_cut_off() && self.terminal_reason.as_deref() == Some("aborted_tools")
+    }
+
+    /// Whether the client stopped because its budget was used up.
+    pub(super) fn was_capped(&self) -> bool {
+        self.subtype == "error_max_budget_usd"
+    }
+
+    /// Whether the client does not know the session. Only this sentence tells.
+    pub(super) fn lost_its_session(&self) -> bool {
+        const LOST: &str = "No conversation found";
+        self.was_cut_off() && self.errors.iter().any(|error| error.starts_with(LOST))
     }
 }
 

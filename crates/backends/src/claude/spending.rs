@@ -1,119 +1,248 @@
-//! What a turn cost.
+//! The cost of a turn.
 //!
-//! The client reports the cost of a round with its result. What was streamed after the last report
-//! is estimated: from the tokens of each message, which are partial while it streams, so that what
-//! it holds counts at least. A turn is free only when it cannot have reached the model.
+//! The client reports the cost of a round with its result. Messages that no result covers are priced
+//! by their tokens. Such a turn was interrupted, so every conversation of it may have one more request
+//! under way that was never streamed: each is charged like the most expensive message so far. A cost
+//! of which a part is unknown is [`Cost::AtLeast`] the known part. A turn is free only if its client
+//! wrote nothing, or reported that nothing was used.
+
+mod message;
 
 use std::collections::BTreeMap;
 
 use raymond_core::budget::{Cost, Micros};
-use raymond_core::prices::{Prices, Usage};
+use raymond_core::prices::Prices;
 
-use super::shape::{Conclusion, Message, ModelUsage, Tokens};
+use super::shape::{Conclusion, Message, ModelUsage};
+use message::{Conversation, Key, Known, Payment, Rest, Streamed};
 
 /// The money of one turn so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spending {
-    reported: Option<Micros>,
-    /// Messages that no report covers, by id.
-    unreported: BTreeMap<String, Streamed>,
-    request: Request,
+    /// The sum of all reports.
+    reported: Micros,
+    messages: Vec<Streamed>,
+    /// How many messages came before the last result. No later result covers them, so a transcript
+    /// full of results is read in one pass.
+    concluded: usize,
+    /// The messages since then, as indices of `messages`.
+    due: BTreeMap<Key, usize>,
+    /// Rounds that began and have no result yet. The next round may begin before the client writes
+    /// the result of the last one, because it holds that back while a subagent works.
+    rounds: u64,
+    main: Main,
+    /// Subagents since the last result, by the id of the tool call, with their task if known.
+    ///
+    /// A finished subagent counts too: the client does not stream the last message of a subagent in
+    /// the foreground. It also ends its subagents before it ends itself.
+    agents: BTreeMap<String, Option<String>>,
+    /// Conversations whose request was interrupted and is in no report.
+    interrupted: Vec<Conversation>,
+    /// Output since the last result that could not be read.
+    unread: Unread,
+    /// A round ended without a complete report.
+    reports: Reports,
 }
 
-/// Whether the model may be at work on something that nothing is known of.
+/// Whether the main conversation may have a request under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Request {
+enum Main {
+    /// The client has written nothing yet.
     #[default]
-    None,
-    Possible,
+    Silent,
+    /// It wrote something, but not that a round began.
+    Heard,
+    /// A round began.
+    Asking,
+    /// The last round is over.
+    Done,
 }
 
-#[derive(Debug, Clone, Default)]
-struct Streamed {
-    model: String,
-    usage: Usage,
-    written: usize,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Unread {
+    #[default]
+    Nothing,
+    Something,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Reports {
+    #[default]
+    Complete,
+    Incomplete,
 }
 
 impl Spending {
-    /// The client has begun a round, and asks the model now.
+    /// The client wrote a line, whatever it says.
+    pub(super) fn heard(&mut self) {
+        if self.main == Main::Silent {
+            self.main = Main::Heard;
+        }
+    }
+
+    /// The client wrote something that could not be read, and that may have been a message.
+    pub(super) fn missed(&mut self) {
+        self.heard();
+        self.unread = Unread::Something;
+    }
+
+    /// The client begins a round and asks the model now.
     pub(super) fn begun(&mut self) {
-        self.request = Request::Possible;
+        self.rounds += 1;
+        self.main = Main::Asking;
     }
 
-    /// The model answers nobody who is not logged in.
+    /// The model refuses a client that is not logged in. A request before that may have been answered.
     pub(super) fn turned_away(&mut self) {
-        self.request = Request::None;
+        if !self.has_due() {
+            self.main = Main::Done;
+        }
     }
 
-    /// A further line of a message.
-    pub(super) fn streamed(&mut self, message: &Message) {
-        let known = self.unreported.entry(message.id.clone()).or_default();
-        known.model = message.model.clone().unwrap_or_default();
-        known.usage = larger(known.usage, message.usage);
-        let blocks = message.content.iter();
-        known.written += blocks.map(|b| b.text.len() + b.thinking + b.input.length).sum::<usize>();
+    /// A line of a message arrived.
+    pub(super) fn streamed(&mut self, message: &Message, conversation: Conversation) {
+        match &conversation {
+            Some(call) => drop(self.agents.entry(call.clone()).or_default()),
+            None => self.main = Main::Asking,
+        }
+        let key = Key::of(&conversation, message);
+        let known = key.as_ref().and_then(|key| self.due.get(key)).copied();
+        let place = known.unwrap_or_else(|| {
+            self.messages.push(Streamed::new(conversation, message));
+            self.messages.len() - 1
+        });
+        self.messages[place].add_line(message);
+        self.due.extend(key.map(|key| (key, place)));
     }
 
-    /// A round is over.
-    pub(super) fn concluded(&mut self, conclusion: &Conclusion) {
-        // A report that names no model covers nothing of what a model was heard to say, nor what it was
-        // about to say when it was cut off.
-        let covers = |usage: &&BTreeMap<String, ModelUsage>| {
-            !usage.is_empty() || (self.unreported.is_empty() && !conclusion.was_cut_off())
-        };
-        let usage = conclusion.model_usage_since_last_result.as_ref().filter(covers);
-        let Some(cost) = usage.and_then(total) else { return };
-        self.reported = Some(self.reported.unwrap_or_default().plus(cost));
-        self.unreported.clear();
-        self.request = Request::None;
+    /// The client started a subagent.
+    pub(super) fn agent_started(&mut self, call: String, task: String) {
+        self.agents.insert(call, Some(task));
     }
 
-    /// What is known of the cost.
+    /// A round is over; `runs` tells which tasks still run in the background.
+    pub(super) fn concluded(&mut self, conclusion: &Conclusion, runs: impl Fn(&str) -> bool) {
+        let is_lost = conclusion.lost_its_session();
+        let is_reported = conclusion.model_usage_since_last_result.is_some();
+        if is_lost && !is_reported && self.main != Main::Asking && !self.has_due() {
+            // The client found no session to continue, so it sent no request.
+            self.main = Main::Silent;
+            return;
+        }
+        self.rounds = self.rounds.saturating_sub(1);
+        self.take_report(conclusion);
+        let is_asking = std::mem::replace(&mut self.main, Main::Done) != Main::Done;
+        if conclusion.was_cut_off() {
+            let is_interrupted = is_asking && !is_lost && !conclusion.was_cut_off_in_a_tool();
+            self.interrupted.extend(is_interrupted.then_some(None));
+        } else if self.rounds > 0 {
+            self.main = Main::Asking;
+        }
+        if conclusion.was_cut_off() || conclusion.was_capped() {
+            // The client ends its subagents with itself, and reports only requests that were answered.
+            self.interrupted.extend(std::mem::take(&mut self.agents).into_keys().map(Some));
+        }
+        self.agents.retain(|_, task| task.as_deref().is_some_and(&runs));
+    }
+
+    /// Adds the report of a result, as far as it can be read.
+    fn take_report(&mut self, conclusion: &Conclusion) {
+        let none = BTreeMap::new();
+        let report = conclusion.model_usage_since_last_result.as_ref();
+        let used_nothing = !self.has_due() && !conclusion.was_cut_off();
+        let is_complete = report.is_some_and(|report| {
+            let is_empty = used_nothing && self.unread == Unread::Nothing;
+            report.values().all(|model| amount(model).is_some()) && (is_empty || !report.is_empty())
+        });
+        let report = report.unwrap_or(&none);
+        self.reported = report.values().filter_map(amount).fold(self.reported, Micros::plus);
+        for message in &mut self.messages[self.concluded..] {
+            let is_reported = is_complete || report.get(&message.model).and_then(amount).is_some();
+            message.payment = if is_reported { Payment::Reported } else { Payment::Unreported };
+        }
+        self.concluded = self.messages.len();
+        self.due.clear();
+        self.unread = Unread::Nothing;
+        if !is_complete {
+            self.reports = Reports::Incomplete;
+        }
+    }
+
+    fn has_due(&self) -> bool {
+        self.concluded < self.messages.len()
+    }
+
+    /// Returns the conversations that may have a request under way that is in no report.
+    fn in_flight(&self) -> impl Iterator<Item = Conversation> {
+        let main = matches!(self.main, Main::Heard | Main::Asking).then_some(None);
+        let agents = self.agents.keys().cloned().map(Some);
+        self.interrupted.iter().cloned().chain(main).chain(agents)
+    }
+
+    /// Returns what is known of the cost.
     pub(super) fn cost(&self, prices: &Prices) -> Cost {
-        let estimates = self.unreported.values().map(|message| message.estimate(prices));
-        let estimates: Vec<Option<Micros>> = estimates.collect();
-        let sum = estimates.iter().flatten().fold(Micros::ZERO, |sum, cost| sum.plus(*cost));
-        match (self.reported, self.request) {
-            (Some(cost), Request::None) if estimates.is_empty() => Cost::Reported(cost),
-            (None, Request::None) if estimates.is_empty() => Cost::Reported(Micros::ZERO),
-            (None, _) if estimates.is_empty() || estimates.contains(&None) => Cost::Unknown,
-            (reported, _) => Cost::Estimated(reported.unwrap_or_default().plus(sum)),
+        let priced: Vec<Priced<'_>> =
+            self.messages.iter().map(|message| (message, message.price(prices))).collect();
+        let unpaid = priced.iter().filter(|(message, _)| message.payment != Payment::Reported);
+        let unpaid: Vec<Micros> = unpaid.map(|(_, known)| known.amount).collect();
+        let in_flight: Vec<Conversation> = self.in_flight().collect();
+        let is_read = self.unread == Unread::Nothing && self.reports == Reports::Complete;
+        if is_read && unpaid.is_empty() && in_flight.is_empty() {
+            return Cost::Reported(self.reported);
+        }
+        // Nothing is known about the first request of a round, not even how much it reads.
+        let is_first = matches!(self.main, Main::Heard | Main::Asking) && !self.has_due();
+        let has_example = in_flight.is_empty() || (!is_first && !priced.is_empty());
+        let is_priced = priced.iter().all(|(_, known)| known.rest == Rest::Nothing);
+        let examples = Examples::of(&priced);
+        let requests = in_flight.iter().map(|conversation| examples.another(conversation));
+        match unpaid.into_iter().chain(requests).fold(self.reported, Micros::plus) {
+            known if is_read && is_priced && has_example => Cost::Estimated(known),
+            Micros::ZERO => Cost::Unknown,
+            known => Cost::AtLeast(known),
         }
     }
 }
 
-impl Streamed {
-    fn estimate(&self, prices: &Prices) -> Option<Micros> {
-        // A token is about four letters.
-        let written = (self.written / 4) as u64;
-        let usage = Usage { output: self.usage.output.max(written), ..self.usage };
-        prices.estimate(&self.model, &usage)
+type Priced<'a> = (&'a Streamed, Known);
+
+/// The most expensive messages, by which requests in flight are priced.
+struct Examples {
+    turn: Micros,
+    agents: BTreeMap<String, Micros>,
+}
+
+impl Examples {
+    fn of(messages: &[Priced<'_>]) -> Self {
+        let mut examples = Self { turn: Micros::ZERO, agents: BTreeMap::new() };
+        for (message, known) in messages {
+            examples.turn = examples.turn.max(known.amount);
+            if let Some(call) = &message.conversation {
+                let agent = examples.agents.entry(call.clone()).or_default();
+                *agent = known.amount.max(*agent);
+            }
+        }
+        examples
+    }
+
+    /// Returns the price of one more request. That of a subagent is like its own messages, if any.
+    fn another(&self, conversation: &Conversation) -> Micros {
+        let own = conversation.as_ref().and_then(|call| self.agents.get(call));
+        own.copied().unwrap_or(self.turn)
     }
 }
 
-fn larger(known: Usage, tokens: Tokens) -> Usage {
-    Usage {
-        input: known.input.max(tokens.input),
-        output: known.output.max(tokens.output),
-        cache_write: known.cache_write.max(tokens.cache_write),
-        cache_read: known.cache_read.max(tokens.cache_read),
-    }
-}
-
-/// The sum, when every model has an amount: none can take from what another one cost.
-fn total(usage: &BTreeMap<String, ModelUsage>) -> Option<Micros> {
-    let amounts = usage.values().map(|model| model.cost_usd.filter(|dollars| *dollars >= 0.0));
-    micros(amounts.sum::<Option<f64>>()?)
-}
-
+/// Returns the reported cost of a model, if it is an amount of money.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "checked to be an amount first, and a cast stops at the largest one"
+    reason = "checked to be positive and far below the largest amount"
 )]
-fn micros(dollars: f64) -> Option<Micros> {
-    (dollars.is_finite() && dollars >= 0.0).then(|| Micros((dollars * 1e6).round() as u64))
+fn amount(model: &ModelUsage) -> Option<Micros> {
+    // In dollars. Nothing costs more, and the sum of all models stays far from the largest amount.
+    const MOST: f64 = 1e9;
+    let dollars = model.cost_usd.filter(|dollars| (0.0..=MOST).contains(dollars))?;
+    Some(Micros((dollars * 1e6).round() as u64))
 }
 
 #[cfg(test)]

@@ -69,7 +69,6 @@ struct Spoken {
 
 /// The model of messages that the client makes up itself.
 const SYNTHETIC: &str = "<synthetic>";
-const LOST: &str = "No conversation found";
 
 impl Fold for Turn {
     fn hearing(&mut self) -> &mut Hearing {
@@ -77,7 +76,14 @@ impl Fold for Turn {
     }
 
     fn read(&mut self, line: &str) -> Result<Vec<Said>, Nonsense> {
+        if !line.trim().is_empty() {
+            self.spending.heard();
+        }
         self.take(line::read(line))
+    }
+
+    fn missed(&mut self) {
+        self.spending.missed();
     }
 
     fn stage(&self) -> Stage {
@@ -135,8 +141,7 @@ impl Turn {
                 self.error.refusal = Some(refusal);
             }
             Line::RateLimit(limit) => self.limited_until = limit.info.until(),
-            Line::TaskStarted(task) if task.is_backgrounded == Some(false) => {}
-            Line::TaskStarted(task) => self.task_runs(task),
+            Line::TaskStarted(task) => self.task_started(task),
             Line::TaskUpdated(task) => self.task_changed(task),
             Line::TaskEnded(task) => self.task_is_over(&task),
             Line::Tasks(all) => {
@@ -146,7 +151,13 @@ impl Turn {
             Line::Result(conclusion) => return Ok(self.conclude(*conclusion)),
             Line::Ignored => {}
             Line::NotJson => return Err(Nonsense::NotJson),
-            Line::Unknown { kind } => return Err(Nonsense::Unknown(kind)),
+            Line::Unknown { kind } => {
+                // A known type without the shape that it should have.
+                if matches!(kind.as_str(), "assistant" | "result") {
+                    self.spending.missed();
+                }
+                return Err(Nonsense::Unknown(kind));
+            }
         }
         Ok(Vec::new())
     }
@@ -188,7 +199,11 @@ impl Turn {
 
     fn listen(&mut self, line: Assistant) -> Vec<Said> {
         let own = line.parent_tool_use_id.is_none();
-        if line.error.is_some() || line.message.model.as_deref() == Some(SYNTHETIC) {
+        let is_synthetic = line.message.model.as_deref() == Some(SYNTHETIC);
+        if !is_synthetic {
+            self.spending.streamed(&line.message, line.parent_tool_use_id.clone());
+        }
+        if line.error.is_some() || is_synthetic {
             if own {
                 self.error.tell(&line);
             }
@@ -198,7 +213,6 @@ impl Turn {
         }
         let message = line.message;
         (self.spoke, self.hearing.unread) = (true, false);
-        self.spending.streamed(&message);
         let mut said = Vec::new();
         if own {
             if self.last.id != message.id {
@@ -241,6 +255,17 @@ impl Turn {
         Said::Retries { why }
     }
 
+    fn task_started(&mut self, task: Task) {
+        // A shell asks no model.
+        if task.kind != "local_bash" {
+            let call = task.call.clone().unwrap_or_else(|| task.id.clone());
+            self.spending.agent_started(call, task.id.clone());
+        }
+        if task.is_backgrounded != Some(false) {
+            self.task_runs(task);
+        }
+    }
+
     fn task_changed(&mut self, task: Task) {
         match task.patch.status.as_deref() {
             Some("completed" | "failed" | "killed") => self.task_is_over(&task),
@@ -278,7 +303,7 @@ impl Turn {
     }
 
     fn conclude(&mut self, conclusion: Conclusion) -> Vec<Said> {
-        self.spending.concluded(&conclusion);
+        self.spending.concluded(&conclusion, |task| self.tasks.contains(task));
         self.stage = Stage::Done;
         self.hearing.unread = false;
         let denials = conclusion.permission_denials.iter();
@@ -310,9 +335,9 @@ impl Ended {
         self.conclusion.was_cut_off()
     }
 
-    /// There is no typed sign of it, only this sentence.
+    /// Whether the client does not know the session.
     pub(super) fn lost_its_session(&self) -> bool {
-        self.was_cut_off() && self.conclusion.errors.iter().any(|error| error.starts_with(LOST))
+        self.conclusion.lost_its_session()
     }
 }
 

@@ -5,18 +5,21 @@
 //! started, and those that agents made for them. Where it is not known what was there before, only the
 //! last turn is taken for the client's.
 
+mod requests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use raymond_core::budget::Micros;
+use raymond_core::budget::{Cost, Micros};
 use raymond_core::prices::{Prices, Usage};
 use raymond_core::time::Timestamp;
 
 use super::past::Past;
 use super::preflight::is_priced;
 use super::rollout::{Entry, Problem, Rollout};
+use requests::Requests;
 
 /// The books of one turn.
 #[derive(Debug)]
@@ -37,12 +40,7 @@ pub(super) struct Books {
     past: Past,
     /// The models that were named since.
     named: BTreeSet<String>,
-    /// Whether its last request was answered with more than words.
-    calls: Calls,
-    /// What its last request took.
-    last: Option<Usage>,
-    client: Client,
-    counting: Counting,
+    legible: Legible,
     over: Over,
     limited_until: Option<Timestamp>,
 }
@@ -51,37 +49,59 @@ pub(super) struct Books {
 struct Account {
     rollout: Rollout,
     model: String,
+    requests: Requests,
 }
 
-/// What the model does, as far as its answers are known.
+/// Whether everything in the files could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Calls {
-    /// It calls tools in an answer that is not whole yet.
-    Calling,
-    /// It said something in an answer that is not whole yet, or nothing.
-    Speaking,
-    /// Its last answer was whole, and called tools: another request follows.
-    Called,
-    /// It was handed what a tool said, or a summary: another request is under way.
-    Asked,
-    /// Its last answer was whole, and was only words: nothing follows.
-    Spoke,
+enum Legible {
+    All,
+    /// A damaged entry may have been a request.
+    Partly,
 }
 
-/// Whether every answer comes with its tokens.
+/// What is known of the cost of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Counting {
-    Told,
-    /// A tool that it called has returned, and what the call took is not told.
-    Lacks,
+pub(super) struct Bill {
+    known: Micros,
+    rest: Rest,
 }
 
-/// Whether it goes on when a tool has returned.
+/// Whether the turn spent more than is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Client {
-    Works,
-    /// It was told to end.
-    Ends,
+enum Rest {
+    Nothing,
+    Unknown,
+}
+
+/// Whether the thread of the turn may have a request under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The client reported the end of the turn. Its agents may have been interrupted.
+    Reported,
+    /// The client stopped, or was stopped, in the middle.
+    Interrupted,
+}
+
+impl Bill {
+    fn new() -> Self {
+        Self { known: Micros::ZERO, rest: Rest::Nothing }
+    }
+
+    fn add(&mut self, amount: Option<Micros>) {
+        match amount {
+            Some(amount) => self.known = self.known.plus(amount),
+            None => self.rest = Rest::Unknown,
+        }
+    }
+
+    pub(super) fn cost(self) -> Cost {
+        match self {
+            Self { known, rest: Rest::Nothing } => Cost::Estimated(known),
+            Self { known: Micros::ZERO, rest: Rest::Unknown } => Cost::Unknown,
+            Self { known, rest: Rest::Unknown } => Cost::AtLeast(known),
+        }
+    }
 }
 
 /// How the thread's last turn ended.
@@ -105,10 +125,7 @@ impl Books {
             named: BTreeSet::new(),
             turn: None,
             past,
-            calls: Calls::Speaking,
-            last: None,
-            client: Client::Works,
-            counting: Counting::Told,
+            legible: Legible::All,
             over: Over::NotYet,
             limited_until: None,
         }
@@ -123,7 +140,8 @@ impl Books {
     pub(super) fn add(&mut self, thread: &str) {
         if self.threads.insert(thread.to_owned()) {
             let rollout = Rollout::new(&self.home, thread);
-            self.accounts.push(Account { rollout, model: String::new() });
+            let (model, requests) = (String::new(), Requests::default());
+            self.accounts.push(Account { rollout, model, requests });
         }
     }
 
@@ -153,7 +171,7 @@ impl Books {
     pub(super) fn read_on(&mut self) {
         let mut accounts = std::mem::take(&mut self.accounts);
         for (place, account) in accounts.iter_mut().enumerate() {
-            let Account { rollout, model, .. } = account;
+            let Account { rollout, model, requests } = account;
             rollout.read_on(&mut |entry| match entry {
                 Entry::Model(name) => {
                     self.named.insert(name.clone());
@@ -161,20 +179,30 @@ impl Books {
                 }
                 Entry::Branched { from } => *model = self.model_of(&from),
                 Entry::Used { root_turn, usage } => {
-                    let none = || Some(Usage::default());
-                    let known = self.used.entry((root_turn, model.clone())).or_insert_with(none);
-                    *known = known.zip(usage).map(|(known, usage)| sum(known, usage));
+                    requests.answered(usage);
+                    self.count(root_turn, model, usage);
+                }
+                Entry::Unreadable if self.turn().is_some() => self.legible = Legible::Partly,
+                entry => {
+                    note_request(requests, &entry);
                     if place == 0 {
-                        self.counting = Counting::Told;
-                        self.last = usage;
-                        self.answered();
+                        self.note(entry);
                     }
                 }
-                entry if place == 0 => self.note(entry),
-                _ => {}
             });
         }
         self.accounts = accounts;
+    }
+
+    /// Counts the tokens of a request. One that names no turn is of the turn that the thread is in.
+    fn count(&mut self, root_turn: Option<String>, model: &str, usage: Option<Usage>) {
+        let Some(turn) = root_turn.or_else(|| self.turn.clone()) else {
+            self.legible = Legible::Partly;
+            return;
+        };
+        let known = self.used.entry((turn, model.to_owned()));
+        let known = known.or_insert_with(|| Some(Usage::default()));
+        *known = known.zip(usage).map(|(known, usage)| sum(known, usage));
     }
 
     /// The last model of a thread. What another one is to go on with, it sums up first.
@@ -188,14 +216,6 @@ impl Books {
         model
     }
 
-    fn answered(&mut self) {
-        self.calls = match self.calls {
-            // What it spoke before was not its last word: it goes on without being called upon.
-            Calls::Calling | Calls::Spoke => Calls::Called,
-            Calls::Speaking | Calls::Asked | Calls::Called => Calls::Spoke,
-        };
-    }
-
     fn note(&mut self, entry: Entry) {
         match entry {
             Entry::Begins { turn } => {
@@ -203,24 +223,16 @@ impl Books {
                 self.named.clear();
                 (self.turn, self.over) = (Some(turn), Over::NotYet);
                 self.limited_until = None;
-                self.calls = Calls::Speaking;
             }
-            Entry::Calls => self.calls = Calls::Calling,
-            Entry::Returned if self.calls == Calls::Calling => self.counting = Counting::Lacks,
-            // Other tools may still run: rather one request too many than one too few.
-            Entry::Returned if self.calls == Calls::Called && self.client == Client::Works => {
-                self.calls = Calls::Asked;
-            }
-            Entry::Compacted => self.calls = Calls::Asked,
             Entry::Limited { resets_at } => {
                 self.limited_until = Some(Timestamp(resets_at.saturating_mul(1000)));
             }
-            Entry::Ends { error } => {
-                self.over = error.map_or(Over::Well, Over::Failed);
-                self.calls = Calls::Spoke;
-            }
+            Entry::Ends { error } => self.over = error.map_or(Over::Well, Over::Failed),
             Entry::BrokenOff => self.over = Over::Well,
-            Entry::Returned
+            Entry::Calls
+            | Entry::Returned
+            | Entry::Compacted
+            | Entry::Unreadable
             | Entry::Branched { .. }
             | Entry::Model(_)
             | Entry::Used { .. }
@@ -242,48 +254,73 @@ impl Books {
         }
     }
 
-    /// What the client's requests cost so far; none when there are none, or when the price of a model
-    /// or the tokens are not known.
-    pub(super) fn spent(&self) -> Option<Micros> {
+    /// Returns the cost of all answered requests of the client.
+    fn answered(&self) -> Bill {
+        let mut bill = Bill::new();
         let own = self.used.iter().filter(|((turn, _), _)| self.is_own(turn));
-        let costs = own.map(|((_, model), usage)| self.price(model, usage.as_ref()?));
-        costs.sum::<Option<MicrosSum>>().map(|sum| sum.0).filter(|_| !self.is_empty())
+        own.for_each(|((_, model), usage)| {
+            bill.add(usage.as_ref().and_then(|usage| self.price(model, usage)));
+        });
+        if self.legible == Legible::Partly || self.lacks_tokens() {
+            bill.rest = Rest::Unknown;
+        }
+        bill
     }
 
-    /// The same with a request that is broken off: it reads at least what the last one read and wrote.
-    /// Whether any of it is in the cache is not known.
-    pub(super) fn spent_with_another(&self) -> Option<Micros> {
-        let spent = self.spent()?;
-        let Some(last) = self.last else { return Some(spent) };
+    /// Returns the cost of the turn, with the requests that are under way and will never be answered.
+    pub(super) fn bill(&self, ending: Ending) -> Bill {
+        let mut bill = self.answered();
+        let mut accounts = self.accounts.iter();
+        let main = accounts.next().filter(|_| ending == Ending::Interrupted);
+        for account in main.into_iter().chain(accounts) {
+            if !account.rollout.is_open() {
+                bill.rest = Rest::Unknown;
+            } else if account.requests.is_asking() {
+                bill.add(self.another(account));
+            }
+        }
+        bill
+    }
+
+    /// Returns the price of one more request of a thread; none if none was answered yet. It reads at
+    /// least what the last one read and wrote. Whether any of that is in the cache is not known.
+    fn another(&self, account: &Account) -> Option<Micros> {
+        let last = account.requests.last?;
         let input = [last.input, last.cache_read, last.cache_write, last.output];
         let input = input.into_iter().fold(0, u64::saturating_add);
-        let model = &self.accounts.first()?.model;
-        Some(spent.plus(self.price(model, &Usage { input, ..Usage::default() })?))
+        self.price(&account.model, &Usage { input, ..Usage::default() })
     }
 
-    /// The client is told to end: a tool that returns from now on was broken off, and leads to no request.
+    /// Returns the known part of what the client's requests cost so far.
+    pub(super) fn spent(&self) -> Micros {
+        self.answered().known
+    }
+
+    /// Whether all tokens of the client's requests are known, and their prices.
+    pub(super) fn is_priced(&self) -> bool {
+        self.answered().rest == Rest::Nothing
+    }
+
+    /// The client is told to end.
     pub(super) fn ends(&mut self) {
-        self.client = Client::Ends;
+        self.accounts.iter_mut().for_each(|account| account.requests.client_ends());
     }
 
-    /// A request that seemed to be under way was not sent.
+    /// The request that seemed to be under way was not sent.
     pub(super) fn withdraw(&mut self) {
-        if self.is_asking() {
-            self.calls = Calls::Called;
+        if let Some(account) = self.accounts.first_mut() {
+            account.requests.withdraw();
         }
     }
 
     /// Whether an answer came without its tokens, so far.
     pub(super) fn lacks_tokens(&self) -> bool {
-        self.counting == Counting::Lacks
+        self.accounts.first().is_some_and(|account| account.requests.lacks_tokens())
     }
 
     /// Whether a request is under way.
     pub(super) fn is_asking(&self) -> bool {
-        match self.calls {
-            Calls::Calling | Calls::Speaking | Calls::Asked => true,
-            Calls::Called | Calls::Spoke => false,
-        }
+        self.accounts.first().is_some_and(|account| account.requests.is_asking())
     }
 
     /// What so many tokens of a model cost.
@@ -328,7 +365,7 @@ impl Books {
 
     /// Whether nothing follows what the model said last.
     pub(super) fn is_finishing(&self) -> bool {
-        self.calls == Calls::Spoke
+        self.accounts.first().is_some_and(|account| account.requests.is_finishing())
     }
 
     /// Whether the thread's last turn is over.
@@ -356,12 +393,22 @@ impl Books {
     }
 }
 
-/// Amounts that add up.
-struct MicrosSum(Micros);
-
-impl std::iter::Sum<Micros> for MicrosSum {
-    fn sum<I: Iterator<Item = Micros>>(amounts: I) -> Self {
-        Self(amounts.fold(Micros::ZERO, Micros::plus))
+/// Notes what an entry says about the requests of its thread.
+fn note_request(requests: &mut Requests, entry: &Entry) {
+    match entry {
+        Entry::Begins { .. } => requests.begin(),
+        Entry::Calls => requests.call(),
+        Entry::Returned => requests.tool_returned(),
+        Entry::Compacted => requests.compacted(),
+        Entry::Ends { .. } => requests.end(),
+        Entry::BrokenOff
+        | Entry::Branched { .. }
+        | Entry::Model(_)
+        | Entry::Used { .. }
+        | Entry::Limited { .. }
+        | Entry::Instructed(_)
+        | Entry::Unreadable
+        | Entry::Other => {}
     }
 }
 

@@ -48,13 +48,15 @@ pub(super) enum Entry {
     /// The conversation was summed up, and the turn goes on.
     Compacted,
     /// A request was answered; how many tokens it took is not known when they are not told as numbers.
-    Used { root_turn: String, usage: Option<Usage> },
+    Used { root_turn: Option<String>, usage: Option<Usage> },
     /// A usage limit that is reached, and when it is lifted, in seconds.
     Limited { resets_at: u64 },
     /// A turn is over.
     Ends { error: Option<Problem> },
     /// A turn was broken off.
     BrokenOff,
+    /// Damaged: it may have been any of these.
+    Unreadable,
     /// Of no interest.
     Other,
 }
@@ -131,7 +133,13 @@ struct Shape {
 }
 
 fn entry(line: &[u8]) -> Entry {
-    let Ok(Shape { kind, payload }) = serde_json::from_slice(line) else { return Entry::Other };
+    // The end of a record that was read before its line ended.
+    if line.trim_ascii().is_empty() {
+        return Entry::Other;
+    }
+    let Ok(Shape { kind, payload }) = serde_json::from_slice(line) else {
+        return Entry::Unreadable;
+    };
     let text = |key: &str| payload[key].as_str().unwrap_or_default().to_owned();
     match (kind.as_str(), payload["type"].as_str().unwrap_or_default()) {
         ("session_meta", _) => match text("forked_from_id") {
@@ -142,8 +150,7 @@ fn entry(line: &[u8]) -> Entry {
         ("turn_context", _) => Entry::Model(text("model")),
         ("token_usage_record", _) => {
             let root = payload["root_turn_id"].as_str().or_else(|| payload["turn_id"].as_str());
-            let root_turn = root.unwrap_or_default().to_owned();
-            Entry::Used { root_turn, usage: usage(&payload["usage"]) }
+            Entry::Used { root_turn: root.map(str::to_owned), usage: usage(&payload["usage"]) }
         }
         (
             "response_item",
@@ -166,8 +173,10 @@ fn entry(line: &[u8]) -> Entry {
     }
 }
 
-/// What is read from the cache is part of the input, and so is what is put there. What is no number is
-/// not taken for zero.
+/// Returns the tokens of a request; none unless they are whole numbers.
+///
+/// Tokens read from the cache, or put there, are part of the input. If they are more than the whole
+/// input, they cannot be part of it, and all of the input counts beside them.
 pub(super) fn usage(value: &Value) -> Option<Usage> {
     let cached = |key: &str| match &value[key] {
         Value::Null => Some(0),
@@ -176,7 +185,7 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
     let (cache_read, cache_write) =
         (cached("cached_input_tokens")?, cached("cache_write_input_tokens")?);
     let read = value["input_tokens"].as_u64()?;
-    let input = read.saturating_sub(cache_read).saturating_sub(cache_write);
+    let input = read.checked_sub(cache_read.saturating_add(cache_write)).unwrap_or(read);
     Some(Usage { input, output: value["output_tokens"].as_u64()?, cache_write, cache_read })
 }
 

@@ -246,7 +246,7 @@ fn what_a_client_left_tells_its_thread_and_what_it_cost() {
     check(&[], Attached::Absent { cost: free, progressed: false, session: None });
     let lines = [sample::thread(THREAD), sample::begins()];
     let (cost, session) = (Cost::Estimated(Micros(USED)), Some(id(THREAD)));
-    check(&lines, Attached::Absent { cost, progressed: false, session: session.clone() });
+    check(&lines, Attached::Absent { cost, progressed: true, session: session.clone() });
     let [thread, begins] = lines;
     let model = Some(sample::MODEL.to_owned());
     let reply = Reply { session, model, ..Reply::new("hi", cost) };
@@ -268,7 +268,8 @@ fn what_an_earlier_attempt_spent_is_not_paid_by_the_next() {
         let lines = [sample::thread(THREAD), sample::begins()].join("\n");
         fs::write(&request.started.transcript, lines).unwrap();
         let session = Some(id(THREAD));
-        let expected = Attached::Absent { cost, progressed: false, session };
+        let progressed = cost != Cost::Unknown;
+        let expected = Attached::Absent { cost, progressed, session };
         assert_eq!(bench.codex.attach(&request.started), expected);
         let mut adopted = bench.codex.dialect.begin(&request.started);
         adopted.hear(&crate::process::Heard::Line(sample::thread(THREAD).into_bytes()));

@@ -10,7 +10,7 @@ use raymond_core::ids::SessionId;
 use raymond_core::prices::Usage;
 use tokio::time::Instant;
 
-use super::books::Books;
+use super::books::{Books, Ending};
 use super::fault::Retry;
 use super::line::{self, Item, Line};
 use crate::contract::Request;
@@ -143,34 +143,27 @@ impl Turn {
         }
     }
 
-    /// What is known of the cost. Tokens are counted, and priced by the list.
+    /// Returns what is known of the cost. Tokens are counted, and priced by the list.
     pub(super) fn cost(&self) -> Cost {
         let free = Cost::Reported(Micros::ZERO);
         let is_empty = self.books.are_open() && self.books.is_empty();
-        let turned_away = self.retries
-            || matches!(self.trouble, Some(Trouble::LoggedOut(_) | Trouble::Limited(_)));
+        let turned_away = matches!(self.trouble, Some(Trouble::LoggedOut(_) | Trouble::Limited(_)));
         match (&self.result, self.begun) {
             (_, Begun::NotYet) => free,
             // Requests that failed are all that there were.
             (Some(Conclusion::Failed { .. }), _) if is_empty => free,
+            // A request that is tried again for another reason may be under way.
             (None, _) if is_empty && turned_away => free,
             // The books may not have got further than the turn before.
             (None, _) if self.books.may_be_behind() => Cost::Unknown,
-            (result, Begun::Already) => {
-                let spent = match result {
-                    Some(_) => self.books.spent().or_else(|| self.told()),
-                    None if self.is_broken_off() => self.books.spent_with_another(),
-                    None => self.books.spent(),
-                };
-                spent.map_or(Cost::Unknown, Cost::Estimated)
+            (Some(_), _) if self.books.is_empty() => {
+                self.told().map_or(Cost::Unknown, Cost::Estimated)
             }
+            (None, _) if self.books.is_empty() => Cost::Unknown,
+            (Some(_), _) => self.books.bill(Ending::Reported).cost(),
+            (None, _) if turned_away => self.books.bill(Ending::Reported).cost(),
+            (None, _) => self.books.bill(Ending::Interrupted).cost(),
         }
-    }
-
-    /// Whether the client was ended, or died, while a request was under way. One that was turned away
-    /// is not.
-    fn is_broken_off(&self) -> bool {
-        self.books.is_asking() && !self.retries
     }
 
     /// What the stream says, where the books say nothing.
@@ -182,7 +175,8 @@ impl Turn {
     /// Whether there is a share to keep, and nobody knows how much of it is left.
     pub(super) fn is_unseen(&self) -> bool {
         let is_over = self.result.is_some() || !self.books.are_open() || self.books.lacks_tokens();
-        self.cap.is_some() && is_over && self.cost() == Cost::Unknown
+        let is_known = self.cost() != Cost::Unknown && self.books.is_priced();
+        self.cap.is_some() && is_over && !is_known
     }
 
     fn take(&mut self, line: Line) -> Result<Vec<Said>, Nonsense> {
@@ -203,8 +197,14 @@ impl Turn {
             }
             Line::Trouble(message) => return Ok(self.troubled(&message)),
             Line::Ignored => {}
-            Line::NotJson => return Err(Nonsense::NotJson),
-            Line::Unknown(kind) => return Err(Nonsense::Unknown(kind)),
+            Line::NotJson => {
+                self.missed();
+                return Err(Nonsense::NotJson);
+            }
+            Line::Unknown(kind) => {
+                self.missed();
+                return Err(Nonsense::Unknown(kind));
+            }
         }
         Ok(Vec::new())
     }
@@ -313,6 +313,11 @@ impl Fold for Turn {
         self.take(line::read(line))
     }
 
+    /// The unread part may have been the start of the turn.
+    fn missed(&mut self) {
+        self.begun = Begun::Already;
+    }
+
     fn stage(&self) -> Stage {
         if self.result.is_some() { Stage::Done } else { Stage::Working }
     }
@@ -322,7 +327,7 @@ impl Fold for Turn {
     }
 
     fn progressed(&self) -> bool {
-        self.spoke
+        self.spoke || !self.books.is_empty()
     }
 
     fn is_hopeless(&self) -> bool {
@@ -361,7 +366,9 @@ impl Fold for Turn {
 
     fn ends(&mut self) {
         self.look();
-        if !self.asking.lasts(SENT) {
+        // A share that is used up is charged in full. For every other reason to end the client, the
+        // request counts: no matter how often a turn is stopped and resumed, none is free.
+        if self.trouble == Some(Trouble::Capped) && !self.asking.lasts(SENT) {
             self.books.withdraw();
         }
         self.books.ends();
@@ -392,7 +399,7 @@ impl Fold for Turn {
             self.trouble = Some(Trouble::Unpriced(model));
         }
         let used_up =
-            self.cap.is_some_and(|cap| self.books.spent().is_some_and(|spent| spent >= cap));
+            self.cap.is_some_and(|cap| !self.books.is_empty() && self.books.spent() >= cap);
         self.finishing.note(self.books.is_finishing());
         let follows = !self.books.is_finishing() || self.finishing.lasts(SETTLED);
         if used_up && follows && self.trouble.is_none() {

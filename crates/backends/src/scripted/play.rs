@@ -189,20 +189,27 @@ fn span(
     parse(&text).map_err(|error| reader.wrong("bad-duration", place, format!("{error}")))
 }
 
-/// Dollars as a number or a text, or `unknown`.
+/// Reads a cost: dollars as a number or a text, `at least` so many dollars, or `unknown`.
 pub(super) fn cost(reader: &mut Reader<'_>, node: &Node) -> Result<Cost, Noted> {
+    let mut cost: fn(Micros) -> Cost = Cost::Reported;
     let written = match &node.value {
         Value::Text(text) if text == "unknown" => return Ok(Cost::Unknown),
-        Value::Text(text) => text.clone(),
+        Value::Text(text) => match text.strip_prefix("at least ") {
+            Some(known) => {
+                cost = Cost::AtLeast;
+                known.to_owned()
+            }
+            None => text.clone(),
+        },
         Value::Whole(dollars) => dollars.to_string(),
         Value::Number(dollars) => format!("{dollars:.6}"),
         Value::Null | Value::Bool(_) | Value::List(_) | Value::Map(_) => {
-            return Err(reader.mistyped(node, "an amount of dollars, or unknown"));
+            return Err(reader.mistyped(node, "an amount of dollars, at least so many, or unknown"));
         }
     };
     let amount = written.parse::<Micros>();
     amount
-        .map(Cost::Reported)
+        .map(cost)
         .map_err(|error| reader.wrong("bad-amount", node.span.clone(), error.to_string()))
 }
 

@@ -184,6 +184,8 @@ async fn a_reply_says_what_it_says() {
     check("{ text: x, expect: [diff, Look] }", replied("x", 10_000)).await;
     let unpriced = Reply::new("x", Cost::Unknown);
     check("{ text: x, cost: unknown }", Answer::Replied(Box::new(unpriced))).await;
+    let partly = Reply::new("x", Cost::AtLeast(Micros(200_000)));
+    check("{ text: x, cost: at least 0.20 }", Answer::Replied(Box::new(partly))).await;
     let denied = Reply {
         denied: vec!["Bash(ls)".into(), "Edit".into()],
         ..Reply::new("x", Cost::Reported(Micros(10_000)))

@@ -224,8 +224,9 @@ fn prices_of_the_configuration_make_an_estimate() {
         fake[2]: say <result>done</result>",
     )]);
     stage.project.write("raymond.toml", "[prices.mystery]\ninput = 2.00\noutput = 10.00\n");
-    stage.run("--model mystery-1").prints("done\n").mentions(0, &["$2.01 of it estimated"]);
-    assert_eq!(stage.charges()[0], charge("main.1.1", 2_010_000, "estimated"));
+    stage.run("--model mystery-1").prints("done\n").mentions(0, &["$4.02 of it estimated"]);
+    // One message, and as much for the request that was in flight.
+    assert_eq!(stage.charges()[0], charge("main.1.1", 2 * 2_010_000, "estimated"));
 }
 
 #[test]
@@ -233,6 +234,44 @@ fn a_strict_budget_charges_the_whole_share_of_a_silent_turn() {
     let stage = Stage::prompts(&[("START", "budget: 0.5\n---\nfake: kill")]);
     stage.run("--strict-budget").mentions(1, &["budget of $0.50 is spent"]);
     assert_eq!(stage.charges(), [charge("main.1.1", 500_000, "estimated")]);
+}
+
+#[test]
+fn stopping_again_and_again_makes_no_request_free() {
+    // Each client gets one answer, and is stopped while its second request is in flight.
+    const REQUEST: u64 = 600_000;
+    const MOST: usize = 13;
+    let gates: Vec<String> = (1..=MOST).map(|n| format!("fake[{n}]: wait gate{n}")).collect();
+    let start = format!("fake: usage 200000 0\nfake: say thinking\n{}", gates.join("\n"));
+    let stage = Stage::prompts(&[("START", &start)]);
+    let mut running = stage.start_run("--model claude-sonnet-4-5 --budget 5");
+    for stops in 1..=MOST {
+        stage.reaches(&format!("gate{stops}"));
+        stage.raymond("stop r").mentions(0, &[]);
+        running.wait();
+        let made = 2 * REQUEST * u64::try_from(stops).unwrap();
+        let charged: u64 = stage.charges().iter().map(|(_, amount, _)| amount).sum();
+        assert!(charged >= made, "{stops}: {:?}", stage.charges());
+        if charged >= 5_000_000 {
+            stage.raymond("resume r").mentions(5, &["--budget"]);
+            assert_eq!(stage.invocations().len(), stops, "no request starts beyond the cap");
+            return;
+        }
+        running = stage.start("resume r");
+    }
+    panic!("the cap was never reached: {:?}", stage.charges());
+}
+
+#[test]
+fn tokens_that_are_no_whole_numbers_are_unknown() {
+    let usage = r#""usage":{"input_tokens":1000000.0,"output_tokens":1}"#;
+    let message = format!(
+        r#"{{"type":"assistant","message":{{"id":"m","model":"claude-sonnet-4-5","content":[],{usage}}},"parent_tool_use_id":null}}"#
+    );
+    let start = format!("fake[1]: raw {message}\nfake[1]: kill\nfake[2]: say <result>x</result>");
+    let stage = Stage::prompts(&[("START", &start)]);
+    stage.run("").prints("x\n").mentions(0, &["1 turn is unpriced"]);
+    assert_eq!(stage.charges()[0].2, "unpriced");
 }
 
 #[test]
@@ -247,7 +286,8 @@ fn a_turn_that_was_stopped_reports_what_it_had_spent() {
     stage.reaches("gate");
     stage.raymond("stop r").mentions(0, &[]);
     running.wait().mentions(130, &[]);
-    assert_eq!(stage.charges(), [charge("main.1.1", 500_000, "reported")]);
+    // The report has only requests that were answered, and the client was waiting for another one.
+    assert_eq!(stage.charges(), [charge("main.1.1", 500_000, "unpriced")]);
     stage.leaves_nothing();
     stage.raymond("resume r").prints("done\n").mentions(0, &[]);
     assert_eq!(status(&stage)["spent_usd"], json!(0.51));

@@ -24,6 +24,29 @@ fn reviewed() -> Project {
 }
 
 #[test]
+fn every_screen_shows_a_partly_known_cost() {
+    let replies = "START: { text: <result>x</result>, cost: at least 0.20 }";
+    let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", replies)]);
+    let run = project.raymond("run wf --run-id r --replies r.yaml");
+    run.mentions(0, &["ended · $0.20 + unpriced", "spent $0.20 of", "1 turn is unpriced"]);
+    let check = |command: &str, parts: &[&str]| {
+        let shown = project.raymond(command).stdout;
+        assert!(parts.iter().all(|part| shown.contains(part)), "{command}: {shown}");
+    };
+    check("cost r", &["$0.20", "1 turn is unpriced"]);
+    check("status r", &["$0.20", "1 turn is unpriced"]);
+    check("show r", &["$0.20 + unpriced"]);
+    check("logs r", &["$0.20 + unpriced"]);
+    let turn = &project.raymond("logs r --json").json()["turns"][0];
+    assert_eq!((&turn["spent_usd"], &turn["basis"]), (&json!(0.2), &json!("unpriced")));
+    for command in ["cost r --json", "status r --json"] {
+        let output = project.raymond(command).json();
+        let spent = (&output["spent_usd"], &output["unpriced_turns"]);
+        assert_eq!(spent, (&json!(0.2), &json!(1)), "{output}");
+    }
+}
+
+#[test]
 fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
     let project = Project::of(&[
         ("wf/START.md", "Work."),

@@ -395,7 +395,7 @@ impl Narrator {
             bill.push_str(" estimated");
         }
         if unpriced {
-            bill.push_str(" · unpriced");
+            bill.push_str(if amount > Micros::ZERO { " + unpriced" } else { " · unpriced" });
         }
         bill
     }

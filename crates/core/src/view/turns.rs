@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::budget::{Basis, Charge};
+use crate::budget::{Basis, Charge, Micros};
 use crate::desk::{Lane, Prompt};
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
@@ -250,6 +250,9 @@ fn price(charge: Charge) -> Option<String> {
         Basis::Free => None,
         Basis::Reported => Some(charge.amount.to_string()),
         Basis::Estimated => Some(format!("{} estimated", charge.amount)),
+        Basis::Unpriced if charge.amount > Micros::ZERO => {
+            Some(format!("{} + unpriced", charge.amount))
+        }
         Basis::Unpriced => Some("unpriced".to_owned()),
     }
 }
@@ -330,6 +333,19 @@ mod tests {
                 "main: A.sh #2 · turn 1 · in flight",
             ]
         );
+    }
+
+    #[test]
+    fn a_partly_known_cost_is_shown_with_its_unpriced_rest() {
+        let check = |cost: Cost, expected: &str| {
+            let mut play = Play::new(prompts(&["A.md"])).started();
+            play.costs(cost).says("main", "<result>x</result>");
+            let title = format!("main: A.md · turn 1 · {expected} · finished after 1s");
+            assert_eq!(titles(&play), [title]);
+        };
+        check(Cost::Unknown, "unpriced");
+        check(Cost::AtLeast(Micros(200_000)), "$0.20 + unpriced");
+        check(Cost::Estimated(Micros(200_000)), "$0.20 estimated");
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl Scene {
         self.system(
             "task_started",
             json!({
-                "task_id": task, "tool_use_id": call, "description": "a build",
+                "task_id": task, "tool_use_id": call, "task_type": "local_bash", "description": "a build",
                 "is_backgrounded": true,
             }),
         );

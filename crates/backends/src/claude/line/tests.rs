@@ -1,6 +1,6 @@
 use super::super::sample;
 use super::super::shape::{
-    Answers, Block, Denial, ErrorDetails, Message, ModelUsage, Patch, RateLimitInfo, Server,
+    Answers, Block, Count, Denial, ErrorDetails, Message, ModelUsage, Patch, RateLimitInfo, Server,
     Tokens, ToolInput, ToolResult,
 };
 use super::*;
@@ -64,7 +64,12 @@ fn what_a_line_holds_is_read_and_the_rest_left() {
         id: "m1".into(),
         model: Some("claude-opus-5-5".into()),
         content: vec![call],
-        usage: Tokens { input: 100, output: 1, ..Tokens::default() },
+        usage: Tokens {
+            input: Count::Known(100),
+            output: Count::Known(1),
+            cache_write: Count::Known(0),
+            cache_read: Count::Known(0),
+        },
     };
     let assistant = Assistant { message, ..Assistant::default() };
     check(&sample::bash("m1", "ls"), &Line::Assistant(assistant));
@@ -93,9 +98,10 @@ fn tasks_are_read() {
     let task = || Task { id: "b1".into(), ..Task::default() };
     let started = sample::system(
         "task_started",
-        r#""task_id":"b1","tool_use_id":"t","description":"sleep","is_backgrounded":true"#,
+        r#""task_id":"b1","tool_use_id":"t","task_type":"local_bash","description":"sleep","is_backgrounded":true"#,
     );
-    check(&started, &Line::TaskStarted(Task { is_backgrounded: Some(true), ..task() }));
+    let (call, kind) = (Some("t".into()), "local_bash".into());
+    check(&started, &Line::TaskStarted(Task { call, kind, is_backgrounded: Some(true), ..task() }));
     let updated =
         sample::system("task_updated", r#""task_id":"b1","patch":{"status":"completed"}"#);
     let patch = Patch { status: Some("completed".into()), is_backgrounded: None };
@@ -123,6 +129,7 @@ fn a_result_is_read_as_it_was_seen() {
         subtype: "success".into(),
         result: Some("second".into()),
         session_id: Some("s".into()),
+        terminal_reason: Some("completed".into()),
         permission_denials: vec![denial],
         model_usage_since_last_result: Some(
             [("m".to_owned(), ModelUsage { cost_usd: Some(0.0028) })].into(),

@@ -238,23 +238,28 @@ fn a_cap_that_is_reached_leaves_a_finished_answer() {
     let check = |lines: &[String], expected: Answer| {
         assert_eq!(after(lines, exited(), &open()), expected, "{lines:?}");
     };
-    let capped =
-        || Answer::Capped { cost: REPORTED, progressed: true, denied: Vec::new(), session: None };
+    let capped = |progressed| Answer::Capped {
+        cost: REPORTED,
+        progressed,
+        denied: Vec::new(),
+        session: None,
+    };
     let end = sample::capped;
     check(
         &[init(), text("m", "part one. "), text("m", "final"), end()],
         replied("part one. final"),
     );
-    check(&[init(), text("m", "let me look"), bash("m", "ls"), end()], capped());
-    check(&[init(), text("m1", "a"), bash("m1", "ls"), sample::user(), end()], capped());
-    check(&[init(), text("m", ""), end()], capped());
-    check(&[init(), end()], capped());
+    check(&[init(), text("m", "let me look"), bash("m", "ls"), end()], capped(true));
+    check(&[init(), text("m1", "a"), bash("m1", "ls"), sample::user(), end()], capped(true));
+    check(&[init(), text("m", ""), end()], capped(true));
+    check(&[init(), end()], capped(false));
 }
 
 #[test]
 fn other_ends_of_the_client_have_their_kinds() {
     let check = |subtype: &str, errors: &str, expected: TurnFailure| {
-        let more = format!(r#""is_error":true,"errors":[{errors}],{}"#, sample::USAGE);
+        let tools = r#""terminal_reason":"aborted_tools""#;
+        let more = format!(r#""is_error":true,"errors":[{errors}],{tools},{}"#, sample::USAGE);
         let lines = [init(), sample::result(subtype, &more)];
         assert_eq!(after(&lines, exited(), &open()), failed(expected, REPORTED));
     };
@@ -317,8 +322,8 @@ fn a_client_without_a_result_died() {
     let terminated =
         End::Exited { status: Some(ExitStatus::from_raw(143 << 8)), stderr: String::new() };
     let lines = [init(), text("m", "x")];
-    // 100 tokens at $4 and one at $20 for a million.
-    let estimated = Cost::Estimated(Micros(420));
+    // 100 tokens at $4 and one at $20 for a million, and the same for the request in flight.
+    let estimated = Cost::Estimated(Micros(2 * 420));
     check(terminated, &lines, &format!("{died}, with exit status 143"), estimated);
     let unseen = End::Exited { status: None, stderr: String::new() };
     check(unseen, &lines, died, estimated);
@@ -369,8 +374,10 @@ fn too_much_output_is_told_as_such() {
     };
     let line = |text: String| Heard::Line(text.into_bytes());
     let (flood, cut) = (Heard::Flooded { limit: 1000 }, Heard::Cut { length: 50_000_000 });
-    check(std::slice::from_ref(&flood), End::Flooded, failed(too_large(1000), FREE));
-    check(&[line(init()), line(success("x")), flood], End::Flooded, replied("x"));
+    check(std::slice::from_ref(&flood), End::Flooded, failed(too_large(1000), Cost::Unknown));
+    let unread = Reply { cost: Cost::AtLeast(Micros(2800)), ..reply("x") };
+    let heard = [line(init()), line(success("x")), flood];
+    check(&heard, End::Flooded, Answer::Replied(Box::new(unread)));
     let lost = [line(init()), cut.clone()];
     check(&lost, exited(), failed(too_large(LINE_MAX as u64), Cost::Unknown));
     check(

@@ -68,13 +68,13 @@ fn a_transcript_that_nobody_writes_any_more_is_read() {
     };
     check(&fresh, &[], absent(free, false));
     check(&fresh, &[init()], absent(Cost::Unknown, false));
-    check(&fresh, &[init(), text("m", "x")], absent(Cost::Estimated(Micros(420)), true));
+    check(&fresh, &[init(), text("m", "x")], absent(Cost::Estimated(Micros(2 * 420)), true));
     let torn = success("x")[..40].to_owned();
     check(&fresh, &[init(), torn], absent(Cost::Unknown, false));
     check(&fresh, &[init(), success("x")], Attached::Finished(replied("x", 2800)));
     let capped = Answer::Capped {
         cost: Cost::Reported(Micros(2800)),
-        progressed: true,
+        progressed: false,
         denied: Vec::new(),
         session: None,
     };

@@ -14,6 +14,15 @@ fn books(entries: &[String]) -> (TempDir, Books) {
     (home, books)
 }
 
+/// The cost of the answered requests.
+fn answered(books: &Books) -> Cost {
+    books.bill(Ending::Reported).cost()
+}
+
+fn paid(amount: u64) -> Cost {
+    Cost::Estimated(Micros(amount))
+}
+
 fn turn(name: &str, entries: &[String]) -> Vec<String> {
     sample::began(name).into_iter().chain(entries.iter().cloned()).collect()
 }
@@ -24,7 +33,7 @@ fn only_the_requests_of_the_last_turn_are_counted() {
     let two = turn("b", &[sample::used("b")]);
     let (_home, mut books) = books(&[one, two].concat());
     books.read_on();
-    assert_eq!((books.spent(), books.is_empty()), (Some(Micros(USED)), false));
+    assert_eq!((answered(&books), books.is_empty()), (paid(USED), false));
     assert_eq!(books.model().as_deref(), Some(MODEL));
 }
 
@@ -35,12 +44,12 @@ fn what_was_there_before_the_client_is_past() {
     let (home, mut books) = books(&past);
     books.close(Some(THREAD)).unwrap();
     books.read_on();
-    assert_eq!((books.spent(), books.is_empty()), (None, true));
+    assert_eq!((books.spent(), books.is_empty()), (Micros::ZERO, true));
     assert_eq!((books.problem(), books.limited_until()), (None, None));
     let now = turn("b", &[sample::used("b")]);
     sample::write(home.path(), THREAD, &[past, now].concat());
     books.read_on();
-    assert_eq!((books.spent(), books.is_empty()), (Some(Micros(USED)), false));
+    assert_eq!((answered(&books), books.is_empty()), (paid(USED), false));
 }
 
 #[test]
@@ -51,7 +60,7 @@ fn all_turns_that_began_since_the_client_started_are_paid() {
     let now = [turn("b", &[sample::used("b")]), turn("c", &[sample::used("c")])].concat();
     sample::write(home.path(), THREAD, &[past, now].concat());
     books.read_on();
-    assert_eq!(books.spent(), Some(Micros(2 * USED)));
+    assert_eq!(answered(&books), paid(2 * USED));
 }
 
 #[test]
@@ -61,7 +70,7 @@ fn a_later_owner_knows_what_was_there_before_the_client() {
     let kept = || Past::kept_in(home.path().join("1.past.json"));
     let books = || Books::new(home.path(), Arc::new(Prices::default()), kept());
     books().close(Some(THREAD)).unwrap();
-    let check = |entries: &[String], expected: Option<Micros>| {
+    let check = |entries: &[String], expected: Micros| {
         sample::write(home.path(), THREAD, entries);
         let mut books = books();
         books.add(THREAD);
@@ -69,17 +78,80 @@ fn a_later_owner_knows_what_was_there_before_the_client() {
         assert_eq!(books.spent(), expected);
         assert!(!books.may_be_behind());
     };
-    check(&past, None);
+    check(&past, Micros::ZERO);
     let now = [turn("b", &[sample::used("b")]), turn("c", &[sample::used("c")])].concat();
-    check(&[past, now].concat(), Some(Micros(2 * USED)));
+    check(&[past, now].concat(), Micros(2 * USED));
 }
 
 #[test]
-fn tokens_that_are_not_understood_make_the_sum_unknown() {
-    let odd = sample::used("a").replace("\"output_tokens\":100", "\"output_tokens\":100.5");
-    let (_home, mut books) = books(&turn("a", &[sample::used("a"), odd, sample::used("a")]));
+fn unreadable_tokens_make_the_sum_unknown() {
+    let all = sample::used("a");
+    let odd = ["100.5", "100.0", "\"100\"", "-1", "1e30", "null", "true"];
+    for odd in
+        odd.map(|odd| all.replace("\"output_tokens\":100", &format!("\"output_tokens\":{odd}")))
+    {
+        let (_home, mut books) = books(&turn("a", &[sample::used("a"), odd, sample::used("a")]));
+        books.read_on();
+        let state = (answered(&books), books.is_empty(), books.are_open());
+        assert_eq!(state, (Cost::Unknown, false, false));
+    }
+}
+
+#[test]
+fn a_priced_part_of_the_sum_is_at_least_charged() {
+    let foreign = [
+        sample::began("a")[1].replace(MODEL, "house-model"),
+        sample::used("a"),
+        sample::began("a")[1].clone(),
+        sample::used("a"),
+    ];
+    let (_home, mut books) = books(&turn("a", &foreign));
     books.read_on();
-    assert_eq!((books.spent(), books.is_empty(), books.are_open()), (None, false, false));
+    assert_eq!(answered(&books), Cost::AtLeast(Micros(USED)));
+    assert!(!books.is_priced());
+}
+
+#[test]
+fn requests_without_a_turn_are_of_the_current_turn() {
+    let nameless = sample::used("a")
+        .replace("\"root_turn_id\":\"a\",", "")
+        .replace("\"turn_id\":\"any\",", "");
+    assert!(!nameless.contains("turn_id"), "{nameless}");
+    let (_home, mut books) = books(&turn("a", &[sample::used("a"), nameless]));
+    books.read_on();
+    assert_eq!(answered(&books), paid(2 * USED));
+}
+
+#[test]
+fn a_damaged_entry_may_have_been_a_request() {
+    let damaged = sample::used("a").replace("\"usage\"", "\"usa");
+    let (_home, mut books) = books(&turn("a", &[sample::used("a"), damaged]));
+    books.read_on();
+    assert_eq!(answered(&books), Cost::AtLeast(Micros(USED)));
+}
+
+#[test]
+fn an_agent_of_the_client_may_have_a_request_in_flight() {
+    let check = |child: Option<&[String]>, ending: Ending, expected: Cost| {
+        let (home, mut books) = books(&turn("b", &[sample::calls(), sample::used("b")]));
+        if let Some(child) = child {
+            sample::write(home.path(), CHILD, &turn("x", child));
+        }
+        books.add(CHILD);
+        books.read_on();
+        assert_eq!(books.bill(ending).cost(), expected, "{child:?}");
+    };
+    let (calls, used, returned) = (sample::calls(), sample::used("b"), sample::returned());
+    let asking = [calls.clone(), used.clone(), returned];
+    for ending in [Ending::Interrupted, Ending::Reported] {
+        check(Some(&asking), ending, paid(2 * USED + FOLLOWED));
+        check(Some(&[calls.clone(), used.clone()]), ending, paid(2 * USED));
+        let done = [used.clone(), sample::ended(&Value::Null)];
+        check(Some(&done), ending, paid(2 * USED));
+        // Nothing is known about a first request, or an agent without a file.
+        check(Some(&[]), ending, Cost::AtLeast(Micros(USED)));
+        check(None, ending, Cost::AtLeast(Micros(USED)));
+    }
 }
 
 #[test]
@@ -90,7 +162,7 @@ fn agents_that_work_for_the_turn_are_paid_by_it() {
     books.add(CHILD);
     books.add(CHILD);
     books.read_on();
-    assert_eq!(books.spent(), Some(Micros(2 * USED)));
+    assert_eq!(answered(&books), paid(2 * USED));
 }
 
 #[test]
@@ -105,7 +177,7 @@ fn a_branch_is_summed_up_by_the_model_of_its_parent() {
     ]);
     sample::write(home.path(), CHILD, &turn("a", &[sample::used("a")]));
     books.read_on();
-    assert_eq!(books.spent(), Some(Micros(USED + 1600 + 20 + 1000)));
+    assert_eq!(answered(&books), paid(USED + 1600 + 20 + 1000));
     assert_eq!(books.model().as_deref(), Some("gpt-6.1-sol"));
 }
 
@@ -114,7 +186,7 @@ fn a_model_without_a_price_makes_the_sum_unknown() {
     let foreign = turn("b", &[sample::used("b")]).join("\n").replace(MODEL, "house-model");
     let (_home, mut books) = books(&[foreign]);
     books.read_on();
-    assert_eq!((books.spent(), books.is_empty()), (None, false));
+    assert_eq!((answered(&books), books.is_empty()), (Cost::Unknown, false));
 }
 
 #[test]
@@ -163,10 +235,12 @@ fn a_request_is_under_way_when_nothing_is_waited_for_but_the_model() {
 fn a_request_that_is_broken_off_has_read_what_the_one_before_read_and_wrote() {
     let (_home, mut nothing) = books(&turn("a", &[]));
     nothing.read_on();
-    assert_eq!(nothing.spent_with_another(), None);
-    let (_home, mut books) = books(&turn("a", &[sample::used("a")]));
+    assert_eq!(nothing.bill(Ending::Interrupted).cost(), Cost::Unknown);
+    let asking = [sample::calls(), sample::used("a"), sample::returned()];
+    let (_home, mut books) = books(&turn("a", &asking));
     books.read_on();
-    assert_eq!(books.spent_with_another(), Some(Micros(USED + FOLLOWED)));
+    assert_eq!(books.bill(Ending::Interrupted).cost(), paid(USED + FOLLOWED));
+    assert_eq!(books.bill(Ending::Reported).cost(), paid(USED));
 }
 
 #[test]

@@ -420,24 +420,41 @@ async fn a_turn_with_a_share_whose_tokens_are_not_told_is_ended_and_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_request_that_was_sent_is_paid_when_it_is_broken_off() {
+async fn a_request_in_flight_is_never_free() {
     let entries = [sample::calls(), sample::used("a"), sample::returned()];
-    let asking = || heard(&said(&[]), &entries, None, Form::Text);
-    let mut at_once = asking();
+    let asking = |cap| heard(&said(&[]), &entries, cap, Form::Text);
+    let both = Cost::Estimated(Micros(USED + FOLLOWED));
+    // However young it is.
+    let mut at_once = asking(None);
     at_once.ends();
-    assert_eq!(at_once.cost(), PAID);
-    let mut later = asking();
+    assert_eq!(at_once.cost(), both);
+    // A share that is used up is charged in full, whether a next request had been sent or not.
+    let mut capped = asking(Some(Micros(USED)));
+    assert!(capped.is_hopeless());
+    capped.ends();
+    assert_eq!(capped.cost(), PAID);
+    let mut later = asking(Some(Micros(USED)));
     tokio::time::advance(SETTLED).await;
     later.ends();
-    assert_eq!(later.cost(), Cost::Estimated(Micros(USED + FOLLOWED)));
-    let mut turned_away = asking();
-    let notice = sample::trouble("Reconnecting... 1/5 (waiting for network)");
-    turned_away.hear(&Heard::Line(notice.into_bytes()));
-    assert!(turned_away.is_getting_nowhere());
-    tokio::time::advance(SETTLED).await;
-    turned_away.ends();
-    assert_eq!(turned_away.cost(), PAID);
-    // The model was never reached.
-    let notice = sample::trouble("Reconnecting... 1/5 (waiting for network)");
-    assert_eq!(heard(&said(&[notice]), &[], None, Form::Text).cost(), FREE);
+    assert_eq!(later.cost(), both);
+    // The client tries again: the next request may be under way.
+    let notice = || sample::trouble("Reconnecting... 1/5 (unexpected status 503 Busy)");
+    let mut again = asking(None);
+    again.hear(&Heard::Line(notice().into_bytes()));
+    assert!(again.is_getting_nowhere());
+    again.ends();
+    assert_eq!(again.cost(), both);
+    let cost = |notice: String| heard(&said(&[notice]), &[], None, Form::Text).cost();
+    assert_eq!(cost(notice()), Cost::Unknown);
+    // The model answers nobody who is not logged in.
+    let refused = sample::trouble("Reconnecting... 1/5 (unexpected status 401 Unauthorized)");
+    assert_eq!(cost(refused), FREE);
+}
+
+#[test]
+fn output_that_could_not_be_read_may_have_been_the_start_of_the_turn() {
+    for line in ["{\"type\":\"turn.sta", "{\"type\":\"novelty\"}", "noise"] {
+        let lines = [sample::thread(THREAD), line.to_owned()];
+        assert_eq!(heard(&lines, &[], None, Form::Text).cost(), Cost::Unknown, "{line}");
+    }
 }

@@ -15,7 +15,7 @@ fn requests_errors_and_limits_are_read() {
     check(&began[1], Entry::Model("gpt-5.5".into()));
     check(&sample::calls(), Entry::Calls);
     let usage = Some(Usage { input: 800, output: 100, cache_write: 0, cache_read: 200 });
-    check(&sample::used("a"), Entry::Used { root_turn: "a".into(), usage });
+    check(&sample::used("a"), Entry::Used { root_turn: Some("a".into()), usage });
     let problem =
         |kind: &str, status| Entry::Ends { error: Some(Problem { kind: kind.into(), status }) };
     check(&sample::ended(&Value::Null), Entry::Ends { error: None });
@@ -27,7 +27,7 @@ fn requests_errors_and_limits_are_read() {
     check(&sample::limits(100, 99), Entry::Limited { resets_at: 1000 });
     check(&sample::limits(100, 100), Entry::Limited { resets_at: 2000 });
     check(&sample::limits(99, 0), Entry::Other);
-    check("half a li", Entry::Other);
+    check("half a li", Entry::Unreadable);
     check(r#"{"type":"session_meta","payload":17}"#, Entry::Other);
 }
 
@@ -39,7 +39,9 @@ fn tokens_in_the_cache_are_counted_once() {
     let all = json!({ "input_tokens": 100, "cached_input_tokens": 30, "cache_write_input_tokens": 20, "output_tokens": 7 });
     check(all, [50, 7, 20, 30]);
     let much = json!({ "input_tokens": 10, "cached_input_tokens": 30, "output_tokens": 0 });
-    check(much, [0, 0, 0, 30]);
+    check(much, [10, 0, 0, 30]);
+    let huge = json!({ "input_tokens": 10, "cached_input_tokens": u64::MAX, "cache_write_input_tokens": 2, "output_tokens": 0 });
+    check(huge, [10, 0, 2, u64::MAX]);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
 
-use raymond_core::budget::Basis;
+use raymond_core::budget::{Basis, Charge, Micros};
 use raymond_core::ids::{RunId, TurnId};
 use raymond_core::run::input::Interruption;
 use raymond_core::view::answers::Answer;
@@ -243,9 +243,12 @@ fn object(attempt: &Attempt) -> serde_json::Value {
         "failure": failure,
         "model": end.and_then(|end| end.model.as_deref()),
         "spent_usd": end.and_then(spent),
+        "basis": end.map(|end| end.charge.basis),
     })
 }
 
+/// The charge; none if nothing about the cost is known.
 fn spent(end: &End) -> Option<f64> {
-    (end.charge.basis != Basis::Unpriced).then(|| end.charge.amount.dollars())
+    let Charge { amount, basis } = end.charge;
+    (basis != Basis::Unpriced || amount > Micros::ZERO).then(|| amount.dollars())
 }

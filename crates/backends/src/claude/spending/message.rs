@@ -1,0 +1,109 @@
+//! The usage of one streamed message and its list price.
+//!
+//! While a message streams, the client repeats the usage from the start of the message: the input is
+//! final, the output is not. So the written text counts as output too, at four letters a token.
+
+use raymond_core::budget::Micros;
+use raymond_core::prices::{Prices, Usage};
+
+use super::super::shape::{Count, Message, Tokens};
+
+/// The part of a turn that sends its own requests: the main one (none), or a subagent by the id of
+/// the tool call that started it.
+pub(super) type Conversation = Option<String>;
+
+/// A message, added up from its lines.
+#[derive(Debug, Clone)]
+pub(super) struct Streamed {
+    pub(super) conversation: Conversation,
+    pub(super) model: String,
+    pub(super) payment: Payment,
+    tokens: Tokens,
+    written: usize,
+}
+
+/// Whether a result reports the cost of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Payment {
+    /// The next result may.
+    Due,
+    /// A result did.
+    Reported,
+    /// The result of its round did not, so no result will.
+    Unreported,
+}
+
+/// The part of a message's price that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) amount: Micros,
+    pub(super) rest: Rest,
+}
+
+/// Whether anything about a price is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    Nothing,
+    Unknown,
+}
+
+/// What the lines of one message have in common.
+///
+/// Two requests can carry one id: a gateway may number its answers per conversation, or always alike.
+/// The input of a request is the same in all its lines and grows from request to request.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    conversation: Conversation,
+    id: String,
+    input: [Count; 3],
+}
+
+impl Key {
+    /// Returns the key of a line; none without an id, because such lines are never one message.
+    pub(super) fn of(conversation: &Conversation, message: &Message) -> Option<Self> {
+        let Tokens { input, cache_write, cache_read, .. } = message.usage;
+        (!message.id.is_empty()).then(|| Self {
+            conversation: conversation.clone(),
+            id: message.id.clone(),
+            input: [input, cache_write, cache_read],
+        })
+    }
+}
+
+impl Streamed {
+    /// A message of which no line was added yet.
+    pub(super) fn new(conversation: Conversation, message: &Message) -> Self {
+        Self {
+            conversation,
+            model: message.model.clone().unwrap_or_default(),
+            payment: Payment::Due,
+            tokens: message.usage,
+            written: 0,
+        }
+    }
+
+    pub(super) fn add_line(&mut self, message: &Message) {
+        self.tokens.output = self.tokens.output.max(message.usage.output);
+        let blocks = message.content.iter();
+        self.written += blocks.map(|b| b.text.len() + b.thinking + b.input.length).sum::<usize>();
+    }
+
+    pub(super) fn price(&self, prices: &Prices) -> Known {
+        let Tokens { input, output, cache_write, cache_read } = self.tokens;
+        let written = (self.written / 4) as u64;
+        let usage = Usage {
+            input: input.at_least(),
+            output: output.at_least().max(written),
+            cache_write: cache_write.at_least(),
+            cache_read: cache_read.at_least(),
+        };
+        // The client passes on the usage that it receives, and some gateways leave out the cache.
+        let is_counted = matches!((input, output), (Count::Known(_), Count::Known(_)))
+            && cache_write != Count::Unreadable
+            && cache_read != Count::Unreadable;
+        match prices.estimate(&self.model, &usage) {
+            Some(amount) if is_counted => Known { amount, rest: Rest::Nothing },
+            amount => Known { amount: amount.unwrap_or_default(), rest: Rest::Unknown },
+        }
+    }
+}
