@@ -429,3 +429,6 @@ async fn until_due(run: &Run) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -126,6 +126,24 @@ fn a_second_signal_ends_a_stubborn_script_at_once() {
 }
 
 #[test]
+fn exit_code_is_that_of_the_first_signal() {
+    let script = "trap '' INT TERM HUP; echo x >> log; sleep 300; sleep 300";
+    let check = |first: Signal, second: Signal, code: i32| {
+        let project = Project::of(&[("wf/START.sh", script)]);
+        let running = begun(&project, "run wf --run-id r");
+        running.signal(first);
+        until("the first one is recorded", || !project.events("r", "stop_requested").is_empty());
+        running.signal(second);
+        running.wait().mentions(code, &["stopped: a signal to its process stopped it"]);
+        assert_eq!(project.processes("r"), [0; 0], "{first:?}, then {second:?}");
+    };
+    check(Signal::TERM, Signal::TERM, 143);
+    check(Signal::HUP, Signal::HUP, 129);
+    check(Signal::INT, Signal::TERM, 130);
+    check(Signal::TERM, Signal::INT, 143);
+}
+
+#[test]
 fn stop_and_cancel_reach_a_living_owner() {
     let check = |verb: &str, status: &str, code: i32| {
         let project = slow();
@@ -195,6 +213,9 @@ left running: sleep 300
         project.raymond(&format!("{verb} r")).says(0, &format!("r: {status}"));
         assert_eq!(project.processes("r"), [0; 0]);
         assert_eq!(project.raymond("status r --json").json()["status"], status);
+        let records = project.records("r").len();
+        project.raymond(&format!("{verb} r")).says(0, &format!("r: {status}"));
+        assert_eq!(project.records("r").len(), records, "it has ended already");
     }
 }
 
