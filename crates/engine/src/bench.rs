@@ -4,7 +4,9 @@
 //! their own, and its nonce is taken from the name of that directory: tests that run at the same time
 //! must not find the processes of each other.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use raymond_backends::contract::{
@@ -18,7 +20,7 @@ use raymond_core::run::{Input, Record, Run, Settings};
 use raymond_core::view::Ledger;
 use raymond_core::workflow::{Definition, SourceFile, Start};
 use raymond_store::Root;
-use raymond_store::disk::{Files, Memory};
+use raymond_store::disk::{Disk, Files, Handle, Memory, Metadata, Open};
 use raymond_store::lock::Takeover;
 use tempfile::TempDir;
 
@@ -59,6 +61,15 @@ impl Bench {
         Self { project: Project { disk: Arc::new(Files), root }, memory: Memory::new(0), cwd }
     }
 
+    /// The same, and somebody watches over its lock.
+    pub(crate) fn witnessed() -> (Self, Arc<Witness>) {
+        let mut bench = Self::in_files();
+        let lock = bench.project.paths(&Self::run()).lock;
+        let witness = Arc::new(Witness { lock, renamed: Mutex::default() });
+        bench.project.disk = Arc::<Witness>::clone(&witness);
+        (bench, witness)
+    }
+
     pub(crate) fn run() -> RunId {
         "r".into()
     }
@@ -73,7 +84,7 @@ impl Bench {
     }
 
     /// Creates the run; nothing is recorded yet but its header.
-    pub(crate) fn created(&self, files: &[(&str, &str)]) -> (Owned, Input) {
+    fn created(&self, files: &[(&str, &str)], settings: Settings) -> (Owned, Input) {
         let source = |(name, text): &(&str, &str)| SourceFile {
             name: (*name).to_owned(),
             bytes: text.as_bytes().into(),
@@ -95,7 +106,7 @@ impl Bench {
             workflow: "/wf".to_owned(),
             cwd: self.cwd.path().to_str().unwrap().to_owned(),
             input: None,
-            settings: Self::settings(),
+            settings,
         };
         let prepared = Prepared { loaded, definition, warnings: Vec::new() };
         Owned::create(&self.project, prepared, launch).unwrap()
@@ -103,7 +114,11 @@ impl Bench {
 
     /// A run whose first turn is in flight, as its owner recorded it.
     pub(crate) fn begun(&self, files: &[(&str, &str)]) -> Owned {
-        let (owned, start) = self.created(files);
+        self.begun_with(files, Self::settings())
+    }
+
+    pub(crate) fn begun_with(&self, files: &[(&str, &str)], settings: Settings) -> Owned {
+        let (owned, start) = self.created(files, settings);
         recorded(owned, vec![start])
     }
 
@@ -202,4 +217,53 @@ impl shell::Watch for Unseen {
     fn committed(&mut self, _: &Run, _: &Ledger, _: &Record) {}
 
     fn note(&mut self, _: &str) {}
+}
+
+/// Real files, and whether the lock of a run was held whenever one of them was put in its place.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    lock: PathBuf,
+    renamed: Mutex<Vec<(PathBuf, bool)>>,
+}
+
+impl Witness {
+    /// What was put in its place since this was asked last, and whether the lock was held then.
+    pub(crate) fn renamed(&self) -> Vec<(PathBuf, bool)> {
+        std::mem::take(&mut *self.renamed.lock().unwrap())
+    }
+
+    fn is_held(&self) -> bool {
+        Files.open(&self.lock, Open::Write).is_ok_and(|lock| lock.try_lock().is_err())
+    }
+}
+
+impl Disk for Witness {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
+        Files.open(path, how)
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        Files.metadata(path)
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        Files.list(directory)
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        Files.create_dir(path)
+    }
+
+    fn sync_dir(&self, directory: &Path) -> io::Result<()> {
+        Files.sync_dir(directory)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.renamed.lock().unwrap().push((from.to_owned(), self.is_held()));
+        Files.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        Files.remove(path)
+    }
 }

@@ -94,6 +94,21 @@ fn a_signal_while_a_client_is_asked_for_its_version_leaves_no_client_behind() {
 }
 
 #[test]
+fn second_signal_while_a_client_is_asked_keeps_the_first_ones_code() {
+    // It says when it is asked to end, and takes its time.
+    let stubborn = "trap 'echo x >> asked' INT TERM; : > ready; \
+                    until test -e may_end; do sleep 0.05; done";
+    let project = with_client(stubborn);
+    let running = project.start("run wf --run-id r");
+    until("the client is asked", || project.path("ready").exists());
+    running.signal(Signal::TERM);
+    until("it is asked to end", || project.path("asked").exists());
+    running.signal(Signal::INT);
+    project.write("may_end", "");
+    running.wait().prints("").says(143, "");
+}
+
+#[test]
 fn a_client_is_asked_for_its_version_where_raymond_was_started() {
     let shim = "test -e .tool-versions && echo codex-cli 0.166.0 && exit; echo no version is set >&2; exit 126";
     let project = with_client(shim);

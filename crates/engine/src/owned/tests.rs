@@ -55,6 +55,42 @@ async fn found_answer_names_directories_from_its_agents() {
     assert_eq!(finished.directories, [("inner".to_owned(), inner)].into());
 }
 
+#[tokio::test]
+async fn found_answer_of_a_worker_names_directories_from_its_own() {
+    let bench = Bench::in_memory();
+    let place = |name: &str| bench.cwd.path().join(name);
+    fs::create_dir_all(place("inner/deep")).unwrap();
+    fs::create_dir_all(place("deep")).unwrap();
+    let owned = bench.begun(&[("START.md", "go"), ("WORK.md", "work")]);
+    let said = "<fork next='START' cd='inner'>WORK</fork>";
+    let client = answered_by(&Client::new(Attached::Finished, said));
+    let mut owned = owned;
+    let inputs = owned.report_inputs(&client).await.unwrap();
+    let mut owned = crate::bench::recorded(owned, inputs);
+    let said = answered_by(&Client::new(Attached::Finished, "<reset cd='deep'>WORK</reset>"));
+    let found: Vec<_> = owned.report_inputs(&said).await.unwrap();
+    let directories = found.iter().map(|input| match input {
+        Input::Settled { turn, outcome: Outcome::Finished(finished), .. } => {
+            (turn.agent.to_string(), PathBuf::from(&finished.directories["deep"]))
+        }
+        other => panic!("its turn is over: {other:?}"),
+    });
+    let expected =
+        [("main".to_owned(), place("deep")), ("main_work1".to_owned(), place("inner/deep"))];
+    assert_eq!(directories.collect::<std::collections::BTreeMap<_, _>>(), expected.into());
+}
+
+#[tokio::test]
+async fn new_owner_forgets_requests_to_the_last_one() {
+    let bench = Bench::in_memory();
+    let owned = bench.begun(STATE);
+    let inbox = Inbox::new(Arc::clone(&bench.project.disk), owned.paths.inbox.clone());
+    inbox.post("old", b"{}").unwrap();
+    drop(owned);
+    drop(bench.opened().await);
+    assert_eq!(inbox.take_all().unwrap().messages, []);
+}
+
 /// Starts a process of the first turn that says when it is asked to end, and ends when it may.
 fn start_stubborn(bench: &Bench, owned: &Owned) {
     let turn = in_flight(&owned.head.run).next().unwrap();

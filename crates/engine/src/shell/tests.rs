@@ -1,7 +1,10 @@
 //! The owner's loop: requests from the inbox, signals, and clients that an earlier owner started.
 
+use std::path::Path;
+
 use raymond_core::run::input::StopMode;
-use raymond_core::run::{Effect, Ending, effect};
+use raymond_core::run::settings::ConfigHome;
+use raymond_core::run::{Effect, Ending, Settings, effect};
 use raymond_core::time::Span;
 use raymond_store::Inbox;
 
@@ -96,13 +99,14 @@ async fn second_signal_keeps_the_first_ones_exit_code() {
 async fn adopted_client_keeps_its_clocks_and_cap() {
     let bench = Bench::in_memory();
     let state = "---\ntimeout: 7m\nidle_timeout: 3m\n---\ngo";
-    let mut owned = bench.begun(&[("START.md", state)]);
+    let settings = Settings { config_home: ConfigHome::PerAgent, ..Bench::settings() };
+    let mut owned = bench.begun_with(&[("START.md", state)], settings.clone());
     let turn = effect::in_flight(&owned.head.run).next().unwrap().clone();
     let released = effect::of_turn(&owned.head.run, &owned.definition, &turn);
     let Some(Effect::Prompt(released)) = released else { panic!("it is a prompt") };
     let client = Client::new(Found::Running, "<result>done</result>");
     let backends = answered_by(&client);
-    let inputs = owned.resume_inputs(Bench::settings(), &backends).await.unwrap();
+    let inputs = owned.resume_inputs(settings, &backends).await.unwrap();
     let paths = owned.paths.clone();
     let driven = drive(owned, backends, inputs, &mut Unseen).await.unwrap();
     assert_eq!(driven.head.run.phase, Phase::Ended(Ending::Completed));
@@ -116,4 +120,37 @@ async fn adopted_client_keeps_its_clocks_and_cap() {
     assert_eq!(started.nonce, bench.nonce());
     assert_eq!(Some(&started.plan), turn.current.as_ref());
     assert_eq!(started.transcript, transcript(&paths.transcripts, &turn.id, turn.attempt));
+    assert_eq!(started.config_home, Some(paths.homes.join("main")));
+}
+
+#[tokio::test]
+async fn adopted_clients_answer_names_directories_from_its_agents() {
+    let bench = Bench::in_memory();
+    let inner = bench.cwd.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let mut owned = bench.begun(&[("START.md", "go"), ("END.sh", "pwd > place; exit 1")]);
+    let client = Client::new(Found::Running, "<reset cd='inner'>END</reset>");
+    let backends = answered_by(&client);
+    let inputs = owned.resume_inputs(Bench::settings(), &backends).await.unwrap();
+    let driven = drive(owned, backends, inputs, &mut Unseen).await.unwrap();
+    let main = &driven.head.run.agents[&raymond_core::ids::AgentId::main()];
+    assert_eq!(Path::new(&main.cwd), inner);
+    assert_eq!(client.followed.lock().unwrap().len(), 1, "it need not be reminded");
+}
+
+#[tokio::test]
+async fn restored_directory_gets_its_ballast_back() {
+    let bench = Bench::in_memory();
+    let mut nobody = Unseen;
+    let mut shell = shell(bench.begun(STATE), &mut nobody);
+    let disk = Arc::clone(&bench.project.disk);
+    let ballast = bench.project.root.path().join("ballast");
+    let paths = bench.project.paths(&Bench::run());
+    for gone in [&ballast, &paths.journal, &paths.lock] {
+        disk.remove(gone).unwrap();
+    }
+    shell.put_back().unwrap();
+    for back in [&ballast, &paths.journal, &paths.lock] {
+        assert!(disk.metadata(back).is_ok(), "{}", back.display());
+    }
 }
