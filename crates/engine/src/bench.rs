@@ -148,7 +148,8 @@ pub(crate) fn stopped(turn: &TurnId, attempt: u32) -> Input {
     Input::Settled { turn: turn.clone(), attempt, outcome }
 }
 
-/// A client that says one text, whether it is asked, followed or found.
+/// A client that says one text, whether it is asked, followed or found. One that says nothing works until
+/// it is cancelled.
 pub(crate) struct Client {
     says: &'static str,
     attached: Found,
@@ -172,9 +173,22 @@ impl Client {
         Answer::Replied(Box::new(Reply::new(self.says, Cost::Free)))
     }
 
-    fn follows(&self, started: Started) -> Answering<'_> {
+    fn follows(&self, started: Started, watch: Watch) -> Answering<'_> {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner).push(started);
-        Box::pin(async { self.says() })
+        Box::pin(async move {
+            if self.says.is_empty() {
+                watch.cancel.cancelled().await;
+                return Answer::Interrupted { cost: Cost::Free, progressed: true, session: None };
+            }
+            self.says()
+        })
+    }
+
+    /// Waits until it works on a turn.
+    pub(crate) async fn works(&self) {
+        while self.followed.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
     }
 }
 
@@ -187,8 +201,8 @@ impl Backend for Client {
         &[]
     }
 
-    fn answer(&self, request: Request, _: Watch) -> Answering<'_> {
-        self.follows(request.started)
+    fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {
+        self.follows(request.started, watch)
     }
 
     fn attach(&self, _: &Started) -> Attached {
@@ -198,8 +212,8 @@ impl Backend for Client {
         }
     }
 
-    fn follow(&self, started: Started, _: Watch) -> Answering<'_> {
-        self.follows(started)
+    fn follow(&self, started: Started, watch: Watch) -> Answering<'_> {
+        self.follows(started, watch)
     }
 }
 
