@@ -1,13 +1,16 @@
-//! Small changes of `core` and `store`, made one by one by cargo-mutants: the tests notice each of them,
-//! or `tests/mutants/explained.txt` says why nothing can.
+//! Small changes of the crates, made one by one by cargo-mutants: the tests notice each of them, or
+//! `tests/mutants/explained.txt` says why nothing can.
 //!
-//! As many as possible are woven into one copy of the source, each behind a switch, so that trying one
+//! This file tries those of `core` and `store`, `edges` those of the crates that start processes. As many as possible are woven into one copy of the source, each behind a switch, so that trying one
 //! compiles nothing; cargo-mutants itself tries the others. Quick tests come first; whatever survives them
 //! meets the tests of everything that is built on it. What became of a file is a line of
 //! `tests/mutants/results.txt`. A shard is a part of the files; `--changed` looks at a few of what has
 //! changed since.
 
+mod cage;
+mod edges;
 mod listed;
+mod reach;
 mod results;
 mod tree;
 mod weave;
@@ -16,18 +19,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use crate::commands::{commits, program, root};
 use crate::tools;
+use edges::{Depth, EDGES, is_edge};
 use listed::Mutant;
 use results::{Explained, Fates, Outcome, Results};
 use tree::Tree;
 
 const VERSION: &str = "27.1.0";
 const PACKAGES: [&str; 2] = ["raymond-core", "raymond-store"];
+const PURE: [Crate; 2] = [
+    Crate { package: PACKAGES[0], root: "crates/core/src/lib.rs" },
+    Crate { package: PACKAGES[1], root: "crates/store/src/lib.rs" },
+];
+
+/// A crate whose mutants are tried.
+#[derive(Debug, Clone, Copy)]
+struct Crate {
+    package: &'static str,
+    /// The file that the others are modules of.
+    root: &'static str,
+}
+
 /// Whose tests try what survives.
 const TESTED: [&str; 4] = ["raymond-core", "raymond-store", "raymond-engine", "raymond-testkit"];
 
@@ -61,6 +79,12 @@ const SLOW: [&str; 24] = [
 
 /// Of a change, at most so many are tried at a time; each commit has others.
 const MOST_OF_A_CHANGE: usize = 12;
+
+/// The same for the crates at the edge: their unit tests alone decide, in about a minute after the build.
+const MOST_AT_THE_EDGE: usize = 8;
+
+/// Those at the edge are left out when the others have taken longer: both together have six minutes.
+const TIME_FOR_THE_EDGE: Duration = Duration::from_mins(3);
 
 /// `[--shard K/N | --changed | [--quick] FILE…]`.
 pub(crate) fn mutants(words: &[&str]) -> Result<()> {
@@ -98,7 +122,7 @@ fn all(choose: impl Fn(&[String]) -> Vec<String>) -> Result<()> {
     let mine = choose(&files);
     mutants.retain(|mutant| mine.contains(&mutant.file));
     some(&mutants)?;
-    let fates = tool.try_all(mutants)?;
+    let fates = tool.try_both(mutants)?;
     let mut results = Results::read()?;
     results.take(&mine, &fates);
     results.write(&files)?;
@@ -113,7 +137,7 @@ fn all(choose: impl Fn(&[String]) -> Vec<String>) -> Result<()> {
 
 fn some(mutants: &[Mutant]) -> Result<()> {
     if mutants.is_empty() {
-        bail!("there is no mutant: name files as git does, of crates/core/src or crates/store/src");
+        bail!("there is no mutant: name files as git does, such as crates/core/src/budget.rs");
     }
     Ok(())
 }
@@ -124,33 +148,74 @@ fn quick(files: &[&str]) -> Result<()> {
     let mut mutants = tool.list(&[])?;
     mutants.retain(|mutant| files.contains(&mutant.file.as_str()));
     some(&mutants)?;
-    let tree = Tree::grow(&tool.home, &mutants)?;
-    let within: Vec<usize> = (0..mutants.len()).filter(|number| tree.has(*number)).collect();
-    tree.quickly(&within).map(drop)
+    let (edge, pure) = apart(mutants);
+    if !edge.is_empty() {
+        edges::try_all(&tool.home, edge, Depth::Own)?;
+    }
+    if !pure.is_empty() {
+        let tree = Tree::grow(&tool.home, &pure, &PURE)?;
+        let within: Vec<usize> = (0..pure.len()).filter(|number| tree.has(*number)).collect();
+        tree.quickly(&within)?;
+    }
+    Ok(())
+}
+
+/// Those of the crates at the edge, and the others.
+fn apart(mutants: Vec<Mutant>) -> (Vec<Mutant>, Vec<Mutant>) {
+    mutants.into_iter().partition(|mutant| is_edge(&mutant.package))
 }
 
 /// Tries some of the mutants of what changed since the results were written.
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
 fn changed() -> Result<()> {
+    let began = Instant::now();
     let since = Results::last_commit()?;
-    let output =
-        program("git").args(["diff", &since, "--", "crates/core", "crates/store"]).output()?;
+    let folders =
+        ["core", "store", "backends", "engine", "cli"].map(|name| format!("crates/{name}/src"));
+    let output = program("git").args(["diff", &since, "--"]).args(&folders).output()?;
     if output.stdout.is_empty() {
-        eprintln!("nothing of core and store has changed since {since}");
+        eprintln!("nothing of these crates has changed since {since}");
         return Ok(());
     }
     let tool = Tool::install()?;
     let diff = tool.home.join("change.diff");
     fs::write(&diff, &output.stdout)?;
-    let mutants = tool.list(&["--in-diff", &diff.to_string_lossy()])?;
-    let parts = mutants.len().div_ceil(MOST_OF_A_CHANGE).max(1);
-    let turn = commits()? % parts;
-    eprintln!("part {turn} of {parts} of {} mutants of the change since {since}", mutants.len());
-    let chosen: Vec<Mutant> = mutants.into_iter().skip(turn).step_by(parts).collect();
-    match chosen.as_slice() {
-        [] => Ok(()),
-        _ => judge(&tool.try_all(chosen)?),
+    let (edge, pure) = apart(tool.list(&["--in-diff", &diff.to_string_lossy()])?);
+    let commits = commits()?;
+    let chosen = a_part(pure, MOST_OF_A_CHANGE, commits);
+    if !chosen.is_empty() {
+        judge(&tool.try_all(chosen)?)?;
     }
+    let crates: BTreeSet<String> = edge.iter().map(|mutant| mutant.package.clone()).collect();
+    // One crate at a time, because to build the tests of all takes longest.
+    let Some(package) = crates.iter().nth(commits % crates.len().max(1)) else { return Ok(()) };
+    if began.elapsed() > TIME_FOR_THE_EDGE {
+        eprintln!("there is no time left for mutants of {package}");
+        return Ok(());
+    }
+    let edge = edge.into_iter().filter(|mutant| mutant.package == *package).collect();
+    let chosen = a_part(edge, MOST_AT_THE_EDGE, commits);
+    report(&edges::try_all(&tool.home, chosen, Depth::Own)?);
+    Ok(())
+}
+
+/// Every so manieth of these: each commit has others.
+#[expect(clippy::print_stderr, reason = "a task runner says what it does")]
+fn a_part(mutants: Vec<Mutant>, most: usize, commits: usize) -> Vec<Mutant> {
+    let parts = mutants.len().div_ceil(most).max(1);
+    let turn = commits % parts;
+    eprintln!("part {turn} of {parts} of {} mutants of what has changed", mutants.len());
+    mutants.into_iter().skip(turn).step_by(parts).collect()
+}
+
+/// The unit tests alone do not decide about a crate whose promises the tests of the command line hold: what
+/// they miss is listed, and fails nothing.
+#[expect(clippy::print_stderr, reason = "a task runner says what it does")]
+fn report(fates: &Fates) {
+    let noticed =
+        |(_, outcome): &&(Mutant, Outcome)| matches!(outcome, Outcome::Caught | Outcome::Hung);
+    let noticed = fates.iter().filter(noticed).count();
+    eprintln!("unit tests noticed {noticed} of {} mutants", fates.len());
 }
 
 fn judge(fates: &Fates) -> Result<()> {
@@ -182,13 +247,13 @@ impl Tool {
         Ok(Self { program: tools::install("cargo-mutants", VERSION)?, home })
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    fn command(&self, crates: &[Crate], words: &[&str]) -> Command {
         let mut command = program(&self.program);
-        command.arg("mutants").args(PACKAGES.iter().flat_map(|package| ["--package", package]));
-        // What all disks are tried with is a test, although a feature gives it to others.
+        command.arg("mutants").args(crates.iter().flat_map(|of| ["--package", of.package]));
+        // What all disks and all clients are tried with is a test, although a feature gives it to others.
         command.args(
             ["conformance.rs", "conformance/**"]
-                .map(|part| format!("--exclude=crates/store/src/{part}")),
+                .map(|part| format!("--exclude=crates/*/src/{part}")),
         );
         command.args(["--colors", "never"]).args(words);
         // Whatever is compiled stays, and needs no line tables.
@@ -198,7 +263,8 @@ impl Tool {
     }
 
     fn list(&self, words: &[&str]) -> Result<Vec<Mutant>> {
-        let output = self.command(words).args(["--list", "--json"]).output()?;
+        let crates = [PURE.as_slice(), &EDGES].concat();
+        let output = self.command(&crates, words).args(["--list", "--json"]).output()?;
         if !output.status.success() {
             bail!("cargo-mutants lists nothing: {}", String::from_utf8_lossy(&output.stderr));
         }
@@ -210,11 +276,24 @@ impl Tool {
         Ok(listed.iter().filter_map(Mutant::read).collect())
     }
 
+    /// Tries mutants of any crate.
+    fn try_both(&self, mutants: Vec<Mutant>) -> Result<Vec<(Mutant, Outcome)>> {
+        let (edge, pure) = apart(mutants);
+        let mut fates = Vec::new();
+        if !pure.is_empty() {
+            fates.extend(self.try_all(pure)?);
+        }
+        if !edge.is_empty() {
+            fates.extend(edges::try_all(&self.home, edge, Depth::All)?);
+        }
+        Ok(fates)
+    }
+
     /// Quick tests for all of them, then all tests for those that survive.
     #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
     fn try_all(&self, mutants: Vec<Mutant>) -> Result<Vec<(Mutant, Outcome)>> {
         let explained = Explained::read()?;
-        let tree = Tree::grow(&self.home, &mutants)?;
+        let tree = Tree::grow(&self.home, &mutants, &PURE)?;
         let (unviable, viable): (Vec<usize>, Vec<usize>) =
             (0..mutants.len()).partition(|number| tree.is_unviable(*number));
         let (within, alone): (Vec<usize>, Vec<usize>) =
@@ -268,14 +347,14 @@ impl Tool {
         let how = ["--baseline", "skip", "--no-shuffle", "--cap-lints", "true"];
         // A loop of a constant that never ends keeps the compiler busy.
         let how = [how.as_slice(), &["--build-timeout", "300", "--timeout"]].concat();
-        let mut quick = self.command(&words);
+        let mut quick = self.command(&PURE, &words);
         quick.args(&how).args(["120", "--cargo-arg=--lib", "--output"]);
         quick.arg(&out).args(["--", "--"]);
         quick.args(SLOW.iter().flat_map(|slow| ["--skip", slow])).env("PROPTEST_CASES", "32");
         let some_survived = try_once(&mut quick)?;
         let mut became = Outcome::read_all(&out.join("mutants.out"))?;
         if some_survived {
-            let mut whole = self.command(&words);
+            let mut whole = self.command(&PURE, &words);
             // All tests take about two minutes; whoever survives must not seem to hang.
             whole.args(&how).args(["900", "--iterate", "--output"]).arg(&out);
             whole.args(TESTED.iter().flat_map(|package| ["--test-package", package]));

@@ -173,6 +173,16 @@ mod tests {
         check(&format!(r#"{{"{key}":1}}"#), r#"{"[redacted]":1}"#);
         check(&format!(r#"{{"{escaped}":1}}"#), r#"{"[redacted]":1}"#);
         check(&format!(r#"{{"a":"{escaped}","a":1}}"#), r#"{"a":"[redacted]","a":1}"#);
+        // A text goes on behind a quotation mark that is escaped, however that is written.
+        for quote in [r#"\""#, r#"\\\""#, r"\u0022"] {
+            let line = format!(r#"{{"a":"say {quote} {escaped}","b":"{escaped}"}}"#);
+            let shown: Value = serde_json::from_str(&redacted_line(&line)).unwrap();
+            let said: String =
+                serde_json::from_str(&format!("\"say {quote} [redacted]\"")).unwrap();
+            assert_eq!(shown, json!({ "a": said, "b": "[redacted]" }), "{line}");
+        }
+        // A text that ends with a backslash ends there.
+        check(&format!(r#"{{"a":"\\","b":"{escaped}"}}"#), r#"{"a":"\\","b":"[redacted]"}"#);
         check(&format!("no JSON: {key} \"{key}"), "no JSON: [redacted] \"[redacted]");
         check("\"cut \\", "\"cut \\");
     }

@@ -190,3 +190,6 @@ fn check_directory(path: &Path) -> Result<(), DiscardError> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -182,3 +182,6 @@ impl Log for raymond_store::Journal {
         Self::append(self, body).map(drop)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,8 @@
 //! [`request`] asks whoever does, [`replay`] decides a journal again, and [`discard`] deletes a run.
 
 mod aside;
+#[cfg(test)]
+mod bench;
 pub mod call;
 pub mod clock;
 pub mod discard;

@@ -245,3 +245,6 @@ fn forget_requests(project: &Project, paths: &RunPaths) {
         inbox.remove(&message.key).ok();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,3 +70,6 @@ pub fn stop_inputs(
     inputs.push(Input::Stop { mode, key: key.to_owned() });
     inputs
 }
+
+#[cfg(test)]
+mod tests;

@@ -219,3 +219,6 @@ async fn stop_without_owner(
         Some(Ok(())) | None => Ok(Answered::Ended(phase)),
     }
 }
+
+#[cfg(test)]
+mod tests;

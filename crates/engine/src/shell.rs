@@ -431,3 +431,6 @@ async fn until_due(run: &Run) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

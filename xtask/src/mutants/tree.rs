@@ -12,17 +12,19 @@ use serde_json::Value;
 use super::listed::Mutant;
 use super::results::Outcome;
 use super::weave::{SWITCH, Woven, weave};
-use super::{PACKAGES, SLOW, TESTED};
+use super::{Crate, PACKAGES, SLOW, TESTED};
 use crate::commands::{cargo, program, root, run};
 
 /// No test needs more, and some mutants never have enough.
-const KILOBYTES: &str = "8000000";
+pub(super) const KILOBYTES: &str = "8000000";
 
 /// The copy, as far as it is woven and built.
 pub(super) struct Tree<'a> {
     home: PathBuf,
     build: PathBuf,
     mutants: &'a [Mutant],
+    /// Whose mutants they are.
+    crates: &'a [Crate],
     /// By file, as it stands in the copy.
     woven: BTreeMap<&'a str, Woven>,
     /// What stands in the copy.
@@ -37,21 +39,21 @@ const HOPELESS: [&str; 8] =
 
 /// A program of tests.
 #[derive(Debug)]
-struct Tests {
+pub(super) struct Tests {
     package: String,
-    folder: PathBuf,
-    program: PathBuf,
+    pub(super) folder: PathBuf,
+    pub(super) program: PathBuf,
 }
 
 impl<'a> Tree<'a> {
     /// Copies the checkout, and weaves in what compiles there.
     #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
-    pub(super) fn grow(home: &Path, mutants: &'a [Mutant]) -> Result<Self> {
+    pub(super) fn grow(home: &Path, mutants: &'a [Mutant], crates: &'a [Crate]) -> Result<Self> {
         let (home, build) = (home.join("tree"), home.join("woven"));
         fs::create_dir_all(&home)?;
         let within = (0..mutants.len()).collect();
         let (woven, unviable) = (BTreeMap::new(), BTreeSet::new());
-        let mut tree = Self { home, build, mutants, woven, within, unviable };
+        let mut tree = Self { home, build, mutants, crates, woven, within, unviable };
         tree.copy()?;
         tree.weave()?;
         loop {
@@ -72,6 +74,15 @@ impl<'a> Tree<'a> {
 
     pub(super) fn has(&self, number: usize) -> bool {
         self.within.contains(&number)
+    }
+
+    /// What is known of a mutant before any test has run.
+    pub(super) fn before(&self, number: usize) -> Outcome {
+        match (self.is_unviable(number), self.has(number)) {
+            (true, _) => Outcome::Unviable,
+            (false, true) => Outcome::Survived,
+            (false, false) => Outcome::Untried,
+        }
     }
 
     fn copy(&self) -> Result<()> {
@@ -103,13 +114,12 @@ impl<'a> Tree<'a> {
             self.woven.insert(file, woven);
         }
         self.within.retain(|number| !lost.contains(number));
-        for package in ["core", "store"] {
-            let library = format!("crates/{package}/src/lib.rs");
-            let text = match self.woven.get(library.as_str()) {
+        for Crate { root: library, .. } in self.crates {
+            let text = match self.woven.get(library) {
                 Some(woven) => woven.text.clone(),
-                None => fs::read_to_string(root().join(&library))?,
+                None => fs::read_to_string(root().join(library))?,
             };
-            write(&self.home.join(&library), &format!("{text}{SWITCH}"))?;
+            write(&self.home.join(library), &format!("{text}{SWITCH}"))?;
         }
         Ok(())
     }
@@ -125,7 +135,8 @@ impl<'a> Tree<'a> {
 
     /// Those that do not compile as they stand.
     fn refused(&mut self) -> Result<BTreeSet<usize>> {
-        let output = self.cargo(&["check", "--keep-going"], &PACKAGES).output()?;
+        let packages: Vec<&str> = self.crates.iter().map(|of| of.package).collect();
+        let output = self.cargo(&["check", "--keep-going"], &packages).output()?;
         let mut refused = BTreeSet::new();
         for message in messages(&output.stdout).map(|line| line["message"].clone()) {
             if message["level"] == "error" && message["spans"][0].is_object() {
@@ -167,9 +178,17 @@ impl<'a> Tree<'a> {
         places.iter().flat_map(|(woven, range, _)| woven.in_lines_of(range)).collect()
     }
 
-    /// Builds tests, in the order of their packages.
-    fn tests(&self, packages: &[&str]) -> Result<Vec<Tests>> {
-        let output = self.cargo(&["test", "--no-run"], packages).output()?;
+    /// Builds a program that tests start.
+    pub(super) fn build(&self, words: &[&str], package: &str) -> Result<()> {
+        let output = self.cargo(words, &[package]).output()?;
+        ensure!(output.status.success(), "{package} does not compile in {}", self.home.display());
+        Ok(())
+    }
+
+    /// Builds tests, in the order of their packages; `which` of them.
+    pub(super) fn tests(&self, packages: &[&str], which: &[&str]) -> Result<Vec<Tests>> {
+        let words = [&["test", "--no-run"], which].concat();
+        let output = self.cargo(&words, packages).output()?;
         ensure!(output.status.success(), "the tests of {} do not compile", self.home.display());
         let built = messages(&output.stdout);
         let mut tests: Vec<Tests> = built.filter_map(|built| Tests::read(&built)).collect();
@@ -180,7 +199,7 @@ impl<'a> Tree<'a> {
     /// What becomes of each of these, by quick tests of its own crate.
     #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
     pub(super) fn quickly(&self, numbers: &[usize]) -> Result<Vec<(usize, Outcome)>> {
-        let tests = self.tests(&PACKAGES)?;
+        let tests = self.tests(&PACKAGES, &[])?;
         check(&tests, &skipped())?;
         each(numbers, |number| {
             let mutant = &self.mutants[number];
@@ -200,7 +219,7 @@ impl<'a> Tree<'a> {
     /// What becomes of each of these, by all tests: those that take long come last.
     #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
     pub(super) fn thoroughly(&self, numbers: &[usize]) -> Result<Vec<(usize, Outcome)>> {
-        let tests = self.tests(&TESTED)?;
+        let tests = self.tests(&TESTED, &[])?;
         check(&tests, &[])?;
         each(numbers, |number| {
             let quick = tests.iter().map(|tests| (tests, skipped()));
@@ -234,7 +253,10 @@ impl Tests {
         let program = PathBuf::from(message["executable"].as_str()?);
         let is_test = message["profile"]["test"] == true;
         let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
-        let package = format!("raymond-{}", folder.file_name()?.to_str()?);
+        let package = match folder.file_name()?.to_str()? {
+            "cli" => "raymond".to_owned(),
+            name => format!("raymond-{name}"),
+        };
         is_test.then_some(Self { package, folder, program })
     }
 
@@ -287,13 +309,13 @@ fn first(tries: impl Iterator<Item = Result<Outcome>>) -> Result<Outcome> {
 }
 
 /// Does it for each, on all cores.
-fn each(
+pub(super) fn each<T: Send>(
     numbers: &[usize],
-    judge: impl Fn(usize) -> Result<Outcome> + Sync,
-) -> Result<Vec<(usize, Outcome)>> {
+    judge: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<(usize, T)>> {
     let queue = Mutex::new(numbers.iter().copied());
     let next = || queue.lock().ok()?.next();
-    let work = || -> Result<Vec<(usize, Outcome)>> {
+    let work = || -> Result<Vec<(usize, T)>> {
         std::iter::from_fn(next).map(|number| Ok((number, judge(number)?))).collect()
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

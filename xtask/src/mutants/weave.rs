@@ -12,15 +12,40 @@ use syn::visit::{self, Visit};
 
 use super::listed::{Genre, Mutant};
 
-/// What a crate gets, so that its mutants can be switched on.
-pub(super) const SWITCH: &str = "
+/// What a crate gets, so that its mutants can be switched on. Tests start the program without their own
+/// environment, so the number is looked for in the processes above it, too.
+pub(super) const SWITCH: &str = r#"
 #[doc(hidden)]
 pub fn mutant(number: usize) -> bool {
+    fn said(name: &str) -> Option<String> {
+        let own = std::env::var(name).ok();
+        own.or_else(|| {
+            let mut process = "self".to_owned();
+            while process != "0" {
+                let text = std::fs::read(format!("/proc/{process}/environ")).ok()?;
+                let wanted = format!("{name}=");
+                let mut entries = text.split(|byte| *byte == 0);
+                if let Some(entry) = entries.find(|entry| entry.starts_with(wanted.as_bytes())) {
+                    return String::from_utf8(entry[wanted.len()..].to_vec()).ok();
+                }
+                let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+                process = stat.rsplit(')').next()?.split_whitespace().nth(1)?.to_owned();
+            }
+            None
+        })
+    }
     static CHOSEN: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
-    let chosen = || std::env::var(\"RAYMOND_MUTANT\").ok()?.parse().ok();
-    *CHOSEN.get_or_init(chosen) == Some(number)
+    static REACHED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    static SEEN: std::sync::Mutex<std::collections::BTreeSet<usize>> =
+        std::sync::Mutex::new(std::collections::BTreeSet::new());
+    if let Some(folder) = REACHED.get_or_init(|| said("RAYMOND_REACHED"))
+        && SEEN.lock().is_ok_and(|mut seen| seen.insert(number))
+    {
+        std::fs::write(format!("{folder}/{number}"), "").ok();
+    }
+    *CHOSEN.get_or_init(|| said("RAYMOND_MUTANT")?.parse().ok()) == Some(number)
 }
-";
+"#;
 
 /// A text with mutants in it.
 #[derive(Debug)]

@@ -150,6 +150,21 @@ fn clients_that_still_run_are_adopted() {
 }
 
 #[test]
+fn adopted_client_that_falls_silent_is_ended() {
+    let lines = "idle_timeout: 1s\n---\nfake: say thinking\nfake: hang stall";
+    for lines in [lines, &lines.replace("idle_timeout", "timeout")] {
+        let stage = Stage::prompts(&[("START", lines)]);
+        let running = stage.start_run("--retries 0");
+        until("the client runs", || clients(&stage).len() == 1);
+        running.signal(Signal::KILL);
+        running.wait();
+        stage.raymond("resume r").prints("").mentions(1, &["timed out"]);
+        assert_eq!(stage.invocations().len(), 1, "it was adopted, and no other was started");
+        stage.leaves_nothing();
+    }
+}
+
+#[test]
 fn clients_that_finished_meanwhile_are_not_asked_again() {
     let stage = stage();
     killed(&stage);

@@ -102,6 +102,21 @@ fn a_signal_while_a_client_is_asked_for_its_version_leaves_no_client_behind() {
 }
 
 #[test]
+fn second_signal_while_a_client_is_asked_keeps_the_first_ones_code() {
+    // It says when it is asked to end, and takes its time.
+    let stubborn = "trap 'echo x >> asked' INT TERM; : > ready; \
+                    until test -e may_end; do sleep 0.05; done";
+    let project = with_client(stubborn);
+    let running = project.start("run wf --run-id r");
+    until("the client is asked", || project.path("ready").exists());
+    running.signal(Signal::TERM);
+    until("it is asked to end", || project.path("asked").exists());
+    running.signal(Signal::INT);
+    project.write("may_end", "");
+    running.wait().prints("").says(143, "");
+}
+
+#[test]
 fn a_client_is_asked_for_its_version_where_raymond_was_started() {
     let shim = "test -e .tool-versions && echo codex-cli 0.166.0 && exit; echo no version is set >&2; exit 126";
     let project = with_client(shim);
@@ -131,6 +146,24 @@ fn a_second_signal_ends_a_stubborn_script_at_once() {
     let by: Vec<_> =
         project.events("r", "turn_interrupted").iter().map(|e| e["by"].clone()).collect();
     assert_eq!(by, ["stop"], "it does not count as a crash");
+}
+
+#[test]
+fn exit_code_is_that_of_the_first_signal() {
+    let script = "trap '' INT TERM HUP; echo x >> log; sleep 300; sleep 300";
+    let check = |first: Signal, second: Signal, code: i32| {
+        let project = Project::of(&[("wf/START.sh", script)]);
+        let running = begun(&project, "run wf --run-id r");
+        running.signal(first);
+        until("the first one is recorded", || !project.events("r", "stop_requested").is_empty());
+        running.signal(second);
+        running.wait().mentions(code, &["stopped: a signal to its process stopped it"]);
+        assert_eq!(project.processes("r"), [0; 0], "{first:?}, then {second:?}");
+    };
+    check(Signal::TERM, Signal::TERM, 143);
+    check(Signal::HUP, Signal::HUP, 129);
+    check(Signal::INT, Signal::TERM, 130);
+    check(Signal::TERM, Signal::INT, 143);
 }
 
 #[test]
@@ -205,6 +238,9 @@ left running: sleep 300
         project.raymond(&format!("{verb} r")).says(0, &format!("r: {status}"));
         assert_eq!(project.processes("r"), [0; 0]);
         assert_eq!(project.raymond("status r --json").json()["status"], status);
+        let records = project.records("r").len();
+        project.raymond(&format!("{verb} r")).says(0, &format!("r: {status}"));
+        assert_eq!(project.records("r").len(), records, "it has ended already");
     }
 }
 

@@ -28,6 +28,32 @@ async fn a_client_that_still_runs_is_followed_on() {
     assert_eq!(bench.claude.follow(request.started, watch).await, answer);
 }
 
+/// How a turn ends whose client was adopted and never says another word.
+async fn adopted_and_silent(clocks: Clocks, limits: [Option<Span>; 2]) -> Answer {
+    let script = format!("{}; exec sleep 600", say(&[init(), text("m", "one ")]));
+    let bench = Bench::new(&script, clocks);
+    let request = bench.request("hello");
+    abandon(&bench, &request);
+    let [timeout, idle_timeout] = limits;
+    let started = Started { timeout, idle_timeout, ..request.started };
+    let answer = bench.claude.follow(started, Watch::unseen(CancellationToken::new())).await;
+    assert_eq!(leftovers::find(&bench.nonce()), []);
+    answer
+}
+
+#[tokio::test]
+async fn adopted_client_is_ended_by_its_clocks() {
+    let after = Span(50);
+    let check = async |clocks, limits, clock| {
+        let answer = adopted_and_silent(clocks, limits).await;
+        let Answer::Failed { failure, .. } = answer else { panic!("{answer:?}") };
+        assert_eq!(failure, TurnFailure::Timeout { clock, after });
+    };
+    check(PATIENT, [None, Some(after)], Clock::Idle).await;
+    check(PATIENT, [Some(after), None], Clock::Wall).await;
+    check(Clocks { idle: SHORT, ..PATIENT }, [None, None], Clock::Idle).await;
+}
+
 #[tokio::test]
 async fn an_adopted_client_whose_session_was_never_opened_is_tried_again() {
     let script = format!("read < go; {}; exit 1", say(&[sample::lost(SESSION)]));

@@ -1,0 +1,283 @@
+//! Small runs for the tests of this crate: a run of states or of steps, its backend, its disk.
+//!
+//! A run is kept in memory unless a test needs real files. Its agents work in a temporary directory of
+//! their own, and its nonce is taken from the name of that directory: tests that run at the same time
+//! must not find the processes of each other.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use raymond_backends::contract::{
+    Answer, Answering, Attached, Backend, Reply, Request, Started, Watch,
+};
+use raymond_core::budget::Cost;
+use raymond_core::capability::Capability;
+use raymond_core::ids::{BackendName, Nonce, RunId, TurnId};
+use raymond_core::run::input::{Interruption, Outcome};
+use raymond_core::run::{Input, Record, Run, Settings};
+use raymond_core::view::Ledger;
+use raymond_core::workflow::{Definition, SourceFile, Start};
+use raymond_store::Root;
+use raymond_store::disk::{Disk, Files, Handle, Memory, Metadata, Open};
+use raymond_store::lock::Takeover;
+use tempfile::TempDir;
+
+use crate::clock;
+use crate::driver::{Driver, Nobody};
+use crate::launch::{Launch, Prepared};
+use crate::owned::{Clients, Opening, Owned};
+use crate::pin::PLATFORM;
+use crate::project::Project;
+use crate::scope::{Loaded, Origin};
+use crate::shell;
+use crate::shell::Backends;
+
+/// The backend that answers the prompts of these runs.
+const BACKEND: &str = "said";
+
+/// A place for one run.
+pub(crate) struct Bench {
+    pub(crate) project: Project,
+    pub(crate) memory: Memory,
+    /// Where its agents work.
+    pub(crate) cwd: TempDir,
+}
+
+impl Bench {
+    /// A run that is kept in memory.
+    pub(crate) fn in_memory() -> Self {
+        let memory = Memory::new(0);
+        let disk = Arc::new(memory.clone());
+        let project = Project { disk, root: Root::in_directory(Path::new("/")) };
+        Self { project, memory, cwd: tempfile::tempdir().unwrap() }
+    }
+
+    /// A run that is kept in files, below the directory in which its agents work.
+    pub(crate) fn in_files() -> Self {
+        let cwd = tempfile::tempdir().unwrap();
+        let root = Root::in_directory(cwd.path());
+        Self { project: Project { disk: Arc::new(Files), root }, memory: Memory::new(0), cwd }
+    }
+
+    /// The same, and somebody watches over its lock.
+    pub(crate) fn witnessed() -> (Self, Arc<Witness>) {
+        let mut bench = Self::in_files();
+        let lock = bench.project.paths(&Self::run()).lock;
+        let witness = Arc::new(Witness { lock, renamed: Mutex::default() });
+        bench.project.disk = Arc::<Witness>::clone(&witness);
+        (bench, witness)
+    }
+
+    pub(crate) fn run() -> RunId {
+        "r".into()
+    }
+
+    pub(crate) fn nonce(&self) -> Nonce {
+        let name = self.cwd.path().file_name().unwrap().to_string_lossy();
+        Nonce::new(name.replace('.', "test"))
+    }
+
+    pub(crate) fn settings() -> Settings {
+        Settings { backend: BackendName::new(BACKEND), ..Settings::default() }
+    }
+
+    /// Creates the run; nothing is recorded yet but its header.
+    fn created(&self, files: &[(&str, &str)], settings: Settings) -> (Owned, Input) {
+        let source = |(name, text): &(&str, &str)| SourceFile {
+            name: (*name).to_owned(),
+            bytes: text.as_bytes().into(),
+            executable: false,
+        };
+        let files: Vec<SourceFile> = files.iter().map(source).collect();
+        let definition =
+            Definition::parse(files.clone(), &Start::Entry, PLATFORM).unwrap().definition;
+        let loaded = Loaded {
+            scope: "/wf".into(),
+            start: Start::Entry,
+            files,
+            origin: Origin::Directory,
+            warnings: Vec::new(),
+        };
+        let launch = Launch {
+            run: Self::run(),
+            nonce: self.nonce(),
+            workflow: "/wf".to_owned(),
+            cwd: self.cwd.path().to_str().unwrap().to_owned(),
+            input: None,
+            settings,
+        };
+        let prepared = Prepared { loaded, definition, warnings: Vec::new() };
+        Owned::create(&self.project, prepared, launch).unwrap()
+    }
+
+    /// A run whose first turn is in flight, as its owner recorded it.
+    pub(crate) fn begun(&self, files: &[(&str, &str)]) -> Owned {
+        self.begun_with(files, Self::settings())
+    }
+
+    pub(crate) fn begun_with(&self, files: &[(&str, &str)], settings: Settings) -> Owned {
+        let (owned, start) = self.created(files, settings);
+        recorded(owned, vec![start])
+    }
+
+    /// The run as a new owner opens it.
+    pub(crate) async fn opened(&self) -> Owned {
+        let (takeover, clients) = (Takeover::Never, Clients::Adopt);
+        let how = Opening { takeover, truncate_to: None, clients };
+        Owned::open(&self.project, &Self::run(), how, None).await.unwrap()
+    }
+}
+
+/// Records these inputs, as an owner does that starts nothing.
+pub(crate) fn recorded(owned: Owned, inputs: Vec<Input>) -> Owned {
+    let Owned { head, definition, journal, .. } = owned;
+    let mut driver = Driver::new(head, definition, journal, Nobody);
+    for verdict in driver.handle(clock::now(), inputs).unwrap() {
+        verdict.unwrap();
+    }
+    let (head, definition, journal) = driver.into_parts();
+    Owned { journal, head, definition, ..owned }
+}
+
+/// The outcome of a turn that was stopped.
+pub(crate) fn stopped(turn: &TurnId, attempt: u32) -> Input {
+    let (by, cost) = (Interruption::Stop, Cost::Free);
+    let outcome = Outcome::Interrupted { by, cost, progressed: false, session: None };
+    Input::Settled { turn: turn.clone(), attempt, outcome }
+}
+
+/// A client that says one text, whether it is asked, followed or found. One that says nothing works until
+/// it is cancelled.
+pub(crate) struct Client {
+    says: &'static str,
+    attached: Found,
+    /// How each turn was started that it was asked to answer or to follow.
+    pub(crate) followed: Mutex<Vec<Started>>,
+}
+
+/// What there is of the client when a new owner looks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    Running,
+    Finished,
+}
+
+impl Client {
+    pub(crate) fn new(attached: Found, says: &'static str) -> Arc<Self> {
+        Arc::new(Self { says, attached, followed: Mutex::default() })
+    }
+
+    fn says(&self) -> Answer {
+        Answer::Replied(Box::new(Reply::new(self.says, Cost::Free)))
+    }
+
+    fn follows(&self, started: Started, watch: Watch) -> Answering<'_> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner).push(started);
+        Box::pin(async move {
+            if self.says.is_empty() {
+                watch.cancel.cancelled().await;
+                return Answer::Interrupted { cost: Cost::Free, progressed: true, session: None };
+            }
+            self.says()
+        })
+    }
+
+    /// Waits until it works on a turn.
+    pub(crate) async fn works(&self) {
+        while self.followed.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+}
+
+impl Backend for Client {
+    fn name(&self) -> BackendName {
+        BackendName::new(BACKEND)
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[]
+    }
+
+    fn answer(&self, request: Request, watch: Watch) -> Answering<'_> {
+        self.follows(request.started, watch)
+    }
+
+    fn attach(&self, _: &Started) -> Attached {
+        match self.attached {
+            Found::Running => Attached::Running,
+            Found::Finished => Attached::Finished(self.says()),
+        }
+    }
+
+    fn follow(&self, started: Started, watch: Watch) -> Answering<'_> {
+        self.follows(started, watch)
+    }
+}
+
+/// The backends of a run whose prompts this client answers.
+pub(crate) fn answered_by(client: &Arc<Client>) -> Backends {
+    let mut backends = Backends::default();
+    backends.add(Arc::<Client>::clone(client));
+    backends
+}
+
+/// Somebody who does not look.
+pub(crate) struct Unseen;
+
+impl shell::Watch for Unseen {
+    fn committed(&mut self, _: &Run, _: &Ledger, _: &Record) {}
+
+    fn note(&mut self, _: &str) {}
+}
+
+/// Real files, and whether the lock of a run was held whenever one of them was put in its place.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    lock: PathBuf,
+    renamed: Mutex<Vec<(PathBuf, bool)>>,
+}
+
+impl Witness {
+    /// What was put in its place since this was asked last, and whether the lock was held then.
+    pub(crate) fn renamed(&self) -> Vec<(PathBuf, bool)> {
+        std::mem::take(&mut *self.renamed.lock().unwrap())
+    }
+
+    fn is_held(&self) -> bool {
+        Files.open(&self.lock, Open::Write).is_ok_and(|lock| lock.try_lock().is_err())
+    }
+}
+
+impl Disk for Witness {
+    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn Handle>> {
+        Files.open(path, how)
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        Files.metadata(path)
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        Files.list(directory)
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        Files.create_dir(path)
+    }
+
+    fn sync_dir(&self, directory: &Path) -> io::Result<()> {
+        Files.sync_dir(directory)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.renamed.lock().unwrap().push((from.to_owned(), self.is_held()));
+        Files.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        Files.remove(path)
+    }
+}

@@ -1,0 +1,71 @@
+//! One record for each batch, and nothing after a record that could not be written.
+
+use raymond_core::run::input::StopMode;
+use raymond_core::workflow::{SourceFile, Start};
+
+use super::*;
+use crate::bench::Bench;
+use crate::clock;
+use crate::pin::PLATFORM;
+
+fn driver(bench: &Bench) -> Driver<raymond_store::Journal, Nobody> {
+    let owned = bench.begun(&[("START.md", "go")]);
+    Driver::new(owned.head, owned.definition, owned.journal, Nobody)
+}
+
+fn stop(key: &str) -> Input {
+    Input::Stop { mode: StopMode::Now, key: key.to_owned() }
+}
+
+#[test]
+fn driver_is_dead_after_a_record_that_was_lost() {
+    let bench = Bench::in_memory();
+    let mut driver = driver(&bench);
+    assert!(!driver.is_dead());
+    bench.memory.set_capacity(Some(0));
+    let lost = driver.handle(clock::now(), vec![stop("k")]);
+    assert!(matches!(lost, Err(DriverError::Commit(_))), "{lost:?}");
+    assert!(driver.is_dead());
+    bench.memory.set_capacity(None);
+    let refused = driver.handle(clock::now(), vec![stop("k")]);
+    assert!(matches!(refused, Err(DriverError::Dead)), "{refused:?}");
+}
+
+#[test]
+fn number_grows_with_every_record() {
+    let bench = Bench::in_memory();
+    let mut driver = driver(&bench);
+    let before = driver.seq();
+    assert_eq!(before, driver.head().seq);
+    driver.handle(clock::now(), vec![Input::Due]).unwrap();
+    assert_eq!(driver.seq(), before, "nothing was due, so nothing is recorded");
+    driver.handle(clock::now(), vec![stop("a"), stop("b")]).unwrap();
+    assert_eq!(driver.seq(), before + 1, "a batch is one record");
+    assert!(!driver.has_more());
+}
+
+fn edited(files: &[(&str, &str)]) -> Definition {
+    let source = |(name, text): &(&str, &str)| SourceFile {
+        name: (*name).to_owned(),
+        bytes: text.as_bytes().into(),
+        executable: false,
+    };
+    let files = files.iter().map(source).collect();
+    Definition::parse(files, &Start::Entry, PLATFORM).unwrap().definition
+}
+
+#[test]
+fn refused_edits_leave_the_states_as_they_were() {
+    let bench = Bench::in_memory();
+    let mut driver = driver(&bench);
+    let (begun, seq) = (driver.definition().clone(), driver.seq());
+    let manifest = || Value::Inline("edited".to_owned());
+    let lacking = edited(&[("1_START.md", "go")]);
+    let verdict = driver.adopt(clock::now(), lacking, manifest()).unwrap();
+    assert!(matches!(verdict, Err(Refusal::StateGone { .. })), "{verdict:?}");
+    assert_eq!((driver.definition(), driver.seq()), (&begun, seq));
+    let better = edited(&[("START.md", "go on")]);
+    driver.adopt(clock::now(), better.clone(), manifest()).unwrap().unwrap();
+    assert_eq!((driver.definition(), driver.seq()), (&better, seq + 1));
+    assert_eq!(driver.run().manifest, manifest());
+}

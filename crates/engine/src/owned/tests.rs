@@ -1,0 +1,141 @@
+//! Becoming the owner of a run: what is found, what is kept for a full disk, who holds the lock.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use raymond_backends::process::{Files, Inherit, Input as Stdin, Marker, Spec, start_client};
+use raymond_core::run::Input;
+use raymond_core::run::effect::in_flight;
+use raymond_core::run::input::Outcome;
+use raymond_store::ballast::SIZE;
+use raymond_store::disk::Metadata;
+
+use super::*;
+use crate::bench::{Bench, Client, Found as Attached, answered_by};
+
+const STATE: &[(&str, &str)] = &[("START.md", "go")];
+
+fn has_ballast(bench: &Bench) -> bool {
+    let path = Path::new("/.raymond/ballast");
+    matches!(bench.project.disk.metadata(path), Ok(Metadata::File(SIZE)))
+}
+
+#[tokio::test]
+async fn every_new_owner_fills_the_ballast() {
+    let bench = Bench::in_memory();
+    let owned = bench.begun(STATE);
+    assert!(has_ballast(&bench), "whoever starts a run sets it aside");
+    bench.project.root.ballast(Arc::clone(&bench.project.disk)).free().unwrap();
+    drop(owned);
+    let owned = bench.opened().await;
+    assert!(has_ballast(&bench), "whoever opens a run sets it aside again");
+    // What was set aside is given up for the next record when the disk is full.
+    bench.memory.set_capacity(Some(bench.memory.used()));
+    let stop = Input::Stop { mode: raymond_core::run::input::StopMode::Now, key: "k".to_owned() };
+    let owned = crate::bench::recorded(owned, vec![stop]);
+    assert!(!has_ballast(&bench));
+    assert!(owned.head.run.keys.contains("k"));
+}
+
+#[tokio::test]
+async fn found_answer_names_directories_from_its_agents() {
+    let bench = Bench::in_memory();
+    let inner = bench.cwd.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    let mut owned = bench.begun(STATE);
+    let said = "<reset cd='inner'>START</reset> <reset cd='tmp'>START</reset>";
+    let backends = answered_by(&Client::new(Attached::Finished, said));
+    let inputs = owned.report_inputs(&backends).await.unwrap();
+    let [Input::Settled { outcome: Outcome::Finished(finished), .. }] = &inputs[..] else {
+        panic!("its turn is over: {inputs:?}");
+    };
+    let inner = inner.to_str().unwrap().to_owned();
+    assert!(Path::new("/tmp").is_dir(), "`tmp` is a directory in /, but none of the agent");
+    assert_eq!(finished.directories, [("inner".to_owned(), inner)].into());
+}
+
+#[tokio::test]
+async fn found_answer_of_a_worker_names_directories_from_its_own() {
+    let bench = Bench::in_memory();
+    let place = |name: &str| bench.cwd.path().join(name);
+    fs::create_dir_all(place("inner/deep")).unwrap();
+    fs::create_dir_all(place("deep")).unwrap();
+    let owned = bench.begun(&[("START.md", "go"), ("WORK.md", "work")]);
+    let said = "<fork next='START' cd='inner'>WORK</fork>";
+    let client = answered_by(&Client::new(Attached::Finished, said));
+    let mut owned = owned;
+    let inputs = owned.report_inputs(&client).await.unwrap();
+    let mut owned = crate::bench::recorded(owned, inputs);
+    let said = answered_by(&Client::new(Attached::Finished, "<reset cd='deep'>WORK</reset>"));
+    let found: Vec<_> = owned.report_inputs(&said).await.unwrap();
+    let directories = found.iter().map(|input| match input {
+        Input::Settled { turn, outcome: Outcome::Finished(finished), .. } => {
+            (turn.agent.to_string(), PathBuf::from(&finished.directories["deep"]))
+        }
+        other => panic!("its turn is over: {other:?}"),
+    });
+    let expected =
+        [("main".to_owned(), place("deep")), ("main_work1".to_owned(), place("inner/deep"))];
+    assert_eq!(directories.collect::<std::collections::BTreeMap<_, _>>(), expected.into());
+}
+
+#[tokio::test]
+async fn new_owner_forgets_requests_to_the_last_one() {
+    let bench = Bench::in_memory();
+    let owned = bench.begun(STATE);
+    let inbox = Inbox::new(Arc::clone(&bench.project.disk), owned.paths.inbox.clone());
+    inbox.post("old", b"{}").unwrap();
+    drop(owned);
+    drop(bench.opened().await);
+    assert_eq!(inbox.take_all().unwrap().messages, []);
+}
+
+/// Starts a process of the first turn that says when it is asked to end, and ends when it may.
+fn start_stubborn(bench: &Bench, owned: &Owned) {
+    let turn = in_flight(&owned.head.run).next().unwrap();
+    // It has no child, and a signal meets it in a read that ends by itself.
+    let waits = "trap ': > asked' INT TERM; mkfifo mute; exec 3<> mute; : > ready; \
+                 until test -e may_end; do read -t 0.05 -u 3; done";
+    let spec = Spec {
+        program: "bash".into(),
+        arguments: vec!["-c".into(), waits.into()],
+        cwd: bench.cwd.path().to_owned(),
+        inherit: Inherit::All,
+        set: Vec::new(),
+        unset: Vec::new(),
+        marker: Marker::of(&bench.nonce(), turn),
+        stdin: Stdin::Null,
+    };
+    let file = |name| bench.cwd.path().join(name);
+    let files = Files { stdout: file("out"), stderr: file("err") };
+    start_client(spec, &files).unwrap().leave();
+}
+
+async fn appears(bench: &Bench, name: &str) {
+    while !bench.cwd.path().join(name).exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn lock_is_held_until_leftovers_have_ended() {
+    let bench = Bench::in_files();
+    let owned = bench.begun(STATE);
+    start_stubborn(&bench, &owned);
+    appears(&bench, "ready").await;
+    drop(owned);
+    let take = || take(&bench.project, &bench.project.paths(&Bench::run()), Takeover::Never);
+    let run = Bench::run();
+    let ends = end_left(&bench.project, &run);
+    let looks = async {
+        appears(&bench, "asked").await;
+        let held = take();
+        assert!(matches!(held, Err(lock::Error::Held { .. })), "{held:?}");
+        fs::write(bench.cwd.path().join("may_end"), "").unwrap();
+    };
+    let (ended, ()) = tokio::join!(ends, looks);
+    let (left, survivors) = ended.unwrap();
+    assert_eq!((left.len(), survivors), (1, Vec::new()));
+    drop(take().unwrap());
+}

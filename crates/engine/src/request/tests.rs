@@ -1,0 +1,77 @@
+//! Runs that are asked to end while no process drives them.
+
+use raymond_core::run::Ending;
+
+use super::*;
+use crate::bench::{Bench, Client, Found, Unseen, answered_by};
+use crate::shell::drive;
+
+const STATE: &[(&str, &str)] = &[("START.md", "go")];
+
+async fn asked(bench: &Bench, mode: StopMode) -> Answered {
+    let client = Client::new(Found::Finished, "no tag, so the turn goes on");
+    let known = |_: &Settings| answered_by(&client);
+    stop(&bench.project, &Bench::run(), mode, &known).await.unwrap()
+}
+
+#[tokio::test]
+async fn lock_is_held_until_the_stop_is_recorded() {
+    let (bench, witness) = Bench::witnessed();
+    drop(bench.begun(STATE));
+    witness.renamed();
+    let ended = asked(&bench, StopMode::Now).await;
+    assert_eq!(ended, Answered::Ended(Phase::Ended(Ending::Stopped)));
+    let renamed = witness.renamed();
+    let state = bench.project.paths(&Bench::run()).state;
+    let name = state.file_stem().unwrap().to_str().unwrap().to_owned();
+    assert!(renamed.iter().any(|(path, _)| path.to_string_lossy().contains(&name)), "{renamed:?}");
+    assert!(renamed.iter().all(|(_, is_held)| *is_held), "{renamed:?}");
+}
+
+#[tokio::test]
+async fn repeated_request_finds_the_run_ended() {
+    let bench = Bench::in_memory();
+    drop(bench.begun(STATE));
+    let check = async |mode, expected| assert_eq!(asked(&bench, mode).await, expected, "{mode:?}");
+    let ended = |ending| Answered::Ended(Phase::Ended(ending));
+    check(StopMode::Now, ended(Ending::Stopped)).await;
+    let records = look(&bench.project, &Bench::run()).unwrap().head.seq;
+    check(StopMode::Now, Answered::Refused(Refusal::Ended(Ending::Stopped))).await;
+    assert_eq!(look(&bench.project, &Bench::run()).unwrap().head.seq, records);
+    check(StopMode::Cancel, ended(Ending::Cancelled)).await;
+    check(StopMode::Cancel, Answered::Refused(Refusal::Ended(Ending::Cancelled))).await;
+}
+
+#[tokio::test]
+async fn living_owner_is_asked_and_waited_for() {
+    for (mode, ending) in [(StopMode::Now, Ending::Stopped), (StopMode::Cancel, Ending::Cancelled)]
+    {
+        let bench = Bench::in_memory();
+        let client = Client::new(Found::Running, "");
+        let mut owned = bench.begun(STATE);
+        let backends = answered_by(&client);
+        let inputs = owned.resume_inputs(Bench::settings(), &backends).await.unwrap();
+        let mut nobody = Unseen;
+        let drives = drive(owned, backends, inputs, &mut nobody);
+        let asks = async {
+            client.works().await;
+            asked(&bench, mode).await
+        };
+        let (driven, answered) = tokio::join!(drives, asks);
+        assert_eq!(answered, Answered::Ended(Phase::Ended(ending)));
+        let run = driven.unwrap().head.run;
+        assert_eq!((run.phase, run.keys.len()), (Phase::Ended(ending), 1), "it is asked once");
+        let left = inbox(&bench.project, &Bench::run()).take_all().unwrap();
+        assert_eq!(left.messages, [], "what was asked must not meet the next owner");
+    }
+}
+
+#[tokio::test]
+async fn wait_ends_when_the_owner_is_gone() {
+    let bench = Bench::in_memory();
+    drop(bench.begun(STATE));
+    assert_eq!(wait(&bench.project, &Bench::run()).await.unwrap(), None);
+    asked(&bench, StopMode::Now).await;
+    let ended = Some(Phase::Ended(Ending::Stopped));
+    assert_eq!(wait(&bench.project, &Bench::run()).await.unwrap(), ended);
+}

@@ -1,0 +1,156 @@
+//! The owner's loop: requests from the inbox, signals, and clients that an earlier owner started.
+
+use std::path::Path;
+
+use raymond_core::run::input::StopMode;
+use raymond_core::run::settings::ConfigHome;
+use raymond_core::run::{Effect, Ending, Settings, effect};
+use raymond_core::time::Span;
+use raymond_store::Inbox;
+
+use super::*;
+use crate::bench::{Bench, Client, Found, Unseen, answered_by};
+
+const STATE: &[(&str, &str)] = &[("START.md", "go")];
+
+fn shell(owned: Owned, watch: &mut Unseen) -> Shell<'_> {
+    Shell::new(owned, Backends::default(), &[], watch)
+}
+
+fn inbox(bench: &Bench) -> Inbox {
+    let paths = bench.project.paths(&Bench::run());
+    Inbox::new(Arc::clone(&bench.project.disk), paths.inbox)
+}
+
+fn waiting(bench: &Bench) -> Vec<String> {
+    let taken = inbox(bench).take_all().unwrap();
+    taken.messages.into_iter().map(|message| message.key).collect()
+}
+
+fn post(bench: &Bench, input: &Input) {
+    let key = request_key(input).unwrap();
+    inbox(bench).post(&key, &serde_json::to_vec(input).unwrap()).unwrap();
+}
+
+fn requests() -> [Input; 2] {
+    let value = raymond_core::value::Value::Inline("1".to_owned());
+    [
+        Input::Stop { mode: StopMode::Now, key: "stop".to_owned() },
+        Input::Answer {
+            ask: "main.1.1".parse().unwrap(),
+            value,
+            by: "somebody".to_owned(),
+            key: "answer".to_owned(),
+        },
+    ]
+}
+
+#[tokio::test]
+async fn request_stays_in_the_inbox_until_recorded() {
+    for request in requests() {
+        let bench = Bench::in_memory();
+        let (mut nobody, key) = (Unseen, request_key(&request).unwrap());
+        let mut shell = shell(bench.begun(STATE), &mut nobody);
+        post(&bench, &request);
+        // Not even the ballast is left, so nothing can be recorded.
+        bench.project.root.ballast(Arc::clone(&bench.project.disk)).free().unwrap();
+        bench.memory.set_capacity(Some(bench.memory.used()));
+        let inputs = shell.requests();
+        assert_eq!(inputs, [request]);
+        // Beside the request something happens that is recorded in any case.
+        let stop = Input::Stop { mode: StopMode::Now, key: "other".to_owned() };
+        let handled = shell.handle([inputs, vec![stop]].concat());
+        assert!(matches!(handled, Err(ShellError::Driver(DriverError::Commit(_)))), "{handled:?}");
+        assert_eq!(waiting(&bench), [key], "the next owner, or whoever asked, must still find it");
+    }
+}
+
+#[tokio::test]
+async fn recorded_or_refused_request_leaves_the_inbox() {
+    for request in requests() {
+        let bench = Bench::in_memory();
+        let mut nobody = Unseen;
+        let mut shell = shell(bench.begun(STATE), &mut nobody);
+        post(&bench, &request);
+        let inputs = shell.requests();
+        shell.handle(inputs).unwrap();
+        assert_eq!(waiting(&bench), [""; 0], "{request:?}");
+    }
+}
+
+#[tokio::test]
+async fn second_signal_keeps_the_first_ones_exit_code() {
+    let all = [Signal::Interrupt, Signal::Terminate, Signal::HangUp];
+    for (first, second) in all.into_iter().flat_map(|one| all.map(|other| (one, other))) {
+        let bench = Bench::in_memory();
+        let mut nobody = Unseen;
+        let mut shell = shell(bench.begun(STATE), &mut nobody);
+        let inputs = shell.signalled(first).expect("the first signal is a request to stop");
+        assert!(matches!(inputs[..], [Input::Stop { mode: StopMode::Now, .. }]), "{inputs:?}");
+        assert_eq!(shell.haste, Haste::Patient);
+        assert_eq!(shell.signalled(Signal::Poke), Some(Vec::new()), "a poke is no second signal");
+        assert_eq!(shell.haste, Haste::Patient);
+        assert_eq!(shell.signalled(second), None, "{first:?}, then {second:?}");
+        assert_eq!((shell.haste, shell.signal), (Haste::AtOnce, Some(first)), "then {second:?}");
+    }
+}
+
+#[tokio::test]
+async fn adopted_client_keeps_its_clocks_and_cap() {
+    let bench = Bench::in_memory();
+    let state = "---\ntimeout: 7m\nidle_timeout: 3m\n---\ngo";
+    let settings = Settings { config_home: ConfigHome::PerAgent, ..Bench::settings() };
+    let mut owned = bench.begun_with(&[("START.md", state)], settings.clone());
+    let turn = effect::in_flight(&owned.head.run).next().unwrap().clone();
+    let released = effect::of_turn(&owned.head.run, &owned.definition, &turn);
+    let Some(Effect::Prompt(released)) = released else { panic!("it is a prompt") };
+    let client = Client::new(Found::Running, "<result>done</result>");
+    let backends = answered_by(&client);
+    let inputs = owned.resume_inputs(settings, &backends).await.unwrap();
+    let paths = owned.paths.clone();
+    let driven = drive(owned, backends, inputs, &mut Unseen).await.unwrap();
+    assert_eq!(driven.head.run.phase, Phase::Ended(Ending::Completed));
+    let followed = client.followed.lock().unwrap().clone();
+    let [started] = &followed[..] else { panic!("it is followed once: {followed:?}") };
+    let minutes = |count: u64| Some(Span(count * 60_000));
+    assert_eq!((started.timeout, started.idle_timeout), (minutes(7), minutes(3)));
+    assert!(released.cap.is_some(), "the run has a budget");
+    assert_eq!(started.cap, released.cap);
+    assert_eq!((&started.turn, started.attempt), (&turn.id, turn.attempt));
+    assert_eq!(started.nonce, bench.nonce());
+    assert_eq!(Some(&started.plan), turn.current.as_ref());
+    assert_eq!(started.transcript, transcript(&paths.transcripts, &turn.id, turn.attempt));
+    assert_eq!(started.config_home, Some(paths.homes.join("main")));
+}
+
+#[tokio::test]
+async fn adopted_clients_answer_names_directories_from_its_agents() {
+    let bench = Bench::in_memory();
+    let inner = bench.cwd.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let mut owned = bench.begun(&[("START.md", "go"), ("END.sh", "pwd > place; exit 1")]);
+    let client = Client::new(Found::Running, "<reset cd='inner'>END</reset>");
+    let backends = answered_by(&client);
+    let inputs = owned.resume_inputs(Bench::settings(), &backends).await.unwrap();
+    let driven = drive(owned, backends, inputs, &mut Unseen).await.unwrap();
+    let main = &driven.head.run.agents[&raymond_core::ids::AgentId::main()];
+    assert_eq!(Path::new(&main.cwd), inner);
+    assert_eq!(client.followed.lock().unwrap().len(), 1, "it need not be reminded");
+}
+
+#[tokio::test]
+async fn restored_directory_gets_its_ballast_back() {
+    let bench = Bench::in_memory();
+    let mut nobody = Unseen;
+    let mut shell = shell(bench.begun(STATE), &mut nobody);
+    let disk = Arc::clone(&bench.project.disk);
+    let ballast = bench.project.root.path().join("ballast");
+    let paths = bench.project.paths(&Bench::run());
+    for gone in [&ballast, &paths.journal, &paths.lock] {
+        disk.remove(gone).unwrap();
+    }
+    shell.put_back().unwrap();
+    for back in [&ballast, &paths.journal, &paths.lock] {
+        assert!(disk.metadata(back).is_ok(), "{}", back.display());
+    }
+}
