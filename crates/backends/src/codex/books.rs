@@ -311,6 +311,11 @@ impl Books {
         counts && self.is_readable()
     }
 
+    /// Whether the file of a thread was read in part, and cannot be read any further.
+    pub(super) fn are_torn(&self) -> bool {
+        self.accounts.iter().any(|account| account.rollout.is_torn())
+    }
+
     /// Whether its thread's file can be read.
     pub(super) fn is_readable(&self) -> bool {
         self.accounts.first().is_some_and(|account| account.rollout.is_open())

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use raymond_core::budget::{Cost, Micros};
+use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 use raymond_core::prices::Usage;
 use tokio::time::Instant;
@@ -13,8 +14,11 @@ use tokio::time::Instant;
 use super::books::Books;
 use super::fault::Retry;
 use super::line::{self, Item, Line};
+use super::past_file;
 use crate::contract::Request;
-use crate::headless::{Fold, Hearing, Nonsense, Said, Speaker, Stage, Step, is_name, shortened};
+use crate::headless::{
+    Fold, Hearing, Nonsense, Said, Speaker, Stage, Step, is_name, shortened, unwritable,
+};
 
 /// A turn, as far as it was heard.
 #[derive(Debug)]
@@ -162,7 +166,11 @@ impl Turn {
                     None if self.is_broken_off() => self.books.spent_with_another(),
                     None => self.books.spent(),
                 };
-                spent.map_or(Cost::Unknown, Cost::Estimated)
+                match spent {
+                    Some(known) if self.books.are_torn() => Cost::AtLeast(known),
+                    Some(known) => Cost::Estimated(known),
+                    None => Cost::Unknown,
+                }
             }
         }
     }
@@ -182,7 +190,8 @@ impl Turn {
     /// Whether there is a share to keep, and nobody knows how much of it is left.
     pub(super) fn is_unseen(&self) -> bool {
         let is_over = self.result.is_some() || !self.books.are_open() || self.books.lacks_tokens();
-        self.cap.is_some() && is_over && self.cost() == Cost::Unknown
+        let is_unknown = matches!(self.cost(), Cost::Unknown | Cost::AtLeast(_));
+        self.cap.is_some() && is_over && is_unknown
     }
 
     fn take(&mut self, line: Line) -> Result<Vec<Said>, Nonsense> {
@@ -338,10 +347,10 @@ impl Fold for Turn {
         Self::new(self.books.anew(), self.cap, self.form)
     }
 
-    fn starts(&mut self, step: &Step, request: &Request) {
-        if self.books.close(step.needs().map(SessionId::as_str)).is_err() {
-            self.hearing.warnings.say("what a thread held before the turn could not be kept");
-        }
+    fn starts(&mut self, step: &Step, request: &Request) -> Result<(), TurnFailure> {
+        let past = past_file(&request.started);
+        let closed = self.books.close(step.needs().map(SessionId::as_str));
+        closed.map_err(|error| unwritable(&past, &error))?;
         if request.schema.is_some() {
             self.form = Form::Json;
         }
@@ -357,6 +366,7 @@ impl Fold for Turn {
                 self.hearing.warnings.say(format!("append_system_prompt was not heard: {why}"));
             }
         }
+        Ok(())
     }
 
     fn ends(&mut self) {

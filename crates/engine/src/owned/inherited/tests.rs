@@ -86,7 +86,7 @@ fn asked() -> Owned {
 async fn recovered(text: &'static str) -> (Json, Option<Verdict>) {
     let mut backends = Backends::default();
     backends.add(Arc::new(Said(text)));
-    let mut inputs = asked().report_inputs(&backends).await.unwrap();
+    let mut inputs = asked().report_inputs(&backends, OnUnreadable::Refuse).await.unwrap();
     let Some(Input::Settled { outcome: Outcome::Finished(finished), .. }) = inputs.pop() else {
         panic!("its turn is over");
     };
