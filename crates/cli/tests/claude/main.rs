@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 mod crashes;
+mod disks;
 mod failures;
 mod golden;
 mod hangs;
@@ -14,6 +15,8 @@ mod hangs;
 mod harness;
 mod init;
 mod money;
+#[path = "../cli/mounts.rs"]
+mod mounts;
 mod outcomes;
 mod permissions;
 mod prompts;

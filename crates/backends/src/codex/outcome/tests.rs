@@ -441,3 +441,28 @@ async fn only_a_request_that_was_sent_is_paid_when_it_is_broken_off() {
     let notice = sample::trouble("Reconnecting... 1/5 (waiting for network)");
     assert_eq!(heard(&said(&[notice]), &[], None, Form::Text).cost(), FREE);
 }
+
+#[test]
+fn books_that_were_read_in_part_tell_the_least_that_was_spent() {
+    let home = tempfile::tempdir().unwrap();
+    let mut entries = sample::began("a");
+    entries.push(sample::used("a"));
+    sample::write(home.path(), THREAD, &entries);
+    let books = Books::new(home.path(), Arc::new(Prices::default()), Past::default());
+    let mut turn = Turn::new(books, Some(Micros(100_000_000)), Form::Text);
+    for line in said(&[]) {
+        turn.hear(&Heard::Line(line.into_bytes()));
+    }
+    turn.look();
+    assert_eq!(turn.cost(), PAID);
+    let mut place = home.path().join("sessions");
+    while place.is_dir() {
+        place = std::fs::read_dir(&place).unwrap().flatten().next().unwrap().path();
+    }
+    // Too long to be read while the client waits, like one that reports an error.
+    let file = std::fs::OpenOptions::new().write(true).open(place).unwrap();
+    file.set_len(crate::process::TRANSCRIPT_MAX + 1).unwrap();
+    turn.look();
+    assert_eq!(turn.cost(), Cost::AtLeast(Micros(USED)));
+    assert!(turn.is_unseen(), "what it costs cannot be watched any more");
+}
