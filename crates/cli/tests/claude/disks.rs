@@ -1,15 +1,16 @@
 //! Clients on a disk that is full, or that cannot be read: nothing that was paid for becomes free, and
 //! nothing is paid for twice.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::until;
 use crate::mounts::{in_private, mount};
-use crate::stage::Stage;
+use crate::stage::{Stage, client};
 
 const FILL: &str = ".raymond/fill";
 
@@ -173,4 +174,55 @@ fn a_run_with_a_transcript_that_cannot_be_read_can_be_cancelled() {
     assert!(last.1 > 0 || last.2 == "unpriced", "{last:?}");
     let events: Vec<Value> = stage.project.events("r", "turn_interrupted");
     assert_eq!(events.len(), 1);
+}
+
+/// Passes on so many lines of the client, and dies of the next one. Later clients find room.
+const WRITES: &str = r#"#!/bin/bash
+if [[ $1 == --version || -e $CLAUDE_CONFIG_DIR/room ]]; then exec CLIENT "$@"; fi
+touch "$CLAUDE_CONFIG_DIR/room"
+CLIENT "$@" | {
+    for ((line = 0; line < WRITTEN; line++)); do IFS= read -r text && printf '%s\n' "$text"; done
+    cat > "$CLAUDE_CONFIG_DIR/lost"
+    echo 'Error: ENOSPC: no space left on device, write' >&2
+}
+exit 1
+"#;
+
+#[test]
+fn a_client_is_never_free_whichever_of_its_writes_finds_no_room() {
+    let lines = "fake: cost 0.5\nfake: say one\nfake: say <result>done</result>";
+    // The first line says who answers, two say something, and the last is the result.
+    for written in 0..4 {
+        let stage = Stage::prompts(&[("START", lines)]);
+        let program = WRITES.replace("CLIENT", client().to_str().unwrap());
+        stage.project.write("client", program.replace("WRITTEN", &written.to_string()));
+        let path = stage.project.path("client");
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        stage.configure(&format!("claude = {path:?}\n"));
+        stage.run("--budget 2").mentions(7, &["ENOSPC: no space left on device"]);
+        assert_eq!(stage.failures(), ["environment"], "{written} lines");
+        let (_, amount, basis) = stage.charges()[0].clone();
+        assert!(amount > 0 || basis == "unpriced", "{written} lines: {amount} {basis}");
+        assert_eq!(stage.invocations().len(), 1, "{written} lines");
+        stage.raymond("resume r").prints("done\n");
+    }
+}
+
+#[test]
+fn an_unknown_cost_is_the_whole_share_of_a_strict_budget() {
+    in_private("disks::an_unknown_cost_is_the_whole_share_of_a_strict_budget", || {
+        let stage = stage("flood 8000000");
+        on_small_disk(&stage);
+        let running = stage.start_run("--budget 2 --strict-budget");
+        stage.reaches("gate");
+        let client = stage.invocations()[1].pid;
+        running.signal(Signal::KILL);
+        running.wait();
+        fill(&stage);
+        stage.opens("gate");
+        until("it has died", || !stage.is_ours(client));
+        stage.raymond("resume r").mentions(5, &["over_budget: $2.00 of the $2.00 cap is spent"]);
+        assert_eq!(charged(&stage), 2_000_000, "{:?}", stage.charges());
+        assert_eq!(stage.invocations().len(), 2);
+    });
 }
