@@ -209,7 +209,7 @@ mod tests {
         let mut check = |text: &str, expected: &[Heard]| {
             file.write_all(text.as_bytes()).unwrap();
             let mut found = Vec::new();
-            transcript.read_on(&mut |heard| found.push(heard));
+            transcript.read_on(&mut |heard| found.push(heard)).unwrap();
             assert_eq!(found, expected);
         };
         check("", &[]);
@@ -217,7 +217,7 @@ mod tests {
         check("o", &[]);
         check("\nhalf", &[line("two")]);
         let mut found = Vec::new();
-        transcript.finish(&mut |heard| found.push(heard));
+        transcript.finish(&mut |heard| found.push(heard)).unwrap();
         assert_eq!(found, [line("half")]);
     }
 

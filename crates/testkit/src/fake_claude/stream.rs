@@ -12,6 +12,7 @@ pub(super) fn emit(line: &Value) {
 }
 
 /// Writes these bytes and a newline.
+#[expect(clippy::exit, reason = "the program is a client, and it dies here")]
 pub(super) fn print(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(bytes).and_then(|()| stdout.write_all(b"\n"));

@@ -173,10 +173,8 @@ impl Interpreter<'_> {
         if budget_is_spent(state, tally) {
             return Err(Failure::VisitBudget.into());
         }
-        match trouble {
-            Trouble::Auth | Trouble::Environment => Err(Stuck::Waits(trouble)),
-            _ => Ok(()),
-        }
+        let waits = matches!(trouble, Trouble::Auth | Trouble::Environment);
+        if waits { Err(Stuck::Waits(trouble)) } else { Ok(()) }
     }
 
     fn ask(&mut self, agent: &Agent, turn: u32, attempt: u32) -> Result<Answer, Stuck> {

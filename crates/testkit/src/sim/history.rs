@@ -94,12 +94,7 @@ impl Teller<'_> {
                 }
             }
             Event::TurnFailed { turn, failure, .. } => self.failed(turn, failure),
-            Event::TurnRequeued { turn, .. } => {
-                if let Some(trouble) = self.held_up.remove(&turn.agent) {
-                    let agent = turn.agent.clone();
-                    self.say(&turn.agent, Line::Wait { agent, trouble }.to_string());
-                }
-            }
+            Event::TurnRequeued { turn, .. } => self.requeued(&turn.agent),
             Event::Reminded { agent, fault, .. } => {
                 let visit = self.visit(agent);
                 let line = match fault_of(fault) {
@@ -226,6 +221,12 @@ impl Teller<'_> {
     fn opener(&self, session: &SessionId) -> TurnName {
         let visit = VisitName { agent: AgentId::new(format!("?{session}")), number: 0 };
         self.sessions.get(session).cloned().unwrap_or(TurnName { visit, number: 0 })
+    }
+
+    fn requeued(&mut self, agent: &AgentId) {
+        if let Some(trouble) = self.held_up.remove(agent) {
+            self.say(agent, Line::Wait { agent: agent.clone(), trouble }.to_string());
+        }
     }
 
     fn failed(&mut self, turn: &TurnId, failure: &TurnFailure) {

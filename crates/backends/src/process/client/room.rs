@@ -86,7 +86,8 @@ pub fn release_room(files: &Files) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         opened => release(&opened?),
     };
-    released(&files.stdout).and(released(&files.stderr))
+    let stdout = released(&files.stdout);
+    released(&files.stderr).and(stdout)
 }
 
 /// The room for one file.
