@@ -23,6 +23,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use raymond_core::budget::Cost;
+use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 use raymond_core::prices::Prices;
 
@@ -32,7 +33,7 @@ pub(crate) use said::Recount;
 use turn::{Ended, Turn};
 
 use crate::contract::{Answer, Backend, Capability, Request, Started};
-use crate::headless::{Dialect, End, Headless, Settings, Step, marker};
+use crate::headless::{Dialect, End, Headless, Settings, Step, marker, refused};
 use crate::process::{Inherit, Input, Spec};
 
 /// How workflows and flags name it.
@@ -93,9 +94,10 @@ impl Dialect for Speech {
         step: &Step,
         request: &Request,
         message: String,
-    ) -> Result<Spec, String> {
+    ) -> Result<Spec, TurnFailure> {
         // States may have been edited since the start.
-        preflight::keeps_checks(&request.permissions).map_err(|problem| problem.to_string())?;
+        preflight::keeps_checks(&request.permissions)
+            .map_err(|problem| refused(problem.to_string()))?;
         Ok(Spec {
             arguments: arguments::arguments(request, step),
             cwd: request.cwd.clone(),

@@ -24,6 +24,7 @@ use std::path::{self, PathBuf};
 use std::sync::Arc;
 
 use raymond_core::budget::Cost;
+use raymond_core::failure::TurnFailure;
 use raymond_core::prices::Prices;
 
 pub(crate) use said::Recount;
@@ -33,7 +34,9 @@ use past::Past;
 use turn::Turn;
 
 use crate::contract::{Answer, Backend, Capability, Request, Started};
-use crate::headless::{Dialect, End, Fold as _, Headless, Settings, Step, marker};
+use crate::headless::{
+    Dialect, End, Fold as _, Headless, Settings, Step, marker, refused, unwritable,
+};
 use crate::process::{Inherit, Input, Spec};
 
 /// How workflows and flags name it.
@@ -75,7 +78,7 @@ impl Dialect for Speech {
     }
 
     fn begin(&self, started: &Started) -> Turn {
-        let past = Past::kept_in(started.transcript.with_extension("past.json"));
+        let past = Past::kept_in(past_file(started));
         let books = Books::new(&home(started), Arc::clone(&self.prices), past);
         let form = if schema_file(started).exists() { turn::Form::Json } else { turn::Form::Text };
         Turn::new(books, started.cap, form)
@@ -87,19 +90,18 @@ impl Dialect for Speech {
         step: &Step,
         request: &Request,
         message: String,
-    ) -> Result<Spec, String> {
+    ) -> Result<Spec, TurnFailure> {
         if message.chars().count() > LONGEST {
-            return Err(format!(
+            return Err(refused(format!(
                 "the prompt has more than the {LONGEST} characters that the client takes"
-            ));
+            )));
         }
         // States may have been edited since the start.
         let wish = preflight::Wish::of(request);
-        wish.check(&self.prices).map_err(|problem| problem.told())?;
+        wish.check(&self.prices).map_err(|problem| refused(problem.told()))?;
         if let Some(schema) = &request.schema {
             let file = schema_file(&request.started);
-            fs::write(&file, schema.to_string())
-                .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+            fs::write(&file, schema.to_string()).map_err(|error| unwritable(&file, &error))?;
         }
         let schema = request.schema.as_ref().map(|_| schema_file(&request.started));
         let home = request.started.config_home.clone();
@@ -156,6 +158,11 @@ fn home(started: &Started) -> PathBuf {
 fn own_home(config_home: Option<PathBuf>) -> Option<PathBuf> {
     let told = || env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from);
     config_home.or_else(told).map(|home| path::absolute(&home).unwrap_or(home))
+}
+
+/// The turns that the thread had before are kept beside the transcript.
+fn past_file(started: &Started) -> PathBuf {
+    started.transcript.with_extension("past.json")
 }
 
 /// The client reads the schema of its answer from a file.

@@ -118,6 +118,11 @@ pub enum Attached {
         /// The session, when it is not the one that the plan names.
         session: Option<SessionId>,
     },
+    /// It is gone or runs, and its transcript cannot be read: its answer may be there.
+    Unreadable {
+        /// Why, as a sentence.
+        why: String,
+    },
 }
 
 /// One prompt to send.

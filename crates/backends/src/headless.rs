@@ -13,17 +13,13 @@ mod gate;
 mod hearing;
 pub mod program;
 mod said;
+mod start;
 mod steps;
 mod warnings;
 mod words;
 
-use std::env;
 use std::ffi::OsString;
 use std::fmt::Debug;
-use std::fs::DirBuilder;
-use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +35,7 @@ pub use said::{Said, Speaker};
 pub(crate) use end::{End, died, shortened, too_large};
 pub(crate) use hearing::{Hearing, Nonsense};
 pub(crate) use said::is_name;
+pub(crate) use start::{refused, unwritable};
 pub(crate) use steps::Step;
 pub(crate) use warnings::Warnings;
 pub(crate) use words::Words;
@@ -49,9 +46,7 @@ use found::Left;
 use gate::{Gate, Held};
 
 use crate::contract::{Answer, Answering, Attached, Backend, Capability, Request, Started, Watch};
-use crate::process::{
-    Client, Files, Grace, Heard, Marker, Spec, adopt, cut_long_lines, start_client,
-};
+use crate::process::{Client, Files, Grace, Heard, Marker, Spec, adopt, cut_long_lines};
 
 /// What the lines of a turn add up to: the same for a client that runs, one that is adopted, and a
 /// transcript that nobody writes any more.
@@ -105,8 +100,10 @@ pub(crate) trait Fold: Debug + Send {
     where
         Self: Sized;
 
-    /// A client is about to start.
-    fn starts(&mut self, _: &Step, _: &Request) {}
+    /// A client is about to start. An error is a file that cannot be written: none may start then.
+    fn starts(&mut self, _: &Step, _: &Request) -> Result<(), TurnFailure> {
+        Ok(())
+    }
 
     /// The client is about to be ended.
     fn ends(&mut self) {}
@@ -149,7 +146,7 @@ pub(crate) trait Dialect: Debug + Send + Sync {
         step: &Step,
         request: &Request,
         message: String,
-    ) -> Result<Spec, String>;
+    ) -> Result<Spec, TurnFailure>;
 
     /// Whether the client would not even look for the session that the step needs.
     fn cannot_know(&self, _: &Step) -> bool {
@@ -292,14 +289,14 @@ impl<D: Dialect> Headless<D> {
             }
             gate = self.turn_to_start(request) => gate,
         };
-        turn.starts(step, request);
-        let client = match self.start(step, request, message) {
+        let client = match self.start(step, request, message, &mut turn) {
             Ok(client) => client,
-            Err(why) => return (failed(TurnFailure::NotStarted { why }, cost), turn),
+            // Without a client, nothing was spent beyond what those before it had.
+            Err(failure) => return (failed(failure, cost), turn),
         };
         let (turn, end) = self.following(client, (&request.started, turn), gate, watch).await;
         let next = turn.successor();
-        (self.dialect.answer(turn, end, step), next)
+        (end::answer(&self.dialect, turn, end, step), next)
     }
 
     /// Waits for the clients that start with the same configuration.
@@ -308,25 +305,6 @@ impl<D: Dialect> Headless<D> {
             Some(_) => None,
             None => self.gate.pass(self.clocks.start).await,
         }
-    }
-
-    /// Starts one client.
-    pub(crate) fn start(
-        &self,
-        step: &Step,
-        request: &Request,
-        message: String,
-    ) -> Result<Client, String> {
-        let started = &request.started;
-        let transcripts = started.transcript.parent();
-        for place in started.config_home.as_deref().into_iter().chain(transcripts) {
-            private_directory(place)
-                .map_err(|error| format!("cannot create {}: {error}", place.display()))?;
-        }
-        let program = program::find(&self.command, env::var_os("PATH").as_deref());
-        let program = program.map_err(|problem| problem.to_string())?.into_os_string();
-        let spec = self.dialect.spec(program.clone(), step, request, message)?;
-        start_client(spec, &files(started)).map_err(|error| refused(&program, &error))
     }
 
     async fn following(
@@ -350,28 +328,30 @@ impl<D: Dialect> Headless<D> {
     /// Looks for a turn that an earlier owner of the run started.
     fn look_for(&self, started: &Started) -> Attached {
         match adopt(&marker(started), &files(started)) {
-            Some(client) => {
+            Ok(Some(client)) => {
                 client.leave();
                 Attached::Running
             }
-            None => match found::read(&self.dialect, started) {
+            Ok(None) => match found::read(&self.dialect, started) {
                 Left::Answer(answer) => Attached::Finished(answer),
                 Left::Nothing { cost, progressed, session } => {
                     Attached::Absent { cost, progressed, session }
                 }
+                Left::Unreadable { why } => Attached::Unreadable { why },
             },
+            Err(error) => Attached::Unreadable { why: found::unreadable(started, &error) },
         }
     }
 
     /// Observes a turn to its end that was found running.
     async fn adopt(&self, started: &Started, watch: &Watch) -> Answer {
-        let Some(client) = adopt(&marker(started), &files(started)) else {
-            return match found::read(&self.dialect, started) {
-                Left::Answer(answer) => answer,
-                Left::Nothing { cost, progressed, session } => {
-                    Answer::Interrupted { cost, progressed, session }
-                }
-            };
+        let client = match adopt(&marker(started), &files(started)) {
+            Ok(Some(client)) => client,
+            Ok(None) => return found::read(&self.dialect, started).into_answer(),
+            Err(error) => {
+                let why = found::unreadable(started, &error);
+                return Left::Unreadable { why }.into_answer();
+            }
         };
         let begun = self.dialect.begin(started);
         let (turn, end) = self.following(client, (started, begun), None, watch).await;
@@ -385,20 +365,7 @@ pub(crate) fn marker(started: &Started) -> Marker {
 }
 
 fn files(started: &Started) -> Files {
-    let stdout = started.transcript.clone();
-    Files { stderr: stdout.with_extension("stderr"), stdout }
-}
-
-fn private_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-fn refused(program: &OsString, error: &io::Error) -> String {
-    let hint = match error.kind() {
-        io::ErrorKind::ArgumentListTooLong => " (its arguments or its environment are too large)",
-        _ => "",
-    };
-    format!("cannot run {}: {error}{hint}", program.display())
+    Files::of_turn(&started.transcript)
 }
 
 /// Whether the client knows no such session.

@@ -37,7 +37,7 @@ use crate::tracked::{self, Tracked};
 
 use cut::{cut_back, part_transcripts};
 use inherited::end_strays;
-pub use inherited::{check_endable, end_left, find};
+pub use inherited::{OnUnreadable, check_endable, end_left, find};
 
 /// A run that this process owns.
 #[derive(Debug)]
@@ -127,6 +127,12 @@ pub enum OwnError {
     /// Its creation never went further than its name.
     #[error("{0} was never started: nothing is recorded")]
     NeverStarted(RunId),
+    /// The outcome of a turn may be in a transcript that cannot be read.
+    #[error("{why}")]
+    Unreadable {
+        /// Why, as a sentence.
+        why: String,
+    },
     /// What opening it found could not be recorded.
     #[error(transparent)]
     Driver(#[from] DriverError),

@@ -18,7 +18,7 @@ use crate::clock;
 use crate::driver::{Driver, DriverError, Nobody};
 use crate::fold::{self, FoldError};
 use crate::look::{LookError, check_here, look, owner};
-use crate::owned::{Clients, Opening, OwnError, Owned};
+use crate::owned::{Clients, OnUnreadable, Opening, OwnError, Owned};
 use crate::project::Project;
 use crate::recovery;
 use crate::shell::Backends;
@@ -203,7 +203,11 @@ async fn stop_without_owner(
     let how = Opening { takeover, truncate_to: None, clients: Clients::End };
     let mut owned = Owned::open(project, run, how, None).await?;
     let backends = backends(&owned.head.run.settings);
-    let reports = owned.report_inputs(&backends).await?;
+    let on_unreadable = match mode {
+        StopMode::Now | StopMode::AfterTurn => OnUnreadable::Refuse,
+        StopMode::Cancel => OnUnreadable::GiveUp,
+    };
+    let reports = owned.report_inputs(&backends, on_unreadable).await?;
     let afresh = clock::nonce().to_string();
     let inputs = recovery::stop_inputs(&owned.head.run, reports, mode, (key, &afresh));
     let Owned { head, definition, journal, lock, paths, .. } = owned;

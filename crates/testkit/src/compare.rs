@@ -151,12 +151,12 @@ fn trouble(failure: &TurnFailure) -> Trouble {
         TurnFailure::Timeout { .. } => Trouble::Timeout,
         TurnFailure::Quota { .. } => Trouble::Quota,
         TurnFailure::Auth { .. } => Trouble::Auth,
+        TurnFailure::Environment { .. } => Trouble::Environment,
         TurnFailure::LostSession { .. } => Trouble::LostSession,
         TurnFailure::Script { .. } => Trouble::Script,
         TurnFailure::Task { .. }
         | TurnFailure::OutputTooLarge { .. }
         | TurnFailure::Step { .. }
-        | TurnFailure::Environment { .. }
         | TurnFailure::NotStarted { .. } => Trouble::Task,
     }
 }

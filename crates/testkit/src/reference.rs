@@ -3,8 +3,9 @@
 //! the same text. Random texts go through core's scanner and through [`read`].
 //!
 //! Only what does not depend on timing is modelled: there is no cap on money, no agent is held
-//! until others end, a quota only means that the same turn is asked again, an `auth` failure leaves
-//! its own agent waiting (use it in workflows that do not fork), and a lost session fails its agent.
+//! until others end, a quota only means that the same turn is asked again, an `auth` or
+//! `environment` failure leaves its own agent waiting (use it in workflows that do not fork), and a
+//! lost session fails its agent.
 //!
 //! # The lines of a history
 //!
@@ -23,6 +24,7 @@
 //! end main "payload"
 //! fail main FAILURE
 //! wait main auth
+//! wait main environment
 //! ```
 //!
 //! - `enter`: `count` is how often this agent has entered this state. `input` is what is bound as
@@ -31,7 +33,7 @@
 //! - `turn`: once per turn, whatever the number of attempts. PLAN is that of the first attempt:
 //!   `fresh`, `resume(main#1.1)`, `branch(main#1.1)`, or `carry` for scripts.
 //! - `failed`: once per failed attempt (attempts count from 1 in each turn). KIND: `transient`,
-//!   `timeout`, `quota`, `auth`, `task`, `lost_session`, `script`.
+//!   `timeout`, `quota`, `auth`, `environment`, `task`, `lost_session`, `script`.
 //! - `remind`: a reminder that is given; the turn that gives it follows. FAULT: `no_tag`,
 //!   `several_tags`, `malformed`, `unresolved`, `next_differs`, `no_directory`, `forbidden`. The
 //!   fault for which no reminder is left shows in `fail` only.

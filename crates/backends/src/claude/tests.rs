@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 mod ends;
 mod left;
+mod rooms;
 mod starts;
 
 use super::sample::{self, SESSION, bash, init, success, text};

@@ -261,7 +261,7 @@ impl Books {
         own.for_each(|((_, model), usage)| {
             bill.add(usage.as_ref().and_then(|usage| self.price(model, usage)));
         });
-        if self.legible == Legible::Partly || self.lacks_tokens() {
+        if self.legible == Legible::Partly || self.lacks_tokens() || self.are_torn() {
             bill.rest = Rest::Unknown;
         }
         bill
@@ -346,6 +346,11 @@ impl Books {
         let counts =
             self.used.iter().all(|((turn, _), usage)| usage.is_some() || !self.is_own(turn));
         counts && self.is_readable()
+    }
+
+    /// Whether the file of a thread was read in part, and cannot be read any further.
+    fn are_torn(&self) -> bool {
+        self.accounts.iter().any(|account| account.rollout.is_torn())
     }
 
     /// Whether its thread's file can be read.

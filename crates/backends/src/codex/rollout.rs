@@ -28,6 +28,8 @@ pub(super) struct Rollout {
 enum Size {
     Readable,
     TooLarge,
+    /// An error came in between.
+    Unreadable,
 }
 
 /// What an entry says.
@@ -86,16 +88,26 @@ impl Rollout {
             self.file = self.find().and_then(|path| Transcript::open(&path).ok());
         }
         let Some(file) = &mut self.file else { return };
-        if file.length() > TRANSCRIPT_MAX {
-            (self.file, self.size) = (None, Size::TooLarge);
-            return;
+        match file.length() {
+            Ok(..=TRANSCRIPT_MAX) => {}
+            Ok(_) => {
+                (self.file, self.size) = (None, Size::TooLarge);
+                return;
+            }
+            Err(_) => {
+                (self.file, self.size) = (None, Size::Unreadable);
+                return;
+            }
         }
         let mut tell = |heard| {
             if let Heard::Line(line) = heard {
                 tell(entry(&line));
             }
         };
-        file.read_on(&mut tell);
+        if file.read_on(&mut tell).is_err() {
+            (self.file, self.size) = (None, Size::Unreadable);
+            return;
+        }
         // No beginning of an object is one: the client may have been ended before it ended the line.
         file.take_last_if(|line| serde_json::from_slice::<Value>(line).is_ok(), &mut tell);
     }
@@ -103,6 +115,11 @@ impl Rollout {
     /// Whether there is a file, and it can be read: one that is longer than a transcript may be is not.
     pub(super) fn is_open(&self) -> bool {
         self.file.is_some()
+    }
+
+    /// Whether it was read in part, and cannot be read any further.
+    pub(super) fn is_torn(&self) -> bool {
+        self.size != Size::Readable
     }
 
     /// Whose clock named the day is not known: the days beside it are looked at, too.

@@ -180,7 +180,8 @@ async fn a_client_that_passed_its_share_unwatched_is_ended_when_it_is_adopted_an
     let mut request = bench.request(SessionPlan::Fresh(id(CHOSEN)));
     request.started.cap = Some(Micros(USED));
     let step = Step::Open(id(CHOSEN));
-    bench.codex.start(&step, &request, request.message()).unwrap().leave();
+    let mut turn = bench.codex.dialect.begin(&request.started);
+    bench.codex.start(&step, &request, request.message(), &mut turn).unwrap().leave();
     assert_eq!(bench.codex.attach(&request.started), Attached::Running);
     let watch = Watch::unseen(CancellationToken::new());
     let expected = Answer::Capped {
@@ -262,7 +263,7 @@ fn what_an_earlier_attempt_spent_is_not_paid_by_the_next() {
     let mut request = bench.request(SessionPlan::Resume(id(THREAD)));
     request.started.cap = Some(Micros(1));
     let step = Step::Resume(id(THREAD));
-    bench.codex.dialect.begin(&request.started).starts(&step, &request);
+    bench.codex.dialect.begin(&request.started).starts(&step, &request).unwrap();
     let check = |entries: &[String], cost: Cost| {
         bench.rollout(THREAD, entries);
         let lines = [sample::thread(THREAD), sample::begins()].join("\n");

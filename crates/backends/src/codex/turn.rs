@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use raymond_core::budget::{Cost, Micros};
+use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 use raymond_core::prices::Usage;
 use tokio::time::Instant;
@@ -13,8 +14,11 @@ use tokio::time::Instant;
 use super::books::{Books, Ending};
 use super::fault::Retry;
 use super::line::{self, Item, Line};
+use super::past_file;
 use crate::contract::Request;
-use crate::headless::{Fold, Hearing, Nonsense, Said, Speaker, Stage, Step, is_name, shortened};
+use crate::headless::{
+    Fold, Hearing, Nonsense, Said, Speaker, Stage, Step, is_name, shortened, unwritable,
+};
 
 /// A turn, as far as it was heard.
 #[derive(Debug)]
@@ -343,10 +347,10 @@ impl Fold for Turn {
         Self::new(self.books.anew(), self.cap, self.form)
     }
 
-    fn starts(&mut self, step: &Step, request: &Request) {
-        if self.books.close(step.needs().map(SessionId::as_str)).is_err() {
-            self.hearing.warnings.say("what a thread held before the turn could not be kept");
-        }
+    fn starts(&mut self, step: &Step, request: &Request) -> Result<(), TurnFailure> {
+        let past = past_file(&request.started);
+        let closed = self.books.close(step.needs().map(SessionId::as_str));
+        closed.map_err(|error| unwritable(&past, &error))?;
         if request.schema.is_some() {
             self.form = Form::Json;
         }
@@ -362,6 +366,7 @@ impl Fold for Turn {
                 self.hearing.warnings.say(format!("append_system_prompt was not heard: {why}"));
             }
         }
+        Ok(())
     }
 
     fn ends(&mut self) {

@@ -2,9 +2,12 @@
 
 use std::process::ExitStatus;
 
+use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::time::Span;
 
+use super::{Dialect, Fold as _, Step};
+use crate::contract::Answer;
 use crate::script::describe;
 
 /// Why a client is not heard any further.
@@ -32,6 +35,38 @@ pub(crate) enum End {
     Hopeless,
     /// It was ended, because it writes too much.
     Flooded,
+    /// It was ended or died, because its files cannot be written or read.
+    Environment {
+        /// Why.
+        why: String,
+    },
+}
+
+/// How the turn ended for whoever asked. A machine that lost what the client wrote says nothing about
+/// the turn, unless a result was heard; and what the turn cost is known in part at best.
+pub(super) fn answer<D: Dialect>(dialect: &D, turn: D::Turn, end: End, step: &Step) -> Answer {
+    match end {
+        End::Environment { why } if !turn.is_complete() => Answer::Failed {
+            failure: TurnFailure::Environment { why },
+            cost: at_least(dialect.cost(&turn)),
+            denied: Vec::new(),
+            session: turn.session(),
+        },
+        end => dialect.answer(turn, end, step),
+    }
+}
+
+/// What a turn cost of which only a part was heard.
+fn at_least(known: Cost) -> Cost {
+    match known {
+        Cost::Reported(Micros::ZERO) | Cost::Estimated(Micros::ZERO) | Cost::Unknown => {
+            Cost::Unknown
+        }
+        Cost::Reported(known) | Cost::Estimated(known) | Cost::AtLeast(known) => {
+            Cost::AtLeast(known)
+        }
+        Cost::Free => Cost::Free,
+    }
 }
 
 /// What became of a client that has no result.

@@ -1,12 +1,18 @@
 //! A client is heard until it ends, or until it has to be ended.
 
+use std::process::ExitStatus;
+
 use tokio::time::Instant;
 
 use super::clocks::{Due, Timer};
 use super::gate::Held;
-use super::{End, Fold, Said};
+use super::{End, Fold, Said, died};
 use crate::contract::{Sign, Watch};
 use crate::process::{Client, Grace, Heard};
+
+/// How programs name a full disk or a used-up quota. Only a client without a result is searched for it:
+/// its own files may be on another disk than the transcript.
+const NO_ROOM: [&str; 4] = ["ENOSPC", "No space left on device", "EDQUOT", "Disk quota exceeded"];
 
 /// A client and what is known of its turn.
 #[derive(Debug)]
@@ -38,6 +44,7 @@ impl<T: Fold> Following<T> {
             self.end(watch, grace).await;
         }
         self.turn.look();
+        self.client.release_room();
         (self.turn, end)
     }
 
@@ -67,9 +74,8 @@ impl<T: Fold> Following<T> {
                 self.take(&heard, watch);
                 return Some(End::Flooded);
             }
-            Heard::Exited(status) => {
-                return Some(End::Exited { status, stderr: self.client.stderr() });
-            }
+            Heard::Exited(status) => return Some(self.exited(status)),
+            Heard::Broken { why } => return Some(End::Environment { why }),
             Heard::Deadline => {
                 self.turn.look();
                 return self.hopeless().or_else(|| self.due(at, due, watch));
@@ -81,6 +87,20 @@ impl<T: Fold> Following<T> {
             self.timer.heard(Instant::now());
         }
         self.hopeless()
+    }
+
+    /// A client that has no result may have died because it could not write one.
+    fn exited(&mut self, status: Option<ExitStatus>) -> End {
+        let stderr = self.client.stderr();
+        let exited = |stderr| End::Exited { status, stderr };
+        if self.turn.is_complete() {
+            return exited(stderr);
+        }
+        let shortage = self.client.find_shortage().or_else(|| {
+            let says = NO_ROOM.iter().any(|sign| stderr.contains(sign));
+            says.then(|| died(&exited(stderr.clone())))
+        });
+        shortage.map_or_else(|| exited(stderr), |why| End::Environment { why })
     }
 
     fn hopeless(&self) -> Option<End> {
@@ -124,7 +144,7 @@ impl<T: Fold> Following<T> {
         loop {
             let heard = self.client.next(Some(Instant::now())).await;
             match heard {
-                Heard::Exited(_) | Heard::Deadline => return,
+                Heard::Exited(_) | Heard::Deadline | Heard::Broken { .. } => return,
                 heard => self.take(&heard, watch),
             }
         }

@@ -9,9 +9,9 @@ use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 
-use super::{Dialect, End, Fold as _, Step, failed, is_lost, not_started};
+use super::{Dialect, End, Fold as _, Step, end, failed, is_lost, not_started};
 use crate::contract::{Answer, Started};
-use crate::process::read_transcript;
+use crate::process::{cause, read_transcript};
 
 /// The step that wrote the end of a transcript, and the one that would have come next.
 struct Place {
@@ -41,6 +41,29 @@ pub(super) enum Left {
         /// The session that it opened under an id of its own.
         session: Option<SessionId>,
     },
+    /// Its answer may be in a transcript that cannot be read.
+    Unreadable {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Left {
+    /// The answer of a client that was gone when it was to be followed.
+    pub(super) fn into_answer(self) -> Answer {
+        match self {
+            Self::Answer(answer) => answer,
+            Self::Nothing { cost, progressed, session } => {
+                Answer::Interrupted { cost, progressed, session }
+            }
+            Self::Unreadable { why } => failed(TurnFailure::Environment { why }, Cost::Unknown),
+        }
+    }
+}
+
+/// Says that the transcript of a turn cannot be read.
+pub(super) fn unreadable(started: &Started, error: &io::Error) -> String {
+    format!("could not read the transcript {}: {}", started.transcript.display(), cause(error))
 }
 
 /// Reads the transcript of a client that has gone. A result is an outcome, unless it only says that
@@ -50,15 +73,17 @@ pub(super) fn read<D: Dialect>(dialect: &D, started: &Started) -> Left {
     let read = read_transcript(&started.transcript, &mut |heard| {
         turn.hear(&heard);
     });
-    turn.look();
-    let (mut cost, progressed) = (dialect.cost(&turn), turn.progressed());
-    let session = turn.session();
-    // Without a transcript, no client was started; one that cannot be read may have cost anything.
-    let is_lacking = read.is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
-    if is_lacking {
-        cost = Cost::Unknown;
+    match read {
+        // Without a transcript, no client was started.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Left::Unreadable { why: unreadable(started, &error) };
+        }
+        Ok(()) | Err(_) => {}
     }
-    let is_conclusive = !is_lacking && dialect.is_conclusive(&turn);
+    turn.look();
+    let (cost, progressed) = (dialect.cost(&turn), turn.progressed());
+    let session = turn.session();
+    let is_conclusive = dialect.is_conclusive(&turn);
     let exited = End::Exited { status: None, stderr: String::new() };
     match Place::of(dialect, &turn, started).filter(|_| is_conclusive) {
         Some(place) => match dialect.answer(turn, exited, &place.step) {
@@ -75,14 +100,14 @@ pub(super) fn read<D: Dialect>(dialect: &D, started: &Started) -> Left {
 pub(super) fn answer<D: Dialect>(
     dialect: &D,
     turn: D::Turn,
-    end: End,
+    how: End,
     started: &Started,
 ) -> Answer {
     let Some(place) = Place::of(dialect, &turn, started) else {
         return not_started("the plan of the turn has no conversation");
     };
     let cost = dialect.cost(&turn);
-    let answer = dialect.answer(turn, end, &place.step);
+    let answer = end::answer(dialect, turn, how, &place.step);
     if is_lost(&answer) && place.next.is_some() {
         let why = "the session was never opened, and its prompt went with the earlier owner".into();
         return failed(TurnFailure::Transient { why }, cost);

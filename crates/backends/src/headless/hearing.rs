@@ -64,6 +64,7 @@ impl Hearing {
             | Heard::Stderr
             | Heard::Woke { .. }
             | Heard::Exited(_)
+            | Heard::Broken { .. }
             | Heard::Deadline => {}
         }
         Vec::new()

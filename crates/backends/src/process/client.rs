@@ -8,6 +8,7 @@
 mod adopted;
 mod exit;
 mod followed;
+mod room;
 mod start;
 
 use std::collections::VecDeque;
@@ -18,11 +19,15 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 pub use adopted::adopt;
-pub use start::{Files, start_client};
+pub(crate) use room::cause;
+pub use room::release_room;
+pub use start::{Files, StartError, start_client};
 pub(super) use start::{append, private};
 
 use exit::Exit;
 pub(super) use followed::Followed;
+pub use followed::Unreadable;
+use room::Rooms;
 
 use super::Grace;
 use super::output::Tail;
@@ -42,6 +47,9 @@ pub struct Client {
     left: bool,
     stdout: Followed,
     stderr: Followed,
+    rooms: Rooms,
+    /// Whether it was told that there is no room.
+    shortage: Shortage,
     chunk: Vec<u8>,
     lines: Lines,
     tail: Tail,
@@ -79,6 +87,11 @@ pub enum Heard {
     Exited(Option<ExitStatus>),
     /// The deadline has passed, and all that was written by then was heard.
     Deadline,
+    /// The client must be ended: its files cannot be read, or there is no room for what it writes.
+    Broken {
+        /// A sentence.
+        why: String,
+    },
 }
 
 #[derive(Debug)]
@@ -87,7 +100,8 @@ enum Life {
     /// What is written later is not by the client.
     Over {
         status: Option<ExitStatus>,
-        extent: Extent,
+        /// None if it could not be found out at the exit.
+        extent: Option<Extent>,
     },
 }
 
@@ -97,11 +111,23 @@ enum Flood {
     Told,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shortage {
+    Unseen,
+    Told,
+}
+
 /// How far both files go.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     stdout: u64,
     stderr: u64,
+}
+
+/// What a look at the files came to.
+enum Looked {
+    Heard,
+    Nothing(Then),
 }
 
 /// What is to be done when all has been heard.
@@ -115,7 +141,13 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
 impl Client {
-    fn new(exit: Exit, identity: Identity, tree: Tree, [stdout, stderr]: [Followed; 2]) -> Self {
+    fn new(
+        exit: Exit,
+        identity: Identity,
+        tree: Tree,
+        [stdout, stderr]: [Followed; 2],
+        rooms: Rooms,
+    ) -> Self {
         Self {
             identity,
             exit,
@@ -124,6 +156,8 @@ impl Client {
             left: false,
             stdout,
             stderr,
+            rooms,
+            shortage: Shortage::Unseen,
             chunk: vec![0; CHUNK],
             lines: Lines::default(),
             tail: Tail::default(),
@@ -152,13 +186,16 @@ impl Client {
                 return heard;
             }
             self.notice_exit().await;
-            let (extent, then) = self.horizon(deadline);
-            if self.look(extent) {
-                self.pause = SHORTEST_PAUSE;
-                // One that never stops writing must not keep all others waiting.
-                tokio::task::consume_budget().await;
-                continue;
-            }
+            let then = match self.look_once(deadline) {
+                Ok(Looked::Heard) => {
+                    self.pause = SHORTEST_PAUSE;
+                    // One that never stops writing must not keep all others waiting.
+                    tokio::task::consume_budget().await;
+                    continue;
+                }
+                Ok(Looked::Nothing(then)) => then,
+                Err(why) => return Heard::Broken { why },
+            };
             match then {
                 Then::Exited(status) => {
                     return self.lines.finish().unwrap_or(Heard::Exited(status));
@@ -206,47 +243,82 @@ impl Client {
         }
     }
 
+    /// Hears a piece of what has been written, and keeps room for more. An error is a sentence.
+    fn look_once(&mut self, deadline: Option<Instant>) -> Result<Looked, String> {
+        let unreadable = |error: Unreadable| error.to_string();
+        let (extent, then) = self.horizon(deadline).map_err(unreadable)?;
+        if self.look(extent).map_err(unreadable)? {
+            return Ok(Looked::Heard);
+        }
+        self.keep_room(extent)?;
+        Ok(Looked::Nothing(then))
+    }
+
+    /// A shortage is told once: the client is ended then, and its last words fit into the reserve.
+    fn keep_room(&mut self, extent: Extent) -> Result<(), String> {
+        match (&self.life, self.shortage) {
+            (Life::Running, Shortage::Unseen) => {}
+            (Life::Running, Shortage::Told) | (Life::Over { .. }, _) => return Ok(()),
+        }
+        let Extent { stdout, stderr } = extent;
+        self.rooms.keep_ahead(stdout, stderr).inspect_err(|_| self.shortage = Shortage::Told)
+    }
+
+    /// Why another client could not write either, if the machine is to blame.
+    pub fn find_shortage(&mut self) -> Option<String> {
+        self.rooms.check().err()
+    }
+
+    /// Releases the space that was reserved for what is not written any more.
+    pub fn release_room(&mut self) {
+        self.rooms.release();
+    }
+
     /// How far is to be heard, and what comes then. Once a clock has run out or the client has
     /// exited, what is written later must not put that off.
-    fn horizon(&mut self, deadline: Option<Instant>) -> (Extent, Then) {
+    fn horizon(&mut self, deadline: Option<Instant>) -> Result<(Extent, Then), Unreadable> {
         if let Life::Over { status, extent } = self.life {
-            return (extent, Then::Exited(status));
+            let extent = match extent {
+                Some(extent) => extent,
+                None => self.extent()?,
+            };
+            return Ok((extent, Then::Exited(status)));
         }
         let passed = deadline.filter(|at| *at <= Instant::now());
         let Some(deadline) = passed else {
-            return (self.extent(), Then::Wait);
+            return Ok((self.extent()?, Then::Wait));
         };
         let extent = match self.passed {
             Some((at, extent)) if at == deadline => extent,
-            _ => self.extent(),
+            _ => self.extent()?,
         };
         self.passed = Some((deadline, extent));
-        (extent, Then::Deadline)
+        Ok((extent, Then::Deadline))
     }
 
-    fn extent(&mut self) -> Extent {
+    fn extent(&mut self) -> Result<Extent, Unreadable> {
         // In this order, what is said on stdout before anything on stderr is heard before it.
-        let stderr = self.stderr.length();
-        Extent { stdout: self.stdout.length(), stderr }
+        let stderr = self.stderr.length()?;
+        Ok(Extent { stdout: self.stdout.length()?, stderr })
     }
 
     /// Hears a piece of what has been written; says whether there was any.
-    fn look(&mut self, extent: Extent) -> bool {
+    fn look(&mut self, extent: Extent) -> Result<bool, Unreadable> {
         let heard = &mut self.heard;
         if self.flood == Flood::Unseen && extent.stdout.max(extent.stderr) > TRANSCRIPT_MAX {
             self.flood = Flood::Told;
             heard.push_back(Heard::Flooded { limit: TRANSCRIPT_MAX });
         }
-        let piece = self.stdout.read(extent.stdout, &mut self.chunk);
+        let piece = self.stdout.read(extent.stdout, &mut self.chunk)?;
         self.lines.push(piece, &mut |line| heard.push_back(line));
         let spoke = !piece.is_empty();
         self.stderr.skip_to_last(extent.stderr, self.tail.length() as u64);
-        let piece = self.stderr.read(extent.stderr, &mut self.chunk);
+        let piece = self.stderr.read(extent.stderr, &mut self.chunk)?;
         if !piece.is_empty() {
             self.tail.push(piece);
             heard.push_back(Heard::Stderr);
         }
-        spoke || !heard.is_empty()
+        Ok(spoke || !heard.is_empty())
     }
 
     /// Waits until it is time for another look. Returns how much later than that it is, if notably.
@@ -264,7 +336,7 @@ impl Client {
 
     fn over(&mut self, status: Option<ExitStatus>) {
         self.tree.leader_was_reaped();
-        self.life = Life::Over { status, extent: self.extent() };
+        self.life = Life::Over { status, extent: self.extent().ok() };
     }
 }
 

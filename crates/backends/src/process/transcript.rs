@@ -9,7 +9,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use super::Heard;
-use super::client::Followed;
+use super::client::{Followed, Unreadable};
 
 /// The longest line that is kept: 16 MiB.
 pub const LINE_MAX: usize = 16 * 1024 * 1024;
@@ -126,17 +126,17 @@ impl Transcript {
     }
 
     /// How long it is now.
-    pub fn length(&mut self) -> u64 {
+    pub fn length(&mut self) -> Result<u64, Unreadable> {
         self.file.length()
     }
 
     /// Tells the lines that were written since the last look. One that has not ended waits.
-    pub fn read_on(&mut self, tell: &mut dyn FnMut(Heard)) {
-        let end = self.file.length();
+    pub fn read_on(&mut self, tell: &mut dyn FnMut(Heard)) -> Result<(), Unreadable> {
+        let end = self.file.length()?;
         loop {
-            let piece = self.file.read(end, &mut self.chunk);
+            let piece = self.file.read(end, &mut self.chunk)?;
             if piece.is_empty() {
-                return;
+                return Ok(());
             }
             self.lines.push(piece, tell);
         }
@@ -151,11 +151,12 @@ impl Transcript {
     }
 
     /// Tells what is left of a transcript that nobody writes any more.
-    pub fn finish(mut self, tell: &mut dyn FnMut(Heard)) {
-        self.read_on(tell);
+    pub fn finish(mut self, tell: &mut dyn FnMut(Heard)) -> Result<(), Unreadable> {
+        self.read_on(tell)?;
         if let Some(last) = self.lines.finish() {
             tell(last);
         }
+        Ok(())
     }
 }
 
@@ -208,7 +209,7 @@ mod tests {
         let mut check = |text: &str, expected: &[Heard]| {
             file.write_all(text.as_bytes()).unwrap();
             let mut found = Vec::new();
-            transcript.read_on(&mut |heard| found.push(heard));
+            transcript.read_on(&mut |heard| found.push(heard)).unwrap();
             assert_eq!(found, expected);
         };
         check("", &[]);
@@ -216,7 +217,7 @@ mod tests {
         check("o", &[]);
         check("\nhalf", &[line("two")]);
         let mut found = Vec::new();
-        transcript.finish(&mut |heard| found.push(heard));
+        transcript.finish(&mut |heard| found.push(heard)).unwrap();
         assert_eq!(found, [line("half")]);
     }
 

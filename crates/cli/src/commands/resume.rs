@@ -14,7 +14,7 @@ use raymond_core::run::{Phase, Program, Run, Settings};
 use raymond_core::view::{Fate, Plan, States};
 use raymond_engine::driver::Head;
 use raymond_engine::look::{Look, strays};
-use raymond_engine::owned::{self, Clients, Found, Opening, Owned};
+use raymond_engine::owned::{self, Clients, Found, Opening, OwnError, Owned};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
 use raymond_store::journal::{self, Tail};
@@ -241,9 +241,13 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
             Attached::Finished(_) => Fate::Finished,
             Attached::Running => Fate::Adopted,
             Attached::Absent { .. } => return None,
+            Attached::Unreadable { why } => {
+                return Some(Err(OwnError::Unreadable { why }));
+            }
         };
-        Some((turn.id.clone(), fate))
+        Some(Ok((turn.id.clone(), fate)))
     });
+    let found = found.collect::<Result<Vec<_>, _>>()?;
     let states = weighed.adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
     let plan = planned(&seen.head, &settings, states).finding(found);
     if wish.talk.json {

@@ -25,6 +25,10 @@ use crate::{runs, workflows};
 const NOTHING_LEFT: &str =
     "nothing good is left of it; start anew with `raymond run`, under another id";
 
+/// To ask again would pay twice for an answer that may be there.
+const UNREADABLE: &str = "make the file readable again, then run the same command; \
+                          `raymond cancel` ends the run without it";
+
 impl From<disk::Error> for Failure {
     fn from(error: disk::Error) -> Self {
         let hint = match error.trouble() {
@@ -194,6 +198,7 @@ impl From<OwnError> for Failure {
                 .hint("its processes cannot be told from those of this copy: end it there first"),
             OwnError::Tracked(error) => error.into(),
             OwnError::NeverStarted(run) => runs::never_started(&run),
+            error @ OwnError::Unreadable { .. } => Self::of(ENVIRONMENT, &error).hint(UNREADABLE),
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod caps;
 mod crashes;
+mod disks;
 mod failures;
 mod golden;
 mod hangs;
@@ -15,6 +16,8 @@ mod hangs;
 mod harness;
 mod init;
 mod money;
+#[path = "../cli/mounts.rs"]
+mod mounts;
 mod outcomes;
 mod permissions;
 mod prompts;

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use raymond_backends::contract::{self, Answer, Started};
-use raymond_backends::process::{Grace, Identity, Leftover, Marker, leftovers};
+use raymond_backends::process::{
+    Files, Grace, Identity, Leftover, Marker, leftovers, release_room,
+};
 use raymond_core::budget::Cost;
 use raymond_core::desk::{Lane, Turn};
 use raymond_core::ids::RunId;
@@ -27,6 +29,15 @@ use crate::recovery::{self, Attached};
 use crate::shell::asking::Asking;
 use crate::shell::{Backends, config_home, schemas_of, transcript};
 
+/// What to do about a turn whose transcript cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnUnreadable {
+    /// Nothing is recorded: its outcome may be there, and must not be paid for twice.
+    Refuse,
+    /// The turn is given up, at a cost that is not known.
+    GiveUp,
+}
+
 impl Owned {
     /// What a new owner has to say first: what became of turns in flight, and that it goes on.
     pub async fn resume_inputs(
@@ -34,13 +45,17 @@ impl Owned {
         settings: Settings,
         backends: &Backends,
     ) -> Result<Vec<Input>, OwnError> {
-        let reports = self.report_inputs(backends).await?;
+        let reports = self.report_inputs(backends, OnUnreadable::Refuse).await?;
         Ok(recovery::inputs(reports, settings))
     }
 
     /// What became of turns in flight, and nothing more. Whatever a client left that is gone itself
     /// is ended.
-    pub async fn report_inputs(&mut self, backends: &Backends) -> Result<Vec<Input>, OwnError> {
+    pub async fn report_inputs(
+        &mut self,
+        backends: &Backends,
+        on_unreadable: OnUnreadable,
+    ) -> Result<Vec<Input>, OwnError> {
         let run = &self.head.run;
         let (mut gone, mut answers) = (BTreeSet::new(), Vec::new());
         let mut inputs = recovery::reports(run, |turn| {
@@ -49,12 +64,15 @@ impl Owned {
                 gone.insert(Marker::of(&run.nonce, turn));
             }
             match found {
+                contract::Attached::Unreadable { why } if on_unreadable == OnUnreadable::Refuse => {
+                    Err(OwnError::Unreadable { why })
+                }
                 contract::Attached::Finished(answer) if run.flow.is_some() => {
                     answers.push((turn.clone(), answer));
                     // To weigh it by its schema may take a while: that is done below.
                     Ok(Attached::Running)
                 }
-                found => attached(self, turn, found),
+                found => Ok(attached(self, turn, found)?),
             }
         })?;
         for (turn, answer) in answers {
@@ -66,6 +84,11 @@ impl Owned {
         left.retain(|left| left.marker.as_ref().is_some_and(|marker| gone.contains(marker)));
         self.found.survivors.extend(leftovers::end(&left, &Grace::default()).await);
         self.found.ended.extend(left);
+        for turn in in_flight(run).filter(|turn| gone.contains(&Marker::of(&run.nonce, turn))) {
+            // Space that stays reserved does no other harm.
+            let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
+            release_room(&Files::of_turn(&transcript)).ok();
+        }
         Ok(inputs)
     }
 }
@@ -81,6 +104,10 @@ fn attached(
         contract::Attached::Running => Attached::Running,
         contract::Attached::Absent { cost, progressed, session } => {
             Attached::Absent { cost, progressed, session }
+        }
+        // It may have written anything.
+        contract::Attached::Unreadable { .. } => {
+            Attached::Absent { cost: Cost::Unknown, progressed: true, session: None }
         }
         contract::Attached::Finished(answer) => {
             let cwd = run.agents.get(&turn.id.agent).map_or("/", |agent| agent.cwd.as_str());

@@ -1,20 +1,29 @@
 //! The lines of the stream, as they were seen.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 
 use serde_json::{Value, json};
 
-/// Writes one line; a reader that is gone is no concern of a client.
+/// Writes one line; a reader that is gone is no concern of a client. One that finds no room on the disk
+/// dies of it.
 pub(super) fn emit(line: &Value) {
     print(line.to_string().as_bytes());
 }
 
 /// Writes these bytes and a newline.
+#[expect(clippy::exit, reason = "the program is a client, and it dies here")]
 pub(super) fn print(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(bytes).and_then(|()| stdout.write_all(b"\n")).ok();
-    stdout.flush().ok();
+    let written = stdout.write_all(bytes).and_then(|()| stdout.write_all(b"\n"));
+    match written.and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::StorageFull => {
+            let why = "Error: ENOSPC: no space left on device, write";
+            writeln!(std::io::stderr(), "{why}").ok();
+            std::process::exit(1);
+        }
+        Ok(()) | Err(_) => {}
+    }
 }
 
 /// Writes the first half of a line, which ends inside a character.

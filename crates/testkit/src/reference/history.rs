@@ -96,10 +96,12 @@ pub enum Line {
         /// Why.
         failure: Failure,
     },
-    /// The agent waits for a person to log in.
+    /// The agent waits for a person to log in, or to make room.
     Wait {
         /// Who.
         agent: AgentId,
+        /// For lack of what.
+        trouble: Trouble,
     },
 }
 
@@ -204,7 +206,7 @@ impl fmt::Display for Line {
             }
             Self::End { agent, payload } => write!(f, "end {agent} {}", quoted(payload)),
             Self::Fail { agent, failure } => write!(f, "fail {agent} {failure}"),
-            Self::Wait { agent } => write!(f, "wait {agent} auth"),
+            Self::Wait { agent, trouble } => write!(f, "wait {agent} {trouble}"),
         }
     }
 }
@@ -259,6 +261,7 @@ impl fmt::Display for Trouble {
             Self::Timeout => "timeout",
             Self::Quota => "quota",
             Self::Auth => "auth",
+            Self::Environment => "environment",
             Self::Task => "task",
             Self::LostSession => "lost_session",
             Self::Script => "script",

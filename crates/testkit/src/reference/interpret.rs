@@ -64,7 +64,7 @@ struct Tally {
 /// How a visit ends without a transition.
 enum Stuck {
     Fails(Failure),
-    Waits,
+    Waits(Trouble),
     Endless,
 }
 
@@ -82,7 +82,7 @@ impl Interpreter<'_> {
         let line = match self.turns(agent) {
             Ok(next) => return Ok(next),
             Err(Stuck::Fails(failure)) => Line::Fail { agent: id, failure },
-            Err(Stuck::Waits) => Line::Wait { agent: id },
+            Err(Stuck::Waits(trouble)) => Line::Wait { agent: id, trouble },
             Err(Stuck::Endless) => return Err(Endless(self.settings.most_attempts)),
         };
         self.write(agent, line);
@@ -160,7 +160,7 @@ impl Interpreter<'_> {
             return fails;
         }
         match trouble {
-            Trouble::Quota | Trouble::Auth => {}
+            Trouble::Quota | Trouble::Auth | Trouble::Environment => {}
             Trouble::Transient | Trouble::Timeout if tally.retries < self.settings.retries => {
                 tally.retries += 1;
             }
@@ -173,7 +173,8 @@ impl Interpreter<'_> {
         if budget_is_spent(state, tally) {
             return Err(Failure::VisitBudget.into());
         }
-        if trouble == Trouble::Auth { Err(Stuck::Waits) } else { Ok(()) }
+        let waits = matches!(trouble, Trouble::Auth | Trouble::Environment);
+        if waits { Err(Stuck::Waits(trouble)) } else { Ok(()) }
     }
 
     fn ask(&mut self, agent: &Agent, turn: u32, attempt: u32) -> Result<Answer, Stuck> {

@@ -132,6 +132,8 @@ pub enum Trouble {
     Quota,
     /// A person has to log in.
     Auth,
+    /// The machine lacks something, such as room on the disk.
+    Environment,
     /// The client says that the turn failed.
     Task,
     /// The client knows no such session.

@@ -40,7 +40,7 @@ pub enum Repertoire {
     Full,
     /// What the reference knows of: exact costs, and no failure that holds up other agents.
     Plain,
-    /// The same without forks, and with logins that are missing.
+    /// The same without forks, and with logins and room on the disk that are missing.
     Alone,
 }
 
@@ -103,7 +103,7 @@ impl Cast {
     fn trouble(&self, dice: &mut Dice, cost: Cost, now: Timestamp) -> Speech {
         let full = self.repertoire == Repertoire::Full;
         let timeout = TurnFailure::Timeout { clock: Clock::Idle, after: Span::minutes(30) };
-        let failure = match dice.below(13) {
+        let failure = match dice.below(14) {
             0..=2 => TurnFailure::Transient { why: "overloaded".into() },
             3 => return Speech::Fails(timeout, if full { Cost::Unknown } else { cost }),
             4 | 5 => {
@@ -122,6 +122,9 @@ impl Cast {
                 head: String::new(),
                 tail: String::new(),
             },
+            13 if self.repertoire != Repertoire::Plain => {
+                return Speech::Fails(no_room(), if full { in_part(cost) } else { cost });
+            }
             _ => TurnFailure::Transient { why: "reset by peer".into() },
         };
         Speech::Fails(failure, cost)
@@ -236,6 +239,18 @@ impl Cast {
                 "<fork next=\"{target}\">{other}</fork><fork next=\"{other}\">{target}</fork>"
             ),
         }
+    }
+}
+
+fn no_room() -> TurnFailure {
+    TurnFailure::Environment { why: "the disk is full".into() }
+}
+
+/// What is known of the cost when the end of a transcript could not be written.
+fn in_part(cost: Cost) -> Cost {
+    match cost {
+        Cost::Reported(known) => Cost::AtLeast(known),
+        other => other,
     }
 }
 

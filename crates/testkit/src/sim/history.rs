@@ -3,7 +3,7 @@
 //! The lines do not say when something happened: interruptions, shares and holds leave no line. A
 //! run that went through any number of crashes has the same history as one that was left alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use raymond_core::crayfish::Fact;
 use raymond_core::failure::{self, TurnFailure};
@@ -33,7 +33,7 @@ pub fn history(
         sessions: BTreeMap::new(),
         failures: BTreeMap::new(),
         moving: BTreeMap::new(),
-        logged_out: BTreeSet::new(),
+        held_up: BTreeMap::new(),
         spawned: BTreeMap::new(),
         history: History::new(),
     };
@@ -60,8 +60,8 @@ struct Teller<'a> {
     failures: BTreeMap<TurnId, u32>,
     /// Transitions whose destination is still to come.
     moving: BTreeMap<AgentId, (VisitName, TagName, Option<StateName>)>,
-    /// Agents whose client is not logged in, unless they fail for another reason.
-    logged_out: BTreeSet<AgentId>,
+    /// Agents that wait for a login or for room, unless they fail for another reason.
+    held_up: BTreeMap<AgentId, Trouble>,
     /// Workers whose first state is still to come.
     spawned: BTreeMap<AgentId, Line>,
     history: History,
@@ -94,9 +94,7 @@ impl Teller<'_> {
                 }
             }
             Event::TurnFailed { turn, failure, .. } => self.failed(turn, failure),
-            Event::TurnRequeued { turn, .. } if self.logged_out.remove(&turn.agent) => {
-                self.say(&turn.agent, Line::Wait { agent: turn.agent.clone() }.to_string());
-            }
+            Event::TurnRequeued { turn, .. } => self.requeued(&turn.agent),
             Event::Reminded { agent, fault, .. } => {
                 let visit = self.visit(agent);
                 let line = match fault_of(fault) {
@@ -110,7 +108,7 @@ impl Teller<'_> {
                 self.say(agent, Line::End { agent: agent.clone(), payload }.to_string());
             }
             Event::AgentFailed { agent, failure, .. } => {
-                self.logged_out.remove(agent);
+                self.held_up.remove(agent);
                 let line = match failure_of(failure) {
                     Some(failure) => Line::Fail { agent: agent.clone(), failure }.to_string(),
                     None => format!("fail {agent} {failure}"),
@@ -225,6 +223,12 @@ impl Teller<'_> {
         self.sessions.get(session).cloned().unwrap_or(TurnName { visit, number: 0 })
     }
 
+    fn requeued(&mut self, agent: &AgentId) {
+        if let Some(trouble) = self.held_up.remove(agent) {
+            self.say(agent, Line::Wait { agent: agent.clone(), trouble }.to_string());
+        }
+    }
+
     fn failed(&mut self, turn: &TurnId, failure: &TurnFailure) {
         let failures = self.failures.entry(turn.clone()).or_default();
         *failures += 1;
@@ -234,8 +238,8 @@ impl Teller<'_> {
             None => format!("failed {} attempt={attempt} {failure}", turn_name(turn)),
         };
         self.say(&turn.agent, line);
-        if let TurnFailure::Auth { .. } = failure {
-            self.logged_out.insert(turn.agent.clone());
+        if let Some(trouble @ (Trouble::Auth | Trouble::Environment)) = trouble_of(failure) {
+            self.held_up.insert(turn.agent.clone(), trouble);
         }
     }
 
@@ -260,12 +264,12 @@ fn trouble_of(failure: &TurnFailure) -> Option<Trouble> {
         TurnFailure::Timeout { .. } => Trouble::Timeout,
         TurnFailure::Quota { .. } => Trouble::Quota,
         TurnFailure::Auth { .. } => Trouble::Auth,
+        TurnFailure::Environment { .. } => Trouble::Environment,
         TurnFailure::Task { .. } => Trouble::Task,
         TurnFailure::LostSession { .. } => Trouble::LostSession,
         TurnFailure::Script { .. } => Trouble::Script,
         TurnFailure::OutputTooLarge { .. }
         | TurnFailure::NotStarted { .. }
-        | TurnFailure::Environment { .. }
         | TurnFailure::Step { .. } => return None,
     })
 }

@@ -70,7 +70,7 @@ pub struct Host {
 pub struct Patience {
     /// So many failed ends are resumed.
     pub failures: usize,
-    /// So many times somebody logs in.
+    /// So many times somebody logs in, or makes room on the disk.
     pub logins: usize,
 }
 
@@ -185,12 +185,10 @@ impl Host {
         match ending {
             Ending::Completed | Ending::Cancelled => true,
             Ending::Failed => events.filter(same).count() > self.patience.failures,
-            Ending::NeedsPerson => events.filter(same).count() > self.patience.logins,
-            Ending::OverBudget
-            | Ending::Stopped
-            | Ending::NoQuota
-            | Ending::NeedsCaller
-            | Ending::Environment => false,
+            Ending::NeedsPerson | Ending::Environment => {
+                events.filter(same).count() > self.patience.logins
+            }
+            Ending::OverBudget | Ending::Stopped | Ending::NoQuota | Ending::NeedsCaller => false,
         }
     }
 

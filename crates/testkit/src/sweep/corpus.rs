@@ -294,6 +294,15 @@ const CORPUS: &[Case] = &[
         ..Case::PLAIN
     },
     Case {
+        name: "full-disk",
+        replies: r"
+            main START.md | <goto>A</goto>
+            main A.md | !environment
+            main A.md | <result>done</result>",
+        patience: Patience { failures: 0, logins: 1 },
+        ..Case::PLAIN
+    },
+    Case {
         name: "lost-session",
         replies: r"
             main START.md | <goto>A</goto>

@@ -2,7 +2,8 @@
 //!
 //! One line per reply: `AGENT STATE | TEXT`. `{large}` in a text is more than fits into a record,
 //! `{n}` a new line. A state that nobody speaks at stands alone. A text that starts with `!` is something else: `!transient`, `!timeout`,
-//! `!quota` (with a time), `!limit` (without one), `!auth`, `!task`, `!lost`, `!script`, `!capped`, `!denied TEXT`.
+//! `!quota` (with a time), `!limit` (without one), `!auth`, `!environment`, `!task`, `!lost`, `!script`,
+//! `!capped`, `!denied TEXT`.
 
 use std::collections::BTreeMap;
 
@@ -72,6 +73,7 @@ impl Voice for Replies {
             "limit" => TurnFailure::Quota { until: None, why: why() },
             "quota" => TurnFailure::Quota { until: Some(now + Span::minutes(20)), why: why() },
             "auth" => TurnFailure::Auth { why: why() },
+            "environment" => TurnFailure::Environment { why: why() },
             "lost" => TurnFailure::LostSession { session: SessionId::new("gone") },
             "script" => TurnFailure::Script { status: "exit status 1".into(), stderr: why() },
             _ => TurnFailure::Task { why: why() },

@@ -5,7 +5,8 @@ use super::*;
 /// Starts a client as an owner does that is then killed.
 fn abandon(bench: &Bench, request: &Request) {
     let step = Step::of(&request.started.plan).remove(0);
-    bench.claude.start(&step, request, request.message()).unwrap().leave();
+    let mut turn = bench.claude.dialect.begin(&request.started);
+    bench.claude.start(&step, request, request.message(), &mut turn).unwrap().leave();
 }
 
 #[tokio::test]
@@ -130,6 +131,25 @@ fn a_transcript_that_nobody_writes_any_more_is_read() {
     check(&branching, &[sample::lost(SESSION), sample::lost("from")], lost(&from));
     let nothing = planned(bench.request("never started"), fresh).started;
     assert_eq!(bench.claude.attach(&nothing), absent(free, false));
-    let unreadable = Started { transcript: bench.directory.path().to_owned(), ..nothing };
-    assert_eq!(bench.claude.attach(&unreadable), absent(Cost::Unknown, false));
+}
+
+#[tokio::test]
+async fn a_transcript_that_cannot_be_read_may_hold_an_answer() {
+    let bench = Bench::new("", PATIENT);
+    let started = bench.request("hello").started;
+    let unreadable = Started { transcript: bench.directory.path().to_owned(), ..started };
+    let why = format!(
+        "could not read the transcript {}: Is a directory (os error 21)",
+        unreadable.transcript.display()
+    );
+    assert_eq!(bench.claude.attach(&unreadable), Attached::Unreadable { why: why.clone() });
+    // One that was to be followed has cost something, and is not asked again.
+    let watch = Watch::unseen(CancellationToken::new());
+    let expected = Answer::Failed {
+        failure: TurnFailure::Environment { why },
+        cost: Cost::Unknown,
+        denied: Vec::new(),
+        session: None,
+    };
+    assert_eq!(bench.claude.follow(unreadable, watch).await, expected);
 }

@@ -102,8 +102,9 @@ async fn a_directory_of_transcripts_that_vanished_is_made_again() {
     let request = bench.request("hello");
     let started = Started { transcript: bench.path("file/hello.jsonl"), ..request.started };
     let answer = bench.ask(Request { started, ..request }).await;
-    let why = format!("cannot create {}: File exists (os error 17)", bench.path("file").display());
-    assert_eq!(answer, not_started(why));
+    let why =
+        format!("could not write {}: File exists (os error 17)", bench.path("file").display());
+    assert_eq!(answer, unpaid(TurnFailure::Environment { why }));
 }
 
 #[tokio::test]

@@ -458,3 +458,28 @@ fn output_that_could_not_be_read_may_have_been_the_start_of_the_turn() {
         assert_eq!(heard(&lines, &[], None, Form::Text).cost(), Cost::Unknown, "{line}");
     }
 }
+
+#[test]
+fn books_that_were_read_in_part_tell_the_least_that_was_spent() {
+    let home = tempfile::tempdir().unwrap();
+    let mut entries = sample::began("a");
+    entries.push(sample::used("a"));
+    sample::write(home.path(), THREAD, &entries);
+    let books = Books::new(home.path(), Arc::new(Prices::default()), Past::default());
+    let mut turn = Turn::new(books, Some(Micros(100_000_000)), Form::Text);
+    for line in said(&[]) {
+        turn.hear(&Heard::Line(line.into_bytes()));
+    }
+    turn.look();
+    assert_eq!(turn.cost(), PAID);
+    let mut place = home.path().join("sessions");
+    while place.is_dir() {
+        place = std::fs::read_dir(&place).unwrap().flatten().next().unwrap().path();
+    }
+    // Too long to be read while the client waits, like one that reports an error.
+    let file = std::fs::OpenOptions::new().write(true).open(place).unwrap();
+    file.set_len(crate::process::TRANSCRIPT_MAX + 1).unwrap();
+    turn.look();
+    assert_eq!(turn.cost(), Cost::AtLeast(Micros(USED)));
+    assert!(turn.is_unseen(), "what it costs cannot be watched any more");
+}

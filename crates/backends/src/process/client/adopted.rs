@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::exit::Exit;
 use super::followed::Followed;
+use super::room::Rooms;
 use super::start::private;
 use super::{Client, Files};
 use crate::process::Marker;
@@ -17,10 +18,29 @@ use crate::process::table::{self, Entry, Identity};
 use crate::process::tree::Tree;
 
 /// The client of this marker that an earlier owner started, when it still runs. It is heard from the
-/// beginning of the transcript.
-pub fn adopt(marker: &Marker, files: &Files) -> Option<Client> {
-    let stdout = Followed::from_start(&files.stdout).ok()?;
-    let stderr = Followed::from_start(&files.stderr).ok()?;
+/// beginning of the transcript. Without a transcript no client was started; one that cannot be opened
+/// is an error.
+pub fn adopt(marker: &Marker, files: &Files) -> io::Result<Option<Client>> {
+    match open(files) {
+        Ok((followed, rooms)) => Ok(running(marker, files, followed, rooms)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn open(files: &Files) -> io::Result<([Followed; 2], Rooms)> {
+    let append = |path: &Path| OpenOptions::new().append(true).open(path);
+    let (stdout, stderr) = (append(&files.stdout)?, append(&files.stderr)?);
+    let followed = [Followed::from_start(&files.stdout)?, Followed::from_start(&files.stderr)?];
+    Ok((followed, Rooms::of([&stdout, &stderr], files)?))
+}
+
+fn running(
+    marker: &Marker,
+    files: &Files,
+    [stdout, stderr]: [Followed; 2],
+    rooms: Rooms,
+) -> Option<Client> {
     let identity = match IdentityFile::beside(&files.stdout).read() {
         Some(named) => (named.boot == table::boot()).then_some(named.identity)?,
         None => search(marker, &stdout)?,
@@ -30,7 +50,7 @@ pub fn adopt(marker: &Marker, files: &Files) -> Option<Client> {
     let entry = table::living(identity.pid).filter(|entry| entry.identity == identity)?;
     is_marked(identity, marker).then_some(())?;
     let tree = Tree::of_stranger(entry, marker.clone());
-    Some(Client::new(Exit::OfStranger(descriptor), identity, tree, [stdout, stderr]))
+    Some(Client::new(Exit::OfStranger(descriptor), identity, tree, [stdout, stderr], rooms))
 }
 
 /// The oldest process that can only be the client. One that leads a session is a daemon of the

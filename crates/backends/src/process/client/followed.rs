@@ -3,53 +3,72 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use super::cause;
+
+/// A file that is there and cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("could not read {}: {}", path.display(), cause(source))]
+pub struct Unreadable {
+    path: PathBuf,
+    source: io::Error,
+}
 
 #[derive(Debug)]
 pub(in super::super) struct Followed {
     file: File,
+    path: PathBuf,
     offset: u64,
 }
 
 impl Followed {
     pub(in super::super) fn from_start(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::open(path)?, offset: 0 })
+        Ok(Self { file: File::open(path)?, path: path.to_owned(), offset: 0 })
     }
 
     /// What the file holds now is left out.
     pub(super) fn from_end(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let offset = file.metadata()?.len();
-        Ok(Self { file, offset })
+        Ok(Self { file, path: path.to_owned(), offset })
     }
 
     pub(super) fn file(&self) -> &File {
         &self.file
     }
 
-    /// How long the file is; one that cannot be asked has not grown. When somebody has cut it short,
-    /// what is appended from now on is heard.
-    pub(in super::super) fn length(&mut self) -> u64 {
-        let length = self.file.metadata().map_or(self.offset, |data| data.len());
+    /// How long the file is. When somebody has cut it short, what is appended from now on is heard.
+    pub(in super::super) fn length(&mut self) -> Result<u64, Unreadable> {
+        let length = self.file.metadata().map_err(self.unreadable())?.len();
         self.offset = self.offset.min(length);
-        length
+        Ok(length)
     }
 
     /// Reads on, but not beyond `end`; empty when there is nothing more.
-    pub(in super::super) fn read<'a>(&mut self, end: u64, buffer: &'a mut [u8]) -> &'a [u8] {
+    pub(in super::super) fn read<'a>(
+        &mut self,
+        end: u64,
+        buffer: &'a mut [u8],
+    ) -> Result<&'a [u8], Unreadable> {
         let ahead = end.saturating_sub(self.offset);
         let room = usize::try_from(ahead).unwrap_or(usize::MAX).min(buffer.len());
         if room == 0 {
-            return &[];
+            return Ok(&[]);
         }
         let length = loop {
             match self.file.read_at(&mut buffer[..room], self.offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read.unwrap_or(0),
+                read => break read.map_err(self.unreadable())?,
             }
         };
         self.offset += length as u64;
-        &buffer[..length]
+        Ok(&buffer[..length])
+    }
+
+    fn unreadable(&self) -> impl FnOnce(io::Error) -> Unreadable {
+        let path = self.path.clone();
+        |source| Unreadable { path, source }
     }
 
     /// Leaves out all but the last `length` bytes before `end`.

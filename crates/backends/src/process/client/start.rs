@@ -6,10 +6,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use rustix::io::Errno;
+
 use super::Client;
 use super::adopted::IdentityFile;
 use super::exit::Exit;
 use super::followed::Followed;
+use super::room::{Rooms, cause};
 use crate::process::tree::Tree;
 use crate::process::{Input, Spec, child, outer_markers};
 
@@ -22,28 +25,97 @@ pub struct Files {
     pub stderr: PathBuf,
 }
 
+impl Files {
+    /// The files of the client that writes this transcript.
+    pub fn of_turn(transcript: &Path) -> Self {
+        Self { stdout: transcript.to_owned(), stderr: transcript.with_extension("stderr") }
+    }
+}
+
+/// Why a client was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The machine lacks something that every client needs: room for its files, or a free process.
+    #[error("{0}")]
+    Environment(String),
+    /// The program cannot be run.
+    #[error(transparent)]
+    Program(io::Error),
+}
+
 /// Starts a client that leads its own group. Files that exist are appended to, and what they hold is
-/// not heard again. Needs a runtime with IO and time.
-pub fn start_client(spec: Spec, files: &Files) -> io::Result<Client> {
-    let identity_file = IdentityFile::beside(&files.stdout);
-    // The one of an earlier client would be believed rather than the table searched.
-    identity_file.remove()?;
-    let (stdout, stderr) = (append(&files.stdout)?, append(&files.stderr)?);
-    let followed = [Followed::from_end(&files.stdout)?, Followed::from_end(&files.stderr)?];
+/// not heard again. No client is started without room for its files. Needs a runtime with IO and time.
+pub fn start_client(spec: Spec, files: &Files) -> Result<Client, StartError> {
+    let prepared = Prepared::new(&spec.stdin, files)?;
     let mut command = spec.command(outer_markers());
-    command.process_group(0).stdin(input(&spec.stdin, &files.stdout)?);
-    command.stdout(stdout).stderr(stderr);
-    let child = child::spawn(command)?;
+    command.process_group(0).stdin(prepared.stdin);
+    command.stdout(prepared.stdout).stderr(prepared.stderr);
+    let child = child::spawn(command).map_err(not_spawned)?;
     let identity = child.identity();
     // Without it, the client is found by a search.
-    let _full_disk = identity_file.write(identity);
+    let _full_disk = prepared.identity_file.write(identity);
     let tree = Tree::of_group(identity.pid, spec.marker);
-    Ok(Client::new(Exit::OfChild(child), identity, tree, followed))
+    Ok(Client::new(Exit::OfChild(child), identity, tree, prepared.followed, prepared.rooms))
+}
+
+/// The files of a client that is about to start.
+struct Prepared {
+    identity_file: IdentityFile,
+    stdin: Stdio,
+    stdout: File,
+    stderr: File,
+    followed: [Followed; 2],
+    rooms: Rooms,
+}
+
+impl Prepared {
+    fn new(stdin: &Input, files: &Files) -> Result<Self, StartError> {
+        let Files { stdout, stderr } = files;
+        let identity_file = IdentityFile::beside(stdout);
+        // The one of an earlier client would be believed rather than the table searched.
+        identity_file.remove().map_err(unwritable(stdout))?;
+        let out = append(stdout).map_err(unwritable(stdout))?;
+        let err = append(stderr).map_err(unwritable(stderr))?;
+        let rooms = Rooms::of([&out, &err], files).map_err(unwritable(stdout))?;
+        let mut prepared = Self {
+            identity_file,
+            stdin: Stdio::null(),
+            stdout: out,
+            stderr: err,
+            followed: [
+                Followed::from_end(stdout).map_err(unwritable(stdout))?,
+                Followed::from_end(stderr).map_err(unwritable(stderr))?,
+            ],
+            rooms,
+        };
+        let checked = prepared.rooms.check().map_err(StartError::Environment);
+        let input = checked.and_then(|()| input(stdin, stdout).map_err(unwritable(stdout)));
+        prepared.stdin = input.inspect_err(|_| prepared.rooms.release())?;
+        Ok(prepared)
+    }
+}
+
+fn unwritable(path: &Path) -> impl Fn(io::Error) -> StartError + '_ {
+    move |error| {
+        let why = format!("could not write {}: {}", path.display(), cause(&error));
+        StartError::Environment(why)
+    }
+}
+
+/// A limit of the machine or of the user is nothing that another turn would not meet.
+fn not_spawned(error: io::Error) -> StartError {
+    const LIMITS: [Errno; 6] =
+        [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::NOSPC, Errno::IO];
+    let limit = error.raw_os_error().map(Errno::from_raw_os_error);
+    if limit.is_some_and(|limit| LIMITS.contains(&limit)) {
+        return StartError::Environment(format!("could not start a client: {}", cause(&error)));
+    }
+    StartError::Program(error)
 }
 
 /// A private file to append to.
-pub(in crate::process) fn append(path: &Path) -> io::Result<Stdio> {
-    Ok(private(OpenOptions::new().append(true), path)?.into())
+pub(in crate::process) fn append(path: &Path) -> io::Result<File> {
+    private(OpenOptions::new().append(true), path)
 }
 
 /// A file that nobody else can read, created where there is none.

@@ -9,7 +9,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::process::bench::{Bench, IMPATIENT, PATIENT, hear, line, peak_memory, trapping};
-use crate::process::{Input, Limits, Spec, leftovers, reap_orphans, start, table};
+use crate::process::{Input, Limits, Spec, Transcript, leftovers, reap_orphans, start, table};
+
+mod rooms;
+
+/// The client of an earlier owner.
+fn found(bench: &Bench) -> Option<Client> {
+    adopt(&bench.marker(), &bench.files()).unwrap()
+}
 
 fn exited(code: i32) -> Heard {
     Heard::Exited(Some(ExitStatus::from_raw(code << 8)))
@@ -101,10 +108,12 @@ async fn a_client_that_cannot_be_started_is_an_error() {
     let bench = Bench::new();
     let missing = Spec { program: "/no/such/program".into(), ..bench.spec("") };
     let error = start_client(missing, &bench.files()).unwrap_err();
+    let StartError::Program(error) = error else { panic!("it blames the machine: {error}") };
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     let nowhere = Files { stdout: "/no/such/file".into(), ..bench.files() };
     let error = start_client(bench.spec("true"), &nowhere).unwrap_err();
-    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    let StartError::Environment(why) = error else { panic!("it blames the program: {error}") };
+    assert_eq!(why, "could not write /no/such/file: No such file or directory (os error 2)");
 }
 
 #[tokio::test]
@@ -305,7 +314,7 @@ async fn a_client_outlives_an_owner_that_is_killed_and_is_adopted() {
     kill_process(Pid::from_raw(owner.id()).unwrap(), Signal::KILL).unwrap();
     owner.finish(&Limits::default(), &CancellationToken::new()).await;
 
-    let mut client = adopt(&bench.marker(), &bench.files()).unwrap();
+    let mut client = found(&bench).unwrap();
     assert_eq!(client.identity(), table::living(pid).unwrap().identity);
     assert_eq!(client.next(Some(Instant::now())).await, line("before"));
     assert_eq!(client.next(Some(Instant::now())).await, Heard::Deadline);
@@ -332,10 +341,10 @@ async fn a_client_is_found_with_and_without_its_identity() {
     let check = async |identity_file: fn(&str) -> Option<String>| {
         let bench = Bench::new();
         left_client(&bench, identity_file).await;
-        let mut client = adopt(&bench.marker(), &bench.files()).unwrap();
+        let mut client = found(&bench).unwrap();
         bench.go().await.unwrap();
         assert_eq!(hear(&mut client).await, told());
-        assert!(adopt(&bench.marker(), &bench.files()).is_none());
+        assert!(found(&bench).is_none());
     };
     check(|text| Some(text.to_owned())).await;
     check(|_| None).await;
@@ -350,7 +359,7 @@ async fn a_client_that_was_only_just_started_is_found() {
     // For a moment after its start a process has no environment.
     for _ in 0..50 {
         let client = bench.client("exec sleep 600");
-        let adopted = adopt(&bench.marker(), &bench.files()).unwrap();
+        let adopted = found(&bench).unwrap();
         assert_eq!(adopted.identity(), client.identity());
         adopted.leave();
     }
@@ -367,7 +376,7 @@ async fn a_stranger_is_not_adopted() {
     let check = async |identity_file: fn(&str) -> String| {
         let bench = Bench::new();
         left_client(&bench, |text| Some(identity_file(text))).await;
-        assert!(adopt(&bench.marker(), &bench.files()).is_none());
+        assert!(found(&bench).is_none());
         assert_eq!(bench.left().len(), 1, "nobody was harmed");
         leftovers::end(&leftovers::find(&bench.nonce), &IMPATIENT).await;
     };
@@ -388,7 +397,7 @@ async fn a_stranger_is_not_adopted() {
 
 #[tokio::test]
 async fn a_process_that_is_not_the_client_is_not_taken_for_it() {
-    let check = async |bash: &str, found: fn(&Bench) -> Option<Client>| {
+    let check = async |bash: &str, look: fn(&Bench) -> Option<Client>| {
         let bench = Bench::new();
         let ready = bench.fifo();
         let mut client = bench.client(bash);
@@ -398,11 +407,11 @@ async fn a_process_that_is_not_the_client_is_not_taken_for_it() {
             hear(&mut client).await;
         }
         client.leave();
-        assert!(found(&bench).is_none(), "{bash}");
+        assert!(look(&bench).is_none(), "{bash}");
         assert_eq!(bench.left().len(), 1, "{bash}");
         leftovers::end(&leftovers::find(&bench.nonce), &IMPATIENT).await;
     };
-    let as_it_is = |bench: &Bench| adopt(&bench.marker(), &bench.files());
+    let as_it_is = found;
     // A child of the client, in its group.
     check("(echo > fifo; read < go) &", as_it_is).await;
     // A daemon that the client left.
@@ -416,12 +425,12 @@ async fn a_process_that_is_not_the_client_is_not_taken_for_it() {
     check("echo > fifo; read < go", |bench| {
         let files = Files { stdout: bench.path("other"), ..bench.files() };
         fs::write(&files.stdout, "").unwrap();
-        adopt(&bench.marker(), &files)
+        adopt(&bench.marker(), &files).unwrap()
     })
     .await;
     check("echo > fifo; read < go", |bench| {
         fs::remove_file(bench.files().stdout).unwrap();
-        adopt(&bench.marker(), &bench.files())
+        found(bench)
     })
     .await;
 }
@@ -433,7 +442,7 @@ async fn an_adopted_client_is_ended_with_its_tree() {
     let bash = "setsid sleep 600 & env -i sleep 600 & sleep 600 & echo > fifo; wait";
     bench.client(bash).leave();
     ready.await.unwrap();
-    let mut client = adopt(&bench.marker(), &bench.files()).unwrap();
+    let mut client = found(&bench).unwrap();
     let group = client.identity().pid;
     assert_eq!(client.end(&IMPATIENT).await, []);
     assert_eq!(hear(&mut client).await, [Heard::Exited(None)]);
@@ -443,6 +452,6 @@ async fn an_adopted_client_is_ended_with_its_tree() {
     let ready = bench.fifo();
     bench.client(bash).leave();
     ready.await.unwrap();
-    drop(adopt(&bench.marker(), &bench.files()).unwrap());
+    drop(found(&bench).unwrap());
     assert_eq!(bench.left(), Vec::<String>::new());
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use raymond_backends::process::{Heard, Transcript};
+use raymond_backends::process::{Heard, Transcript, Unreadable};
 use raymond_backends::said::{Recount, Said, Speaker};
 use raymond_core::crayfish::reading;
 use raymond_core::desk::Lane;
@@ -116,6 +116,14 @@ fn one_line(text: &str) -> String {
     }
 }
 
+/// Says that the rest of a transcript cannot be read.
+fn note_unread(read: Result<(), Unreadable>, page: &mut Page) -> Result<(), Stop> {
+    match read {
+        Ok(()) => Ok(()),
+        Err(error) => page.word(&Word::new(Kind::Note, error.to_string())),
+    }
+}
+
 /// A transcript that is being read.
 pub(super) struct Reading {
     transcript: Transcript,
@@ -127,16 +135,18 @@ impl Reading {
     pub(super) fn read_on(&mut self, page: &mut Page) -> Result<(), Stop> {
         let Self { transcript, recount } = self;
         let mut told = Ok(());
-        transcript.read_on(&mut |heard| hear(&heard, recount, page, &mut told));
-        told
+        let read = transcript.read_on(&mut |heard| hear(&heard, recount, page, &mut told));
+        told?;
+        note_unread(read, page)
     }
 
     /// Tells the rest.
     pub(super) fn finish(self, page: &mut Page) -> Result<(), Stop> {
         let Self { transcript, mut recount } = self;
         let mut told = Ok(());
-        transcript.finish(&mut |heard| hear(&heard, &mut recount, page, &mut told));
-        told
+        let read = transcript.finish(&mut |heard| hear(&heard, &mut recount, page, &mut told));
+        told?;
+        note_unread(read, page)
     }
 }
 

@@ -86,7 +86,7 @@ fn asked() -> Owned {
 async fn recovered(text: &'static str) -> (Json, Option<Verdict>) {
     let mut backends = Backends::default();
     backends.add(Arc::new(Said(text)));
-    let mut inputs = asked().report_inputs(&backends).await.unwrap();
+    let mut inputs = asked().report_inputs(&backends, OnUnreadable::Refuse).await.unwrap();
     let Some(Input::Settled { outcome: Outcome::Finished(finished), .. }) = inputs.pop() else {
         panic!("its turn is over");
     };
@@ -104,4 +104,40 @@ async fn an_answer_for_a_step_that_its_owner_never_heard_is_weighed_by_its_schem
         assert_eq!((&left["ok"], &left["json"]), (&json!(false), &json), "{said}");
         assert!(matches!(verdict, Some(Verdict::Invalid(_))), "{said}");
     }
+}
+
+/// A client whose transcript cannot be read.
+struct Illegible;
+
+impl Backend for Illegible {
+    fn name(&self) -> BackendName {
+        BackendName::new("said")
+    }
+
+    fn capabilities(&self) -> &'static [Capability] {
+        &[]
+    }
+
+    fn answer(&self, _: Request, _: Watch) -> Answering<'_> {
+        unreachable!("it may have answered already")
+    }
+
+    fn attach(&self, _: &Started) -> Found {
+        Found::Unreadable { why: "could not read it".to_owned() }
+    }
+}
+
+#[tokio::test]
+async fn an_outcome_that_cannot_be_read_is_refused_or_given_up() {
+    let mut backends = Backends::default();
+    backends.add(Arc::new(Illegible));
+    let refused = asked().report_inputs(&backends, OnUnreadable::Refuse).await;
+    assert_eq!(refused.unwrap_err().to_string(), "could not read it");
+    let inputs = asked().report_inputs(&backends, OnUnreadable::GiveUp).await.unwrap();
+    let [Input::Settled { outcome: Outcome::Interrupted { cost, progressed, .. }, .. }] =
+        &inputs[..]
+    else {
+        panic!("its turn is given up: {inputs:?}");
+    };
+    assert_eq!((*cost, *progressed), (Cost::Unknown, true));
 }

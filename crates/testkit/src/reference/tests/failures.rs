@@ -166,7 +166,7 @@ fn a_quota_burns_no_retry() {
 }
 
 #[test]
-fn task_and_lost_session_fail_at_once_and_auth_waits() {
+fn task_and_lost_session_fail_at_once_and_what_a_person_ends_waits() {
     let check = |trouble, kind: &str, last: &str| {
         stage(&[]).fails("main START.md", trouble).check(&format!(
             "
@@ -180,6 +180,7 @@ fn task_and_lost_session_fail_at_once_and_auth_waits() {
     check(Trouble::Task, "task", "fail main task");
     check(Trouble::LostSession, "lost_session", "fail main lost_session");
     check(Trouble::Auth, "auth", "wait main auth");
+    check(Trouble::Environment, "environment", "wait main environment");
 }
 
 #[test]

@@ -1,0 +1,65 @@
+//! How one client is started, or why it cannot be.
+//!
+//! A program that cannot be run fails its turn. A machine that has no room for the files of a client
+//! would fail every turn: nothing is started then, and nothing is paid for.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use raymond_core::failure::TurnFailure;
+
+use super::{Dialect, Fold as _, Headless, Step, files, program};
+use crate::contract::Request;
+use crate::process::{Client, StartError, cause, start_client};
+
+impl<D: Dialect> Headless<D> {
+    /// Starts the client that takes this step.
+    pub(crate) fn start(
+        &self,
+        step: &Step,
+        request: &Request,
+        message: String,
+        turn: &mut D::Turn,
+    ) -> Result<Client, TurnFailure> {
+        let started = &request.started;
+        let transcripts = started.transcript.parent();
+        for place in started.config_home.as_deref().into_iter().chain(transcripts) {
+            private_directory(place).map_err(|error| unwritable(place, &error))?;
+        }
+        turn.starts(step, request)?;
+        let program = program::find(&self.command, env::var_os("PATH").as_deref());
+        let program = program.map_err(|problem| refused(problem.to_string()))?.into_os_string();
+        let spec = self.dialect.spec(program.clone(), step, request, message)?;
+        start_client(spec, &files(started)).map_err(|error| match error {
+            StartError::Environment(why) => TurnFailure::Environment { why },
+            StartError::Program(error) => refused(not_run(&program, &error)),
+        })
+    }
+}
+
+/// A file or directory that the client needs cannot be written.
+pub(crate) fn unwritable(path: &Path, error: &io::Error) -> TurnFailure {
+    let why = format!("could not write {}: {}", path.display(), cause(error));
+    TurnFailure::Environment { why }
+}
+
+/// The client cannot be started, whatever the machine has room for.
+pub(crate) fn refused(why: String) -> TurnFailure {
+    TurnFailure::NotStarted { why }
+}
+
+fn private_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+fn not_run(program: &OsStr, error: &io::Error) -> String {
+    let hint = match error.kind() {
+        io::ErrorKind::ArgumentListTooLong => " (its arguments or its environment are too large)",
+        _ => "",
+    };
+    format!("cannot run {}: {error}{hint}", program.display())
+}

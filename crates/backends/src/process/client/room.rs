@@ -1,0 +1,215 @@
+//! Room on the disk for the files that a client writes.
+//!
+//! A client writes its transcript itself, so Raymond never sees that one of its writes failed. Raymond
+//! therefore reserves the space before the client starts and keeps some reserved ahead of the client.
+//! When it cannot, the client is ended while what it still has to write fits into the reserve. Space
+//! that was not used is released when the client is over. Records of the run do not use this space:
+//! the ballast of the store is for them.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{StatVfs, StatVfsMountFlags, fstatvfs};
+use rustix::io::Errno;
+
+use super::Files;
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+/// Space that is reserved for a transcript. A turn of an hour writes about 1 MiB, and its longest lines
+/// are images of up to 2 MiB: half of this is left whenever Raymond looks, which is five times a second.
+const TRANSCRIPT_AHEAD: u64 = 4 * MIB;
+
+/// Space that is reserved for stderr, where a client writes a few lines if anything.
+const STDERR_AHEAD: u64 = 64 * KIB;
+
+/// A disk with less free space than this counts as full: clients write files of their own (sessions,
+/// logs) that nothing is reserved for.
+const SPARE: u64 = MIB;
+
+/// The room for both files of a client.
+#[derive(Debug)]
+pub(super) struct Rooms {
+    stdout: Room,
+    stderr: Room,
+}
+
+impl Rooms {
+    /// The room for these files; nothing is reserved yet.
+    pub(super) fn of([stdout, stderr]: [&File; 2], files: &Files) -> io::Result<Self> {
+        let room = |file: &File, path: &Path, ahead| {
+            Ok::<_, io::Error>(Room {
+                file: file.try_clone()?,
+                path: path.to_owned(),
+                ahead,
+                reserved: 0,
+            })
+        };
+        Ok(Self {
+            stdout: room(stdout, &files.stdout, TRANSCRIPT_AHEAD)?,
+            stderr: room(stderr, &files.stderr, STDERR_AHEAD)?,
+        })
+    }
+
+    /// Makes sure that a client can start, or could be started again: there is room for its files, and
+    /// some to spare. An error is a sentence.
+    pub(super) fn check(&mut self) -> Result<(), String> {
+        self.stdout.check().and_then(|()| self.stderr.check())
+    }
+
+    /// Reserves more space if the files have grown to these lengths and little is left.
+    pub(super) fn keep_ahead(&mut self, stdout: u64, stderr: u64) -> Result<(), String> {
+        self.stdout.keep_ahead(stdout).and_then(|()| self.stderr.keep_ahead(stderr))
+    }
+
+    /// Reserves more from now on than any file may have.
+    #[cfg(test)]
+    pub(super) fn want_too_much(&mut self) {
+        self.stdout.ahead = i64::MAX.cast_unsigned();
+    }
+
+    /// Releases the space that is reserved beyond the ends of the files. Space that cannot be released
+    /// does no other harm.
+    pub(super) fn release(&mut self) {
+        for room in [&mut self.stdout, &mut self.stderr] {
+            room.reserved = 0;
+            release(&room.file).ok();
+        }
+    }
+}
+
+/// Releases the space that an owner had reserved for the files of a client that is gone.
+pub fn release_room(files: &Files) -> io::Result<()> {
+    let released = |path: &Path| match OpenOptions::new().append(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        opened => release(&opened?),
+    };
+    let stdout = released(&files.stdout);
+    released(&files.stderr).and(stdout)
+}
+
+/// The room for one file.
+#[derive(Debug)]
+struct Room {
+    file: File,
+    path: PathBuf,
+    ahead: u64,
+    /// Where the reserved space ends, as an offset in the file.
+    reserved: u64,
+}
+
+impl Room {
+    fn check(&mut self) -> Result<(), String> {
+        let checked = self.length().and_then(|length| {
+            self.reserve(length)?;
+            has_free(&self.file, SPARE)
+        });
+        checked.map_err(|error| self.lacks(&error))
+    }
+
+    fn keep_ahead(&mut self, length: u64) -> Result<(), String> {
+        if self.reserved.saturating_sub(length) >= self.ahead / 2 {
+            return Ok(());
+        }
+        self.reserve(length).map_err(|error| self.lacks(&error))
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn reserve(&mut self, length: u64) -> io::Result<()> {
+        allocate(&self.file, length, self.ahead)?;
+        self.reserved = length.saturating_add(self.ahead);
+        Ok(())
+    }
+
+    fn lacks(&self, error: &io::Error) -> String {
+        format!(
+            "could not reserve {} KiB for {}: {}",
+            self.ahead / KIB,
+            self.path.display(),
+            cause(error)
+        )
+    }
+}
+
+/// Releases the space that is reserved beyond the end of a file.
+fn release(file: &File) -> io::Result<()> {
+    file.set_len(file.metadata()?.len())
+}
+
+/// Reserves space without changing the length of the file. Where the file system cannot do that, enough
+/// free space has to do.
+#[cfg(target_os = "linux")]
+fn allocate(file: &File, offset: u64, length: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+
+    loop {
+        match fallocate(file, FallocateFlags::KEEP_SIZE, offset, length) {
+            Err(Errno::INTR) => {}
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => return has_free(file, length),
+            done => return Ok(done?),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allocate(file: &File, _: u64, length: u64) -> io::Result<()> {
+    has_free(file, length)
+}
+
+fn has_free(file: &File, wanted: u64) -> io::Result<()> {
+    let disk = fstatvfs(file)?;
+    if disk.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return Err(Errno::ROFS.into());
+    }
+    match free(&disk) {
+        Some(free) if free < wanted => Err(Errno::NOSPC.into()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The bytes that this user may still write; none if the file system does not tell. Some of the space is
+/// for root only.
+fn free(disk: &StatVfs) -> Option<u64> {
+    let is_root = rustix::process::geteuid().is_root();
+    let blocks = if is_root { disk.f_bfree } else { disk.f_bavail };
+    (disk.f_blocks > 0).then(|| blocks.saturating_mul(disk.f_frsize))
+}
+
+/// Why the machine does not let a file be written or read, in words.
+pub(crate) fn cause(error: &io::Error) -> String {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOSPC) => "the disk is full".to_owned(),
+        Some(Errno::DQUOT) => "the disk quota is used up".to_owned(),
+        Some(Errno::ROFS) => "the file system is read-only".to_owned(),
+        Some(Errno::ACCESS | Errno::PERM) => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_without_enough_free_space_is_full() {
+        let file = tempfile::tempfile().unwrap();
+        has_free(&file, 1).unwrap();
+        let error = has_free(&file, u64::MAX).unwrap_err();
+        assert_eq!(cause(&error), "the disk is full");
+    }
+
+    #[test]
+    fn causes_are_named_in_words() {
+        let check = |errno: Errno, expected: &str| assert_eq!(cause(&errno.into()), expected);
+        check(Errno::NOSPC, "the disk is full");
+        check(Errno::DQUOT, "the disk quota is used up");
+        check(Errno::ROFS, "the file system is read-only");
+        check(Errno::ACCESS, "permission denied");
+        check(Errno::IO, "Input/output error (os error 5)");
+    }
+}

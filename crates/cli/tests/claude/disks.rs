@@ -1,0 +1,228 @@
+//! Clients on a disk that is full, or that cannot be read: nothing that was paid for becomes free, and
+//! nothing is paid for twice.
+
+use std::fs::{self, File, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::harness::until;
+use crate::mounts::{in_private, mount};
+use crate::stage::{Stage, client};
+
+const FILL: &str = ".raymond/fill";
+
+/// `.raymond/` on a disk of its own: room for the ballast and for the transcripts of two clients.
+fn on_small_disk(stage: &Stage) {
+    mount(&stage.project, ".raymond", &["-t", "tmpfs", "-o", "size=12m", "tmpfs"]);
+}
+
+/// Fills the disk to its last byte.
+fn fill(stage: &Stage) {
+    let mut file = File::create(stage.project.path(FILL)).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    while file.write_all(&[0]).is_ok() {}
+}
+
+fn make_room(stage: &Stage) {
+    fs::remove_file(stage.project.path(FILL)).unwrap();
+}
+
+/// Micro-dollars.
+fn charged(stage: &Stage) -> u64 {
+    stage.charges().iter().map(|(_, amount, _)| amount).sum()
+}
+
+/// A turn that costs a quarter, and one that costs half a dollar and meets a full disk at its gate.
+fn stage(at_the_gate: &str) -> Stage {
+    Stage::prompts(&[
+        ("START", "fake: cost 0.25\nfake: say <goto>NEXT</goto>"),
+        (
+            "NEXT",
+            &format!(
+                "fake: cost 0.5
+                fake[1]: say working
+                fake[1]: wait gate
+                fake[1]: {at_the_gate}
+                fake: say <result>done</result>"
+            ),
+        ),
+    ])
+}
+
+#[track_caller]
+fn waits_for_room(stage: &Stage, words: &str, invocations: usize) {
+    let output = stage.raymond(words);
+    output.mentions(7, &["could not reserve 4096 KiB for ", ": the disk is full"]);
+    assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.told());
+}
+
+#[test]
+fn a_disk_that_fills_during_a_turn_ends_the_run_and_nothing_is_free() {
+    let name = "disks::a_disk_that_fills_during_a_turn_ends_the_run_and_nothing_is_free";
+    in_private(name, || {
+        // More than half of what is reserved, and less than all of it.
+        let stage = stage("flood 3000000\nfake[1]: hang stall");
+        on_small_disk(&stage);
+        let running = stage.start_run("--budget 2");
+        stage.reaches("gate");
+        fill(&stage);
+        stage.opens("gate");
+        running.wait().mentions(7, &["could not reserve 4096 KiB for ", ": the disk is full"]);
+        stage.leaves_nothing();
+        assert_eq!(stage.failures(), ["environment"]);
+        assert_eq!(charged(&stage), 750_000, "{:?}", stage.charges());
+        assert_eq!(stage.raymond("status r --json").json()["status"], json!("waiting"));
+        // Nothing is repeated while there is no room.
+        waits_for_room(&stage, "resume r", 2);
+        waits_for_room(&stage, "resume r", 2);
+        assert_eq!(charged(&stage), 750_000, "{:?}", stage.charges());
+        make_room(&stage);
+        stage.raymond("resume r").prints("done\n").mentions(0, &["spent $1.25 of $2.00"]);
+        assert_eq!(stage.invocations().len(), 3);
+    });
+}
+
+#[test]
+fn a_client_that_died_of_a_full_disk_without_an_owner_is_charged_and_not_repeated() {
+    let name =
+        "disks::a_client_that_died_of_a_full_disk_without_an_owner_is_charged_and_not_repeated";
+    in_private(name, || {
+        let stage = stage("flood 8000000");
+        on_small_disk(&stage);
+        let running = stage.start_run("--budget 2");
+        stage.reaches("gate");
+        let client = stage.invocations()[1].pid;
+        running.signal(Signal::KILL);
+        running.wait();
+        fill(&stage);
+        stage.opens("gate");
+        until("it has died", || !stage.is_ours(client));
+        waits_for_room(&stage, "resume r", 2);
+        let (_, amount, basis) = stage.charges()[1].clone();
+        assert!(amount > 0 || basis == "unpriced", "{:?}", stage.charges());
+        make_room(&stage);
+        stage.raymond("resume r").prints("done\n");
+        assert_eq!(stage.invocations().len(), 3);
+    });
+}
+
+#[test]
+fn no_client_starts_on_a_full_disk() {
+    in_private("disks::no_client_starts_on_a_full_disk", || {
+        let stage = Stage::prompts(&[("PAID", "fake: say <result>done</result>")]);
+        let fills = format!("cat /dev/zero > {FILL} 2>/dev/null; echo '<goto>PAID</goto>'");
+        stage.project.write("wf/START.sh", fills);
+        on_small_disk(&stage);
+        waits_for_room(&stage, "run wf --run-id r", 0);
+        assert_eq!(charged(&stage), 0);
+        waits_for_room(&stage, "resume r", 0);
+        make_room(&stage);
+        stage.raymond("resume r").prints("done\n").mentions(0, &["spent $0.01 of $10.00"]);
+        let asked = stage.invocations().into_iter().filter(|client| client.refused.is_none());
+        assert_eq!(asked.count(), 1);
+    });
+}
+
+/// The owner is killed, its client finishes, and its transcript is a directory then: no bits of it can
+/// be read, as on a disk that fails.
+fn unreadable() -> Stage {
+    let stage = stage("say almost");
+    let running = stage.start_run("--budget 2");
+    stage.reaches("gate");
+    let client = stage.invocations()[1].pid;
+    running.signal(Signal::KILL);
+    running.wait();
+    stage.opens("gate");
+    until("it has finished", || !stage.is_ours(client));
+    let transcript = stage.project.path(".raymond/runs/r/transcripts/main.2.1.1.jsonl");
+    fs::rename(&transcript, stage.project.path("kept")).unwrap();
+    fs::create_dir(transcript).unwrap();
+    stage
+}
+
+#[test]
+fn an_outcome_in_a_transcript_that_cannot_be_read_is_not_paid_for_twice() {
+    let stage = unreadable();
+    let records = stage.project.records("r");
+    for words in ["resume r", "resume r --plan", "stop r"] {
+        let output = stage.raymond(words);
+        output.prints("").mentions(
+            7,
+            &[
+                "could not read the transcript ",
+                "transcripts/main.2.1.1.jsonl: Is a directory",
+                "hint: make the file readable again, then run the same command",
+            ],
+        );
+    }
+    assert_eq!(stage.project.records("r"), records, "nothing is recorded");
+    let transcript = stage.project.path(".raymond/runs/r/transcripts/main.2.1.1.jsonl");
+    fs::remove_dir(&transcript).unwrap();
+    fs::rename(stage.project.path("kept"), transcript).unwrap();
+    stage.raymond("resume r").prints("done\n").mentions(0, &["spent $0.75 of $2.00"]);
+    assert_eq!(stage.invocations().len(), 2);
+}
+
+#[test]
+fn a_run_with_a_transcript_that_cannot_be_read_can_be_cancelled() {
+    let stage = unreadable();
+    stage.raymond("cancel r").mentions(0, &["r: cancelled"]);
+    let last: &(String, u64, String) = &stage.charges()[1];
+    assert!(last.1 > 0 || last.2 == "unpriced", "{last:?}");
+    let events: Vec<Value> = stage.project.events("r", "turn_interrupted");
+    assert_eq!(events.len(), 1);
+}
+
+/// Passes on so many lines of the client, and dies of the next one. Later clients find room.
+const WRITES: &str = r#"#!/bin/bash
+if [[ $1 == --version || -e $CLAUDE_CONFIG_DIR/room ]]; then exec CLIENT "$@"; fi
+touch "$CLAUDE_CONFIG_DIR/room"
+CLIENT "$@" | {
+    for ((line = 0; line < WRITTEN; line++)); do IFS= read -r text && printf '%s\n' "$text"; done
+    cat > "$CLAUDE_CONFIG_DIR/lost"
+    echo 'Error: ENOSPC: no space left on device, write' >&2
+}
+exit 1
+"#;
+
+#[test]
+fn a_client_is_never_free_whichever_of_its_writes_finds_no_room() {
+    let lines = "fake: cost 0.5\nfake: say one\nfake: say <result>done</result>";
+    // The first line says who answers, two say something, and the last is the result.
+    for written in 0..4 {
+        let stage = Stage::prompts(&[("START", lines)]);
+        let program = WRITES.replace("CLIENT", client().to_str().unwrap());
+        stage.project.write("client", program.replace("WRITTEN", &written.to_string()));
+        let path = stage.project.path("client");
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        stage.configure(&format!("claude = {path:?}\n"));
+        stage.run("--budget 2").mentions(7, &["ENOSPC: no space left on device"]);
+        assert_eq!(stage.failures(), ["environment"], "{written} lines");
+        let (_, amount, basis) = stage.charges()[0].clone();
+        assert!(amount > 0 || basis == "unpriced", "{written} lines: {amount} {basis}");
+        assert_eq!(stage.invocations().len(), 1, "{written} lines");
+        stage.raymond("resume r").prints("done\n");
+    }
+}
+
+#[test]
+fn an_unknown_cost_is_the_whole_share_of_a_strict_budget() {
+    in_private("disks::an_unknown_cost_is_the_whole_share_of_a_strict_budget", || {
+        let stage = stage("flood 8000000");
+        on_small_disk(&stage);
+        let running = stage.start_run("--budget 2 --strict-budget");
+        stage.reaches("gate");
+        let client = stage.invocations()[1].pid;
+        running.signal(Signal::KILL);
+        running.wait();
+        fill(&stage);
+        stage.opens("gate");
+        until("it has died", || !stage.is_ours(client));
+        stage.raymond("resume r").mentions(5, &["over_budget: $2.00 of the $2.00 cap is spent"]);
+        assert_eq!(charged(&stage), 2_000_000, "{:?}", stage.charges());
+        assert_eq!(stage.invocations().len(), 2);
+    });
+}
