@@ -28,4 +28,5 @@ pub mod shell;
 pub mod snapshot;
 pub mod statefile;
 pub mod steps;
+pub mod suspension;
 pub mod tracked;

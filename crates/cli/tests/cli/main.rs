@@ -32,5 +32,6 @@ mod secrets;
 mod steps;
 mod summing_up;
 mod surprises;
+mod suspending;
 mod version;
 mod workflows;
