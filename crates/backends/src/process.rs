@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-pub use abandoned::{end_abandoned, unrecorded};
+pub use abandoned::{abandoned_in, end_abandoned, is_abandoned_in, unrecorded};
 use child::Child;
 pub use child::reap_orphans;
 pub use client::{Client, Files, Heard, adopt, start_client};

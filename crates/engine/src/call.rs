@@ -27,6 +27,7 @@ use raymond_store::disk::{self, Memory};
 use raymond_store::lock::{self, Takeover};
 use tokio_util::sync::CancellationToken;
 
+use crate::abandoned;
 use crate::aside::{self, GivenUp, aside};
 use crate::clock;
 use crate::launch::{Launch, LaunchError, Prepared};
@@ -185,7 +186,7 @@ impl Tool {
                     .map_err(|error| refused(Code::StoreFailed, error.to_string(), Vec::new()))?;
                 (project, clock::nonce(), KnownBy::NewRecord)
             }
-            None => (in_memory(), process::unrecorded(&clock::nonce()), KnownBy::Nobody),
+            None => (in_memory(), abandoned::nonce(directory), KnownBy::Nobody),
         };
         let is_new = is_new(&project, run.as_ref())?;
         let id = run.unwrap_or_else(|| RunId::new(NAMELESS));

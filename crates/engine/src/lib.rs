@@ -6,6 +6,7 @@
 //! small asynchronous loop around the driver, [`look`] is for everybody who does not own it,
 //! [`request`] asks whoever does, [`replay`] decides a journal again, and [`discard`] deletes a run.
 
+pub mod abandoned;
 mod aside;
 pub mod call;
 pub mod clock;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 #![expect(clippy::print_stdout, reason = "what was not run must be known")]
 
+mod abandoned_calls;
 mod completing;
 mod configuring;
 mod crayfish;
