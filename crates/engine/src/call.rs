@@ -132,6 +132,7 @@ impl Tool {
         let looked = aside(&follower.cancel, move || ready(request, (&place, &workspace)));
         let ready = looked.await.map_err(|given_up| match given_up {
             GivenUp::Cancelled => refused(Code::Cancelled, GIVEN_UP, Vec::new()),
+            GivenUp::NoThread => refused(Code::Internal, aside::NO_THREAD, Vec::new()),
             GivenUp::TooLong => {
                 let most = aside::LONGEST.as_secs();
                 let message = format!("to check the request takes more than {most} s");

@@ -11,6 +11,7 @@ mod daemons;
 mod disks;
 mod doctor;
 mod ending;
+mod few_files;
 mod following;
 mod harness;
 mod hostile;
