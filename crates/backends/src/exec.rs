@@ -7,8 +7,9 @@
 //! bounded: beyond [`STDOUT_MAX`] it is ended, of stderr the last [`STDERR_MAX`] are kept. Whether
 //! what it said is what was asked for is judged by whoever asked.
 
+pub mod scratch;
+
 use std::ffi::OsString;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -148,7 +149,7 @@ fn specify(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
     let mut file = None;
     let (program, arguments) = match command {
         Command::Shell(text) if text.len() > ARGUMENT_MAX => {
-            let kept = keep(&text).map_err(|error| {
+            let kept = scratch::keep(&text, &marker).map_err(|error| {
                 format!("cannot write a shell text of {} bytes to a file: {error}", text.len())
             })?;
             let path = kept.path().as_os_str().to_owned();
@@ -173,14 +174,6 @@ fn specify(exec: Exec) -> Result<(Spec, Option<NamedTempFile>), String> {
         stdin,
     };
     Ok((spec, file))
-}
-
-/// Only its owner may read it: a text may hold secrets.
-fn keep(text: &str) -> io::Result<NamedTempFile> {
-    let mut file = tempfile::Builder::new().prefix("raymond-step-").suffix(".sh").tempfile()?;
-    file.write_all(text.as_bytes())?;
-    file.flush()?;
-    Ok(file)
 }
 
 /// A path is one from the workspace, wherever we are; a mere name is left to `PATH`.

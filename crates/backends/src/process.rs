@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-pub use abandoned::{end_abandoned, unrecorded};
+pub use abandoned::{abandoned_in, end_abandoned, is_abandoned_in, unrecorded};
 use child::Child;
 pub use child::reap_orphans;
 pub(crate) use client::cause;
@@ -165,14 +165,20 @@ impl Default for Grace {
     }
 }
 
+/// The open files of a program: pipes, a handle of the process, and what is open for a moment while it is started.
+const FILES_EACH: u8 = 5;
+
+/// The open files of the rest of this process.
+const FILES_OF_OTHERS: u8 = 40;
+
+/// The open files of this process while it runs one program.
+pub const FILES_FOR_ONE_PROGRAM: usize = FILES_OF_OTHERS as usize + FILES_EACH as usize;
+
 /// How many programs can run at a time: each takes some of the files that a process may have open.
 pub fn most_at_a_time() -> u32 {
-    /// Pipes, a handle of the process, and what is open for a moment while it is started.
-    const EACH: u64 = 5;
-    /// What the rest of the process needs.
-    const OTHERS: u64 = 40;
     let open = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let most = open.map_or(u64::MAX, |open| open.saturating_sub(OTHERS) / EACH);
+    let others = u64::from(FILES_OF_OTHERS);
+    let most = open.map_or(u64::MAX, |open| open.saturating_sub(others) / u64::from(FILES_EACH));
     u32::try_from(most).unwrap_or(u32::MAX).max(1)
 }
 

@@ -28,6 +28,7 @@ mod interrupts;
 mod json;
 mod paths;
 mod place;
+mod room;
 mod runs;
 mod secrets;
 mod settings;
@@ -37,6 +38,7 @@ mod words;
 mod workflows;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser as _;
 
@@ -91,9 +93,12 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
 
 /// The one runtime of this process: a single thread.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    room::check()?;
     let failed = |error| Failure::environment(format!("could not start the runtime: {error}"));
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    // The threads of `room::warm_up` stay.
+    let builder = builder.enable_all().thread_keep_alive(Duration::MAX);
+    let runtime = builder.build().map_err(failed)?;
     let entered = runtime.enter();
     // Whoever owns a run may be poked. From here on that no longer ends this process.
     let poke = tokio::signal::unix::SignalKind::user_defined1();

@@ -8,7 +8,7 @@ use raymond_engine::launch;
 use raymond_engine::look::{Look, strays};
 use raymond_engine::project::Project;
 use raymond_store::journal::Tail;
-use raymond_store::lock::Process;
+use raymond_store::lock::{Owner, Process};
 
 use crate::ear::Ear;
 use crate::words::plain;
@@ -23,6 +23,22 @@ pub(crate) struct Place {
     pub(crate) way_out: String,
     /// The command lines of processes that outlived their owner, where they were looked for.
     pub(crate) left_running: Vec<String>,
+}
+
+/// Says that the owner of a run is suspended.
+pub(crate) fn suspended(owner: &Owner) -> String {
+    format!("its owner, process {}, is suspended", owner.process.pid)
+}
+
+/// The same, for someone who waits.
+pub(crate) fn suspended_with_hint(owner: &Owner) -> String {
+    let (suspended, continuing) = (suspended(owner), continuing(owner));
+    format!("{suspended}; continue it with `{continuing}`, or `fg` in its terminal")
+}
+
+/// The command that continues a suspended owner.
+pub(crate) fn continuing(owner: &Owner) -> String {
+    format!("kill -CONT {}", owner.process.pid)
 }
 
 /// What became of the states of a run. A document is pinned with all that it needs, and never changes.
@@ -66,9 +82,17 @@ impl Place {
         }
     }
 
-    /// The same, with what leads on when its owner is on another host: only a person knows whether it lives.
+    /// The same, with the next command when the owner is suspended, or on another host: only a person knows
+    /// whether it lives there.
     fn with_owner(mut self, seen: &Look) -> Self {
         let run = &seen.head.run;
+        if let Some(owner) = seen.suspended_owner()
+            && view::way_out(self.status) == view::Command::Wait
+        {
+            self.why = format!("{}; {}", self.why, suspended(owner));
+            self.way_out = continuing(owner);
+            return self;
+        }
         let Some(owner) = seen.driven_elsewhere().filter(|_| !view::is_of_caller(run)) else {
             return self;
         };

@@ -10,6 +10,7 @@
 
 pub mod budget;
 pub mod capability;
+pub mod clock;
 pub mod crayfish;
 pub mod desk;
 pub mod diagnostic;

@@ -14,6 +14,9 @@ use tokio_util::sync::CancellationToken;
 /// How long anybody waits.
 pub(crate) const LONGEST: Duration = Duration::from_secs(30);
 
+/// The message for [`GivenUp::NoThread`].
+pub(crate) const NO_THREAD: &str = "could not start a thread; raise the limit with `ulimit -u`";
+
 /// The work was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GivenUp {
@@ -21,6 +24,8 @@ pub(crate) enum GivenUp {
     Cancelled,
     /// It took more than [`LONGEST`].
     TooLong,
+    /// This process may not start another thread.
+    NoThread,
 }
 
 /// How much of such work is done at a time, with what was given up and goes on.
@@ -44,10 +49,11 @@ async fn on_a_thread<T: Send + 'static>(
 ) -> Result<T, GivenUp> {
     let place = PLACES.acquire().await;
     let (done, waits) = oneshot::channel();
-    let worker = thread::spawn(move || {
+    let worker = thread::Builder::new().spawn(move || {
         let _until_it_is_done = place;
         done.send(work()).ok();
     });
+    let worker = worker.map_err(|_| GivenUp::NoThread)?;
     match waits.await {
         Ok(value) => Ok(value),
         Err(_) => match worker.join() {

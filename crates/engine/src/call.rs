@@ -27,6 +27,7 @@ use raymond_store::disk::{self, Memory};
 use raymond_store::lock::{self, Takeover};
 use tokio_util::sync::CancellationToken;
 
+use crate::abandoned;
 use crate::aside::{self, GivenUp, aside};
 use crate::clock;
 use crate::launch::{Launch, LaunchError, Prepared};
@@ -131,6 +132,7 @@ impl Tool {
         let looked = aside(&follower.cancel, move || ready(request, (&place, &workspace)));
         let ready = looked.await.map_err(|given_up| match given_up {
             GivenUp::Cancelled => refused(Code::Cancelled, GIVEN_UP, Vec::new()),
+            GivenUp::NoThread => refused(Code::Internal, aside::NO_THREAD, Vec::new()),
             GivenUp::TooLong => {
                 let most = aside::LONGEST.as_secs();
                 let message = format!("to check the request takes more than {most} s");
@@ -185,7 +187,7 @@ impl Tool {
                     .map_err(|error| refused(Code::StoreFailed, error.to_string(), Vec::new()))?;
                 (project, clock::nonce(), KnownBy::NewRecord)
             }
-            None => (in_memory(), process::unrecorded(&clock::nonce()), KnownBy::Nobody),
+            None => (in_memory(), abandoned::nonce(directory), KnownBy::Nobody),
         };
         let is_new = is_new(&project, run.as_ref())?;
         let id = run.unwrap_or_else(|| RunId::new(NAMELESS));

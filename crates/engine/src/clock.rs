@@ -1,14 +1,39 @@
 //! The wall clock and the dice of the real machine: the only ones that a run ever sees.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use raymond_core::clock::{OwnerClock, Reading};
 use raymond_core::ids::Nonce;
-use raymond_core::time::Timestamp;
+use raymond_core::run::Run;
+use raymond_core::time::{Span, Timestamp};
 
 /// The time.
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The clock of a process that drives a run: see [`OwnerClock`].
+#[derive(Debug)]
+pub(crate) struct Clock {
+    owner: OwnerClock,
+    wall: fn() -> Timestamp,
+    started: Instant,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self { owner: OwnerClock::default(), wall: now, started: Instant::now() }
+    }
+}
+
+impl Clock {
+    /// The time for this run, which may wait for something.
+    pub(crate) fn now(&mut self, run: &Run) -> Timestamp {
+        let uptime = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let machine = Reading { wall: (self.wall)(), uptime: Span(uptime) };
+        self.owner.now(machine, run.next_due())
+    }
 }
 
 /// Sixteen random bytes, in hexadecimal.
@@ -22,4 +47,27 @@ pub fn nonce() -> Nonce {
         bytes.copy_from_slice(&blake3::hash(seed.as_bytes()).as_bytes()[..16]);
     }
     Nonce::new(format!("{:032x}", u128::from_be_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use raymond_core::run::Phase;
+
+    use super::*;
+
+    #[test]
+    fn owner_ignores_a_clock_set_back_while_it_waits() {
+        static WALL: AtomicU64 = AtomicU64::new(5000);
+        let wall = || Timestamp(WALL.load(Ordering::Relaxed));
+        let mut clock = Clock { wall, ..Clock::default() };
+        let mut run = Run { phase: Phase::Open, ..Run::default() };
+        run.desk.retries.insert((Timestamp(9000), "main".into()));
+        assert_eq!(clock.now(&run), Timestamp(5000));
+        WALL.store(10, Ordering::Relaxed);
+        assert!(clock.now(&run) >= Timestamp(5000));
+        run.desk.retries.clear();
+        assert_eq!(clock.now(&run), Timestamp(10));
+    }
 }

@@ -46,7 +46,7 @@ pub fn check_only(project: &Project, header: &Header) -> Result<(), Elsewhere> {
 
 fn driver(project: &Project, lock: &Path) -> Option<u32> {
     match Lock::owner(project.disk.as_ref(), &ThisHost, lock) {
-        Ok(Some((owner, Life::Alive))) => Some(owner.process.pid),
+        Ok(Some((owner, Life::Alive | Life::Suspended))) => Some(owner.process.pid),
         Ok(Some((_, Life::Gone | Life::Elsewhere)) | None) | Err(_) => None,
     }
 }

@@ -6,6 +6,7 @@
 //! small asynchronous loop around the driver, [`look`] is for everybody who does not own it,
 //! [`request`] asks whoever does, [`replay`] decides a journal again, and [`discard`] deletes a run.
 
+pub mod abandoned;
 mod aside;
 #[cfg(test)]
 mod bench;
@@ -30,4 +31,5 @@ pub mod shell;
 pub mod snapshot;
 pub mod statefile;
 pub mod steps;
+pub mod suspension;
 pub mod tracked;

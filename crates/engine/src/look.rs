@@ -88,11 +88,16 @@ fn own_snapshot(project: &Project, run: &RunId) -> Option<PathBuf> {
 
 /// The process that drives a run, when it lives, or cannot be seen from here.
 pub fn owner(project: &Project, run: &RunId) -> Result<Option<Owner>, lock::Error> {
+    Ok(owner_and_life(project, run)?.map(|(owner, _)| owner))
+}
+
+/// The same, and whether it lives.
+pub fn owner_and_life(
+    project: &Project,
+    run: &RunId,
+) -> Result<Option<(Owner, Life)>, lock::Error> {
     let found = Lock::owner(project.disk.as_ref(), &ThisHost, &project.paths(run).lock)?;
-    Ok(found.and_then(|(owner, life)| match life {
-        Life::Alive | Life::Elsewhere => Some(owner),
-        Life::Gone => None,
-    }))
+    Ok(found.filter(|(_, life)| *life != Life::Gone))
 }
 
 impl Look {
@@ -116,6 +121,11 @@ impl Look {
     pub fn driven_elsewhere(&self) -> Option<&Owner> {
         self.owner.as_ref().filter(|owner| ThisHost.life(&owner.process) == Life::Elsewhere)
     }
+
+    /// The owner that is suspended: nothing happens in the run until someone continues it.
+    pub fn suspended_owner(&self) -> Option<&Owner> {
+        self.owner.as_ref().filter(|owner| ThisHost.life(&owner.process) == Life::Suspended)
+    }
 }
 
 /// Refuses a run whose owner is on another host: it may be gone, and nobody would ever answer.
@@ -125,7 +135,7 @@ pub(crate) fn check_here(project: &Project, run: &RunId) -> Result<(), lock::Err
         Some((owner, Life::Elsewhere)) => {
             Err(lock::Error::OtherHost { path, owner: Box::new(owner) })
         }
-        Some((_, Life::Alive | Life::Gone)) | None => Ok(()),
+        Some((_, Life::Alive | Life::Suspended | Life::Gone)) | None => Ok(()),
     }
 }
 
@@ -136,7 +146,7 @@ pub fn strays(look: &Look) -> Vec<Leftover> {
     let Some(owner) = &look.owner else {
         return leftovers::find(&run.nonce);
     };
-    let is_here = ThisHost.life(&owner.process) == Life::Alive;
+    let is_here = ThisHost.life(&owner.process).is_here();
     let pid = i32::try_from(owner.process.pid).ok().filter(|_| is_here);
     let in_flight = effect::in_flight(run).map(|turn| Marker::of(&run.nonce, turn)).collect();
     pid.map_or_else(Vec::new, |pid| escaped(pid, &run.nonce, &in_flight))

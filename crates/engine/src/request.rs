@@ -4,25 +4,26 @@
 //! process becomes the owner for as long as it takes to say so.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use raymond_core::ids::RunId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase, Refusal, Run, Settings};
 use raymond_core::view;
-use raymond_store::lock::{Life, Takeover, ThisHost};
+use raymond_store::lock::{Life, Owner, Takeover, ThisHost};
 use raymond_store::{Inbox, Journal, Lock, inbox, journal, lock};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock;
 use crate::driver::{Driver, DriverError, Nobody};
 use crate::fold::{self, FoldError};
-use crate::look::{LookError, check_here, look, owner};
+use crate::look::{LookError, check_here, look, owner, owner_and_life};
 use crate::owned::{Clients, OnUnreadable, Opening, OwnError, Owned};
 use crate::project::Project;
 use crate::recovery;
 use crate::shell::Backends;
 use crate::statefile;
+use crate::suspension::Suspension;
 
 /// How often the journal is looked at for the answer.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -66,10 +67,13 @@ pub enum RequestError {
     /// The owner cannot be seen.
     #[error(transparent)]
     Lock(#[from] lock::Error),
+    /// The owner is suspended. It finds the request in its inbox when it continues.
+    #[error("its owner, process {}, is suspended", .0.process.pid)]
+    Suspended(Box<Owner>),
 }
 
 /// Asks a run to end, and waits until it has. An owner on another host is not asked: who knows whether it
-/// lives.
+/// lives. A suspended owner is asked, but not waited for.
 pub async fn stop(
     project: &Project,
     run: &RunId,
@@ -83,8 +87,10 @@ pub async fn stop(
         match owner(project, run)? {
             Some(_) => {
                 let waited = insist(project, run, mode, &key).await;
-                // Answered or not, it must not meet the next owner.
-                inbox(project, run).remove(&key).ok();
+                // A suspended owner has yet to find it. Otherwise it must not meet the next owner.
+                if !matches!(waited, Err(RequestError::Suspended(_))) {
+                    inbox(project, run).remove(&key).ok();
+                }
                 if let Some(phase) = waited? {
                     return Ok(Answered::Ended(phase));
                 }
@@ -131,7 +137,8 @@ fn post(project: &Project, run: &RunId, mode: StopMode, key: &str) -> Result<(),
 /// seen to be the owner is signalled: a number alone may be anybody's.
 fn poke(project: &Project, run: &RunId) {
     let found = Lock::owner(project.disk.as_ref(), &ThisHost, &project.paths(run).lock);
-    if let Ok(Some((owner, Life::Alive))) = found
+    if let Ok(Some((owner, life))) = found
+        && life.is_here()
         && let Some(pid) = i32::try_from(owner.process.pid).ok().and_then(Pid::from_raw)
     {
         kill_process(pid, Signal::USR1).ok();
@@ -156,26 +163,45 @@ async fn insist(
         pauses += 1;
         Ok(())
     };
-    wait_with(project, run, &mut ask).await
+    let mut give_up = |owner: Owner| Err(RequestError::Suspended(Box::new(owner)));
+    wait_with(project, run, Meanwhile { each_look: &mut ask, suspended: &mut give_up }).await
 }
 
-/// Waits until the run has ended; none when its owner is gone and it has not.
-pub async fn wait(project: &Project, run: &RunId) -> Result<Option<Phase>, RequestError> {
-    wait_with(project, run, &mut |_| Ok(())).await
+/// Waits until the run has ended; none when its owner is gone and it has not. A suspended owner is reported
+/// to `suspended`, and waited for.
+pub async fn wait(
+    project: &Project,
+    run: &RunId,
+    suspended: &mut dyn FnMut(&Owner),
+) -> Result<Option<Phase>, RequestError> {
+    let mut report = |owner: Owner| {
+        suspended(&owner);
+        Ok(())
+    };
+    wait_with(project, run, Meanwhile { each_look: &mut |_| Ok(()), suspended: &mut report }).await
+}
+
+/// What a waiting process does about the things that it sees.
+struct Meanwhile<'a> {
+    each_look: &'a mut dyn FnMut(&Run) -> Result<(), RequestError>,
+    suspended: &'a mut dyn FnMut(Owner) -> Result<(), RequestError>,
 }
 
 async fn wait_with(
     project: &Project,
     run: &RunId,
-    meanwhile: &mut dyn FnMut(&Run) -> Result<(), RequestError>,
+    meanwhile: Meanwhile<'_>,
 ) -> Result<Option<Phase>, RequestError> {
     let mut seen = look(project, run)?;
     let path = project.paths(run).journal;
     let mut leaving = 0;
+    let mut suspension = Suspension::default();
     loop {
-        let gone = owner(project, run)?.is_none();
+        let owner = owner_and_life(project, run)?;
+        let gone = owner.is_none();
+        let suspended = matches!(owner, Some((_, Life::Suspended)));
         if let Phase::Ended(_) = seen.head.run.phase {
-            if gone || leaving >= LEAVING || check_here(project, run).is_err() {
+            if gone || suspended || leaving >= LEAVING || check_here(project, run).is_err() {
                 return Ok(Some(seen.head.run.phase));
             }
             // Whoever asks next may want to own it.
@@ -188,7 +214,12 @@ async fn wait_with(
         if gone && lines.is_empty() {
             return Ok(None);
         }
-        meanwhile(&seen.head.run)?;
+        (meanwhile.each_look)(&seen.head.run)?;
+        if let Some((owner, life)) = owner
+            && suspension.is_news(life, Instant::now())
+        {
+            (meanwhile.suspended)(owner)?;
+        }
         tokio::time::sleep(PATIENCE).await;
     }
 }

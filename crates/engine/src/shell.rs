@@ -26,6 +26,7 @@ use raymond_core::crayfish::Document;
 use raymond_core::ids::TurnId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase, Record, Refusal, Run};
+use raymond_core::time::Timestamp;
 use raymond_core::view::{self, Ledger, Status};
 use raymond_schema::NoLibrary;
 use raymond_store::blobs;
@@ -38,7 +39,7 @@ pub use signals::{Signal, Signals};
 pub(crate) use turn::config_home;
 pub use turn::transcript;
 
-use crate::clock;
+use crate::clock::{self, Clock};
 use crate::driver::{Driver, DriverError, Head};
 use crate::owned::{OwnError, Owned};
 use crate::schemas::Schemas;
@@ -141,6 +142,7 @@ struct Shell<'w> {
     reports: UnboundedReceiver<Report>,
     signs: UnboundedReceiver<Seen>,
     home: Home,
+    clock: Clock,
     signal: Option<Signal>,
     haste: Haste,
     /// What is wrong with the edited states of an unpinned run, as it was last told.
@@ -212,7 +214,18 @@ impl<'w> Shell<'w> {
             ignored: BTreeSet::new(),
         };
         let (signal, haste) = (None, Haste::Patient);
-        Self { driver, reports, signs, home, signal, haste, mistaken: None, backends: weighing }
+        let clock = Clock::default();
+        Self {
+            driver,
+            reports,
+            signs,
+            home,
+            clock,
+            signal,
+            haste,
+            mistaken: None,
+            backends: weighing,
+        }
     }
 
     async fn turn_until_done(
@@ -228,6 +241,7 @@ impl<'w> Shell<'w> {
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         beat.tick().await;
         while !self.driver.world().finished {
+            let wait = self.until_due();
             let inputs = tokio::select! {
                 Some(report) = self.reports.recv() => self.gather(report)?,
                 Some((turn, sign)) = self.signs.recv() => {
@@ -244,7 +258,7 @@ impl<'w> Shell<'w> {
                 }
                 () = tokio::task::yield_now(), if self.driver.has_more() => vec![Input::Due],
                 _ = beat.tick() => self.beat()?,
-                () = until_due(self.driver.run()) => vec![Input::Due],
+                () = passed(wait) => vec![Input::Due],
             };
             self.handle(inputs)?;
         }
@@ -330,13 +344,26 @@ impl<'w> Shell<'w> {
         }
         let keys: Vec<String> = inputs.iter().filter_map(request_key).collect();
         self.adopt_edits()?;
-        let verdicts = self.driver.handle(clock::now(), inputs)?;
+        let now = self.now();
+        let verdicts = self.driver.handle(now, inputs)?;
         for key in keys {
             self.home.answered(&key);
         }
         let status = self.status();
         self.home.mirror(self.driver.head(), status);
         Ok(verdicts)
+    }
+
+    fn now(&mut self) -> Timestamp {
+        self.clock.now(self.driver.run())
+    }
+
+    /// How long to wait until something durable is due: at most a beat, because a machine that slept wakes up
+    /// late.
+    fn until_due(&mut self) -> Option<Duration> {
+        let due = self.driver.run().next_due()?;
+        let wait = Duration::from_millis(due.0.saturating_sub(self.now().0));
+        Some(wait.min(BEAT))
     }
 
     /// The requests in the inbox.
@@ -421,14 +448,11 @@ impl<'w> Shell<'w> {
     }
 }
 
-/// Waits until something durable is due, by the wall clock: a machine that slept wakes up late.
-async fn until_due(run: &Run) {
-    match run.next_due() {
+/// Waits this long; without a time, for ever.
+async fn passed(wait: Option<Duration>) {
+    match wait {
         None => std::future::pending().await,
-        Some(due) => {
-            let wait = due.0.saturating_sub(clock::now().0);
-            tokio::time::sleep(Duration::from_millis(wait).min(BEAT)).await;
-        }
+        Some(wait) => tokio::time::sleep(wait).await,
     }
 }
 

@@ -105,7 +105,7 @@ impl Lock {
             match (host.life(&owner.process), claim.takeover) {
                 (Life::Gone, _) | (Life::Elsewhere, Takeover::OtherHost) => {}
                 // A kernel that forgets locks, as some network mounts do.
-                (Life::Alive, _) => return Err(held(path, Some(owner))),
+                (Life::Alive | Life::Suspended, _) => return Err(held(path, Some(owner))),
                 (Life::Elsewhere, Takeover::Never) => {
                     return Err(Error::OtherHost { path: path.to_owned(), owner: Box::new(owner) });
                 }

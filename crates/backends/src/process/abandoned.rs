@@ -13,33 +13,58 @@ use super::table::{self, Identity};
 
 const PREFIX: &str = "unrecorded";
 
-/// A nonce for a run that this process drives and nobody records. `random` tells it from others.
-pub fn unrecorded(random: &Nonce) -> Nonce {
+/// A nonce for a run that this process drives and nobody records. `project` says where, in letters and digits;
+/// `random` tells it from others.
+pub fn unrecorded(project: &str, random: &Nonce) -> Nonce {
     let pid = std::process::id().cast_signed();
     let start_time = table::identity(pid).map_or(0, |own| own.start_time);
-    Nonce::new(format!("{PREFIX}-{}-{pid}-{start_time}-{random}", table::namespace()))
+    let namespace = table::namespace();
+    Nonce::new(format!("{PREFIX}-{namespace}-{pid}-{start_time}-{project}-{random}"))
 }
 
 /// Ends what runs without a record have left whose drivers are dead; returns what was found.
 pub async fn end_abandoned(grace: &Grace) -> Vec<Leftover> {
-    let runs: BTreeSet<Nonce> =
-        leftovers::marked().into_iter().flat_map(|marked| marked.runs).collect();
-    let abandoned = runs.iter().filter(|nonce| driver(nonce).is_some_and(is_dead));
-    let found: Vec<Leftover> = abandoned.flat_map(leftovers::find).collect();
+    let found = leftovers_of(|driver| driver.is_dead());
     leftovers::end(&found, grace).await;
     found
 }
 
-/// The process that drives a run without a record, where its number means something here.
-fn driver(nonce: &Nonce) -> Option<Identity> {
-    let mut parts = nonce.as_str().strip_prefix(PREFIX)?.strip_prefix('-')?.split('-');
-    parts.next().filter(|namespace| *namespace == table::namespace())?;
-    let (pid, start_time) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    Some(Identity { pid, start_time })
+/// What runs without a record have left in this project whose drivers are dead.
+pub fn abandoned_in(project: &str) -> Vec<Leftover> {
+    leftovers_of(|driver| driver.is_dead() && driver.project == project)
 }
 
-fn is_dead(driver: Identity) -> bool {
-    table::living(driver.pid).is_none_or(|entry| entry.identity != driver)
+/// Whether this names a run without a record, in this project, whose driver is dead.
+pub fn is_abandoned_in(project: &str, nonce: &Nonce) -> bool {
+    Driver::of(nonce).is_some_and(|driver| driver.is_dead() && driver.project == project)
+}
+
+fn leftovers_of(is_meant: impl Fn(&Driver<'_>) -> bool) -> Vec<Leftover> {
+    let runs: BTreeSet<Nonce> =
+        leftovers::marked().into_iter().flat_map(|marked| marked.runs).collect();
+    let meant = runs.iter().filter(|nonce| Driver::of(nonce).as_ref().is_some_and(&is_meant));
+    meant.flat_map(leftovers::find).collect()
+}
+
+/// The process that drives a run without a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Driver<'n> {
+    process: Identity,
+    project: &'n str,
+}
+
+impl<'n> Driver<'n> {
+    /// Reads a nonce, where the number of the process means something here.
+    fn of(nonce: &'n Nonce) -> Option<Self> {
+        let mut parts = nonce.as_str().strip_prefix(PREFIX)?.strip_prefix('-')?.split('-');
+        parts.next().filter(|namespace| *namespace == table::namespace())?;
+        let (pid, start_time) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        Some(Self { process: Identity { pid, start_time }, project: parts.next()? })
+    }
+
+    fn is_dead(self) -> bool {
+        table::living(self.process.pid).is_none_or(|entry| entry.identity != self.process)
+    }
 }
 
 #[cfg(test)]
@@ -48,13 +73,27 @@ mod tests {
 
     #[test]
     fn a_run_without_a_record_names_its_driver() {
-        let nonce = unrecorded(&Nonce::new("c0ffee".to_owned()));
-        let own = driver(&nonce).unwrap();
-        assert_eq!(own.pid, std::process::id().cast_signed());
-        assert!(!is_dead(own));
-        assert!(is_dead(Identity { start_time: own.start_time + 1, ..own }), "another process");
-        assert_eq!(driver(&Nonce::new("c0ffee".to_owned())), None);
+        let nonce = unrecorded("abc", &Nonce::new("c0ffee".to_owned()));
+        let own = Driver::of(&nonce).unwrap();
+        assert_eq!((own.process.pid, own.project), (std::process::id().cast_signed(), "abc"));
+        assert!(!own.is_dead() && !is_abandoned_in("abc", &nonce));
+        let process = Identity { start_time: own.process.start_time + 1, ..own.process };
+        assert!(Driver { process, ..own }.is_dead(), "another process");
+        assert_eq!(Driver::of(&Nonce::new("c0ffee".to_owned())), None);
         let contained = nonce.as_str().replacen(&table::namespace(), "1", 1);
-        assert_eq!(driver(&Nonce::new(contained)), None, "a number of another container");
+        assert_eq!(Driver::of(&Nonce::new(contained)), None, "a number of another container");
+    }
+
+    #[test]
+    fn dead_driver_abandons_only_its_own_project() {
+        let namespace = table::namespace();
+        let check = |driver: &str, expected: bool| {
+            let nonce = Nonce::new(format!("{PREFIX}-{driver}"));
+            assert_eq!(is_abandoned_in("abc", &nonce), expected, "{nonce}");
+        };
+        check(&format!("{namespace}-2147483647-1-abc-c0ffee"), true);
+        check(&format!("{namespace}-2147483647-1-other-c0ffee"), false);
+        check(&format!("{namespace}-2147483647-1"), false);
+        check("1-2147483647-1-abc-c0ffee", false);
     }
 }

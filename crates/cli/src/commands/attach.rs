@@ -1,6 +1,6 @@
 //! `raymond attach`: follows a run as if it had been started here, and leaves it alone otherwise.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use raymond_core::ids::RunId;
 use raymond_core::run::Phase;
@@ -9,6 +9,7 @@ use raymond_engine::fold;
 use raymond_engine::look::{self, Look};
 use raymond_engine::project::Project;
 use raymond_engine::shell::Watch as _;
+use raymond_engine::suspension::Suspension;
 use raymond_store::Journal;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -17,7 +18,7 @@ use crate::args::Attach;
 use crate::console::{Console, Interrupt};
 use crate::ear::Ear;
 use crate::failure::Failure;
-use crate::place::Place;
+use crate::place::{self, Place};
 use crate::runs;
 
 use super::farewell::farewell;
@@ -73,9 +74,10 @@ async fn follow(
 ) -> Result<(Look, Status), Failure> {
     let paths = project.paths(run);
     let mut ear = Ear::new(paths.transcripts);
+    let mut suspension = Suspension::default();
     while !matches!(seen.head.run.phase, Phase::Ended(_)) {
         // The owner first: one that ends in between has written all it will ever write.
-        let owner = look::owner(project, run)?;
+        let owner = look::owner_and_life(project, run)?;
         let lines =
             Journal::follow(project.disk.as_ref(), &paths.journal, &mut seen.journal.cursor)?;
         for line in lines.iter() {
@@ -85,6 +87,11 @@ async fn follow(
         }
         if owner.is_none() && lines.is_empty() {
             break;
+        }
+        if let Some((owner, life)) = &owner
+            && suspension.is_news(*life, Instant::now())
+        {
+            console.note(&place::suspended_with_hint(owner));
         }
         ear.listen(&seen.head.run, |turn, sign| console.seen(turn, sign));
         tokio::time::sleep(BEAT).await;

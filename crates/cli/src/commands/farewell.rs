@@ -3,6 +3,9 @@
 //! The run listened for signals; from here on they end this process again, whoever does not take its
 //! last words.
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -23,7 +26,19 @@ pub(super) fn farewell(
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let (told, said) = oneshot::channel();
         // Nobody waits for this thread: it may be stuck in a write.
-        std::thread::spawn(move || told.send(words()).ok());
+        let words = Arc::new(Mutex::new(Some(words)));
+        let last = Arc::clone(&words);
+        let spawned = thread::Builder::new().spawn(move || {
+            if let Some(words) = take(&last) {
+                told.send(words()).ok();
+            }
+        });
+        // Without a thread, a signal cannot cut the words short.
+        if spawned.is_err()
+            && let Some(words) = take(&words)
+        {
+            return words();
+        }
         tokio::select! {
             biased;
             code = said => code.unwrap_or_else(|_| {
@@ -33,4 +48,8 @@ pub(super) fn farewell(
             _ = terminate.recv() => Ok(TERMINATED),
         }
     })
+}
+
+fn take<T>(held: &Mutex<Option<T>>) -> Option<T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner).take()
 }

@@ -50,7 +50,12 @@ fn line(project: &Project, look: &Look) -> String {
     };
     let damaged = if matches!(look.journal.tail, Tail::Damaged(_)) { "  damaged" } else { "" };
     let until = until(look.status);
-    format!("{:<40} {:<12} {started}  {}{damaged}{until}{left}\n", run.id, look.status, run.spent)
+    let suspended = look.suspended_owner().map_or("", |_| "  suspended");
+    let Look { status, .. } = look;
+    format!(
+        "{:<40} {status:<12} {started}  {}{damaged}{until}{suspended}{left}\n",
+        run.id, run.spent
+    )
 }
 
 /// Until when a run waits, where that is known.

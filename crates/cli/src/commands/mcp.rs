@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::Mcp;
 use crate::failure::Failure;
 use crate::interrupts::{self, Listener};
+use crate::room;
 
 use super::crayfish;
 
@@ -55,6 +56,7 @@ impl Host for Offered {
 pub(crate) fn mcp(flags: &Mcp) -> Result<u8, Failure> {
     let host = Arc::new(Offered { tool: tool(flags)? });
     let runtime = crate::runtime()?;
+    room::warm_up(&runtime);
     let code = runtime.block_on(async {
         let signals = Signals::listen().map_err(|error| {
             Failure::environment(format!("could not listen for signals: {error}"))

@@ -1,14 +1,16 @@
 //! `raymond stop` and `raymond cancel`: ask a run to end, and wait until it has.
 
+use raymond_core::ids::RunId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Ending, Phase};
 use raymond_core::view::{Owner, Status, status as status_of};
 use raymond_engine::owned::end_left;
-use raymond_engine::request::{self, Answered};
+use raymond_engine::request::{self, Answered, RequestError};
+use raymond_store::lock::Owner as Process;
 
 use crate::args::{Cancel, Stop};
-use crate::failure::Failure;
-use crate::place::Place;
+use crate::failure::{Failure, LOCKED};
+use crate::place::{self, Place};
 use crate::{backends, runs};
 
 use super::{result, resume};
@@ -37,6 +39,9 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
                 backends::known(&project, settings)
             }));
             stopped.map_err(|error| {
+                if let RequestError::Suspended(owner) = &error {
+                    return suspended(&run, mode, owner);
+                }
                 // It cannot be recorded; what nobody drives ends all the same.
                 if let Ok((left, survivors)) = runtime.block_on(end_left(&project, &run)) {
                     resume::tell_left(&left, &survivors);
@@ -66,4 +71,17 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
                 .hint(format!("raymond why {run}")))
         }
     }
+}
+
+/// The request was left for an owner that does nothing until someone continues it.
+fn suspended(run: &RunId, mode: StopMode, owner: &Process) -> Failure {
+    let verb = match mode {
+        StopMode::Now | StopMode::AfterTurn => "stop",
+        StopMode::Cancel => "cancel",
+    };
+    let message = format!("could not {verb} {run}: {}", place::suspended(owner));
+    Failure::environment(message).code(LOCKED).hint(format!(
+        "continue it with `{}`, or `fg` in its terminal; it then finds the request and ends the run",
+        place::continuing(owner)
+    ))
 }

@@ -5,7 +5,7 @@ use raymond_engine::request;
 
 use crate::args::Look;
 use crate::failure::Failure;
-use crate::place::Place;
+use crate::place::{self, Place};
 use crate::runs;
 
 use super::result;
@@ -14,7 +14,8 @@ pub(crate) fn wait(flags: &Look) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     runs::check_started(&project, &run)?;
-    let waited = crate::runtime()?.block_on(request::wait(&project, &run));
+    let mut report = |owner: &_| crate::say!("{run}: {}", place::suspended_with_hint(owner));
+    let waited = crate::runtime()?.block_on(request::wait(&project, &run, &mut report));
     waited.map_err(|error| Failure::from(error).about(&run))?;
     let seen = runs::look(&project, &run)?;
     let status = raymond_core::view::status(&seen.head.run, Owner::Gone);

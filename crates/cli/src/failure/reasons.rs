@@ -16,10 +16,11 @@ use raymond_engine::request::RequestError;
 use raymond_engine::scope::{NotAPrompt, ScopeError};
 use raymond_engine::shell::ShellError;
 use raymond_engine::tracked::Tracked;
+use raymond_store::lock::{Host as _, Life, ThisHost};
 use raymond_store::{blobs, disk, inbox, journal, lock};
 
 use super::{ENVIRONMENT, Failure, LOCKED, USAGE};
-use crate::{runs, workflows};
+use crate::{place, runs, workflows};
 
 /// Record 1 starts a run: without it there is none.
 const NOTHING_LEFT: &str =
@@ -126,11 +127,8 @@ impl From<lock::Error> for Failure {
         match error {
             lock::Error::Disk(error) => error.into(),
             lock::Error::Held { path, owner } => {
-                let by = match owner {
-                    None => "another process".to_owned(),
-                    Some(owner) => by(&owner),
-                };
-                Self::driven(&path, &by)
+                let Some(owner) = owner else { return Self::driven(&path, "another process") };
+                Self::driven(&path, &by(&owner)).unless_suspended(&owner)
             }
             lock::Error::Removed { path } => {
                 Self::usage(format!("{} was deleted just now", run_at(&path)))
@@ -151,6 +149,17 @@ impl Failure {
         Self::new(LOCKED, format!("{run} is driven by {by}")).hint(format!(
             "look at it with `raymond status {run}`, or end it with `raymond stop {run}`"
         ))
+    }
+
+    /// Replaces the hint if the owner is suspended: it does nothing until someone continues it.
+    fn unless_suspended(self, owner: &lock::Owner) -> Self {
+        if ThisHost.life(&owner.process) != Life::Suspended {
+            return self;
+        }
+        let message = format!("{}, which is suspended", self.message);
+        let continuing = place::continuing(owner);
+        Self { message, ..self }
+            .hint(format!("continue it with `{continuing}`, or `fg` in its terminal"))
     }
 }
 
@@ -272,7 +281,7 @@ impl From<LookError> for Failure {
             LookError::NothingYet { run, owner } => {
                 let by = by(&owner);
                 let message = format!("{run} is driven by {by}, which has recorded nothing yet");
-                Self::new(LOCKED, message).hint("try again in a moment")
+                Self::new(LOCKED, message).hint("try again in a moment").unless_suspended(&owner)
             }
             LookError::Journal(error) => error.into(),
             LookError::Fold(error) => error.into(),
@@ -325,6 +334,7 @@ impl From<RequestError> for Failure {
             RequestError::Journal(error) => error.into(),
             RequestError::Fold(error) => error.into(),
             RequestError::Lock(error) => error.into(),
+            error @ RequestError::Suspended(_) => Self::of(LOCKED, &error),
         }
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 #![expect(clippy::print_stdout, reason = "what was not run must be known")]
 
+mod abandoned_calls;
 mod completing;
 mod configuring;
 mod crayfish;
@@ -10,6 +11,7 @@ mod daemons;
 mod disks;
 mod doctor;
 mod ending;
+mod few_files;
 mod following;
 mod harness;
 mod hostile;
@@ -33,5 +35,6 @@ mod secrets;
 mod steps;
 mod summing_up;
 mod surprises;
+mod suspending;
 mod version;
 mod workflows;

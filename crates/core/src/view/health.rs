@@ -265,16 +265,42 @@ pub fn repository(found: Repository) -> Finding {
 
 /// Processes of a run that nobody drives.
 pub fn left_running(run: &str, commands: &[String]) -> Finding {
-    const SHOWN: usize = 3;
-    let shown = commands.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
-    let more = if commands.len() > SHOWN { "; …" } else { "" };
-    let many = commands.len() as u64;
-    let processes = if many == 1 { "process" } else { "processes" };
+    let (processes, shown) = (counted_as(commands.len(), "process", "processes"), few(commands));
     Finding::warn(
         "processes",
-        format!("{many} {processes} of {run}, which nobody drives: {shown}{more}"),
+        format!("{processes} of {run}, which nobody drives: {shown}"),
         format!("raymond resume {run} goes on; raymond doctor --fix ends them"),
     )
+}
+
+/// Processes and files of calls without a `runId` that were killed; none if there are none.
+pub fn left_by_calls(commands: &[String], files: &[String]) -> Vec<Finding> {
+    let processes = (!commands.is_empty()).then(|| {
+        let processes = counted_as(commands.len(), "process", "processes");
+        let text = format!("{processes} of killed `raymond crayfish` calls: {}", few(commands));
+        Finding::warn("processes", text, "raymond doctor --fix ends them".to_owned())
+    });
+    let files = (!files.is_empty()).then(|| {
+        let text = format!(
+            "{} of killed `raymond crayfish` calls: {}",
+            counted_as(files.len(), "file", "files"),
+            few(files)
+        );
+        Finding::warn("files", text, "raymond doctor --fix removes them".to_owned())
+    });
+    processes.into_iter().chain(files).collect()
+}
+
+fn counted_as(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
+/// The first of these, and whether there are more.
+fn few(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
+    let more = if names.len() > SHOWN { "; …" } else { "" };
+    format!("{shown}{more}")
 }
 
 /// What transcripts take before something is said about it: 1 GiB.
@@ -404,6 +430,21 @@ mod tests {
         check(&["a", "b", "c"], "3 processes of r, which nobody drives: a; b; c");
         let many = "4 processes of r, which nobody drives: a; b; c; …";
         check(&["a", "b", "c", "d"], many);
+    }
+
+    #[test]
+    fn remains_of_killed_calls_are_named() {
+        let check = |commands: &[&str], files: &[&str], expected: &[&str]| {
+            let owned = |names: &[&str]| names.iter().map(|&name| name.into()).collect::<Vec<_>>();
+            let found = left_by_calls(&owned(commands), &owned(files));
+            let texts: Vec<&str> = found.iter().map(|finding| finding.text.as_str()).collect();
+            assert_eq!(texts, expected);
+        };
+        check(&[], &[], &[]);
+        check(&["a"], &[], &["1 process of killed `raymond crayfish` calls: a"]);
+        let files = "2 files of killed `raymond crayfish` calls: f; g";
+        check(&[], &["f", "g"], &[files]);
+        check(&["a"], &["f", "g"], &["1 process of killed `raymond crayfish` calls: a", files]);
     }
 
     #[test]

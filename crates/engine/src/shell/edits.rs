@@ -7,7 +7,6 @@ use raymond_core::value::Value;
 use raymond_core::workflow::Survey;
 
 use super::{Shell, ShellError};
-use crate::clock;
 use crate::launch::{PrepareError, Prepared, prepare_with};
 use crate::owned::OwnError;
 use crate::pin::Pin;
@@ -45,7 +44,8 @@ impl Shell<'_> {
         let earlier = self.driver.definition();
         let doubts: Vec<String> =
             prepared.warnings_since(earlier).map(ToString::to_string).collect();
-        if let Err(refusal) = self.driver.adopt(clock::now(), prepared.definition, manifest)? {
+        let now = self.now();
+        if let Err(refusal) = self.driver.adopt(now, prepared.definition, manifest)? {
             return Ok(Some(refusal.to_string()));
         }
         for doubt in doubts {

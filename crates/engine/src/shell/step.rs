@@ -96,6 +96,7 @@ pub(crate) async fn step(
         Ok(Ok(())) => {}
         Ok(Err(fault)) => return failed(&kit, result, fault),
         Err(GivenUp::TooLong) => return failed(&kit, result, Fault::of_input(endless())),
+        Err(GivenUp::NoThread) => return failed(&kit, result, Fault::of_input(aside::NO_THREAD)),
         Err(GivenUp::Cancelled) => return Ok(interrupted()),
     }
     let ran = exec::run(doing.attempt(&kit, &effect), &cancel).await;
@@ -113,6 +114,7 @@ pub(crate) async fn step(
         Ok((Ok(()), left)) => finished(&kit, left),
         Ok((Err(fault), left)) => failed(&kit, left, fault),
         Err(GivenUp::TooLong) => failed(&kit, result, Fault::of_output(endless())),
+        Err(GivenUp::NoThread) => failed(&kit, result, Fault::of_output(aside::NO_THREAD)),
         Err(GivenUp::Cancelled) => Ok(interrupted()),
     }
 }

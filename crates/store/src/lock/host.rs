@@ -27,6 +27,8 @@ pub struct Process {
 pub enum Life {
     /// It does.
     Alive,
+    /// It lives, but does nothing until someone continues it: after Ctrl-Z, or SIGSTOP, or in a debugger.
+    Suspended,
     /// It does not.
     Gone,
     /// It is on another host, and cannot be seen from here.
@@ -47,6 +49,13 @@ pub trait Host: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThisHost;
 
+impl Life {
+    /// Whether the process is known to live, suspended or not.
+    pub const fn is_here(self) -> bool {
+        matches!(self, Self::Alive | Self::Suspended)
+    }
+}
+
 impl Host for ThisHost {
     fn me(&self) -> Process {
         let pid = std::process::id();
@@ -66,7 +75,7 @@ impl Host for ThisHost {
         if !same_machine {
             Life::Elsewhere
         } else if same_boot && platform::started(process.pid) == Some(process.started) {
-            Life::Alive
+            if platform::is_suspended(process.pid) { Life::Suspended } else { Life::Alive }
         } else {
             Life::Gone
         }
@@ -80,7 +89,7 @@ impl Host for ThisHost {
 #[cfg(unix)]
 mod platform {
     #[cfg(target_os = "linux")]
-    use std::fs;
+    use std::{fs, thread, time::Duration};
 
     pub(super) fn host() -> String {
         rustix::system::uname().nodename().to_string_lossy().into_owned()
@@ -96,12 +105,39 @@ mod platform {
     #[cfg(target_os = "linux")]
     pub(super) fn started(pid: u32) -> Option<u64> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is the name in parentheses, which may hold anything.
-        let (_, fields) = stat.rsplit_once(')')?;
-        let mut fields = fields.split_ascii_whitespace();
+        let mut fields = fields(&stat)?;
         let state = fields.next()?;
         let dead = matches!(state, "Z" | "X" | "x");
         fields.nth(18).filter(|_| !dead)?.parse().ok()
+    }
+
+    /// Whether a signal or a debugger holds this process.
+    #[cfg(target_os = "linux")]
+    pub(super) fn is_suspended(pid: u32) -> bool {
+        /// A process under `strace` is in the state `t` for a moment at each of its system calls. In 50 ms
+        /// at least one of these looks meets it outside of them.
+        const LOOKS: u32 = 5;
+        for _ in 0..LOOKS {
+            match state(pid) {
+                Some('T') => return true,
+                Some('t') => thread::sleep(Duration::from_millis(10)),
+                Some(_) | None => return false,
+            }
+        }
+        true
+    }
+
+    #[cfg(target_os = "linux")]
+    fn state(pid: u32) -> Option<char> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        fields(&stat)?.next()?.chars().next()
+    }
+
+    /// The fields of a line of `/proc/PID/stat` from the third on: the state, the parent, and so on.
+    #[cfg(target_os = "linux")]
+    fn fields(stat: &str) -> Option<std::str::SplitAsciiWhitespace<'_>> {
+        // The second field is the name in parentheses, which may contain anything.
+        Some(stat.rsplit_once(')')?.1.split_ascii_whitespace())
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -116,6 +152,12 @@ mod platform {
             Err(rustix::io::Errno::SRCH) => None,
             Ok(()) | Err(_) => Some(0),
         }
+    }
+
+    /// Only `/proc` shows it.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn is_suspended(_: u32) -> bool {
+        false
     }
 }
 
@@ -132,6 +174,10 @@ mod platform {
     pub(super) fn started(_: u32) -> Option<u64> {
         None
     }
+
+    pub(super) fn is_suspended(_: u32) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]
@@ -147,6 +193,33 @@ mod tests {
         };
         let me = ThisHost.me();
         assert_eq!((me.host, me.boot), (named("hostname"), named("random/boot_id")));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn suspended_process_lives_until_it_is_killed() {
+        use rustix::process::{Pid, Signal, kill_process};
+
+        #[expect(clippy::disallowed_methods, reason = "a process to suspend")]
+        let mut child = std::process::Command::new("sleep").arg("300").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let started = platform::started(child.id()).unwrap();
+        let process = Process { pid: child.id(), started, ..ThisHost.me() };
+        let becomes = |expected| {
+            while ThisHost.life(&process) != expected {
+                ThisHost.pause();
+            }
+        };
+        for (signal, expected) in [
+            (Signal::STOP, Life::Suspended),
+            (Signal::CONT, Life::Alive),
+            (Signal::STOP, Life::Suspended),
+            (Signal::KILL, Life::Gone),
+        ] {
+            kill_process(pid, signal).unwrap();
+            becomes(expected);
+        }
+        child.wait().unwrap();
     }
 
     #[test]

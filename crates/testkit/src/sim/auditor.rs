@@ -24,13 +24,14 @@ use raymond_core::ids::{AgentId, SessionId, TurnId};
 use raymond_core::machine::{Frame, Session, SessionPlan};
 use raymond_core::run::effect::PromptEffect;
 use raymond_core::run::{Effect, Event, Input, Record, Run, Settings};
+use raymond_core::time::Span;
 use raymond_core::view::{Owner, status, way_out};
 use raymond_core::workflow::Definition;
 
 use super::clients::Attempt;
 use agents::Books;
 use money::{Money, Told};
-use waits::Waits;
+use waits::{Moment, Waits};
 
 /// Something that must never happen, happened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,21 +74,24 @@ pub struct Auditor {
 }
 
 impl Auditor {
-    /// Checks a durable record against the books, and the run against both.
+    /// Checks a durable record against the books, and the run against both. `uptime` is that of the machine.
     pub fn record(
         &mut self,
         run: &Run,
         record: &Record,
+        uptime: Span,
         truth: &BTreeMap<Attempt, Micros>,
     ) -> Result<(), Violation> {
         must!(record.seq == self.seq + 1, "record {} follows {}", record.seq, self.seq);
         self.seq = record.seq;
+        let moment = Moment { at: record.at, uptime };
         for step in &record.steps {
+            self.waits.resumed(moment, &step.cause);
             let before = self.money.spent;
             let told = Told::of(&step.cause);
             for event in &step.events {
                 self.event(told, truth, event)?;
-                self.waits.event((record.at, &step.cause), event)?;
+                self.waits.event(moment, &step.cause, event)?;
             }
             self.money.thresholds(step, before, self.settings.budget)?;
             if matches!(step.cause, Input::Resume(_)) {

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use raymond_core::clock::OwnerClock;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Ending, Event, Input, Phase, Refusal, Run, Settings};
 use raymond_core::time::Timestamp;
@@ -55,6 +56,8 @@ pub struct Host {
     /// Whether clients outlive their owner, and how much of a turn a crash leaves.
     pub leftovers: Leftovers,
     driver: Option<Driver<Pen, Window>>,
+    /// The clock of that driver.
+    clock: OwnerClock,
     lock: Option<Lock>,
     recovering: bool,
     power_was_cut: bool,
@@ -111,6 +114,7 @@ impl Log for Pen {
     fn append(&mut self, body: &[u8]) -> Result<(), journal::Error> {
         let appended = self.journal.append(body);
         let reality = &mut *self.reality.borrow_mut();
+        reality.written = reality.uptime;
         let hit = reality.plan.fired();
         if hit.is_some() || appended.is_err() {
             let record = serde_json::from_slice(body).ok();
@@ -152,6 +156,7 @@ impl Host {
             settings,
             leftovers: Leftovers::Any,
             driver: None,
+            clock: OwnerClock::default(),
             lock: None,
             recovering: false,
             power_was_cut: false,
@@ -233,8 +238,8 @@ impl Host {
         &mut self,
         act: impl FnOnce(&mut Driver<Pen, Window>, Timestamp) -> Result<Verdicts, DriverError>,
     ) -> Result<Verdicts, Violation> {
+        let now = self.owner_time();
         let Some(driver) = &mut self.driver else { return Ok(Vec::new()) };
-        let now = self.reality.borrow().now;
         let handled = act(driver, now);
         if let Some(violation) = self.reality.borrow_mut().violation.take() {
             return Err(violation);

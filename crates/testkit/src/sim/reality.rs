@@ -11,7 +11,7 @@ use raymond_core::budget::Micros;
 use raymond_core::ids::{AgentId, BackendName, SessionId, StateName, TurnId};
 use raymond_core::run::input::Outcome;
 use raymond_core::run::{Event, Input, Record, Run};
-use raymond_core::time::Timestamp;
+use raymond_core::time::{Span, Timestamp};
 use raymond_engine::driver::Head;
 use raymond_store::Blobs;
 
@@ -34,8 +34,12 @@ pub const DAWN: Timestamp = Timestamp(1_700_000_000_000);
 /// Everything outside.
 #[derive(Debug)]
 pub struct Reality {
-    /// The time.
+    /// The wall clock.
     pub now: Timestamp,
+    /// A clock that nobody sets, and that stands still while the machine sleeps.
+    pub uptime: Span,
+    /// What it showed when the last record was written, durable or not.
+    pub written: Span,
     /// What agents say.
     pub(super) voice: Box<dyn Voice>,
     /// Chooses delays.
@@ -99,6 +103,8 @@ impl Reality {
     pub fn new(voice: Box<dyn Voice>, seed: u64, plan: Plan) -> Self {
         Self {
             now: DAWN,
+            uptime: Span(0),
+            written: Span(0),
             voice,
             dice: Dice::new(seed ^ 0xc10c),
             plan,
@@ -132,7 +138,7 @@ impl Reality {
 
     /// A record counts from now on.
     pub fn accept(&mut self, run: &Run, record: &Record) -> Result<(), Violation> {
-        let audited = self.auditor.record(run, record, &self.truth);
+        let audited = self.auditor.record(run, record, self.written, &self.truth);
         self.coverage.note(record, Column::Seen);
         self.story.record(record);
         for step in &record.steps {
@@ -216,6 +222,17 @@ impl Reality {
         if jump == Jump::Ahead && self.clients.next().is_some() {
             self.coverage.meet(Situation::SleptInTurn);
         }
+    }
+
+    /// Time passes.
+    pub fn pass(&mut self, span: Span) {
+        self.now = self.now + span;
+        self.uptime = Span(self.uptime.0.saturating_add(span.0));
+    }
+
+    /// Time passes until the wall clock shows this.
+    pub fn pass_until(&mut self, to: Timestamp) {
+        self.pass(Span(to.0.saturating_sub(self.now.0)));
     }
 
     /// The clock says something else all of a sudden.

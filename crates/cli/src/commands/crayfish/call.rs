@@ -25,7 +25,7 @@ use crate::failure::{Failure, USAGE};
 use crate::interrupts::{self, Listener};
 use crate::json::{self, Layout};
 use crate::words::plain;
-use crate::{config, runs, settings};
+use crate::{config, room, runs, settings};
 
 use super::leaving::given_up;
 
@@ -86,7 +86,10 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
 /// Reads the request. A thread of its own does it: nobody can end a read that waits.
 async fn request() -> Result<Value, Reply> {
     let (hand_in, handed) = oneshot::channel();
-    std::thread::spawn(move || hand_in.send(limited(io::stdin().lock())).ok());
+    let read = move || hand_in.send(limited(io::stdin().lock())).ok();
+    std::thread::Builder::new().spawn(read).map_err(|error| {
+        Reply::failed(Code::Internal, room::no_thread(&error).told().0, Vec::new())
+    })?;
     let bad = |message: String, errors| Reply::failed(Code::BadRequest, message, errors);
     let bytes = match handed.await {
         Ok(Ok(bytes)) => bytes,

@@ -1,6 +1,9 @@
 //! What `--fix` does: ends processes that nobody drives, and removes runs that never were any.
 
+use std::path::PathBuf;
+
 use raymond_core::ids::RunId;
+use raymond_engine::abandoned::{self, Remains};
 use raymond_engine::discard::discard;
 use raymond_engine::owned::end_left;
 use raymond_engine::project::Project;
@@ -20,11 +23,34 @@ pub(super) async fn fix(project: &Project) -> Vec<String> {
             Err(error) => format!("{run} was not removed: {error}"),
         });
     }
+    deeds.extend(remove_abandoned(project).await);
     let aside = project.root.set_aside(project.disk.as_ref()).unwrap_or_default();
     if !aside.is_empty() {
         // What stays is found when everything is checked again.
         project.root.sweep(project.disk.as_ref()).ok();
     }
+    deeds
+}
+
+/// Ends the processes of stateless calls that were killed, and removes their files.
+async fn remove_abandoned(project: &Project) -> Vec<String> {
+    let found = abandoned::find(project);
+    let Remains { processes, files } = abandoned::remove(&found).await;
+    let mut deeds = Vec::new();
+    let (ended, removed) =
+        (found.processes.len() - processes.len(), found.files.len() - files.len());
+    if ended > 0 {
+        let noun = if ended == 1 { "process" } else { "processes" };
+        deeds.push(format!("ended {ended} {noun} of killed `raymond crayfish` calls"));
+    }
+    if removed > 0 {
+        let noun = if removed == 1 { "file" } else { "files" };
+        deeds.push(format!("removed {removed} {noun} of killed `raymond crayfish` calls"));
+    }
+    deeds.extend(processes.iter().map(|left| format!("could not end process {}", left.pid)));
+    let unremoved =
+        |(path, why): &(PathBuf, String)| format!("could not remove {}: {why}", path.display());
+    deeds.extend(files.iter().map(unremoved));
     deeds
 }
 

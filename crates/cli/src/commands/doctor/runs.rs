@@ -6,6 +6,7 @@ use raymond_backends::process::leftovers::{Marked, marked};
 use raymond_core::ids::RunId;
 use raymond_core::view::health::{self, Finding};
 use raymond_core::view::{Status, counted};
+use raymond_engine::abandoned::{self, Abandoned};
 use raymond_engine::discard::{Traces, may_be_starting, traces};
 use raymond_engine::look::Look;
 use raymond_engine::owned::check_endable;
@@ -58,7 +59,16 @@ pub(super) fn runs(project: &Project) -> Vec<Finding> {
         findings.push(Finding::warn("runs", text, remedy.to_owned()));
     }
     findings.extend(aside(project));
+    findings.extend(left_by_calls(project));
     findings
+}
+
+/// Processes and files of stateless calls that were killed.
+fn left_by_calls(project: &Project) -> Vec<Finding> {
+    let Abandoned { processes, files } = abandoned::find(project);
+    let commands: Vec<String> = processes.iter().map(|left| plain(&left.command)).collect();
+    let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    health::left_by_calls(&commands, &files)
 }
 
 /// All runs, unless a link leads to those of somebody else, or to no runs at all.

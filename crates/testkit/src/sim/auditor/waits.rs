@@ -26,16 +26,58 @@ pub(super) struct Waits {
     lanes: BTreeMap<AgentId, Lane>,
     holds: BTreeMap<BackendName, Hold>,
     retries: BTreeMap<TurnId, Timestamp>,
+    /// By the clock that nobody sets: when each retry has to be over at the latest.
+    latest_retries: BTreeMap<TurnId, Span>,
+    /// And each usage limit.
+    latest_holds: BTreeMap<BackendName, Span>,
     keys: BTreeSet<String>,
 }
 
+/// When a record was written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    /// By the clock of its owner.
+    pub(super) at: Timestamp,
+    /// By the clock that nobody sets.
+    pub(super) uptime: Span,
+}
+
+impl Moment {
+    /// When a wait until then is over, if nobody sets a clock.
+    fn latest(self, until: Timestamp) -> Span {
+        let wait = until.0.saturating_sub(self.at.0);
+        Span(self.uptime.0.saturating_add(wait))
+    }
+}
+
 impl Waits {
+    /// A new owner waits for the rest of what it finds, by its own clock.
+    pub(super) fn resumed(&mut self, moment: Moment, cause: &Input) {
+        if !matches!(cause, Input::Resume(_)) {
+            return;
+        }
+        for (turn, latest) in &mut self.latest_retries {
+            *latest = self.retries.get(turn).map_or(*latest, |until| moment.latest(*until));
+        }
+        for (backend, latest) in &mut self.latest_holds {
+            if let Some(Hold::Quota { until, .. }) = self.holds.get(backend) {
+                *latest = moment.latest(*until);
+            }
+        }
+    }
+
     /// Checks what an event says about waiting.
     pub(super) fn event(
         &mut self,
-        (at, cause): (Timestamp, &Input),
+        moment: Moment,
+        cause: &Input,
         event: &Event,
     ) -> Result<(), Violation> {
+        let Moment { at, uptime } = moment;
+        let in_time = |latest: Option<Span>| {
+            let latest = latest.filter(|_| matches!(cause, Input::Due));
+            latest.is_none_or(|latest| uptime <= latest)
+        };
         let asked = matches!(cause, Input::Resume(_));
         // Who resumes does not wait for a time that only a wrong clock can have told.
         let is_over = |until, longest| until <= at || (asked && until > at + longest);
@@ -48,6 +90,8 @@ impl Waits {
                 let until = self.retries.remove(turn);
                 let over = until.is_none_or(|until| is_over(until, LONGEST_BACKOFF));
                 must!(over, "{turn} is tried again too early");
+                let in_time = in_time(self.latest_retries.remove(turn));
+                must!(in_time, "{turn} waits longer than planned for its retry");
             }
             Event::TurnStarted { turn, .. } => self.may_start(turn)?,
             Event::RetryAt { turn, until, .. } => {
@@ -58,12 +102,15 @@ impl Waits {
                     soon || (*until == at && self.lanes.get(&turn.agent) == Some(&Lane::Script));
                 must!(soon, "{turn} is tried again at {until:?}, and now is {at:?}");
                 self.retries.insert(turn.clone(), *until);
+                self.latest_retries.insert(turn.clone(), moment.latest(*until));
             }
-            Event::BackendHeld { backend, hold } => self.held(at, backend, hold)?,
+            Event::BackendHeld { backend, hold } => self.held(moment, backend, hold)?,
             Event::BackendReleased { backend } => match self.holds.remove(backend) {
                 Some(Hold::Quota { until, .. }) => {
                     let over = is_over(until, LONGEST_HOLD);
                     must!(over, "{backend} is released before its limit is lifted");
+                    let in_time = in_time(self.latest_holds.remove(backend));
+                    must!(in_time, "{backend} is held longer than planned");
                 }
                 Some(Hold::Auth { .. } | Hold::Environment { .. }) => {
                     must!(asked, "{backend} is released, and nobody has resumed the run");
@@ -91,12 +138,20 @@ impl Waits {
         }
     }
 
-    fn held(&mut self, at: Timestamp, backend: &BackendName, hold: &Hold) -> Result<(), Violation> {
+    fn held(
+        &mut self,
+        moment: Moment,
+        backend: &BackendName,
+        hold: &Hold,
+    ) -> Result<(), Violation> {
+        if let Hold::Quota { until, .. } = hold {
+            self.latest_holds.insert(backend.clone(), moment.latest(*until));
+        }
         match (self.holds.insert(backend.clone(), hold.clone()), hold) {
             (Some(hold @ (Hold::Auth { .. } | Hold::Environment { .. })), Hold::Quota { .. }) => {
                 Err(Violation(format!("a limit of {backend} hides {hold:?}")))
             }
-            (_, Hold::Quota { until, .. }) if *until <= at => {
+            (_, Hold::Quota { until, .. }) if *until <= moment.at => {
                 Err(Violation(format!("{backend} is held until {until:?}, which is over")))
             }
             (_, Hold::Quota { .. } | Hold::Auth { .. } | Hold::Environment { .. }) => Ok(()),

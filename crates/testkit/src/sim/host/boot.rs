@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use raymond_core::clock::OwnerClock;
 use raymond_core::ids::{RunId, StateName};
 use raymond_core::run::input::Start;
 use raymond_core::run::record::FORMAT;
@@ -167,6 +168,7 @@ impl Host {
         let reality = Rc::clone(&self.reality);
         let pen = Pen { journal, reality: Rc::clone(&reality) };
         let definition = self.definition(&head.run).clone();
+        self.clock = OwnerClock::default();
         self.driver = Some(Driver::new(head, definition, pen, Window(reality)));
     }
 

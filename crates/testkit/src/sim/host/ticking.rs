@@ -1,5 +1,6 @@
 //! Time passes on a machine: turns end, waits are over, and the clock jumps.
 
+use raymond_core::clock::Reading;
 use raymond_core::run::input::Outcome;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::value::INLINE_MAX;
@@ -28,16 +29,29 @@ impl Host {
     /// Lets the next thing happen: a turn ends, or a durable wait does.
     pub fn tick(&mut self) -> Ticked {
         let next = self.reality.borrow().clients.next().map(|(at, _)| at);
-        let due = self.driver.as_ref().and_then(|driver| driver.run().next_due());
+        let due = self.until_due();
         match (next, due) {
             (Some(at), due) if due.is_none_or(|due| at <= due) => self.settle_next(),
             (_, Some(due)) => {
-                let reality = &mut *self.reality.borrow_mut();
-                reality.now = reality.now.max(due);
+                self.reality.borrow_mut().pass_until(due);
                 Ticked::Due
             }
             (_, None) => Ticked::Nothing,
         }
+    }
+
+    /// What the wall clock will show when the owner's next wait is over, if nobody sets it meanwhile.
+    fn until_due(&mut self) -> Option<Timestamp> {
+        let due = self.driver.as_ref()?.run().next_due()?;
+        let wait = due.0.saturating_sub(self.owner_time().0);
+        Some(self.reality.borrow().now + Span(wait))
+    }
+
+    /// The time as the owner of the run tells it.
+    pub(super) fn owner_time(&mut self) -> Timestamp {
+        let reality = self.reality.borrow();
+        let due = self.driver.as_ref().and_then(|driver| driver.run().next_due());
+        self.clock.now(Reading { wall: reality.now, uptime: reality.uptime }, due)
     }
 
     /// Whether the next turn that ends has a text that does not fit into a record.
@@ -56,7 +70,7 @@ impl Host {
         let (attempt, outcome) = {
             let reality = &mut *self.reality.borrow_mut();
             let Some((at, attempt)) = reality.clients.pop() else { return Ticked::Nothing };
-            reality.now = reality.now.max(at);
+            reality.pass_until(at);
             let outcome = reality.outcome(&attempt, &self.blobs());
             (attempt, outcome)
         };
@@ -84,7 +98,7 @@ impl Host {
     /// Time passes; clients that run go on meanwhile.
     pub fn wait(&self, span: Span) {
         let reality = &mut *self.reality.borrow_mut();
-        reality.now = reality.now + span;
+        reality.pass(span);
         reality.story.tell(|| format!("{span} pass"));
     }
 

@@ -1,0 +1,92 @@
+//! Checks that this process may open files and start threads, before a command begins.
+//!
+//! With a small `ulimit -n` or `ulimit -u` a run would otherwise fail halfway, and the asynchronous runtime would
+//! panic. A limit that is reached later, by many programs at a time, is reported where it is met.
+
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::thread;
+
+use raymond_backends::process::FILES_FOR_ONE_PROGRAM;
+use rustix::io::Errno;
+
+use crate::failure::Failure;
+
+/// The threads that one command has at a time: two that write, one that reads a request or checks a value, and
+/// one that waits for signals.
+const THREADS: usize = 4;
+
+/// Calls of a server check at the same time, and must not take each other for a limit.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Refuses to begin when there is no room for a run with one program at a time.
+pub(crate) fn check() -> Result<(), Failure> {
+    let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    files(FILES_FOR_ONE_PROGRAM).map_err(|error| {
+        short_of("open enough files", &error, "raise the limit: ulimit -n 1024")
+    })?;
+    threads(THREADS).map_err(|error| no_thread(&error))
+}
+
+/// The failure of a command that cannot start a thread.
+pub(crate) fn no_thread(error: &io::Error) -> Failure {
+    short_of("start a thread", error, "raise the limit: ulimit -u 4096")
+}
+
+fn short_of(what: &str, error: &io::Error, hint: &str) -> Failure {
+    Failure::environment(format!("could not {what}: {error}")).hint(hint)
+}
+
+/// Holds this many more files open for a moment.
+fn files(count: usize) -> io::Result<()> {
+    let stdin = io::stdin();
+    let opened: io::Result<Vec<OwnedFd>> =
+        (0..count).map(|_| stdin.as_fd().try_clone_to_owned()).collect();
+    match opened {
+        Err(error) if is_limit(&error) => Err(error),
+        // Another error says nothing about limits.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn is_limit(error: &io::Error) -> bool {
+    let limits = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|code| limits.contains(&code))
+}
+
+/// Holds this many more threads for a moment.
+fn threads(count: usize) -> io::Result<()> {
+    let gate = Mutex::new(());
+    let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
+    thread::scope(|scope| {
+        let pass = || drop(gate.lock());
+        let started =
+            (0..count).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, pass).map(drop));
+        drop(closed);
+        started
+    })
+}
+
+/// Keeps threads for what blocks in a runtime, which would panic if it could not start the first of them later.
+pub(crate) fn warm_up(runtime: &tokio::runtime::Runtime) {
+    let together = Arc::new(Barrier::new(THREADS));
+    let tasks: Vec<_> = (0..THREADS)
+        .map(|_| {
+            let together = Arc::clone(&together);
+            runtime.spawn_blocking(move || together.wait())
+        })
+        .collect();
+    drop(tasks);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usual_process_has_room() {
+        assert!(check().is_ok());
+        assert!(check().is_ok(), "everything is closed again");
+    }
+}
