@@ -4,10 +4,9 @@ use rustix::process::Signal;
 
 use crate::harness::{Project, Running, until};
 
-/// A project with a run `r`, whose script waits until the file `quick` exists.
+/// A project with a run `r`, whose script waits until the file `quick` exists, or the project is gone.
 fn begun() -> (Project, Running) {
-    let script =
-        "echo x >> log; until test -e quick; do sleep 0.01; done; echo '<result>done</result>'";
+    let script = "echo x >> log; while test -e log -a ! -e quick; do sleep 0.01; done; echo '<result>done</result>'";
     let project = Project::of(&[("wf/START.sh", script)]);
     let running = project.start("run wf --run-id r");
     until("the script runs", || !project.read("log").is_empty());
@@ -89,6 +88,7 @@ fn suspended_owner_is_named_wherever_run_is_shown() {
     running.signal(Signal::CONT);
     until("it continues", || !project.raymond("list").stdout.contains("suspended"));
     assert!(!project.raymond("why r").stdout.contains("suspended"));
+    project.raymond("stop r").says(0, "r: stopped");
 }
 
 #[test]
