@@ -10,6 +10,7 @@ pub mod abandoned;
 mod aside;
 #[cfg(test)]
 mod bench;
+mod boot;
 pub mod call;
 pub mod clock;
 pub mod discard;

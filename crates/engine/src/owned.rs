@@ -21,6 +21,7 @@ use raymond_store::journal::{self, Torn};
 use raymond_store::lock::{self, Claim, Takeover, ThisHost};
 use raymond_store::{Blobs, Inbox, Journal, Lock, RunPaths, blobs, disk};
 
+use crate::boot;
 use crate::clock;
 use crate::driver::{Driver, DriverError, Head, Nobody};
 use crate::elsewhere::{Elsewhere, check_only};
@@ -73,6 +74,8 @@ pub struct Found {
     pub ended: Vec<Leftover>,
     /// Those of them that did not end.
     pub survivors: Vec<Identity>,
+    /// Whether the machine has restarted since the last record was written.
+    pub restarted: bool,
     /// Where everything went that was cut away on request.
     pub moved: Option<PathBuf>,
 }
@@ -162,6 +165,8 @@ impl Owned {
         paths.refuse_links(project.disk.as_ref())?;
         let lock = take(project, &paths, how.takeover)?;
         paths.ensure(project.disk.as_ref())?;
+        // Opening the journal may write to it.
+        let restarted = boot::wrote_before(&paths.journal);
         let moved = match how.truncate_to {
             Some(last) => cut_back(project, &paths, (run, last))?,
             None => None,
@@ -204,7 +209,7 @@ impl Owned {
             origin: pin.origin(),
             schemas: None,
             paths,
-            found: Found { torn: opened.torn, moved, ended, survivors },
+            found: Found { torn: opened.torn, moved, ended, survivors, restarted },
         };
         Ok(owned)
     }

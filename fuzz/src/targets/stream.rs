@@ -50,11 +50,11 @@ fn check_pieces(client: &dyn Backend, bytes: &[u8], transcript: &Path) {
     for _ in 0..4 {
         let (piece, after) = rest.split_at(dice.index(rest.len() + 1));
         file.write_all(piece).expect("a file");
-        reader.read_on(&mut |heard| pieces.push(heard));
+        reader.read_on(&mut |heard| pieces.push(heard)).expect("a file");
         rest = after;
     }
     file.write_all(rest).expect("a file");
-    reader.finish(&mut |heard| pieces.push(heard));
+    reader.finish(&mut |heard| pieces.push(heard)).expect("a file");
     fs::remove_file(&growing).expect("a file");
     assert_eq!(pieces, whole, "pieces give other lines than the whole");
     assert_eq!(said(client, &pieces), said(client, &whole), "the same lines say something else");
@@ -71,6 +71,7 @@ fn check_left(client: &dyn Backend, started: &Started) {
     assert_eq!(client.attach(started), left, "reading again finds something else");
     let session = match left {
         Attached::Running => panic!("nobody was started"),
+        Attached::Unreadable { why } => panic!("could not read a file that is there: {why}"),
         Attached::Finished(Answer::Replied(reply)) => reply.session,
         Attached::Absent { session, .. }
         | Attached::Finished(
@@ -101,7 +102,7 @@ pub(super) fn check_never_free(client: &dyn Backend, bytes: &[u8]) {
         fs::write(&transcript, bytes).expect("a transcript");
         match client.attach(&started) {
             Attached::Absent { cost, .. } => cost == Cost::Reported(Micros::ZERO),
-            Attached::Running | Attached::Finished(_) => false,
+            Attached::Running | Attached::Finished(_) | Attached::Unreadable { .. } => false,
         }
     };
     let half = bytes[..bytes.len() / 2].iter().rposition(|byte| *byte == b'\n').unwrap_or(0);

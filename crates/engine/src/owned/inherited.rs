@@ -103,6 +103,8 @@ fn attached(
     Ok(match found {
         contract::Attached::Running => Attached::Running,
         contract::Attached::Absent { cost, progressed, session } => {
+            let restarted = owned.found.restarted;
+            let cost = if restarted { recovery::after_restart(cost) } else { cost };
             Attached::Absent { cost, progressed, session }
         }
         // It may have written anything.

@@ -46,7 +46,7 @@ async fn found_answer_names_directories_from_its_agents() {
     let mut owned = bench.begun(STATE);
     let said = "<reset cd='inner'>START</reset> <reset cd='tmp'>START</reset>";
     let backends = answered_by(&Client::new(Attached::Finished, said));
-    let inputs = owned.report_inputs(&backends).await.unwrap();
+    let inputs = owned.report_inputs(&backends, OnUnreadable::Refuse).await.unwrap();
     let [Input::Settled { outcome: Outcome::Finished(finished), .. }] = &inputs[..] else {
         panic!("its turn is over: {inputs:?}");
     };
@@ -65,10 +65,10 @@ async fn found_answer_of_a_worker_names_directories_from_its_own() {
     let said = "<fork next='START' cd='inner'>WORK</fork>";
     let client = answered_by(&Client::new(Attached::Finished, said));
     let mut owned = owned;
-    let inputs = owned.report_inputs(&client).await.unwrap();
+    let inputs = owned.report_inputs(&client, OnUnreadable::Refuse).await.unwrap();
     let mut owned = crate::bench::recorded(owned, inputs);
     let said = answered_by(&Client::new(Attached::Finished, "<reset cd='deep'>WORK</reset>"));
-    let found: Vec<_> = owned.report_inputs(&said).await.unwrap();
+    let found: Vec<_> = owned.report_inputs(&said, OnUnreadable::Refuse).await.unwrap();
     let directories = found.iter().map(|input| match input {
         Input::Settled { turn, outcome: Outcome::Finished(finished), .. } => {
             (turn.agent.to_string(), PathBuf::from(&finished.directories["deep"]))

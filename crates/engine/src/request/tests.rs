@@ -70,8 +70,8 @@ async fn living_owner_is_asked_and_waited_for() {
 async fn wait_ends_when_the_owner_is_gone() {
     let bench = Bench::in_memory();
     drop(bench.begun(STATE));
-    assert_eq!(wait(&bench.project, &Bench::run()).await.unwrap(), None);
+    assert_eq!(wait(&bench.project, &Bench::run(), &mut |_| {}).await.unwrap(), None);
     asked(&bench, StopMode::Now).await;
     let ended = Some(Phase::Ended(Ending::Stopped));
-    assert_eq!(wait(&bench.project, &Bench::run()).await.unwrap(), ended);
+    assert_eq!(wait(&bench.project, &Bench::run(), &mut |_| {}).await.unwrap(), ended);
 }

@@ -4,7 +4,7 @@ use raymond_core::budget::{Cost, Micros};
 use raymond_core::protocol::Source;
 use raymond_core::run::input::Outcome;
 use raymond_core::time::Timestamp;
-use raymond_engine::recovery::Attached;
+use raymond_engine::recovery::{Attached, after_restart};
 use raymond_store::Blobs;
 
 use super::super::clients::{Attempt, Client};
@@ -87,15 +87,10 @@ impl Found {
     /// a transcript with it, so what is left of it is only a part.
     fn remains(&self, client: &Client) -> (Cost, Micros) {
         let bill = client.bill;
-        match bill.known {
-            Cost::Estimated(known) if self.power_was_cut => {
-                (Cost::AtLeast(known), bill.whole.max(bill.interrupted))
-            }
-            Cost::Unknown | Cost::AtLeast(_) if self.power_was_cut => {
-                (bill.known, bill.whole.max(bill.interrupted))
-            }
-            known => (known, bill.interrupted),
+        if self.power_was_cut {
+            return (after_restart(bill.known), bill.whole.max(bill.interrupted));
         }
+        (bill.known, bill.interrupted)
     }
 
     fn progressed(&self, progressed: bool) -> bool {

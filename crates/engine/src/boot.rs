@@ -1,0 +1,44 @@
+//! Whether the machine has restarted since a file was written.
+//!
+//! Clients do not sync their transcripts, so a power failure may take the end of a transcript, or all of
+//! it. The costs in what is left are then only a lower bound: see `recovery::after_restart`.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// Returns whether the file was last written before the machine started. If nobody can tell, it was not.
+pub(crate) fn wrote_before(path: &Path) -> bool {
+    let written = fs::metadata(path).and_then(|file| file.modified()).ok();
+    let booted = fs::read_to_string("/proc/stat").ok().and_then(|stat| boot_time(&stat));
+    written.zip(booted).is_some_and(|(written, booted)| written < booted)
+}
+
+/// Reads the start time of the machine from the text of `/proc/stat`.
+fn boot_time(stat: &str) -> Option<SystemTime> {
+    let seconds = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds.trim().parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn boot_time_is_a_line_of_seconds() {
+        let found = boot_time("cpu 1 2\nbtime 1700000000\nprocesses 3\n").unwrap();
+        assert_eq!(found.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs(), 1_700_000_000);
+        assert_eq!(boot_time("cpu 1 2\n"), None);
+    }
+
+    #[test]
+    fn only_a_file_of_an_earlier_boot_is_doubted() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(!wrote_before(file.path()));
+        File::open(file.path()).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        assert!(wrote_before(file.path()));
+        assert!(!wrote_before(Path::new("/nonexistent/journal")));
+    }
+}
