@@ -24,6 +24,8 @@ pub(super) const PLAYS: &[(&str, Play)] = &[
     ("crashes", ends::crashes),
     ("interrupted-script", ends::interrupted_script),
     ("unpriced", ends::unpriced),
+    ("lower-cap", ends::lower_cap),
+    ("full-disk", ends::full_disk),
     ("drained", ends::drained),
     ("cancelled", ends::cancelled),
     ("rewound", ends::rewound),

@@ -167,3 +167,28 @@ pub(super) fn nothing_decides_yet() -> Stage {
     stage.after(Span::minutes(2));
     stage
 }
+
+/// A lower cap recalls a client that still runs; later the turn uses up its share without any output.
+pub(super) fn lower_cap() -> Stage {
+    let mut stage = Stage::states(&[("A.md", "Work."), ("W.sh", "sleep 1")]).started();
+    stage.says("main", &r#"<fork next="A">W</fork>"#.repeat(3));
+    stage.resume(|settings| settings.budget = Some(Micros(2_000_000)));
+    stage.ends("main", cut(Interruption::Stop, Cost::AtLeast(Micros(30_000)), true));
+    for _ in 0..5 {
+        let cost = Cost::Reported(Micros(1));
+        stage.ends(
+            "main",
+            Outcome::Capped { cost, progressed: false, denied: Vec::new(), session: None },
+        );
+    }
+    stage
+}
+
+/// A disk without room ends the run until somebody resumes it.
+pub(super) fn full_disk() -> Stage {
+    let mut stage = Stage::states(&[("A.md", "Work.")]).started();
+    stage.fails("main", TurnFailure::Environment { why: "no room on the disk".to_owned() });
+    stage.resume(|_| {});
+    stage.says("main", "<result>done</result>");
+    stage
+}
