@@ -76,7 +76,7 @@ main             START.md · turn 1 · opus · $0.12 · finished after _
         json!({ "version": 1, "run_id": "r", "turns": [{
             "turn": "main.1.1", "attempt": 1, "agent": "main", "state": "START.md", "visit": 1,
             "backend": "claude", "reminder": false, "ended": "finished", "failure": null,
-            "model": "opus", "spent_usd": 0.12,
+            "model": "opus", "spent_usd": 0.12, "basis": "reported",
             "said": [
                 said("text", "I will look.\nCarefully."),
                 said("tool", "Bash(cargo test\n--all)"),
