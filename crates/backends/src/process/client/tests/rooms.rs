@@ -76,10 +76,14 @@ async fn an_error_is_not_silence() {
     let broken = Heard::Broken { why };
     let mut client = bench.client("read < go");
     unreadable(&mut client);
-    assert_eq!(client.next(None).await, broken);
-    assert_eq!(client.next(None).await, broken);
+    assert_eq!(client.next(Some(Instant::now())).await, broken);
+    assert_eq!(client.next(Some(Instant::now())).await, broken);
     client.end(&IMPATIENT).await;
-    assert_eq!(client.next(None).await, broken, "nor is it the exit of one that said nothing");
+    assert_eq!(
+        client.next(Some(Instant::now())).await,
+        broken,
+        "nor is it the exit of one that said nothing"
+    );
 
     let mut transcript = Transcript::open(&bench.path("turn.jsonl")).unwrap();
     transcript.read_on(&mut |_| {}).unwrap();
