@@ -207,10 +207,9 @@ fn unsettled(run: &mut Run, turn: &TurnId, session: Option<&SessionId>, stalls: 
 fn land(run: &mut Run, turn: &TurnId, charge: Charge) {
     run.desk.land(&turn.agent);
     run.spent = run.spent.plus(charge.amount);
-    match charge.basis {
-        Basis::Reported | Basis::Estimated => run.dearest = run.dearest.max(charge.amount),
-        Basis::Unpriced => run.unpriced = run.unpriced.saturating_add(1),
-        Basis::Free => {}
+    run.dearest = run.dearest.max(charge.amount);
+    if charge.basis == Basis::Unpriced {
+        run.unpriced = run.unpriced.saturating_add(1);
     }
     if let Some(agent) = run.agents.get_mut(&turn.agent) {
         agent.visit.spent = agent.visit.spent.plus(charge.amount);

@@ -116,6 +116,11 @@ fn the_dearest_turn_may_be_an_estimated_one_and_unpriced_turns_are_counted() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     play.costs(Cost::Unknown).says("main", "<goto>A</goto>");
     assert_eq!((play.run.spent, play.run.unpriced), (Micros::ZERO, 1));
+    // The known part of an unpriced turn counts for the next ones.
+    let mut partly = Play::new(prompts(&["A.md"])).started();
+    partly.costs(Cost::AtLeast(usd("0.30"))).says("main", "<goto>A</goto>");
+    partly.costs(Cost::Unknown).says("main", "<goto>A</goto>");
+    assert_eq!((partly.run.spent, partly.run.unpriced), (usd("0.60"), 1));
     play.costs(Cost::Estimated(usd("0.20"))).says("main", "<goto>A</goto>");
     play.costs(Cost::Reported(usd("0.10"))).says("main", "<goto>A</goto>");
     play.costs(Cost::Unknown).says("main", "<goto>A</goto>");

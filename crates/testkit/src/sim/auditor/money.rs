@@ -63,9 +63,7 @@ impl Money {
         let is_capped = share.is_some() && matches!(told.outcome, Outcome::Capped { .. });
         Self::covers(turn, (told.cost, charge), truth.unwrap_or_default(), strict || is_capped)?;
         self.spent = self.spent.plus(charge.amount);
-        if charge.basis != Basis::Unpriced {
-            self.dearest = self.dearest.max(charge.amount);
-        }
+        self.dearest = self.dearest.max(charge.amount);
         Ok(())
     }
 
