@@ -210,9 +210,8 @@ impl fmt::Display for TurnFailure {
             Self::OutputTooLarge { limit, .. } => {
                 write!(f, "output too large: more than {} MiB", limit / (1024 * 1024))
             }
-            Self::Environment { why } => f.write_str(why),
             Self::NotStarted { why } => write!(f, "could not start: {why}"),
-            Self::Step { why, .. } => f.write_str(why),
+            Self::Environment { why } | Self::Step { why, .. } => f.write_str(why),
         }
     }
 }

@@ -68,11 +68,10 @@ fn recall(draft: &mut Draft<'_>) {
     let mut turns: Vec<&Turn> = in_flight(draft.run).collect();
     turns.sort_by_key(|turn| turn.order);
     for turn in turns.into_iter().filter(|turn| turn.lane != Lane::Script) {
-        match turn.phase {
-            TurnPhase::Running { share: Some(share) } if share <= free => {
-                free = free.minus(share);
-            }
-            _ => {
+        let TurnPhase::Running { share } = turn.phase else { continue };
+        match share.filter(|share| *share <= free) {
+            Some(share) => free = free.minus(share),
+            None => {
                 let (turn, attempt) = (turn.id.clone(), turn.attempt);
                 draft.push(Event::TurnRecalled { turn, attempt });
             }

@@ -30,7 +30,7 @@ use raymond_core::workflow::Definition;
 
 use super::clients::Attempt;
 use agents::Books;
-use money::{Money, Told};
+use money::{Landed, Money, Told};
 use waits::{Moment, Waits};
 
 /// Something that must never happen, happened.
@@ -298,8 +298,9 @@ impl Auditor {
                 "an outcome of attempt {attempt} of {turn}, which is not in flight, was taken"
             )));
         };
-        let truth = truth.get(&(turn.clone(), attempt)).copied();
-        self.money.charge((turn, attempt), told, (share, &self.settings), charge, truth)?;
+        let truth = truth.get(&(turn.clone(), attempt)).copied().unwrap_or_default();
+        let settings = &self.settings;
+        self.money.charge(&Landed { turn, attempt, told, share, settings, charge, truth })?;
         let books = self.books(&turn.agent)?;
         books.spent = books.spent.plus(charge.amount);
         Ok(())

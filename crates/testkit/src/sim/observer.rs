@@ -129,7 +129,7 @@ impl Observed<'_> {
                 }
             }
             Event::TurnFailed { charge, .. } | Event::TurnInterrupted { charge, .. } => {
-                self.charged(step, *charge, met)
+                self.charged(step, *charge, met);
             }
             Event::BackendHeld { backend, hold } => {
                 let waiting = self.after.desk.queues.get(&Lane::Prompt(backend.clone()));

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::play::{Play, prompts, usd, workflow};
+use super::play::{self, Play, prompts, usd, workflow};
 use crate::budget::{Cost, Micros};
 use crate::desk::share::{Share, charge, share};
 use crate::run::effect::{Effect, effects};
@@ -418,11 +418,8 @@ mod lower_cap {
         play.settings.budget = Some(usd("4"));
         play.resume();
         let effects = effects(&play.run, &play.definition, &play.last);
-        let turns = effects.iter().map(|effect| match effect {
-            Effect::Cancel { turn, .. } => turn.to_string(),
-            other => format!("{other:?}"),
-        });
-        assert_eq!(turns.collect::<Vec<_>>(), ["main_w1.1.1", "main_w2.1.1"]);
+        let cancel = |turn: &str| Effect::Cancel { turn: play::turn(turn), attempt: 1 };
+        assert_eq!(effects, [cancel("main_w1.1.1"), cancel("main_w2.1.1")]);
     }
 
     #[test]

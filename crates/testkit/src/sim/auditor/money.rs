@@ -22,6 +22,19 @@ pub(super) struct Money {
     warned: BTreeMap<Micros, u32>,
 }
 
+/// An attempt that is over, and its charge.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Landed<'a> {
+    pub(super) turn: &'a TurnId,
+    pub(super) attempt: u32,
+    pub(super) told: Option<Told<'a>>,
+    pub(super) share: Option<Micros>,
+    pub(super) settings: &'a Settings,
+    pub(super) charge: Charge,
+    /// What it really cost; a client that was never started has spent nothing.
+    pub(super) truth: Micros,
+}
+
 /// What the executor of a turn said about it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Told<'a> {
@@ -45,23 +58,16 @@ impl<'a> Told<'a> {
 }
 
 impl Money {
-    /// A turn is charged what its executor said, or what stands for it.
-    pub(super) fn charge(
-        &mut self,
-        (turn, attempt): (&TurnId, u32),
-        told: Option<Told<'_>>,
-        (share, settings): (Option<Micros>, &Settings),
-        charge: Charge,
-        truth: Option<Micros>,
-    ) -> Result<(), Violation> {
-        let told = told.filter(|told| told.turn == turn && told.attempt == attempt);
+    /// A turn is charged what its executor said, or what stands for it, and that covers the true cost.
+    pub(super) fn charge(&mut self, landed: &Landed<'_>) -> Result<(), Violation> {
+        let Landed { turn, attempt, share, settings, charge, truth, .. } = *landed;
+        let told = landed.told.filter(|told| told.turn == turn && told.attempt == attempt);
         let told = told.ok_or_else(|| Violation(format!("nobody said how {turn} ended")))?;
         let expected = self.expected(told, share, settings);
         must!(charge == expected, "{turn} is charged {charge:?} instead of {expected:?}");
-        let strict = settings.strict_budget && share.is_some();
-        // A client that was never started has spent nothing.
-        let is_capped = share.is_some() && matches!(told.outcome, Outcome::Capped { .. });
-        Self::covers(turn, (told.cost, charge), truth.unwrap_or_default(), strict || is_capped)?;
+        let is_capped = matches!(told.outcome, Outcome::Capped { .. });
+        let charges_share = share.is_some() && (settings.strict_budget || is_capped);
+        covers(turn, (told.cost, charge), truth, charges_share)?;
         self.spent = self.spent.plus(charge.amount);
         self.dearest = self.dearest.max(charge.amount);
         Ok(())
@@ -75,26 +81,6 @@ impl Money {
             strict: settings.strict_budget,
             most_expensive: self.dearest,
         })
-    }
-
-    /// A charge covers the true cost. If a part is unknown, one request may be missing where at least the
-    /// whole share is charged; anywhere else the charge says that it is a guess.
-    fn covers(
-        turn: &TurnId,
-        (cost, charge): (Cost, Charge),
-        truth: Micros,
-        charges_share: bool,
-    ) -> Result<(), Violation> {
-        let is_known = matches!(cost, Cost::Free | Cost::Reported(_) | Cost::Estimated(_));
-        if !is_known && !charges_share {
-            let is_guess = matches!(charge.basis, Basis::Estimated | Basis::Unpriced);
-            must!(is_guess, "{turn} is charged {charge:?}, and part of its cost is unknown");
-            return Ok(());
-        }
-        let hidden = if charges_share { REQUEST } else { Micros::ZERO };
-        let covered = charge.amount.plus(hidden);
-        must!(truth <= covered, "{turn} really cost {truth}, and is charged {charge:?}");
-        Ok(())
     }
 
     /// A share is handed out: together with everything else it stays within the cap.
@@ -145,4 +131,24 @@ impl Money {
         }
         Ok(())
     }
+}
+
+/// A charge covers the true cost. If a part is unknown, one request may be missing where at least the
+/// whole share is charged; anywhere else the charge says that it is a guess.
+fn covers(
+    turn: &TurnId,
+    (cost, charge): (Cost, Charge),
+    truth: Micros,
+    charges_share: bool,
+) -> Result<(), Violation> {
+    let is_known = matches!(cost, Cost::Free | Cost::Reported(_) | Cost::Estimated(_));
+    if !is_known && !charges_share {
+        let is_guess = matches!(charge.basis, Basis::Estimated | Basis::Unpriced);
+        must!(is_guess, "{turn} is charged {charge:?}, and part of its cost is unknown");
+        return Ok(());
+    }
+    let hidden = if charges_share { REQUEST } else { Micros::ZERO };
+    let covered = charge.amount.plus(hidden);
+    must!(truth <= covered, "{turn} really cost {truth}, and is charged {charge:?}");
+    Ok(())
 }
