@@ -55,7 +55,7 @@ Exit codes:
   4  a usage limit, with --no-wait
   5  over budget
   6  another process drives the run
-  7  the machine: disk, permissions, no usable backend, a damaged journal
+  7  the machine: a full or unreadable disk, permissions, no usable backend, a damaged journal
   8  cancelled
   129, 130, 143  ended by SIGHUP; by Ctrl-C or stop; by SIGTERM";
 

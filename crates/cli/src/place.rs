@@ -33,7 +33,7 @@ pub(crate) fn suspended(owner: &Owner) -> String {
 /// The same, for someone who waits.
 pub(crate) fn suspended_with_hint(owner: &Owner) -> String {
     let (suspended, continuing) = (suspended(owner), continuing(owner));
-    format!("{suspended}; continue it with `{continuing}`, or `fg` in its terminal")
+    format!("{suspended}; continue the owner with `{continuing}`, or `fg` in its terminal")
 }
 
 /// The command that continues a suspended owner.

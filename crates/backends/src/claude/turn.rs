@@ -79,7 +79,12 @@ impl Fold for Turn {
         if !line.trim().is_empty() {
             self.spending.heard();
         }
-        self.take(line::read(line))
+        let read = line::read(line);
+        if matches!(read, Line::NotJson) && line.trim_start().starts_with('{') {
+            // A damaged line may have been a message. Other text, such as a log line, was none.
+            self.spending.missed();
+        }
+        self.take(read)
     }
 
     fn missed(&mut self) {

@@ -17,7 +17,7 @@ pub(crate) struct Governing {
     /// in flight; with codex another one may have begun, which is broken off (docs/codex.md).
     #[arg(long, value_name = "USD|none", allow_hyphen_values = true)]
     pub(crate) budget: Option<Budget>,
-    /// Charge the whole share of a turn that does not say what it cost: with codex, of every turn
+    /// Charge at least a turn's full budget share when its cost is unknown: with codex, always
     #[arg(long)]
     pub(crate) strict_budget: bool,
     /// The model of turns that nothing else decides

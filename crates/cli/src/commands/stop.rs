@@ -81,7 +81,7 @@ fn suspended(run: &RunId, mode: StopMode, owner: &Process) -> Failure {
     };
     let message = format!("could not {verb} {run}: {}", place::suspended(owner));
     Failure::environment(message).code(LOCKED).hint(format!(
-        "continue it with `{}`, or `fg` in its terminal; it then finds the request and ends the run",
+        "continue the owner with `{}`, or `fg` in its terminal; the owner then ends the run",
         place::continuing(owner)
     ))
 }

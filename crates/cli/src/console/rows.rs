@@ -133,7 +133,9 @@ fn activity(row: &Row, doing: &Doing, scene: &Scene) -> String {
         Doing::Waiting(Wait::Quota(backend, until)) => {
             format!("usage limit of {backend} until {}", time_at(*until, scene.now, &scene.zone))
         }
-        Doing::Waiting(Wait::Environment) => "waits until the machine can continue".to_owned(),
+        Doing::Waiting(Wait::Environment) => {
+            "waiting for disk space or another resource of the machine".to_owned()
+        }
         Doing::Waiting(Wait::Login(backend)) => format!("waits for a login to {backend}"),
         Doing::Queued | Doing::Nothing => String::new(),
     }

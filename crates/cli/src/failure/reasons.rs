@@ -159,7 +159,7 @@ impl Failure {
         let message = format!("{}, which is suspended", self.message);
         let continuing = place::continuing(owner);
         Self { message, ..self }
-            .hint(format!("continue it with `{continuing}`, or `fg` in its terminal"))
+            .hint(format!("continue the owner with `{continuing}`, or `fg` in its terminal"))
     }
 }
 

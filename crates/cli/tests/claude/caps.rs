@@ -38,10 +38,10 @@ fn an_adopted_client_beyond_the_lower_cap_is_continued_with_a_new_share() {
         let resumed = stage.start("resume r --budget 1");
         until("the client is ended", || !stage.is_ours(client));
         stage.opens("gate");
-        resumed.wait().prints("cheap\n").mentions(
-            0,
-            &["its budget share does not fit the new cap; continuing with a new share"],
-        );
+        resumed
+            .wait()
+            .prints("cheap\n")
+            .mentions(0, &["budget share exceeds the new cap; continuing with a new share"]);
         let sent = stage.invocations();
         assert_eq!(sent.len(), 2, "{flags}");
         let share: f64 = sent[1].values("--max-budget-usd")[0].parse().unwrap();

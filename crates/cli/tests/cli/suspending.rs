@@ -33,7 +33,7 @@ fn requests(project: &Project) -> usize {
 fn refusal(verb: &str, pid: u32) -> String {
     format!(
         "raymond: could not {verb} r: its owner, process {pid}, is suspended
-        hint: continue it with `kill -CONT {pid}`, or `fg` in its terminal; it then finds the request and ends the run"
+        hint: continue the owner with `kill -CONT {pid}`, or `fg` in its terminal; the owner then ends the run"
     )
 }
 
@@ -95,8 +95,9 @@ fn suspended_owner_is_named_wherever_run_is_shown() {
 fn waiting_commands_mention_suspended_owner_once() {
     let (project, running) = suspended();
     let pid = running.pid();
-    let hint =
-        format!("is suspended; continue it with `kill -CONT {pid}`, or `fg` in its terminal");
+    let hint = format!(
+        "is suspended; continue the owner with `kill -CONT {pid}`, or `fg` in its terminal"
+    );
     let waiting = ["wait r", "attach r"].map(|words| project.start(words));
     for one in &waiting {
         until("it is mentioned", || one.heard(&hint));

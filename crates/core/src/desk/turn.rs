@@ -61,6 +61,8 @@ pub struct Turn {
     /// What the next attempt tells the client; none at the first.
     pub notice: Option<Notice>,
     /// Attempts in a row that ended early, by a crash or a used-up share, and made no progress.
+    // Golden runs have it under its first name.
+    #[serde(rename = "crashes")]
     pub stalls: u32,
     /// Whether its client is being ended because its share does not fit the cap any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -192,12 +192,16 @@ impl Narrator {
                 return None;
             }
             Event::TurnRecalled { turn, .. } => {
-                let text = "its budget share does not fit the new cap; continuing with a new share";
+                let text = "budget share exceeds the new cap; continuing with a new share";
                 self.of(&turn.agent, Weight::Plain, text)
             }
             Event::TurnContinues { turn, charge, .. } => {
                 self.charge(turn, *charge);
-                self.of(&turn.agent, Weight::Plain, "share used up, goes on with a new one")
+                self.of(
+                    &turn.agent,
+                    Weight::Plain,
+                    "budget share used up; continuing with a new share",
+                )
             }
             Event::TurnFailed { turn, charge, failure, .. } => {
                 self.charge(turn, *charge);
@@ -459,7 +463,7 @@ pub const fn ending_words(ending: Ending) -> &'static str {
         Ending::Cancelled => "cancelled",
         Ending::NeedsPerson => "waits for a person",
         Ending::NeedsCaller => "waits for its caller",
-        Ending::Environment => "waits until the machine can continue",
+        Ending::Environment => "waiting for disk space or another resource of the machine",
         Ending::NoQuota => "usage limit reached, and told not to wait",
     }
 }

@@ -414,7 +414,7 @@ fn a_whole_story_reads_well() {
       -          resumed
     . main       WORK.md: turn 2, attempt 3
     . main_test1 TEST.sh: turn 1, attempt 2
-      main       WORK.md: share used up, goes on with a new one
+      main       WORK.md: budget share used up; continuing with a new share
     ! -          60 % of the cap is spent
     . main       WORK.md: turn 2, attempt 4
     x main_test1 TEST.sh: failed: script: exit status 1: no file

@@ -132,7 +132,9 @@ fn waits(run: &Run, waiting: Waiting, naming: Naming) -> String {
             format!("{backend} needs a person to log in: {why}")
         }
         (_, Some((_, Hold::Environment { why }))) => why.clone(),
-        (Waiting::Environment, None) => "the machine lacked something".to_owned(),
+        (Waiting::Environment, None) => {
+            "a resource of the machine was missing, such as disk space".to_owned()
+        }
         (Waiting::Person, None) => "a question is open".to_owned(),
         (Waiting::Caller, None) => owed(run),
         (Waiting::Quota(_), None) => "a usage limit was reached".to_owned(),

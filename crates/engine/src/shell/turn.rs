@@ -263,7 +263,12 @@ pub(crate) async fn script(
     };
     let runnable = match pinned::script(&kit, &subject.state) {
         Ok(runnable) => runnable,
-        Err(error) => return Ok(failed(format!("cannot unpack {}: {error}", effect.state))),
+        Err(error) => {
+            return Ok(failed(format!(
+                "could not write the private copy of `{}`: {error}",
+                effect.state
+            )));
+        }
     };
     let result = match pinned::Result::of(&kit, &effect.turn, subject.agent.visit.input.as_ref()) {
         Ok(result) => result,
