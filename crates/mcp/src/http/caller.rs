@@ -11,29 +11,51 @@ use rustix::process::geteuid;
 /// The tables of sockets, of both families: a socket of the newer one reaches addresses of the older.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
-/// Whether a connection from `peer` to `here` may be served. One from another machine is a matter of
-/// names.
+/// The other end of a connection, when it is on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// A socket of this user.
+    User(u32),
+    /// A socket that was closed, which the kernel lists as root's.
+    Nobody,
+}
+
+/// Returns whether a connection from `peer` to `here` may be served.
+///
+/// A caller on this machine has to be this user or root, under whichever address it calls. A caller that
+/// is not in the tables is on another machine, whose users [`Names`](super::authority::Names) decides
+/// about, unless it has an address of loopback, which no other machine can have.
 pub(super) fn may_call(peer: SocketAddr, here: SocketAddr) -> bool {
-    if !cfg!(target_os = "linux") || !peer.ip().to_canonical().is_loopback() {
+    if !cfg!(target_os = "linux") {
         return true;
     }
     let me = geteuid().as_raw();
-    let tables = TABLES.iter().filter_map(|path| std::fs::read_to_string(path).ok());
-    let mut owners = tables.filter_map(|table| owner(&table, peer, here));
-    owners.next().is_some_and(|owner| owner == me || owner == 0)
+    let mut tables = TABLES.iter().filter_map(|path| std::fs::read_to_string(path).ok());
+    match tables.find_map(|table| owner(&table, peer, here)) {
+        Some(Owner::User(user)) => user == me || user == 0,
+        Some(Owner::Nobody) => false,
+        None => !peer.ip().to_canonical().is_loopback(),
+    }
 }
 
-/// The user of the socket that is bound to `from` and connected to `to`.
-fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
+/// The owner of the socket that is bound to `from` and connected to `to`.
+fn owner(table: &str, from: SocketAddr, to: SocketAddr) -> Option<Owner> {
     let wanted = [from, to].map(plain);
-    table.lines().skip(1).find_map(|line| {
+    // A busy machine has thousands of sockets, and every connection looks at all of them: most are passed
+    // over by their port, without being parsed.
+    let port = format!(":{:04X} ", from.port());
+    table.lines().skip(1).filter(|line| line.contains(&port)).find_map(|line| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let [_, local, remote, _, _, _, _, user, _, inode, ..] = words.as_slice() else {
             return None;
         };
-        // What is left of a socket that was closed has no inode, and is said to be root's.
-        let is_meant = [address(local)?, address(remote)?] == wanted && *inode != "0";
-        is_meant.then(|| user.parse().ok())?
+        if [address(local)?, address(remote)?] != wanted {
+            return None;
+        }
+        if *inode == "0" {
+            return Some(Owner::Nobody);
+        }
+        user.parse().ok().map(Owner::User)
     })
 }
 
@@ -64,25 +86,25 @@ mod tests {
 
     #[test]
     fn the_user_of_a_socket_is_read_from_the_table() {
-        let check = |line: &str, from: &str, to: &str, expected: Option<u32>| {
+        let check = |line: &str, from: &str, to: &str, expected: Option<Owner>| {
             let table = format!("{HEAD}{line} 1 0000000000000000 20 4 30 10 -1\n");
             let found = owner(&table, from.parse().unwrap(), to.parse().unwrap());
             assert_eq!(found, expected, "{line}");
         };
         let rest = "00000000:00000000 00:00000000 00000000";
         let four = format!("   0: 0100007F:C350 0100007F:1F90 01 {rest}  1000        0 4242");
-        check(&four, "127.0.0.1:50000", "127.0.0.1:8080", Some(1000));
+        check(&four, "127.0.0.1:50000", "127.0.0.1:8080", Some(Owner::User(1000)));
         check(&four, "127.0.0.1:50001", "127.0.0.1:8080", None);
         check(&four, "127.0.0.1:50000", "127.0.0.2:8080", None);
-        check(&four, "[::ffff:127.0.0.1]:50000", "127.0.0.1:8080", Some(1000));
+        check(&four, "[::ffff:127.0.0.1]:50000", "127.0.0.1:8080", Some(Owner::User(1000)));
         let six = "00000000000000000000000001000000:C350 00000000000000000000000001000000:1F90";
         let six = format!("   0: {six} 01 {rest}  1000        0 4242");
-        check(&six, "[::1]:50000", "[::1]:8080", Some(1000));
+        check(&six, "[::1]:50000", "[::1]:8080", Some(Owner::User(1000)));
         let mapped = "0000000000000000FFFF00000100007F:C350 0000000000000000FFFF00000100007F:1F90";
         let mapped = format!("   0: {mapped} 01 {rest}  1000        0 4242");
-        check(&mapped, "127.0.0.1:50000", "127.0.0.1:8080", Some(1000));
+        check(&mapped, "127.0.0.1:50000", "127.0.0.1:8080", Some(Owner::User(1000)));
         let closed = format!("   0: 0100007F:C350 0100007F:1F90 06 {rest}     0        0 0");
-        check(&closed, "127.0.0.1:50000", "127.0.0.1:8080", None);
+        check(&closed, "127.0.0.1:50000", "127.0.0.1:8080", Some(Owner::Nobody));
         check("   0: junk", "127.0.0.1:50000", "127.0.0.1:8080", None);
     }
 
