@@ -3,32 +3,39 @@
 //! Whoever reaches the port may run programs, so it is this machine alone unless names are given under
 //! which others may call. Pages of other origins are refused: a browser on this machine is not its user;
 //! and so are other users of this machine.
+//!
+//! The caller's user is looked at first, before anything is read or kept. Then a bounded number of
+//! connections is served, each as [`connection`] says.
 
+mod authority;
 mod caller;
+pub(crate) mod connection;
+mod held;
+mod sessions;
+mod stall;
 
-use std::convert::Infallible;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::LONGEST;
-use crate::body::{Arguments, Message, Refusal};
-use crate::message::Unread;
+use crate::load::Load;
+
+pub use authority::{Authority, NotAnAuthority};
+
+use authority::Names;
+use connection::Door;
+pub(crate) use sessions::SESSIONS;
+use sessions::Sessions;
 
 /// Where the protocol is spoken.
 pub const PATH: &str = "/mcp";
@@ -36,14 +43,24 @@ pub const PATH: &str = "/mcp";
 /// How long nobody is accepted after that failed.
 const PAUSE: Duration = Duration::from_millis(100);
 
-const HERE: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+/// How many connections are served at a time. Each takes a descriptor and some KB; with those of
+/// running calls they stay below the 1,024 descriptors that a process usually may have.
+pub(crate) const CONNECTIONS: usize = 128;
+
+/// How many of them may be streams without an end, which clients open to listen: the rest is for calls.
+pub(crate) const STREAMS: usize = SESSIONS;
+
 /// A session of the older era ends when nothing comes for so long; a call may well take an hour.
 const QUIET: Duration = Duration::from_hours(4);
-/// How long answers that are on their way are waited for at the end.
-const GRACE: Duration = Duration::from_secs(2);
 
-type Service<S> = StreamableHttpService<S, LocalSessionManager>;
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+/// The whole answer to another user of this machine.
+const STRANGER: &str = "HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\n\
+    connection: close\r\n\r\nforbidden: this server is another user's\n";
+
+/// The whole answer to a connection that there is no room for.
+const CROWDED: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
+    retry-after: 1\r\nconnection: close\r\n\r\n\
+    the server is busy: too many connections\n";
 
 /// Why nobody can be served.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +74,7 @@ pub enum ListenError {
 }
 
 /// Listens, on this machine alone unless `names` say under which others may call.
-pub async fn listen(address: SocketAddr, names: &[String]) -> Result<TcpListener, ListenError> {
+pub async fn listen(address: SocketAddr, names: &[Authority]) -> Result<TcpListener, ListenError> {
     if !address.ip().is_loopback() && names.is_empty() {
         return Err(ListenError::NotHere(address));
     }
@@ -68,10 +85,11 @@ pub async fn listen(address: SocketAddr, names: &[String]) -> Result<TcpListener
 pub async fn serve<S: ServerHandler + Clone>(
     server: S,
     listener: TcpListener,
-    names: &[String],
+    names: &[Authority],
     ending: CancellationToken,
 ) {
-    let service = service(server, names, &ending);
+    let door = door(server, names, &ending);
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -82,7 +100,19 @@ pub async fn serve<S: ServerHandler + Clone>(
                     tokio::time::sleep(PAUSE).await;
                     continue;
                 };
-                connections.spawn(connection((stream, peer), service.clone(), ending.clone()));
+                if !may_call(&stream, peer).await {
+                    refuse(stream, STRANGER);
+                    continue;
+                }
+                let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                    refuse(stream, CROWDED);
+                    continue;
+                };
+                let (door, ending) = (door.clone(), ending.clone());
+                connections.spawn(async move {
+                    connection::serve(stream, door, ending).await;
+                    drop(place);
+                });
             }
             Some(_) = connections.join_next() => {}
             () = ending.cancelled() => break,
@@ -92,97 +122,41 @@ pub async fn serve<S: ServerHandler + Clone>(
     while connections.join_next().await.is_some() {}
 }
 
-fn service<S: ServerHandler + Clone>(
+/// Looks at the caller's user. One connection is looked at after the other, so that callers who are
+/// refused take nothing, however many there are.
+async fn may_call(stream: &TcpStream, peer: SocketAddr) -> bool {
+    let Ok(here) = stream.local_addr() else { return false };
+    let looked = tokio::task::spawn_blocking(move || caller::may_call(peer, here)).await;
+    looked.unwrap_or(false)
+}
+
+/// Closes a connection of which nothing was read, with an answer if that can be sent at once.
+fn refuse(stream: TcpStream, answer: &str) {
+    if let Ok(mut stream) = stream.into_std() {
+        // It does not block. A caller that cannot take it is closed without an answer.
+        stream.write_all(answer.as_bytes()).ok();
+    }
+}
+
+pub(crate) fn door<S: ServerHandler + Clone>(
     server: S,
-    names: &[String],
+    names: &[Authority],
     ending: &CancellationToken,
-) -> Service<S> {
-    let here = HERE.iter().map(|name| format!("http://{name}:*"));
-    let given =
-        names.iter().flat_map(|name| [format!("http://{name}:*"), format!("https://{name}:*")]);
-    let mut hosts: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
-    hosts.extend(names.iter().cloned());
+) -> Door<S> {
+    // Hosts and origins are checked before, by `Names`: the library takes what only begins like one.
     let config = StreamableHttpServerConfig::default()
-        .with_allowed_hosts(hosts)
-        .with_allowed_origins(here.chain(given))
-        .enforce_origin_validation()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
         .with_max_request_body_bytes(LONGEST)
         .with_cancellation_token(ending.child_token());
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(QUIET);
-    StreamableHttpService::new(move || Ok(server.clone()), Arc::new(sessions), config)
-}
-
-async fn connection<S: ServerHandler + Clone>(
-    (stream, peer): (TcpStream, SocketAddr),
-    service: Service<S>,
-    ending: CancellationToken,
-) {
-    let Ok(here) = stream.local_addr() else { return };
-    let looked = tokio::task::spawn_blocking(move || caller::may_call(peer, here)).await;
-    let may_call = looked.unwrap_or(false);
-    let answer = service_fn(move |request| {
-        let service = service.clone();
-        async move {
-            Ok::<_, Infallible>(if may_call { answer(&service, request).await } else { strange() })
-        }
-    });
-    let mut protocol = http1::Builder::new();
-    protocol.timer(TokioTimer::new());
-    let connection = protocol.serve_connection(TokioIo::new(stream), answer);
-    let mut connection = std::pin::pin!(connection);
-    tokio::select! {
-        // However a client leaves: it is gone.
-        _ = connection.as_mut() => return,
-        () = ending.cancelled() => connection.as_mut().graceful_shutdown(),
+    let mut kept = LocalSessionManager::default();
+    kept.session_config.keep_alive = Some(QUIET);
+    let kept = Arc::new(kept);
+    Door {
+        service: StreamableHttpService::new(move || Ok(server.clone()), Arc::clone(&kept), config),
+        names: Names::new(names),
+        load: Load::default(),
+        sessions: Sessions::new(kept),
+        streams: Arc::new(Semaphore::new(STREAMS)),
     }
-    tokio::time::timeout(GRACE, connection).await.ok();
-}
-
-async fn answer<S: ServerHandler + Clone>(
-    service: &Service<S>,
-    mut request: Request<Incoming>,
-) -> Answer {
-    let found = request.uri().path() == PATH;
-    if !found {
-        // A method that the service does not know: nothing is done elsewhere.
-        *request.method_mut() = Method::PUT;
-    }
-    let (arguments, refusal) = (Arguments::default(), Refusal::default());
-    request.extensions_mut().insert(arguments.clone());
-    let request = request.map(|body| Message::new(body, arguments, refusal.clone()));
-    let mut response = service.handle(request).await;
-    if let Some(unread) = refusal.take() {
-        response = refused(&unread);
-    }
-    if !found {
-        let (mut parts, _) = response.into_parts();
-        parts.status = StatusCode::NOT_FOUND;
-        parts.headers.remove(ALLOW);
-        parts.headers.remove(CONTENT_LENGTH);
-        let said = format!("not found: clients are served at {PATH}\n");
-        return Response::from_parts(parts, Full::new(Bytes::from(said)).boxed());
-    }
-    response
-}
-
-/// What another user of this machine is told.
-fn strange() -> Answer {
-    let said = "forbidden: this server is another user's\n";
-    let mut response = Response::new(Full::new(Bytes::from(said)).boxed());
-    *response.status_mut() = StatusCode::FORBIDDEN;
-    response
-}
-
-/// What the sender of a message that cannot be read is told.
-fn refused(unread: &Unread) -> Answer {
-    let answer = serde_json::to_vec(&unread.answer()).unwrap_or_default();
-    let mut response = Response::new(Full::new(Bytes::from(answer)).boxed());
-    *response.status_mut() = match unread {
-        Unread::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
-        Unread::Text(..) | Unread::Shape(..) => StatusCode::BAD_REQUEST,
-    };
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(CONTENT_TYPE, json);
-    response
 }

@@ -10,6 +10,7 @@ mod forms;
 pub mod host;
 pub mod http;
 mod lines;
+mod load;
 mod message;
 mod prompt;
 mod records;

@@ -2,17 +2,27 @@
 //!
 //! One that cannot be read is answered as [`message`] says, and does no harm. The end of the input ends
 //! all calls.
+//!
+//! A request takes a [`Place`] until its answer is written. When no place is free, further requests are
+//! answered with an error and reading goes on, so that a full server hears cancellations. When the client
+//! does not read its answers either, no more lines are read: whatever the client does, memory is bounded.
 
+use std::collections::HashMap;
 use std::io;
+use std::sync::{Arc, Weak};
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, GetExtensions as _, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
+};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::LONGEST;
+use crate::load::{self, Load, Place};
 use crate::message::{self, Unread};
 
 /// A connection in lines.
@@ -23,7 +33,20 @@ pub(crate) struct Lines<R> {
     line: Vec<u8>,
     /// Whether the rest of this line is not kept any more.
     overlong: bool,
+    /// An answer that has to be queued before the next line is read. It is kept here because a read may
+    /// be stopped at any time.
+    owed: Option<ServerJsonRpcMessage>,
+    load: Load,
+    requests: HashMap<RequestId, Held>,
     ended: CancellationToken,
+}
+
+/// The place of a request that was read.
+enum Held {
+    /// Its answer is not written yet.
+    Asked(Arc<Place>),
+    /// It has no answer. Its id cannot be used again while its handler still has the place.
+    Cancelled(Weak<Place>),
 }
 
 /// A line that is to be written, and who is told when it is.
@@ -55,7 +78,16 @@ impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
         // It ends with this connection.
         drop(tokio::spawn(write(writer, waiting)));
         let writer = lines;
-        Self { reader, writer, line: Vec::new(), overlong: false, ended }
+        Self {
+            reader,
+            writer,
+            line: Vec::new(),
+            overlong: false,
+            owed: None,
+            load: Load::default(),
+            requests: HashMap::new(),
+            ended,
+        }
     }
 
     /// The next line, or none at the end. Whoever stops waiting loses nothing.
@@ -82,6 +114,78 @@ impl<R: AsyncBufRead + Send + Unpin> Lines<R> {
             }
         }
     }
+
+    /// Reads the message in a line, and gives a request its place.
+    fn admit(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, Unread> {
+        let Some(id) = message::request_id(line) else { return self.unasked(line) };
+        if !load::fits(line) {
+            return Err(Unread::TooManyValues(Some(id)));
+        }
+        let busy = |_| Unread::Busy(Some(id.clone()));
+        let place = self.load.place().map_err(busy)?;
+        place.reserve(line.len() + load::needed(line)).map_err(busy)?;
+        let mut message = message::read(line)?;
+        if let JsonRpcMessage::Request(request) = &mut message {
+            self.forget_cancelled();
+            if self.requests.contains_key(&id) {
+                return Err(Unread::UsedId(id));
+            }
+            // The handler has a copy until it ends, which may be long after it was cancelled.
+            request.request.extensions_mut().insert(Arc::clone(&place));
+            self.requests.insert(id, Held::Asked(place));
+        }
+        Ok(message)
+    }
+
+    /// Reads a message that nobody waits for.
+    fn unasked(&mut self, line: &[u8]) -> Result<ClientJsonRpcMessage, Unread> {
+        let message = message::read(line)?;
+        if let JsonRpcMessage::Notification(notification) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+            && let Some(held) =
+                cancelled.params.request_id.as_ref().and_then(|id| self.requests.get_mut(id))
+            && let Held::Asked(place) = held
+        {
+            *held = Held::Cancelled(Arc::downgrade(place));
+        }
+        Ok(message)
+    }
+
+    fn forget_cancelled(&mut self) {
+        self.requests.retain(|_, held| match held {
+            Held::Asked(_) => true,
+            Held::Cancelled(place) => place.strong_count() > 0,
+        });
+    }
+
+    /// Queues the answer that is owed. Whoever stops waiting loses nothing.
+    async fn pay(&mut self) -> io::Result<()> {
+        if self.owed.is_none() {
+            return Ok(());
+        }
+        let queued = self.writer.reserve().await;
+        let queued = queued.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        if let Some(owed) = self.owed.take() {
+            queued.send((line(&owed)?, oneshot::channel().0));
+        }
+        Ok(())
+    }
+}
+
+/// A message as a line.
+fn line(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// The request that a message answers.
+fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(&response.id),
+        JsonRpcMessage::Error(error) => error.id.as_ref(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    }
 }
 
 impl<R: AsyncBufRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
@@ -92,21 +196,26 @@ impl<R: AsyncBufRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = self.writer.clone();
+        let held = answered(&message).and_then(|id| self.requests.remove(id));
         async move {
+            // The place is free when the answer is written: until then it takes memory.
+            let _held = held;
             let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-            let mut line = serde_json::to_vec(&message)?;
-            line.push(b'\n');
             let (told, written) = oneshot::channel();
-            writer.send((line, told)).await.map_err(|_| gone())?;
+            writer.send((line(&message)?, told)).await.map_err(|_| gone())?;
             written.await.map_err(|_| gone())?
         }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let read = match self.next().await {
+            let next = match self.pay().await {
+                Ok(()) => self.next().await,
+                Err(error) => Err(error),
+            };
+            let read = match next {
                 Ok(Some(Ok(line))) if line.iter().all(u8::is_ascii_whitespace) => continue,
-                Ok(Some(line)) => line.and_then(|line| message::read(&line)),
+                Ok(Some(line)) => line.and_then(|line| self.admit(&line)),
                 Ok(None) | Err(_) => {
                     self.ended.cancel();
                     return None;
@@ -114,9 +223,7 @@ impl<R: AsyncBufRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             };
             match read {
                 Ok(message) => return Some(message),
-                Err(unread) => {
-                    self.send(unread.answer()).await.ok();
-                }
+                Err(unread) => self.owed = Some(unread.answer()),
             }
         }
     }

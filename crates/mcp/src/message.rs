@@ -10,9 +10,15 @@ use rmcp::model::{
     ServerJsonRpcMessage,
 };
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 
 use crate::LONGEST;
+use crate::load::{self, Busy};
+
+/// The longest `id` or `progressToken` of a request, in bytes. Both are copied for every message about
+/// the request, and clients use numbers or UUIDs of 36 bytes.
+const LONGEST_ID: usize = 1 << 10;
 
 /// Why a message cannot be read.
 #[derive(Debug)]
@@ -23,6 +29,16 @@ pub(crate) enum Unread {
     Text(Unreadable, Option<RequestId>),
     /// The protocol has no such message.
     Shape(serde_json::Error, Option<RequestId>),
+    /// Its values would need too much memory.
+    TooManyValues(Option<RequestId>),
+    /// Its id is too long to be repeated.
+    LongId(Option<RequestId>),
+    /// Its id belongs to a request that is not answered yet.
+    UsedId(RequestId),
+    /// It did not arrive in time.
+    Slow,
+    /// The server has no room for it.
+    Busy(Option<RequestId>),
 }
 
 impl Unread {
@@ -32,17 +48,36 @@ impl Unread {
             Self::TooLong => {
                 let message =
                     format!("a message has at most {LONGEST} bytes, and this one has more");
-                (ErrorData::invalid_request(message, None), &None)
+                (ErrorData::invalid_request(message, None), None)
             }
-            Self::Text(why, id) => {
-                (ErrorData::parse_error(format!("this is not strict JSON: {why}"), None), id)
+            Self::TooManyValues(id) => {
+                let message = "could not read the message: its values need too much memory; \
+                    pass large data in files";
+                (ErrorData::invalid_request(message, None), id.clone())
             }
+            Self::LongId(id) => {
+                let message = format!("an `id` or `progressToken` has at most {LONGEST_ID} bytes");
+                (ErrorData::invalid_request(message, None), id.clone())
+            }
+            Self::UsedId(id) => {
+                let message = "the request before it with this `id` is not answered yet";
+                (ErrorData::invalid_request(message, None), Some(id.clone()))
+            }
+            Self::Slow => {
+                let message = "could not read the message: it did not arrive in time";
+                (ErrorData::invalid_request(message, None), None)
+            }
+            Self::Busy(id) => (Busy.into(), id.clone()),
+            Self::Text(why, id) => (
+                ErrorData::parse_error(format!("this is not strict JSON: {why}"), None),
+                id.clone(),
+            ),
             Self::Shape(why, id) => {
                 let message = format!("this is not a message of the protocol: {why}");
-                (ErrorData::invalid_request(message, None), id)
+                (ErrorData::invalid_request(message, None), id.clone())
             }
         };
-        JsonRpcMessage::error(error, id.clone())
+        JsonRpcMessage::error(error, id)
     }
 }
 
@@ -51,11 +86,26 @@ impl Unread {
 struct Address {
     #[serde(default)]
     id: Option<RequestId>,
+    /// Notifications and requests have one; it is skipped without a copy.
+    #[serde(default)]
+    method: Option<IgnoredAny>,
+}
+
+/// The id of a request, found without reading the rest of the message. Notifications and responses have
+/// none that is waited for.
+pub(crate) fn request_id(text: &[u8]) -> Option<RequestId> {
+    let address: Address = serde_json::from_slice(text).unwrap_or_default();
+    address.method.and(address.id).filter(|id| !is_long(id))
 }
 
 fn address(text: &[u8]) -> Option<RequestId> {
     // This skips what it does not want without a stack.
-    serde_json::from_slice::<Address>(text).unwrap_or_default().id
+    let address: Address = serde_json::from_slice(text).unwrap_or_default();
+    address.id.filter(|id| !is_long(id))
+}
+
+fn is_long(id: &RequestId) -> bool {
+    matches!(id, RequestId::String(text) if text.len() > LONGEST_ID)
 }
 
 /// The message in a text, with all that it holds.
@@ -90,8 +140,15 @@ const ARGUMENTS: &str = "/params/arguments";
 
 /// A message, and its arguments, in whose place is an empty object.
 fn divided(text: &[u8]) -> Result<(Json, Option<JsonObject>), Unread> {
+    if !load::fits(text) {
+        return Err(Unread::TooManyValues(address(text)));
+    }
     let mut value =
         reading::read_as(Holds::Request, text).map_err(|why| Unread::Text(why, address(text)))?;
+    let ids = [value.get("id"), value.pointer("/params/_meta/progressToken")];
+    if ids.iter().any(|id| id.and_then(Json::as_str).is_some_and(|id| id.len() > LONGEST_ID)) {
+        return Err(Unread::LongId(address(text)));
+    }
     let arguments = value.pointer_mut(ARGUMENTS).and_then(Json::as_object_mut);
     let arguments = arguments.map(std::mem::take);
     Ok((value, arguments))

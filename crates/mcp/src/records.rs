@@ -8,6 +8,7 @@ use rmcp::model::{
 use serde_json::json;
 
 use crate::Host;
+use crate::server::shortened;
 
 const PREFIX: &str = "raymond://runs/";
 const JSON: &str = "application/json";
@@ -59,6 +60,7 @@ pub(crate) fn template() -> ResourceTemplate {
 /// One record.
 pub(crate) fn read(host: &dyn Host, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let missing = || {
+        let uri = shortened(uri);
         let message = format!("there is no resource {uri:?}; resources/list has those there are");
         ErrorData::resource_not_found(message, Some(json!({ "uri": uri })))
     };

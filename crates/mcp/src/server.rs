@@ -11,6 +11,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::body::Arguments;
@@ -34,16 +35,21 @@ const METHODS: [&str; 7] = [
     "prompts/get",
 ];
 
+/// How many questions about records are looked up at a time. Each takes a thread and reads up to fifty
+/// journals, so a few keep the disk busy and more would only take memory.
+const LOOKUPS: usize = 4;
+
 /// The server of one host, for any number of clients.
 #[derive(Clone)]
 pub struct Server {
     calls: Calls,
+    lookups: Arc<Semaphore>,
 }
 
 impl Server {
     /// A server whose calls are given up when `ending` is cancelled.
     pub fn new(host: Arc<dyn Host>, ending: CancellationToken) -> Self {
-        Self { calls: Calls::new(host, ending) }
+        Self { calls: Calls::new(host, ending), lookups: Arc::new(Semaphore::new(LOOKUPS)) }
     }
 
     /// Waits until no call is running any more.
@@ -56,9 +62,16 @@ impl Server {
         &self,
         question: impl FnOnce(&dyn Host) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
+        let failed = |error: String| ErrorData::internal_error(error, None);
+        let lookups = Arc::clone(&self.lookups);
+        let lookup = lookups.acquire_owned().await.map_err(|error| failed(error.to_string()))?;
         let host = Arc::clone(self.calls.host());
-        let asked = tokio::task::spawn_blocking(move || question(host.as_ref())).await;
-        asked.map_err(|error| ErrorData::internal_error(error.to_string(), None))
+        let asked = tokio::task::spawn_blocking(move || {
+            // It counts until it ends: a thread cannot be cancelled with its request.
+            let _lookup = lookup;
+            question(host.as_ref())
+        });
+        asked.await.map_err(|error| failed(error.to_string()))
     }
 }
 
@@ -92,13 +105,17 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if request.name != tool::NAME {
-            let message =
-                format!("there is no tool {:?}; the only one is {:?}", request.name, tool::NAME);
+            let message = format!(
+                "there is no tool {:?}; the only one is {:?}",
+                shortened(&request.name),
+                tool::NAME
+            );
             return Err(ErrorData::invalid_params(message, None));
         }
         if let Some(beside) = Arguments::of(&context.extensions) {
             request.arguments = Some(beside);
         }
+        let turn = self.calls.turn(&context.ct).await?;
         // Rounds came with the era that has no handshake.
         let modern = context.protocol_version().is_some_and(|version| !version.has_initialize());
         let capabilities = context.client_capabilities().filter(|_| modern);
@@ -108,7 +125,7 @@ impl ServerHandler for Server {
         let (round, sent) = self.ask(begun).await??;
         let token = context.meta.get_progress_token();
         let listener = token.map(|token| Listener { peer: context.peer.clone(), token });
-        let reply = self.calls.answer(sent, &context.ct, listener.as_ref()).await;
+        let reply = self.calls.answer(sent, turn, &context.ct, listener.as_ref()).await;
         match round {
             None => Ok(tool::result(reply).into()),
             Some(round) => Ok(self.ask(move |host| round.end(host, reply)).await??),
@@ -170,7 +187,7 @@ impl ServerHandler for Server {
             let message = format!("{method} takes other params: {}", params(&method));
             return Err(ErrorData::invalid_params(message, None));
         }
-        let message = format!("there is no method {method:?}");
+        let message = format!("there is no method {:?}", shortened(&method));
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 }
@@ -181,6 +198,11 @@ fn only_page(request: Option<&PaginatedRequestParams>) -> Result<(), ErrorData> 
         None => Ok(()),
         Some(_) => Err(records::unknown_cursor()),
     }
+}
+
+/// The beginning of a name that is repeated in an error: a name may be as long as its message.
+pub(crate) fn shortened(name: &str) -> String {
+    name.chars().take(100).collect()
 }
 
 /// What a method takes, for whoever sent something else.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use raymond_mcp::http::{Authority, NotAnAuthority};
 
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
@@ -15,7 +16,7 @@ pub(crate) struct Mcp {
     pub(crate) http: Option<SocketAddr>,
     /// A name under which other machines may call; with it any address can be listened on
     #[arg(long, value_name = "HOST", requires = "http", value_parser = host)]
-    pub(crate) allow_host: Vec<String>,
+    pub(crate) allow_host: Vec<Authority>,
 }
 
 /// A number of a port alone, or a name, is the most common mistake.
@@ -24,14 +25,9 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| "it has to be an address with a port, such as 127.0.0.1:7420".to_owned())
 }
 
-/// What can stand in the header `Host`: an empty one, or a pattern, would match nothing.
-fn host(text: &str) -> Result<String, String> {
-    let is_named =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
-    if text.is_empty() || !text.chars().all(is_named) {
-        return Err("it has to be a name or an address, such as build.example.org".to_owned());
-    }
-    Ok(text.to_owned())
+/// Reads what a `Host` header can hold: a pattern, or a URL, would match nothing.
+fn host(text: &str) -> Result<Authority, String> {
+    text.parse().map_err(|error: NotAnAuthority| error.to_string())
 }
 
 #[cfg(test)]
@@ -43,9 +39,10 @@ mod tests {
         for good in
             ["localhost", "build-1.example.org", "build.example.org:7420", "[::1]", "10.0.0.1"]
         {
-            assert_eq!(host(good), Ok(good.to_owned()));
+            assert_eq!(host(good).map(|host| host.to_string()), Ok(good.to_owned()));
         }
-        for bad in ["", " ", "*", "http://x", "x/y", "a b", "*.example.org"] {
+        for bad in ["", " ", "*", "http://x", "x/y", "a b", "*.example.org", "a:b", "[::1].x", "a."]
+        {
             assert!(host(bad).is_err(), "{bad:?}");
         }
     }

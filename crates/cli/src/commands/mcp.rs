@@ -108,7 +108,7 @@ async fn serve_streams(host: Arc<Offered>, ending: CancellationToken) -> Result<
 
 async fn serve_http(
     host: Arc<Offered>,
-    (address, names): (SocketAddr, &[String]),
+    (address, names): (SocketAddr, &[http::Authority]),
     ending: CancellationToken,
 ) -> Result<(), Failure> {
     let listener = http::listen(address, names).await.map_err(|error| match error {

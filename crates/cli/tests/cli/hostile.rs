@@ -1,5 +1,6 @@
 //! Somebody who means harm: each attack of docs/security.md, tried.
 
+mod callers;
 mod journals;
 mod neighbours;
 mod repositories;

@@ -66,6 +66,11 @@ impl Client {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     }
 
+    /// The id of the next request.
+    pub(super) fn next_id(&self) -> u64 {
+        self.last + 1
+    }
+
     /// Sends a request, and says under which id.
     pub(super) async fn request(&mut self, method: &str, mut params: Json) -> u64 {
         self.last += 1;

@@ -187,7 +187,14 @@ fn another_user_may_not_call_the_server() {
     let line = format!("exec 3<>/dev/tcp/{host}/{port}; printf '{head}' >&3; cat <&3");
     let ours = project.spawn("bash", &["-c", &line]).wait();
     assert!(!ours.stdout.contains("another user's"), "{ours:?}");
-    let Some(theirs) = as_stranger(&project, &line) else { return };
-    assert!(theirs.stdout.starts_with("HTTP/1.1 403 "), "{theirs:?}");
-    assert!(theirs.stdout.ends_with("forbidden: this server is another user's\n"), "{theirs:?}");
+    // They are refused before they have sent anything.
+    let silent = format!("exec 3<>/dev/tcp/{host}/{port}; cat <&3");
+    for line in [&line, &silent] {
+        let Some(theirs) = as_stranger(&project, line) else { return };
+        assert!(theirs.stdout.starts_with("HTTP/1.1 403 "), "{theirs:?}");
+        assert!(
+            theirs.stdout.ends_with("forbidden: this server is another user's\n"),
+            "{theirs:?}"
+        );
+    }
 }

@@ -29,6 +29,11 @@ impl Server {
 
     /// What is answered to a call of the tool that comes with these headers.
     fn call(&self, headers: &[&str]) -> String {
+        self.call_at("/mcp", headers)
+    }
+
+    /// The same, with this in the place of the path.
+    fn call_at(&self, target: &str, headers: &[&str]) -> String {
         let step = r#"{"id":"a","kind":"exec","shell":"touch sprung"}"#;
         let arguments = format!(r#"{{"action":"run","workflow":{{"steps":[{step}]}}}}"#);
         let body = format!(
@@ -36,7 +41,7 @@ impl Server {
         );
         let headers: String = headers.iter().flat_map(|header| [header, "\r\n"]).collect();
         let head = format!(
-            "POST /mcp HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {}\r\n\r\n",
+            "POST {target} HTTP/1.1\r\n{headers}Connection: close\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
         let mut stream = TcpStream::connect(&self.address).unwrap();
@@ -83,6 +88,63 @@ fn a_page_of_a_web_site_calls_no_tool() {
     for simple in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
         check(&here, &[&format!("Content-Type: {simple}"), BOTH], "415");
     }
+}
+
+#[test]
+fn a_host_or_an_origin_is_read_as_a_whole() {
+    let project = Project::of(&[]);
+    let server = Server::start(&project, &["--http", "127.0.0.1:0"]);
+    let port = server.address.rsplit_once(':').unwrap().1.to_owned();
+    let check = |target: &str, headers: &[&str], expected: &str| {
+        let headers: Vec<&str> = headers.iter().chain(&[JSON, BOTH]).chain(&ERA).copied().collect();
+        let answer = server.call_at(target, &headers);
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {expected}")),
+            "{target} {headers:?}: {answer}"
+        );
+        let ran = fs::remove_file(project.path("sprung")).is_ok();
+        assert_eq!(ran, expected == "200", "{target} {headers:?}");
+    };
+    for (host, expected) in [
+        ("localhost", "200"),
+        ("LOCALHOST", "200"),
+        ("[::1]:80", "200"),
+        ("localhost:evil.com", "400"),
+        ("localhost:", "400"),
+        ("localhost:99999", "400"),
+        ("localhost:80:80", "400"),
+        ("localhost.", "400"),
+        ("[::1].evil.com", "400"),
+        ("user@localhost", "400"),
+        ("localhost@evil.com", "400"),
+        ("127.0.0.1.evil.com", "403"),
+        ("localhost.evil.com", "403"),
+    ] {
+        check("/mcp", &[&format!("Host: {host}")], expected);
+    }
+    check("/mcp", &[], "400");
+    check("/mcp", &["Host: localhost", "Host: evil.com"], "400");
+    check("/mcp", &["Host: localhost", "Host: localhost"], "400");
+    check("http://localhost/mcp", &["Host: localhost"], "200");
+    check("http://evil.com/mcp", &["Host: localhost"], "400");
+    check("http://localhost:evil.com/mcp", &["Host: localhost"], "400");
+    check("http://localhost/mcp", &["Host: evil.com"], "400");
+    check("http://evil.com/mcp", &["Host: evil.com"], "403");
+    for (origin, expected) in [
+        (format!("http://localhost:{port}"), "200"),
+        ("http://localhost/.evil.com".to_owned(), "403"),
+        ("http://localhost:evil.com".to_owned(), "403"),
+        ("http://[::1].evil.com".to_owned(), "403"),
+        ("http://localhost@evil.com".to_owned(), "403"),
+        ("http://127.0.0.1.evil.com".to_owned(), "403"),
+        ("http://localhost, http://evil.com".to_owned(), "403"),
+        ("null".to_owned(), "403"),
+        (String::new(), "403"),
+    ] {
+        check("/mcp", &["Host: localhost", &format!("Origin: {origin}")], expected);
+    }
+    let two = ["Host: localhost", "Origin: http://localhost", "Origin: http://evil.com"];
+    check("/mcp", &two, "403");
 }
 
 #[test]

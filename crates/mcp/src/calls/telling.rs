@@ -1,0 +1,101 @@
+//! The progress of a call, as its client hears of it.
+//!
+//! A call reports progress without waiting for anybody, and its client may not read. So only the last
+//! reports are kept while one is being sent.
+
+use std::collections::VecDeque;
+
+use raymond_engine::call::Progress;
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use rmcp::{Peer, RoleServer};
+use tokio::sync::mpsc;
+
+/// How many reports wait for a client that reads slowly. A step reports twice, so a client learns of the
+/// last eight steps; older reports are out of date.
+const KEPT: usize = 16;
+
+/// A client that wants to know how its call is going.
+pub(crate) struct Listener {
+    pub(crate) peer: Peer<RoleServer>,
+    pub(crate) token: ProgressToken,
+}
+
+impl Listener {
+    async fn tell(&self, progress: Progress) {
+        #[expect(clippy::cast_precision_loss, reason = "no call has so many steps")]
+        let told = ProgressNotificationParam::new(self.token.clone(), progress.count as f64)
+            .with_message(progress.message);
+        // A client that is gone will be noticed elsewhere.
+        self.peer.notify_progress(told).await.ok();
+    }
+}
+
+/// Reports progress until there is no more.
+pub(super) async fn tell(
+    mut progress: mpsc::UnboundedReceiver<Progress>,
+    listener: Option<&Listener>,
+) {
+    let Some(listener) = listener else {
+        while progress.recv().await.is_some() {}
+        return;
+    };
+    let mut waiting = Waiting::default();
+    let mut is_open = true;
+    while is_open || !waiting.reports.is_empty() {
+        let Some(next) = waiting.reports.pop_front() else {
+            match progress.recv().await {
+                Some(report) => waiting.add(report),
+                None => is_open = false,
+            }
+            continue;
+        };
+        let telling = listener.tell(next);
+        tokio::pin!(telling);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut telling => break,
+                report = progress.recv(), if is_open => match report {
+                    Some(report) => waiting.add(report),
+                    None => is_open = false,
+                },
+            }
+        }
+    }
+}
+
+/// Reports that are not sent yet.
+#[derive(Default)]
+struct Waiting {
+    reports: VecDeque<Progress>,
+    last: Option<u64>,
+}
+
+impl Waiting {
+    fn add(&mut self, report: Progress) {
+        // The protocol promises that progress grows, whatever a call reports.
+        if self.last >= Some(report.count) {
+            return;
+        }
+        self.last = Some(report.count);
+        if self.reports.len() == KEPT {
+            self.reports.pop_front();
+        }
+        self.reports.push_back(report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_reports_are_kept() {
+        let mut waiting = Waiting::default();
+        for count in [1, 1, 3, 2].into_iter().chain(4..=10_000) {
+            waiting.add(Progress { count, message: String::new() });
+        }
+        let counts: Vec<u64> = waiting.reports.iter().map(|report| report.count).collect();
+        assert_eq!(counts, (10_001 - KEPT as u64..=10_000).collect::<Vec<_>>());
+    }
+}

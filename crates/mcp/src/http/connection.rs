@@ -1,0 +1,198 @@
+//! One connection of a caller that may call: its requests, one after the other.
+//!
+//! A request is refused as early as possible: by its head first, then by the room that there is, then by
+//! its body. Every wait for the client has a limit, but for streams on which the client only listens.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, RETRY_AFTER,
+};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::StreamableHttpService;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::PATH;
+use super::authority::{Authority, Names};
+use super::held::Held;
+use super::sessions::Sessions;
+use super::stall::Stall;
+use crate::body::{Leaves, Message};
+use crate::load::{Busy, Load};
+use crate::message::Unread;
+
+/// How long the head of a request may take to arrive, from its first byte or since the answer before it.
+/// An idle connection is closed after it, too.
+const HEAD_LIMIT: Duration = Duration::from_secs(30);
+
+/// The longest head of a request, in bytes. Clients send less than 1 KiB; other servers take 8 to 64.
+const LONGEST_HEAD: usize = 64 << 10;
+
+/// How long answers that are on their way are waited for at the end.
+const GRACE: Duration = Duration::from_secs(2);
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// All that the connections of a server share.
+#[derive(Clone)]
+pub(crate) struct Door<S> {
+    pub(super) service: StreamableHttpService<S, LocalSessionManager>,
+    pub(super) names: Names,
+    pub(super) load: Load,
+    pub(super) sessions: Sessions,
+    pub(super) streams: Arc<Semaphore>,
+}
+
+/// Serves a connection until one of the two sides ends it.
+pub(crate) async fn serve<S, C>(stream: C, door: Door<S>, ending: CancellationToken)
+where
+    S: ServerHandler + Clone,
+    C: AsyncRead + AsyncWrite + Unpin,
+{
+    let answer = service_fn(move |request| {
+        let door = door.clone();
+        async move { Ok::<_, Infallible>(answer(&door, request).await) }
+    });
+    let mut protocol = http1::Builder::new();
+    protocol.timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT).max_buf_size(LONGEST_HEAD);
+    let connection = protocol.serve_connection(TokioIo::new(Stall::new(stream)), answer);
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        // However a client leaves: it is gone.
+        _ = connection.as_mut() => return,
+        () = ending.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    tokio::time::timeout(GRACE, connection).await.ok();
+}
+
+async fn answer<S: ServerHandler + Clone>(door: &Door<S>, request: Request<Incoming>) -> Answer {
+    if let Err(Refused { status, message }) =
+        check_names(&door.names, request.uri(), request.headers())
+    {
+        return plain(status, message);
+    }
+    if request.uri().path() != PATH {
+        let told = format!("not found: clients are served at {PATH}\n");
+        return plain(StatusCode::NOT_FOUND, &told);
+    }
+    let stream = match listening(door, request.method()) {
+        Ok(stream) => stream,
+        Err(Busy) => return unread(&Unread::Busy(None)),
+    };
+    let session = header(request.headers(), &SESSION).and_then(|id| door.sessions.opened(id));
+    let response = handle(door, request).await;
+    if let Some(begun) = header(response.headers(), &SESSION)
+        && !door.sessions.begun(begun).await
+    {
+        return unread(&Unread::Busy(None));
+    }
+    response.map(|body| Held::new(body, (stream, session)).boxed())
+}
+
+/// A place for a stream on which the client only listens.
+fn listening<S>(
+    door: &Door<S>,
+    method: &Method,
+) -> Result<Option<tokio::sync::OwnedSemaphorePermit>, Busy> {
+    if method != Method::GET {
+        return Ok(None);
+    }
+    Arc::clone(&door.streams).try_acquire_owned().map(Some).map_err(|_| Busy)
+}
+
+async fn handle<S: ServerHandler + Clone>(
+    door: &Door<S>,
+    mut request: Request<Incoming>,
+) -> Answer {
+    let leaves = Leaves::default();
+    request.extensions_mut().insert(leaves.arguments.clone());
+    request.extensions_mut().insert(leaves.place.clone());
+    let refusal = leaves.refusal.clone();
+    let load = door.load.clone();
+    let response = door.service.handle(request.map(|body| Message::new(body, load, leaves))).await;
+    refusal.take().map_or(response, |refused| unread(&refused))
+}
+
+/// A request that is refused by its head alone.
+struct Refused {
+    status: StatusCode,
+    message: &'static str,
+}
+
+/// Refuses what a page of a web site can send: another origin, or a name of its own that leads here.
+fn check_names(names: &Names, target: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
+    let malformed = |message| Refused { status: StatusCode::BAD_REQUEST, message };
+    let forbidden = |message| Refused { status: StatusCode::FORBIDDEN, message };
+    let mut hosts = headers.get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return Err(malformed("bad request: expected one `Host` header\n"));
+    };
+    let Some(host) = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) else {
+        return Err(malformed("bad request: `Host` is not a name or an address\n"));
+    };
+    // A request that was meant for a proxy names its host twice.
+    let same = |target: &str| target.parse().as_ref() == Ok(&host);
+    if !target.authority().is_none_or(|authority| same(authority.as_str())) {
+        return Err(malformed("bad request: `Host` is not the host of the request target\n"));
+    }
+    if !names.allow(&host) {
+        let message = "forbidden: `Host` is not a name of this server; see --allow-host\n";
+        return Err(forbidden(message));
+    }
+    let mut origins = headers.get_all(ORIGIN).iter();
+    match (origins.next(), origins.next()) {
+        (None, _) => Ok(()),
+        (Some(one), None) if one.to_str().is_ok_and(|origin| names.allow_origin(origin)) => Ok(()),
+        (Some(_), _) => Err(forbidden("forbidden: pages of this `Origin` may not call\n")),
+    }
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn plain(status: StatusCode, told: &str) -> Answer {
+    let mut response = Response::new(Full::new(Bytes::from(told.to_owned())).boxed());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response
+}
+
+/// What the sender of a message that cannot be read is told.
+fn unread(unread: &Unread) -> Answer {
+    let answer = serde_json::to_vec(&unread.answer()).unwrap_or_default();
+    let mut response = Response::new(Full::new(Bytes::from(answer)).boxed());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let status = match unread {
+        Unread::TooLong | Unread::TooManyValues(_) => StatusCode::PAYLOAD_TOO_LARGE,
+        Unread::Text(..) | Unread::Shape(..) | Unread::LongId(_) | Unread::UsedId(_) => {
+            StatusCode::BAD_REQUEST
+        }
+        Unread::Slow => {
+            // The rest of the body would be as slow.
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            StatusCode::REQUEST_TIMEOUT
+        }
+        Unread::Busy(_) => {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+    };
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,156 @@
+//! Bounds on the requests that a server holds at a time.
+//!
+//! A client can send requests faster than they are answered, and need not read the answers. So every
+//! request takes a place, and reserves the memory that its message is going to need. Both are given back
+//! when the request is forgotten: its handler has ended, and its answer is written. A request that finds
+//! no room is refused at once, because one that waits would need the memory all the same.
+//!
+//! How many calls run at a time is decided in [`calls`](crate::calls).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{ErrorCode, ErrorData};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::calls;
+
+/// How many requests one carrier holds at a time: all calls that run or wait, and 32 others, so that a
+/// full server can still be pinged and looked at.
+pub(crate) const REQUESTS: usize = calls::RUNNING + calls::WAITING + 32;
+
+/// How much memory their messages may need together, in KiB: 256 MiB. It is enough for the longest
+/// message, 64 MiB, if that consists of texts and long numbers; see [`needed`]. A call copies its request
+/// about seven times on its way (measured with 16 requests of 16 MiB), so the process stays below 2 GiB.
+const MEMORY: usize = 256 << 10;
+
+/// The code of a request that the server has no room for. JSON-RPC leaves -32000 to -32099 to servers;
+/// this one is used by neither the protocol nor its libraries.
+pub(crate) const BUSY: ErrorCode = ErrorCode(-32050);
+
+/// The requests that one carrier holds.
+#[derive(Debug, Clone)]
+pub(crate) struct Load {
+    places: Arc<Semaphore>,
+    memory: Arc<Semaphore>,
+}
+
+/// The place of one request. It is given back when the last copy of its `Arc` is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _counted: OwnedSemaphorePermit,
+    memory: Arc<Semaphore>,
+    reserved: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+/// The server has no room for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the server is busy: it has no room for another request; repeat it when others have ended")]
+pub(crate) struct Busy;
+
+impl From<Busy> for ErrorData {
+    fn from(busy: Busy) -> Self {
+        Self::new(BUSY, busy.to_string(), None)
+    }
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(REQUESTS)),
+            memory: Arc::new(Semaphore::new(MEMORY)),
+        }
+    }
+}
+
+impl Load {
+    /// A place for one request whose message is not known yet.
+    pub(crate) fn place(&self) -> Result<Arc<Place>, Busy> {
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| Busy)?;
+        let memory = Arc::clone(&self.memory);
+        Ok(Arc::new(Place { _counted: place, memory, reserved: Mutex::default() }))
+    }
+}
+
+impl Place {
+    /// Reserves this many bytes more for the message of the request.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Busy> {
+        let blocks = u32::try_from(bytes.div_ceil(1 << 10)).map_err(|_| Busy)?;
+        let more = Arc::clone(&self.memory).try_acquire_many_owned(blocks).map_err(|_| Busy)?;
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        match reserved.as_mut() {
+            Some(reserved) => reserved.merge(more),
+            None => *reserved = Some(more),
+        }
+        Ok(())
+    }
+}
+
+/// Estimates the bytes that the values of a message need in memory beside its text, without reading it.
+///
+/// A value takes 32 bytes. An object takes 632 more, however few keys it has: the smallest node of a
+/// B-tree has room for eleven. `{"":0},` is seven bytes, so a message of 64 MiB could need 6 GB. Commas
+/// and brackets inside of texts count as well, which makes the estimate too high, never too low.
+pub(crate) fn needed(text: &[u8]) -> usize {
+    text.iter().fold(0_usize, |sum, byte| {
+        sum.saturating_add(match byte {
+            b',' | b'[' => 32,
+            b'{' => 632 + 32,
+            _ => 0,
+        })
+    })
+}
+
+/// Whether a message of this text has room in a server that holds no other.
+pub(crate) fn fits(text: &[u8]) -> bool {
+    text.len().saturating_add(needed(text)) <= MEMORY << 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LONGEST;
+
+    #[test]
+    fn every_request_takes_a_place() {
+        let load = Load::default();
+        let mut places: Vec<_> = (0..REQUESTS).map(|_| load.place().unwrap()).collect();
+        assert_eq!(load.place().map(drop), Err(Busy));
+        let kept = places.pop().map(|place| Arc::clone(&place));
+        assert_eq!(load.place().map(drop), Err(Busy), "a copy still holds the place");
+        drop(kept);
+        assert_eq!(load.place().map(drop), Ok(()));
+    }
+
+    #[test]
+    fn memory_is_reserved_together_and_given_back() {
+        let load = Load::default();
+        let (one, two) = (load.place().unwrap(), load.place().unwrap());
+        let half = MEMORY << 9;
+        assert_eq!(one.reserve(half), Ok(()));
+        assert_eq!(two.reserve(half + 1), Err(Busy));
+        assert_eq!(one.reserve(half), Ok(()));
+        assert_eq!(two.reserve(1), Err(Busy));
+        drop(one);
+        assert_eq!(two.reserve(half), Ok(()));
+    }
+
+    #[test]
+    fn a_message_is_weighed_by_its_values() {
+        // The longest message, of this text again and again.
+        let fits_repeated = |one: &str| {
+            let times = LONGEST / one.len();
+            times * (one.len() + needed(one.as_bytes())) <= MEMORY << 10
+        };
+        for (one, expected) in [
+            ("aaaaaaaa", true),
+            ("1234567890123, ", true),
+            ("123456,", false),
+            ("0,", false),
+            ("[],", false),
+            ("{\"\":0},", false),
+        ] {
+            assert_eq!(fits_repeated(one), expected, "{one}");
+        }
+        assert!(fits(b"[{}]"));
+    }
+}
