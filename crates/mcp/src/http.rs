@@ -34,7 +34,6 @@ pub use authority::{Authority, NotAnAuthority};
 
 use authority::Names;
 use connection::Door;
-#[cfg(test)]
 pub(crate) use sessions::SESSIONS;
 use sessions::Sessions;
 
@@ -49,7 +48,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) const CONNECTIONS: usize = 128;
 
 /// How many of them may be streams without an end, which clients open to listen: the rest is for calls.
-pub(crate) const STREAMS: usize = sessions::SESSIONS;
+pub(crate) const STREAMS: usize = SESSIONS;
 
 /// A session of the older era ends when nothing comes for so long; a call may well take an hour.
 const QUIET: Duration = Duration::from_hours(4);

@@ -41,9 +41,12 @@ impl Round {
         let arguments = request.arguments.unwrap_or_default();
         let way = capabilities.and_then(Way::of);
         let asked = meta.0.0.get(ASKS) == Some(&Json::Bool(true));
+        let is_round = request.request_state.is_some() || (asked && way.is_some());
+        // A workflow can be large, and only rounds look at it again.
+        let workflow = arguments.get("workflow").filter(|_| is_round);
         let mut round = Self {
             way,
-            workflow: arguments.get("workflow").cloned().unwrap_or_default(),
+            workflow: workflow.cloned().unwrap_or_default(),
             agent: arguments.get("agentId").and_then(Json::as_str).map(str::to_owned),
         };
         match request.request_state {
@@ -55,7 +58,7 @@ impl Round {
             None if request.input_responses.is_some_and(|responses| !responses.is_empty()) => {
                 Err(Refused::Missing)
             }
-            None if asked && way.is_some() => Ok((Some(round), sent(with_run(arguments)))),
+            None if is_round => Ok((Some(round), sent(with_run(arguments)))),
             None => Ok((None, sent(arguments))),
         }
     }

@@ -30,8 +30,8 @@ pub(super) fn may_call(peer: SocketAddr, here: SocketAddr) -> bool {
         return true;
     }
     let me = geteuid().as_raw();
-    let tables = TABLES.iter().filter_map(|path| std::fs::read_to_string(path).ok());
-    match tables.filter_map(|table| owner(&table, peer, here)).next() {
+    let mut tables = TABLES.iter().filter_map(|path| std::fs::read_to_string(path).ok());
+    match tables.find_map(|table| owner(&table, peer, here)) {
         Some(Owner::User(user)) => user == me || user == 0,
         Some(Owner::Nobody) => false,
         None => !peer.ip().to_canonical().is_loopback(),

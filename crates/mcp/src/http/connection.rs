@@ -80,8 +80,10 @@ where
 }
 
 async fn answer<S: ServerHandler + Clone>(door: &Door<S>, request: Request<Incoming>) -> Answer {
-    if let Err(refused) = check_names(&door.names, request.uri(), request.headers()) {
-        return refused;
+    if let Err(Refused { status, message }) =
+        check_names(&door.names, request.uri(), request.headers())
+    {
+        return plain(status, message);
     }
     if request.uri().path() != PATH {
         let told = format!("not found: clients are served at {PATH}\n");
@@ -125,9 +127,16 @@ async fn handle<S: ServerHandler + Clone>(
     refusal.take().map_or(response, |refused| unread(&refused))
 }
 
+/// A request that is refused by its head alone.
+struct Refused {
+    status: StatusCode,
+    message: &'static str,
+}
+
 /// Refuses what a page of a web site can send: another origin, or a name of its own that leads here.
-fn check_names(names: &Names, target: &Uri, headers: &HeaderMap) -> Result<(), Answer> {
-    let malformed = |message: &str| plain(StatusCode::BAD_REQUEST, message);
+fn check_names(names: &Names, target: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
+    let malformed = |message| Refused { status: StatusCode::BAD_REQUEST, message };
+    let forbidden = |message| Refused { status: StatusCode::FORBIDDEN, message };
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return Err(malformed("bad request: expected one `Host` header\n"));
@@ -141,16 +150,14 @@ fn check_names(names: &Names, target: &Uri, headers: &HeaderMap) -> Result<(), A
         return Err(malformed("bad request: `Host` is not the host of the request target\n"));
     }
     if !names.allow(&host) {
-        let told = "forbidden: `Host` is not a name of this server; see --allow-host\n";
-        return Err(plain(StatusCode::FORBIDDEN, told));
+        let message = "forbidden: `Host` is not a name of this server; see --allow-host\n";
+        return Err(forbidden(message));
     }
     let mut origins = headers.get_all(ORIGIN).iter();
     match (origins.next(), origins.next()) {
         (None, _) => Ok(()),
         (Some(one), None) if one.to_str().is_ok_and(|origin| names.allow_origin(origin)) => Ok(()),
-        (Some(_), _) => {
-            Err(plain(StatusCode::FORBIDDEN, "forbidden: pages of this `Origin` may not call\n"))
-        }
+        (Some(_), _) => Err(forbidden("forbidden: pages of this `Origin` may not call\n")),
     }
 }
 

@@ -156,8 +156,11 @@ async fn a_message_of_too_many_values_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let mut client = Client::connect(&Fake::new(home.path()), Era::Legacy, json!({})).await;
     let objects = "{},".repeat(1 << 20);
-    client.write(&format!(r#"{{"jsonrpc":"2.0","id":3,"method":"ping","a":[{objects}0]}}"#)).await;
-    let answer: Json = client.receive().await;
-    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(3), &json!(-32600)), "{answer}");
+    for (head, id) in [(r#""id":3,"method":"ping""#, json!(3)), (r#""method":"x""#, Json::Null)] {
+        client.write(&format!(r#"{{"jsonrpc":"2.0",{head},"a":[{objects}0]}}"#)).await;
+        let answer = client.receive().await;
+        let answered = (answer.get("id").unwrap_or(&Json::Null), &answer["error"]["code"]);
+        assert_eq!(answered, (&id, &json!(-32600)), "{answer}");
+    }
     assert_eq!(client.close().await, Ok(()));
 }

@@ -102,7 +102,9 @@ async fn what_is_no_message_is_answered_as_in_lines() {
         r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{{"name":"crayfish","_meta":{{"a":{}}}}}}}"#,
         nested(200)
     );
+    let objects = format!(r#"{{"id":6,"method":"x","a":[{}0]}}"#, "{},".repeat(1 << 20));
     for (body, status, code, id) in [
+        (objects.as_bytes(), 413, -32600, json!(6)),
         (&b"nonsense"[..], 400, -32700, Json::Null),
         (b"", 400, -32700, Json::Null),
         (b"{\"id\":1,\"a\":\"\xff\"}", 400, -32700, json!(1)),

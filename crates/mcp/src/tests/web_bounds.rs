@@ -118,8 +118,10 @@ async fn a_client_that_does_not_read_is_disconnected() {
     let home = tempfile::tempdir().unwrap();
     // An answer is longer than what fits on the way.
     let (mut client, served) = connect(home.path(), 1 << 10);
+    let begun = Instant::now();
     client.write_all(list().as_bytes()).await.unwrap();
     served.await.unwrap();
+    assert!(begun.elapsed() < Duration::from_mins(2), "{:?}", begun.elapsed());
     let mut answer = Vec::new();
     client.read_to_end(&mut answer).await.unwrap();
     assert_eq!(answer.len(), 1 << 10);
