@@ -96,7 +96,7 @@ async fn served(input: Vec<u8>) -> Vec<u8> {
     };
     let mut answers = Vec::new();
     let all = async { tokio::join!(serving, sending, reader.read_to_end(&mut answers)) };
-    let ended = tokio::time::timeout(Duration::from_mins(1), all).await;
+    let ended = tokio::time::timeout(Duration::from_mins(1), Box::pin(all)).await;
     ended.expect("a service ends with its input").2.expect("a stream");
     answers
 }
