@@ -31,7 +31,11 @@ pub(super) fn may_call(peer: SocketAddr, here: SocketAddr) -> bool {
     }
     let me = geteuid().as_raw();
     let mut tables = TABLES.iter().filter_map(|path| std::fs::read_to_string(path).ok());
-    match tables.find_map(|table| owner(&table, peer, here)) {
+    is_allowed(tables.find_map(|table| owner(&table, peer, here)), peer, me)
+}
+
+fn is_allowed(owner: Option<Owner>, peer: SocketAddr, me: u32) -> bool {
+    match owner {
         Some(Owner::User(user)) => user == me || user == 0,
         Some(Owner::Nobody) => false,
         None => !peer.ip().to_canonical().is_loopback(),
@@ -106,6 +110,25 @@ mod tests {
         let closed = format!("   0: 0100007F:C350 0100007F:1F90 06 {rest}     0        0 0");
         check(&closed, "127.0.0.1:50000", "127.0.0.1:8080", Some(Owner::Nobody));
         check("   0: junk", "127.0.0.1:50000", "127.0.0.1:8080", None);
+    }
+
+    #[test]
+    fn other_users_may_not_call_under_any_address() {
+        for (peer, is_here) in [
+            ("127.0.0.1:1", true),
+            ("[::1]:1", true),
+            ("[::ffff:127.0.0.9]:1", true),
+            ("192.0.2.1:1", false),
+            ("[2001:db8::1]:1", false),
+        ] {
+            let peer: SocketAddr = peer.parse().unwrap();
+            assert!(is_allowed(Some(Owner::User(7)), peer, 7), "{peer}");
+            assert!(is_allowed(Some(Owner::User(0)), peer, 7), "{peer}");
+            assert!(!is_allowed(Some(Owner::User(8)), peer, 7), "{peer}");
+            assert!(!is_allowed(Some(Owner::Nobody), peer, 7), "{peer}");
+            // No other machine can have an address of loopback.
+            assert_eq!(is_allowed(None, peer, 7), !is_here, "{peer}");
+        }
     }
 
     #[cfg(target_os = "linux")]
