@@ -84,7 +84,7 @@ impl Bench {
     }
 
     /// Creates the run; nothing is recorded yet but its header.
-    fn created(&self, files: &[(&str, &str)], settings: Settings) -> (Owned, Input) {
+    pub(crate) fn created(&self, files: &[(&str, &str)], settings: Settings) -> (Owned, Input) {
         let source = |(name, text): &(&str, &str)| SourceFile {
             name: (*name).to_owned(),
             bytes: text.as_bytes().into(),

@@ -5,8 +5,9 @@
 //! command line. Mutants that cannot be woven in are not tried: each would cost a build of everything.
 
 use std::path::Path;
+use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use super::listed::Mutant;
 use super::results::{Explained, Outcome};
@@ -34,18 +35,19 @@ pub(super) fn is_edge(package: &str) -> bool {
     EDGES.iter().any(|edge| edge.package == package)
 }
 
-/// Tries mutants, and says what became of each.
+/// Tries mutants, and says what became of each. It fails when the deadline passes.
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
 pub(super) fn try_all(
     home: &Path,
     mutants: Vec<Mutant>,
     depth: Depth,
+    deadline: Option<Instant>,
 ) -> Result<Vec<(Mutant, Outcome)>> {
     cage::check(home)?;
     let explained = Explained::read()?;
     let has_mutants = |of: &Crate| mutants.iter().any(|mutant| mutant.package == of.package);
     let crates: Vec<Crate> = EDGES.into_iter().filter(has_mutants).collect();
-    let tree = Tree::grow(home, &mutants, &crates)?;
+    let tree = Tree::grow(home, &mutants, &crates, deadline)?;
     let mut outcomes: Vec<Outcome> = (0..mutants.len()).map(|number| tree.before(number)).collect();
     let left = |outcomes: &[Outcome]| -> Vec<usize> {
         let is_left = |number: &usize| {
@@ -61,9 +63,13 @@ pub(super) fn try_all(
         let packages: Vec<&str> =
             survivors.iter().map(|number| mutants[*number].package.as_str()).collect();
         let tests = tests(&tree, stage, &packages)?;
-        let cases = reach::cases(&tests, home)?;
+        let cases = reach::cases(&tests, home, deadline)?;
         eprintln!("    {} mutants meet {} tests, {stage:?}", survivors.len(), cases.len());
-        for (number, outcome) in each(&survivors, |number| reach::meet(&cases, number, home))? {
+        let meet = |number| {
+            in_time(deadline)?;
+            reach::meet(&cases, number, home)
+        };
+        for (number, outcome) in each(&survivors, meet)? {
             outcomes[number] = outcome;
         }
     }
@@ -71,6 +77,12 @@ pub(super) fn try_all(
         eprintln!("    not noticed: {}", mutants[number].place);
     }
     Ok(mutants.into_iter().zip(outcomes).collect())
+}
+
+/// Fails when the deadline has passed.
+pub(super) fn in_time(deadline: Option<Instant>) -> Result<()> {
+    ensure!(deadline.is_none_or(|deadline| Instant::now() < deadline), "there is no time left");
+    Ok(())
 }
 
 /// Where tests are taken from.

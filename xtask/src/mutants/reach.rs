@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 
 use super::cage::Trial;
+use super::edges::in_time;
 use super::results::Outcome;
 use super::tree::{Tests, each};
 use crate::commands::program;
@@ -31,7 +32,11 @@ pub(super) struct Case<'t> {
 
 /// The tests that pass without a mutant, the quickest first.
 #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
-pub(super) fn cases<'t>(tests: &'t [Tests], home: &Path) -> Result<Vec<Case<'t>>> {
+pub(super) fn cases<'t>(
+    tests: &'t [Tests],
+    home: &Path,
+    deadline: Option<Instant>,
+) -> Result<Vec<Case<'t>>> {
     let mut named: Vec<(&Tests, String)> = Vec::new();
     for tests in tests {
         named.extend(names(tests)?.into_iter().map(|name| (tests, name)));
@@ -42,6 +47,7 @@ pub(super) fn cases<'t>(tests: &'t [Tests], home: &Path) -> Result<Vec<Case<'t>>
         fs::remove_dir_all(&reached)?;
     }
     let tried = each(&numbers, |number| {
+        in_time(deadline)?;
         let (tests, name) = &named[number];
         let folder = reached.join(number.to_string());
         let trial = Trial { tests, name, mutant: None, reached: &folder, limit: LONGEST };

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
@@ -25,6 +26,8 @@ pub(super) struct Tree<'a> {
     mutants: &'a [Mutant],
     /// Whose mutants they are.
     crates: &'a [Crate],
+    /// When no build may run any more.
+    deadline: Option<Instant>,
     /// By file, as it stands in the copy.
     woven: BTreeMap<&'a str, Woven>,
     /// What stands in the copy.
@@ -48,12 +51,17 @@ pub(super) struct Tests {
 impl<'a> Tree<'a> {
     /// Copies the checkout, and weaves in what compiles there.
     #[expect(clippy::print_stderr, reason = "a task runner says what it does")]
-    pub(super) fn grow(home: &Path, mutants: &'a [Mutant], crates: &'a [Crate]) -> Result<Self> {
+    pub(super) fn grow(
+        home: &Path,
+        mutants: &'a [Mutant],
+        crates: &'a [Crate],
+        deadline: Option<Instant>,
+    ) -> Result<Self> {
         let (home, build) = (home.join("tree"), home.join("woven"));
         fs::create_dir_all(&home)?;
         let within = (0..mutants.len()).collect();
         let (woven, unviable) = (BTreeMap::new(), BTreeSet::new());
-        let mut tree = Self { home, build, mutants, crates, woven, within, unviable };
+        let mut tree = Self { home, build, mutants, crates, deadline, woven, within, unviable };
         tree.copy()?;
         tree.weave()?;
         loop {
@@ -125,8 +133,16 @@ impl<'a> Tree<'a> {
     }
 
     fn cargo(&self, words: &[&str], packages: &[&str]) -> Command {
-        let mut command = cargo(words);
-        command.arg("--message-format=json").current_dir(&self.home);
+        let mut command = match self.deadline {
+            None => cargo(&[]),
+            Some(deadline) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                let mut limited = program("timeout");
+                limited.arg(left.as_secs().max(1).to_string()).arg(cargo(&[]).get_program());
+                limited
+            }
+        };
+        command.args(words).arg("--message-format=json").current_dir(&self.home);
         command.args(packages.iter().flat_map(|package| ["--package", package]));
         command.env("CARGO_TARGET_DIR", &self.build).env("RUSTFLAGS", "--cap-lints=allow");
         command.env("CARGO_PROFILE_DEV_DEBUG", "0").stderr(Stdio::null());

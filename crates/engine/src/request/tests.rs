@@ -75,3 +75,17 @@ async fn wait_ends_when_the_owner_is_gone() {
     let ended = Some(Phase::Ended(Ending::Stopped));
     assert_eq!(wait(&bench.project, &Bench::run(), &mut |_| {}).await.unwrap(), ended);
 }
+
+#[tokio::test(start_paused = true)]
+async fn wait_gives_a_lingering_owner_half_a_minute() {
+    let bench = Bench::in_memory();
+    let owned = bench.begun(STATE);
+    let turn = raymond_core::run::effect::in_flight(&owned.head.run).next().unwrap();
+    let settled = crate::bench::stopped(&turn.id, turn.attempt);
+    let stop = Input::Stop { mode: StopMode::Now, key: "asked".to_owned() };
+    let _still_held = crate::bench::recorded(owned, vec![stop, settled]);
+    let began = tokio::time::Instant::now();
+    let ended = wait(&bench.project, &Bench::run()).await.unwrap();
+    assert_eq!(ended, Some(Phase::Ended(Ending::Stopped)));
+    assert_eq!(began.elapsed(), PATIENCE * LEAVING);
+}

@@ -154,3 +154,19 @@ async fn restored_directory_gets_its_ballast_back() {
         assert!(disk.metadata(back).is_ok(), "{}", back.display());
     }
 }
+
+#[tokio::test]
+async fn script_is_ended_by_its_clocks() {
+    let clocks =
+        |timeout, idle_timeout| Settings { timeout, idle_timeout, retries: 0, ..Bench::settings() };
+    let short = Some(Span(50));
+    for (settings, clock) in [(clocks(short, None), "wall"), (clocks(None, short), "idle")] {
+        let bench = Bench::in_files();
+        let script = "exec sleep 600";
+        let (owned, start) = bench.created(&[("START.sh", script)], settings);
+        let driven = drive(owned, Backends::default(), vec![start], &mut Unseen).await.unwrap();
+        assert_eq!(driven.status, Status::Failed);
+        let failure = format!("{:?}", driven.head.run.agents);
+        assert!(failure.to_lowercase().contains(clock), "{failure}");
+    }
+}
