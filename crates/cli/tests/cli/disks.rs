@@ -115,11 +115,15 @@ fn a_directory_that_may_not_be_written_is_named() {
 fn a_directory_that_vanishes_under_a_living_run_is_written_anew() {
     let large = format!("# {}\n", "x".repeat(20_000));
     let project = Project::of(&[
-        ("wf/START.sh", "until test -e quick; do sleep 0.01; done; echo '<goto>NEXT</goto>'"),
+        (
+            "wf/START.sh",
+            "touch begun; until test -e quick; do sleep 0.01; done; echo '<goto>NEXT</goto>'",
+        ),
         ("wf/NEXT.sh", &format!("{large}test -e ready && echo '<result>x</result>'")),
     ]);
     let running = project.start("run wf --run-id r");
-    until("it runs", || project.events("r", "turn_started").len() == 1);
+    // From then on the run writes nothing until the script ends.
+    until("the script runs", || project.path("begun").exists());
     fs::remove_dir_all(project.path(".raymond")).unwrap();
     until("it is back", || project.path(".raymond/state/r.json").exists());
     project.raymond("resume r").mentions(6, &["r is driven by process"]);
