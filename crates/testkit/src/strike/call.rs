@@ -54,6 +54,16 @@ enum About {
     Made,
     /// Another process.
     Process,
+    /// A new process, or a thread of this one, which is not worth a name.
+    Clone(Flags),
+}
+
+/// Where the flags of a clone are.
+enum Flags {
+    /// In argument 0.
+    Argument,
+    /// In the first word of the memory that argument 0 points to.
+    Memory,
 }
 
 /// What these numbers mean; the kernel of another processor may lack some.
@@ -71,8 +81,8 @@ const CALLS: &[(libc::c_long, &str, About)] = &[
     (libc::SYS_unlinkat, "remove", About::Path(1)),
     (libc::SYS_renameat, "rename", About::Path(3)),
     (libc::SYS_renameat2, "rename", About::Path(3)),
-    (libc::SYS_clone, "spawn", About::Process),
-    (libc::SYS_clone3, "spawn", About::Process),
+    (libc::SYS_clone, "spawn", About::Clone(Flags::Argument)),
+    (libc::SYS_clone3, "spawn", About::Clone(Flags::Memory)),
     (libc::SYS_kill, "kill", About::Process),
     (libc::SYS_pidfd_send_signal, "kill", About::Process),
     #[cfg(target_arch = "x86_64")]
@@ -97,7 +107,10 @@ pub(super) fn under_way(pid: Pid) -> Option<Call> {
         .filter_map(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok())
         .collect();
     let path = match about {
-        About::Process => return Some(Call { verb, path: String::new(), edge: Edge::Before }),
+        About::Clone(flags) if is_thread(pid, flags, *arguments.first()?)? => return None,
+        About::Clone(_) | About::Process => {
+            return Some(Call { verb, path: String::new(), edge: Edge::Before });
+        }
         About::Open => fs::read_link(format!("/proc/{pid}/fd/{}", arguments.first()?)).ok()?,
         About::Path(place) => text(pid, *arguments.get(*place)?)?.into(),
         About::Made if *arguments.get(2)? & u64::from(libc::O_CREAT.cast_unsigned()) == 0 => {
@@ -106,6 +119,20 @@ pub(super) fn under_way(pid: Pid) -> Option<Call> {
         About::Made => text(pid, *arguments.get(1)?)?.into(),
     };
     within(&path).map(|path| Call { verb, path, edge: Edge::Before })
+}
+
+/// Whether a clone makes a thread.
+fn is_thread(pid: Pid, flags: &Flags, argument: u64) -> Option<bool> {
+    let flags = match flags {
+        Flags::Argument => argument,
+        Flags::Memory => {
+            let mut bytes = [0; 8];
+            let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+            memory.read_exact_at(&mut bytes, argument).ok()?;
+            u64::from_ne_bytes(bytes)
+        }
+    };
+    Some(flags & u64::from(libc::CLONE_THREAD.cast_unsigned()) != 0)
 }
 
 /// The text at an address of another process.
