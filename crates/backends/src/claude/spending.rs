@@ -123,8 +123,9 @@ impl Spending {
     /// A round is over; `runs` tells which tasks still run in the background.
     pub(super) fn concluded(&mut self, conclusion: &Conclusion, runs: impl Fn(&str) -> bool) {
         let is_lost = conclusion.lost_its_session();
-        let is_reported = conclusion.model_usage_since_last_result.is_some();
-        if is_lost && !is_reported && self.main != Main::Asking && !self.has_due() {
+        let report = conclusion.model_usage_since_last_result.as_ref();
+        let used_something = report.is_some_and(|report| !report.is_empty());
+        if is_lost && !used_something && self.main != Main::Asking && !self.has_due() {
             // The client found no session to continue, so it sent no request.
             self.main = Main::Silent;
             return;

@@ -78,6 +78,12 @@ fn a_turn_is_free_only_if_no_request_was_possible() {
     check(&[String::new()], FREE);
     check(&[sample::lost("s")], FREE);
     check(&[sample::lost("s"), sample::lost("t")], FREE);
+    // A client that does not know its session may report that it used no model.
+    let empty =
+        r#""model_usage_since_last_result":{},"errors":["No conversation found with session"]"#;
+    let refused = sample::result("error_during_execution", empty);
+    check(&[refused.clone()], FREE);
+    check(&[refused, init(), success("x")], reported(REPORT));
     check(&[init(), sample::retry("401", "authentication_failed")], FREE);
     check(&[init(), sample::retry("529", "overloaded")], Cost::Unknown);
     check(&[init()], Cost::Unknown);
@@ -107,6 +113,11 @@ fn unread_output_makes_a_cost_incomplete() {
     check(std::slice::from_ref(&flood), Cost::Unknown);
     check(&[line(init()), line(text("m", "a")), long.clone()], at_least(2 * SMALL));
     check(&[line(init()), long, line(success("x"))], reported(REPORT));
+    // A damaged line may have been a message; a line of another kind was none.
+    let damaged = || line(r#"{"type":"assistant","message":{"usage":{"inp"#.to_owned());
+    let log = || line("Warning: something".to_owned());
+    check(&[line(init()), line(text("m", "a")), damaged()], at_least(2 * SMALL));
+    check(&[line(init()), line(text("m", "a")), log()], estimated(2 * SMALL));
     check(&[line(init()), line(success("x")), flood], at_least(REPORT));
     let twice = text("m", "a").replacen('{', r#"{"message":{},"#, 1);
     check(&[line(init()), line(twice)], Cost::Unknown);
