@@ -85,7 +85,7 @@ async fn wait_gives_a_lingering_owner_half_a_minute() {
     let stop = Input::Stop { mode: StopMode::Now, key: "asked".to_owned() };
     let _still_held = crate::bench::recorded(owned, vec![stop, settled]);
     let began = tokio::time::Instant::now();
-    let ended = wait(&bench.project, &Bench::run()).await.unwrap();
+    let ended = wait(&bench.project, &Bench::run(), &mut |_| {}).await.unwrap();
     assert_eq!(ended, Some(Phase::Ended(Ending::Stopped)));
     assert_eq!(began.elapsed(), PATIENCE * LEAVING);
 }
