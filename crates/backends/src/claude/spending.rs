@@ -150,7 +150,9 @@ impl Spending {
     fn take_report(&mut self, conclusion: &Conclusion) {
         let none = BTreeMap::new();
         let report = conclusion.model_usage_since_last_result.as_ref();
-        let used_nothing = !self.has_due() && !conclusion.was_cut_off();
+        // An interrupted client reports only answered requests: one may have been under way.
+        let may_be_asking = conclusion.was_cut_off() && self.main != Main::Done;
+        let used_nothing = !self.has_due() && !may_be_asking;
         let is_complete = report.is_some_and(|report| {
             let is_empty = used_nothing && self.unread == Unread::Nothing;
             report.values().all(|model| amount(model).is_some()) && (is_empty || !report.is_empty())

@@ -85,6 +85,12 @@ fn a_turn_is_free_only_if_no_request_was_possible() {
     check(&[refused.clone()], FREE);
     check(&[refused, init(), success("x")], reported(REPORT));
     check(&[init(), sample::retry("401", "authentication_failed")], FREE);
+    // Raymond interrupts such a client at once, and it reports that it used no model.
+    let interrupted =
+        || sample::result("error_during_execution", r#""model_usage_since_last_result":{}"#);
+    let login = sample::retry("401", "authentication_failed");
+    check(&[init(), login, interrupted()], FREE);
+    check(&[init(), interrupted()], Cost::Unknown);
     check(&[init(), sample::retry("529", "overloaded")], Cost::Unknown);
     check(&[init()], Cost::Unknown);
     check(&[init(), sample::lost("s")], Cost::Unknown);
