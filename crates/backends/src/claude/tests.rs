@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 mod ends;
 mod left;
 mod starts;
+mod talks;
 
 use super::sample::{self, SESSION, bash, init, success, text};
 use super::*;
