@@ -22,6 +22,7 @@ mod ends;
 mod left;
 mod rooms;
 mod starts;
+mod talks;
 
 use super::sample::{self, SESSION, bash, init, success, text};
 use super::*;

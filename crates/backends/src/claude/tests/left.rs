@@ -71,6 +71,20 @@ async fn an_adopted_client_whose_session_was_never_opened_is_tried_again() {
     assert_eq!(answer, unpaid(failure));
 }
 
+#[tokio::test]
+async fn adopted_client_that_continues_a_session_is_believed() {
+    let script = format!("read < go; {}", say(&[init(), text("m", "done"), success("done")]));
+    let bench = Bench::new(&script, PATIENT);
+    let request = bench.request("hello");
+    let plan = request.started.plan.continued();
+    let request = planned(request, plan);
+    abandon(&bench, &request);
+    bench.go();
+    let watch = Watch::unseen(CancellationToken::new());
+    let answer = bench.claude.follow(request.started, watch).await;
+    assert_eq!(answer, replied("done", 2800));
+}
+
 #[test]
 fn a_transcript_that_nobody_writes_any_more_is_read() {
     let bench = Bench::new("", PATIENT);
