@@ -82,7 +82,7 @@ fn a_turn_is_free_only_if_no_request_was_possible() {
     let empty =
         r#""model_usage_since_last_result":{},"errors":["No conversation found with session"]"#;
     let refused = sample::result("error_during_execution", empty);
-    check(&[refused.clone()], FREE);
+    check(std::slice::from_ref(&refused), FREE);
     check(&[refused, init(), success("x")], reported(REPORT));
     check(&[init(), sample::retry("401", "authentication_failed")], FREE);
     // Raymond interrupts such a client at once, and it reports that it used no model.
