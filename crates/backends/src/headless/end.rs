@@ -42,8 +42,8 @@ pub(crate) enum End {
     },
 }
 
-/// How the turn ended for whoever asked. A machine that lost what the client wrote says nothing about
-/// the turn, unless a result was heard; and what the turn cost is known in part at best.
+/// Returns the answer of the turn. If the machine lost output of the client, the turn fails as
+/// `Environment` unless its result was read, and its cost is known in part at best.
 pub(super) fn answer<D: Dialect>(dialect: &D, turn: D::Turn, end: End, step: &Step) -> Answer {
     match end {
         End::Environment { why } if !turn.is_complete() => Answer::Failed {
