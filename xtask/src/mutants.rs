@@ -1,8 +1,9 @@
 //! Small changes of the crates, made one by one by cargo-mutants: the tests notice each of them, or
 //! `tests/mutants/explained.txt` says why nothing can.
 //!
-//! This file tries those of `core` and `store`, `edges` those of the crates that start processes. As many as possible are woven into one copy of the source, each behind a switch, so that trying one
-//! compiles nothing; cargo-mutants itself tries the others. Quick tests come first; whatever survives them
+//! This file tries those of `core` and `store`, `edges` those of the crates that start processes. As many as
+//! possible are woven into one copy of the source, each behind a switch, so that trying one compiles nothing;
+//! cargo-mutants itself tries the others. Quick tests come first; whatever survives them
 //! meets the tests of everything that is built on it. What became of a file is a line of
 //! `tests/mutants/results.txt`. A shard is a part of the files; `--changed` looks at a few of what has
 //! changed since.
@@ -83,8 +84,8 @@ const MOST_OF_A_CHANGE: usize = 12;
 /// The same for the crates at the edge: their unit tests alone decide, in about a minute after the build.
 const MOST_AT_THE_EDGE: usize = 8;
 
-/// Those at the edge have what the others leave of this time: a change must not wait longer for CI.
-const TIME_OF_A_CHANGE: Duration = Duration::from_mins(6);
+/// The crates at the edge have what the others leave of this time: a change must not wait longer for CI.
+const TIME_OF_A_CHANGE: Duration = Duration::from_mins(8);
 
 /// `[--shard K/N | --changed | [--quick] FILE…]`.
 pub(crate) fn mutants(words: &[&str]) -> Result<()> {

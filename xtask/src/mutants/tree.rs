@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -138,14 +138,15 @@ impl<'a> Tree<'a> {
             Some(deadline) => {
                 let left = deadline.saturating_duration_since(Instant::now());
                 let mut limited = program("timeout");
-                limited.arg(left.as_secs().max(1).to_string()).arg(cargo(&[]).get_program());
+                // Rounded up: a build that is stopped must not look like one that failed in time.
+                limited.arg((left.as_secs() + 1).to_string()).arg(cargo(&[]).get_program());
                 limited
             }
         };
         command.args(words).arg("--message-format=json").current_dir(&self.home);
         command.args(packages.iter().flat_map(|package| ["--package", package]));
         command.env("CARGO_TARGET_DIR", &self.build).env("RUSTFLAGS", "--cap-lints=allow");
-        command.env("CARGO_PROFILE_DEV_DEBUG", "0").stderr(Stdio::null());
+        command.env("CARGO_PROFILE_DEV_DEBUG", "0");
         command
     }
 
@@ -166,7 +167,9 @@ impl<'a> Tree<'a> {
                 refused.extend(whose);
             }
         }
-        ensure!(output.status.success() || !refused.is_empty(), "the copy does not compile");
+        if refused.is_empty() {
+            succeeded(&output, &self.home)?;
+        }
         Ok(refused)
     }
 
@@ -197,15 +200,14 @@ impl<'a> Tree<'a> {
     /// Builds a program that tests start.
     pub(super) fn build(&self, words: &[&str], package: &str) -> Result<()> {
         let output = self.cargo(words, &[package]).output()?;
-        ensure!(output.status.success(), "{package} does not compile in {}", self.home.display());
-        Ok(())
+        succeeded(&output, &self.home)
     }
 
     /// Builds tests, in the order of their packages; `which` of them.
     pub(super) fn tests(&self, packages: &[&str], which: &[&str]) -> Result<Vec<Tests>> {
         let words = [&["test", "--no-run"], which].concat();
         let output = self.cargo(&words, packages).output()?;
-        ensure!(output.status.success(), "the tests of {} do not compile", self.home.display());
+        succeeded(&output, &self.home)?;
         let built = messages(&output.stdout);
         let mut tests: Vec<Tests> = built.filter_map(|built| Tests::read(&built)).collect();
         tests.sort_by_key(|tests| packages.iter().position(|name| *name == tests.package));
@@ -247,6 +249,13 @@ impl<'a> Tree<'a> {
             Ok(outcome)
         })
     }
+}
+
+/// Fails with what cargo said, unless it succeeded.
+fn succeeded(output: &Output, home: &Path) -> Result<()> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{} does not compile:\n{said}", home.display());
+    Ok(())
 }
 
 fn skipped() -> Vec<&'static str> {
