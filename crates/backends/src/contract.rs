@@ -199,6 +199,8 @@ pub struct Reply {
     pub text: String,
     /// What the turn cost.
     pub cost: Cost,
+    /// Whether the client stopped because the share was used up, and the message was complete by then.
+    pub capped: bool,
     /// The session, when it is not the one that the plan names.
     pub session: Option<SessionId>,
     /// What was asked for with a schema, where the client or its message has JSON for it. Not every client
@@ -241,6 +243,7 @@ impl Reply {
         Self {
             text: text.into(),
             cost,
+            capped: false,
             session: None,
             structured: None,
             model: None,

@@ -60,6 +60,7 @@ pub fn answered(
             let finished = finished(&reply.text, source, cwd, blobs)?;
             Outcome::Finished(Box::new(Finished {
                 cost: reply.cost,
+                capped: reply.capped,
                 session: reply.session,
                 model: reply.model,
                 denied: reply.denied,

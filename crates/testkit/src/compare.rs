@@ -132,6 +132,7 @@ fn answer(cast: &Cast, attempt: Attempt<'_>) -> Answer {
         Speech::Fails(failure, cost) => (Outcome::Failure(trouble(&failure)), cost),
         Speech::Denied(..)
         | Speech::Capped(_)
+        | Speech::SaysCapped(..)
         | Speech::Hangs
         | Speech::Ran(_)
         | Speech::Answers(..) => {

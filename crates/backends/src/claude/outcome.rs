@@ -26,7 +26,8 @@ pub(super) fn answer(turn: Turn, end: End, step: &Step, prices: &Prices) -> Answ
         (Some(ended), _) => match verdict(ended, &turn) {
             Verdict::Answer(text) => {
                 let structured = ended.conclusion.structured_output.clone();
-                return replied(turn, Reply { structured, ..Reply::new(text, cost) });
+                let capped = ended.conclusion.was_capped();
+                return replied(turn, Reply { capped, structured, ..Reply::new(text, cost) });
             }
             Verdict::Capped => {
                 let (progressed, denied) = (turn.progressed(), denied(&turn));

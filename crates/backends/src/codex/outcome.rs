@@ -94,7 +94,8 @@ fn replied(turn: Turn, session: Option<SessionId>) -> Answer {
     };
     let warnings = turn.hearing.warnings.into_vec();
     let denied = turn.denied;
-    Answer::Replied(Box::new(Reply { text, cost, session, structured, model, denied, warnings }))
+    let reply = Reply::new(text, cost);
+    Answer::Replied(Box::new(Reply { session, structured, model, denied, warnings, ..reply }))
 }
 
 fn capped(turn: Turn, session: Option<SessionId>) -> Answer {

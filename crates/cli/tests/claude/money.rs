@@ -84,6 +84,19 @@ fn a_capped_turn_that_had_finished_is_an_answer() {
 }
 
 #[test]
+fn a_client_that_claims_its_cap_has_spent_it() {
+    for says in ["fake: say <goto>START</goto>", "fake: tool Bash make"] {
+        for strict in ["", " --strict-budget"] {
+            let stage = Stage::prompts(&[("START", &format!("{says}\nfake: claim-cap"))]);
+            let output = stage.run(&format!("--budget 1{strict}"));
+            output.mentions(5, &["spent $1.00 of $1.00"]);
+            assert_eq!(stage.charges(), [charge("main.1.1", 1_000_000, "estimated")]);
+            assert_eq!(stage.invocations().len(), 1);
+        }
+    }
+}
+
+#[test]
 fn a_capped_turn_without_an_answer_goes_on_with_a_new_share() {
     let stage = Stage::prompts(&[
         ("START", "fake: say <fork next='NEXT'>WORKER</fork>"),

@@ -190,6 +190,15 @@ impl Outcome {
         }
     }
 
+    /// Whether the share was used up.
+    pub fn is_capped(&self) -> bool {
+        match self {
+            Self::Finished(finished) => finished.capped,
+            Self::Capped { .. } => true,
+            Self::Failed { .. } | Self::Interrupted { .. } => false,
+        }
+    }
+
     /// The session, when the client could not take the one that was chosen.
     pub fn opened(&self) -> Option<&SessionId> {
         match self {
@@ -214,6 +223,9 @@ pub struct Finished {
     pub directories: BTreeMap<String, String>,
     /// What it cost.
     pub cost: Cost,
+    /// Whether its client stopped because the share was used up, and the text was complete by then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub capped: bool,
     /// The session, when the client could not take the one that was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -245,6 +257,7 @@ impl Finished {
             reading: Reading::default(),
             directories: BTreeMap::new(),
             cost,
+            capped: false,
             session: None,
             model: None,
             stderr: String::new(),

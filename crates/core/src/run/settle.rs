@@ -55,12 +55,8 @@ pub(super) fn settled(
     if turn.id != *id || turn.attempt != attempt {
         return Err(fenced());
     }
-    let charge = match outcome {
-        Outcome::Capped { cost, .. } => charge_capped(run, *cost, share),
-        Outcome::Finished(_) | Outcome::Failed { .. } | Outcome::Interrupted { .. } => {
-            charge(run, outcome.cost(), share)
-        }
-    };
+    let rule = if outcome.is_capped() { charge_capped } else { charge };
+    let charge = rule(run, outcome.cost(), share);
     let trespass = trespass(turn, agent, outcome);
     let outcome = trespass.as_ref().unwrap_or(outcome);
     let ended = Ended { turn, agent, charge, session: outcome.opened() };

@@ -91,6 +91,7 @@ impl Asking {
         let verdict = if errors.is_empty() { Verdict::Valid } else { Verdict::Invalid(errors) };
         Ok(Outcome::Finished(Box::new(Finished {
             read: stored.read,
+            capped: reply.capped,
             session: reply.session,
             model: reply.model,
             denied: reply.denied,

@@ -10,14 +10,28 @@ pub(super) enum Directive {
     Pad(usize),
     Cost(f64),
     Cap,
-    Usage { input: u64, output: u64 },
-    Tool { name: String, input: String },
-    Deny { name: String, input: String },
+    /// Says that the cap is reached, and reports no cost.
+    ClaimCap,
+    Usage {
+        input: u64,
+        output: u64,
+    },
+    Tool {
+        name: String,
+        input: String,
+    },
+    Deny {
+        name: String,
+        input: String,
+    },
     ToolTag(String),
     Background,
     Notify,
     Retry(u16),
-    Error { status: Option<u16>, kind: String },
+    Error {
+        status: Option<u16>,
+        kind: String,
+    },
     Refuse,
     Quota(Option<u64>),
     Fail(String),
@@ -149,6 +163,7 @@ fn read(text: &str) -> Option<Directive> {
         "pad" => Directive::Pad(rest.parse().ok()?),
         "cost" => Directive::Cost(rest.parse().ok()?),
         "cap" => Directive::Cap,
+        "claim-cap" => Directive::ClaimCap,
         "usage" => {
             let (input, output) = rest.split_once(' ')?;
             Directive::Usage { input: input.parse().ok()?, output: output.parse().ok()? }

@@ -143,6 +143,11 @@ impl Player<'_> {
                 drop(scene);
                 return self.spend(left);
             }
+            Directive::ClaimCap => {
+                drop(scene);
+                self.paid = true;
+                return Err(self.end_at_cap());
+            }
             Directive::Wait(file) => {
                 drop(scene);
                 self.wait(&file);
@@ -171,17 +176,18 @@ impl Player<'_> {
 
     fn spend(&mut self, dollars: f64) -> Result<(), Over> {
         self.paid = true;
-        let mut scene = self.scene.lock();
-        match scene.spend(dollars) {
+        let purse = self.scene.lock().spend(dollars);
+        match purse {
             Purse::Open => Ok(()),
-            Purse::Empty => {
-                let cap = scene.cap.unwrap_or_default();
-                let errors = vec![format!("Reached maximum budget (${cap})")];
-                let (subtype, reason) = ("error_max_budget_usd", "max_budget");
-                drop(scene);
-                Err(self.end(Ending::Failed { subtype, reason, errors }, 1))
-            }
+            Purse::Empty => Err(self.end_at_cap()),
         }
+    }
+
+    fn end_at_cap(&self) -> Over {
+        let cap = self.scene.lock().cap.unwrap_or_default();
+        let errors = vec![format!("Reached maximum budget (${cap})")];
+        let (subtype, reason) = ("error_max_budget_usd", "max_budget");
+        self.end(Ending::Failed { subtype, reason, errors }, 1)
     }
 
     fn end(&self, ending: Ending, code: u8) -> Over {

@@ -65,6 +65,8 @@ pub struct Auditor {
     flight: BTreeMap<TurnId, Flight>,
     /// Turns in flight whose clients are being ended, because their shares do not fit the cap.
     recalled: BTreeSet<TurnId>,
+    /// Attempts that were charged.
+    charged: BTreeSet<Attempt>,
     money: Money,
     waits: Waits,
     /// Books on failed agents.
@@ -98,6 +100,7 @@ impl Auditor {
                 self.within_cap()?;
             }
         }
+        self.money.covers_all()?;
         self.compare(run)
     }
 
@@ -199,6 +202,8 @@ impl Auditor {
             Event::StopRequested { .. } => self.stopped = true,
             Event::RunEnded { .. } => {
                 must!(self.flight.is_empty(), "the run ended with turns in flight");
+                let free = truth.keys().find(|attempt| !self.charged.contains(*attempt));
+                must!(free.is_none(), "the client of {free:?} was never charged");
             }
             Event::TurnStarted { turn, attempt, share, plan } => {
                 self.started((turn, *attempt), *share, plan)?;
@@ -301,6 +306,7 @@ impl Auditor {
         let truth = truth.get(&(turn.clone(), attempt)).copied().unwrap_or_default();
         let settings = &self.settings;
         self.money.charge(&Landed { turn, attempt, told, share, settings, charge, truth })?;
+        self.charged.insert((turn.clone(), attempt));
         let books = self.books(&turn.agent)?;
         books.spent = books.spent.plus(charge.amount);
         Ok(())

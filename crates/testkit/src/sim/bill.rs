@@ -44,6 +44,7 @@ impl Bill {
 fn whole(dice: &mut Dice, share: Option<Micros>, speech: &Speech) -> Micros {
     let most = most(share);
     let (Speech::Says(_, told)
+    | Speech::SaysCapped(_, told)
     | Speech::Denied(_, told)
     | Speech::Fails(_, told)
     | Speech::Answers(_, _, told)
@@ -61,7 +62,7 @@ fn whole(dice: &mut Dice, share: Option<Micros>, speech: &Speech) -> Micros {
     };
     match (speech, share) {
         // A capped client has spent its share, whatever it reports.
-        (Speech::Capped(_), Some(share)) if truth < share => {
+        (Speech::Capped(_) | Speech::SaysCapped(..), Some(share)) if truth < share => {
             share.plus(Micros(dice.below(REQUEST.0)))
         }
         // Whatever a client reports, it stops one request beyond its share.

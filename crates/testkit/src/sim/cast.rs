@@ -74,12 +74,15 @@ impl Voice for Cast {
 }
 
 /// A client looks at its cap after every request: at most one of them goes beyond it. It may have
-/// finished its answer with that one.
+/// finished its answer with that one. Some clients that stop at their cap report less than they spent.
 fn within(dice: &mut Dice, cap: Micros, speech: Speech) -> Speech {
     match speech {
         Speech::Says(text, Cost::Reported(cost)) if cost > cap => {
             let spent = Cost::Reported(cost.min(cap.plus(REQUEST)));
-            if dice.percent(50) { Speech::Says(text, spent) } else { Speech::Capped(spent) }
+            if dice.percent(50) { Speech::SaysCapped(text, spent) } else { Speech::Capped(spent) }
+        }
+        Speech::Says(text, cost) if cost != Cost::Free && dice.percent(4) => {
+            Speech::SaysCapped(text, cost)
         }
         other => other,
     }

@@ -38,6 +38,10 @@ pub fn outcome(client: &Client, blobs: &Blobs) -> Result<Outcome, String> {
             finished.denied.push("Bash(rm)".to_owned());
             Outcome::Finished(Box::new(finished))
         }
+        Speech::SaysCapped(text, cost) => {
+            let finished = finished(text, *cost, client, blobs)?;
+            Outcome::Finished(Box::new(Finished { capped: true, ..finished }))
+        }
         Speech::Capped(cost) => Outcome::Capped {
             cost: *cost,
             progressed: client.progressed,

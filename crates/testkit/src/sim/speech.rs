@@ -50,6 +50,8 @@ pub enum Speech {
     Denied(String, Cost),
     /// It uses up its share.
     Capped(Cost),
+    /// It uses up its share, and its text is complete by then.
+    SaysCapped(String, Cost),
     /// It fails.
     Fails(TurnFailure, Cost),
     /// It never ends by itself.

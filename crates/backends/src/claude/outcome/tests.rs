@@ -245,10 +245,11 @@ fn a_cap_that_is_reached_leaves_a_finished_answer() {
         session: None,
     };
     let end = sample::capped;
-    check(
-        &[init(), text("m", "part one. "), text("m", "final"), end()],
-        replied("part one. final"),
-    );
+    let mut answer = replied("part one. final");
+    if let Answer::Replied(reply) = &mut answer {
+        reply.capped = true;
+    }
+    check(&[init(), text("m", "part one. "), text("m", "final"), end()], answer);
     check(&[init(), text("m", "let me look"), bash("m", "ls"), end()], capped(true));
     check(&[init(), text("m1", "a"), bash("m1", "ls"), sample::user(), end()], capped(true));
     check(&[init(), text("m", ""), end()], capped(true));

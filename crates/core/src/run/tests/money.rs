@@ -6,7 +6,7 @@ use super::play::{self, Play, prompts, usd, workflow};
 use crate::budget::{Cost, Micros};
 use crate::desk::share::{Share, charge, share};
 use crate::run::effect::{Effect, effects};
-use crate::run::input::Interruption;
+use crate::run::input::{Finished, Interruption};
 use crate::run::{Run, Settings};
 
 /// What the next paid turn may spend.
@@ -340,6 +340,16 @@ fn a_capped_turn_has_spent_its_share_whatever_its_client_says() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = None).started();
     play.costs(Cost::Reported(usd("0"))).is_capped("main");
     assert_eq!(play.agent("main").visit.retries, 1);
+}
+
+#[test]
+fn an_answer_at_the_share_has_spent_it() {
+    let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("1"))).started();
+    play.costs(Cost::Reported(usd("0")));
+    let answer = |finished: &mut Finished| finished.capped = true;
+    let answered = play.says_so("main", "<reset>A</reset>", answer);
+    assert!(answered.starts_with("settle main.1.1 #1 about $1.00"), "{answered}");
+    assert!(answered.ends_with("ended: OverBudget"), "{answered}");
 }
 
 /// An agent beside three scripts, so that each of its turns gets a quarter of what is left.

@@ -37,15 +37,7 @@ impl Backend for Said {
     }
 
     fn attach(&self, _: &Started) -> Found {
-        Found::Finished(Answer::Replied(Box::new(Reply {
-            text: self.0.to_owned(),
-            cost: Cost::Free,
-            session: None,
-            structured: None,
-            model: None,
-            denied: Vec::new(),
-            warnings: Vec::new(),
-        })))
+        Found::Finished(Answer::Replied(Box::new(Reply::new(self.0, Cost::Free))))
     }
 }
 

@@ -16,6 +16,10 @@ use crate::sim::bill::REQUEST;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Money {
     pub(super) spent: Micros,
+    /// The true cost of everything that was charged.
+    truth: Micros,
+    /// How much of it the charges may leave out: see `covers`.
+    hidden: Micros,
     /// What the dearest turn was charged.
     dearest: Micros,
     /// The highest threshold that was warned of, by cap.
@@ -47,13 +51,7 @@ pub(super) struct Told<'a> {
 impl<'a> Told<'a> {
     pub(super) fn of(cause: &'a Input) -> Option<Self> {
         let Input::Settled { turn, attempt, outcome } = cause else { return None };
-        let cost = match outcome {
-            Outcome::Finished(finished) => finished.cost,
-            Outcome::Capped { cost, .. }
-            | Outcome::Failed { cost, .. }
-            | Outcome::Interrupted { cost, .. } => *cost,
-        };
-        Some(Self { turn, attempt: *attempt, cost, outcome })
+        Some(Self { turn, attempt: *attempt, cost: outcome.cost(), outcome })
     }
 }
 
@@ -65,10 +63,11 @@ impl Money {
         let told = told.ok_or_else(|| Violation(format!("nobody said how {turn} ended")))?;
         let expected = self.expected(told, share, settings);
         must!(charge == expected, "{turn} is charged {charge:?} instead of {expected:?}");
-        let is_capped = matches!(told.outcome, Outcome::Capped { .. });
+        let is_capped = told.outcome.is_capped();
         let charges_share = share.is_some() && (settings.strict_budget || is_capped);
-        covers(turn, (told.cost, charge), truth, charges_share)?;
+        let hidden = covers(turn, (told.cost, charge), truth, charges_share)?;
         self.spent = self.spent.plus(charge.amount);
+        (self.truth, self.hidden) = (self.truth.plus(truth), self.hidden.plus(hidden));
         self.dearest = self.dearest.max(charge.amount);
         Ok(())
     }
@@ -77,7 +76,7 @@ impl Money {
         charge(Paid {
             cost: told.cost,
             share,
-            capped: matches!(told.outcome, Outcome::Capped { .. }),
+            capped: told.outcome.is_capped(),
             strict: settings.strict_budget,
             most_expensive: self.dearest,
         })
@@ -98,6 +97,16 @@ impl Money {
         must!(share > Micros::ZERO, "{turn} gets nothing");
         let scraps = cap.minus(taken) < Micros::LEAST_SHARE;
         must!(!scraps || reserved == Micros::ZERO, "{turn} does not wait for what is in flight");
+        Ok(())
+    }
+
+    /// Together, all charges cover what all requests really cost.
+    pub(super) fn covers_all(&self) -> Result<(), Violation> {
+        let Self { spent, truth, hidden, .. } = *self;
+        must!(
+            truth <= spent.plus(hidden),
+            "{truth} was really spent: {spent} charged, {hidden} hidden"
+        );
         Ok(())
     }
 
@@ -134,21 +143,21 @@ impl Money {
 }
 
 /// A charge covers the true cost. If a part is unknown, one request may be missing where at least the
-/// whole share is charged; anywhere else the charge says that it is a guess.
+/// whole share is charged; anywhere else the charge says that it is a guess. Returns what may be missing.
 fn covers(
     turn: &TurnId,
     (cost, charge): (Cost, Charge),
     truth: Micros,
     charges_share: bool,
-) -> Result<(), Violation> {
+) -> Result<Micros, Violation> {
     let is_known = matches!(cost, Cost::Free | Cost::Reported(_) | Cost::Estimated(_));
     if !is_known && !charges_share {
         let is_guess = matches!(charge.basis, Basis::Estimated | Basis::Unpriced);
         must!(is_guess, "{turn} is charged {charge:?}, and part of its cost is unknown");
-        return Ok(());
+        return Ok(truth.minus(charge.amount));
     }
     let hidden = if charges_share { REQUEST } else { Micros::ZERO };
     let covered = charge.amount.plus(hidden);
     must!(truth <= covered, "{turn} really cost {truth}, and is charged {charge:?}");
-    Ok(())
+    Ok(hidden)
 }

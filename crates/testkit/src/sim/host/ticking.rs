@@ -59,7 +59,9 @@ impl Host {
         let reality = self.reality.borrow();
         let next = reality.clients.next().and_then(|(_, next)| reality.clients.get(next));
         next.is_some_and(|client| match &client.speech {
-            Speech::Says(text, _) | Speech::Denied(text, _) => text.len() > INLINE_MAX,
+            Speech::Says(text, _) | Speech::SaysCapped(text, _) | Speech::Denied(text, _) => {
+                text.len() > INLINE_MAX
+            }
             Speech::Ran(Ran::Well(left) | Ran::Badly(left) | Ran::NotAtAll(left))
             | Speech::Answers(left, ..) => left.to_string().len() > INLINE_MAX,
             Speech::Capped(_) | Speech::Fails(..) | Speech::Hangs => false,

@@ -84,7 +84,9 @@ impl Scenario {
 
     /// The machine goes down again while it recovers.
     pub(super) fn trouble_for_a_recovery(&mut self, host: &Host) {
-        if !self.dice.percent(50) {
+        // Only a record that was being written can be torn, and few are.
+        let torn = host.reality.borrow().unwritten.is_some() && self.dice.percent(75);
+        if !torn && !self.dice.percent(50) {
             return self.trouble_for_a_boot(host, 20);
         }
         let points = [
@@ -95,8 +97,6 @@ impl Scenario {
             WRITE,
             SYNC,
         ];
-        // Only what was being written can be torn.
-        let torn = host.reality.borrow().unwritten.is_some() && self.dice.percent(50);
         let point = if torn { points[0] } else { *self.dice.pick(&points) };
         let cut = !self.spares_clients() && self.dice.percent(50);
         let trouble = if cut { Trouble::PowerCut } else { Trouble::Kill };

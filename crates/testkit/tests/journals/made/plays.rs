@@ -25,6 +25,7 @@ pub(super) const PLAYS: &[(&str, Play)] = &[
     ("interrupted-script", ends::interrupted_script),
     ("unpriced", ends::unpriced),
     ("lower-cap", ends::lower_cap),
+    ("capped-answer", ends::capped_answer),
     ("full-disk", ends::full_disk),
     ("drained", ends::drained),
     ("cancelled", ends::cancelled),

@@ -189,6 +189,7 @@ fn outcomes() -> Vec<Outcome> {
         text: blob(),
         directories: BTreeMap::from([("sub".to_owned(), "/home/sub".to_owned())]),
         cost: Cost::Reported(Micros(1_500)),
+        capped: true,
         session: Some("s1".into()),
         stderr: "oh".into(),
         denied: vec!["Bash".into()],

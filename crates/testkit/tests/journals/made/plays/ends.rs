@@ -184,6 +184,15 @@ pub(super) fn lower_cap() -> Stage {
     stage
 }
 
+/// An answer is complete when its client has used up the share.
+pub(super) fn capped_answer() -> Stage {
+    let mut stage = Stage::states(TWO).started();
+    stage.says_so("main", "<goto>B</goto>", |finished| finished.capped = true);
+    stage.resume(|settings| settings.budget = Some(Micros(20_000_000)));
+    stage.says("main", "<result>done</result>");
+    stage
+}
+
 /// A disk without room ends the run until somebody resumes it.
 pub(super) fn full_disk() -> Stage {
     let mut stage = Stage::states(&[("A.md", "Work.")]).started();
