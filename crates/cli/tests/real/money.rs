@@ -289,3 +289,34 @@ fn a_stopped_turn_pays_for_the_request_in_flight() {
     assert_eq!(stage.requests().len(), 4, "no request starts beyond the cap");
     stage.leaves_nothing();
 }
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_lower_cap_binds_an_adopted_client() {
+    let stage = Stage::prompts(&[(
+        "START",
+        &format!(
+            "model: usage input=1000 output=10
+            {TOOL}
+            model: wait gate
+            model: usage input=2000000 output=10
+            model: say <result>expensive</result>
+            model: again
+            model: usage input=1000 output=10
+            model: say <result>cheap</result>"
+        ),
+    )]);
+    let running = stage.start_run(&format!("--budget 10 {ALLOW}"));
+    stage.reaches("gate");
+    running.signal(Signal::KILL);
+    running.wait();
+    let clients = stage.processes();
+    let resumed = stage.start("resume r --budget 1");
+    until("the client is ended", || !stage.processes().iter().any(|one| clients.contains(one)));
+    stage.opens("gate");
+    resumed.wait().prints("cheap\n").mentions(0, &["continuing with a new share"]);
+    assert_eq!(shares(&stage)[0], 10_000_000);
+    assert!(shares(&stage)[1] < 1_000_000, "{:?}", shares(&stage));
+    assert!(stage.spent() < 1_000_000, "{:?}", stage.charges());
+    stage.leaves_nothing();
+}

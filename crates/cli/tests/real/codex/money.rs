@@ -1,6 +1,9 @@
 //! What turns cost, and where their shares end them.
 
+use rustix::process::Signal;
+
 use super::{TOOL, run, thread, told};
+use crate::harness::until;
 use crate::stage::Stage;
 
 /// What 1000 tokens read and 100 written cost.
@@ -121,4 +124,32 @@ fn a_final_answer_counts_although_it_used_up_the_share() {
     let resumed = stage.raymond("resume r --budget 1");
     resumed.prints("never\n").mentions(0, &[]);
     assert_eq!(told(&stage), ["new A | START", "resume A | START, <goto>NEXT</goto>, NEXT"]);
+}
+
+#[test]
+#[ignore = "needs the real clients: cargo xtask test real"]
+fn a_lower_cap_binds_an_adopted_client() {
+    let stage = Stage::prompts(&[(
+        "START",
+        &format!(
+            "{TOOL}
+            model: wait gate
+            model: usage input=2000000 output=10
+            model: say <result>expensive</result>
+            model: again
+            model: usage input=1000 output=10
+            model: say <result>cheap</result>"
+        ),
+    )]);
+    let running = stage.start_run("--backend codex --max-parallel 1 --budget 10");
+    stage.reaches("gate");
+    running.signal(Signal::KILL);
+    running.wait();
+    let clients = stage.processes();
+    let resumed = stage.start("resume r --budget 1");
+    until("the client is ended", || !stage.processes().iter().any(|one| clients.contains(one)));
+    stage.opens("gate");
+    resumed.wait().prints("cheap\n").mentions(0, &["continuing with a new share"]);
+    assert!(stage.spent() < 1_000_000, "{:?}", stage.charges());
+    stage.leaves_nothing();
 }
