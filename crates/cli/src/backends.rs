@@ -14,7 +14,7 @@ use raymond_backends::{claude, codex};
 use raymond_core::capability::Offers;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
-use raymond_core::prices::Prices;
+use raymond_core::prices::Price;
 use raymond_core::run::Settings;
 use raymond_core::run::settings::{ConfigHome, Pinning};
 use raymond_core::workflow::{Definition, Kind, State, Survey};
@@ -24,7 +24,7 @@ use raymond_engine::shell::Backends;
 use crate::config::{self, Layer};
 use crate::failure::{Failure, print_diagnostic};
 
-pub(crate) use misfits::Words;
+pub(crate) use misfits::misfits;
 pub(crate) use versions::replaced;
 
 /// The backends that workflows and flags may name, and what each can do.
@@ -53,8 +53,9 @@ pub(crate) fn usual(config: &Layer) -> BackendName {
 pub(crate) fn known(project: &Project, settings: &Settings) -> Backends {
     let mut backends = Backends::default();
     let config = config::load(project).unwrap_or_default();
-    backends.add(claude(&config));
-    backends.add(codex(&config));
+    let settings = &priced(settings.clone(), &config);
+    backends.add(claude(&config, settings));
+    backends.add(codex(&config, settings));
     if let Some(Ok(replies)) = settings.replies.as_ref().map(|file| Replies::load(file.as_ref())) {
         play(&mut backends, settings, replies);
     }
@@ -72,16 +73,15 @@ pub(crate) struct Usable {
 /// is refused here, before anything is spent.
 pub(crate) fn usable(
     config: &Layer,
-    words: Words,
     settings: &Settings,
     survey: &Survey<'_>,
 ) -> Result<Usable, Failure> {
     let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
-    backends.weigh_by(move |settings, survey| words.misfits(settings, survey));
+    backends.weigh_by(misfits);
     if settings.definition == Pinning::Unpinned {
         // An edit may name them; whether they are there is seen when they are asked.
-        backends.add(claude(config));
-        backends.add(codex(config));
+        backends.add(claude(config, settings));
+        backends.add(codex(config, settings));
     }
     if let Some(file) = &settings.replies {
         let replies = Replies::load(file.as_ref())
@@ -99,7 +99,7 @@ pub(crate) fn usable(
     }
     check_replies(config, settings, survey)?;
     for state in survey.prompts() {
-        add(&mut backends, config, settings.backend_of(&state.front));
+        add(&mut backends, (config, settings), settings.backend_of(&state.front));
     }
     for (name, state) in asked(settings, survey) {
         let version = match name.as_str() {
@@ -113,10 +113,10 @@ pub(crate) fn usable(
 }
 
 /// Adds a client. Whether it is there matters only where something leads to a state of it.
-fn add(backends: &mut Backends, config: &Layer, name: &BackendName) {
+fn add(backends: &mut Backends, (config, settings): (&Layer, &Settings), name: &BackendName) {
     match name.as_str() {
-        claude::NAME => backends.add(claude(config)),
-        codex::NAME => backends.add(codex(config)),
+        claude::NAME => backends.add(claude(config, settings)),
+        codex::NAME => backends.add(codex(config, settings)),
         _ => {}
     }
 }
@@ -187,18 +187,23 @@ fn refused((state, name): (&State, &str), problem: &dyn Display, remedy: String)
     Failure::environment(message).hint(remedy)
 }
 
-fn claude(config: &Layer) -> Arc<dyn Backend> {
-    claude::client(Client { prices: prices(config), ..Client::of(claude_command(config)) })
+fn claude(config: &Layer, settings: &Settings) -> Arc<dyn Backend> {
+    claude::client(Client { prices: settings.price_list(), ..Client::of(claude_command(config)) })
 }
 
-fn codex(config: &Layer) -> Arc<dyn Backend> {
-    codex::client(Client { prices: prices(config), ..Client::of(codex_command(config)) })
+fn codex(config: &Layer, settings: &Settings) -> Arc<dyn Backend> {
+    codex::client(Client { prices: settings.price_list(), ..Client::of(codex_command(config)) })
 }
 
-/// What tokens cost: the table, and the person's own prices over it.
-pub(crate) fn prices(config: &Layer) -> Prices {
-    let own = config.prices.iter().map(|(model, price)| (model.clone(), price.value));
-    Prices::default().with(own)
+/// The user's own prices, as the configuration has them now.
+pub(crate) fn own_prices(config: &Layer) -> BTreeMap<String, Price> {
+    config.prices.iter().map(|(model, price)| (model.clone(), price.value)).collect()
+}
+
+/// Settings with prices: those of the configuration if the run recorded none.
+pub(crate) fn priced(settings: Settings, config: &Layer) -> Settings {
+    let prices = settings.prices.unwrap_or_else(|| own_prices(config));
+    Settings { prices: Some(prices), ..settings }
 }
 
 /// The command of Claude Code.

@@ -146,6 +146,9 @@ pub(crate) struct Resume {
     /// Use the states as they were when the run started
     #[arg(long)]
     pub(crate) pinned: bool,
+    /// Use the prices as the configuration has them now
+    #[arg(long)]
+    pub(crate) current_prices: bool,
     /// The most iterations of a `ralph` loop, those so far included
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_iterations: Option<u32>,

@@ -14,41 +14,25 @@ use raymond_core::run::effect::Extras;
 use raymond_core::run::{Permissions, Settings};
 use raymond_core::workflow::{Frontmatter, Mark, State, Survey};
 
-use super::prices;
-use crate::config::Layer;
-
-/// What is known of the words of clients.
-#[derive(Debug, Clone)]
-pub(crate) struct Words {
-    prices: Prices,
-}
-
-impl Words {
-    /// As configuration has it, without flags.
-    pub(crate) fn of(config: &Layer) -> Self {
-        Self { prices: prices(config) }
-    }
-
-    /// All that would not be understood. What a backend lacks altogether is told elsewhere.
-    pub(crate) fn misfits(&self, settings: &Settings, survey: &Survey<'_>) -> Vec<Diagnostic> {
-        let mut found = Vec::new();
-        for state in survey.prompts() {
-            let wish = Wish::of_state(settings, &state.front);
-            for misfit in wish.misfits(settings.meant_for(&state.front), &self.prices) {
-                found.push(survey.marked(misfit.diagnostic, state, Mark::Key(misfit.key)));
-            }
+/// All that would not be understood. What a backend lacks altogether is told elsewhere.
+pub(crate) fn misfits(settings: &Settings, survey: &Survey<'_>) -> Vec<Diagnostic> {
+    let (prices, mut found) = (settings.price_list(), Vec::new());
+    for state in survey.prompts() {
+        let wish = Wish::of_state(settings, &state.front);
+        for misfit in wish.misfits(settings.meant_for(&state.front), &prices) {
+            found.push(survey.marked(misfit.diagnostic, state, Mark::Key(misfit.key)));
         }
-        let answered = Answered::of(survey, |state| settings.meant_for(&state.front));
-        let mut shared = shared_model(settings, &answered);
-        for (backend, states) in answered.iter() {
-            for misfit in Wish::of_run(settings, states).misfits(backend, &self.prices) {
-                shared = shared.filter(|_| misfit.key != "model");
-                found.push(answered.told(misfit.diagnostic, backend, Some(misfit.key)));
-            }
-        }
-        found.extend(shared);
-        found
     }
+    let answered = Answered::of(survey, |state| settings.meant_for(&state.front));
+    let mut shared = shared_model(settings, &answered);
+    for (backend, states) in answered.iter() {
+        for misfit in Wish::of_run(settings, states).misfits(backend, &prices) {
+            shared = shared.filter(|_| misfit.key != "model");
+            found.push(answered.told(misfit.diagnostic, backend, Some(misfit.key)));
+        }
+    }
+    found.extend(shared);
+    found
 }
 
 /// A model for all states, where several clients would be asked for it: few know the same ones.

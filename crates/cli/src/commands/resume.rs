@@ -30,7 +30,7 @@ use super::background::{self, Ground};
 use super::run::drive;
 use super::{print_json, print_out};
 use edits::{Edits, Weighed, weigh};
-use ground::{check_ground, check_money, usable};
+use ground::{check_ground, check_money, kept_prices, usable};
 use over::{after_cut, end_cancelled, is_done, is_over};
 
 /// What a person wants of a resume.
@@ -40,8 +40,18 @@ pub(crate) struct Wish<'a> {
     how: Opening,
     governing: &'a Governing,
     max_iterations: Option<u32>,
+    prices: Prices,
     ground: Ground,
     talk: Talk,
+}
+
+/// The prices that a run goes on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Prices {
+    /// As the run has them.
+    Kept,
+    /// As the configuration has them now.
+    Current,
 }
 
 impl Wish<'_> {
@@ -49,9 +59,13 @@ impl Wish<'_> {
     fn settings(&self, project: &Project, run: &Run) -> Result<Settings, Failure> {
         let config = config::load(project)?;
         let usual = backends::usual(&config);
+        let current = backends::own_prices(&config);
         let asked = settings::of_resume(config, self.governing);
         settings::check_backend(&asked)?;
         let mut settings = settings::govern(run.settings.clone(), &asked)?;
+        if settings.prices.is_none() || self.prices == Prices::Current {
+            settings.prices = Some(current);
+        }
         let stands_for = settings.stands_for.take().unwrap_or(usual);
         settings.stands_for = backends::is_played(&settings).then_some(stands_for);
         match (&mut settings.program, self.max_iterations) {
@@ -77,6 +91,7 @@ impl<'a> Wish<'a> {
             how: Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::Adopt },
             governing: &flags.governing,
             max_iterations: flags.max_iterations,
+            prices: Prices::Kept,
             ground: Ground::of(&flags.ground),
             talk: flags.talk,
         }
@@ -95,6 +110,7 @@ impl<'a> Wish<'a> {
             how: Opening { takeover, truncate_to: flags.truncate_to, clients: Clients::Adopt },
             governing: &flags.governing,
             max_iterations: flags.max_iterations,
+            prices: if flags.current_prices { Prices::Current } else { Prices::Kept },
             ground: Ground::of(&flags.ground),
             talk: flags.talk,
         }
@@ -157,7 +173,9 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     if !wish.talk.quiet {
         warnings.iter().for_each(print_diagnostic);
     }
-    for line in line.into_iter().chain(backends::replaced(&settings.clients, &clients)) {
+    let kept = kept_prices(project, &owned.head.run, &settings)?;
+    let replaced = backends::replaced(&settings.clients, &clients);
+    for line in line.into_iter().chain(kept).chain(replaced) {
         crate::say!("raymond: {line}");
     }
     settings.clients.extend(clients);
@@ -234,6 +252,9 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
     usable(project, run, &settings, definitions)?;
     if !wish.talk.quiet {
         warnings.iter().for_each(print_diagnostic);
+    }
+    if let Some(line) = kept_prices(project, run, &settings)? {
+        crate::say!("raymond: {line}");
     }
     let backends = backends::known(project, &settings);
     let found = in_flight(run).filter_map(|turn| {

@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
 use crate::args::{Run, Steps};
-use crate::backends::{self, Usable, Words};
+use crate::backends::{self, Usable};
 use crate::console::{Console, Interrupt};
 use crate::documents::{Found, Shelf, is_document};
 use crate::failure::{Failure, located, print_diagnostic};
@@ -87,7 +87,7 @@ fn go_on(project: &Project, run: RunId, flags: &Run, program: &Program) -> Resul
 /// Checks everything, and only then creates the run.
 fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Result<u8, Failure> {
     let config = config::load(project)?;
-    let (words, usual) = (Words::of(&config), backends::usual(&config));
+    let usual = backends::usual(&config);
     let asked = settings::of_run(config, &flags.governing);
     settings::check_backend(&asked)?;
     let vars = Vars::of(flags, program)?;
@@ -96,6 +96,7 @@ fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Resul
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
         named: named(flags)?,
         program: program.clone(),
+        prices: Some(backends::own_prices(&asked)),
         ..settings::govern(Settings::default(), &asked)?
     };
     settings.stands_for = backends::is_played(&settings).then_some(usual);
@@ -103,7 +104,7 @@ fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Resul
     let demand = Demand { settings: &settings, offers: &offers };
     let weigh = |survey: &Survey<'_>| {
         let strict = strict::warning(&settings, survey).into_iter().collect();
-        [demand.of_start(survey), words.misfits(&settings, survey), strict].concat()
+        [demand.of_start(survey), backends::misfits(&settings, survey), strict].concat()
     };
     let prepared = match &vars {
         Vars::OfDocument(vars) => prepare_document(flags, &vars.values, &weigh)?,
@@ -111,7 +112,7 @@ fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Resul
             .map_err(|error| unprepared(error, &settings.program, &flags.workflow))?,
     };
     let Usable { backends, clients } =
-        backends::usable(&asked, words, &settings, &Survey::of(&prepared.definition))?;
+        backends::usable(&asked, &settings, &Survey::of(&prepared.definition))?;
     settings.clients = clients;
     if !flags.talk.quiet {
         warn(flags, &settings, &prepared);

@@ -1,5 +1,6 @@
 //! What turns cost, what they may cost, and what happens when nothing is left.
 
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -240,6 +241,37 @@ fn prices_of_the_configuration_make_an_estimate() {
     stage.run("--model mystery-1").prints("done\n").mentions(0, &["$4.02 of it estimated"]);
     // One message, and as much for the request that was in flight.
     assert_eq!(stage.charges()[0], charge("main.1.1", 2 * 2_010_000, "estimated"));
+}
+
+#[test]
+fn a_run_keeps_the_prices_of_its_start() {
+    const DEAR: &str = "[prices.mystery]\ninput = 2.00\noutput = 10.00\n";
+    const FREE: &str = "[prices.mystery]\ninput = 0\noutput = 0\n";
+    let check = |begun: &str, flags: &str, amount: u64, lines: &[&str]| {
+        let stage = Stage::prompts(&[(
+            "START",
+            "fake[1]: usage 1000000 1000
+            fake[1]: say thinking
+            fake[1]: wait gate
+            fake[2]: say <result>done</result>",
+        )]);
+        stage.project.write("raymond.toml", begun);
+        let running = stage.start_run("--model mystery-1 --budget 20");
+        stage.reaches("gate");
+        running.signal(Signal::KILL);
+        running.wait();
+        let client = i32::try_from(stage.invocations()[0].pid).unwrap();
+        rustix::process::kill_process(Pid::from_raw(client).unwrap(), Signal::KILL).unwrap();
+        // As an agent may do that wants to spend more.
+        stage.project.write("raymond.toml", FREE);
+        let resumed = stage.raymond(&format!("resume r {flags}"));
+        resumed.prints("done\n").mentions(0, lines);
+        assert_eq!(stage.charges()[0].1, amount, "{begun} {flags}");
+    };
+    let kept = "prices in the configuration changed since the run began; this run keeps its own";
+    check(DEAR, "", 2 * 2_010_000, &[kept]);
+    check(DEAR, "--current-prices", 0, &[]);
+    check("", "", 0, &[kept, "unpriced"]);
 }
 
 #[test]

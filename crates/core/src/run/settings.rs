@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Micros;
 use crate::desk::Lane;
 use crate::ids::{BackendName, StateName};
+use crate::prices::{Price, Prices};
 use crate::time::Span;
 use crate::workflow::{Definition, Frontmatter, Kind, State};
 
@@ -85,6 +86,10 @@ pub struct Settings {
     /// The versions of the clients, where they say one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clients: BTreeMap<BackendName, String>,
+    /// The user's own prices when the run began. An agent can edit the configuration, so the
+    /// configuration must not reprice a run. None in journals that are older than this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<BTreeMap<String, Price>>,
 }
 
 /// What a lost session means.
@@ -147,6 +152,11 @@ impl Settings {
         self.stands_for.as_ref().filter(|_| *backend == self.backend).unwrap_or(backend)
     }
 
+    /// The list prices, with the run's own prices over them.
+    pub fn price_list(&self) -> Prices {
+        Prices::default().with(self.prices.clone().unwrap_or_default())
+    }
+
     /// Where the turns of a state queue.
     pub(crate) fn lane(&self, definition: &Definition, state: &StateName) -> Lane {
         if let Some(work) = &definition.work {
@@ -196,6 +206,7 @@ impl Default for Settings {
             program: Program::States,
             named: Named::default(),
             clients: BTreeMap::new(),
+            prices: None,
         }
     }
 }

@@ -8,7 +8,7 @@ use raymond_engine::driver::Head;
 use raymond_engine::launch::Prepared;
 use raymond_engine::project::Project;
 
-use crate::backends::{self, Usable, Words};
+use crate::backends::{self, Usable};
 use crate::failure::{Failure, located};
 use crate::place::Place;
 use crate::{config, strict};
@@ -28,7 +28,7 @@ pub(super) fn check_ground(
             Failure::usage(refusal.to_string()).hint(hint)
         })?;
     }
-    let (offers, words) = (backends::offers(), Words::of(&config::load(project)?));
+    let (config, offers) = (config::load(project)?, backends::offers());
     let survey = Survey::of(definition);
     let weigh = |settings: &Settings| {
         let demand = Demand { settings, offers: &offers };
@@ -37,7 +37,7 @@ pub(super) fn check_ground(
             None => demand.of_resume(&survey),
         };
         let strict = strict::warning(settings, &survey).into_iter().collect();
-        [found, words.misfits(settings, &survey), strict].concat()
+        [found, backends::misfits(settings, &survey), strict].concat()
     };
     let found = weigh(settings);
     if found.iter().any(|found| found.severity == Severity::Error) {
@@ -47,7 +47,7 @@ pub(super) fn check_ground(
         };
         return Err(if adopted.is_some() { failure.hint(pinned()) } else { failure });
     }
-    let before = weigh(&run.settings);
+    let before = weigh(&backends::priced(run.settings.clone(), &config));
     let new = found.into_iter().filter(|found| !before.contains(found));
     let adopted = adopted.into_iter().flat_map(|current| current.warnings_since(pinned)).cloned();
     Ok(new.chain(adopted).map(|warning| located(warning, run.workflow.as_ref())).collect())
@@ -63,7 +63,7 @@ pub(super) fn usable(
     let config = config::load(project)?;
     let definition = adopted.map_or(pinned, |current| &current.definition);
     let ahead = Survey::going_on(definition, run.places());
-    backends::usable(&config, Words::of(&config), settings, &ahead)
+    backends::usable(&config, settings, &ahead)
 }
 
 /// How a conversation that would be given away stays where it is.
@@ -90,4 +90,20 @@ pub(super) fn check_money(head: &Head, settings: &Settings) -> Result<(), Failur
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// A line for prices in the configuration that the run does not use.
+pub(super) fn kept_prices(
+    project: &Project,
+    run: &Run,
+    settings: &Settings,
+) -> Result<Option<String>, Failure> {
+    let now = backends::own_prices(&config::load(project)?);
+    Ok((settings.prices.as_ref() != Some(&now)).then(|| {
+        format!(
+            "prices in the configuration changed since the run began; this run keeps its own \
+             (to use the new ones: raymond resume {} --current-prices)",
+            run.id
+        )
+    }))
 }

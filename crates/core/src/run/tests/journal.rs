@@ -53,6 +53,7 @@ fn samples() -> Vec<Sample> {
     let (capped_causes, capped_events) = samples::capped();
     let later = later.chain(capped_causes.into_iter().map(Sample::Cause));
     let later = later.chain(capped_events.into_iter().map(Sample::Event));
+    let later = later.chain([Sample::Event(samples::priced())]);
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

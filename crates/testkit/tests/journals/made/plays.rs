@@ -12,6 +12,7 @@ pub(super) type Play = fn() -> Stage;
 /// All of them, by name.
 pub(super) const PLAYS: &[(&str, Play)] = &[
     ("settings", states::settings),
+    ("priced", states::priced),
     ("kept-transitions", states::kept_transitions),
     ("held-fork", states::held_fork),
     ("adopted", states::adopted),

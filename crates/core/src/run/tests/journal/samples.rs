@@ -7,6 +7,7 @@ use crate::desk::{Lane, Notice, Prompt};
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::few::Few;
 use crate::machine::{Frame, Kept, Session, SessionPlan};
+use crate::prices::Price;
 use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Malformed, Stack, Tag, TagName};
 use crate::run::Gone;
@@ -640,6 +641,14 @@ fn warnings() -> Vec<Event> {
 pub(super) fn versions() -> Event {
     let clients = [("claude".into(), "2.1.325".to_owned())].into();
     Event::RunResumed { settings: Box::new(Settings { clients, ..Settings::default() }) }
+}
+
+/// Added later: the user's own prices.
+pub(super) fn priced() -> Event {
+    let one = Micros(1_000_000);
+    let price = Price { input: one, output: one, cache_write: one, cache_read: one };
+    let prices = Some([("house-model".to_owned(), price)].into());
+    Event::RunResumed { settings: Box::new(Settings { prices, ..Settings::default() }) }
 }
 
 /// Added later: whom the states of a run may ask.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{BackendName, SessionId};
+use raymond_core::prices::Price;
 use raymond_core::run::event::Warning;
 use raymond_core::run::input::{Interruption, Outcome};
 use raymond_core::run::named::Named;
@@ -70,6 +71,21 @@ pub(super) fn settings() -> Stage {
         settings.permissions = Permissions { allow: texts(&["Edit"]), ..Permissions::default() };
         settings.named = Named { schema_paths: texts(&["schemas"]), ..Named::default() };
     });
+    stage.says("main", "<result>done</result>");
+    stage
+}
+
+/// Prices of the user's own, and others on a resume.
+pub(super) fn priced() -> Stage {
+    let prices = |dollars: u64| {
+        let each = Micros(dollars * 1_000_000);
+        let price = Price { input: each, output: each, cache_write: each, cache_read: each };
+        Some(BTreeMap::from([("house-model".to_owned(), price)]))
+    };
+    let stage = Stage::states(&[("A.md", "Go on.")]);
+    let mut stage = stage.with(|settings| settings.prices = prices(1)).started_as(|_| {});
+    stage.fails("main", TurnFailure::Task { why: "gave up".to_owned() });
+    stage.resume(|settings| settings.prices = prices(2));
     stage.says("main", "<result>done</result>");
     stage
 }
