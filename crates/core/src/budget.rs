@@ -104,6 +104,16 @@ pub enum Cost {
     Unknown,
 }
 
+impl Cost {
+    /// Returns the amount that is known, if any is.
+    pub fn known(self) -> Option<Micros> {
+        match self {
+            Self::Reported(known) | Self::Estimated(known) | Self::AtLeast(known) => Some(known),
+            Self::Free | Self::Unknown => None,
+        }
+    }
+}
+
 /// What a turn is charged, and on which ground.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {

@@ -4,6 +4,7 @@
 //! whatever was left running ended and seen dead, the pinned definition. Only then may anything be
 //! decided.
 
+mod clues;
 mod cut;
 mod inherited;
 
@@ -14,7 +15,7 @@ use raymond_backends::process::{Identity, Leftover};
 use raymond_core::crayfish::Key;
 use raymond_core::crayfish::reading::{self, Holds};
 use raymond_core::ids::RunId;
-use raymond_core::run::{Refusal, Run};
+use raymond_core::run::{Refusal, Run, Settings};
 use raymond_core::value::Value;
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{self, Torn};
@@ -33,10 +34,12 @@ use crate::pin::{Pin, PinError};
 use crate::project::Project;
 use crate::schemas::Schemas;
 use crate::scope::Origin;
+use crate::shell::Backends;
 use crate::snapshot;
 use crate::tracked::{self, Tracked};
 
-use cut::{cut_back, part_transcripts};
+use clues::Machine;
+use cut::{Cut, cut_back, part_transcripts};
 use inherited::end_strays;
 pub use inherited::{OnUnreadable, check_endable, end_left, find};
 
@@ -90,6 +93,9 @@ pub struct Opening {
     /// What becomes of clients that outlived their owner.
     pub clients: Clients,
 }
+
+/// The backends that can read the transcripts of a run with these settings.
+pub type Known<'a> = dyn Fn(&Settings) -> Backends + Sync + 'a;
 
 /// What becomes of clients that outlived their owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +166,17 @@ impl Owned {
         how: Opening,
         seen: Option<Box<Look>>,
     ) -> Result<Self, OwnError> {
+        Self::open_knowing(project, run, how, seen, &|_| Backends::default()).await
+    }
+
+    /// The same, where these backends read the transcripts of records that are cut away.
+    pub async fn open_knowing(
+        project: &Project,
+        run: &RunId,
+        how: Opening,
+        seen: Option<Box<Look>>,
+        known: &Known<'_>,
+    ) -> Result<Self, OwnError> {
         let paths = project.paths(run);
         tracked::check(project, run)?;
         paths.refuse_links(project.disk.as_ref())?;
@@ -167,9 +184,10 @@ impl Owned {
         paths.ensure(project.disk.as_ref())?;
         // Opening the journal may write to it.
         let restarted = boot::wrote_before(&paths.journal);
-        let moved = match how.truncate_to {
-            Some(last) => cut_back(project, &paths, (run, last))?,
-            None => None,
+        let machine = if restarted { Machine::Restarted } else { Machine::RanOn };
+        let cut = match how.truncate_to {
+            Some(last) => cut_back(project, &paths, (run, last), (known, machine)).await?,
+            None => Cut::default(),
         };
         let (read, known) = seen.map(|seen| (seen.journal, seen.head)).unzip();
         let known = known.zip(read.as_ref().map(|read| read.cursor));
@@ -192,7 +210,8 @@ impl Owned {
         check_only(project, &header)?;
         // Room for what the next owner has paid for; without it the run goes on all the same.
         project.root.ballast(Arc::clone(&project.disk)).fill().ok();
-        let (ended, survivors) = end_strays(&head.run, how.clients).await;
+        let (left, survivors) = end_strays(&head.run, how.clients).await;
+        let ended = [cut.ended, left].concat();
         part_transcripts(project, &paths, &opened.lines)?;
         let blobs = project.blobs(&paths);
         paths.sweep(project.disk.as_ref()).ok();
@@ -209,7 +228,7 @@ impl Owned {
             origin: pin.origin(),
             schemas: None,
             paths,
-            found: Found { torn: opened.torn, moved, ended, survivors, restarted },
+            found: Found { torn: opened.torn, moved: cut.moved, ended, survivors, restarted },
         };
         Ok(owned)
     }

@@ -145,7 +145,8 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
         Ground::Detached => background::own_session()?,
     }
     let runtime = crate::runtime()?;
-    let opened = runtime.block_on(Owned::open(project, run, wish.how, seen));
+    let known = |settings: &Settings| backends::known(project, settings);
+    let opened = runtime.block_on(Owned::open_knowing(project, run, wish.how, seen, &known));
     let owned = opened.map_err(|error| Failure::from(error).about(run))?;
     tell(&owned.found);
     if owned.head.seq == 0 {

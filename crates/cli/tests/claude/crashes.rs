@@ -80,11 +80,11 @@ fn clients_of_records_that_are_cut_away_are_ended_paid_and_not_read() {
         stage.opens("sub");
         stage.opens("worker");
         completes(&stage, resumed, 9);
-        // What two had cost, and as much for each of the two that nobody saw the end of.
+        // What two had cost, and what the transcripts of the two tell that nobody saw the end of.
         let rows = stage.raymond("cost r --json").json()["rows"].clone();
         let cut = rows.as_array().unwrap().iter().find(|row| row["name"] == "cut away").unwrap();
-        assert_eq!(cut["spent_usd"] == 0.04, !is_damaged, "{rows:#}");
-        assert_eq!(cut["unpriced_turns"] != 0, is_damaged, "{rows:#}");
+        assert_eq!(cut["spent_usd"], 0.02 + 0.25 + 0.5, "{rows:#}");
+        assert_eq!(cut["unpriced_turns"], 2 + u32::from(is_damaged), "{rows:#}");
         let transcripts = stage.project.path(".raymond/runs/r/transcripts");
         let mut entries =
             std::fs::read_dir(transcripts).unwrap().flatten().map(|entry| entry.path());
@@ -93,6 +93,30 @@ fn clients_of_records_that_are_cut_away_are_ended_paid_and_not_read() {
             assert!(aside.join(format!("{turn}.1.jsonl")).exists(), "{turn}");
         }
         assert!(!aside.join("main.1.1.1.jsonl").exists(), "it is kept");
+    }
+}
+
+#[test]
+fn transcripts_of_records_that_are_cut_away_are_paid() {
+    for flags in ["", "--strict-budget"] {
+        let stage = Stage::prompts(&[
+            ("START", "fake: cost 0.90\nfake: say <goto>DEAR</goto>"),
+            ("DEAR", "fake: cost 3\nfake: say <goto>LAST</goto>"),
+            ("LAST", "fake: cost 0.10\nfake: say <result>done</result>"),
+        ]);
+        stage.run(&format!("--budget 10 {flags}")).prints("done\n");
+        let journal = ".raymond/runs/r/journal.jsonl";
+        let text = stage.project.read(journal);
+        // Nothing but the first record can be read.
+        let kept: Vec<&str> = text.lines().take(2).collect();
+        stage.project.write(journal, format!("{}\n?\n?\n?\n", kept.join("\n")));
+        let resumed = stage.raymond("resume r --truncate-to 1");
+        // The first turn was in flight in what is kept: its transcript has the answer. The others are paid
+        // for a second time.
+        resumed.prints("done\n").mentions(0, &[]);
+        assert_eq!(stage.invocations().len(), 5, "{flags}");
+        let spent = stage.raymond("status r --json").json()["spent_usd"].as_f64().unwrap();
+        assert!((spent - (0.90 + 2.0 * 3.10)).abs() < 1e-6, "{flags}: {spent}");
     }
 }
 

@@ -35,6 +35,11 @@ pub fn apply(run: &mut Run, event: &Event) {
             }
             run.spent = run.spent.plus(gone.amount);
             run.unpriced = run.unpriced.saturating_add(gone.unpriced);
+            for (agent, amount) in &gone.visits {
+                if let Some(agent) = run.agents.get_mut(agent) {
+                    agent.visit.spent = agent.visit.spent.plus(*amount);
+                }
+            }
         }
         Event::StopRequested { mode, key } => {
             run.keys.insert(key.clone());

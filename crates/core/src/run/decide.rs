@@ -98,7 +98,7 @@ pub fn decide(
         (_, Input::Call(call)) => Ok(conduct::called(Draft::new(run, definition, at), call)),
         (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
         (_, Input::Rewind { kept, nonce, gone, again, governed }) => {
-            let (kept, gone, governed) = (*kept, *gone, governed.clone());
+            let (kept, gone, governed) = (*kept, gone.clone(), governed.clone());
             let rewound = Event::RunRewound { kept, nonce: nonce.clone(), gone, governed };
             Ok(rewind(run, rewound, nonce, again))
         }

@@ -10,15 +10,18 @@ use super::{Event, Record, Run, Settings};
 use crate::budget::{Basis, Charge, Cost, Micros};
 use crate::desk::share::charge;
 use crate::desk::{Lane, Phase, Turn};
-use crate::ids::TurnId;
+use crate::ids::{AgentId, TurnId};
 
 /// What records that are gone had cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Gone {
     /// What turns were charged.
     pub amount: Micros,
     /// How many of them could not be priced. A record that cannot be read may have held one.
     pub unpriced: u64,
+    /// The part of the amount that counts against the budgets of visits that are kept, by agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub visits: BTreeMap<AgentId, Micros>,
 }
 
 impl Gone {
@@ -27,18 +30,31 @@ impl Gone {
         *self == Self::default()
     }
 
-    fn add(&mut self, more: Self) {
+    fn add(&mut self, more: &Self) {
         self.amount = self.amount.plus(more.amount);
         self.unpriced = self.unpriced.saturating_add(more.unpriced);
+        more.visits.iter().for_each(|(agent, amount)| self.pay(agent, *amount));
+    }
+
+    /// Counts an amount against the budget of an agent's visit.
+    fn pay(&mut self, agent: &AgentId, amount: Micros) {
+        if amount == Micros::ZERO {
+            return;
+        }
+        let paid = self.visits.entry(agent.clone()).or_default();
+        *paid = paid.plus(amount);
     }
 }
 
 impl From<Charge> for Gone {
     fn from(charge: Charge) -> Self {
         let unpriced = u64::from(charge.basis == Basis::Unpriced);
-        Self { amount: charge.amount, unpriced }
+        Self { amount: charge.amount, unpriced, visits: BTreeMap::new() }
     }
 }
+
+/// One attempt at a turn.
+pub type Attempt = (TurnId, u32);
 
 /// A run as it went on in records that are cut away.
 #[derive(Debug)]
@@ -48,24 +64,55 @@ pub struct Abandoned<'a> {
     /// What only records say that nobody vouches for.
     doubtful: Gone,
     /// What they started, and do not tell the end of, with its share.
-    unended: BTreeMap<(TurnId, u32), Micros>,
+    unended: BTreeMap<Attempt, Micros>,
     again: BTreeSet<TurnId>,
     /// The lowest cap that only records say which nobody vouches for.
     lowest: Option<Micros>,
+    /// What records that somebody vouches for charged to visits that are kept.
+    paid: Gone,
+    /// What transcripts say that attempts cost whose end no record tells.
+    transcripts: BTreeMap<Attempt, Cost>,
 }
 
 impl<'a> Abandoned<'a> {
     /// The run that is kept.
     pub fn new(kept: &'a Run) -> Self {
         let (doubtful, unended, again) = (Gone::default(), BTreeMap::new(), BTreeSet::new());
-        Self { kept, run: kept.clone(), doubtful, unended, again, lowest: None }
+        let (paid, transcripts) = (Gone::default(), BTreeMap::new());
+        let run = kept.clone();
+        Self { kept, run, doubtful, unended, again, lowest: None, paid, transcripts }
+    }
+
+    /// The same, knowing what transcripts say that attempts cost: those that no kept record starts, and
+    /// those that are in flight in the kept run.
+    #[must_use]
+    pub fn knowing(self, transcripts: BTreeMap<Attempt, Cost>) -> Self {
+        Self { transcripts, ..self }
     }
 
     /// Goes on by a record.
     pub fn follow(&mut self, record: &Record) {
         for event in events(record) {
-            apply(&mut self.run, event);
             self.look_for_ends(event);
+            self.follow_payment(event);
+            apply(&mut self.run, event);
+        }
+    }
+
+    fn follow_payment(&mut self, event: &Event) {
+        if let Some((turn, attempt, charge)) = ended(event) {
+            self.transcripts.remove(&(turn.clone(), attempt));
+            if self.keeps_visit(&turn.agent, turn.visit) {
+                self.paid.pay(&turn.agent, charge.amount);
+            }
+        }
+        if let Event::RunRewound { gone, .. } = event {
+            for (agent, amount) in &gone.visits {
+                let visit = self.run.agents.get(agent).map(|agent| agent.visit.number);
+                if visit.is_some_and(|visit| self.keeps_visit(agent, visit)) {
+                    self.paid.pay(agent, *amount);
+                }
+            }
         }
     }
 
@@ -76,14 +123,19 @@ impl<'a> Abandoned<'a> {
             self.look_for_ends(event);
             match (ended(event), event) {
                 (Some((turn, attempt, charge)), _) => {
-                    self.unended.remove(&(turn.clone(), attempt));
-                    self.doubtful.add(charge.into());
+                    let attempt = (turn.clone(), attempt);
+                    self.unended.remove(&attempt);
+                    let told = self.transcripts.remove(&attempt).and_then(Cost::known);
+                    // A record that nobody vouches for does not make cheaper what a transcript tells.
+                    let amount = charge.amount.max(told.unwrap_or_default());
+                    let gone = self.charged(turn, Charge { amount, ..charge });
+                    self.doubtful.add(&gone);
                 }
                 (None, Event::TurnStarted { turn, attempt, share: Some(share), .. }) => {
                     self.unended.insert((turn.clone(), *attempt), *share);
                 }
                 (None, Event::RunRewound { gone, governed, .. }) => {
-                    self.doubtful.add(*gone);
+                    self.doubtful.add(gone);
                     self.limit(governed.as_deref());
                 }
                 (None, Event::RunResumed { settings }) => self.limit(Some(settings)),
@@ -94,7 +146,7 @@ impl<'a> Abandoned<'a> {
 
     /// Goes on past a record that cannot be read.
     pub fn miss(&mut self) {
-        self.doubtful.add(Gone { amount: Micros::ZERO, unpriced: 1 });
+        self.doubtful.add(&Gone { unpriced: 1, ..Gone::default() });
     }
 
     /// The turns in flight in the kept run whose ends are cut away: they are done again.
@@ -119,20 +171,56 @@ impl<'a> Abandoned<'a> {
     /// will look what became of it.
     pub fn gone(&self) -> Gone {
         let Self { kept, run, .. } = self;
-        let mut gone = self.doubtful;
-        gone.add(Gone {
+        let mut gone = self.doubtful.clone();
+        gone.add(&self.paid);
+        gone.add(&Gone {
             amount: run.spent.minus(kept.spent),
             unpriced: run.unpriced.saturating_sub(kept.unpriced),
+            ..Gone::default()
         });
-        for turn in in_flight(run).filter(|turn| !self.keeps(turn)) {
-            if let (Lane::Prompt(_), Phase::Running { share }) = (&turn.lane, &turn.phase) {
-                gone.add(charge(run, Cost::Unknown, *share).into());
-            }
-        }
-        for share in self.unended.values() {
-            gone.add(charge(run, Cost::Unknown, Some(*share)).into());
+        for ((turn, _), (cost, share)) in self.endless() {
+            gone.add(&self.charged(&turn, charge(run, cost, share)));
         }
         gone
+    }
+
+    /// The attempts whose end no record tells, each with its cost as its transcript says, and its share.
+    fn endless(&self) -> BTreeMap<Attempt, (Cost, Option<Micros>)> {
+        let is_left = |attempt: &Attempt| {
+            let is_kept = in_flight(self.kept).any(|turn| is_attempt(turn, attempt));
+            !is_kept || self.again.contains(&attempt.0)
+        };
+        let told = self.transcripts.iter().filter(|(attempt, _)| is_left(attempt));
+        let mut endless: BTreeMap<Attempt, (Cost, Option<Micros>)> =
+            told.map(|(attempt, cost)| (attempt.clone(), (*cost, None))).collect();
+        let unended = self.unended.iter().map(|(attempt, share)| (attempt.clone(), Some(*share)));
+        for (attempt, share) in unended.chain(self.paid_in_flight()) {
+            endless.entry(attempt).or_insert((Cost::Unknown, None)).1 = share;
+        }
+        endless
+    }
+
+    fn paid_in_flight(&self) -> impl Iterator<Item = (Attempt, Option<Micros>)> {
+        let turns = in_flight(&self.run).filter(|turn| !self.keeps(turn));
+        turns.filter_map(|turn| match (&turn.lane, &turn.phase) {
+            (Lane::Prompt(_), Phase::Running { share }) => {
+                Some(((turn.id.clone(), turn.attempt), *share))
+            }
+            _ => None,
+        })
+    }
+
+    /// What a charge of a turn leaves behind. The budget of a visit that is kept must not be renewed.
+    fn charged(&self, turn: &TurnId, charge: Charge) -> Gone {
+        let mut gone = Gone::from(charge);
+        if self.keeps_visit(&turn.agent, turn.visit) {
+            gone.pay(&turn.agent, charge.amount);
+        }
+        gone
+    }
+
+    fn keeps_visit(&self, agent: &AgentId, visit: u32) -> bool {
+        self.kept.agents.get(agent).is_some_and(|agent| agent.visit.number == visit)
     }
 
     fn keeps(&self, turn: &Turn) -> bool {
@@ -152,6 +240,10 @@ impl<'a> Abandoned<'a> {
         };
         self.again.extend(of.map(|turn| turn.id.clone()));
     }
+}
+
+fn is_attempt(turn: &Turn, (id, attempt): &Attempt) -> bool {
+    turn.id == *id && turn.attempt == *attempt
 }
 
 fn events(record: &Record) -> impl Iterator<Item = &Event> {

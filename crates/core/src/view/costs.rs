@@ -93,7 +93,7 @@ impl Counter {
             && at >= self.since
             && !gone.is_nothing()
         {
-            let Gone { amount, unpriced } = *gone;
+            let Gone { amount, unpriced, .. } = *gone;
             let name = if self.by == By::Workflow { &self.workflow } else { CUT_AWAY };
             let row = Row { name: name.to_owned(), backend: None };
             self.add(row, Tally { amount, unpriced, ..Tally::default() });
@@ -281,7 +281,7 @@ mod tests {
     fn what_was_cut_away_is_a_row_of_its_own() {
         let mut play = play();
         let rewound = |gone| Event::RunRewound { kept: 1, nonce: "n".into(), gone, governed: None };
-        play.story.push(rewound(Gone { amount: usd("3"), unpriced: 2 }));
+        play.story.push(rewound(Gone { amount: usd("3"), unpriced: 2, ..Gone::default() }));
         play.story.push(rewound(Gone::default()));
         let check = |by, since, expected: [&str; 2]| {
             assert_eq!(counted(&play, by, since)[..2], expected);

@@ -3,26 +3,40 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use raymond_backends::process::Leftover;
 use raymond_core::ids::RunId;
 use raymond_core::run::{Abandoned, Event, Input, Record, batch};
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{Lines, Read};
 use raymond_store::{Journal, RunPaths};
 
-use super::{OwnError, unopened};
+use super::clues::{Clues, Machine};
+use super::inherited::end_strays;
+use super::{Clients, Known, OwnError, unopened};
 use crate::clock;
 use crate::driver::{DriverError, Head};
+use crate::elsewhere::check_only;
 use crate::fold;
 use crate::pin::PLATFORM;
 use crate::project::Project;
 
-/// Keeps the records of a run up to number `last`, and returns where the others went. From then on no process
-/// that they started carries the mark of a turn: each is a stray.
-pub(super) fn cut_back(
+/// What cutting a run back found.
+#[derive(Debug, Default)]
+pub(super) struct Cut {
+    /// Where the records went.
+    pub(super) moved: Option<PathBuf>,
+    /// Processes that were left running and were ended.
+    pub(super) ended: Vec<Leftover>,
+}
+
+/// Keeps the records of a run up to number `last`. From then on no process that the others started carries
+/// the mark of a turn: each is a stray.
+pub(super) async fn cut_back(
     project: &Project,
     paths: &RunPaths,
     (run, last): (&RunId, u64),
-) -> Result<Option<PathBuf>, OwnError> {
+    reading: (&Known<'_>, Machine),
+) -> Result<Cut, OwnError> {
     let read = Journal::read(project.disk.as_ref(), &paths.journal);
     let read = read.map_err(|error| unopened(project, error))?;
     let header = fold::header(&read.header)?;
@@ -34,13 +48,16 @@ pub(super) fn cut_back(
     for line in read.lines.iter().take_while(|line| line.seq <= last) {
         kept.fold(&fold::record(line.body, line.seq)?);
     }
-    let rewound = match kept.seq {
-        seq if seq == last => follow(&kept, &abandoned(project, paths, (&kept, &read))?)?,
-        // There is no such record, as whoever cuts says.
-        _ => Vec::new(),
-    };
+    let (mut rewound, mut ended) = (Vec::new(), Vec::new());
+    // Otherwise there is no such record, as whoever cuts says.
+    if kept.seq == last {
+        check_only(project, &header)?;
+        // A client that still runs spends more than its transcript says.
+        (ended, _) = end_strays(&kept.run, Clients::Adopt).await;
+        rewound = follow(&kept, &abandoned(project, paths, (&kept, &read), reading)?)?;
+    }
     let moved = Journal::truncate_to(project.disk.as_ref(), &paths.journal, last, &rewound);
-    moved.map_err(|error| unopened(project, error))
+    Ok(Cut { moved: moved.map_err(|error| unopened(project, error))?, ended })
 }
 
 /// The run as it went on after the last record to keep.
@@ -48,16 +65,35 @@ fn abandoned<'a>(
     project: &Project,
     paths: &RunPaths,
     (kept, read): (&'a Head, &Read),
+    (known, machine): (&Known<'_>, Machine),
 ) -> Result<Abandoned<'a>, OwnError> {
-    let mut abandoned = Abandoned::new(&kept.run);
+    let mut clues = Clues::default();
+    for line in read.lines.iter().take_while(|line| line.seq <= kept.seq) {
+        clues.note(&fold::record(line.body, line.seq)?);
+    }
+    clues.keep(&kept.run);
+    let mut followed = Vec::new();
     for line in read.lines.after(kept.seq) {
-        abandoned.follow(&fold::record(line.body, line.seq)?);
+        followed.push(fold::record(line.body, line.seq)?);
     }
     let good = read.lines.last().map_or(0, |line| line.seq);
-    for line in Journal::lines_after(project.disk.as_ref(), &paths.journal, good)? {
-        match serde_json::from_slice(&line) {
-            Ok(record) => abandoned.doubt(&record),
-            Err(_) => abandoned.miss(),
+    let lines = Journal::lines_after(project.disk.as_ref(), &paths.journal, good)?;
+    let doubtful: Vec<Option<Record>> =
+        lines.iter().map(|line| serde_json::from_slice(line).ok()).collect();
+    for record in followed.iter().chain(doubtful.iter().flatten()) {
+        clues.note(record);
+    }
+
+    let backends = known(&kept.run.settings);
+    let costs = clues.costs(project, (&kept.run, paths), &backends, machine);
+    let mut abandoned = Abandoned::new(&kept.run).knowing(costs);
+    for record in &followed {
+        abandoned.follow(record);
+    }
+    for record in &doubtful {
+        match record {
+            Some(record) => abandoned.doubt(record),
+            None => abandoned.miss(),
         }
     }
     Ok(abandoned)

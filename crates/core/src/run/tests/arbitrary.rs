@@ -56,7 +56,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
         3 => Event::RunRewound {
             kept: n,
             nonce: "n".into(),
-            gone: Gone { amount, unpriced: n },
+            gone: Gone { amount, unpriced: n, visits: [(agent, amount)].into() },
             governed: None,
         },
         4 => Event::StopRequested { mode: StopMode::AfterTurn, key: n.to_string() },

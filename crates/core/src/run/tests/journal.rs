@@ -54,6 +54,8 @@ fn samples() -> Vec<Sample> {
     let later = later.chain(capped_causes.into_iter().map(Sample::Cause));
     let later = later.chain(capped_events.into_iter().map(Sample::Event));
     let later = later.chain([Sample::Event(samples::priced())]);
+    let (rewind, rewound) = samples::paid_by_visit();
+    let later = later.chain([Sample::Cause(rewind), Sample::Event(rewound)]);
     [Sample::Header(header)].into_iter().chain(causes).chain(events).chain(later).collect()
 }
 

@@ -249,7 +249,12 @@ fn gone_since(kept: &Run, play: &Play) -> (Gone, Vec<String>) {
 }
 
 fn gone(amount: &str, unpriced: u64) -> Gone {
-    Gone { amount: usd(amount), unpriced }
+    Gone { amount: usd(amount), unpriced, ..Gone::default() }
+}
+
+/// The same, where this much of it was paid for the visit of `main` that is kept.
+fn of_visit(paid: &str, amount: &str, unpriced: u64) -> Gone {
+    Gone { visits: [("main".into(), usd(paid))].into(), ..gone(amount, unpriced) }
 }
 
 #[test]
@@ -267,12 +272,20 @@ fn what_was_paid_in_records_that_are_cut_away_stays_paid() {
         gone: gone("1", 1),
         governed: None,
     });
-    let expected = Gone { amount: play.run.spent.plus(usd("1")), unpriced: 2 };
-    assert_eq!(gone_since(&kept, &play), (expected, vec!["main.1.1".to_owned()]));
+    let visits = [("main".into(), play.run.spent)].into();
+    let expected = Gone { amount: play.run.spent.plus(usd("1")), unpriced: 2, visits };
+    assert_eq!(gone_since(&kept, &play), (expected.clone(), vec!["main.1.1".to_owned()]));
     play.run = kept;
     let (nonce, again) = ("new".into(), vec![turn("main.1.1")]);
-    play.feed(vec![Input::Rewind { kept: 1, nonce, gone: expected, again, governed: None }]);
+    play.feed(vec![Input::Rewind {
+        kept: 1,
+        nonce,
+        gone: expected.clone(),
+        again,
+        governed: None,
+    }]);
     assert_eq!((play.run.spent, play.run.unpriced), (expected.amount, expected.unpriced));
+    assert_eq!(play.run.agents[&"main".into()].visit.spent, expected.visits[&"main".into()]);
 }
 
 #[test]
@@ -285,13 +298,17 @@ fn each_turn_of_records_that_are_cut_away_counts_once_whether_it_ended_or_not() 
         assert_eq!(gone_since(&kept, &play), (gone("0", 0), Vec::new()));
         // It ends, and the next one is cut off.
         play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
-        assert_eq!(gone_since(&kept, &play), (gone(amount, 0), vec![ended.to_owned()]));
+        assert_eq!(gone_since(&kept, &play), (of_visit("0.30", amount, 0), vec![ended.to_owned()]));
     }
     let kept = play.run.clone();
     play.story.clear();
     play.costs(Cost::Unknown).stumbles("main");
     play.after("1h".parse().unwrap());
-    assert_eq!(gone_since(&kept, &play).0, gone("0.60", 0), "both attempts, like the dearest");
+    assert_eq!(
+        gone_since(&kept, &play).0,
+        of_visit("0.60", "0.60", 0),
+        "both attempts, like the dearest"
+    );
 }
 
 #[test]
@@ -307,7 +324,7 @@ fn a_turn_that_one_cut_has_charged_is_not_charged_by_the_next_one() {
     play.feed(vec![Input::Rewind {
         kept: 1,
         nonce: "new".into(),
-        gone: first.0,
+        gone: first.0.clone(),
         again,
         governed: None,
     }]);
@@ -339,12 +356,12 @@ fn of_records_that_nobody_vouches_for_only_what_they_cost_is_believed() {
     abandoned.doubt(&since(&play));
     abandoned.miss();
     // What was in flight has no price that anybody knows.
-    assert_eq!(abandoned.gone(), gone("1.30", 3));
+    assert_eq!(abandoned.gone(), of_visit("0.30", "1.30", 3));
     assert_eq!(abandoned.again(), [turn("main.1.1")]);
     let most = Event::RunRewound {
         kept: 3,
         nonce: "x".into(),
-        gone: Gone { amount: usd("1"), unpriced: u64::MAX },
+        gone: Gone { amount: usd("1"), unpriced: u64::MAX, ..Gone::default() },
         governed: None,
     };
     play.story = vec![most];
@@ -352,6 +369,38 @@ fn of_records_that_nobody_vouches_for_only_what_they_cost_is_believed() {
     assert_eq!(abandoned.gone().unpriced, u64::MAX);
     abandoned.follow(&since(&play));
     assert_eq!(abandoned.gone().unpriced, u64::MAX);
+}
+
+/// How a record is read that is cut away.
+type Read = fn(&mut Abandoned<'_>, &Record);
+
+#[test]
+fn transcripts_tell_what_records_that_are_cut_away_do_not() {
+    let check = |strict: bool, read: Read, told, expected: Gone| {
+        let mut play = Play::new(prompts(&["A.md", "B.md"]));
+        play = play.with(|s| s.strict_budget = strict).started();
+        let kept = play.run.clone();
+        play.story.clear();
+        play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
+        let known = |id, cost| ((turn(id), 1), cost);
+        let transcripts = [known("main.1.1", Cost::Reported(usd("0.70"))), known("main.2.1", told)];
+        let mut abandoned = Abandoned::new(&kept).knowing(transcripts.into());
+        read(&mut abandoned, &since(&play));
+        assert_eq!(abandoned.gone(), expected, "{strict} {told:?}");
+    };
+    let follow: Read = |abandoned, record| abandoned.follow(record);
+    let doubt: Read = |abandoned, record| abandoned.doubt(record);
+    let miss: Read = |abandoned, _| abandoned.miss();
+    // A record that is vouched for tells the end of the first turn, and nothing tells that of the second.
+    check(false, follow, Cost::Reported(usd("2")), of_visit("0.30", "2.30", 0));
+    check(false, follow, Cost::AtLeast(usd("2")), of_visit("0.30", "2.30", 1));
+    check(true, follow, Cost::AtLeast(usd("2")), of_visit("0.30", "10", 0));
+    // Otherwise its transcript tells it, if it tells more.
+    check(false, doubt, Cost::Reported(usd("2")), of_visit("0.70", "2.70", 0));
+    check(true, doubt, Cost::Unknown, of_visit("0.70", "10.40", 0));
+    // The first turn is looked for when the run goes on.
+    check(false, miss, Cost::Reported(usd("2")), gone("2", 1));
+    check(true, miss, Cost::Unknown, gone("0", 2));
 }
 
 #[test]

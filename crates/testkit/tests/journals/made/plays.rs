@@ -34,6 +34,7 @@ pub(super) const PLAYS: &[(&str, Play)] = &[
     ("rewound-and-paid", ends::rewound),
     ("rewound-and-done-again", ends::rewound),
     ("rewound-and-governed", ends::governed),
+    ("rewound-and-paid-by-visit", ends::rewound),
     ("too-many-agents", ends::too_many_agents),
     ("too-deep", ends::too_deep),
     ("nothing-decides-yet", ends::nothing_decides_yet),

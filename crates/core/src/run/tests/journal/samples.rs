@@ -697,10 +697,28 @@ pub(super) fn again() -> Input {
 
 /// What was cut away had cost something.
 pub(super) fn rewound() -> (Input, Event) {
-    let gone = Gone { amount: Micros(800_000), unpriced: 1 };
+    let gone = Gone { amount: Micros(800_000), unpriced: 1, ..Gone::default() };
+    (
+        Input::Rewind {
+            kept: 7,
+            nonce: "beef".into(),
+            gone: gone.clone(),
+            again: Vec::new(),
+            governed: None,
+        },
+        Event::RunRewound { kept: 7, nonce: "beef".into(), gone, governed: None },
+    )
+}
+
+/// Added later: visits that are kept had paid for what was cut away.
+pub(super) fn paid_by_visit() -> (Input, Event) {
+    let visits = [("main".into(), Micros(300_000))].into();
+    let gone = Gone { amount: Micros(800_000), unpriced: 0, visits };
+    let rewound =
+        Event::RunRewound { kept: 7, nonce: "beef".into(), gone: gone.clone(), governed: None };
     (
         Input::Rewind { kept: 7, nonce: "beef".into(), gone, again: Vec::new(), governed: None },
-        Event::RunRewound { kept: 7, nonce: "beef".into(), gone, governed: None },
+        rewound,
     )
 }
 
@@ -708,7 +726,11 @@ pub(super) fn rewound() -> (Input, Event) {
 pub(super) fn governed() -> (Input, Event) {
     let (nonce, gone) = (crate::ids::Nonce::from("beef"), Gone::default());
     let governed = Some(Box::new(Settings { budget: Some(Micros(5)), ..Settings::default() }));
-    let rewound =
-        Event::RunRewound { kept: 7, nonce: nonce.clone(), gone, governed: governed.clone() };
+    let rewound = Event::RunRewound {
+        kept: 7,
+        nonce: nonce.clone(),
+        gone: gone.clone(),
+        governed: governed.clone(),
+    };
     (Input::Rewind { kept: 7, nonce, gone, again: Vec::new(), governed }, rewound)
 }

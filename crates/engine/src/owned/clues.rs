@@ -1,0 +1,161 @@
+//! What transcripts say that turns cost whose records are cut away.
+//!
+//! A damaged journal may not tell the end of a turn, or not even that it started; its transcript does. The
+//! records that can be read tell which client wrote a transcript; otherwise each that the run may ask is
+//! tried, and the most that one of them finds in it counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use raymond_backends::contract::{Answer, Attached, Started};
+use raymond_core::budget::Cost;
+use raymond_core::desk::Lane;
+use raymond_core::ids::{BackendName, TurnId};
+use raymond_core::machine::SessionPlan;
+use raymond_core::run::effect::in_flight;
+use raymond_core::run::{Attempt, Event, Record, Run};
+use raymond_store::RunPaths;
+
+use crate::project::Project;
+use crate::recovery;
+use crate::shell::{Backends, config_home, transcript};
+
+/// Whether the machine ran on since the run was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Machine {
+    /// It did.
+    RanOn,
+    /// It restarted: the ends of transcripts may be lost.
+    Restarted,
+}
+
+/// What records tell about the transcripts beside them.
+#[derive(Debug, Default)]
+pub(super) struct Clues {
+    /// The attempts of records that are kept, and are not in flight: their ends are recorded.
+    settled: BTreeSet<Attempt>,
+    plans: BTreeMap<Attempt, SessionPlan>,
+    lanes: BTreeMap<TurnId, Lane>,
+    asked: BTreeSet<BackendName>,
+}
+
+impl Clues {
+    /// Learns from a record.
+    pub(super) fn note(&mut self, record: &Record) {
+        for event in record.steps.iter().flat_map(|step| &step.events) {
+            match event {
+                Event::RunStarted(start) => self.asked.extend(start.backends.iter().cloned()),
+                Event::TurnQueued { turn, lane, .. } => {
+                    self.lanes.insert(turn.clone(), lane.clone());
+                }
+                Event::TurnStarted { turn, attempt, plan, .. } => {
+                    self.plans.insert((turn.clone(), *attempt), plan.clone());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The records up to here are kept.
+    pub(super) fn keep(&mut self, run: &Run) {
+        self.settled = self.plans.keys().cloned().collect();
+        for turn in in_flight(run) {
+            self.settled.remove(&(turn.id.clone(), turn.attempt));
+        }
+        self.asked.insert(run.settings.backend.clone());
+    }
+
+    /// What each attempt cost that is not settled and has a transcript.
+    pub(super) fn costs(
+        &self,
+        project: &Project,
+        (run, paths): (&Run, &RunPaths),
+        backends: &Backends,
+        machine: Machine,
+    ) -> BTreeMap<Attempt, Cost> {
+        // A directory that cannot be read says nothing: what is not known there is not known.
+        let names = project.disk.list(&paths.transcripts).unwrap_or_default();
+        let attempts = names.iter().filter_map(|name| attempt_of(name.to_str()?));
+        let open = attempts.filter(|attempt| !self.settled.contains(attempt));
+        let cost = |attempt: Attempt| {
+            let cost = self.cost(&attempt, (run, paths), backends, machine);
+            (attempt, cost)
+        };
+        open.map(cost).collect()
+    }
+
+    fn cost(
+        &self,
+        attempt: &Attempt,
+        (run, paths): (&Run, &RunPaths),
+        backends: &Backends,
+        machine: Machine,
+    ) -> Cost {
+        let asked = match self.lanes.get(&attempt.0) {
+            Some(Lane::Script) => return Cost::Free,
+            Some(Lane::Prompt(name)) => [name.clone()].into(),
+            None => self.asked.clone(),
+        };
+        let started = self.started(attempt, (run, paths));
+        let found = asked.iter().filter_map(|name| backends.get(name));
+        let costs = found.map(|backend| told(backend.attach(&started), machine));
+        costs.max_by_key(|cost| cost.known()).unwrap_or(Cost::Unknown)
+    }
+
+    fn started(&self, attempt: &Attempt, (run, paths): (&Run, &RunPaths)) -> Started {
+        let (turn, number) = attempt;
+        let plan = self.plans.get(attempt).cloned();
+        Started {
+            nonce: run.nonce.clone(),
+            turn: turn.clone(),
+            attempt: *number,
+            plan: plan.unwrap_or_else(|| SessionPlan::Fresh(turn.session(&run.nonce, 0))),
+            transcript: transcript(&paths.transcripts, turn, *number),
+            timeout: None,
+            idle_timeout: None,
+            cap: None,
+            config_home: config_home(run.settings.config_home, &paths.homes, &turn.agent),
+        }
+    }
+}
+
+/// `main.3.1.2.jsonl`
+fn attempt_of(name: &str) -> Option<Attempt> {
+    let (turn, attempt) = name.strip_suffix(".jsonl")?.rsplit_once('.')?;
+    Some((turn.parse().ok()?, attempt.parse().ok()?))
+}
+
+fn told(found: Attached, machine: Machine) -> Cost {
+    match (found, machine) {
+        (Attached::Finished(answer), _) => cost_of(&answer),
+        (Attached::Absent { cost, .. }, Machine::RanOn) => cost,
+        (Attached::Absent { cost, .. }, Machine::Restarted) => recovery::after_restart(cost),
+        (Attached::Running | Attached::Unreadable { .. }, _) => Cost::Unknown,
+    }
+}
+
+fn cost_of(answer: &Answer) -> Cost {
+    match answer {
+        Answer::Replied(reply) => reply.cost,
+        Answer::Capped { cost, .. }
+        | Answer::Failed { cost, .. }
+        | Answer::Interrupted { cost, .. } => *cost,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transcript_is_named_after_its_attempt() {
+        let check = |name: &str, expected: Option<(&str, u32)>| {
+            let expected = expected.map(|(turn, attempt)| (turn.parse().unwrap(), attempt));
+            assert_eq!(attempt_of(name), expected, "{name}");
+        };
+        check("main.3.1.2.jsonl", Some(("main.3.1", 2)));
+        check("main_w1.3.1.2.jsonl", Some(("main_w1.3.1", 2)));
+        check("main.3.1.2.stderr", None);
+        check("cut-1", None);
+        check("main.3.jsonl", None);
+    }
+}
