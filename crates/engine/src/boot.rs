@@ -1,7 +1,8 @@
 //! Whether the machine has restarted since a file was written.
 //!
 //! Clients do not sync their transcripts, so a power failure may take the end of a transcript, or all of
-//! it. The costs in what is left are then only a lower bound: see `recovery::after_restart`.
+//! it. The costs in what is left are then only a lower bound: see `recovery::after_restart`. The file that
+//! names a client holds the boot in which it started; this module decides where there is no such file.
 
 use std::fs;
 use std::path::Path;

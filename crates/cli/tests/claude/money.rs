@@ -275,6 +275,34 @@ fn a_run_keeps_the_prices_of_its_start() {
 }
 
 #[test]
+fn a_client_of_an_earlier_boot_cost_at_least_what_it_wrote() {
+    for (boot, basis) in [(None, "estimated"), (Some("earlier"), "unpriced")] {
+        let stage = Stage::prompts(&[(
+            "START",
+            "fake[1]: usage 1000 1000
+            fake[1]: say thinking
+            fake[1]: wait gate
+            fake[2]: say <result>done</result>",
+        )]);
+        let running = stage.start_run("--model claude-sonnet-4-5");
+        stage.reaches("gate");
+        running.signal(Signal::KILL);
+        running.wait();
+        let client = i32::try_from(stage.invocations()[0].pid).unwrap();
+        rustix::process::kill_process(Pid::from_raw(client).unwrap(), Signal::KILL).unwrap();
+        if let Some(boot) = boot {
+            // The journal is younger than the machine, as it is when another turn was recorded since.
+            let file = ".raymond/runs/r/transcripts/main.1.1.1.pid";
+            let named = stage.project.read(file);
+            let process = named.rsplit_once(' ').unwrap().0;
+            stage.project.write(file, format!("{process} {boot}\n"));
+        }
+        stage.raymond("resume r").prints("done\n");
+        assert_eq!(stage.charges()[0].2, basis);
+    }
+}
+
+#[test]
 fn a_strict_budget_charges_the_whole_share_of_a_silent_turn() {
     let stage = Stage::prompts(&[("START", "budget: 0.5\n---\nfake: kill")]);
     stage.run("--strict-budget").mentions(1, &["budget of $0.50 is spent"]);

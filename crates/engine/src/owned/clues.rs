@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_backends::contract::{Answer, Attached, Started};
+use raymond_backends::process::restarted_since;
 use raymond_core::budget::Cost;
 use raymond_core::desk::Lane;
 use raymond_core::ids::{BackendName, TurnId};
@@ -96,6 +97,11 @@ impl Clues {
             None => self.asked.clone(),
         };
         let started = self.started(attempt, (run, paths));
+        let machine = match restarted_since(&started.transcript) {
+            Some(true) => Machine::Restarted,
+            Some(false) => Machine::RanOn,
+            None => machine,
+        };
         let found = asked.iter().filter_map(|name| backends.get(name));
         let costs = found.map(|backend| told(backend.attach(&started), machine));
         costs.max_by_key(|cost| cost.known()).unwrap_or(Cost::Unknown)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use raymond_backends::contract::{self, Answer, Started};
 use raymond_backends::process::{
-    Files, Grace, Identity, Leftover, Marker, leftovers, release_room,
+    Files, Grace, Identity, Leftover, Marker, leftovers, release_room, restarted_since,
 };
 use raymond_core::budget::Cost;
 use raymond_core::desk::{Lane, Turn};
@@ -103,7 +103,9 @@ fn attached(
     Ok(match found {
         contract::Attached::Running => Attached::Running,
         contract::Attached::Absent { cost, progressed, session } => {
-            let restarted = owned.found.restarted;
+            let transcript = transcript(&owned.paths.transcripts, &turn.id, turn.attempt);
+            // The journal may have been written since: another agent's turn, or a stop.
+            let restarted = restarted_since(&transcript).unwrap_or(owned.found.restarted);
             let cost = if restarted { recovery::after_restart(cost) } else { cost };
             Attached::Absent { cost, progressed, session }
         }

@@ -28,6 +28,12 @@ pub fn adopt(marker: &Marker, files: &Files) -> io::Result<Option<Client>> {
     }
 }
 
+/// Returns whether the machine restarted since the client of this transcript started. None if no file names
+/// the client.
+pub fn restarted_since(transcript: &Path) -> Option<bool> {
+    IdentityFile::beside(transcript).read().map(|named| named.boot != table::boot())
+}
+
 fn open(files: &Files) -> io::Result<([Followed; 2], Rooms)> {
     let append = |path: &Path| OpenOptions::new().append(true).open(path);
     let (stdout, stderr) = (append(&files.stdout)?, append(&files.stderr)?);
