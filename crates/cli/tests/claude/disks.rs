@@ -55,7 +55,7 @@ fn stage(at_the_gate: &str) -> Stage {
 #[track_caller]
 fn waits_for_room(stage: &Stage, words: &str, invocations: usize) {
     let output = stage.raymond(words);
-    output.mentions(7, &["could not reserve 4096 KiB for ", ": the disk is full"]);
+    output.mentions(7, &["could not reserve 4 MiB of disk space for ", ": the disk is full"]);
     assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.told());
 }
 
@@ -70,7 +70,9 @@ fn a_disk_that_fills_during_a_turn_ends_the_run_and_nothing_is_free() {
         stage.reaches("gate");
         fill(&stage);
         stage.opens("gate");
-        running.wait().mentions(7, &["could not reserve 4096 KiB for ", ": the disk is full"]);
+        running
+            .wait()
+            .mentions(7, &["could not reserve 4 MiB of disk space for ", ": the disk is full"]);
         stage.leaves_nothing();
         assert_eq!(stage.failures(), ["environment"]);
         let spent = charged(&stage);

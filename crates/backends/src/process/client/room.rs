@@ -128,12 +128,18 @@ impl Room {
 
     fn lacks(&self, error: &io::Error) -> String {
         format!(
-            "could not reserve {} KiB for {}: {}",
-            self.ahead / KIB,
+            "could not reserve {} of disk space for {}: {}",
+            size(self.ahead),
             self.path.display(),
             cause(error)
         )
     }
+}
+
+/// `4 MiB`, `64 KiB`
+fn size(bytes: u64) -> String {
+    let kib = bytes / KIB;
+    if kib.is_multiple_of(KIB) { format!("{} MiB", kib / KIB) } else { format!("{kib} KiB") }
 }
 
 /// Releases the space that is reserved beyond the end of a file.

@@ -58,7 +58,7 @@ async fn a_shortage_is_told_once_and_the_last_words_are_heard() {
         panic!("there is no room for more");
     };
     let path = bench.path("turn.jsonl");
-    let sentence = format!(" KiB for {}: ", path.display());
+    let sentence = format!(" of disk space for {}: ", path.display());
     assert!(why.starts_with("could not reserve ") && why.contains(&sentence), "{why}");
     assert!(client.find_shortage().is_some(), "nor would there be for another one");
     assert_eq!(client.end(&PATIENT).await, []);
