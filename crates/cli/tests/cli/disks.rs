@@ -156,3 +156,18 @@ fn a_directory_that_was_replaced_is_not_written_to() {
     );
     assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), "other\n");
 }
+
+#[test]
+fn a_script_whose_copy_cannot_be_written_fails_no_agent() {
+    let folder = ".raymond/runs/r/definition";
+    let blocked = format!("rm -r {folder}; touch {folder}; echo '<goto>NEXT</goto>'");
+    let project = Project::of(&[
+        ("wf/START.sh", blocked.as_str()),
+        ("wf/NEXT.sh", "echo '<result>done</result>'"),
+    ]);
+    project
+        .raymond("run wf --run-id r")
+        .mentions(7, &["cannot write ", "what was recorded is safe; to go on: raymond resume r"]);
+    fs::remove_file(project.path(folder)).unwrap();
+    project.raymond("resume r").prints("done\n");
+}
