@@ -19,7 +19,7 @@ pub mod permissions;
 pub mod program;
 pub mod record;
 pub mod replay;
-mod resume;
+pub(crate) mod resume;
 pub mod settings;
 mod settle;
 pub mod state;

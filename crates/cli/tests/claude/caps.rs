@@ -35,6 +35,12 @@ fn an_adopted_client_beyond_the_lower_cap_is_continued_with_a_new_share() {
     for flags in ["--budget 10", "--budget none"] {
         let stage = stage();
         let client = killed(&stage, flags);
+        stage.raymond("resume r --budget 1 --plan").prints(
+            "r: reused 0 turns ($0.00), continuing 1, repeating 0
+  main             START.md: ending its client, whose budget share exceeds the new cap; continuing in \
+             its session\n",
+        );
+        assert!(stage.is_ours(client), "a plan ends nothing");
         let resumed = stage.start("resume r --budget 1");
         until("the client is ended", || !stage.is_ours(client));
         stage.opens("gate");

@@ -1,5 +1,6 @@
 //! A run goes on: what was cut off is continued, what failed is revived, what was kept is taken.
 
+use crate::budget::Micros;
 use crate::crayfish::conduct;
 use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff};
 use crate::failure::Failure;
@@ -64,19 +65,38 @@ pub(super) fn resume(
 /// long as all of them fit together.
 fn recall(draft: &mut Draft<'_>) {
     let Some(cap) = draft.run.settings.budget else { return };
-    let mut free = cap.minus(draft.run.spent);
-    let mut turns: Vec<&Turn> = in_flight(draft.run).collect();
+    let turns =
+        adoptable(draft.run).into_iter().map(|(turn, share)| ((turn.id, turn.attempt), share));
+    for (turn, attempt) in beyond(cap.minus(draft.run.spent), turns) {
+        draft.push(Event::TurnRecalled { turn, attempt });
+    }
+}
+
+/// The paid turns in flight with their shares, the oldest first.
+pub(crate) fn adoptable(run: &Run) -> Vec<(Turn, Option<Micros>)> {
+    let mut turns: Vec<&Turn> = in_flight(run).collect();
     turns.sort_by_key(|turn| turn.order);
-    for turn in turns.into_iter().filter(|turn| turn.lane != Lane::Script) {
-        let TurnPhase::Running { share } = turn.phase else { continue };
+    let paid = turns.into_iter().filter(|turn| turn.lane != Lane::Script);
+    let shared = paid.filter_map(|turn| match turn.phase {
+        TurnPhase::Running { share } => Some((turn.clone(), share)),
+        TurnPhase::Queued | TurnPhase::Retrying { .. } | TurnPhase::Idle => None,
+    });
+    shared.collect()
+}
+
+/// The turns whose shares do not fit what is free.
+pub(crate) fn beyond<T>(
+    mut free: Micros,
+    turns: impl IntoIterator<Item = (T, Option<Micros>)>,
+) -> Vec<T> {
+    let mut beyond = Vec::new();
+    for (turn, share) in turns {
         match share.filter(|share| *share <= free) {
             Some(share) => free = free.minus(share),
-            None => {
-                let (turn, attempt) = (turn.id.clone(), turn.attempt);
-                draft.push(Event::TurnRecalled { turn, attempt });
-            }
+            None => beyond.push(turn),
         }
     }
+    beyond
 }
 
 /// Whether a failed agent gets another chance. The recovery that counts the last of too many stalls

@@ -9,6 +9,7 @@ use crate::ids::{BackendName, TurnId};
 use crate::machine::{Agent, Standing};
 use crate::run::effect::in_flight;
 use crate::run::input::Outcome;
+use crate::run::resume::{adoptable, beyond};
 use crate::run::settings::InterruptedScripts;
 use crate::run::{Input, Run, Settings};
 use crate::workflow::Extension;
@@ -28,6 +29,10 @@ pub struct Plan {
     pub open: Vec<Open>,
     /// None when it is not known yet who goes on.
     naming: Option<Naming>,
+    /// What the cap leaves for turns in flight; none without a cap.
+    free: Option<Micros>,
+    /// The paid turns in flight with their shares, the oldest first.
+    shares: Vec<(TurnId, Option<Micros>)>,
 }
 
 /// A turn that was begun and has no outcome that is recorded.
@@ -50,6 +55,8 @@ pub enum Fate {
     Finished,
     /// It was in flight, and its client still runs.
     Adopted,
+    /// It was in flight, and its client runs with a share that does not fit the cap: it is ended.
+    Recalled,
     /// A prompt, that goes on in its session.
     Continued,
     /// A script, that runs again.
@@ -62,6 +69,7 @@ impl Fate {
         match self {
             Self::Finished => "finished_meanwhile",
             Self::Adopted => "adopting",
+            Self::Recalled => "recalling",
             Self::Continued => "continuing",
             Self::Repeated => "repeating",
         }
@@ -71,6 +79,9 @@ impl Fate {
         match self {
             Self::Finished => "finished meanwhile",
             Self::Adopted => "adopting its client, which still runs",
+            Self::Recalled => {
+                "ending its client, whose budget share exceeds the new cap; continuing in its session"
+            }
             Self::Continued => "continuing in its session",
             Self::Repeated => "repeating",
         }
@@ -126,6 +137,8 @@ impl Plan {
             open: run.agents.values().filter_map(|agent| open(run, agent, settings)).collect(),
             // Under another one, what never began begins there.
             naming: (settings.backend == run.settings.backend).then(|| ledger.naming()),
+            free: settings.budget.map(|cap| cap.minus(run.spent)),
+            shares: adoptable(run).into_iter().map(|(turn, share)| (turn.id, share)).collect(),
         }
     }
 
@@ -159,12 +172,28 @@ impl Plan {
         for open in self.open.iter_mut().filter(|open| open.fate == Fate::Continued) {
             open.fate = found.get(&open.turn).copied().unwrap_or(open.fate);
         }
+        self.recall();
         self
     }
 
-    /// The prompts that this becomes of.
+    fn recall(&mut self) {
+        let Some(free) = self.free else { return };
+        let is_adopted = |turn: &TurnId| {
+            self.open.iter().any(|open| open.turn == *turn && open.fate == Fate::Adopted)
+        };
+        let recalled =
+            beyond(free, self.shares.iter().filter(|(turn, _)| is_adopted(turn)).cloned());
+        for open in self.open.iter_mut().filter(|open| recalled.contains(&open.turn)) {
+            open.fate = Fate::Recalled;
+        }
+    }
+
+    /// The prompts that this becomes of. A turn that is recalled is continued.
     pub fn prompts(&self, fate: Fate) -> Prompts {
-        let open = self.open.iter().filter(|open| open.fate == fate);
+        let becomes = |open: &&Open| {
+            open.fate == fate || (fate, open.fate) == (Fate::Continued, Fate::Recalled)
+        };
+        let open = self.open.iter().filter(becomes);
         open.filter_map(|open| open.backend.clone()).collect()
     }
 
