@@ -237,6 +237,18 @@ impl Request {
     }
 }
 
+impl Answer {
+    /// Returns what the turn cost.
+    pub fn cost_mut(&mut self) -> &mut Cost {
+        match self {
+            Self::Replied(reply) => &mut reply.cost,
+            Self::Capped { cost, .. }
+            | Self::Failed { cost, .. }
+            | Self::Interrupted { cost, .. } => cost,
+        }
+    }
+}
+
 impl Reply {
     /// A message, and nothing more to say about it.
     pub fn new(text: impl Into<String>, cost: Cost) -> Self {

@@ -37,7 +37,7 @@ pub use child::reap_orphans;
 pub(crate) use client::cause;
 pub use client::{
     Client, Files, Heard, StartError, Unreadable, adopt, release_room, restarted_since,
-    start_client,
+    start_client, was_started,
 };
 pub use cut::cut_long_lines;
 pub use detach::{Background, Detached, detach, own_session};

@@ -57,7 +57,7 @@ pub(super) fn answer<D: Dialect>(dialect: &D, turn: D::Turn, end: End, step: &St
 }
 
 /// What a turn cost of which only a part was heard.
-fn at_least(known: Cost) -> Cost {
+pub(super) fn at_least(known: Cost) -> Cost {
     match known {
         Cost::Reported(Micros::ZERO) | Cost::Estimated(Micros::ZERO) | Cost::Unknown => {
             Cost::Unknown

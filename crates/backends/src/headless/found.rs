@@ -9,9 +9,10 @@ use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 
-use super::{Dialect, End, Fold as _, Step, end, failed, is_lost, not_started};
+use super::end::at_least;
+use super::{Dialect, End, Fold as _, Step, end, failed, files, is_lost, not_started};
 use crate::contract::{Answer, Started};
-use crate::process::{cause, read_transcript};
+use crate::process::{cause, read_transcript, was_started};
 
 /// The step that wrote the end of a transcript, and the one that would have come next.
 struct Place {
@@ -67,27 +68,34 @@ pub(super) fn unreadable(started: &Started, error: &io::Error) -> String {
 }
 
 /// Reads the transcript of a client that has gone. A result is an outcome, unless it only says that
-/// another client was to be started.
+/// another client was to be started. A client that was started and left no words may have asked the
+/// model, so it is free only if its owner never got as far as starting it.
 pub(super) fn read<D: Dialect>(dialect: &D, started: &Started) -> Left {
     let mut turn = dialect.begin(started);
     let read = read_transcript(&started.transcript, &mut |heard| {
         turn.hear(&heard);
     });
-    match read {
-        // Without a transcript, no client was started.
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Left::Unreadable { why: unreadable(started, &error) };
-        }
-        Ok(()) | Err(_) => {}
-    }
+    let is_missing = match read {
+        Ok(()) => false,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => return Left::Unreadable { why: unreadable(started, &error) },
+    };
     turn.look();
-    let (cost, progressed) = (dialect.cost(&turn), turn.progressed());
+    let was_started = was_started(&files(started));
+    let mut cost = dialect.cost(&turn);
+    if was_started && turn.hearing().is_silent() {
+        cost = at_least(cost);
+    }
+    // A transcript that somebody removed may have held anything.
+    let progressed = turn.progressed() || (was_started && is_missing);
     let session = turn.session();
     let is_conclusive = dialect.is_conclusive(&turn);
     let exited = End::Exited { status: None, stderr: String::new() };
     match Place::of(dialect, &turn, started).filter(|_| is_conclusive) {
         Some(place) => match dialect.answer(turn, exited, &place.step) {
             answer if is_lost(&answer) && place.next.is_some() => {
+                // The next client may have been started, and killed before it wrote anything.
+                let cost = if was_started { at_least(cost) } else { cost };
                 Left::Nothing { cost, progressed, session }
             }
             answer => Left::Answer(answer),
@@ -99,7 +107,7 @@ pub(super) fn read<D: Dialect>(dialect: &D, started: &Started) -> Left {
 /// The answer of a client that was adopted.
 pub(super) fn answer<D: Dialect>(
     dialect: &D,
-    turn: D::Turn,
+    mut turn: D::Turn,
     how: End,
     started: &Started,
 ) -> Answer {
@@ -107,10 +115,16 @@ pub(super) fn answer<D: Dialect>(
         return not_started("the plan of the turn has no conversation");
     };
     let cost = dialect.cost(&turn);
-    let answer = end::answer(dialect, turn, how, &place.step);
+    let is_silent = turn.hearing().is_silent();
+    let mut answer = end::answer(dialect, turn, how, &place.step);
     if is_lost(&answer) && place.next.is_some() {
         let why = "the session was never opened, and its prompt went with the earlier owner".into();
         return failed(TurnFailure::Transient { why }, cost);
+    }
+    if is_silent && !is_lost(&answer) {
+        // Somebody may have emptied the transcript before the client was adopted.
+        let cost = answer.cost_mut();
+        *cost = at_least(*cost);
     }
     answer
 }

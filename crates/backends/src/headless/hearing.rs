@@ -15,6 +15,15 @@ pub(crate) struct Hearing {
     pub(crate) unread: bool,
     /// How many lines were too long to be read.
     pub(super) long_lines: usize,
+    voice: Voice,
+}
+
+/// Whether a client has written anything but blank lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Voice {
+    #[default]
+    Silent,
+    Heard,
 }
 
 /// A line that means nothing.
@@ -28,10 +37,18 @@ pub(crate) enum Nonsense {
 impl Hearing {
     /// The text of a line.
     pub(super) fn text(&mut self, bytes: &[u8]) -> String {
+        if !bytes.trim_ascii().is_empty() {
+            self.voice = Voice::Heard;
+        }
         if str::from_utf8(bytes).is_err() {
             self.warnings.add(Warning::InvalidUtf8);
         }
         String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    /// Whether the client has written nothing.
+    pub(super) fn is_silent(&self) -> bool {
+        self.voice == Voice::Silent && self.long_lines == 0 && self.flooded.is_none()
     }
 
     /// A line that was read, and means nothing.

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-pub use adopted::{adopt, restarted_since};
+pub use adopted::{adopt, restarted_since, was_started};
 pub(crate) use room::cause;
 pub use room::release_room;
 pub use start::{Files, StartError, start_client};

@@ -147,6 +147,81 @@ fn a_transcript_that_nobody_writes_any_more_is_read() {
     assert_eq!(bench.claude.attach(&nothing), absent(free, false));
 }
 
+/// Marks the client of a turn as started, as far as these files beside its transcript tell.
+fn mark_started(started: &Started, extensions: &[&str]) {
+    for extension in extensions {
+        fs::write(started.transcript.with_extension(extension), "").unwrap();
+    }
+}
+
+#[test]
+fn a_started_client_without_words_is_not_free() {
+    let check = |transcript: Option<&str>, beside: &[&str], expected: Cost| {
+        let bench = Bench::new("", PATIENT);
+        let started = bench.request("hello").started;
+        mark_started(&started, beside);
+        if let Some(text) = transcript {
+            fs::write(&started.transcript, text).unwrap();
+        }
+        let Attached::Absent { cost, .. } = bench.claude.attach(&started) else {
+            panic!("it has no answer");
+        };
+        assert_eq!(cost, expected, "{transcript:?} {beside:?}");
+    };
+    for beside in [&["pid"][..], &["stderr"], &["pid", "stderr"]] {
+        for transcript in [None, Some(""), Some("\n \n")] {
+            check(transcript, beside, Cost::Unknown);
+        }
+    }
+    let free = Cost::Reported(Micros::ZERO);
+    check(None, &[], free);
+    // The owner was killed before it had made all files of the client.
+    check(Some(""), &[], free);
+    // A client that was refused before it asked has told so.
+    let refused = format!("{}\n{}\n", init(), sample::retry("401", "authentication_failed"));
+    check(Some(&refused), &["pid", "stderr"], free);
+}
+
+#[test]
+fn a_next_client_that_may_have_started_is_not_free() {
+    let bench = Bench::new("", PATIENT);
+    let request = bench.request("hello");
+    let plan = request.started.plan.continued();
+    let started = planned(request, plan).started;
+    fs::write(&started.transcript, sample::lost(SESSION)).unwrap();
+    mark_started(&started, &["stderr"]);
+    let expected = Attached::Absent { cost: Cost::Unknown, progressed: false, session: None };
+    assert_eq!(bench.claude.attach(&started), expected);
+}
+
+#[tokio::test]
+async fn a_living_client_without_its_transcript_is_not_free() {
+    let bench = Bench::new(&format!("{}; exec sleep 600", say(&[init()])), PATIENT);
+    let request = bench.request("hello");
+    abandon(&bench, &request);
+    fs::remove_file(&request.started.transcript).unwrap();
+    let found = bench.claude.attach(&request.started);
+    let left = leftovers::find(&bench.nonce());
+    assert_eq!(leftovers::end(&left, &IMPATIENT).await, []);
+    let expected = Attached::Absent { cost: Cost::Unknown, progressed: true, session: None };
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn an_adopted_client_whose_transcript_was_emptied_is_not_free() {
+    let script = format!("{}; read < go; exec sleep 600", say(&[init()]));
+    let bench = Bench::new(&script, Clocks { first_output: SHORT, ..PATIENT });
+    let request = bench.request("hello");
+    abandon(&bench, &request);
+    while fs::read(&request.started.transcript).unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    fs::write(&request.started.transcript, "").unwrap();
+    let watch = Watch::unseen(CancellationToken::new());
+    let mut answer = bench.claude.follow(request.started, watch).await;
+    assert_eq!(*answer.cost_mut(), Cost::Unknown);
+}
+
 #[tokio::test]
 async fn a_transcript_that_cannot_be_read_may_hold_an_answer() {
     let bench = Bench::new("", PATIENT);

@@ -34,6 +34,17 @@ pub fn restarted_since(transcript: &Path) -> Option<bool> {
     IdentityFile::beside(transcript).read().map(|named| named.boot != table::boot())
 }
 
+/// Whether the client of these files may have been started. Its owner creates the file for stderr
+/// last before the start, and writes the identity right after it. A file that cannot be looked for
+/// may exist.
+pub fn was_started(files: &Files) -> bool {
+    let may_exist = |path: &Path| match fs::symlink_metadata(path) {
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+        Ok(_) => true,
+    };
+    may_exist(&files.stderr) || may_exist(&IdentityFile::beside(&files.stdout).0)
+}
+
 fn open(files: &Files) -> io::Result<([Followed; 2], Rooms)> {
     let append = |path: &Path| OpenOptions::new().append(true).open(path);
     let (stdout, stderr) = (append(&files.stdout)?, append(&files.stderr)?);
