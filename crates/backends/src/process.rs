@@ -47,7 +47,7 @@ pub use marker::Marker;
 pub use orphans::{become_subreaper, end_orphans, end_own, escaped};
 pub use running::{Ended, How, Process};
 pub use table::Identity;
-pub use transcript::{LINE_MAX, TRANSCRIPT_MAX, Transcript, read_transcript};
+pub use transcript::{LINE_MAX, TRANSCRIPT_MAX, Transcript, last_errors, read_transcript};
 
 /// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -80,8 +80,7 @@ impl Fold for Turn {
             self.spending.heard();
         }
         let read = line::read(line);
-        if matches!(read, Line::NotJson) && line.trim_start().starts_with('{') {
-            // A damaged line may have been a message. Other text, such as a log line, was none.
+        if matches!(read, Line::NotJson) && is_damaged(line) {
             self.spending.missed();
         }
         self.take(read)
@@ -332,6 +331,15 @@ impl Turn {
         }
         said
     }
+}
+
+/// Whether a line that is not JSON may have been a message: a part of one, or bytes that a disk lost.
+/// Other text, such as a log line, was none.
+fn is_damaged(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with('{')
+        || line.ends_with('}')
+        || line.contains(['\0', char::REPLACEMENT_CHARACTER])
 }
 
 impl Ended {

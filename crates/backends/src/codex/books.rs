@@ -270,6 +270,9 @@ impl Books {
     /// Returns the cost of the turn, with the requests that are under way and will never be answered.
     pub(super) fn bill(&self, ending: Ending) -> Bill {
         let mut bill = self.answered();
+        if self.accounts.iter().any(|account| account.rollout.ends_in_an_entry()) {
+            bill.rest = Rest::Unknown;
+        }
         let mut accounts = self.accounts.iter();
         let main = accounts.next().filter(|_| ending == Ending::Interrupted);
         for account in main.into_iter().chain(accounts) {

@@ -122,6 +122,11 @@ impl Rollout {
         self.size != Size::Readable
     }
 
+    /// Whether its last entry is not whole: it may have been a request.
+    pub(super) fn ends_in_an_entry(&self) -> bool {
+        self.file.as_ref().is_some_and(Transcript::has_partial_line)
+    }
+
     /// Whose clock named the day is not known: the days beside it are looked at, too.
     fn find(&self) -> Option<PathBuf> {
         let end = format!("-{}.jsonl", self.thread);

@@ -69,6 +69,15 @@ pub(super) fn at_least(known: Cost) -> Cost {
     }
 }
 
+/// How programs name a full disk or a used-up quota. Only a client without a result is searched for it:
+/// its own files may be on another disk than the transcript.
+const NO_ROOM: [&str; 4] = ["ENOSPC", "No space left on device", "EDQUOT", "Disk quota exceeded"];
+
+/// Whether the errors that a client wrote say that it could not write something else.
+pub(super) fn tells_of_no_room(stderr: &str) -> bool {
+    NO_ROOM.iter().any(|sign| stderr.contains(sign))
+}
+
 /// What became of a client that has no result.
 pub(crate) fn died(end: &End) -> String {
     let mut why = "the client died without a result".to_owned();

@@ -5,14 +5,11 @@ use std::process::ExitStatus;
 use tokio::time::Instant;
 
 use super::clocks::{Due, Timer};
+use super::end::tells_of_no_room;
 use super::gate::Held;
 use super::{End, Fold, Said, died};
 use crate::contract::{Sign, Watch};
 use crate::process::{Client, Grace, Heard};
-
-/// How programs name a full disk or a used-up quota. Only a client without a result is searched for it:
-/// its own files may be on another disk than the transcript.
-const NO_ROOM: [&str; 4] = ["ENOSPC", "No space left on device", "EDQUOT", "Disk quota exceeded"];
 
 /// A client and what is known of its turn.
 #[derive(Debug)]
@@ -96,10 +93,10 @@ impl<T: Fold> Following<T> {
         if self.turn.is_complete() {
             return exited(stderr);
         }
-        let shortage = self.client.find_shortage().or_else(|| {
-            let says = NO_ROOM.iter().any(|sign| stderr.contains(sign));
-            says.then(|| died(&exited(stderr.clone())))
-        });
+        let shortage = self
+            .client
+            .find_shortage()
+            .or_else(|| tells_of_no_room(&stderr).then(|| died(&exited(stderr.clone()))));
         shortage.map_or_else(|| exited(stderr), |why| End::Environment { why })
     }
 

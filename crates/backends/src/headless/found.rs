@@ -9,10 +9,10 @@ use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 
-use super::end::at_least;
+use super::end::{at_least, tells_of_no_room};
 use super::{Dialect, End, Fold as _, Step, end, failed, files, is_lost, not_started};
 use crate::contract::{Answer, Started};
-use crate::process::{cause, read_transcript, was_started};
+use crate::process::{cause, last_errors, read_transcript, was_started};
 
 /// The step that wrote the end of a transcript, and the one that would have come next.
 struct Place {
@@ -69,7 +69,8 @@ pub(super) fn unreadable(started: &Started, error: &io::Error) -> String {
 
 /// Reads the transcript of a client that has gone. A result is an outcome, unless it only says that
 /// another client was to be started. A client that was started and left no words may have asked the
-/// model, so it is free only if its owner never got as far as starting it.
+/// model, so it is free only if its owner never got as far as starting it. One that found no room may
+/// have spent more than it could write.
 pub(super) fn read<D: Dialect>(dialect: &D, started: &Started) -> Left {
     let mut turn = dialect.begin(started);
     let read = read_transcript(&started.transcript, &mut |heard| {
@@ -83,7 +84,8 @@ pub(super) fn read<D: Dialect>(dialect: &D, started: &Started) -> Left {
     turn.look();
     let was_started = was_started(&files(started));
     let mut cost = dialect.cost(&turn);
-    if was_started && turn.hearing().is_silent() {
+    let lacks_words = was_started && turn.hearing().is_silent();
+    if lacks_words || (!turn.is_complete() && tells_of_no_room(&last_errors(&files(started)))) {
         cost = at_least(cost);
     }
     // A transcript that somebody removed may have held anything.

@@ -6,10 +6,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use super::Heard;
-use super::client::{Followed, Unreadable};
+use super::client::{Files, Followed, Unreadable};
+use super::output::Tail;
 
 /// The longest line that is kept: 16 MiB.
 pub const LINE_MAX: usize = 16 * 1024 * 1024;
@@ -107,6 +109,22 @@ fn read_up_to(path: &Path, limit: u64, tell: &mut dyn FnMut(Heard)) -> io::Resul
     }
 }
 
+/// Returns the end of what a client wrote to stderr; empty if that cannot be read.
+pub fn last_errors(files: &Files) -> String {
+    let mut tail = Tail::default();
+    let read = || {
+        let file = File::open(&files.stderr)?;
+        let length = file.metadata()?.len();
+        let mut last = vec![0; tail.length()];
+        let read = file.read_at(&mut last, length.saturating_sub(tail.length() as u64))?;
+        last.truncate(read);
+        Ok::<_, io::Error>(last)
+    };
+    let last = read().unwrap_or_default();
+    tail.push(&last);
+    tail.text()
+}
+
 /// A transcript that may still be written, read from where it was left.
 #[derive(Debug)]
 pub struct Transcript {
@@ -148,6 +166,11 @@ impl Transcript {
         if self.lines.cut.is_none() && is_whole(&self.lines.partial) {
             tell(self.lines.take());
         }
+    }
+
+    /// Whether the last line has not ended.
+    pub fn has_partial_line(&self) -> bool {
+        !self.lines.partial.is_empty() || self.lines.cut.is_some()
     }
 
     /// Tells what is left of a transcript that nobody writes any more.

@@ -183,6 +183,41 @@ fn a_started_client_without_words_is_not_free() {
 }
 
 #[test]
+fn what_a_disk_lost_may_have_cost_more() {
+    let check = |lines: &[String], stderr: &str, expected: Cost| {
+        let bench = Bench::new("", PATIENT);
+        let started = bench.request("hello").started;
+        fs::write(&started.transcript, lines.join("\n")).unwrap();
+        fs::write(started.transcript.with_extension("stderr"), stderr).unwrap();
+        let mut found = bench.claude.attach(&started);
+        let cost = match &mut found {
+            Attached::Absent { cost, .. } => cost,
+            Attached::Finished(answer) => answer.cost_mut(),
+            found => panic!("{found:?}"),
+        };
+        assert_eq!(*cost, expected, "{lines:?} {stderr:?}");
+    };
+    let no_room = "Error: ENOSPC: no space left on device, write";
+    let message = [init(), text("m", "x")];
+    let with = |last: &str| [&message[..], &[last.to_owned()]].concat();
+    let (estimate, known) = (Cost::Estimated(Micros(2 * 420)), Cost::AtLeast(Micros(2 * 420)));
+    check(&message, "", estimate);
+    check(&with("Loading the model"), "", estimate);
+    check(&message, no_room, known);
+    check(&message, &format!("{}{no_room}", "x".repeat(9000)), known);
+    check(&message, "Disk quota exceeded", known);
+    let torn = &success("x")[..40];
+    for damaged in [torn, &success("x")[40..], "\0\0\0\0", &format!("\0\0{}", success("x"))] {
+        check(&with(damaged), "", known);
+    }
+    let answered = |last: &str| [init(), text("m", "x"), success("x"), last.to_owned()];
+    check(&answered(""), no_room, Cost::Reported(Micros(2800)));
+    for damaged in [torn, "\0\0\0\0", "x\0"] {
+        check(&answered(damaged), "", Cost::AtLeast(Micros(2800)));
+    }
+}
+
+#[test]
 fn a_next_client_that_may_have_started_is_not_free() {
     let bench = Bench::new("", PATIENT);
     let request = bench.request("hello");

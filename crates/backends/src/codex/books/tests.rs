@@ -38,6 +38,20 @@ fn only_the_requests_of_the_last_turn_are_counted() {
 }
 
 #[test]
+fn a_torn_last_entry_may_have_been_a_request() {
+    let whole = turn("a", &[sample::used("a"), sample::used("a")]).join("\n");
+    let check = |cut: usize, expected: Cost| {
+        let (home, mut books) = books(&[]);
+        sample::write_raw(home.path(), THREAD, &whole[..whole.len() - cut]);
+        books.read_on();
+        assert_eq!(answered(&books), expected, "{cut}");
+    };
+    check(0, paid(2 * USED));
+    check(1, Cost::AtLeast(Micros(USED)));
+    check(20, Cost::AtLeast(Micros(USED)));
+}
+
+#[test]
 fn what_was_there_before_the_client_is_past() {
     let past =
         turn("a", &[sample::used("a"), sample::limits(100, 0), sample::ended(&json!("other"))]);
