@@ -18,6 +18,7 @@ mod steps;
 mod warnings;
 mod words;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -248,7 +249,7 @@ impl<D: Dialect> Headless<D> {
         Self { command, dialect, clocks, grace, gate: Gate::new() }
     }
 
-    /// One client after the other, until one knows its session.
+    /// One client after the other, until one knows its session. All of them share one budget share.
     async fn ask(&self, request: &Request, watch: &Watch) -> Answer {
         let steps = self.dialect.steps(&request.started);
         // A client that knows no such session has never seen an earlier attempt.
@@ -257,7 +258,12 @@ impl<D: Dialect> Headless<D> {
         let mut answer = not_started("the plan of the turn has no conversation");
         let mut turn = self.dialect.begin(&request.started);
         for (step, message) in steps.iter().zip(messages) {
-            (answer, turn) = self.take(step, request, (message, turn), watch).await;
+            let cost = self.dialect.cost(&turn);
+            let Some(request) = with_rest(request, cost) else {
+                let (progressed, denied) = (false, Vec::new());
+                return Answer::Capped { cost, progressed, denied, session: None };
+            };
+            (answer, turn) = self.take(step, &request, (message, turn), watch).await;
             if !is_lost(&answer) {
                 break;
             }
@@ -362,6 +368,22 @@ impl<D: Dialect> Headless<D> {
 /// The marker of the client of a turn.
 pub(crate) fn marker(started: &Started) -> Marker {
     Marker::new(&started.nonce, &started.turn, started.attempt)
+}
+
+/// Returns the request with what an earlier client has left of the budget share; none if nothing is
+/// left, or nobody knows how much.
+fn with_rest(request: &Request, spent: Cost) -> Option<Cow<'_, Request>> {
+    let (cap, spent) = match (request.started.cap, spent) {
+        (None, _) | (_, Cost::Free | Cost::Reported(Micros::ZERO)) => {
+            return Some(Cow::Borrowed(request));
+        }
+        (Some(cap), Cost::Reported(spent) | Cost::Estimated(spent)) => (cap, spent),
+        (Some(_), Cost::AtLeast(_) | Cost::Unknown) => return None,
+    };
+    let left = Some(cap.minus(spent)).filter(|left| *left > Micros::ZERO)?;
+    let mut request = request.clone();
+    request.started.cap = Some(left);
+    Some(Cow::Owned(request))
 }
 
 fn files(started: &Started) -> Files {

@@ -140,7 +140,7 @@ fn incomplete(turn: &Turn, end: &End, step: &Step) -> TurnFailure {
     }
     if let (Some(session), End::Exited { stderr, .. }) = (step.needs(), end) {
         let lost = format!("no rollout found for thread id {session}");
-        if turn.session.is_none() && stderr.contains(&lost) {
+        if turn.session.is_none() && !turn.may_have_asked() && stderr.contains(&lost) {
             return TurnFailure::LostSession { session: session.clone() };
         }
     }

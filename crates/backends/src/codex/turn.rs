@@ -170,6 +170,11 @@ impl Turn {
         }
     }
 
+    /// Whether the client may have asked the model.
+    pub(super) fn may_have_asked(&self) -> bool {
+        self.begun == Begun::Already
+    }
+
     /// What the stream says, where the books say nothing.
     fn told(&self) -> Option<Micros> {
         let model = self.opens.as_ref().filter(|_| self.books.is_empty())?;

@@ -90,6 +90,32 @@ async fn what_a_client_spent_before_it_lost_its_session_is_part_of_the_turn() {
 }
 
 #[tokio::test]
+async fn a_fallback_gets_the_rest_of_the_share() {
+    let check = async |usage: &str, cap: u64, expected: &[&str], cost: Cost| {
+        let spent = sample::lost(SESSION).replace(r#""permission_denials":[]"#, usage);
+        let lost = format!("case \"$*\" in *--resume*) {}; exit 1;; esac", say(&[init(), spent]));
+        let answer = say(&[init(), success("x")]).replace(SESSION, r#"'"${5#*=}"'"#);
+        let log = r#"for word; do [[ $word = --max* ]] && echo "${word#*=}" >> log; done"#;
+        let bench = Bench::new(&format!("{log}\n{lost}\n{answer}"), PATIENT);
+        let request = bench.request("hello");
+        let plan = request.started.plan.continued();
+        let request = planned(request, plan);
+        let started = Started { cap: Some(Micros(cap)), ..request.started };
+        let mut found = bench.ask(Request { started, ..request }).await;
+        assert_eq!(bench.read("log").lines().collect::<Vec<_>>(), expected, "{usage} {found:?}");
+        assert_eq!(*found.cost_mut(), cost, "{usage}");
+        let is_capped = matches!(found, Answer::Capped { progressed: false, .. });
+        assert_eq!(is_capped, expected.len() == 1, "{usage} {found:?}");
+    };
+    let reported = |amount| Cost::Reported(Micros(amount));
+    check(sample::USAGE, 10_000, &["0.010000", "0.007200"], reported(5600)).await;
+    check(sample::USAGE, 2800, &["0.002800"], reported(2800)).await;
+    check(sample::USAGE, 2000, &["0.002000"], reported(2800)).await;
+    // Nobody knows how much of the share is left.
+    check(r#""errors_of":0"#, 10_000, &["0.010000"], Cost::Unknown).await;
+}
+
+#[tokio::test]
 async fn a_directory_of_transcripts_that_vanished_is_made_again() {
     let bench = Bench::new(&say(&[init(), success("x")]), PATIENT);
     let request = bench.request("hello");

@@ -217,10 +217,17 @@ fn only_a_thread_that_was_asked_for_can_be_lost() {
     };
     let lost = TurnFailure::LostSession { session: id.clone() };
     check(&Step::Resume(id.clone()), lost.clone());
-    check(&Step::Branch { from: id, to: SessionId::new("t") }, lost);
+    check(&Step::Branch { from: id.clone(), to: SessionId::new("t") }, lost);
     let why = died(&exited(&stderr));
     check(&open(), TurnFailure::Transient { why: why.clone() });
-    check(&Step::Resume(SessionId::new("another")), TurnFailure::Transient { why });
+    check(&Step::Resume(SessionId::new("another")), TurnFailure::Transient { why: why.clone() });
+    // One that asked the model is not followed by another client with the same share.
+    let asked = heard(&[sample::begins()], &[], None, Form::Text);
+    let Answer::Failed { failure, cost, .. } = answer(asked, exited(&stderr), &Step::Resume(id))
+    else {
+        panic!("it has no answer");
+    };
+    assert_eq!((failure, cost), (TurnFailure::Transient { why }, Cost::Unknown));
 }
 
 #[test]
