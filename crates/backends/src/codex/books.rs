@@ -16,6 +16,7 @@ use raymond_core::budget::{Cost, Micros};
 use raymond_core::prices::{Prices, Usage};
 use raymond_core::time::Timestamp;
 
+use super::fault::Fault;
 use super::past::Past;
 use super::preflight::is_priced;
 use super::rollout::{Entry, Problem, Rollout};
@@ -79,7 +80,7 @@ enum Rest {
 pub(super) enum Ending {
     /// The client reported the end of the turn. Its agents may have been interrupted.
     Reported,
-    /// The client stopped, or was stopped, in the middle.
+    /// The client stopped, or was stopped, in the middle; or its last request failed.
     Interrupted,
 }
 
@@ -408,6 +409,8 @@ fn note_request(requests: &mut Requests, entry: &Entry) {
         Entry::Calls => requests.call(),
         Entry::Returned => requests.tool_returned(),
         Entry::Compacted => requests.compacted(),
+        // The request that failed may have been answered in part.
+        Entry::Ends { error: Some(problem) } if !Fault::is_refusal(Some(problem), "") => {}
         Entry::Ends { .. } => requests.end(),
         Entry::BrokenOff
         | Entry::Branched { .. }

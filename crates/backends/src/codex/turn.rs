@@ -12,7 +12,7 @@ use raymond_core::prices::Usage;
 use tokio::time::Instant;
 
 use super::books::{Books, Ending};
-use super::fault::Retry;
+use super::fault::{Fault, Retry};
 use super::line::{self, Item, Line};
 use super::past_file;
 use crate::contract::Request;
@@ -152,21 +152,35 @@ impl Turn {
         let free = Cost::Reported(Micros::ZERO);
         let is_empty = self.books.are_open() && self.books.is_empty();
         let turned_away = matches!(self.trouble, Some(Trouble::LoggedOut(_) | Trouble::Limited(_)));
+        let is_refused = turned_away || self.was_refused();
         match (&self.result, self.begun) {
             (_, Begun::NotYet) => free,
-            // Requests that failed are all that there were.
-            (Some(Conclusion::Failed { .. }), _) if is_empty => free,
-            // A request that is tried again for another reason may be under way.
-            (None, _) if is_empty && turned_away => free,
+            // Requests that were refused are all that there were. One that failed, or is tried again,
+            // for another reason may have been answered in part.
+            (Some(Conclusion::Failed { .. }) | None, _) if is_empty && is_refused => free,
             // The books may not have got further than the turn before.
             (None, _) if self.books.may_be_behind() => Cost::Unknown,
-            (Some(_), _) if self.books.is_empty() => {
+            (Some(Conclusion::Completed), _) if self.books.is_empty() => {
                 self.told().map_or(Cost::Unknown, Cost::Estimated)
             }
-            (None, _) if self.books.is_empty() => Cost::Unknown,
-            (Some(_), _) => self.books.bill(Ending::Reported).cost(),
-            (None, _) if turned_away => self.books.bill(Ending::Reported).cost(),
-            (None, _) => self.books.bill(Ending::Interrupted).cost(),
+            (Some(Conclusion::Failed { .. }) | None, _) if self.books.is_empty() => Cost::Unknown,
+            (Some(Conclusion::Completed), _) => self.books.bill(Ending::Reported).cost(),
+            (Some(Conclusion::Failed { .. }) | None, _) if is_refused => {
+                self.books.bill(Ending::Reported).cost()
+            }
+            (Some(Conclusion::Failed { .. }) | None, _) => {
+                self.books.bill(Ending::Interrupted).cost()
+            }
+        }
+    }
+
+    /// Whether the turn failed because no model was to work on its last request.
+    fn was_refused(&self) -> bool {
+        match &self.result {
+            Some(Conclusion::Failed { message }) => {
+                Fault::is_refusal(self.books.problem(), message)
+            }
+            Some(Conclusion::Completed) | None => false,
         }
     }
 

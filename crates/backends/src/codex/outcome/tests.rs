@@ -108,23 +108,60 @@ fn json_that_was_asked_for_is_read_whatever_its_shape() {
 
 #[test]
 fn failures_have_kinds_by_what_the_rollout_says() {
-    let check = |info: Value, message: &str, expected: TurnFailure| {
+    let check = |info: Value, message: &str, cost: Cost, expected: TurnFailure| {
         let lines = said(&[sample::trouble(message), sample::failed(message)]);
         let answer = after(&lines, &[sample::ended(&info)], exited(""));
-        assert_eq!(answer, failed(expected, FREE), "{info} {message}");
+        assert_eq!(answer, failed(expected, cost), "{info} {message}");
     };
     let why = |why: &str| why.to_owned();
-    check(json!("internal_server_error"), "busy", TurnFailure::Transient { why: why("busy") });
-    check(json!("other"), "", TurnFailure::Task { why: why("it does not say why") });
-    check(json!("model_not_found"), "no", TurnFailure::Task { why: why("no") });
+    let (unknown, task) = (Cost::Unknown, |said| TurnFailure::Task { why: why(said) });
+    let transient = |said| TurnFailure::Transient { why: why(said) };
+    check(json!("internal_server_error"), "busy", unknown, transient("busy"));
+    check(json!("other"), "", unknown, task("it does not say why"));
+    check(json!("model_not_found"), "no", FREE, task("no"));
     let broke = "stream disconnected before completion: x";
-    check(json!("other"), broke, TurnFailure::Transient { why: why(broke) });
+    check(json!("other"), broke, unknown, transient(broke));
     let missing = "Missing environment variable: `GATEWAY_KEY`.";
-    check(json!("other"), missing, login(missing));
+    check(json!("other"), missing, FREE, login(missing));
     let refused = json!({ "http_connection_failed": { "http_status_code": 401 } });
-    check(refused, "no", login("no"));
+    check(refused, "no", FREE, login("no"));
     let quota = TurnFailure::Quota { until: None, why: why("enough") };
-    check(json!("usage_limit_exceeded"), "enough", quota);
+    check(json!("usage_limit_exceeded"), "enough", FREE, quota);
+}
+
+#[test]
+fn a_failed_turn_is_free_only_if_it_was_refused() {
+    let check = |info: Value, message: &str, expected: Cost| {
+        let lines = said(&[sample::failed(message)]);
+        let turn = heard(&lines, &[sample::ended(&info)], None, Form::Text);
+        assert_eq!(turn.cost(), expected, "{info} {message}");
+    };
+    let status = |kind: &str, status: u16| json!({ kind: { "http_status_code": status } });
+    for kind in ["unauthorized", "rate_limit_exceeded", "bad_request", "session_budget_exceeded"] {
+        check(json!(kind), "no", FREE);
+    }
+    for kind in ["server_overloaded", "context_window_exceeded", "cyber_policy", "other"] {
+        check(json!(kind), "no", Cost::Unknown);
+    }
+    check(status("http_connection_failed", 404), "no", FREE);
+    check(status("response_too_many_failed_attempts", 429), "no", FREE);
+    check(status("response_stream_disconnected", 408), "no", Cost::Unknown);
+    check(status("response_stream_connection_failed", 503), "no", Cost::Unknown);
+    check(json!("other"), "unexpected status 400 Bad Request: no", FREE);
+    check(json!("other"), "unexpected status 500 Internal Server Error: no", Cost::Unknown);
+    check(json!("http_connection_failed"), "no", Cost::Unknown);
+}
+
+#[test]
+fn a_request_that_failed_is_paid_unless_it_was_refused() {
+    let check = |info: &str, expected: u64| {
+        let entries = [sample::calls(), sample::used("a"), sample::returned()];
+        let entries = [&entries[..], &[sample::ended(&json!(info))]].concat();
+        let turn = heard(&said(&[sample::failed("no")]), &entries, None, Form::Text);
+        assert_eq!(turn.cost(), Cost::Estimated(Micros(expected)), "{info}");
+    };
+    check("unauthorized", USED);
+    check("internal_server_error", USED + FOLLOWED);
 }
 
 #[test]
@@ -257,7 +294,7 @@ fn what_may_have_cost_something_is_never_free() {
     check(&[sample::thread(THREAD)], &[], FREE);
     check(&said(&[]), &[], Cost::Unknown);
     check(&said(&[sample::completed()]), &[], Cost::Unknown);
-    check(&said(&[sample::failed("no")]), &[], FREE);
+    check(&said(&[sample::failed("no")]), &[], Cost::Unknown);
     check(&said(&[sample::failed("no")]), &[sample::used("a")], PAID);
     // Whether the books have got as far as this turn cannot be told.
     check(&said(&[]), &[sample::used("a"), sample::ended(&Value::Null)], Cost::Unknown);
