@@ -34,11 +34,11 @@ use tokio::process::Command;
 pub use abandoned::{abandoned_in, end_abandoned, is_abandoned_in, unrecorded};
 use child::Child;
 pub use child::reap_orphans;
-pub(crate) use client::cause;
 pub use client::{
     Client, Files, Heard, StartError, Unreadable, adopt, release_room, restarted_since,
     start_client, was_started,
 };
+pub(crate) use client::{cause, read_regular};
 pub use cut::cut_long_lines;
 pub use detach::{Background, Detached, detach, own_session};
 pub(crate) use launch::launch;

@@ -8,6 +8,8 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use crate::process::read_regular;
+
 /// The earlier turns, as far as they are known.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Past {
@@ -18,7 +20,7 @@ pub(super) struct Past {
 impl Past {
     /// What was kept in this file, if anything was.
     pub(super) fn kept_in(file: PathBuf) -> Self {
-        let kept = fs::read(&file).ok();
+        let kept = read_regular(&file).ok();
         let turns = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
         Self { file: Some(file), turns }
     }

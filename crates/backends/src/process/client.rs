@@ -8,6 +8,7 @@
 mod adopted;
 mod exit;
 mod followed;
+mod regular;
 mod room;
 mod start;
 
@@ -19,6 +20,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 pub use adopted::{adopt, restarted_since, was_started};
+pub(super) use regular::open_to_read;
+pub(crate) use regular::read_regular;
 pub(crate) use room::cause;
 pub use room::release_room;
 pub use start::{Files, StartError, start_client};

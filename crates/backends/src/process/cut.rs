@@ -3,11 +3,11 @@
 //! A line of megabytes is of no use to anybody and fills the disk. Its beginning stays, with a mark
 //! that says how long it was; every other line stays as the client wrote it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use super::client::private;
+use super::client::{open_to_read, private};
 use super::transcript::{CHUNK, LINE_MAX};
 
 /// How much stays of the beginning of a line that is cut.
@@ -24,7 +24,7 @@ fn cut_over(limit: u64, path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let beside = path.with_extension("cut");
-    let mut from = File::open(path)?;
+    let mut from = open_to_read(path)?;
     let mut to = BufWriter::new(private(OpenOptions::new().write(true).truncate(true), &beside)?);
     let mut at = 0;
     for Long { start, length } in long {
@@ -45,7 +45,7 @@ struct Long {
 }
 
 fn long_lines(limit: u64, path: &Path) -> io::Result<Vec<Long>> {
-    let mut from = BufReader::with_capacity(CHUNK, File::open(path)?);
+    let mut from = BufReader::with_capacity(CHUNK, open_to_read(path)?);
     let mut chunk = vec![0; CHUNK];
     let mut long = Vec::new();
     let (mut start, mut at) = (0, 0);

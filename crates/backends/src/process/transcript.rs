@@ -4,13 +4,12 @@
 //! [`LINE_MAX`] is skipped whole and only its length is told. Lines are bytes; what they mean is for
 //! whoever speaks the client's language.
 
-use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use super::Heard;
-use super::client::{Files, Followed, Unreadable};
+use super::client::{Files, Followed, Unreadable, open_to_read};
 use super::output::Tail;
 
 /// The longest line that is kept: 16 MiB.
@@ -85,7 +84,7 @@ pub fn read_transcript(path: &Path, tell: &mut dyn FnMut(Heard)) -> io::Result<(
 }
 
 fn read_up_to(path: &Path, limit: u64, tell: &mut dyn FnMut(Heard)) -> io::Result<()> {
-    let file = File::open(path)?;
+    let file = open_to_read(path)?;
     let flooded = file.metadata()?.len() > limit;
     let mut file = file.take(limit);
     let mut chunk = vec![0; CHUNK];
@@ -113,7 +112,7 @@ fn read_up_to(path: &Path, limit: u64, tell: &mut dyn FnMut(Heard)) -> io::Resul
 pub fn last_errors(files: &Files) -> String {
     let mut tail = Tail::default();
     let read = || {
-        let file = File::open(&files.stderr)?;
+        let file = open_to_read(&files.stderr)?;
         let length = file.metadata()?.len();
         let mut last = vec![0; tail.length()];
         let read = file.read_at(&mut last, length.saturating_sub(tail.length() as u64))?;
@@ -134,11 +133,8 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Opens a transcript. What is no file is not waited for.
+    /// Opens a transcript, which is a regular file.
     pub fn open(path: &Path) -> io::Result<Self> {
-        if !fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
-        }
         let file = Followed::from_start(path)?;
         Ok(Self { file, lines: Lines::default(), chunk: vec![0; CHUNK] })
     }
@@ -185,6 +181,8 @@ impl Transcript {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
+
     use super::*;
 
     fn line(text: &str) -> Heard {

@@ -277,3 +277,23 @@ async fn a_transcript_that_cannot_be_read_may_hold_an_answer() {
     };
     assert_eq!(bench.claude.follow(unreadable, watch).await, expected);
 }
+
+#[test]
+fn a_fifo_in_place_of_a_file_is_not_waited_for() {
+    let check = |extension: &str| {
+        let bench = Bench::new("", PATIENT);
+        let started = bench.request("hello").started;
+        mark_started(&started, &["jsonl", "stderr"]);
+        let fifo = started.transcript.with_extension(extension);
+        fs::remove_file(&fifo).ok();
+        mknodat(CWD, &fifo, FileType::Fifo, FileMode::RWXU, 0).unwrap();
+        bench.claude.attach(&started)
+    };
+    for extension in ["jsonl", "stderr"] {
+        let found = check(extension);
+        let Attached::Unreadable { why } = found else { panic!("{found:?}") };
+        assert!(why.ends_with("hello.jsonl: it is not a regular file"), "{why}");
+    }
+    let expected = Attached::Absent { cost: Cost::Unknown, progressed: false, session: None };
+    assert_eq!(check("pid"), expected);
+}

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::exit::Exit;
 use super::followed::Followed;
+use super::regular::{open_regular, read_regular};
 use super::room::Rooms;
 use super::start::private;
 use super::{Client, Files};
@@ -46,7 +47,7 @@ pub fn was_started(files: &Files) -> bool {
 }
 
 fn open(files: &Files) -> io::Result<([Followed; 2], Rooms)> {
-    let append = |path: &Path| OpenOptions::new().append(true).open(path);
+    let append = |path: &Path| open_regular(OpenOptions::new().append(true), path);
     let (stdout, stderr) = (append(&files.stdout)?, append(&files.stderr)?);
     let followed = [Followed::from_start(&files.stdout)?, Followed::from_start(&files.stderr)?];
     Ok((followed, Rooms::of([&stdout, &stderr], files)?))
@@ -119,7 +120,7 @@ impl IdentityFile {
 
     /// Nothing when there is none, or when it was not written to its end.
     fn read(&self) -> Option<Named> {
-        let text = fs::read_to_string(&self.0).ok()?;
+        let text = String::from_utf8(read_regular(&self.0).ok()?).ok()?;
         let mut words = text.strip_suffix('\n')?.split(' ');
         let pid = words.next()?.parse().ok()?;
         let start_time = words.next()?.parse().ok()?;

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use super::cause;
+use super::{cause, open_to_read};
 
 /// A file that is there and cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -24,12 +24,19 @@ pub(in super::super) struct Followed {
 
 impl Followed {
     pub(in super::super) fn from_start(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::open(path)?, path: path.to_owned(), offset: 0 })
+        Ok(Self { file: open_to_read(path)?, path: path.to_owned(), offset: 0 })
+    }
+
+    /// A file that can be opened and not be read.
+    #[cfg(test)]
+    pub(super) fn unreadable_directory(path: &Path) -> Self {
+        let file = File::open(path).unwrap();
+        Self { file, path: path.to_owned(), offset: 0 }
     }
 
     /// What the file holds now is left out.
     pub(super) fn from_end(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = open_to_read(path)?;
         let offset = file.metadata()?.len();
         Ok(Self { file, path: path.to_owned(), offset })
     }

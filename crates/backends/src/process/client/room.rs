@@ -14,6 +14,7 @@ use rustix::fs::{StatVfs, StatVfsMountFlags, fstatvfs};
 use rustix::io::Errno;
 
 use super::Files;
+use super::regular::open_regular;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -82,7 +83,7 @@ impl Rooms {
 
 /// Releases the space that an owner had reserved for the files of a client that is gone.
 pub fn release_room(files: &Files) -> io::Result<()> {
-    let released = |path: &Path| match OpenOptions::new().append(true).open(path) {
+    let released = |path: &Path| match open_regular(OpenOptions::new().append(true), path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         opened => release(&opened?),
     };

@@ -12,6 +12,7 @@ use super::Client;
 use super::adopted::IdentityFile;
 use super::exit::Exit;
 use super::followed::Followed;
+use super::regular::open_regular;
 use super::room::{Rooms, cause};
 use crate::process::tree::Tree;
 use crate::process::{Input, Spec, child, outer_markers};
@@ -120,7 +121,7 @@ pub(in crate::process) fn append(path: &Path) -> io::Result<File> {
 
 /// A file that nobody else can read, created where there is none.
 pub(in crate::process) fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    options.create(true).mode(0o600).open(path)
+    open_regular(options.create(true).mode(0o600), path)
 }
 
 /// The whole input, written before there is a client: an owner that dies cannot cut it short.

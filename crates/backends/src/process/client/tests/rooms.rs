@@ -69,8 +69,7 @@ async fn a_shortage_is_told_once_and_the_last_words_are_heard() {
 async fn an_error_is_not_silence() {
     let bench = Bench::new();
     let unreadable = |client: &mut Client| {
-        // A directory can be opened and not be read.
-        client.stdout = Followed::from_start(&bench.directory).unwrap();
+        client.stdout = Followed::unreadable_directory(&bench.directory);
     };
     let why = format!("could not read {}: Is a directory (os error 21)", bench.directory.display());
     let broken = Heard::Broken { why };

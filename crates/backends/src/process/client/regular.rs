@@ -1,0 +1,72 @@
+//! Files of a client, opened without waiting for anybody.
+//!
+//! Somebody may have put something else in the place of a file: to open a FIFO waits until another
+//! process opens its other end, and a device may never end. Both are refused.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use rustix::io::{Errno, ioctl_fionbio};
+
+/// Opens a regular file; anything else is an error.
+pub(in crate::process) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
+    let file = match options.custom_flags(flags.bits().cast_signed()).open(path) {
+        // A FIFO that nobody reads, or a socket.
+        Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+            return Err(not_regular());
+        }
+        opened => opened?,
+    };
+    if !file.metadata()?.is_file() {
+        return Err(not_regular());
+    }
+    // A client inherits it, and expects that its writes wait.
+    ioctl_fionbio(&file, false)?;
+    Ok(file)
+}
+
+/// Opens a regular file to read it.
+pub(in crate::process) fn open_to_read(path: &Path) -> io::Result<File> {
+    open_regular(OpenOptions::new().read(true), path)
+}
+
+/// Reads a small regular file; one beyond 16 MiB is cut.
+pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    const MOST: u64 = 16 * 1024 * 1024;
+    let mut bytes = Vec::new();
+    open_to_read(path)?.take(MOST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        mknodat(CWD, place("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let _listener = std::os::unix::net::UnixListener::bind(place("socket")).unwrap();
+        fs::write(place("file"), "x").unwrap();
+        assert_eq!(read_regular(&place("file")).unwrap(), b"x");
+        for path in [place("fifo"), place("socket"), "/dev/zero".into()] {
+            for options in [OpenOptions::new().read(true), OpenOptions::new().append(true)] {
+                let error = open_regular(options, &path).unwrap_err();
+                assert_eq!(error.to_string(), "it is not a regular file", "{}", path.display());
+            }
+        }
+    }
+}
