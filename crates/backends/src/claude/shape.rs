@@ -4,8 +4,9 @@
 //! shape than was seen: such a field counts as absent, and the rest of its line is still read.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -322,7 +323,10 @@ pub(super) struct Conclusion {
     pub(super) errors: Vec<String>,
     /// By model. The fields beside it count the whole session.
     #[serde(deserialize_with = "lenient")]
-    pub(super) model_usage_since_last_result: Option<BTreeMap<String, ModelUsage>>,
+    pub(super) model_usage_since_last_result: Option<Report>,
+    /// How the client knows the costs that it reports.
+    #[serde(rename = "costBasis", deserialize_with = "lenient")]
+    pub(super) cost_basis: CostBasis,
     /// Absent when the model never complied with the schema.
     #[serde(deserialize_with = "lenient")]
     pub(super) structured_output: Option<serde_json::Value>,
@@ -351,12 +355,66 @@ impl Conclusion {
     }
 }
 
-/// What one model cost.
+/// What each model used and cost.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Report(pub(super) BTreeMap<String, ModelUsage>);
+
+/// A model that is listed twice has an unknown cost: nothing says which of both counts.
+impl<'de> Deserialize<'de> for Report {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Models;
+
+        impl<'de> Visitor<'de> for Models {
+            type Value = Report;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("usage by model")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut models: M) -> Result<Report, M::Error> {
+                let mut report = BTreeMap::new();
+                while let Some((model, usage)) = models.next_entry::<String, ModelUsage>()? {
+                    let known = report.entry(model);
+                    known.and_modify(|known| *known = ModelUsage::default()).or_insert(usage);
+                }
+                Ok(Report(report))
+            }
+        }
+
+        deserializer.deserialize_map(Models)
+    }
+}
+
+/// What one model used and cost.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub(super) struct ModelUsage {
     #[serde(rename = "costUSD", deserialize_with = "lenient")]
     pub(super) cost_usd: Option<f64>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) cost_basis: CostBasis,
+    pub(super) input_tokens: Count,
+    pub(super) output_tokens: Count,
+    pub(super) cache_creation_input_tokens: Count,
+    pub(super) cache_read_input_tokens: Count,
+    pub(super) web_search_requests: Count,
+}
+
+/// How the client knows a cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum CostBasis {
+    /// By its own prices.
+    #[default]
+    Prices,
+    /// It does not know the model, and guessed.
+    Unknown,
+}
+
+impl<'de> Deserialize<'de> for CostBasis {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name: String = lenient(deserializer)?;
+        Ok(if name.eq_ignore_ascii_case("unknown") { Self::Unknown } else { Self::Prices })
+    }
 }
 
 /// A tool call that was denied.

@@ -7,20 +7,24 @@
 //! wrote nothing, or reported that nothing was used.
 
 mod message;
+mod report;
 
 use std::collections::BTreeMap;
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::prices::Prices;
 
-use super::shape::{Conclusion, Message, ModelUsage};
+use super::shape::{Conclusion, Message};
 use message::{Conversation, Key, Known, Payment, Rest, Streamed};
+use report::{Account, Tokens, accounts};
 
 /// The money of one turn so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spending {
     /// The sum of all reports.
     reported: Micros,
+    /// The tokens of models for which the client only guessed a cost, by model.
+    guessed: Vec<(String, Tokens)>,
     messages: Vec<Streamed>,
     /// How many messages came before the last result. No later result covers them, so a transcript
     /// full of results is read in one pass.
@@ -124,7 +128,7 @@ impl Spending {
     pub(super) fn concluded(&mut self, conclusion: &Conclusion, runs: impl Fn(&str) -> bool) {
         let is_lost = conclusion.lost_its_session();
         let report = conclusion.model_usage_since_last_result.as_ref();
-        let used_something = report.is_some_and(|report| !report.is_empty());
+        let used_something = report.is_some_and(|report| !report.0.is_empty());
         if is_lost && !used_something && self.main != Main::Asking && !self.has_due() {
             // The client found no session to continue, so it sent no request.
             self.main = Main::Silent;
@@ -148,20 +152,27 @@ impl Spending {
 
     /// Adds the report of a result, as far as it can be read.
     fn take_report(&mut self, conclusion: &Conclusion) {
-        let none = BTreeMap::new();
-        let report = conclusion.model_usage_since_last_result.as_ref();
+        let report = accounts(conclusion);
         // An interrupted client reports only answered requests: one may have been under way.
         let may_be_asking = conclusion.was_cut_off() && self.main != Main::Done;
         let used_nothing = !self.has_due() && !may_be_asking;
-        let is_complete = report.is_some_and(|report| {
+        let is_complete = report.as_ref().is_some_and(|report| {
             let is_empty = used_nothing && self.unread == Unread::Nothing;
-            report.values().all(|model| amount(model).is_some()) && (is_empty || !report.is_empty())
+            let counts = report.values().all(|account| *account != Account::Nothing);
+            counts && (is_empty || !report.is_empty())
         });
-        let report = report.unwrap_or(&none);
-        self.reported = report.values().filter_map(amount).fold(self.reported, Micros::plus);
+        let report = report.unwrap_or_default();
         for message in &mut self.messages[self.concluded..] {
-            let is_reported = is_complete || report.get(&message.model).and_then(amount).is_some();
+            let account = report.get(&message.model).unwrap_or(&Account::Nothing);
+            let is_reported = is_complete || *account != Account::Nothing;
             message.payment = if is_reported { Payment::Reported } else { Payment::Unreported };
+        }
+        for (model, account) in report {
+            match account {
+                Account::Cost(cost) => self.reported = self.reported.plus(cost),
+                Account::Tokens(tokens) => self.guessed.push((model, tokens)),
+                Account::Nothing => {}
+            }
         }
         self.concluded = self.messages.len();
         self.due.clear();
@@ -190,16 +201,20 @@ impl Spending {
         let unpaid: Vec<Micros> = unpaid.map(|(_, known)| known.amount).collect();
         let in_flight: Vec<Conversation> = self.in_flight().collect();
         let is_read = self.unread == Unread::Nothing && self.reports == Reports::Complete;
-        if is_read && unpaid.is_empty() && in_flight.is_empty() {
+        if is_read && unpaid.is_empty() && in_flight.is_empty() && self.guessed.is_empty() {
             return Cost::Reported(self.reported);
         }
         // Nothing is known about the first request of a round, not even how much it reads.
         let is_first = matches!(self.main, Main::Heard | Main::Asking) && !self.has_due();
         let has_example = in_flight.is_empty() || (!is_first && !priced.is_empty());
-        let is_priced = priced.iter().all(|(_, known)| known.rest == Rest::Nothing);
+        let guessed: Vec<Known> =
+            self.guessed.iter().map(|(model, tokens)| tokens.price(model, prices)).collect();
+        let mut known = priced.iter().map(|(_, known)| known).chain(&guessed);
+        let is_priced = known.all(|known| known.rest == Rest::Nothing);
+        let guessed = guessed.iter().map(|known| known.amount);
         let examples = Examples::of(&priced);
         let requests = in_flight.iter().map(|conversation| examples.another(conversation));
-        match unpaid.into_iter().chain(requests).fold(self.reported, Micros::plus) {
+        match unpaid.into_iter().chain(guessed).chain(requests).fold(self.reported, Micros::plus) {
             known if is_read && is_priced && has_example => Cost::Estimated(known),
             Micros::ZERO => Cost::Unknown,
             known => Cost::AtLeast(known),
@@ -233,19 +248,6 @@ impl Examples {
         let own = conversation.as_ref().and_then(|call| self.agents.get(call));
         own.copied().unwrap_or(self.turn)
     }
-}
-
-/// Returns the reported cost of a model, if it is an amount of money.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "checked to be positive and far below the largest amount"
-)]
-fn amount(model: &ModelUsage) -> Option<Micros> {
-    // In dollars. Nothing costs more, and the sum of all models stays far from the largest amount.
-    const MOST: f64 = 1e9;
-    let dollars = model.cost_usd.filter(|dollars| (0.0..=MOST).contains(dollars))?;
-    Some(Micros((dollars * 1e6).round() as u64))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use super::super::sample;
 use super::super::shape::{
-    Answers, Block, Count, Denial, ErrorDetails, Message, ModelUsage, Patch, RateLimitInfo, Server,
-    Tokens, ToolInput, ToolResult,
+    Answers, Block, Count, Denial, ErrorDetails, Message, ModelUsage, Patch, RateLimitInfo, Report,
+    Server, Tokens, ToolInput, ToolResult,
 };
 use super::*;
 
@@ -125,15 +125,18 @@ fn a_result_is_read_as_it_was_seen() {
         call: Some("t2".into()),
         input: ToolInput { command, length: 22, ..ToolInput::default() },
     };
+    let usage = ModelUsage {
+        cost_usd: Some(0.0028),
+        input_tokens: Count::Known(200),
+        ..ModelUsage::default()
+    };
     let conclusion = Conclusion {
         subtype: "success".into(),
         result: Some("second".into()),
         session_id: Some("s".into()),
         terminal_reason: Some("completed".into()),
         permission_denials: vec![denial],
-        model_usage_since_last_result: Some(
-            [("m".to_owned(), ModelUsage { cost_usd: Some(0.0028) })].into(),
-        ),
+        model_usage_since_last_result: Some(Report([("m".to_owned(), usage)].into())),
         ..Conclusion::default()
     };
     check(text, &Line::Result(Box::new(conclusion)));

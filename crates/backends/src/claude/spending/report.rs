@@ -1,0 +1,81 @@
+//! The report of a result: what each model used and cost since the last one.
+
+use std::collections::BTreeMap;
+
+use raymond_core::budget::Micros;
+use raymond_core::prices::{Prices, Usage};
+
+use super::super::shape::{Conclusion, CostBasis, Count, ModelUsage};
+use super::message::{Known, Rest};
+
+/// What a result reports about one model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Account {
+    /// Its cost.
+    Cost(Micros),
+    /// A guess of its cost, which does not count, and its tokens, which do.
+    Tokens(Tokens),
+    /// Nothing that counts.
+    Nothing,
+}
+
+/// The tokens of a model whose price the client does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tokens {
+    usage: Usage,
+    /// Web searches have a price of their own.
+    rest: Rest,
+}
+
+impl Tokens {
+    /// Returns the price of the tokens.
+    pub(super) fn price(&self, model: &str, prices: &Prices) -> Known {
+        match prices.estimate(model, &self.usage) {
+            Some(amount) => Known { amount, rest: self.rest },
+            None => Known { amount: Micros::ZERO, rest: Rest::Unknown },
+        }
+    }
+}
+
+/// Returns the accounts of a result by model; none if it has no report.
+pub(super) fn accounts(conclusion: &Conclusion) -> Option<BTreeMap<String, Account>> {
+    let report = conclusion.model_usage_since_last_result.as_ref()?;
+    let accounts = report.0.iter().map(|(model, usage)| {
+        let is_guess = [conclusion.cost_basis, usage.cost_basis].contains(&CostBasis::Unknown);
+        let account = if is_guess { guessed(usage) } else { reported(usage) };
+        (model.clone(), account)
+    });
+    Some(accounts.collect())
+}
+
+/// The reported cost, if it is an amount of money.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be positive and far below the largest amount"
+)]
+fn reported(model: &ModelUsage) -> Account {
+    // In dollars. Nothing costs more, and the sum of all models stays far from the largest amount.
+    const MOST: f64 = 1e9;
+    match model.cost_usd.filter(|dollars| (0.0..=MOST).contains(dollars)) {
+        Some(dollars) => Account::Cost(Micros((dollars * 1e6).round() as u64)),
+        None => Account::Nothing,
+    }
+}
+
+fn guessed(model: &ModelUsage) -> Account {
+    let ModelUsage { input_tokens: input, output_tokens: output, .. } = *model;
+    let (write, read) = (model.cache_creation_input_tokens, model.cache_read_input_tokens);
+    let (Count::Known(input), Count::Known(output)) = (input, output) else {
+        return Account::Nothing;
+    };
+    if [write, read].contains(&Count::Unreadable) {
+        return Account::Nothing;
+    }
+    let usage = Usage { input, output, cache_write: write.at_least(), cache_read: read.at_least() };
+    let rest = match model.web_search_requests {
+        Count::Absent | Count::Known(0) => Rest::Nothing,
+        Count::Known(_) | Count::Unreadable => Rest::Unknown,
+    };
+    Account::Tokens(Tokens { usage, rest })
+}
