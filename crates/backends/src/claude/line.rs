@@ -7,7 +7,7 @@
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::shape::{
-    Assistant, Conclusion, Head, Init, RateLimit, Refusal, Retry, Task, Tasks, User,
+    Assistant, Compaction, Conclusion, Head, Init, RateLimit, Refusal, Retry, Task, Tasks, User,
 };
 use super::surrogates::mended;
 
@@ -34,6 +34,8 @@ pub(super) enum Line {
     TaskEnded(Task),
     /// These tasks run in the background.
     Tasks(Tasks),
+    /// The conversation was summed up.
+    Compacted(Compaction),
     /// A round is over.
     Result(Box<Conclusion>),
     /// Of no interest.
@@ -87,6 +89,7 @@ pub(super) fn read(text: &str) -> Line {
         ("system", "task_updated") => shaped(text).map(Line::TaskUpdated),
         ("system", "task_notification") => shaped(text).map(Line::TaskEnded),
         ("system", "background_tasks_changed") => shaped(text).map(Line::Tasks),
+        ("system", "compact_boundary") => shaped(text).map(Line::Compacted),
         ("system", _) => Some(Line::Ignored),
         (ignored, _) if IGNORED.contains(&ignored) => Some(Line::Ignored),
         _ => None,

@@ -183,6 +183,26 @@ pub(super) struct Tokens {
     pub(super) cache_write: Count,
     #[serde(rename = "cache_read_input_tokens")]
     pub(super) cache_read: Count,
+    /// The part of the cache writes that has another price.
+    #[serde(rename = "cache_creation", deserialize_with = "lenient")]
+    pub(super) cache_writes: CacheWrites,
+    #[serde(rename = "server_tool_use", deserialize_with = "lenient")]
+    pub(super) server_tools: ServerTools,
+}
+
+/// Cache writes by how long the cache keeps them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CacheWrites {
+    #[serde(rename = "ephemeral_1h_input_tokens")]
+    pub(super) for_an_hour: Count,
+}
+
+/// Tools that the vendor runs and charges for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ServerTools {
+    pub(super) web_search_requests: Count,
 }
 
 /// A number of tokens. A count that could not be read is not zero.
@@ -290,6 +310,21 @@ pub(super) struct Patch {
 pub(super) struct Tasks {
     #[serde(deserialize_with = "each")]
     pub(super) tasks: Vec<Task>,
+}
+
+/// `system/compact_boundary`
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Compaction {
+    #[serde(rename = "compact_metadata", deserialize_with = "lenient")]
+    pub(super) about: CompactionDetails,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CompactionDetails {
+    /// What the conversation had before, which a request read to sum it up.
+    pub(super) pre_tokens: Count,
 }
 
 /// `system/model_refusal_no_fallback`

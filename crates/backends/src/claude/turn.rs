@@ -12,7 +12,9 @@ use raymond_core::time::Timestamp;
 use super::fault::Fault;
 use super::line::{self, Line};
 use super::said;
-use super::shape::{Assistant, Conclusion, Denial, Init, Retry, Task, User};
+use super::shape::{
+    Assistant, Compaction, Conclusion, Denial, Init, Message, Retry, Task, Tokens, User,
+};
 use super::spending::Spending;
 use super::tools;
 use super::trouble::Trouble;
@@ -152,12 +154,13 @@ impl Turn {
                 self.tasks.clear();
                 all.tasks.into_iter().for_each(|task| self.task_runs(task));
             }
+            Line::Compacted(compaction) => self.compacted(&compaction),
             Line::Result(conclusion) => return Ok(self.conclude(*conclusion)),
             Line::Ignored => {}
             Line::NotJson => return Err(Nonsense::NotJson),
             Line::Unknown { kind } => {
                 // A known type without the shape that it should have.
-                if matches!(kind.as_str(), "assistant" | "result") {
+                if matches!(kind.as_str(), "assistant" | "result" | "system") {
                     self.spending.missed();
                 }
                 return Err(Nonsense::Unknown(kind));
@@ -186,6 +189,13 @@ impl Turn {
                 self.hearing.warnings.say(format!("the MCP server {name} is not there: {status}"));
             }
         }
+    }
+
+    /// The client does not stream the request that sums a conversation up.
+    fn compacted(&mut self, compaction: &Compaction) {
+        let usage = Tokens { input: compaction.about.pre_tokens, ..Tokens::default() };
+        let model = self.model.clone();
+        self.spending.streamed(&Message { model, usage, ..Message::default() }, None);
     }
 
     /// What the client names is told to people, and may be an argument of the next client.

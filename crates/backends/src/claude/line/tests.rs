@@ -31,7 +31,7 @@ fn lines_are_told_apart_by_type_wherever_it_stands() {
     check("", &Line::Ignored);
     check(" \r", &Line::Ignored);
     check(r#"{"type":"stream_event","event":{}}"#, &Line::Ignored);
-    check(&sample::system("compact_boundary", r#""x":1"#), &Line::Ignored);
+    check(&sample::system("hook_started", r#""x":1"#), &Line::Ignored);
     check(&sample::system("permission_denied", r#""tool_name":"Bash""#), &Line::Ignored);
     check(r#"{"type":"novelty"}"#, &Line::Unknown { kind: "novelty".into() });
     check(r#"{"type":7}"#, &Line::Unknown { kind: "none".into() });
@@ -69,6 +69,7 @@ fn what_a_line_holds_is_read_and_the_rest_left() {
             output: Count::Known(1),
             cache_write: Count::Known(0),
             cache_read: Count::Known(0),
+            ..Tokens::default()
         },
     };
     let assistant = Assistant { message, ..Assistant::default() };

@@ -6,7 +6,7 @@
 use raymond_core::budget::Micros;
 use raymond_core::prices::{Prices, Usage};
 
-use super::super::shape::{Count, Message, Tokens};
+use super::super::shape::{CacheWrites, Count, Message, Tokens};
 
 /// The part of a turn that sends its own requests: the main one (none), or a subagent by the id of
 /// the tool call that started it.
@@ -84,23 +84,30 @@ impl Streamed {
 
     pub(super) fn add_line(&mut self, message: &Message) {
         self.tokens.output = self.tokens.output.max(message.usage.output);
+        let searches = &mut self.tokens.server_tools.web_search_requests;
+        *searches = (*searches).max(message.usage.server_tools.web_search_requests);
         let blocks = message.content.iter();
         self.written += blocks.map(|b| b.text.len() + b.thinking + b.input.length).sum::<usize>();
     }
 
     pub(super) fn price(&self, prices: &Prices) -> Known {
-        let Tokens { input, output, cache_write, cache_read } = self.tokens;
+        let Tokens { input, output, cache_write, cache_read, .. } = self.tokens;
+        let Tokens { cache_writes: CacheWrites { for_an_hour }, server_tools, .. } = self.tokens;
         let written = (self.written / 4) as u64;
+        // A cache write for an hour costs twice the input.
+        let doubled = for_an_hour.at_least().saturating_mul(2);
         let usage = Usage {
-            input: input.at_least(),
+            input: input.at_least().saturating_add(doubled),
             output: output.at_least().max(written),
-            cache_write: cache_write.at_least(),
+            cache_write: cache_write.at_least().saturating_sub(for_an_hour.at_least()),
             cache_read: cache_read.at_least(),
         };
         // The client passes on the usage that it receives, and some gateways leave out the cache.
         let is_counted = matches!((input, output), (Count::Known(_), Count::Known(_)))
             && cache_write != Count::Unreadable
-            && cache_read != Count::Unreadable;
+            && ![cache_read, for_an_hour].contains(&Count::Unreadable)
+            // The list has no price for a search.
+            && matches!(server_tools.web_search_requests, Count::Absent | Count::Known(0));
         match prices.estimate(&self.model, &usage) {
             Some(amount) if is_counted => Known { amount, rest: Rest::Nothing },
             amount => Known { amount: amount.unwrap_or_default(), rest: Rest::Unknown },

@@ -223,6 +223,43 @@ fn a_result_without_a_complete_report_is_incomplete() {
 }
 
 #[test]
+fn an_estimate_includes_what_is_visible() {
+    let using = |more: &str| {
+        let usage = r#""cache_creation_input_tokens":0,"#;
+        text("m", "x").replace(usage, &format!("{more},"))
+    };
+    let check = |more: &str, expected: Cost| check(&[init(), using(more)], expected);
+    let kept = |hour: &str| {
+        format!(
+            r#""cache_creation_input_tokens":1000,"cache_creation":{{"ephemeral_1h_input_tokens":{hour}}}"#
+        )
+    };
+    // Another request as large follows each message.
+    check(&kept("0"), estimated(2 * SMALL));
+    check(&kept("1000"), estimated(2 * (SMALL + 2000)));
+    check(&kept("400"), estimated(2 * (SMALL + 800)));
+    check(&kept("4e2"), at_least(2 * SMALL));
+    let searches = |count: &str| {
+        format!(
+            r#""cache_creation_input_tokens":0,"server_tool_use":{{"web_search_requests":{count}}}"#
+        )
+    };
+    check(&searches("0"), estimated(2 * SMALL));
+    check(&searches("3"), at_least(2 * SMALL));
+    check(&searches("true"), at_least(2 * SMALL));
+}
+
+#[test]
+fn a_compaction_is_a_request() {
+    let boundary = |more: &str| sample::system("compact_boundary", more);
+    let known = boundary(r#""compact_metadata":{"trigger":"auto","pre_tokens":5000}"#);
+    // Its input is known, and its output is not; a request as large may follow.
+    check(&[init(), text("m", "x"), known.clone()], at_least(SMALL + 2 * 5000));
+    check(&[init(), text("m", "x"), boundary(r#""compact_metadata":{}"#)], at_least(2 * SMALL));
+    check(&[init(), text("m", "x"), known, success("x")], reported(REPORT));
+}
+
+#[test]
 fn a_guess_of_the_client_is_no_report() {
     const TOKENS: &str = r#""inputTokens":1000,"outputTokens":500,"costUSD":99"#;
     let usage = |model: &str, usage: &str| {
