@@ -108,6 +108,18 @@ pub(super) struct Block {
 pub(super) struct User {
     #[serde(deserialize_with = "lenient")]
     pub(super) message: Answers,
+    #[serde(rename = "tool_use_result", deserialize_with = "lenient")]
+    pub(super) totals: Totals,
+}
+
+/// What a subagent that has finished used for its last message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Totals {
+    #[serde(rename = "totalTokens")]
+    pub(super) tokens: Count,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) usage: Tokens,
 }
 
 /// The answers of tools.
@@ -122,6 +134,8 @@ pub(super) struct Answers {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ToolResult {
     pub(super) kind: String,
+    /// The call that it answers.
+    pub(super) call: Option<String>,
     /// What went wrong, when something did.
     pub(super) error: Option<String>,
 }
@@ -133,15 +147,18 @@ impl<'de> Deserialize<'de> for ToolResult {
         struct Raw<'a> {
             #[serde(rename = "type", deserialize_with = "lenient")]
             kind: String,
+            #[serde(rename = "tool_use_id", deserialize_with = "lenient")]
+            call: Option<String>,
             #[serde(deserialize_with = "lenient")]
             is_error: bool,
             #[serde(borrow)]
             content: Option<&'a RawValue>,
         }
         let raw = <&RawValue>::deserialize(deserializer)?;
-        let Raw { kind, is_error, content } = serde_json::from_str(raw.get()).unwrap_or_default();
+        let Raw { kind, call, is_error, content } =
+            serde_json::from_str(raw.get()).unwrap_or_default();
         let error = is_error.then(|| content.map(|content| words(content.get())));
-        Ok(Self { kind, error: error.map(Option::unwrap_or_default) })
+        Ok(Self { kind, call, error: error.map(Option::unwrap_or_default) })
     }
 }
 

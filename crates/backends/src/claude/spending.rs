@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::prices::Prices;
 
-use super::shape::{Conclusion, Message};
+use super::shape::{Conclusion, Count, Message, Tokens as MessageTokens, Totals};
 use message::{Conversation, Key, Known, Payment, Rest, Streamed};
 use report::{Account, Tokens, accounts};
 
@@ -37,9 +37,11 @@ pub(super) struct Spending {
     main: Main,
     /// Subagents since the last result, by the id of the tool call, with their task if known.
     ///
-    /// A finished subagent counts too: the client does not stream the last message of a subagent in
-    /// the foreground. It also ends its subagents before it ends itself.
+    /// A finished subagent counts too, unless its last message is known: the client does not stream
+    /// that of a subagent in the foreground. It also ends its subagents before it ends itself.
     agents: BTreeMap<String, Option<String>>,
+    /// The models of subagents, by the id of the tool call.
+    models: BTreeMap<String, String>,
     /// Conversations whose request was interrupted and is in no report.
     interrupted: Vec<Conversation>,
     /// Output since the last result that could not be read.
@@ -106,7 +108,11 @@ impl Spending {
     /// A line of a message arrived.
     pub(super) fn streamed(&mut self, message: &Message, conversation: Conversation) {
         match &conversation {
-            Some(call) => drop(self.agents.entry(call.clone()).or_default()),
+            Some(call) => {
+                self.agents.entry(call.clone()).or_default();
+                let model = message.model.clone();
+                self.models.extend(model.map(|model| (call.clone(), model)));
+            }
             None => self.main = Main::Asking,
         }
         let key = Key::of(&conversation, message);
@@ -122,6 +128,19 @@ impl Spending {
     /// The client started a subagent.
     pub(super) fn agent_started(&mut self, call: String, task: String) {
         self.agents.insert(call, Some(task));
+    }
+
+    /// A subagent may have finished. The client does not stream the last message of a subagent in the
+    /// foreground, but reports its tokens with the answer of the tool.
+    pub(super) fn agent_finished(&mut self, call: &str, totals: &Totals, model: Option<&str>) {
+        let Totals { tokens: tokens @ Count::Known(_), usage } = *totals else { return };
+        let is_counted = matches!((usage.input, usage.output), (Count::Known(_), Count::Known(_)));
+        let total = MessageTokens { input: tokens, ..MessageTokens::default() };
+        let usage = if is_counted { usage } else { total };
+        let model = self.models.get(call).map(String::as_str).or(model).map(str::to_owned);
+        let message = Message { model, usage, ..Message::default() };
+        self.messages.push(Streamed::new(Some(call.to_owned()), &message));
+        self.agents.remove(call);
     }
 
     /// A round is over; `runs` tells which tasks still run in the background.

@@ -171,6 +171,10 @@ impl Turn {
 
     fn answered(&mut self, user: User) -> Vec<Said> {
         self.hearing.unread = false;
+        let call = user.message.content.iter().find_map(|answer| answer.call.clone());
+        if let Some(call) = call {
+            self.spending.agent_finished(&call, &user.totals, self.model.as_deref());
+        }
         let errors = user.message.content.into_iter().filter(|answer| answer.kind == "tool_result");
         errors.filter_map(|answer| answer.error).map(|why| Said::ToolFailed { why }).collect()
     }

@@ -24,8 +24,9 @@ fn lines_are_told_apart_by_type_wherever_it_stands() {
     let refused = Retry { error_status: None, error: Some("unknown".into()), ..Retry::default() };
     let refused = Retry { attempt: 1, max_retries: 2, delay: 612, ..refused };
     check(&sample::retry("null", "unknown"), &Line::Retry(refused));
-    let answered = ToolResult { kind: "tool_result".into(), ..ToolResult::default() };
-    let user = User { message: Answers { content: vec![answered] } };
+    let answered =
+        ToolResult { kind: "tool_result".into(), call: Some("t".into()), ..ToolResult::default() };
+    let user = User { message: Answers { content: vec![answered] }, ..User::default() };
     check(&sample::user(), &Line::User(user));
     check(r#"{"type":"user","message":"hello"}"#, &Line::User(User::default()));
     check("", &Line::Ignored);

@@ -250,6 +250,29 @@ fn an_estimate_includes_what_is_visible() {
 }
 
 #[test]
+fn a_finished_subagent_pays_for_its_last_message() {
+    let agent = of_agent("t", &reading("s", "1000"));
+    let finished = |totals: &str| {
+        let answer = sample::user();
+        let end = answer.len() - 1;
+        format!(r#"{},"tool_use_result":{{"status":"completed",{totals}}}}}"#, &answer[..end])
+    };
+    let lines = |totals: &str| [init(), text("m", "a"), agent.clone(), finished(totals)];
+    // The next request of the main conversation is as large as the largest message.
+    let usage = r#""totalTokens":5100,"usage":{"input_tokens":5000,"output_tokens":100}"#;
+    check(&lines(usage), estimated(SMALL + 1002 + 5200 + 5200));
+    check(&lines(r#""totalTokens":5100"#), at_least(SMALL + 1002 + 5100 + 5100));
+    check(
+        &lines(r#""totalTokens":5100,"usage":{"input_tokens":"x"}"#),
+        at_least(SMALL + 1002 + 2 * 5100),
+    );
+    // Without totals, its last message is like the others.
+    check(&lines(r#""prompt":"x""#), estimated(SMALL + 1002 + 2 * 1002));
+    let reported_all = [&lines(usage)[..], &[success("x")]].concat();
+    check(&reported_all, reported(REPORT));
+}
+
+#[test]
 fn a_compaction_is_a_request() {
     let boundary = |more: &str| sample::system("compact_boundary", more);
     let known = boundary(r#""compact_metadata":{"trigger":"auto","pre_tokens":5000}"#);
