@@ -28,13 +28,14 @@ impl Fault {
         typed.unwrap_or_else(|| Self::told(message))
     }
 
-    /// Whether no model can have worked on the request: the provider refused it, or the client did not
-    /// send it. A request that failed in any other way may have been answered in part, and paid for.
+    /// Whether no model can have worked on the request: the provider answered with an error status, or the
+    /// client did not send it. A request that failed in any other way may have been answered in part, and
+    /// paid for.
     pub(super) fn is_refusal(problem: Option<&Problem>, message: &str) -> bool {
         const REFUSALS: [&str; 3] = ["rate_limit_exceeded", "model_not_found", "bad_request"];
         let is_named = problem.is_some_and(|problem| REFUSALS.contains(&problem.kind.as_str()));
         let typed = problem.and_then(|problem| problem.status);
-        let is_answered = matches!(typed.or_else(|| status(message)), Some(400..=407 | 409..=499));
+        let is_answered = matches!(typed.or_else(|| status(message)), Some(400..=407 | 409..=599));
         let fault = Self::of(problem, message);
         is_named || is_answered || matches!(fault, Self::Auth | Self::Quota | Self::Capped)
     }

@@ -12,7 +12,7 @@ use raymond_core::ids::SessionId;
 use super::end::{at_least, tells_of_no_room};
 use super::{Dialect, End, Fold as _, Step, end, failed, files, is_lost, not_started};
 use crate::contract::{Answer, Started};
-use crate::process::{cause, last_errors, read_transcript, was_started};
+use crate::process::{cause, is_untouched, last_errors, read_transcript, was_started};
 
 /// The step that wrote the end of a transcript, and the one that would have come next.
 struct Place {
@@ -68,9 +68,9 @@ pub(super) fn unreadable(started: &Started, error: &io::Error) -> String {
 }
 
 /// Reads the transcript of a client that has gone. A result is an outcome, unless it only says that
-/// another client was to be started. A client that was started and left no words may have asked the
-/// model, so it is free only if its owner never got as far as starting it. One that found no room may
-/// have spent more than it could write.
+/// another client was to be started. Clients write before they ask the model, so one that wrote nothing is
+/// free; but if somebody removed or emptied its transcript, its cost is unknown. A client that found no
+/// room may have spent more than it could write.
 pub(super) fn read<D: Dialect>(dialect: &D, started: &Started) -> Left {
     let mut turn = dialect.begin(started);
     let read = read_transcript(&started.transcript, &mut |heard| {
@@ -84,8 +84,8 @@ pub(super) fn read<D: Dialect>(dialect: &D, started: &Started) -> Left {
     turn.look();
     let was_started = was_started(&files(started));
     let mut cost = dialect.cost(&turn);
-    let lacks_words = was_started && turn.hearing().is_silent();
-    if lacks_words || (!turn.is_complete() && tells_of_no_room(&last_errors(&files(started)))) {
+    let is_gone = was_started && turn.hearing().is_silent() && !is_untouched(&started.transcript);
+    if is_gone || (!turn.is_complete() && tells_of_no_room(&last_errors(&files(started)))) {
         cost = at_least(cost);
     }
     // A transcript that somebody removed may have held anything.

@@ -154,6 +154,18 @@ fn mark_started(started: &Started, extensions: &[&str]) {
     }
 }
 
+#[tokio::test]
+async fn a_client_that_was_killed_before_its_first_word_is_free() {
+    let bench = Bench::new("exec sleep 600", PATIENT);
+    let request = bench.request("hello");
+    abandon(&bench, &request);
+    assert_eq!(leftovers::end(&leftovers::find(&bench.nonce()), &IMPATIENT).await, []);
+    let cost = |cost| Attached::Absent { cost, progressed: false, session: None };
+    assert_eq!(bench.claude.attach(&request.started), cost(Cost::Reported(Micros::ZERO)));
+    fs::write(&request.started.transcript, "").unwrap();
+    assert_eq!(bench.claude.attach(&request.started), cost(Cost::Unknown), "somebody emptied it");
+}
+
 #[test]
 fn a_started_client_without_words_is_not_free() {
     let check = |transcript: Option<&str>, beside: &[&str], expected: Cost| {

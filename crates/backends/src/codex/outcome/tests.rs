@@ -146,9 +146,9 @@ fn a_failed_turn_is_free_only_if_it_was_refused() {
     check(status("http_connection_failed", 404), "no", FREE);
     check(status("response_too_many_failed_attempts", 429), "no", FREE);
     check(status("response_stream_disconnected", 408), "no", Cost::Unknown);
-    check(status("response_stream_connection_failed", 503), "no", Cost::Unknown);
+    check(status("response_stream_connection_failed", 503), "no", FREE);
     check(json!("other"), "unexpected status 400 Bad Request: no", FREE);
-    check(json!("other"), "unexpected status 500 Internal Server Error: no", Cost::Unknown);
+    check(json!("other"), "unexpected status 500 Internal Server Error: no", FREE);
     check(json!("http_connection_failed"), "no", Cost::Unknown);
 }
 

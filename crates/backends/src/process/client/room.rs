@@ -6,8 +6,9 @@
 //! that was not used is released when the client is over. Records of the run do not use this space:
 //! the ballast of the store is for them.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{StatVfs, StatVfsMountFlags, fstatvfs};
@@ -89,6 +90,12 @@ pub fn release_room(files: &Files) -> io::Result<()> {
     };
     let stdout = released(&files.stdout);
     released(&files.stderr).and(stdout)
+}
+
+/// Whether nobody has written to a file since space was reserved for it. Emptying a file releases that
+/// space.
+pub fn is_untouched(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.len() == 0 && file.blocks() > 0)
 }
 
 /// The room for one file.

@@ -93,9 +93,7 @@ fn a_turn_that_used_up_its_share_is_ended_and_goes_on_in_its_thread() {
     ]);
     let running = stage.start_run("--backend codex --budget 2 --max-parallel 2");
     stage.reaches("parent");
-    crate::harness::until("the worker has used up its share", || {
-        !stage.events("turn_continues").is_empty()
-    });
+    until("the worker has used up its share", || !stage.events("turn_continues").is_empty());
     stage.opens("parent");
     running.wait().prints("done\n").mentions(0, &["share used up"]);
     let requests = stage.requests();
