@@ -174,8 +174,10 @@ const FILES_EACH: u8 = 5;
 /// The open files of the rest of this process.
 const FILES_OF_OTHERS: u8 = 40;
 
-/// The open files of this process while it runs one program.
-pub const FILES_FOR_ONE_PROGRAM: usize = FILES_OF_OTHERS as usize + FILES_EACH as usize;
+/// The open files of this process while it runs so many programs.
+pub const fn files_for(programs: u32) -> u64 {
+    FILES_OF_OTHERS as u64 + FILES_EACH as u64 * programs as u64
+}
 
 /// How many programs can run at a time: each takes some of the files that a process may have open.
 pub fn most_at_a_time() -> u32 {

@@ -1,15 +1,16 @@
 //! Checks that this process may open files and start threads, before a command begins.
 //!
 //! With a small `ulimit -n` or `ulimit -u` a run would otherwise fail halfway, and the asynchronous runtime would
-//! panic. A limit that is reached later, by many programs at a time, is reported where it is met.
+//! panic.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::thread;
 
-use raymond_backends::process::FILES_FOR_ONE_PROGRAM;
+use raymond_backends::process::{files_for, most_at_a_time};
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::failure::Failure;
 
@@ -23,10 +24,27 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Refuses to begin when there is no room for a run with one program at a time.
 pub(crate) fn check() -> Result<(), Failure> {
     let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    files(FILES_FOR_ONE_PROGRAM).map_err(|error| {
+    files(files_for(1)).map_err(|error| {
         short_of("open enough files", &error, "raise the limit: ulimit -n 1024")
     })?;
     threads(THREADS).map_err(|error| no_thread(&error))
+}
+
+/// Makes sure that so many programs can run at a time, and raises the soft limit on open files for them.
+pub(crate) fn for_programs(most: u32) -> Result<(), Failure> {
+    let needed = files_for(most);
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    if setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).is_ok() {
+        return Ok(());
+    }
+    let limit = current.unwrap_or_default();
+    let why = format!("{most} programs at a time need {needed}, and the limit is {limit}");
+    let hint =
+        format!("raise the limit: ulimit -n {needed}; or use --max-parallel {}", most_at_a_time());
+    Err(Failure::environment(format!("could not open enough files: {why}")).hint(hint))
 }
 
 /// The failure of a command that cannot start a thread.
@@ -39,7 +57,7 @@ fn short_of(what: &str, error: &io::Error, hint: &str) -> Failure {
 }
 
 /// Holds this many more files open for a moment.
-fn files(count: usize) -> io::Result<()> {
+fn files(count: u64) -> io::Result<()> {
     let stdin = io::stdin();
     let opened: io::Result<Vec<OwnedFd>> =
         (0..count).map(|_| stdin.as_fd().try_clone_to_owned()).collect();

@@ -158,6 +158,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     }
     let mut settings = wish.settings(project, &owned.head.run)?;
     check_money(&owned.head, &settings)?;
+    crate::room::for_programs(settings.max_parallel)?;
     let Weighed { adopt, line } = weigh(&owned.head, &owned.definition, wish.edits)?;
     // Whatever stands in the way is said before anything is recorded.
     let definitions = (&owned.definition, adopt.as_ref());

@@ -99,6 +99,7 @@ fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Resul
         prices: Some(backends::own_prices(&asked)),
         ..settings::govern(Settings::default(), &asked)?
     };
+    crate::room::for_programs(settings.max_parallel)?;
     settings.stands_for = backends::is_played(&settings).then_some(usual);
     let offers = backends::offers();
     let demand = Demand { settings: &settings, offers: &offers };

@@ -70,6 +70,27 @@ fn run_works_or_leaves_nothing_behind() {
 }
 
 #[test]
+fn run_needs_files_for_all_programs_at_a_time() {
+    let forks = "<fork next='END'>WORKER</fork>".repeat(60);
+    let project = Project::of(&[
+        ("wf/START.sh", &format!("echo \"{forks}\"")),
+        ("wf/WORKER.sh", "sleep 0.2; echo '<result>x</result>'"),
+        ("wf/END.sh", "echo '<result>done</result>'"),
+    ]);
+    let refused = limited(&project, 64, "run wf --run-id r --max-parallel 60");
+    refused.mentions(
+        7,
+        &["could not open enough files: 60 programs at a time need 340", "--max-parallel 4"],
+    );
+    assert!(!project.path(".raymond/runs/r").exists());
+    limited(&project, 64, "run wf --run-id r --max-parallel 4").prints("done\n");
+    // A soft limit is raised.
+    let script =
+        format!("ulimit -Sn 64 && exec {} run wf --max-parallel 60", env!("CARGO_BIN_EXE_raymond"));
+    project.spawn("bash", &["-c", &script]).wait().prints("done\n");
+}
+
+#[test]
 fn interrupted_run_is_resumed_once_files_suffice() {
     let script = "test -e quick || exit 3; echo '<result>done</result>'";
     let project = Project::of(&[("wf/START.sh", script)]);
