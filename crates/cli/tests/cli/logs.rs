@@ -259,7 +259,7 @@ fn a_transcript_that_is_huge_missing_or_no_file_is_told_as_such() {
     ]);
     assert_eq!(project.spawn("mkfifo", &[path]).wait().code(), 0);
     check(&[
-        "    ~ its transcript cannot be read: it is not a file",
+        "    ~ its transcript cannot be read: it is not a regular file",
         "    | <result>done</result>",
         "    ! denied: Bash(git push)",
     ]);
