@@ -198,6 +198,8 @@ impl Auditor {
             Event::RunResumed { settings } => {
                 self.settings = (**settings).clone();
                 self.stopped = false;
+                let paid = self.flight.values().filter(|flight| flight.paid);
+                self.money.resumed(self.settings.budget, paid.map(|flight| flight.share));
             }
             Event::StopRequested { .. } => self.stopped = true,
             Event::RunEnded { .. } => {

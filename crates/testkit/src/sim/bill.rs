@@ -15,7 +15,7 @@ use super::speech::{Place, Speech};
 pub const REQUEST: Micros = Micros(15_000);
 
 /// What a client without a share spends at most.
-const WITHOUT_SHARE: u64 = 60_000;
+pub const WITHOUT_SHARE: Micros = Micros(60_000);
 
 /// The money that one client spends.
 #[derive(Debug, Clone, Copy)]
@@ -97,5 +97,5 @@ fn interrupted(dice: &mut Dice, share: Option<Micros>) -> (Cost, Micros) {
 }
 
 fn most(share: Option<Micros>) -> u64 {
-    share.map_or(WITHOUT_SHARE, |share| share.plus(REQUEST).0.min(WITHOUT_SHARE))
+    share.map_or(WITHOUT_SHARE, |share| share.plus(REQUEST).min(WITHOUT_SHARE)).0
 }

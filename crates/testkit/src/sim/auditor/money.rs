@@ -10,7 +10,7 @@ use raymond_core::run::{Event, Input, Settings, Step};
 
 use super::Violation;
 use crate::reference::money::{Paid, charge};
-use crate::sim::bill::REQUEST;
+use crate::sim::bill::{REQUEST, WITHOUT_SHARE};
 
 /// The purse.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,9 @@ pub(super) struct Money {
     truth: Micros,
     /// How much of it the charges may leave out: see `covers`.
     hidden: Micros,
+    /// What everything may really cost by now, apart from what is hidden: the cap that allowed the last
+    /// turn to start, and one request for each turn that ended since. None without a cap.
+    ceiling: Option<Micros>,
     /// What the dearest turn was charged.
     dearest: Micros,
     /// The highest threshold that was warned of, by cap.
@@ -68,6 +71,7 @@ impl Money {
         let hidden = covers(turn, (told.cost, charge), truth, charges_share)?;
         self.spent = self.spent.plus(charge.amount);
         (self.truth, self.hidden) = (self.truth.plus(truth), self.hidden.plus(hidden));
+        self.ceiling = self.ceiling.map(|ceiling| ceiling.plus(REQUEST));
         self.dearest = self.dearest.max(charge.amount);
         Ok(())
     }
@@ -84,7 +88,7 @@ impl Money {
 
     /// A share is handed out: together with everything else it stays within the cap.
     pub(super) fn reserve(
-        &self,
+        &mut self,
         turn: &TurnId,
         (cap, share): (Micros, Option<Micros>),
         reserved: Micros,
@@ -97,16 +101,28 @@ impl Money {
         must!(share > Micros::ZERO, "{turn} gets nothing");
         let scraps = cap.minus(taken) < Micros::LEAST_SHARE;
         must!(!scraps || reserved == Micros::ZERO, "{turn} does not wait for what is in flight");
+        self.ceiling = Some(cap);
         Ok(())
     }
 
-    /// Together, all charges cover what all requests really cost.
+    /// A resume may set another cap. What clients of the old one have spent is not undone: they may use
+    /// up their shares until they are ended.
+    pub(super) fn resumed(
+        &mut self,
+        cap: Option<Micros>,
+        shares: impl Iterator<Item = Option<Micros>>,
+    ) {
+        let most = |share: Option<Micros>| share.unwrap_or(WITHOUT_SHARE);
+        let taken = shares.map(most).fold(self.spent, Micros::plus);
+        self.ceiling = cap.map(|cap| cap.max(taken));
+    }
+
+    /// All charges cover what all requests really cost, and the cap bounds that.
     pub(super) fn covers_all(&self) -> Result<(), Violation> {
-        let Self { spent, truth, hidden, .. } = *self;
-        must!(
-            truth <= spent.plus(hidden),
-            "{truth} was really spent: {spent} charged, {hidden} hidden"
-        );
+        let Self { spent, truth, hidden, ceiling, .. } = *self;
+        must!(truth <= spent.plus(hidden), "really {truth}: {spent} charged, {hidden} hidden");
+        let Some(ceiling) = ceiling else { return Ok(()) };
+        must!(truth <= ceiling.plus(hidden), "really {truth}: {ceiling} allowed, {hidden} hidden");
         Ok(())
     }
 
