@@ -102,6 +102,14 @@ pub(super) struct Block {
     pub(super) input: ToolInput,
 }
 
+impl Block {
+    /// Whether it stands for thoughts that the client does not show.
+    pub(super) fn hides_thoughts(&self) -> bool {
+        let is_empty = self.thinking <= r#""""#.len();
+        self.kind == "redacted_thinking" || (self.kind == "thinking" && is_empty)
+    }
+}
+
 /// `user`: what tools answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
@@ -376,6 +384,9 @@ pub(super) struct Conclusion {
     /// By model. The fields beside it count the whole session.
     #[serde(deserialize_with = "lenient")]
     pub(super) model_usage_since_last_result: Option<Report>,
+    /// Its number among the results of the client.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) result_index: Option<u64>,
     /// How the client knows the costs that it reports.
     #[serde(rename = "costBasis", deserialize_with = "lenient")]
     pub(super) cost_basis: CostBasis,
@@ -515,7 +526,7 @@ where
     Ok(items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect())
 }
 
-/// How much there is of a value that is not kept.
+/// How much there is of a value that is not kept; a text counts with its quotes.
 fn length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     Ok(<&RawValue>::deserialize(deserializer)?.get().len())
 }

@@ -48,6 +48,8 @@ pub(super) struct Spending {
     unread: Unread,
     /// A round ended without a complete report.
     reports: Reports,
+    /// The number of the last result, as the client counts them.
+    last_result: Option<u64>,
 }
 
 /// Whether the main conversation may have a request under way.
@@ -175,7 +177,8 @@ impl Spending {
         // An interrupted client reports only answered requests: one may have been under way.
         let may_be_asking = conclusion.was_cut_off() && self.main != Main::Done;
         let used_nothing = !self.has_due() && !may_be_asking;
-        let is_complete = report.as_ref().is_some_and(|report| {
+        let is_lost = self.lost_a_result(conclusion.result_index);
+        let is_complete = report.as_ref().filter(|_| !is_lost).is_some_and(|report| {
             let is_empty = used_nothing && self.unread == Unread::Nothing;
             let counts = report.values().all(|account| *account != Account::Nothing);
             counts && (is_empty || !report.is_empty())
@@ -183,7 +186,7 @@ impl Spending {
         let report = report.unwrap_or_default();
         for message in &mut self.messages[self.concluded..] {
             let account = report.get(&message.model).unwrap_or(&Account::Nothing);
-            let is_reported = is_complete || *account != Account::Nothing;
+            let is_reported = is_complete || (!is_lost && *account != Account::Nothing);
             message.payment = if is_reported { Payment::Reported } else { Payment::Unreported };
         }
         for (model, account) in report {
@@ -198,6 +201,15 @@ impl Spending {
         self.unread = Unread::Nothing;
         if !is_complete {
             self.reports = Reports::Incomplete;
+        }
+    }
+
+    /// Whether an earlier result could not be read, which reported some of the messages.
+    fn lost_a_result(&mut self, index: Option<u64>) -> bool {
+        let Some(index) = index else { return false };
+        match self.last_result.replace(index) {
+            Some(last) => index > last.saturating_add(1),
+            None => self.unread == Unread::Something && index > 0,
         }
     }
 

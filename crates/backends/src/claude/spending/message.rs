@@ -6,7 +6,7 @@
 use raymond_core::budget::Micros;
 use raymond_core::prices::{Prices, Usage};
 
-use super::super::shape::{CacheWrites, Count, Message, Tokens};
+use super::super::shape::{Block, CacheWrites, Count, Message, Tokens};
 
 /// The part of a turn that sends its own requests: the main one (none), or a subagent by the id of
 /// the tool call that started it.
@@ -20,6 +20,14 @@ pub(super) struct Streamed {
     pub(super) payment: Payment,
     tokens: Tokens,
     written: usize,
+    thoughts: Thoughts,
+}
+
+/// Whether the model wrote thoughts that are neither shown nor counted while the message streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Thoughts {
+    Shown,
+    Hidden,
 }
 
 /// Whether a result reports the cost of a message.
@@ -79,6 +87,7 @@ impl Streamed {
             payment: Payment::Due,
             tokens: message.usage,
             written: 0,
+            thoughts: Thoughts::Shown,
         }
     }
 
@@ -86,6 +95,9 @@ impl Streamed {
         self.tokens.output = self.tokens.output.max(message.usage.output);
         let searches = &mut self.tokens.server_tools.web_search_requests;
         *searches = (*searches).max(message.usage.server_tools.web_search_requests);
+        if message.content.iter().any(Block::hides_thoughts) {
+            self.thoughts = Thoughts::Hidden;
+        }
         let blocks = message.content.iter();
         self.written += blocks.map(|b| b.text.len() + b.thinking + b.input.length).sum::<usize>();
     }
@@ -106,6 +118,9 @@ impl Streamed {
         let is_counted = matches!((input, output), (Count::Known(_), Count::Known(_)))
             && cache_write != Count::Unreadable
             && ![cache_read, for_an_hour].contains(&Count::Unreadable)
+            // Every request reads something. Some gateways count it only at the end of the message.
+            && [usage.input, usage.cache_write, usage.cache_read] != [0; 3]
+            && self.thoughts == Thoughts::Shown
             // The list has no price for a search.
             && matches!(server_tools.web_search_requests, Count::Absent | Count::Known(0));
         match prices.estimate(&self.model, &usage) {

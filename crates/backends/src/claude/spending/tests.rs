@@ -130,6 +130,42 @@ fn unread_output_makes_a_cost_incomplete() {
 }
 
 #[test]
+fn a_lost_result_makes_a_cost_incomplete() {
+    let numbered =
+        |index: &str| success("x").replacen('{', &format!(r#"{{"result_index":{index},"#), 1);
+    let torn = r#"{"type":"result","subty"#.to_owned();
+    let spoke = || [init(), text("m", "a")];
+    let check = |between: &[String], index: &str, expected: Cost| {
+        let lines = [&spoke()[..], between, &[text("n", "b"), numbered(index)]].concat();
+        check(&lines, expected);
+    };
+    // The streamed messages may be in the report that follows, or in the one that was lost.
+    check(std::slice::from_ref(&torn), "1", at_least(REPORT + 2 * SMALL));
+    check(std::slice::from_ref(&torn), "0", reported(REPORT));
+    check(&[numbered("0")], "1", reported(2 * REPORT));
+    check(&[numbered("0")], "2", at_least(2 * REPORT + SMALL));
+    check(&[], "1", reported(REPORT));
+}
+
+#[test]
+fn hidden_thoughts_and_missing_input_are_unknown() {
+    let thinks = |block: &str| text("m", "x").replace(r#"{"type":"text","text":"x"}"#, block);
+    let hidden = r#"{"type":"thinking","thinking":"","signature":"abc"}"#;
+    let redacted = r#"{"type":"redacted_thinking","data":"abc"}"#;
+    let shown = r#"{"type":"thinking","thinking":"a thought"}"#;
+    assert!(thinks(shown).contains("a thought"), "{}", text("m", "x"));
+    for block in [hidden, redacted] {
+        let cost = after(&[init(), thinks(block)]);
+        assert!(matches!(cost, Cost::AtLeast(_)), "{block}: {cost:?}");
+        // A report counts them.
+        check(&[init(), thinks(block), success("x")], reported(REPORT));
+    }
+    assert!(matches!(after(&[init(), thinks(shown)]), Cost::Estimated(_)));
+    // Some gateways count at the end of a message only.
+    check(&[init(), reading("m", "0")], at_least(2 * 2));
+}
+
+#[test]
 fn an_interrupted_turn_pays_for_the_request_in_flight() {
     check(&[init(), text("m", "hello")], estimated(2 * SMALL));
     check(&[init(), bash("m", "ls"), sample::user()], estimated(100 + 16 + 100 + 16));
