@@ -17,6 +17,7 @@ use raymond_engine::look::{Look, strays};
 use raymond_engine::owned::{self, Clients, Found, Opening, OwnError, Owned};
 use raymond_engine::pin::Pin;
 use raymond_engine::project::Project;
+use raymond_engine::shell::Backends;
 use raymond_store::journal::{self, Tail};
 use raymond_store::lock::Takeover;
 
@@ -164,6 +165,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let definitions = (&owned.definition, adopt.as_ref());
     let warnings = check_ground(project, &owned.head.run, &settings, definitions)?;
     let Usable { backends, clients } = usable(project, &owned.head.run, &settings, definitions)?;
+    let backends = reading_earlier(project, backends, (&owned.head.run.settings, &settings));
     let states = adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
     let mut owned = match adopt {
         None => owned,
@@ -191,6 +193,21 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     let mut console = Console::new(wish.talk, Interrupt::Stops);
     console.catch_up(&owned.head);
     drive(&runtime, owned, backends, (inputs, console))
+}
+
+/// Adds the backends of the settings before, which can read what their clients left.
+fn reading_earlier(
+    project: &Project,
+    mut backends: Backends,
+    (before, now): (&Settings, &Settings),
+) -> Backends {
+    let former = backends::known(project, before);
+    if before.replies == now.replies {
+        backends.replace_missing(former);
+    } else {
+        backends.replace(former);
+    }
+    backends
 }
 
 /// What came of all that needs no owner.

@@ -53,6 +53,24 @@ fn kill_clients(stage: &Stage) {
     until("the clients are gone", || clients(stage).is_empty());
 }
 
+#[test]
+fn an_answer_counts_although_another_backend_takes_over() {
+    let stage = Stage::prompts(&[
+        ("START", "fake: cost 0.5\nfake: wait gate\nfake: say <goto>NEXT</goto>"),
+        ("NEXT", "Go on."),
+    ]);
+    let running = stage.start_run("");
+    stage.reaches("gate");
+    running.signal(Signal::KILL);
+    running.wait();
+    stage.opens("gate");
+    until("the client has finished", || clients(&stage).is_empty());
+    stage.project.write("replies.yaml", "NEXT: <result>done</result>");
+    let resumed = stage.raymond("resume r --replies replies.yaml");
+    resumed.prints("done\n").mentions(0, &["spent $0.50"]);
+    assert_eq!(stage.charges()[0], ("main.1.1".to_owned(), 500_000, "reported".to_owned()));
+}
+
 #[track_caller]
 fn completes(stage: &Stage, resumed: Running, invocations: usize) {
     resumed.wait().prints("found!\n").mentions(0, &[]);

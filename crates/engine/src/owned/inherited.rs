@@ -150,10 +150,13 @@ async fn judged(
 pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> contract::Attached {
     let absent = |cost| contract::Attached::Absent { cost, progressed: false, session: None };
     let Lane::Prompt(name) = &turn.lane else { return absent(Cost::Free) };
-    let (Some(backend), Some(plan)) = (backends.get(name), turn.current.clone()) else {
+    let former = backends.former(name);
+    let is_replaced = former.is_some();
+    let (Some(backend), Some(plan)) = (former.or_else(|| backends.get(name)), turn.current.clone())
+    else {
         return absent(Cost::Unknown);
     };
-    backend.attach(&Started {
+    let found = backend.attach(&Started {
         nonce: run.nonce.clone(),
         turn: turn.id.clone(),
         attempt: turn.attempt,
@@ -163,7 +166,12 @@ pub fn find(run: &Run, paths: &RunPaths, turn: &Turn, backends: &Backends) -> co
         idle_timeout: None,
         cap: None,
         config_home: config_home(run.settings.config_home, &paths.homes, &turn.id.agent),
-    })
+    });
+    match found {
+        // Its client is ended, and another backend takes the turn.
+        contract::Attached::Running if is_replaced => absent(Cost::Unknown),
+        found => found,
+    }
 }
 
 /// Checks that what was left of a run is this project's to end: its directory is no link to another's,

@@ -25,6 +25,8 @@ use crate::scope::Origin;
 #[derive(Clone, Default)]
 pub struct Backends {
     all: BTreeMap<BackendName, Arc<dyn Backend>>,
+    /// Those that earlier turns were asked of, where others answer from now on.
+    former: BTreeMap<BackendName, Arc<dyn Backend>>,
     weigh: Option<Arc<Weigh>>,
 }
 
@@ -64,6 +66,22 @@ impl Backends {
     /// What they can do.
     pub fn offers(&self) -> Offers {
         self.all.iter().map(|(name, backend)| (name.clone(), backend.capabilities())).collect()
+    }
+
+    /// Reads what earlier turns left with these backends, even if another one answers for the same name.
+    pub fn replace(&mut self, former: Self) {
+        self.former = former.all;
+    }
+
+    /// Reads what earlier turns left with these backends, unless one of the same name still answers.
+    pub fn replace_missing(&mut self, mut former: Self) {
+        former.all.retain(|name, _| !self.all.contains_key(name));
+        self.replace(former);
+    }
+
+    /// The one that earlier turns were asked of, if another answers from now on.
+    pub fn former(&self, name: &BackendName) -> Option<Arc<dyn Backend>> {
+        self.former.get(name).cloned()
     }
 
     /// The one of this name.
