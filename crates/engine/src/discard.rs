@@ -1,7 +1,7 @@
 //! Deleting a run that nobody needs.
 //!
 //! It is done under the lock of the run, and only when the run is what it was when the decision was
-//! made. Its directory is renamed first: a resume that comes too late finds no run, never half of
+//! made. It needs no free space: it is what a person does about a full disk. Its directory is renamed first: a resume that comes too late finds no run, never half of
 //! one. What does not belong to this user, lies behind a link or came with the repository is left alone.
 
 use std::fs;
@@ -12,14 +12,13 @@ use std::time::Duration;
 
 use raymond_backends::process::{Leftover, leftovers};
 use raymond_core::ids::RunId;
-use raymond_store::lock::Takeover;
 use raymond_store::{disk, lock};
 use rustix::process::geteuid;
 
 use crate::elsewhere::Elsewhere;
 use crate::fold;
 use crate::look::{LookError, look};
-use crate::owned::take;
+use crate::owned::take_to_delete;
 use crate::project::Project;
 use crate::tracked::{self, Tracked};
 
@@ -76,7 +75,7 @@ pub fn discard(project: &Project, run: &RunId, seq: u64) -> Result<(), DiscardEr
     if seq == 0 && may_be_starting(project, run) {
         return Err(DiscardError::Young(run.clone()));
     }
-    let lock = take(project, &paths, Takeover::Never)?;
+    let lock = take_to_delete(project, &paths)?;
     let now = match look(project, run) {
         Ok(seen) => {
             let left = leftovers::find(&seen.head.run.nonce);

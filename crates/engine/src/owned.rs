@@ -153,8 +153,17 @@ pub(crate) fn take(
     paths: &RunPaths,
     takeover: Takeover,
 ) -> Result<Lock, lock::Error> {
-    let claim = Claim { since: clock::now().0, version: env!("CARGO_PKG_VERSION"), takeover };
-    Lock::take(project.disk.as_ref(), &ThisHost, &paths.lock, claim)
+    Lock::take(project.disk.as_ref(), &ThisHost, &paths.lock, claim(takeover))
+}
+
+/// Takes the lock of a run that is to be deleted.
+pub(crate) fn take_to_delete(project: &Project, paths: &RunPaths) -> Result<Lock, lock::Error> {
+    let claim = claim(Takeover::Never);
+    Lock::take_to_delete(project.disk.as_ref(), &ThisHost, &paths.lock, claim)
+}
+
+fn claim(takeover: Takeover) -> Claim<'static> {
+    Claim { since: clock::now().0, version: env!("CARGO_PKG_VERSION"), takeover }
 }
 
 impl Owned {

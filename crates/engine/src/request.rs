@@ -10,6 +10,7 @@ use raymond_core::ids::RunId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Input, Phase, Refusal, Run, Settings};
 use raymond_core::view;
+use raymond_store::disk::Trouble;
 use raymond_store::lock::{Life, Owner, Takeover, ThisHost};
 use raymond_store::{Inbox, Journal, Lock, inbox, journal, lock};
 use rustix::process::{Pid, Signal, kill_process};
@@ -80,7 +81,7 @@ pub async fn stop(
     mode: StopMode,
     backends: Known<'_>,
 ) -> Result<Answered, RequestError> {
-    let key = clock::nonce().to_string();
+    let key = key(mode);
     let (mut patience, never) = (40, Takeover::Never);
     loop {
         check_here(project, run)?;
@@ -118,7 +119,7 @@ pub async fn end_cancelled(
     takeover: Takeover,
     backends: Known<'_>,
 ) -> Result<Answered, RequestError> {
-    let key = clock::nonce().to_string();
+    let key = key(StopMode::Cancel);
     stop_without_owner(project, run, (StopMode::Cancel, &key), takeover, backends).await
 }
 
@@ -126,10 +127,32 @@ fn inbox(project: &Project, run: &RunId) -> Inbox {
     Inbox::new(Arc::clone(&project.disk), project.paths(run).inbox)
 }
 
+/// A new key. It says what is asked for, where a full disk has no room for the request.
+fn key(mode: StopMode) -> String {
+    let word = match mode {
+        StopMode::AfterTurn => "after-turn",
+        StopMode::Now => "stop",
+        StopMode::Cancel => "cancel",
+    };
+    format!("{word}_{}", clock::nonce())
+}
+
+/// The request that a key stands for.
+pub(crate) fn asked_by(key: &str) -> Option<Input> {
+    let mode = match key.split_once('_')?.0 {
+        "after-turn" => StopMode::AfterTurn,
+        "stop" => StopMode::Now,
+        "cancel" => StopMode::Cancel,
+        _ => return None,
+    };
+    Some(Input::Stop { mode, key: key.to_owned() })
+}
+
 fn post(project: &Project, run: &RunId, mode: StopMode, key: &str) -> Result<(), RequestError> {
     let request = Input::Stop { mode, key: key.to_owned() };
     let json = serde_json::to_vec(&request).expect("a request is plain data");
-    inbox(project, run).post(key, &json)?;
+    let ballast = project.root.ballast(Arc::clone(&project.disk));
+    inbox(project, run).post_anyhow(key, &json, &ballast)?;
     Ok(())
 }
 
@@ -232,7 +255,13 @@ async fn stop_without_owner(
     backends: Known<'_>,
 ) -> Result<Answered, RequestError> {
     let how = Opening { takeover, truncate_to: None, clients: Clients::End };
-    let mut owned = Owned::open(project, run, how, None).await?;
+    let mut owned = match Owned::open(project, run, how, None).await {
+        Err(OwnError::Lock(lock::Error::Disk(error))) if error.trouble() == Trouble::Full => {
+            project.root.ballast(Arc::clone(&project.disk)).free().ok();
+            Owned::open(project, run, how, None).await?
+        }
+        opened => opened?,
+    };
     let backends = backends(&owned.head.run.settings);
     let on_unreadable = match mode {
         StopMode::Now | StopMode::AfterTurn => OnUnreadable::Refuse,

@@ -2,7 +2,8 @@
 //!
 //! Anybody may post; only the run's owner takes. A request is durable once it is posted, and stays
 //! until the owner has committed it and removes it; the same key again is the same request. A file
-//! that cannot be a request is moved aside and reported, and stops nobody.
+//! that cannot be a request is moved aside and reported, and stops nobody. An empty file is a request whose
+//! key says everything: it fits on a full disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 
-use crate::disk::{self, Disk, During as _, Metadata, sync_parent};
+use crate::ballast::Ballast;
+use crate::disk::{self, Disk, During as _, Metadata, Trouble, sync_parent};
 use crate::place::{self, Durability};
 
 /// The largest request.
@@ -28,7 +30,7 @@ pub struct Inbox {
 pub struct Message {
     /// What it is known by.
     pub key: String,
-    /// The JSON that was posted.
+    /// The JSON that was posted; nothing when the disk was full.
     pub bytes: Vec<u8>,
 }
 
@@ -89,6 +91,12 @@ pub enum Error {
     BadKey(String),
 }
 
+impl Error {
+    fn is_full(&self) -> bool {
+        matches!(self, Self::Disk(error) if error.trouble() == Trouble::Full)
+    }
+}
+
 impl Inbox {
     /// The inbox in `directory`, which exists.
     pub fn new(disk: Arc<dyn Disk>, directory: PathBuf) -> Self {
@@ -106,6 +114,23 @@ impl Inbox {
         }
         place::place(disk, &path, json, Durability::Durable)?;
         Ok(Posted::New)
+    }
+
+    /// Posts a request whose key says everything, on a full disk as well: without its content, or else at
+    /// the expense of the ballast. The ballast is the last resort, because the owner needs it to record the
+    /// request.
+    pub fn post_anyhow(&self, key: &str, json: &[u8], ballast: &Ballast) -> Result<Posted, Error> {
+        let posted = match self.post(key, json) {
+            Err(error) if error.is_full() => self.post(key, b""),
+            posted => posted,
+        };
+        match posted {
+            Err(error) if error.is_full() => {
+                ballast.free()?;
+                self.post(key, json)
+            }
+            posted => posted,
+        }
     }
 
     /// Reads every request, and moves aside what is none. Requests stay until they are removed.
@@ -156,9 +181,10 @@ impl Inbox {
             Ok(Metadata::Directory) | Err(_) => return Err(Why::Unreadable),
         }
         let bytes = disk::read(self.disk.as_ref(), &path).map_err(|_| Why::Unreadable)?;
-        match serde_json::from_slice::<IgnoredAny>(&bytes) {
-            Ok(_) => Ok(Message { key, bytes }),
-            Err(_) => Err(Why::Json),
+        if bytes.is_empty() || serde_json::from_slice::<IgnoredAny>(&bytes).is_ok() {
+            Ok(Message { key, bytes })
+        } else {
+            Err(Why::Json)
         }
     }
 
@@ -186,7 +212,52 @@ fn is_aside(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::Files;
+    use crate::ballast::Freed;
+    use crate::disk::memory::Fault;
+    use crate::disk::{Files, Memory};
+
+    /// What the owner finds of a request, and what is left of the ballast, after `before` was done to the disk.
+    fn posted(before: impl FnOnce(&Memory)) -> (Vec<u8>, Freed) {
+        let memory = Memory::new(0);
+        let disk: Arc<dyn Disk> = Arc::new(memory.clone());
+        memory.create_dir(Path::new("/inbox")).unwrap();
+        let ballast = Ballast::new(Arc::clone(&disk), "/ballast".into());
+        ballast.fill().unwrap();
+        let inbox = Inbox::new(disk, "/inbox".into());
+        before(&memory);
+        assert_eq!(inbox.post_anyhow("stop-1", b"{}", &ballast).unwrap(), Posted::New);
+        let taken = inbox.take_all().unwrap();
+        let [message] = &taken.messages[..] else { panic!("{taken:?}") };
+        assert_eq!((message.key.as_str(), taken.garbage.len()), ("stop-1", 0));
+        (message.bytes.clone(), ballast.free().unwrap())
+    }
+
+    #[test]
+    fn request_fits_on_a_full_disk() {
+        assert_eq!(posted(|_| {}), (b"{}".to_vec(), Freed::Room));
+        let fills = |memory: &Memory| memory.set_capacity(Some(memory.used()));
+        assert_eq!(posted(fills), (Vec::new(), Freed::Room));
+        // The disk has no room for another file: it is looked for, and cannot be created, twice.
+        let refuses = |memory: &Memory| {
+            for call in [1, 3] {
+                let full = Fault::Fail(io::ErrorKind::StorageFull);
+                memory.plan(memory.call_count() + call, full);
+            }
+        };
+        assert_eq!(posted(refuses), (b"{}".to_vec(), Freed::Nothing));
+    }
+
+    #[test]
+    fn other_troubles_of_the_disk_cost_no_ballast() {
+        let memory = Memory::new(0);
+        let disk: Arc<dyn Disk> = Arc::new(memory);
+        let ballast = Ballast::new(Arc::clone(&disk), "/ballast".into());
+        ballast.fill().unwrap();
+        let inbox = Inbox::new(disk, "/missing".into());
+        inbox.post_anyhow("stop-1", b"{}", &ballast).unwrap_err();
+        inbox.post_anyhow("no key", b"{}", &ballast).unwrap_err();
+        assert_eq!(ballast.free().unwrap(), Freed::Room);
+    }
 
     #[test]
     fn a_request_that_is_too_large_is_not_even_read() {

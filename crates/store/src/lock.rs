@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{self, Disk, During as _, Handle, Open};
+use crate::disk::{self, Disk, During as _, Handle, Open, Trouble};
 
 mod host;
 
@@ -97,6 +97,33 @@ impl Lock {
         path: &Path,
         claim: Claim<'_>,
     ) -> Result<Self, Error> {
+        let (mut lock, owner) = Self::claim(disk, host, path, claim)?;
+        record(lock.file.as_mut(), &owner).during("write the lock", path)?;
+        Ok(lock)
+    }
+
+    /// Takes the lock of a run that is to be deleted, on a full disk as well. There the lock does not say who
+    /// holds it, so that it is the kernel alone that keeps others away.
+    pub fn take_to_delete(
+        disk: &dyn Disk,
+        host: &dyn Host,
+        path: &Path,
+        claim: Claim<'_>,
+    ) -> Result<Self, Error> {
+        let (mut lock, owner) = Self::claim(disk, host, path, claim)?;
+        match record(lock.file.as_mut(), &owner).during("write the lock", path) {
+            Err(error) if error.trouble() != Trouble::Full => Err(error.into()),
+            Ok(()) | Err(_) => Ok(lock),
+        }
+    }
+
+    /// Takes the kernel's lock, unless its record names an owner who may live.
+    fn claim(
+        disk: &dyn Disk,
+        host: &dyn Host,
+        path: &Path,
+        claim: Claim<'_>,
+    ) -> Result<(Self, Owner), Error> {
         let opened = disk.open(path, Open::Create);
         let mut file = opened.during("open the lock", path)?;
         wait_for(file.as_mut(), host, path)?;
@@ -117,8 +144,7 @@ impl Lock {
             return Err(Error::Removed { path });
         }
         let owner = Owner { process: me, since: claim.since, version: claim.version.to_owned() };
-        record(file.as_mut(), &owner).during("write the lock", &path)?;
-        Ok(Self { file, path })
+        Ok((Self { file, path }, owner))
     }
 
     /// Who holds the lock at `path` as far as its record says, and whether that process lives.
@@ -202,6 +228,7 @@ mod tests {
 
     use super::*;
     use crate::disk::Memory;
+    use crate::disk::memory::Fault;
 
     /// Sets the run aside while its lock is being taken.
     struct Pruner(Memory);
@@ -268,6 +295,28 @@ mod tests {
             memory.metadata(Path::new("/lock")).unwrap_err().kind(),
             io::ErrorKind::NotFound
         );
+    }
+
+    #[test]
+    fn lock_of_a_run_to_delete_needs_no_room() {
+        let memory = Memory::new(0);
+        let host = Survivor(Mutex::new((1, None)));
+        let claim = Claim { since: 0, version: "1", takeover: Takeover::Never };
+        let (path, take) = (Path::new("/lock"), Lock::take_to_delete);
+        let owner = || Lock::owner(&memory, &host, path).unwrap().map(|(owner, _)| owner.process);
+        let lock = take(&memory, &host, path, claim).unwrap();
+        assert_eq!(owner(), Some(host.me()));
+        drop(lock);
+        memory.set_capacity(Some(memory.used()));
+        let full = Lock::take(&memory, &host, path, claim).unwrap_err().to_string();
+        assert_eq!(full, "cannot write the lock /lock: the disk is full");
+        let lock = take(&memory, &host, path, claim).unwrap();
+        assert_eq!(owner(), None);
+        let other = memory.open(path, Open::Write).unwrap();
+        assert!(other.try_lock().is_err(), "the kernel keeps others away");
+        drop(lock);
+        memory.plan(memory.call_count() + 3, Fault::Fail(io::ErrorKind::PermissionDenied));
+        take(&memory, &host, path, claim).unwrap_err();
     }
 
     #[test]

@@ -130,6 +130,30 @@ fn no_client_starts_on_a_full_disk() {
     });
 }
 
+#[test]
+fn stop_and_cancel_reach_an_owner_on_a_full_disk() {
+    in_private("disks::stop_and_cancel_reach_an_owner_on_a_full_disk", || {
+        let cases = [("stop", "stopped"), ("cancel", "cancelled")];
+        for ((verb, status), has_ballast) in
+            cases.iter().flat_map(|case| [(case, true), (case, false)])
+        {
+            let stage = stage("say more");
+            on_small_disk(&stage);
+            let running = stage.start_run("--budget 2");
+            stage.reaches("gate");
+            if !has_ballast {
+                fs::remove_file(stage.project.path(".raymond/ballast")).unwrap();
+            }
+            fill(&stage);
+            stage.raymond(&format!("{verb} r")).mentions(0, &[&format!("r: {status}")]);
+            running.wait();
+            stage.leaves_nothing();
+            assert!(charged(&stage) > 250_000, "{:?}", stage.charges());
+            assert_eq!(stage.invocations().len(), 2);
+        }
+    });
+}
+
 /// The owner is killed, its client finishes, and its transcript is a directory then: no bits of it can
 /// be read, as on a disk that fails.
 fn unreadable() -> Stage {

@@ -64,6 +64,35 @@ fn a_disk_that_stays_full_ends_the_run_and_a_resume_goes_on() {
     });
 }
 
+/// A project whose `.raymond/` is a small disk of its own, with a run `r` that is over, and with a
+/// script that fills the disk to its last byte.
+fn over_on_a_full_disk(script: &str) -> Project {
+    let project = Project::of(&[("wf/START.sh", script)]);
+    mount(&project, ".raymond", &["-t", "tmpfs", "-o", "size=3m", "tmpfs"]);
+    project.raymond("run wf --run-id r");
+    let fill = "cat /dev/zero > .raymond/fill; echo x >> .raymond/fill";
+    assert_ne!(project.spawn("bash", &["-c", fill]).wait().code(), 0);
+    project
+}
+
+#[test]
+fn prune_deletes_a_run_on_a_full_disk() {
+    in_private("disks::prune_deletes_a_run_on_a_full_disk", || {
+        let project = over_on_a_full_disk("echo '<result>x</result>'");
+        project.raymond("prune r").mentions(0, &["deleted 1 run, freed "]);
+        assert!(!project.path(".raymond/runs/r").exists());
+        assert!(project.path(".raymond/ballast").exists(), "it is kept for outcomes");
+    });
+}
+
+#[test]
+fn cancel_ends_a_run_without_an_owner_on_a_full_disk() {
+    in_private("disks::cancel_ends_a_run_without_an_owner_on_a_full_disk", || {
+        let project = over_on_a_full_disk("exit 1");
+        project.raymond("cancel r").mentions(0, &["r: cancelled"]);
+    });
+}
+
 #[test]
 fn a_read_only_directory_is_named_and_looking_still_works() {
     in_private("disks::a_read_only_directory_is_named_and_looking_still_works", || {

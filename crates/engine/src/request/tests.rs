@@ -89,3 +89,44 @@ async fn wait_gives_a_lingering_owner_half_a_minute() {
     assert_eq!(ended, Some(Phase::Ended(Ending::Stopped)));
     assert_eq!(began.elapsed(), PATIENCE * LEAVING);
 }
+
+#[tokio::test]
+async fn request_without_room_is_known_by_its_key() {
+    for (mode, ending) in [(StopMode::Now, Ending::Stopped), (StopMode::Cancel, Ending::Cancelled)]
+    {
+        let bench = Bench::in_memory();
+        let client = Client::new(Found::Running, "");
+        let mut owned = bench.begun(STATE);
+        let backends = answered_by(&client);
+        let inputs = owned.resume_inputs(Bench::settings(), &backends).await.unwrap();
+        let mut nobody = Unseen;
+        let drives = drive(owned, backends, inputs, &mut nobody);
+        let asks = async {
+            client.works().await;
+            bench.memory.set_capacity(Some(bench.memory.used()));
+            asked(&bench, mode).await
+        };
+        let (driven, answered) = tokio::join!(drives, asks);
+        assert_eq!(answered, Answered::Ended(Phase::Ended(ending)));
+        assert_eq!(driven.unwrap().head.run.keys.len(), 1, "it is asked once");
+    }
+}
+
+#[test]
+fn key_says_what_is_asked_for() {
+    for mode in [StopMode::AfterTurn, StopMode::Now, StopMode::Cancel] {
+        let key = key(mode);
+        assert_eq!(asked_by(&key), Some(Input::Stop { mode, key: key.clone() }));
+    }
+    let unknown = ["stop", "other_1", ""].map(asked_by);
+    assert_eq!(unknown, [None, None, None]);
+}
+
+#[tokio::test]
+async fn stop_without_owner_gives_up_the_ballast() {
+    let bench = Bench::in_memory();
+    drop(bench.begun(STATE));
+    bench.memory.set_capacity(Some(bench.memory.used()));
+    let ended = asked(&bench, StopMode::Now).await;
+    assert_eq!(ended, Answered::Ended(Phase::Ended(Ending::Stopped)));
+}

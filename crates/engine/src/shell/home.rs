@@ -17,6 +17,7 @@ use crate::driver::{Head, Log};
 use crate::owned::{OwnError, take};
 use crate::pin::Pin;
 use crate::project::Project;
+use crate::request::asked_by;
 use crate::scope::Origin;
 use crate::{snapshot, statefile};
 
@@ -185,6 +186,9 @@ pub(super) fn request_key(input: &Input) -> Option<String> {
 }
 
 fn request(bytes: &[u8], key: &str) -> Option<Input> {
+    if bytes.is_empty() {
+        return asked_by(key);
+    }
     let input: Input = serde_json::from_slice(bytes).ok()?;
     (request_key(&input).as_deref() == Some(key)).then_some(input)
 }
