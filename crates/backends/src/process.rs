@@ -35,7 +35,7 @@ pub use abandoned::{abandoned_in, end_abandoned, is_abandoned_in, unrecorded};
 use child::Child;
 pub use child::reap_orphans;
 pub use client::{
-    Client, Files, Heard, StartError, Unreadable, adopt, is_untouched, release_room,
+    Client, Files, Heard, ROOM_NEEDED, StartError, Unreadable, adopt, is_untouched, release_room,
     restarted_since, start_client, was_started,
 };
 pub(crate) use client::{cause, read_regular};

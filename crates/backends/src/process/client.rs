@@ -23,7 +23,7 @@ pub use adopted::{adopt, restarted_since, was_started};
 pub(super) use regular::open_to_read;
 pub(crate) use regular::read_regular;
 pub(crate) use room::cause;
-pub use room::{is_untouched, release_room};
+pub use room::{ROOM_NEEDED, is_untouched, release_room};
 pub use start::{Files, StartError, start_client};
 pub(super) use start::{append, private};
 

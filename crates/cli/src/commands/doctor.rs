@@ -56,7 +56,7 @@ fn object(finding: &Finding) -> serde_json::Value {
 }
 
 /// ```text
-/// warn  disk       812 MiB free
+/// warn  disk       812 MiB free, less than 1 GiB
 ///                  → free some space
 /// ```
 fn lines(finding: &Finding) -> String {

@@ -55,7 +55,9 @@ fn stage(at_the_gate: &str) -> Stage {
 #[track_caller]
 fn waits_for_room(stage: &Stage, words: &str, invocations: usize) {
     let output = stage.raymond(words);
-    output.mentions(7, &["could not reserve 4 MiB of disk space for ", ": the disk is full"]);
+    let needed =
+        ["could not reserve 4 MiB of disk space for ", " and leave 1 MiB free: the disk is full"];
+    output.mentions(7, &needed);
     assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.told());
 }
 

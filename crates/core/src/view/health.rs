@@ -164,9 +164,19 @@ const PLENTY: u64 = 1 << 30;
 /// The least room that runs can be trusted to: 100 MiB.
 const LITTLE: u64 = 100 << 20;
 
-/// Room on the disk that runs are kept on.
-pub fn room(free: u64) -> Finding {
-    let text = format!("{} free", bytes(free));
+/// Room on the disk that runs are kept on, and how much of it must be free for a turn to start.
+pub fn room(free: u64, needed: u64) -> Finding {
+    let text = match free {
+        PLENTY.. => format!("{} free", bytes(free)),
+        LITTLE..PLENTY => format!("{} free, less than {}", bytes(free), bytes(PLENTY)),
+        0..LITTLE => format!(
+            "{} free, less than {}; a turn needs about {}",
+            bytes(free),
+            bytes(LITTLE),
+            // Rounded up: a little less is not enough.
+            bytes(needed.saturating_add((1 << 20) / 10))
+        ),
+    };
     let remedy = "free some space: `raymond prune` deletes runs that are over".to_owned();
     match free {
         PLENTY.. => Finding::ok("disk", text),
@@ -379,13 +389,19 @@ mod tests {
 
     #[test]
     fn room_is_judged_by_how_much_a_run_may_need() {
-        let check = |free, mark| assert_eq!(room(free).mark, mark, "{free}");
+        let needed = (5 << 20) + (64 << 10);
+        let check = |free, mark| assert_eq!(room(free, needed).mark, mark, "{free}");
         check(u64::MAX, Mark::Ok);
         check(1 << 30, Mark::Ok);
         check((1 << 30) - 1, Mark::Warn);
         check(100 << 20, Mark::Warn);
         check((100 << 20) - 1, Mark::Fail);
         check(0, Mark::Fail);
+        let said = |free| room(free, needed).text;
+        assert_eq!(said(1 << 30), "1 GiB free");
+        assert_eq!(said(300 << 20), "300 MiB free, less than 1 GiB");
+        let little = "5 MiB free, less than 100 MiB; a turn needs about 5.1 MiB";
+        assert_eq!(said(5 << 20), little);
         assert_eq!(transcripts(1 << 30).mark, Mark::Warn);
         assert_eq!(told(&transcripts(2048)), "ok disk: transcripts take 2 KiB");
     }

@@ -31,6 +31,9 @@ const STDERR_AHEAD: u64 = 64 * KIB;
 /// logs) that nothing is reserved for.
 const SPARE: u64 = MIB;
 
+/// The free space that a client needs to start.
+pub const ROOM_NEEDED: u64 = TRANSCRIPT_AHEAD + STDERR_AHEAD + SPARE;
+
 /// The room for both files of a client.
 #[derive(Debug)]
 pub(super) struct Rooms {
@@ -114,14 +117,15 @@ impl Room {
             self.reserve(length)?;
             has_free(&self.file, SPARE)
         });
-        checked.map_err(|error| self.lacks(&error))
+        let spare = format!(" and leave {} free", size(SPARE));
+        checked.map_err(|error| self.lacks(&spare, &error))
     }
 
     fn keep_ahead(&mut self, length: u64) -> Result<(), String> {
         if self.reserved.saturating_sub(length) >= self.ahead / 2 {
             return Ok(());
         }
-        self.reserve(length).map_err(|error| self.lacks(&error))
+        self.reserve(length).map_err(|error| self.lacks("", &error))
     }
 
     fn length(&self) -> io::Result<u64> {
@@ -134,9 +138,9 @@ impl Room {
         Ok(())
     }
 
-    fn lacks(&self, error: &io::Error) -> String {
+    fn lacks(&self, spare: &str, error: &io::Error) -> String {
         format!(
-            "could not reserve {} of disk space for {}: {}",
+            "could not reserve {} of disk space for {}{spare}: {}",
             size(self.ahead),
             self.path.display(),
             cause(error)

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use raymond_backends::claude::{self, preflight::Problem};
 use raymond_backends::codex;
+use raymond_backends::process::ROOM_NEEDED;
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::settings::ConfigHome;
 use raymond_core::view::health::{self, Finding, Folder, Need, Program};
@@ -131,7 +132,8 @@ pub(super) fn storage(project: &Project) -> Vec<Finding> {
     let name = temporary.display().to_string();
     findings.push(health::folder("temporary", &folder(&temporary, name, false)));
     if let Ok(found) = statvfs(place) {
-        findings.push(health::room(found.f_bavail.saturating_mul(found.f_frsize)));
+        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        findings.push(health::room(free, ROOM_NEEDED));
     }
     let runs = project.runs().unwrap_or_default();
     if !runs.is_empty() {

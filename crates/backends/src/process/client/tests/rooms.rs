@@ -60,7 +60,9 @@ async fn a_shortage_is_told_once_and_the_last_words_are_heard() {
     let path = bench.path("turn.jsonl");
     let sentence = format!(" of disk space for {}: ", path.display());
     assert!(why.starts_with("could not reserve ") && why.contains(&sentence), "{why}");
-    assert!(client.find_shortage().is_some(), "nor would there be for another one");
+    let shortage = client.find_shortage().expect("nor would there be for another one");
+    let needed = format!(" for {} and leave 1 MiB free: ", path.display());
+    assert!(shortage.contains(&needed), "{shortage}");
     assert_eq!(client.end(&PATIENT).await, []);
     assert_eq!(hear(&mut client).await, [line("last"), exited(0)]);
 }
