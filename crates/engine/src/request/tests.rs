@@ -1,4 +1,6 @@
-//! Runs that are asked to end while no process drives them.
+//! Runs that are asked to end.
+
+mod owners;
 
 use raymond_core::run::Ending;
 
