@@ -158,6 +158,33 @@ async fn a_deadline_is_told_when_all_was_heard_that_had_been_written() {
     assert!(soon <= Some(Instant::now()));
 }
 
+#[tokio::test]
+async fn later_deadline_hears_what_was_written_since() {
+    use std::io::Write as _;
+
+    let bench = Bench::new();
+    let ready = bench.fifo();
+    let mut client = bench.client("echo one; echo > fifo; exec sleep 600");
+    ready.await.unwrap();
+    let earlier = Instant::now();
+    assert_eq!(client.next(Some(earlier)).await, line("one"));
+    let mut transcript =
+        fs::OpenOptions::new().append(true).open(bench.path("turn.jsonl")).unwrap();
+    transcript.write_all(b"two\n").unwrap();
+    let later = Some(earlier + Duration::from_nanos(1));
+    assert_eq!(client.next(later).await, line("two"));
+    assert_eq!(client.next(later).await, Heard::Deadline);
+}
+
+#[test]
+fn identity_that_cannot_be_removed_is_an_error() {
+    let bench = Bench::new();
+    let identity = adopted::IdentityFile::beside(&bench.path("turn.jsonl"));
+    identity.remove().unwrap();
+    fs::create_dir(bench.path("turn.pid")).unwrap();
+    identity.remove().unwrap_err();
+}
+
 /// More than any test waits for, and no more than a disk takes when a test is killed.
 const ENDLESS: &str = "yes $(printf 'y%.0s' {1..5000}) | head -c 2G";
 
