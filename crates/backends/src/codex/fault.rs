@@ -6,6 +6,9 @@
 
 use super::rollout::Problem;
 
+/// How the client begins to tell that a stream broke.
+const BROKE: &str = "stream disconnected before completion";
+
 /// What is to be done about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
@@ -28,15 +31,25 @@ impl Fault {
         typed.unwrap_or_else(|| Self::told(message))
     }
 
-    /// Whether no model can have worked on the request: the provider answered with an error status, or the
+    /// Whether no model can have worked on the request: the provider says that it did not serve it, or the
     /// client did not send it. A request that failed in any other way may have been answered in part, and
     /// paid for.
     pub(super) fn is_refusal(problem: Option<&Problem>, message: &str) -> bool {
-        const REFUSALS: [&str; 3] = ["rate_limit_exceeded", "model_not_found", "bad_request"];
-        let is_named = problem.is_some_and(|problem| REFUSALS.contains(&problem.kind.as_str()));
+        const REFUSALS: [&str; 5] = [
+            "rate_limit_exceeded",
+            "model_not_found",
+            "bad_request",
+            "server_overloaded",
+            "internal_server_error",
+        ];
+        let kind = problem.map_or("", |problem| problem.kind.as_str());
+        if kind == "response_stream_disconnected" || message.starts_with(BROKE) {
+            return false;
+        }
         let typed = problem.and_then(|problem| problem.status);
-        let is_answered = matches!(typed.or_else(|| status(message)), Some(400..=407 | 409..=599));
+        let is_answered = typed.or_else(|| status(message)).is_some_and(is_unserved);
         let fault = Self::of(problem, message);
+        let is_named = REFUSALS.contains(&kind);
         is_named || is_answered || matches!(fault, Self::Auth | Self::Quota | Self::Capped)
     }
 
@@ -77,7 +90,6 @@ impl Fault {
     }
 
     fn told(message: &str) -> Self {
-        const BROKE: &str = "stream disconnected before completion";
         const NO_KEY: &str = "Missing environment variable: ";
         match status(message) {
             Some(status) => Self::answered(Some(status)),
@@ -109,6 +121,18 @@ impl Retry {
             Some(Fault::Transient | Fault::Capped | Fault::Task) | None => Self::Useful,
         })
     }
+
+    /// Whether the request before the retry may have been answered in part: it was not refused.
+    pub(super) fn follows_a_break(notice: &str) -> bool {
+        let is_refused = status(notice).is_some_and(is_unserved) && !notice.contains(BROKE);
+        Self::of(notice).is_some() && !is_refused
+    }
+}
+
+/// Whether a status means that the provider did not serve the request. A timeout (408) and the errors of a
+/// gateway (502, 504) do not: the model behind it may have worked.
+const fn is_unserved(status: u16) -> bool {
+    matches!(status, 400..=407 | 409..=501 | 503 | 529)
 }
 
 /// The status in `unexpected status 401 Unauthorized: …` or `last status: 429 Too Many Requests`.

@@ -48,6 +48,8 @@ pub(super) struct Turn {
     asking: Since,
     /// The last that the client said is that it tries again.
     retries: bool,
+    /// A request broke off and was tried again: the model may have worked on it.
+    broke_off: bool,
     /// The thread that it is to go on with.
     resumes: Option<SessionId>,
     /// What the stream says that a thread used, in all its turns.
@@ -140,6 +142,7 @@ impl Turn {
             finishing: Since::default(),
             asking: Since::default(),
             retries: false,
+            broke_off: false,
             resumes: None,
             told: None,
             opens: None,
@@ -152,11 +155,11 @@ impl Turn {
         let free = Cost::Reported(Micros::ZERO);
         let is_empty = self.books.are_open() && self.books.is_empty();
         let turned_away = matches!(self.trouble, Some(Trouble::LoggedOut(_) | Trouble::Limited(_)));
-        let is_refused = turned_away || self.was_refused();
+        let is_refused = !self.broke_off && (turned_away || self.was_refused());
         match (&self.result, self.begun) {
             (_, Begun::NotYet) => free,
-            // Requests that were refused are all that there were. One that failed, or is tried again,
-            // for another reason may have been answered in part.
+            // The provider served none of the requests. One that broke off, or that a gateway failed, may
+            // have been answered in part, also if the client tried it again and only that was refused.
             (Some(Conclusion::Failed { .. }) | None, _) if is_empty && is_refused => free,
             // The books may not have got further than the turn before.
             (None, _) if self.books.may_be_behind() => Cost::Unknown,
@@ -316,6 +319,7 @@ impl Turn {
 
     fn troubled(&mut self, message: &str) -> Vec<Said> {
         let why = shortened(message);
+        self.broke_off |= Retry::follows_a_break(message);
         match Retry::of(message) {
             // What it fails with is told again when it does.
             None => return Vec::new(),

@@ -116,7 +116,7 @@ fn failures_have_kinds_by_what_the_rollout_says() {
     let why = |why: &str| why.to_owned();
     let (unknown, task) = (Cost::Unknown, |said| TurnFailure::Task { why: why(said) });
     let transient = |said| TurnFailure::Transient { why: why(said) };
-    check(json!("internal_server_error"), "busy", unknown, transient("busy"));
+    check(json!("internal_server_error"), "busy", FREE, transient("busy"));
     check(json!("other"), "", unknown, task("it does not say why"));
     check(json!("model_not_found"), "no", FREE, task("no"));
     let broke = "stream disconnected before completion: x";
@@ -140,9 +140,25 @@ fn a_failed_turn_is_free_only_if_it_was_refused() {
     for kind in ["unauthorized", "rate_limit_exceeded", "bad_request", "session_budget_exceeded"] {
         check(json!(kind), "no", FREE);
     }
-    for kind in ["server_overloaded", "context_window_exceeded", "cyber_policy", "other"] {
+    for kind in ["server_overloaded", "internal_server_error"] {
+        check(json!(kind), "no", FREE);
+    }
+    for kind in ["context_window_exceeded", "cyber_policy", "other"] {
         check(json!(kind), "no", Cost::Unknown);
     }
+    for (code, expected) in [(400, FREE), (407, FREE), (499, FREE), (501, FREE), (529, FREE)] {
+        check(status("http_connection_failed", code), "no", expected);
+    }
+    // The model behind a gateway may have worked.
+    for code in [408, 502, 504, 505] {
+        check(status("response_too_many_failed_attempts", code), "no", Cost::Unknown);
+    }
+    check(json!("other"), "unexpected status 502 Bad Gateway: no", Cost::Unknown);
+    for code in [401, 429, 503] {
+        check(status("response_stream_disconnected", code), "no", Cost::Unknown);
+    }
+    let broke = "stream disconnected before completion: last status: 503";
+    check(json!("other"), broke, Cost::Unknown);
     check(status("http_connection_failed", 404), "no", FREE);
     check(status("response_too_many_failed_attempts", 429), "no", FREE);
     check(status("response_stream_disconnected", 408), "no", Cost::Unknown);
@@ -161,7 +177,27 @@ fn a_request_that_failed_is_paid_unless_it_was_refused() {
         assert_eq!(turn.cost(), Cost::Estimated(Micros(expected)), "{info}");
     };
     check("unauthorized", USED);
-    check("internal_server_error", USED + FOLLOWED);
+    check("internal_server_error", USED);
+    check("response_stream_disconnected", USED + FOLLOWED);
+}
+
+#[test]
+fn a_refusal_after_a_broken_request_is_not_free() {
+    let check = |why: &str, expected: Cost| {
+        let limited = "exceeded retry limit, last status: 429 Too Many Requests";
+        let notice = sample::trouble(&format!("Reconnecting... 1/5 ({why})"));
+        let lines = said(&[notice.clone(), sample::failed(limited)]);
+        let ended = sample::ended(&json!("other"));
+        assert_eq!(heard(&lines, &[ended], None, Form::Text).cost(), expected, "{why}");
+        let again = sample::trouble(&format!("Reconnecting... 2/5 ({limited})"));
+        let turn = heard(&said(&[notice, again]), &[], None, Form::Text);
+        assert!(turn.is_hopeless());
+        assert_eq!(turn.cost(), expected, "{why}, then a limit");
+    };
+    check("stream disconnected before completion: x", Cost::Unknown);
+    check("stream disconnected before completion: last status: 503", Cost::Unknown);
+    check("unexpected status 502 Bad Gateway: no", Cost::Unknown);
+    check("unexpected status 503 Service Unavailable: no", FREE);
 }
 
 #[test]
