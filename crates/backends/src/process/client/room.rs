@@ -95,10 +95,13 @@ pub fn release_room(files: &Files) -> io::Result<()> {
     released(&files.stderr).and(stdout)
 }
 
-/// Whether nobody has written to a file since space was reserved for it. Emptying a file releases that
-/// space.
-pub fn is_untouched(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|file| file.len() == 0 && file.blocks() > 0)
+/// Whether nobody has written to a transcript since space was reserved for it. Emptying a file releases
+/// that space. Fewer blocks than that prove nothing: an empty file may have some for its attributes.
+pub fn is_untouched(transcript: &Path) -> bool {
+    /// The unit of `blocks`, whatever the file system has.
+    const BLOCK: u64 = 512;
+    let is_reserved = |blocks: u64| blocks.saturating_mul(BLOCK) >= TRANSCRIPT_AHEAD;
+    fs::metadata(transcript).is_ok_and(|file| file.len() == 0 && is_reserved(file.blocks()))
 }
 
 /// The room for one file.
@@ -219,6 +222,19 @@ mod tests {
         has_free(&file, 1).unwrap();
         let error = has_free(&file, u64::MAX).unwrap_err();
         assert_eq!(cause(&error), "the disk is full");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn only_a_file_with_all_its_reserve_is_untouched() {
+        let check = |reserved: u64, expected: bool| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            allocate(file.as_file(), 0, reserved).unwrap();
+            assert_eq!(is_untouched(file.path()), expected, "{reserved}");
+        };
+        check(4 * KIB, false);
+        check(TRANSCRIPT_AHEAD / 2, false);
+        check(TRANSCRIPT_AHEAD, true);
     }
 
     #[test]
