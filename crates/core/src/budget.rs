@@ -112,6 +112,19 @@ impl Cost {
             Self::Free | Self::Unknown => None,
         }
     }
+
+    /// Returns what two readers of one transcript know together: the larger amount, as a lower bound if one
+    /// of them misses a part.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let is_open = |cost| matches!(cost, Self::AtLeast(_) | Self::Unknown);
+        let most = if other.known() >= self.known() { other } else { self };
+        match most.known() {
+            _ if !is_open(self) && !is_open(other) => most,
+            Some(known) if known > Micros::ZERO => Self::AtLeast(known),
+            Some(_) | None => Self::Unknown,
+        }
+    }
 }
 
 /// What a turn is charged, and on which ground.
@@ -157,6 +170,21 @@ mod tests {
         for bad in ["", ".", "ten", "1e3", "1,5", "+1", "1.+5", "99999999999999999999"] {
             assert_eq!(bad.parse::<Micros>(), Err(BadAmount::Unreadable(bad.into())));
         }
+    }
+
+    #[test]
+    fn a_reader_that_misses_a_part_makes_a_lower_bound() {
+        let check = |one: Cost, other: Cost, expected: Cost| {
+            assert_eq!((one.or(other), other.or(one)), (expected, expected), "{one:?} {other:?}");
+        };
+        let [nothing, five, six] = [0, 5, 6].map(Micros);
+        check(Cost::Reported(nothing), Cost::Unknown, Cost::Unknown);
+        check(Cost::Estimated(six), Cost::AtLeast(five), Cost::AtLeast(six));
+        check(Cost::Reported(five), Cost::Unknown, Cost::AtLeast(five));
+        check(Cost::Reported(five), Cost::AtLeast(six), Cost::AtLeast(six));
+        check(Cost::Free, Cost::Unknown, Cost::Unknown);
+        check(Cost::Reported(five), Cost::Estimated(six), Cost::Estimated(six));
+        check(Cost::Free, Cost::Reported(five), Cost::Reported(five));
     }
 
     #[test]

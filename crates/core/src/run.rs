@@ -35,7 +35,7 @@ pub use decide::{Refusal, check_adoption, decide};
 pub use demand::Demand;
 pub use effect::Effect;
 pub use event::{Ending, Event};
-pub use gone::{Abandoned, Attempt, Gone};
+pub use gone::{Abandoned, Attempt, Gone, Traced};
 pub use input::Input;
 pub use permissions::Permissions;
 pub use program::{Program, Ralph};

@@ -8,7 +8,7 @@ use super::apply::apply;
 use super::effect::in_flight;
 use super::{Event, Record, Run, Settings};
 use crate::budget::{Basis, Charge, Cost, Micros};
-use crate::desk::share::charge;
+use crate::desk::share::{charge, charge_capped};
 use crate::desk::{Lane, Phase, Turn};
 use crate::ids::{AgentId, TurnId};
 
@@ -56,6 +56,40 @@ impl From<Charge> for Gone {
 /// One attempt at a turn.
 pub type Attempt = (TurnId, u32);
 
+/// What a transcript tells about the cost of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Traced {
+    /// The cost, as far as it is known.
+    pub cost: Cost,
+    /// Whether the client stopped because its share was used up.
+    pub capped: bool,
+}
+
+impl Traced {
+    /// Returns what two readers of one transcript know together.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { cost: self.cost.or(other.cost), capped: self.capped || other.capped }
+    }
+
+    /// Returns the least that was spent.
+    fn known(self, share: Option<Micros>) -> Micros {
+        let known = self.cost.known().unwrap_or_default();
+        known.max(share.filter(|_| self.capped).unwrap_or_default())
+    }
+
+    fn charge(self, run: &Run, share: Option<Micros>) -> Charge {
+        let rule = if self.capped { charge_capped } else { charge };
+        rule(run, self.cost, share)
+    }
+}
+
+impl From<Cost> for Traced {
+    fn from(cost: Cost) -> Self {
+        Self { cost, capped: false }
+    }
+}
+
 /// A run as it went on in records that are cut away.
 #[derive(Debug)]
 pub struct Abandoned<'a> {
@@ -71,7 +105,7 @@ pub struct Abandoned<'a> {
     /// What records that somebody vouches for charged to visits that are kept.
     paid: Gone,
     /// What transcripts say that attempts cost whose end no record tells.
-    transcripts: BTreeMap<Attempt, Cost>,
+    transcripts: BTreeMap<Attempt, Traced>,
 }
 
 impl<'a> Abandoned<'a> {
@@ -86,7 +120,7 @@ impl<'a> Abandoned<'a> {
     /// The same, knowing what transcripts say that attempts cost: those that no kept record starts, and
     /// those that are in flight in the kept run.
     #[must_use]
-    pub fn knowing(self, transcripts: BTreeMap<Attempt, Cost>) -> Self {
+    pub fn knowing(self, transcripts: BTreeMap<Attempt, Traced>) -> Self {
         Self { transcripts, ..self }
     }
 
@@ -124,8 +158,8 @@ impl<'a> Abandoned<'a> {
             match (ended(event), event) {
                 (Some((turn, attempt, charge)), _) => {
                     let attempt = (turn.clone(), attempt);
-                    self.unended.remove(&attempt);
-                    let told = self.transcripts.remove(&attempt).and_then(Cost::known);
+                    let share = self.unended.remove(&attempt).or_else(|| self.kept_share(&attempt));
+                    let told = self.transcripts.remove(&attempt).map(|told| told.known(share));
                     // A record that nobody vouches for does not make cheaper what a transcript tells.
                     let amount = charge.amount.max(told.unwrap_or_default());
                     let gone = self.charged(turn, Charge { amount, ..charge });
@@ -178,24 +212,31 @@ impl<'a> Abandoned<'a> {
             unpriced: run.unpriced.saturating_sub(kept.unpriced),
             ..Gone::default()
         });
-        for ((turn, _), (cost, share)) in self.endless() {
-            gone.add(&self.charged(&turn, charge(run, cost, share)));
+        for ((turn, _), (told, share)) in self.endless() {
+            gone.add(&self.charged(&turn, told.charge(run, share)));
         }
         gone
     }
 
+    /// The share of a turn that is in flight in the kept run.
+    fn kept_share(&self, attempt: &Attempt) -> Option<Micros> {
+        let turn = in_flight(self.kept).find(|turn| is_attempt(turn, attempt))?;
+        if let Phase::Running { share } = turn.phase { share } else { None }
+    }
+
     /// The attempts whose end no record tells, each with its cost as its transcript says, and its share.
-    fn endless(&self) -> BTreeMap<Attempt, (Cost, Option<Micros>)> {
+    fn endless(&self) -> BTreeMap<Attempt, (Traced, Option<Micros>)> {
         let is_left = |attempt: &Attempt| {
             let is_kept = in_flight(self.kept).any(|turn| is_attempt(turn, attempt));
             !is_kept || self.again.contains(&attempt.0)
         };
         let told = self.transcripts.iter().filter(|(attempt, _)| is_left(attempt));
-        let mut endless: BTreeMap<Attempt, (Cost, Option<Micros>)> =
-            told.map(|(attempt, cost)| (attempt.clone(), (*cost, None))).collect();
+        let shared = |attempt: &Attempt, told: &Traced| (*told, self.kept_share(attempt));
+        let mut endless: BTreeMap<Attempt, (Traced, Option<Micros>)> =
+            told.map(|(attempt, told)| (attempt.clone(), shared(attempt, told))).collect();
         let unended = self.unended.iter().map(|(attempt, share)| (attempt.clone(), Some(*share)));
         for (attempt, share) in unended.chain(self.paid_in_flight()) {
-            endless.entry(attempt).or_insert((Cost::Unknown, None)).1 = share;
+            endless.entry(attempt).or_insert_with(|| (Cost::Unknown.into(), None)).1 = share;
         }
         endless
     }

@@ -2,7 +2,8 @@
 //!
 //! A damaged journal may not tell the end of a turn, or not even that it started; its transcript does. The
 //! records that can be read tell which client wrote a transcript; otherwise each that the run may ask is
-//! tried, and the most that one of them finds in it counts.
+//! tried, and the most that one of them finds in it counts. If one of them misses a part, that is a lower
+//! bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use raymond_core::desk::Lane;
 use raymond_core::ids::{BackendName, TurnId};
 use raymond_core::machine::SessionPlan;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::{Attempt, Event, Record, Run};
+use raymond_core::run::{Attempt, Event, Record, Run, Traced};
 use raymond_store::RunPaths;
 
 use crate::project::Project;
@@ -72,27 +73,27 @@ impl Clues {
         (run, paths): (&Run, &RunPaths),
         backends: &Backends,
         machine: Machine,
-    ) -> BTreeMap<Attempt, Cost> {
+    ) -> BTreeMap<Attempt, Traced> {
         // A directory that cannot be read says nothing: what is not known there is not known.
         let names = project.disk.list(&paths.transcripts).unwrap_or_default();
         let attempts = names.iter().filter_map(|name| attempt_of(name.to_str()?));
         let open = attempts.filter(|attempt| !self.settled.contains(attempt));
-        let cost = |attempt: Attempt| {
-            let cost = self.cost(&attempt, (run, paths), backends, machine);
-            (attempt, cost)
+        let traced = |attempt: Attempt| {
+            let traced = self.traced(&attempt, (run, paths), backends, machine);
+            (attempt, traced)
         };
-        open.map(cost).collect()
+        open.map(traced).collect()
     }
 
-    fn cost(
+    fn traced(
         &self,
         attempt: &Attempt,
         (run, paths): (&Run, &RunPaths),
         backends: &Backends,
         machine: Machine,
-    ) -> Cost {
+    ) -> Traced {
         let asked = match self.lanes.get(&attempt.0) {
-            Some(Lane::Script) => return Cost::Free,
+            Some(Lane::Script) => return Cost::Free.into(),
             Some(Lane::Prompt(name)) => [name.clone()].into(),
             None => self.asked.clone(),
         };
@@ -103,8 +104,8 @@ impl Clues {
             None => machine,
         };
         let found = asked.iter().filter_map(|name| backends.get(name));
-        let costs = found.map(|backend| told(backend.attach(&started), machine));
-        costs.max_by_key(|cost| cost.known()).unwrap_or(Cost::Unknown)
+        let traced = found.map(|backend| told(backend.attach(&started), machine));
+        traced.reduce(Traced::or).unwrap_or_else(|| Cost::Unknown.into())
     }
 
     fn started(&self, attempt: &Attempt, (run, paths): (&Run, &RunPaths)) -> Started {
@@ -130,27 +131,38 @@ fn attempt_of(name: &str) -> Option<Attempt> {
     Some((turn.parse().ok()?, attempt.parse().ok()?))
 }
 
-fn told(found: Attached, machine: Machine) -> Cost {
+fn told(found: Attached, machine: Machine) -> Traced {
     match (found, machine) {
-        (Attached::Finished(answer), _) => cost_of(&answer),
-        (Attached::Absent { cost, .. }, Machine::RanOn) => cost,
-        (Attached::Absent { cost, .. }, Machine::Restarted) => recovery::after_restart(cost),
-        (Attached::Running | Attached::Unreadable { .. }, _) => Cost::Unknown,
+        (Attached::Finished(answer), _) => traced(&answer),
+        (Attached::Absent { cost, .. }, Machine::RanOn) => cost.into(),
+        (Attached::Absent { cost, .. }, Machine::Restarted) => recovery::after_restart(cost).into(),
+        (Attached::Running | Attached::Unreadable { .. }, _) => Cost::Unknown.into(),
     }
 }
 
-fn cost_of(answer: &Answer) -> Cost {
+fn traced(answer: &Answer) -> Traced {
     match answer {
-        Answer::Replied(reply) => reply.cost,
-        Answer::Capped { cost, .. }
-        | Answer::Failed { cost, .. }
-        | Answer::Interrupted { cost, .. } => *cost,
+        Answer::Replied(reply) => Traced { cost: reply.cost, capped: reply.capped },
+        Answer::Capped { cost, .. } => Traced { cost: *cost, capped: true },
+        Answer::Failed { cost, .. } | Answer::Interrupted { cost, .. } => (*cost).into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use raymond_core::budget::Micros;
+
     use super::*;
+
+    #[test]
+    fn a_capped_answer_is_traced_as_capped() {
+        let cost = Cost::Reported(Micros(5));
+        let (progressed, denied, session) = (true, Vec::new(), None);
+        let capped = Answer::Capped { cost, progressed, denied, session };
+        assert_eq!(traced(&capped), Traced { cost, capped: true });
+        let failed = Answer::Interrupted { cost, progressed, session: None };
+        assert_eq!(traced(&failed), Traced { cost, capped: false });
+    }
 
     #[test]
     fn a_transcript_is_named_after_its_attempt() {

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::play::{Play, prompts, turn, usd, workflow};
 use crate::budget::Cost;
 use crate::failure::TurnFailure;
-use crate::run::{Abandoned, Event, Gone, Input, Record, Run, Settings, Step};
+use crate::run::{Abandoned, Event, Gone, Input, Record, Run, Settings, Step, Traced};
 use crate::value::Value;
 
 fn task() -> TurnFailure {
@@ -376,17 +376,21 @@ type Read = fn(&mut Abandoned<'_>, &Record);
 
 #[test]
 fn transcripts_tell_what_records_that_are_cut_away_do_not() {
-    let check = |strict: bool, read: Read, told, expected: Gone| {
+    let traced = |strict: bool, read: Read, [first, told]: [Traced; 2], expected: Gone| {
         let mut play = Play::new(prompts(&["A.md", "B.md"]));
         play = play.with(|s| s.strict_budget = strict).started();
         let kept = play.run.clone();
         play.story.clear();
         play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
-        let known = |id, cost| ((turn(id), 1), cost);
-        let transcripts = [known("main.1.1", Cost::Reported(usd("0.70"))), known("main.2.1", told)];
+        let transcripts = [("main.1.1", first), ("main.2.1", told)];
+        let transcripts = transcripts.map(|(id, told)| ((turn(id), 1), told));
         let mut abandoned = Abandoned::new(&kept).knowing(transcripts.into());
         read(&mut abandoned, &since(&play));
         assert_eq!(abandoned.gone(), expected, "{strict} {told:?}");
+    };
+    let first = Cost::Reported(usd("0.70"));
+    let check = |strict: bool, read: Read, told: Cost, expected: Gone| {
+        traced(strict, read, [first.into(), told.into()], expected);
     };
     let follow: Read = |abandoned, record| abandoned.follow(record);
     let doubt: Read = |abandoned, record| abandoned.doubt(record);
@@ -401,6 +405,13 @@ fn transcripts_tell_what_records_that_are_cut_away_do_not() {
     // The first turn is looked for when the run goes on.
     check(false, miss, Cost::Reported(usd("2")), gone("2", 1));
     check(true, miss, Cost::Unknown, gone("0", 2));
+    // A turn that used up its share has spent it, whatever its client reports.
+    let capped = |cost| Traced { cost, capped: true };
+    let told = [first.into(), capped(Cost::Reported(usd("2")))];
+    traced(false, follow, told, of_visit("0.30", "10", 0));
+    traced(false, doubt, told, of_visit("0.70", "10.40", 0));
+    let told = [capped(first), Cost::Reported(usd("2")).into()];
+    traced(false, doubt, told, of_visit("10", "12", 0));
 }
 
 #[test]
