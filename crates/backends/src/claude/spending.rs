@@ -139,9 +139,14 @@ impl Spending {
         let is_counted = matches!((usage.input, usage.output), (Count::Known(_), Count::Known(_)));
         let total = MessageTokens { input: tokens, ..MessageTokens::default() };
         let usage = if is_counted { usage } else { total };
-        let model = self.models.get(call).map(String::as_str).or(model).map(str::to_owned);
+        let own = self.models.get(call).map(String::as_str);
+        // A subagent may have a more expensive model than the main conversation.
+        let is_model_assumed = own.is_none();
+        let model = own.or(model).map(str::to_owned);
         let message = Message { model, usage, ..Message::default() };
-        self.messages.push(Streamed::new(Some(call.to_owned()), &message));
+        let mut message = Streamed::new(Some(call.to_owned()), &message);
+        message.is_model_assumed = is_model_assumed;
+        self.messages.push(message);
         self.agents.remove(call);
     }
 

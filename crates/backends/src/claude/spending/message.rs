@@ -18,6 +18,8 @@ pub(super) struct Streamed {
     pub(super) conversation: Conversation,
     pub(super) model: String,
     pub(super) payment: Payment,
+    /// Whether nothing names the model: it is taken to be that of the main conversation.
+    pub(super) is_model_assumed: bool,
     tokens: Tokens,
     written: usize,
     thoughts: Thoughts,
@@ -85,6 +87,7 @@ impl Streamed {
             conversation,
             model: message.model.clone().unwrap_or_default(),
             payment: Payment::Due,
+            is_model_assumed: false,
             tokens: message.usage,
             written: 0,
             thoughts: Thoughts::Shown,
@@ -124,7 +127,9 @@ impl Streamed {
             // The list has no price for a search.
             && matches!(server_tools.web_search_requests, Count::Absent | Count::Known(0));
         match prices.estimate(&self.model, &usage) {
-            Some(amount) if is_counted => Known { amount, rest: Rest::Nothing },
+            Some(amount) if is_counted && !self.is_model_assumed => {
+                Known { amount, rest: Rest::Nothing }
+            }
             amount => Known { amount: amount.unwrap_or_default(), rest: Rest::Unknown },
         }
     }

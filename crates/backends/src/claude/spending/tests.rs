@@ -302,6 +302,8 @@ fn a_finished_subagent_pays_for_its_last_message() {
         &lines(r#""totalTokens":5100,"usage":{"input_tokens":"x"}"#),
         at_least(SMALL + 1002 + 2 * 5100),
     );
+    // Nothing names the model of a subagent that streamed nothing.
+    check(&[init(), text("m", "a"), finished(usage)], at_least(SMALL + 5200 + 5200));
     // Without totals, its last message is like the others.
     check(&lines(r#""prompt":"x""#), estimated(SMALL + 1002 + 2 * 1002));
     let reported_all = [&lines(usage)[..], &[success("x")]].concat();
