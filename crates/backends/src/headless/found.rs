@@ -12,7 +12,7 @@ use raymond_core::ids::SessionId;
 use super::end::{at_least, tells_of_no_room};
 use super::{Dialect, End, Fold as _, Step, end, failed, files, is_lost, not_started};
 use crate::contract::{Answer, Started};
-use crate::process::{cause, is_untouched, last_errors, read_transcript, was_started};
+use crate::process::{Unreadable, cause, is_untouched, last_errors, read_transcript, was_started};
 
 /// The step that wrote the end of a transcript, and the one that would have come next.
 struct Place {
@@ -62,9 +62,10 @@ impl Left {
     }
 }
 
-/// Says that the transcript of a turn cannot be read.
-pub(super) fn unreadable(started: &Started, error: &io::Error) -> String {
-    format!("could not read the transcript {}: {}", started.transcript.display(), cause(error))
+/// Says that a file of a turn cannot be read.
+pub(super) fn unreadable(started: &Started, Unreadable { path, source }: &Unreadable) -> String {
+    let what = if *path == started.transcript { "the transcript " } else { "" };
+    format!("could not read {what}{}: {}", path.display(), cause(source))
 }
 
 /// Reads the transcript of a client that has gone. A result is an outcome, unless it only says that
@@ -79,7 +80,10 @@ pub(super) fn read<D: Dialect>(dialect: &D, started: &Started) -> Left {
     let is_missing = match read {
         Ok(()) => false,
         Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-        Err(error) => return Left::Unreadable { why: unreadable(started, &error) },
+        Err(source) => {
+            let error = Unreadable { path: started.transcript.clone(), source };
+            return Left::Unreadable { why: unreadable(started, &error) };
+        }
     };
     turn.look();
     let was_started = was_started(&files(started));

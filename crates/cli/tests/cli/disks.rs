@@ -194,9 +194,10 @@ fn a_script_whose_copy_cannot_be_written_fails_no_agent() {
         ("wf/START.sh", blocked.as_str()),
         ("wf/NEXT.sh", "echo '<result>done</result>'"),
     ]);
-    project
-        .raymond("run wf --run-id r")
-        .mentions(7, &["cannot write ", "what was recorded is safe; to go on: raymond resume r"]);
+    project.raymond("run wf --run-id r").mentions(
+        7,
+        &["cannot write ", "/definition/", "what was recorded is safe; to go on: raymond resume r"],
+    );
     fs::remove_file(project.path(folder)).unwrap();
     project.raymond("resume r").prints("done\n");
 }

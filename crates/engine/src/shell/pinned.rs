@@ -12,6 +12,7 @@ use raymond_core::ids::TurnId;
 use raymond_core::run::settings::Pinning;
 use raymond_core::value::Value;
 use raymond_core::workflow::State;
+use raymond_store::{blobs, disk};
 
 use super::beside;
 use super::kit::Kit;
@@ -65,23 +66,28 @@ impl Runnable {
 /// them and then running that file would leave a gap: an edit between the two would run. An edit
 /// while the script runs would run as well, because shells read scripts bit by bit. An unpinned run
 /// uses its files as they are, so there the script's own file runs.
-pub(super) fn script(kit: &Kit, state: &State) -> io::Result<Runnable> {
+pub(super) fn script(kit: &Kit, state: &State) -> std::result::Result<Runnable, disk::Error> {
     let (scope, name) = (Path::new(&kit.scope), state.name.as_str());
     let folder = kit.private.join(&state.hash.as_str()[..16]);
     let folder = match (kit.origin, kit.pinning) {
         (Origin::Directory, Pinning::Unpinned) if holds(&scope.join(name), state) => {
             return Ok(Runnable { path: scope.join(name), scope: None });
         }
-        (Origin::Directory, _) => beside::prepare(&folder, scope, name)?,
-        (Origin::Archive, _) => create_private(&folder).map(|()| folder)?,
+        (Origin::Directory, _) => {
+            beside::prepare(&folder, scope, name).map_err(unwritable(&folder))?
+        }
+        (Origin::Archive, _) => {
+            create_private(&folder).map_err(unwritable(&folder))?;
+            folder
+        }
     };
     let copy = folder.join(name);
     // A link would lead to the script's own file.
     if fs::symlink_metadata(&copy).is_ok_and(|found| found.is_symlink()) || !holds(&copy, state) {
         let mode = if state.source.executable { 0o500 } else { 0o400 };
         let new = folder.join(format!(".{name}.new"));
-        write(&new, &state.source.bytes, mode)?;
-        fs::rename(new, &copy)?;
+        write(&new, &state.source.bytes, mode).map_err(unwritable(&new))?;
+        fs::rename(new, &copy).map_err(unwritable(&copy))?;
     }
     let scope = (kit.origin == Origin::Directory).then(|| scope.to_owned());
     Ok(Runnable { path: copy, scope })
@@ -94,6 +100,12 @@ fn holds(path: &Path, state: &State) -> bool {
     let found = fs::metadata(path);
     found.is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64)
         && fs::read(path).is_ok_and(|content| content == **bytes)
+}
+
+/// A file of the run cannot be written. That is a failure of the machine, not of the script: the run ends,
+/// and `resume` goes on with it.
+fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> disk::Error {
+    |source| disk::Error { attempt: "write", path: path.to_owned(), source }
 }
 
 fn create_private(directory: &Path) -> io::Result<()> {
@@ -131,12 +143,16 @@ pub(super) struct Result(Option<PathBuf>);
 
 impl Result {
     /// Writes the file, when there is a result.
-    pub(super) fn of(kit: &Kit, turn: &TurnId, result: Option<&Value>) -> io::Result<Self> {
+    pub(super) fn of(
+        kit: &Kit,
+        turn: &TurnId,
+        result: Option<&Value>,
+    ) -> std::result::Result<Self, blobs::Error> {
         let Some(value) = result else { return Ok(Self(None)) };
-        let text = observe::load(&kit.blobs, value).map_err(io::Error::other)?;
-        create_private(&kit.private)?;
+        let text = observe::load(&kit.blobs, value)?;
+        create_private(&kit.private).map_err(unwritable(&kit.private))?;
         let path = kit.private.join(format!("result-{turn}"));
-        write(&path, text.as_bytes(), 0o600)?;
+        write(&path, text.as_bytes(), 0o600).map_err(unwritable(&path))?;
         Ok(Self(Some(path)))
     }
 

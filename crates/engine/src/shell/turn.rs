@@ -1,6 +1,5 @@
 //! One turn, from its effect to its outcome.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +24,7 @@ use raymond_core::value::{BlobRef, Hash};
 use raymond_core::workflow::environment::{ScriptVisit, environment};
 use raymond_core::workflow::template::{Bindings, LARGEST, Rendered};
 use raymond_core::workflow::{Definition, Kind, SourceFile, State};
-use raymond_store::{blobs, disk};
+use raymond_store::blobs;
 use tokio_util::sync::CancellationToken;
 
 use super::asking::Asking;
@@ -262,14 +261,8 @@ pub(crate) async fn script(
         denied: Vec::new(),
         session: None,
     };
-    let runnable = match pinned::script(&kit, &subject.state) {
-        Ok(runnable) => runnable,
-        Err(error) => return Err(unwritten(&kit, error)),
-    };
-    let result = match pinned::Result::of(&kit, &effect.turn, subject.agent.visit.input.as_ref()) {
-        Ok(result) => result,
-        Err(error) => return Err(unwritten(&kit, error)),
-    };
+    let runnable = pinned::script(&kit, &subject.state)?;
+    let result = pinned::Result::of(&kit, &effect.turn, subject.agent.visit.input.as_ref())?;
     let environment = match variables(&kit, &effect, &subject, result.path()) {
         Ok(environment) => environment,
         Err(why) => return Ok(failed(why)),
@@ -301,12 +294,6 @@ pub(crate) async fn script(
             Outcome::Interrupted { by, cost, progressed, session: None }
         }
     })
-}
-
-/// The folder of the run cannot be written. That is a failure of the machine, not of the script: the run
-/// ends, and `resume` goes on with it.
-fn unwritten(kit: &Kit, source: io::Error) -> blobs::Error {
-    blobs::Error::Disk(disk::Error { attempt: "write", path: kit.private.clone(), source })
 }
 
 fn told(kit: &Kit, cwd: &str, spoken: Spoken) -> Result<Outcome, blobs::Error> {

@@ -304,7 +304,7 @@ fn a_fifo_in_place_of_a_file_is_not_waited_for() {
     for extension in ["jsonl", "stderr"] {
         let found = check(extension);
         let Attached::Unreadable { why } = found else { panic!("{found:?}") };
-        assert!(why.ends_with("hello.jsonl: it is not a regular file"), "{why}");
+        assert!(why.ends_with(&format!("hello.{extension}: it is not a regular file")), "{why}");
     }
     let expected = Attached::Absent { cost: Cost::Unknown, progressed: false, session: None };
     assert_eq!(check("pid"), expected);

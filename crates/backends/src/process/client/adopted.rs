@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::exit::Exit;
-use super::followed::Followed;
+use super::followed::{Followed, Unreadable};
 use super::regular::{open_regular, read_regular};
 use super::room::Rooms;
 use super::start::private;
@@ -21,10 +21,10 @@ use crate::process::tree::Tree;
 /// The client of this marker that an earlier owner started, when it still runs. It is heard from the
 /// beginning of the transcript. Without a transcript no client was started; one that cannot be opened
 /// is an error.
-pub fn adopt(marker: &Marker, files: &Files) -> io::Result<Option<Client>> {
+pub fn adopt(marker: &Marker, files: &Files) -> Result<Option<Client>, Unreadable> {
     match open(files) {
         Ok((followed, rooms)) => Ok(running(marker, files, followed, rooms)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -46,11 +46,18 @@ pub fn was_started(files: &Files) -> bool {
     may_exist(&files.stderr) || may_exist(&IdentityFile::beside(&files.stdout).0)
 }
 
-fn open(files: &Files) -> io::Result<([Followed; 2], Rooms)> {
-    let append = |path: &Path| open_regular(OpenOptions::new().append(true), path);
-    let (stdout, stderr) = (append(&files.stdout)?, append(&files.stderr)?);
-    let followed = [Followed::from_start(&files.stdout)?, Followed::from_start(&files.stderr)?];
-    Ok((followed, Rooms::of([&stdout, &stderr], files)?))
+fn open(files: &Files) -> Result<([Followed; 2], Rooms), Unreadable> {
+    let open_both = |path: &Path| {
+        let unreadable = |source| Unreadable { path: path.to_owned(), source };
+        let appended = open_regular(OpenOptions::new().append(true), path);
+        let opened = appended.and_then(|file| Ok((file, Followed::from_start(path)?)));
+        opened.map_err(unreadable)
+    };
+    let (stdout, heard) = open_both(&files.stdout)?;
+    let (stderr, errors) = open_both(&files.stderr)?;
+    let rooms = Rooms::of([&stdout, &stderr], files);
+    let unreadable = |source| Unreadable { path: files.stdout.clone(), source };
+    Ok(([heard, errors], rooms.map_err(unreadable)?))
 }
 
 fn running(

@@ -11,8 +11,10 @@ use super::{cause, open_to_read};
 #[derive(Debug, thiserror::Error)]
 #[error("could not read {}: {}", path.display(), cause(source))]
 pub struct Unreadable {
-    path: PathBuf,
-    source: io::Error,
+    /// The file.
+    pub path: PathBuf,
+    /// Why it cannot be read.
+    pub source: io::Error,
 }
 
 #[derive(Debug)]
