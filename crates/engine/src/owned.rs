@@ -39,6 +39,7 @@ use crate::snapshot;
 use crate::tracked::{self, Tracked};
 
 use clues::Machine;
+pub use clues::spent;
 use cut::{Cut, cut_back, part_transcripts};
 use inherited::end_strays;
 pub use inherited::{OnUnreadable, check_endable, end_left, find};

@@ -276,20 +276,21 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
         crate::say!("raymond: {line}");
     }
     let backends = backends::known(project, &settings);
-    let found = in_flight(run).filter_map(|turn| {
-        let fate = match owned::find(run, &paths, turn, &backends) {
-            Attached::Finished(_) => Fate::Finished,
-            Attached::Running => Fate::Adopted,
-            Attached::Absent { .. } => return None,
+    let (mut fates, mut ended) = (Vec::new(), Vec::new());
+    for turn in in_flight(run) {
+        let found = owned::find(run, &paths, turn, &backends);
+        match &found {
+            Attached::Finished(_) => fates.push((turn.id.clone(), Fate::Finished)),
+            Attached::Running => fates.push((turn.id.clone(), Fate::Adopted)),
+            Attached::Absent { .. } => {}
             Attached::Unreadable { why } => {
-                return Some(Err(OwnError::Unreadable { why }));
+                return Err(OwnError::Unreadable { why: why.clone() }.into());
             }
-        };
-        Some(Ok((turn.id.clone(), fate)))
-    });
-    let found = found.collect::<Result<Vec<_>, _>>()?;
+        }
+        ended.extend(owned::spent(&paths, turn, found).map(|spent| (turn.id.clone(), spent)));
+    }
     let states = weighed.adopt.as_ref().map_or(States::AsPinned, |_| States::Edited);
-    let plan = planned(&seen.head, &settings, states).finding(found);
+    let plan = planned(&seen.head, &settings, states).paying(run, ended).finding(fates);
     if wish.talk.json {
         print_json(shapes::plan(&run.id, &plan, weighed.line.as_deref()))?;
     } else {

@@ -78,7 +78,8 @@ impl Traced {
         known.max(share.filter(|_| self.capped).unwrap_or_default())
     }
 
-    fn charge(self, run: &Run, share: Option<Micros>) -> Charge {
+    /// Returns the charge for a turn with this share.
+    pub(crate) fn charge(self, run: &Run, share: Option<Micros>) -> Charge {
         let rule = if self.capped { charge_capped } else { charge };
         rule(run, self.cost, share)
     }

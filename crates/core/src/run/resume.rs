@@ -15,6 +15,7 @@ use crate::workflow::Definition;
 use super::draft::Draft;
 use super::effect::in_flight;
 use super::event::{Event, Hold, Warning};
+use super::gone::Attempt;
 use super::settings::{InterruptedScripts, Settings};
 use super::settle;
 use super::state::{Phase, Run};
@@ -65,20 +66,18 @@ pub(super) fn resume(
 /// long as all of them fit together.
 fn recall(draft: &mut Draft<'_>) {
     let Some(cap) = draft.run.settings.budget else { return };
-    let turns =
-        adoptable(draft.run).into_iter().map(|(turn, share)| ((turn.id, turn.attempt), share));
-    for (turn, attempt) in beyond(cap.minus(draft.run.spent), turns) {
+    for (turn, attempt) in beyond(cap.minus(draft.run.spent), adoptable(draft.run)) {
         draft.push(Event::TurnRecalled { turn, attempt });
     }
 }
 
 /// The paid turns in flight with their shares, the oldest first.
-pub(crate) fn adoptable(run: &Run) -> Vec<(Turn, Option<Micros>)> {
+pub(crate) fn adoptable(run: &Run) -> Vec<(Attempt, Option<Micros>)> {
     let mut turns: Vec<&Turn> = in_flight(run).collect();
     turns.sort_by_key(|turn| turn.order);
     let paid = turns.into_iter().filter(|turn| turn.lane != Lane::Script);
     let shared = paid.filter_map(|turn| match turn.phase {
-        TurnPhase::Running { share } => Some((turn.clone(), share)),
+        TurnPhase::Running { share } => Some(((turn.id.clone(), turn.attempt), share)),
         TurnPhase::Queued | TurnPhase::Retrying { .. } | TurnPhase::Idle => None,
     });
     shared.collect()

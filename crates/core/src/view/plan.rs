@@ -11,7 +11,7 @@ use crate::run::effect::in_flight;
 use crate::run::input::Outcome;
 use crate::run::resume::{adoptable, beyond};
 use crate::run::settings::InterruptedScripts;
-use crate::run::{Input, Run, Settings};
+use crate::run::{Input, Run, Settings, Traced};
 use crate::workflow::Extension;
 
 use super::backends::Naming;
@@ -138,7 +138,7 @@ impl Plan {
             // Under another one, what never began begins there.
             naming: (settings.backend == run.settings.backend).then(|| ledger.naming()),
             free: settings.budget.map(|cap| cap.minus(run.spent)),
-            shares: adoptable(run).into_iter().map(|(turn, share)| (turn.id, share)).collect(),
+            shares: adoptable(run).into_iter().map(|((turn, _), share)| (turn, share)).collect(),
         }
     }
 
@@ -162,7 +162,28 @@ impl Plan {
             None => Some((turn.id.clone(), Fate::Adopted)),
             Some(_) => None,
         });
-        self.finding(found)
+        let ended = in_flight(run).filter_map(|turn| {
+            let outcome = report(turn)?;
+            let told = Traced { cost: outcome.cost(), capped: outcome.is_capped() };
+            Some((turn.id.clone(), told))
+        });
+        self.paying(run, ended).finding(found)
+    }
+
+    /// The same, with turns paid that ended meanwhile: a resume settles them before it looks whose share
+    /// fits the cap.
+    #[must_use]
+    pub fn paying(self, run: &Run, ended: impl IntoIterator<Item = (TurnId, Traced)>) -> Self {
+        let Some(mut free) = self.free else { return self };
+        let mut run = run.clone();
+        for (turn, told) in ended {
+            let share =
+                self.shares.iter().find(|(id, _)| *id == turn).and_then(|(_, share)| *share);
+            let amount = told.charge(&run, share).amount;
+            run.dearest = run.dearest.max(amount);
+            free = free.minus(amount);
+        }
+        Self { free: Some(free), ..self }
     }
 
     /// The same, with a look at the turns in flight. Of scripts there is nothing to be found.
@@ -276,127 +297,4 @@ impl fmt::Display for Plan {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::failure::TurnFailure;
-    use crate::run::tests::play::{Play, prompts, turn, workflow};
-    use crate::time::Timestamp;
-
-    fn plan(play: &Play) -> Plan {
-        let mut ledger = Ledger::default();
-        play.story.iter().for_each(|event| ledger.note(Timestamp(0), event));
-        Plan::of(&play.run, &ledger, &play.settings)
-    }
-
-    /// What goes on, and what runs again.
-    #[track_caller]
-    fn check(play: &Play, continuing: usize, repeating: usize) {
-        let plan = plan(play);
-        let found = (plan.prompts(Fate::Continued).count(), plan.repeating());
-        assert_eq!(found, (continuing, repeating), "{plan}");
-    }
-
-    fn scripts() -> Play {
-        Play::new(workflow(&[("S.sh", "true"), ("T.sh", "true"), ("A.md", "text")]))
-    }
-
-    #[test]
-    fn every_fate_has_one_word() {
-        let fates = [Fate::Finished, Fate::Adopted, Fate::Continued, Fate::Repeated];
-        let words = fates.map(Fate::as_str).join(" ");
-        assert_eq!(words, "finished_meanwhile adopting continuing repeating");
-    }
-
-    #[test]
-    fn only_what_was_tried_before_goes_on() {
-        let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
-        play.says("main", r#"<fork next="A">W</fork>"#);
-        play.halt();
-        // The worker never had its turn.
-        check(&play, 1, 0);
-        let mut play = Play::new(prompts(&["A.md"])).started();
-        play.stumbles("main");
-        check(&play, 1, 0);
-        let mut play = Play::new(prompts(&["A.md"])).with(|s| s.no_wait = true).started();
-        play.fails("main", TurnFailure::Quota { until: None, why: "limit".into() });
-        check(&play, 1, 0);
-    }
-
-    #[test]
-    fn a_script_that_was_cut_off_runs_again_unless_it_is_to_fail() {
-        let mut play = scripts().started();
-        play.halt();
-        check(&play, 0, 1);
-        play.settings.interrupted_scripts = InterruptedScripts::Fail;
-        check(&play, 0, 0);
-    }
-
-    #[test]
-    fn an_agent_that_failed_is_asked_again_once() {
-        let mut play = Play::new(prompts(&["A.md"])).with(|s| s.reminders = 0).started();
-        play.says("main", "no tag");
-        check(&play, 1, 0);
-        let mut play = Play::new(prompts(&["A.md"])).started();
-        play.fails("main", TurnFailure::Task { why: "no".into() });
-        check(&play, 1, 0);
-        let mut play = scripts().started();
-        play.says("main", r#"<fork next="S">T</fork>"#);
-        play.says("main_t1", "no tag");
-        // One failed, and one is in flight.
-        check(&play, 0, 2);
-    }
-
-    #[test]
-    fn what_finished_meanwhile_is_told_and_does_not_go_on() {
-        let play = Play::new(prompts(&["A.md"])).started();
-        let said = play.finished("main", "<result>x</result>", |_| {});
-        assert_eq!(
-            plan(&play).knowing(&play.run, &[said]).to_string(),
-            "reused 0 turns ($0.00), 1 finished meanwhile, continuing 0, repeating 0"
-        );
-    }
-
-    #[test]
-    fn each_turn_is_told_with_what_becomes_of_it_and_many_are_counted() {
-        let states = [("A.md", "text"), ("S.sh", "true"), ("W.md", "text")];
-        let mut play = Play::new(workflow(&states)).with(|s| s.reminders = 0).started();
-        play.says(
-            "main",
-            r#"<fork next="A">W</fork><fork next="A">W</fork><fork next="A">W</fork><fork next="A">S</fork>"#,
-        );
-        play.says("main_w3", "no tag");
-        let found = [("main_w1.1.1", Fate::Finished), ("main_w2.1.1", Fate::Adopted)];
-        let found = found.map(|(id, fate)| (turn(id), fate));
-        let found =
-            plan(&play).finding(found.into_iter().chain([(turn("main_s4.1.1"), Fate::Adopted)]));
-        assert_eq!(
-            found.lines(),
-            [
-                "main             A.md: continuing in its session",
-                "main_s4          S.sh: repeating",
-                "main_w1          W.md: finished meanwhile",
-                "main_w2          W.md: adopting its client, which still runs",
-                "main_w3          W.md: continuing in its session",
-            ]
-        );
-        let turns: Vec<String> = found.open.iter().map(|open| open.turn.to_string()).collect();
-        assert_eq!(turns, ["main.2.1", "main_s4.1.1", "main_w1.1.1", "main_w2.1.1", "main_w3.1.1"]);
-        let open = vec![found.open[0].clone(); 12];
-        let lines = Plan { open, ..found }.lines();
-        assert_eq!((lines.len(), lines[10].as_str()), (11, "and 2 more"));
-    }
-
-    #[test]
-    fn one_backend_has_all_the_turns_and_is_not_counted_again() {
-        let check = |backends: &[&str], expected: &str| {
-            let prompts: Prompts = backends.iter().map(|name| BackendName::new(*name)).collect();
-            assert_eq!(prompts.told(Naming::Named), expected);
-            assert_eq!(prompts.told(Naming::Tacit), backends.len().to_string());
-        };
-        check(&[], "0");
-        check(&["codex"], "1 (codex)");
-        check(&["codex", "codex"], "2 (codex)");
-        check(&["codex", "claude"], "2 (claude, codex)");
-        check(&["codex", "claude", "codex"], "3 (1 claude, 2 codex)");
-    }
-}
+mod tests;

@@ -10,13 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use raymond_backends::contract::{Answer, Attached, Started};
 use raymond_backends::process::restarted_since;
 use raymond_core::budget::Cost;
-use raymond_core::desk::Lane;
+use raymond_core::desk::{Lane, Turn};
 use raymond_core::ids::{BackendName, TurnId};
 use raymond_core::machine::SessionPlan;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::{Attempt, Event, Record, Run, Traced};
 use raymond_store::RunPaths;
 
+use crate::boot;
 use crate::project::Project;
 use crate::recovery;
 use crate::shell::{Backends, config_home, transcript};
@@ -129,6 +130,18 @@ impl Clues {
 fn attempt_of(name: &str) -> Option<Attempt> {
     let (turn, attempt) = name.strip_suffix(".jsonl")?.rsplit_once('.')?;
     Some((turn.parse().ok()?, attempt.parse().ok()?))
+}
+
+/// Returns what a turn in flight spent whose client is gone; none if it still runs.
+pub fn spent(paths: &RunPaths, turn: &Turn, found: Attached) -> Option<Traced> {
+    if let Attached::Running = found {
+        return None;
+    }
+    let transcript = transcript(&paths.transcripts, &turn.id, turn.attempt);
+    let restarted = restarted_since(&transcript);
+    let restarted = restarted.unwrap_or_else(|| boot::wrote_before(&paths.journal));
+    let machine = if restarted { Machine::Restarted } else { Machine::RanOn };
+    Some(told(found, machine))
 }
 
 fn told(found: Attached, machine: Machine) -> Traced {
