@@ -31,7 +31,7 @@ use super::background::{self, Ground};
 use super::run::drive;
 use super::{print_json, print_out};
 use edits::{Edits, Weighed, weigh};
-use ground::{check_ground, check_money, kept_prices, usable};
+use ground::{check_cap, check_ground, check_money, kept_prices, usable};
 use over::{after_cut, end_cancelled, is_done, is_over};
 
 /// What a person wants of a resume.
@@ -228,6 +228,10 @@ fn before_opening(project: &Project, run: &RunId, wish: &Wish<'_>) -> Result<Bef
     };
     let is_whole = matches!(seen.journal.tail, Tail::Clean);
     if wish.how.truncate_to.is_some_and(|last| last != seen.head.seq || !is_whole) {
+        // The run forgets no money with its records.
+        if wish.governing.budget.is_some() {
+            check_cap(&seen.head, &wish.settings(project, &seen.head.run)?)?;
+        }
         return Ok(Before::Opening(None));
     }
     if let Some(code) = is_over(project, &seen, wish)? {

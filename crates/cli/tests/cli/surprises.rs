@@ -83,6 +83,28 @@ fn a_run_without_money_is_not_resumed_without_more() {
 }
 
 #[test]
+fn a_cap_that_is_spent_already_is_refused() {
+    let replies = "START: { text: '<goto>WAIT</goto>', cost: 0.50 }";
+    let script = "until [ -e go ]; do sleep 0.01; done; echo '<result>done</result>'";
+    let states = [("wf/START.md", "go"), ("wf/WAIT.sh", script), ("r.yaml", replies)];
+    let project = Project::of(&states);
+    let running = project.start("run wf --replies r.yaml --budget 1 --run-id r -q");
+    until("it is paid", || project.records("r").iter().any(|r| r.to_string().contains("WAIT")));
+    project.raymond("stop r").mentions(0, &["r: stopped"]);
+    running.wait();
+    let records = project.read(".raymond/runs/r/journal.jsonl");
+    for flags in ["", "--plan", "--truncate-to 2"] {
+        project.raymond(&format!("resume r --budget 0.3 {flags}")).mentions(
+            5,
+            &["raymond: $0.50 is spent, and the cap is $0.30", "--budget is the new total"],
+        );
+        assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), records, "{flags}");
+    }
+    fs::write(project.path("go"), "").unwrap();
+    project.raymond("resume r --budget 0.6").prints("done\n");
+}
+
+#[test]
 fn without_its_lock_file_a_run_still_has_one_owner() {
     let script = "echo x >> log; sleep 0.05; echo '<goto>START</goto>'";
     let project = Project::of(&[("wf/START.sh", script)]);

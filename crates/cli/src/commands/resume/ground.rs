@@ -1,6 +1,7 @@
 //! Whether there is ground for a run to go on: its money, its backends, its conversations.
 
 use raymond_core::diagnostic::{Diagnostic, Severity};
+use raymond_core::run::effect::in_flight;
 use raymond_core::run::{Demand, Ending, Phase, Refusal, Run, Settings, stray};
 use raymond_core::view::Status;
 use raymond_core::workflow::{Definition, Survey};
@@ -78,11 +79,23 @@ fn way_back(run: &Run, refusal: &Refusal, adopted: Option<&Prepared>) -> String 
     }
 }
 
-/// A run that is out of money needs more of it, and the cap is a total.
+/// A run that is out of money needs more of it, and the cap is a total. A new cap with nothing left is a
+/// mistake too, unless turns in flight are to be ended by it.
 pub(super) fn check_money(head: &Head, settings: &Settings) -> Result<(), Failure> {
+    let is_over = head.run.phase == Phase::Ended(Ending::OverBudget);
+    if is_over || in_flight(&head.run).next().is_none() {
+        return check_cap(head, settings);
+    }
+    Ok(())
+}
+
+/// A new cap must leave something to spend. The cap of an earlier owner may be used up: scripts go on.
+pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure> {
     let run = &head.run;
+    let is_over = run.phase == Phase::Ended(Ending::OverBudget);
+    let is_new = settings.budget != run.settings.budget;
     match settings.budget {
-        Some(cap) if run.phase == Phase::Ended(Ending::OverBudget) && cap <= run.spent => {
+        Some(cap) if (is_over || is_new) && cap <= run.spent => {
             let command = Place::of(head, Status::OverBudget).way_out;
             Err(Failure::usage(format!("{} is spent, and the cap is {cap}", run.spent))
                 .code(Status::OverBudget.exit_code())
