@@ -9,12 +9,16 @@ use raymond_core::diagnostic::Diagnostic;
 use raymond_core::run::Settings;
 use raymond_core::workflow::{State, Survey};
 
-/// A warning, where a share of such a client would be charged.
+/// A warning, where a share of such a client would be charged, or no turn has a share.
 pub(crate) fn warning(settings: &Settings, survey: &Survey<'_>) -> Option<Diagnostic> {
     let has_share = |state: &&State| settings.budget.or(state.front.budget).is_some();
     let counts = |state: &&State| settings.backend_of(&state.front).as_str() == codex::NAME;
-    let prompts = survey.prompts().filter(|state| survey.is_reached(&state.name));
-    let mut states = prompts.filter(has_share).filter(counts).filter(|_| settings.strict_budget);
+    let prompts = || survey.prompts().filter(|state| survey.is_reached(&state.name));
+    if settings.strict_budget && prompts().next().is_some() && !prompts().any(|s| has_share(&s)) {
+        let message = "--strict-budget has no effect without a budget";
+        return Some(Diagnostic::warning("strict-without-budget", message));
+    }
+    let mut states = prompts().filter(has_share).filter(counts).filter(|_| settings.strict_budget);
     let (first, more) = (states.next()?, states.count());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let message = format!(

@@ -518,6 +518,23 @@ fn a_tool_is_allowed_in_its_state_where_a_backend_keeps_no_lists() {
 }
 
 #[test]
+fn a_strict_budget_without_a_budget_is_warned_of() {
+    let replies = ("r.yaml", "START: <result>x</result>");
+    let project = Project::of(&[("wf/START.md", "go"), replies]);
+    let check = |flags: &str, expected: usize| {
+        let output = project.raymond(&format!("run wf --replies r.yaml --strict-budget {flags}"));
+        let line = "--strict-budget has no effect without a budget";
+        let count = output.stderr.lines().filter(|told| told.contains(line)).count();
+        assert_eq!(count, expected, "{flags}: {}", output.stderr);
+    };
+    check("--budget none", 1);
+    check("", 0);
+    // The state has a budget, so its turns have shares.
+    project.write("wf/START.md", "---\nbudget: 1\n---\ngo");
+    check("--budget none", 0);
+}
+
+#[test]
 fn a_strict_budget_is_told_to_charge_all_of_a_client_that_counts_tokens() {
     let project = Project::of(&[
         ("wf/START.md", CLAUDE),
