@@ -254,7 +254,7 @@ async fn stop_without_owner(
     takeover: Takeover,
     backends: Known<'_>,
 ) -> Result<Answered, RequestError> {
-    let how = Opening { takeover, truncate_to: None, clients: Clients::End };
+    let how = Opening { takeover, truncate_to: None, clients: Clients::Adopt };
     let mut owned = match Owned::open(project, run, how, None).await {
         Err(OwnError::Lock(lock::Error::Disk(error))) if error.trouble() == Trouble::Full => {
             project.root.ballast(Arc::clone(&project.disk)).free().ok();
@@ -267,6 +267,10 @@ async fn stop_without_owner(
         StopMode::Now | StopMode::AfterTurn => OnUnreadable::Refuse,
         StopMode::Cancel => OnUnreadable::GiveUp,
     };
+    if on_unreadable == OnUnreadable::Refuse {
+        owned.check_readable(&backends)?;
+    }
+    owned.end_clients().await;
     let reports = owned.report_inputs(&backends, on_unreadable).await?;
     let afresh = clock::nonce().to_string();
     let inputs = recovery::stop_inputs(&owned.head.run, reports, mode, (key, &afresh));

@@ -4,7 +4,7 @@ use raymond_core::ids::RunId;
 use raymond_core::run::input::StopMode;
 use raymond_core::run::{Ending, Phase};
 use raymond_core::view::{Owner, Status, status as status_of};
-use raymond_engine::owned::end_left;
+use raymond_engine::owned::{OwnError, end_left};
 use raymond_engine::request::{self, Answered, RequestError};
 use raymond_store::lock::Owner as Process;
 
@@ -42,8 +42,12 @@ fn ask(wanted: &str, mode: StopMode, ending: Ending, as_json: bool) -> Result<u8
                 if let RequestError::Suspended(owner) = &error {
                     return suspended(&run, mode, owner);
                 }
-                // It cannot be recorded; what nobody drives ends all the same.
-                if let Ok((left, survivors)) = runtime.block_on(end_left(&project, &run)) {
+                // It cannot be recorded; what nobody drives ends all the same. But a transcript may become
+                // readable again, and its client may still finish.
+                let is_refused = matches!(error, RequestError::Own(OwnError::Unreadable { .. }));
+                if !is_refused
+                    && let Ok((left, survivors)) = runtime.block_on(end_left(&project, &run))
+                {
                     resume::tell_left(&left, &survivors);
                 }
                 Failure::from(error).about(&run)

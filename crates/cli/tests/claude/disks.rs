@@ -197,6 +197,27 @@ fn an_outcome_in_a_transcript_that_cannot_be_read_is_not_paid_for_twice() {
 }
 
 #[test]
+fn stop_ends_no_client_whose_transcript_cannot_be_read() {
+    let stage = stage("say almost");
+    let running = stage.start_run("--budget 2");
+    stage.reaches("gate");
+    let client = stage.invocations()[1].pid;
+    running.signal(Signal::KILL);
+    running.wait();
+    let transcript = stage.project.path(".raymond/runs/r/transcripts/main.2.1.1.jsonl");
+    fs::rename(&transcript, stage.project.path("kept")).unwrap();
+    fs::create_dir(&transcript).unwrap();
+    let records = stage.project.records("r");
+    stage.raymond("stop r").mentions(7, &["could not read the transcript "]);
+    assert!(stage.is_ours(client), "the client still runs");
+    assert_eq!(stage.project.records("r"), records, "nothing is recorded");
+    fs::remove_dir(&transcript).unwrap();
+    fs::rename(stage.project.path("kept"), transcript).unwrap();
+    stage.raymond("stop r").mentions(0, &["r: stopped"]);
+    assert!(!stage.is_ours(client), "the client is ended");
+}
+
+#[test]
 fn a_run_with_a_transcript_that_cannot_be_read_can_be_cancelled() {
     let stage = unreadable();
     stage.raymond("cancel r").mentions(0, &["r: cancelled"]);

@@ -93,6 +93,26 @@ impl Owned {
     }
 }
 
+impl Owned {
+    /// Makes sure that the outcome of every turn in flight can be read; nothing is ended by looking.
+    pub fn check_readable(&self, backends: &Backends) -> Result<(), OwnError> {
+        let run = &self.head.run;
+        let unreadable =
+            in_flight(run).find_map(|turn| match find(run, &self.paths, turn, backends) {
+                contract::Attached::Unreadable { why } => Some(OwnError::Unreadable { why }),
+                _ => None,
+            });
+        unreadable.map_or(Ok(()), Err)
+    }
+
+    /// Ends the clients that outlived their owner.
+    pub async fn end_clients(&mut self) {
+        let (left, survivors) = end_strays(&self.head.run, Clients::End).await;
+        self.found.ended.extend(left);
+        self.found.survivors.extend(survivors);
+    }
+}
+
 /// What was found of a turn in flight; a large answer is stored.
 fn attached(
     owned: &Owned,
