@@ -54,6 +54,26 @@ fn kill_clients(stage: &Stage) {
 }
 
 #[test]
+fn a_living_client_whose_files_were_removed_is_not_free() {
+    for ending in ["resume r", "stop r", "cancel r"] {
+        let stage = Stage::prompts(&[(
+            "START",
+            "fake[1]: cost 0.5
+            fake[1]: wait gate
+            fake: say <result>done</result>",
+        )]);
+        let running = stage.start_run("");
+        stage.reaches("gate");
+        running.signal(Signal::KILL);
+        running.wait();
+        std::fs::remove_dir_all(stage.project.path(".raymond/runs/r/transcripts")).unwrap();
+        assert_eq!(stage.raymond(ending).status.code(), Some(0), "{ending}");
+        assert_eq!(stage.charges()[0].2, "unpriced", "{ending}");
+        stage.leaves_nothing();
+    }
+}
+
+#[test]
 fn an_answer_counts_although_another_backend_takes_over() {
     let stage = Stage::prompts(&[
         ("START", "fake: cost 0.5\nfake: wait gate\nfake: say <goto>NEXT</goto>"),

@@ -10,7 +10,7 @@ use raymond_backends::contract::{self, Answer, Started};
 use raymond_backends::process::{
     Files, Grace, Identity, Leftover, Marker, leftovers, release_room, restarted_since,
 };
-use raymond_core::budget::Cost;
+use raymond_core::budget::{Cost, Micros};
 use raymond_core::desk::{Lane, Turn};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
@@ -57,11 +57,17 @@ impl Owned {
         on_unreadable: OnUnreadable,
     ) -> Result<Vec<Input>, OwnError> {
         let run = &self.head.run;
+        let mut left = leftovers::find(&run.nonce);
         let (mut gone, mut answers) = (BTreeSet::new(), Vec::new());
         let mut inputs = recovery::reports(run, |turn| {
+            let marker = Marker::of(&run.nonce, turn);
             let found = find(run, &self.paths, turn, backends);
+            let mut processes = left.iter().chain(&self.found.ended);
+            let lived = processes.any(|left| left.marker.as_ref() == Some(&marker));
+            let transcript = transcript(&self.paths.transcripts, &turn.id, turn.attempt);
+            let found = if lived && !transcript.exists() { doubted(found) } else { found };
             if !matches!(found, contract::Attached::Running) {
-                gone.insert(Marker::of(&run.nonce, turn));
+                gone.insert(marker);
             }
             match found {
                 contract::Attached::Unreadable { why } if on_unreadable == OnUnreadable::Refuse => {
@@ -80,7 +86,6 @@ impl Owned {
             let outcome = judged(asking, answer, &blobs).await?;
             inputs.push(Input::Settled { turn: turn.id, attempt: turn.attempt, outcome });
         }
-        let mut left = leftovers::find(&run.nonce);
         left.retain(|left| left.marker.as_ref().is_some_and(|marker| gone.contains(marker)));
         self.found.survivors.extend(leftovers::end(&left, &Grace::default()).await);
         self.found.ended.extend(left);
@@ -110,6 +115,16 @@ impl Owned {
         let (left, survivors) = end_strays(&self.head.run, Clients::End).await;
         self.found.ended.extend(left);
         self.found.survivors.extend(survivors);
+    }
+}
+
+/// A client whose processes lived was started. Without its transcript, nothing tells what it cost.
+fn doubted(found: contract::Attached) -> contract::Attached {
+    match found {
+        contract::Attached::Absent { cost: Cost::Reported(Micros::ZERO), session, .. } => {
+            contract::Attached::Absent { cost: Cost::Unknown, progressed: true, session }
+        }
+        found => found,
     }
 }
 

@@ -77,6 +77,8 @@ impl Prepared {
         identity_file.remove().map_err(unwritable(stdout))?;
         let out = append(stdout).map_err(unwritable(stdout))?;
         let err = append(stderr).map_err(unwritable(stderr))?;
+        // After a power failure, files without a word tell that a client was started.
+        sync_directory_of(stdout).map_err(unwritable(stdout))?;
         let rooms = Rooms::of([&out, &err], files).map_err(unwritable(stdout))?;
         let mut prepared = Self {
             identity_file,
@@ -94,6 +96,10 @@ impl Prepared {
         prepared.stdin = input.inspect_err(|_| prepared.rooms.release())?;
         Ok(prepared)
     }
+}
+
+fn sync_directory_of(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
 }
 
 fn unwritable(path: &Path) -> impl Fn(io::Error) -> StartError + '_ {
