@@ -100,8 +100,6 @@ pub(super) fn read<D: Dialect>(dialect: &D, started: &Started) -> Left {
     match Place::of(dialect, &turn, started).filter(|_| is_conclusive) {
         Some(place) => match dialect.answer(turn, exited, &place.step) {
             answer if is_lost(&answer) && place.next.is_some() => {
-                // The next client may have been started, and killed before it wrote anything.
-                let cost = if was_started { at_least(cost) } else { cost };
                 Left::Nothing { cost, progressed, session }
             }
             answer => Left::Answer(answer),

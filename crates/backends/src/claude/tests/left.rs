@@ -230,14 +230,15 @@ fn what_a_disk_lost_may_have_cost_more() {
 }
 
 #[test]
-fn a_next_client_that_may_have_started_is_not_free() {
+fn a_next_client_that_wrote_nothing_is_free() {
     let bench = Bench::new("", PATIENT);
     let request = bench.request("hello");
     let plan = request.started.plan.continued();
     let started = planned(request, plan).started;
     fs::write(&started.transcript, sample::lost(SESSION)).unwrap();
     mark_started(&started, &["stderr"]);
-    let expected = Attached::Absent { cost: Cost::Unknown, progressed: false, session: None };
+    let expected =
+        Attached::Absent { cost: Cost::Reported(Micros::ZERO), progressed: false, session: None };
     assert_eq!(bench.claude.attach(&started), expected);
 }
 

@@ -85,6 +85,13 @@ impl Rooms {
     }
 }
 
+/// Reserves the space for a transcript. An error is a sentence.
+pub(super) fn reserve_transcript(file: &File, path: &Path) -> Result<(), String> {
+    let room = |file| Room { file, path: path.to_owned(), ahead: TRANSCRIPT_AHEAD, reserved: 0 };
+    let mut room = file.try_clone().map(room).map_err(|error| cause(&error))?;
+    room.check().inspect_err(|_| drop(release(file)))
+}
+
 /// Releases the space that an owner had reserved for the files of a client that is gone.
 pub fn release_room(files: &Files) -> io::Result<()> {
     let released = |path: &Path| match open_regular(OpenOptions::new().append(true), path) {

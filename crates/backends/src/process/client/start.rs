@@ -13,7 +13,7 @@ use super::adopted::IdentityFile;
 use super::exit::Exit;
 use super::followed::Followed;
 use super::regular::open_regular;
-use super::room::{Rooms, cause};
+use super::room::{Rooms, cause, reserve_transcript};
 use crate::process::tree::Tree;
 use crate::process::{Input, Spec, child, outer_markers};
 
@@ -76,6 +76,8 @@ impl Prepared {
         // The one of an earlier client would be believed rather than the table searched.
         identity_file.remove().map_err(unwritable(stdout))?;
         let out = append(stdout).map_err(unwritable(stdout))?;
+        // A file for stderr tells that the transcript has its space: see `is_untouched`.
+        reserve_transcript(&out, stdout).map_err(StartError::Environment)?;
         let err = append(stderr).map_err(unwritable(stderr))?;
         // After a power failure, files without a word tell that a client was started.
         sync_directory_of(stdout).map_err(unwritable(stdout))?;
