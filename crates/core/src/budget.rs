@@ -113,6 +113,20 @@ impl Cost {
         }
     }
 
+    /// Returns the same as a lower bound: a part of the cost may be missing.
+    #[must_use]
+    pub fn at_least(self) -> Self {
+        match self {
+            Self::Free => Self::Free,
+            Self::Reported(Micros::ZERO) | Self::Estimated(Micros::ZERO) | Self::Unknown => {
+                Self::Unknown
+            }
+            Self::Reported(known) | Self::Estimated(known) | Self::AtLeast(known) => {
+                Self::AtLeast(known)
+            }
+        }
+    }
+
     /// Returns what two readers of one transcript know together: the larger amount, as a lower bound if one
     /// of them misses a part.
     #[must_use]
@@ -170,6 +184,18 @@ mod tests {
         for bad in ["", ".", "ten", "1e3", "1,5", "+1", "1.+5", "99999999999999999999"] {
             assert_eq!(bad.parse::<Micros>(), Err(BadAmount::Unreadable(bad.into())));
         }
+    }
+
+    #[test]
+    fn a_lower_bound_of_nothing_is_unknown() {
+        let [nothing, five] = [0, 5].map(Micros);
+        for cost in [Cost::Reported(nothing), Cost::Estimated(nothing), Cost::Unknown] {
+            assert_eq!(cost.at_least(), Cost::Unknown, "{cost:?}");
+        }
+        for cost in [Cost::Reported(five), Cost::Estimated(five), Cost::AtLeast(five)] {
+            assert_eq!(cost.at_least(), Cost::AtLeast(five), "{cost:?}");
+        }
+        assert_eq!(Cost::Free.at_least(), Cost::Free);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Deleting a run that nobody needs.
 //!
 //! It is done under the lock of the run, and only when the run is what it was when the decision was
-//! made. It needs no free space: it is what a person does about a full disk. Its directory is renamed first: a resume that comes too late finds no run, never half of
-//! one. What does not belong to this user, lies behind a link or came with the repository is left alone.
+//! made. It needs no free space, because it is how a user frees a full disk. Its directory is renamed
+//! first: a resume that comes too late finds no run, never half of one. What does not belong to this user,
+//! lies behind a link or came with the repository is left alone.
 
 use std::fs;
 use std::io;

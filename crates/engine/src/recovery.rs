@@ -4,7 +4,7 @@
 //! outcome that was found is the outcome; everything else was interrupted. All of it, and the
 //! resume itself, is one batch: a crash in the middle of a recovery leaves nothing half done.
 
-use raymond_core::budget::{Cost, Micros};
+use raymond_core::budget::Cost;
 use raymond_core::desk::Turn;
 use raymond_core::ids::SessionId;
 use raymond_core::run::effect::in_flight;
@@ -51,11 +51,7 @@ pub fn reports<E>(
 /// Returns what a transcript tells about the cost of a dead client once the machine has restarted. The end
 /// of the transcript may be lost, so the known amount is only a lower bound.
 pub fn after_restart(cost: Cost) -> Cost {
-    match cost {
-        Cost::Reported(Micros::ZERO) => Cost::Unknown,
-        Cost::Reported(known) | Cost::Estimated(known) => Cost::AtLeast(known),
-        Cost::Free | Cost::AtLeast(_) | Cost::Unknown => cost,
-    }
+    cost.at_least()
 }
 
 /// Everything that a new owner has to say first: what was reported, and that it goes on.

@@ -141,11 +141,11 @@ impl Spending {
         let usage = if is_counted { usage } else { total };
         let own = self.models.get(call).map(String::as_str);
         // A subagent may have a more expensive model than the main conversation.
-        let is_model_assumed = own.is_none();
+        let rest = if own.is_some() { Rest::Nothing } else { Rest::Unknown };
         let model = own.or(model).map(str::to_owned);
         let message = Message { model, usage, ..Message::default() };
         let mut message = Streamed::new(Some(call.to_owned()), &message);
-        message.is_model_assumed = is_model_assumed;
+        message.rest = rest;
         self.messages.push(message);
         self.agents.remove(call);
     }

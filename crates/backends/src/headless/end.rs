@@ -2,7 +2,6 @@
 
 use std::process::ExitStatus;
 
-use raymond_core::budget::{Cost, Micros};
 use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::time::Span;
 
@@ -48,24 +47,11 @@ pub(super) fn answer<D: Dialect>(dialect: &D, turn: D::Turn, end: End, step: &St
     match end {
         End::Environment { why } if !turn.is_complete() => Answer::Failed {
             failure: TurnFailure::Environment { why },
-            cost: at_least(dialect.cost(&turn)),
+            cost: dialect.cost(&turn).at_least(),
             denied: Vec::new(),
             session: turn.session(),
         },
         end => dialect.answer(turn, end, step),
-    }
-}
-
-/// What a turn cost of which only a part was heard.
-pub(super) fn at_least(known: Cost) -> Cost {
-    match known {
-        Cost::Reported(Micros::ZERO) | Cost::Estimated(Micros::ZERO) | Cost::Unknown => {
-            Cost::Unknown
-        }
-        Cost::Reported(known) | Cost::Estimated(known) | Cost::AtLeast(known) => {
-            Cost::AtLeast(known)
-        }
-        Cost::Free => Cost::Free,
     }
 }
 

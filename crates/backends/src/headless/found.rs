@@ -9,7 +9,7 @@ use raymond_core::budget::Cost;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::SessionId;
 
-use super::end::{at_least, tells_of_no_room};
+use super::end::tells_of_no_room;
 use super::{Dialect, End, Fold as _, Step, end, failed, files, is_lost, not_started};
 use crate::contract::{Answer, Started};
 use crate::process::{Unreadable, cause, is_untouched, last_errors, read_transcript, was_started};
@@ -90,7 +90,7 @@ pub(super) fn read<D: Dialect>(dialect: &D, started: &Started) -> Left {
     let mut cost = dialect.cost(&turn);
     let is_gone = was_started && turn.hearing().is_silent() && !is_untouched(&started.transcript);
     if is_gone || (!turn.is_complete() && tells_of_no_room(&last_errors(&files(started)))) {
-        cost = at_least(cost);
+        cost = cost.at_least();
     }
     // A transcript that somebody removed may have held anything.
     let progressed = turn.progressed() || (was_started && is_missing);
@@ -128,7 +128,7 @@ pub(super) fn answer<D: Dialect>(
     if is_silent && !is_lost(&answer) {
         // Somebody may have emptied the transcript before the client was adopted.
         let cost = answer.cost_mut();
-        *cost = at_least(*cost);
+        *cost = cost.at_least();
     }
     answer
 }

@@ -14,7 +14,7 @@ use raymond_core::run::effect::Extras;
 use raymond_core::run::{Permissions, Settings};
 use raymond_core::workflow::{Frontmatter, Mark, State, Survey};
 
-/// All that would not be understood. What a backend lacks altogether is told elsewhere.
+/// Returns what a client would not understand. `Demand` reports what a backend cannot do at all.
 pub(crate) fn misfits(settings: &Settings, survey: &Survey<'_>) -> Vec<Diagnostic> {
     let (prices, mut found) = (settings.price_list(), Vec::new());
     for state in survey.prompts() {

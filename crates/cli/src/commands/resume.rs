@@ -46,7 +46,7 @@ pub(crate) struct Wish<'a> {
     talk: Talk,
 }
 
-/// The prices that a run goes on with.
+/// The prices that a run continues with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prices {
     /// As the run has them.
@@ -195,7 +195,7 @@ pub(super) fn resume_run(project: &Project, run: &RunId, wish: &Wish<'_>) -> Res
     drive(&runtime, owned, backends, (inputs, console))
 }
 
-/// Adds the backends of the settings before, which can read what their clients left.
+/// Adds the backends of the earlier settings, which can read what their clients left.
 fn reading_earlier(
     project: &Project,
     mut backends: Backends,
@@ -280,6 +280,7 @@ fn only_plan(project: &Project, seen: &Look, wish: &Wish<'_>) -> Result<u8, Fail
         crate::say!("raymond: {line}");
     }
     let backends = backends::known(project, &settings);
+    let backends = reading_earlier(project, backends, (&run.settings, &settings));
     let (mut fates, mut ended) = (Vec::new(), Vec::new());
     for turn in in_flight(run) {
         let found = owned::find(run, &paths, turn, &backends);

@@ -1,4 +1,4 @@
-//! What transcripts say that turns cost whose records are cut away.
+//! The costs of turns whose records are discarded, read from their transcripts.
 //!
 //! A damaged journal may not tell the end of a turn, or not even that it started; its transcript does. The
 //! records that can be read tell which client wrote a transcript; otherwise each that the run may ask is

@@ -96,9 +96,7 @@ impl Owned {
         }
         Ok(inputs)
     }
-}
 
-impl Owned {
     /// Makes sure that the outcome of every turn in flight can be read; nothing is ended by looking.
     pub fn check_readable(&self, backends: &Backends) -> Result<(), OwnError> {
         let run = &self.head.run;

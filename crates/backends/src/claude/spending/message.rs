@@ -18,18 +18,10 @@ pub(super) struct Streamed {
     pub(super) conversation: Conversation,
     pub(super) model: String,
     pub(super) payment: Payment,
-    /// Whether nothing names the model: it is taken to be that of the main conversation.
-    pub(super) is_model_assumed: bool,
+    /// Unknown if the model is only assumed, or wrote thoughts that are neither shown nor counted.
+    pub(super) rest: Rest,
     tokens: Tokens,
     written: usize,
-    thoughts: Thoughts,
-}
-
-/// Whether the model wrote thoughts that are neither shown nor counted while the message streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Thoughts {
-    Shown,
-    Hidden,
 }
 
 /// Whether a result reports the cost of a message.
@@ -87,10 +79,9 @@ impl Streamed {
             conversation,
             model: message.model.clone().unwrap_or_default(),
             payment: Payment::Due,
-            is_model_assumed: false,
+            rest: Rest::Nothing,
             tokens: message.usage,
             written: 0,
-            thoughts: Thoughts::Shown,
         }
     }
 
@@ -99,7 +90,7 @@ impl Streamed {
         let searches = &mut self.tokens.server_tools.web_search_requests;
         *searches = (*searches).max(message.usage.server_tools.web_search_requests);
         if message.content.iter().any(Block::hides_thoughts) {
-            self.thoughts = Thoughts::Hidden;
+            self.rest = Rest::Unknown;
         }
         let blocks = message.content.iter();
         self.written += blocks.map(|b| b.text.len() + b.thinking + b.input.length).sum::<usize>();
@@ -123,13 +114,11 @@ impl Streamed {
             && ![cache_read, for_an_hour].contains(&Count::Unreadable)
             // Every request reads something. Some gateways count it only at the end of the message.
             && [usage.input, usage.cache_write, usage.cache_read] != [0; 3]
-            && self.thoughts == Thoughts::Shown
+            && self.rest == Rest::Nothing
             // The list has no price for a search.
             && matches!(server_tools.web_search_requests, Count::Absent | Count::Known(0));
         match prices.estimate(&self.model, &usage) {
-            Some(amount) if is_counted && !self.is_model_assumed => {
-                Known { amount, rest: Rest::Nothing }
-            }
+            Some(amount) if is_counted => Known { amount, rest: Rest::Nothing },
             amount => Known { amount: amount.unwrap_or_default(), rest: Rest::Unknown },
         }
     }
