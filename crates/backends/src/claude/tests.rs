@@ -29,7 +29,7 @@ use super::*;
 use crate::conformance::{self, Situation, planned};
 use crate::contract::{Attached, Reply, Sign, Watch};
 use crate::headless::{Clocks, not_started};
-use crate::process::{Grace, leftovers};
+use crate::process::{Files, Grace, leftovers, release_room};
 
 const LONG: Duration = Duration::from_mins(10);
 const SHORT: Duration = Duration::from_millis(50);

@@ -166,6 +166,18 @@ async fn a_client_that_was_killed_before_its_first_word_is_free() {
     assert_eq!(bench.claude.attach(&request.started), cost(Cost::Unknown), "somebody emptied it");
 }
 
+#[tokio::test]
+async fn a_silent_client_is_still_free_when_its_owner_was_killed_before_recording_that() {
+    let bench = Bench::new("exec sleep 600", PATIENT);
+    let request = bench.request("hello");
+    abandon(&bench, &request);
+    assert_eq!(leftovers::end(&leftovers::find(&bench.nonce()), &IMPATIENT).await, []);
+    release_room(&Files::of_turn(&request.started.transcript)).unwrap();
+    let cost = Cost::Reported(Micros::ZERO);
+    let expected = Attached::Absent { cost, progressed: false, session: None };
+    assert_eq!(bench.claude.attach(&request.started), expected);
+}
+
 #[test]
 fn a_started_client_without_words_is_not_free() {
     let check = |transcript: Option<&str>, beside: &[&str], expected: Cost| {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::exit::Exit;
 use super::followed::{Followed, Unreadable};
-use super::regular::{open_regular, read_regular};
+use super::regular::{open_regular, read_regular, remove_if_exists};
 use super::room::Rooms;
 use super::start::private;
 use super::{Client, Files};
@@ -112,10 +112,7 @@ impl IdentityFile {
     }
 
     pub(super) fn remove(&self) -> io::Result<()> {
-        match fs::remove_file(&self.0) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        remove_if_exists(&self.0)
     }
 
     /// Not synced: after a crash of the machine no client runs.

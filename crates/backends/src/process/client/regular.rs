@@ -3,7 +3,7 @@
 //! Somebody may have put something else in the place of a file: to open a FIFO waits until another
 //! process opens its other end, and a device may never end. Both are refused.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -42,14 +42,20 @@ pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Removes a file; it is no error that there is none.
+pub(super) fn remove_if_exists(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 fn not_regular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;

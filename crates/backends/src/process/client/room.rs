@@ -15,7 +15,8 @@ use rustix::fs::{StatVfs, StatVfsMountFlags, fstatvfs};
 use rustix::io::Errno;
 
 use super::Files;
-use super::regular::open_regular;
+use super::regular::{open_regular, remove_if_exists};
+use super::start::private;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -78,10 +79,9 @@ impl Rooms {
     /// Releases the space that is reserved beyond the ends of the files. Space that cannot be released
     /// does no other harm.
     pub(super) fn release(&mut self) {
-        for room in [&mut self.stdout, &mut self.stderr] {
-            room.reserved = 0;
-            release(&room.file).ok();
-        }
+        (self.stdout.reserved, self.stderr.reserved) = (0, 0);
+        release_transcript(&self.stdout.file, &self.stdout.path).ok();
+        release(&self.stderr.file).ok();
     }
 }
 
@@ -94,12 +94,13 @@ pub(super) fn reserve_transcript(file: &File, path: &Path) -> Result<(), String>
 
 /// Releases the space that an owner had reserved for the files of a client that is gone.
 pub fn release_room(files: &Files) -> io::Result<()> {
-    let released = |path: &Path| match open_regular(OpenOptions::new().append(true), path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        opened => release(&opened?),
+    let opened = |path: &Path| match open_regular(OpenOptions::new().append(true), path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
     };
-    let stdout = released(&files.stdout);
-    released(&files.stderr).and(stdout)
+    let transcript = opened(&files.stdout)
+        .and_then(|file| file.map_or(Ok(()), |file| release_transcript(&file, &files.stdout)));
+    opened(&files.stderr)?.map_or(Ok(()), |file| release(&file)).and(transcript)
 }
 
 /// Whether nobody has written to a transcript since space was reserved for it. Emptying a file releases
@@ -108,7 +109,27 @@ pub fn is_untouched(transcript: &Path) -> bool {
     /// The unit of `blocks`, whatever the file system has.
     const BLOCK: u64 = 512;
     let is_reserved = |blocks: u64| blocks.saturating_mul(BLOCK) >= TRANSCRIPT_AHEAD;
-    fs::metadata(transcript).is_ok_and(|file| file.len() == 0 && is_reserved(file.blocks()))
+    fs::metadata(transcript).is_ok_and(|file| {
+        file.len() == 0 && (is_reserved(file.blocks()) || untouched_mark(transcript).exists())
+    })
+}
+
+/// The file that says that a transcript was untouched when its space was released. The owner may be
+/// killed after that and before it records the outcome: the next one must find the turn free, too.
+fn untouched_mark(transcript: &Path) -> PathBuf {
+    transcript.with_extension("untouched")
+}
+
+/// A client is about to write to this transcript.
+pub(super) fn forget_untouched(transcript: &Path) -> io::Result<()> {
+    remove_if_exists(&untouched_mark(transcript))
+}
+
+fn release_transcript(file: &File, path: &Path) -> io::Result<()> {
+    if is_untouched(path) {
+        private(OpenOptions::new().write(true), &untouched_mark(path))?;
+    }
+    release(file)
 }
 
 /// The room for one file.
@@ -242,6 +263,27 @@ mod tests {
         check(4 * KIB, false);
         check(TRANSCRIPT_AHEAD / 2, false);
         check(TRANSCRIPT_AHEAD, true);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_transcript_is_still_known_to_be_untouched_after_its_space_was_released() {
+        let check = |reserved: u64, text: &str, expected: bool| {
+            let directory = tempfile::tempdir().unwrap();
+            let files = Files::of_turn(&directory.path().join("x.jsonl"));
+            fs::write(&files.stdout, text).unwrap();
+            let file = OpenOptions::new().append(true).open(&files.stdout).unwrap();
+            allocate(&file, 0, reserved).unwrap();
+            for _ in 0..2 {
+                release_room(&files).unwrap();
+                assert_eq!(is_untouched(&files.stdout), expected, "{reserved} {text:?}");
+            }
+            forget_untouched(&files.stdout).unwrap();
+            assert!(!is_untouched(&files.stdout), "{reserved} {text:?}");
+        };
+        check(TRANSCRIPT_AHEAD, "", true);
+        check(0, "", false);
+        check(TRANSCRIPT_AHEAD, "x", false);
     }
 
     #[test]

@@ -12,8 +12,8 @@ use super::Client;
 use super::adopted::IdentityFile;
 use super::exit::Exit;
 use super::followed::Followed;
-use super::regular::open_regular;
-use super::room::{Rooms, cause, reserve_transcript};
+use super::regular::{open_regular, remove_if_exists};
+use super::room::{Rooms, cause, forget_untouched, reserve_transcript};
 use crate::process::tree::Tree;
 use crate::process::{Input, Spec, child, outer_markers};
 
@@ -75,6 +75,7 @@ impl Prepared {
         let identity_file = IdentityFile::beside(stdout);
         // The one of an earlier client would be believed rather than the table searched.
         identity_file.remove().map_err(unwritable(stdout))?;
+        forget_untouched(stdout).map_err(unwritable(stdout))?;
         let out = append(stdout).map_err(unwritable(stdout))?;
         // A file for stderr tells that the transcript has its space: see `is_untouched`.
         reserve_transcript(&out, stdout).map_err(StartError::Environment)?;
@@ -155,10 +156,7 @@ fn in_pipe(bytes: &[u8]) -> Option<PipeReader> {
 /// In a file without a name.
 fn in_file(bytes: &[u8], transcript: &Path) -> io::Result<File> {
     let path = transcript.with_extension("stdin");
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
+    remove_if_exists(&path)?;
     let mut file = private(OpenOptions::new().write(true).create_new(true), &path)?;
     let complete = file.write_all(bytes).and_then(|()| File::open(&path));
     fs::remove_file(&path)?;
