@@ -20,6 +20,7 @@ mod sabotage;
 mod test;
 mod tools;
 mod torture;
+mod words;
 
 use std::process::ExitCode;
 
@@ -32,6 +33,7 @@ cargo xtask deny                bans, licences and sources of all dependencies, 
 cargo xtask bench [ROW…]        what a step takes beside the least that would do; --peers, --rounds N, --json FILE
 cargo xtask instructions        those of the hot paths are as many as written down; --update
 cargo xtask book                the documentation as pages for a browser, in target/book
+cargo xtask words [PATH…]       phrases of xtask/words.txt in comments, messages, names and pages
 cargo xtask dist                a static binary in an archive, tried out, in target/dist";
 
 #[expect(clippy::print_stderr, reason = "a command line talks on stderr")]
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         ["bench", words @ ..] => bench::bench(words),
         ["instructions", words @ ..] => instructions::instructions(words),
         ["book"] => book::book(),
+        ["words", paths @ ..] => words::words(paths),
         _ => Err(anyhow::anyhow!("unknown task\n{USAGE}")),
     };
     match done {

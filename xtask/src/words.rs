@@ -1,0 +1,75 @@
+//! `cargo xtask words`: finds phrases that readers stumbled over.
+//!
+//! The list is `xtask/words.txt`. The search covers what people read: comments, string literals and
+//! function names of Rust sources, and the prose of Markdown pages. Code in backticks and in fences
+//! is left out, because identifiers follow rules of their own. String literals of tests are left
+//! out too: most of them repeat a message, which is checked where it is written.
+
+mod phrases;
+mod prose;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::commands::{program, root};
+use phrases::Phrase;
+
+/// Checks the files below these paths, or every file of the repository.
+pub(crate) fn words(paths: &[&str]) -> Result<()> {
+    let top = root();
+    let list = top.join("xtask/words.txt");
+    let phrases = phrases::parse(&fs::read_to_string(&list)?).context("xtask/words.txt")?;
+    let files = readable_files(paths)?;
+    ensure!(!files.is_empty(), "no Rust or Markdown file below {paths:?}");
+    let mut found = 0;
+    for file in &files {
+        for line in check_file(&top, file, &phrases)? {
+            println(&line);
+            found += 1;
+        }
+    }
+    if found > 0 {
+        bail!("{found} phrases to rewrite in {} files; the list is xtask/words.txt", files.len());
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "findings are the output of this command")]
+fn println(line: &str) {
+    println!("{line}");
+}
+
+/// Files that git knows, so that build output and scratch files are left out.
+fn readable_files(paths: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut git = program("git");
+    git.args(["ls-files", "--cached", "--others", "--exclude-standard", "--"]).args(paths);
+    let listed = String::from_utf8(git.output()?.stdout)?;
+    let is_readable = |path: &&str| {
+        let extension = Path::new(path).extension();
+        extension.is_some_and(|extension| extension == "rs" || extension == "md")
+    };
+    Ok(listed.lines().filter(is_readable).map(PathBuf::from).collect())
+}
+
+fn check_file(top: &Path, file: &Path, phrases: &[Phrase]) -> Result<Vec<String>> {
+    let path = top.join(file);
+    // Git lists a file until its removal is committed.
+    let Ok(text) = fs::read_to_string(&path) else { return Ok(Vec::new()) };
+    let sentences = match file.extension() {
+        Some(extension) if extension == "rs" => prose::of_rust(&text, prose::Strings::of(file)),
+        _ => prose::of_markdown(&text),
+    };
+    let mut findings = Vec::new();
+    for sentence in sentences {
+        for phrase in phrases {
+            if let Some(words) = phrase.find(&sentence.text) {
+                let suggestion = &phrase.suggestion;
+                let place = format!("{}:{}", file.display(), sentence.line);
+                findings.push(format!("{place}: \"{}\": {suggestion}", words.trim()));
+            }
+        }
+    }
+    Ok(findings)
+}
