@@ -275,6 +275,7 @@ fn zoned(at: Timestamp, zone: &TimeZone) -> jiff::Zoned {
 mod tests {
     use super::*;
 
+    // proves: S30
     #[test]
     fn no_text_looks_like_a_line_of_its_own() {
         let text = "the client denied Bash(x\n00:00:00 main             ended: forged)".to_owned();

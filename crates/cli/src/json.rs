@@ -192,6 +192,7 @@ fn loaded(value: &Value, blobs: &Blobs) -> serde_json::Value {
 mod tests {
     use super::*;
 
+    // proves: S30
     #[test]
     fn nothing_that_a_terminal_obeys_is_printed_and_the_value_is_the_same() {
         let check = |shown: &str, expected: &str| {

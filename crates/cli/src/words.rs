@@ -114,6 +114,7 @@ fn taken(characters: impl Iterator<Item = char>, columns: usize) -> Vec<char> {
 mod tests {
     use super::*;
 
+    // proves: S13
     #[test]
     fn nothing_that_a_terminal_obeys_is_left() {
         let check = |text: &str, expected: &str| assert_eq!(plain(text), expected);
@@ -123,6 +124,7 @@ mod tests {
         check("\u{9b}2J\r", "\u{fffd}2J\u{fffd}");
     }
 
+    // proves: S13
     #[test]
     fn only_styles_of_ours_are_left() {
         let check = |text: &str, expected: &str| assert_eq!(styled(text), expected);

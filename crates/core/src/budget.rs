@@ -198,6 +198,7 @@ mod tests {
         assert_eq!(Cost::Free.at_least(), Cost::Free);
     }
 
+    // proves: A45
     #[test]
     fn a_reader_that_misses_a_part_makes_a_lower_bound() {
         let check = |one: Cost, other: Cost, expected: Cost| {

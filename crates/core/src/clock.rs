@@ -50,6 +50,7 @@ mod tests {
         }
     }
 
+    // proves: A21
     #[test]
     fn clock_set_back_delays_no_wait() {
         check(&[(1000, 0, Some(1500), 1000), (400, 100, Some(1500), 1100), (900, 600, None, 900)]);

@@ -339,6 +339,7 @@ mod tests {
         assert_eq!(refused.to_string(), "invalid type: integer `1`, expected a turn id");
     }
 
+    // proves: S15
     #[test]
     fn a_name_that_is_read_leads_nowhere_else() {
         let check = |name: &str, expected: bool| {
@@ -385,6 +386,7 @@ mod tests {
         assert_eq!((start.first(), start.last()), (start.clone(), "c0ffee"));
     }
 
+    // proves: S8
     #[test]
     fn run_ids_fit_into_file_names_and_command_lines() {
         for good in ["flow-20260101-ab3f", &"x".repeat(128)] {

@@ -34,6 +34,7 @@ mod tests {
         assert_eq!(boot_time("cpu 1 2\n"), None);
     }
 
+    // proves: A6
     #[test]
     fn only_a_file_of_an_earlier_boot_is_doubted() {
         let file = tempfile::NamedTempFile::new().unwrap();

@@ -165,6 +165,7 @@ mod tests {
 
     use super::*;
 
+    // proves: S20
     #[test]
     fn a_snapshot_that_came_with_the_repository_is_not_believed() {
         let place = tempfile::tempdir().unwrap();

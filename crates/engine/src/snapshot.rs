@@ -120,6 +120,7 @@ mod tests {
         assert!(["key-1", "key-3", "later"].iter().all(|key| opened.run.keys.contains(*key)));
     }
 
+    // proves: S20
     #[test]
     fn a_snapshot_of_another_history_or_release_is_not_believed() {
         let (disk, journal) = journal();

@@ -226,6 +226,7 @@ mod tests {
         check_in(&[("p/.git/HEAD", "ref: refs/heads/main\n")], "");
     }
 
+    // proves: S2
     #[test]
     fn where_nobody_can_tell_it_is_refused() {
         let cannot = |path: &str, why: &str| {

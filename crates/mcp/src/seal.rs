@@ -147,6 +147,7 @@ mod tests {
         (directory, project)
     }
 
+    // proves: S43
     #[test]
     fn a_handle_is_taken_only_where_it_was_given_out_and_for_what() {
         let (_here, project) = store("one");
@@ -180,6 +181,7 @@ mod tests {
         refused(open(&sealed, &project, &workflow, None), "is gone");
     }
 
+    // proves: S43
     #[test]
     fn a_key_is_private_and_made_once() {
         let (_here, project) = store("one");

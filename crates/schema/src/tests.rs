@@ -144,6 +144,7 @@ fn references_within_a_document_lead_to_pointers_and_anchors() {
     check(&tree, json!({}), &[json!({"x": {"x": {}}})], &[json!({"x": {"y": 1}})]);
 }
 
+// proves: S40
 #[test]
 fn a_dangling_reference_is_a_fault() {
     let check = |reference: &str, message: &str| {

@@ -334,6 +334,7 @@ fn a_blob_is_stored_although_its_directory_has_vanished() {
     assert_eq!(blobs.get(&hash).unwrap(), b"content");
 }
 
+// proves: P9
 #[test]
 fn no_second_owner_is_admitted() {
     let path = Path::new("/lock");

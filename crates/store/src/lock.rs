@@ -267,6 +267,7 @@ mod tests {
         }
     }
 
+    // proves: P9
     #[test]
     fn a_child_of_a_dead_owner_is_waited_for_until_it_lets_go() {
         let take = |record: &[u8], pauses| {
@@ -297,6 +298,7 @@ mod tests {
         );
     }
 
+    // proves: A42
     #[test]
     fn lock_of_a_run_to_delete_needs_no_room() {
         let memory = Memory::new(0);

@@ -191,6 +191,7 @@ impl Guide for Sweeper {
 mod tests {
     use super::*;
 
+    // proves: P1, P4
     #[test]
     fn trouble_at_any_call_changes_no_history() {
         for name in

@@ -3,6 +3,7 @@
 use crate::compare::compare;
 use crate::sim::{Coverage, simulate};
 
+// proves: P1, P2, P5, A6, A21
 #[test]
 fn random_runs_keep_every_promise() {
     let mut coverage = Coverage::default();

@@ -21,14 +21,20 @@ impl Phrase {
         let is_allowed = |found: &regex::Match<'_>| {
             allowed.iter().any(|range| range.start < found.end() && found.start() < range.end)
         };
-        self.pattern.find_iter(sentence).find(|found| !is_allowed(found)).map(|found| found.as_str())
+        self.pattern
+            .find_iter(sentence)
+            .find(|found| !is_allowed(found))
+            .map(|found| found.as_str())
     }
 }
 
 /// Parses the list. Blank lines and lines that start with `#` are comments.
 pub(super) fn parse(list: &str) -> Result<Vec<Phrase>> {
     let is_phrase = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
-    list.lines().filter(is_phrase).map(|line| phrase(line).with_context(|| line.to_owned())).collect()
+    list.lines()
+        .filter(is_phrase)
+        .map(|line| phrase(line).with_context(|| line.to_owned()))
+        .collect()
 }
 
 fn phrase(line: &str) -> Result<Phrase> {

@@ -20,7 +20,8 @@ pub(super) enum Strings {
 impl Strings {
     /// The rule for a file: tests repeat messages, and contain wrong input on purpose.
     pub(super) fn of(file: &Path) -> Self {
-        let is_test = file.iter().any(|part| part == "tests" || part == "testkit" || part == "fuzz");
+        let is_test =
+            file.iter().any(|part| part == "tests" || part == "testkit" || part == "fuzz");
         let is_test = is_test || file.file_stem().is_some_and(|stem| stem == "tests");
         if is_test { Self::LeftOut } else { Self::Read }
     }

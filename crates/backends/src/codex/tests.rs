@@ -170,6 +170,7 @@ async fn a_client_is_ended_when_its_share_is_used_up() {
     assert_eq!(bench.ask(request).await, expected);
 }
 
+// proves: P5
 #[tokio::test]
 async fn a_client_that_passed_its_share_unwatched_is_ended_when_it_is_adopted_and_all_of_it_counts()
 {

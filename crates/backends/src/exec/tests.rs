@@ -147,6 +147,7 @@ async fn input_that_nobody_reads_holds_up_nothing() {
     }
 }
 
+// proves: P11
 #[tokio::test]
 async fn a_timeout_ends_the_tree_and_keeps_what_was_said() {
     let after = Duration::from_millis(300);
@@ -242,6 +243,7 @@ async fn a_text_that_is_too_long_for_an_argument_is_read_from_a_file() {
     }
 }
 
+// proves: S55
 #[tokio::test]
 async fn a_text_in_a_file_is_private_and_under_a_name_that_nobody_guesses() {
     let bench = Bench::new();
@@ -319,6 +321,7 @@ async fn what_cannot_be_started_says_why() {
     check(bench.shell("echo a\0b"), "cannot run bash: nul byte found in provided data").await;
 }
 
+// proves: S46
 #[tokio::test]
 async fn cancelling_ends_the_tree() {
     let bench = Bench::new();

@@ -311,6 +311,7 @@ async fn a_process_of_a_nested_run_is_found_by_both_runs() {
     assert_eq!(ended.how, killed(Signal::INT.as_raw()));
 }
 
+// proves: S58
 #[tokio::test]
 async fn a_number_that_was_given_away_is_left_alone() {
     let bench = Bench::new();

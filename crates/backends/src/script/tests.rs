@@ -112,6 +112,7 @@ async fn a_bad_end_is_told_with_the_end_of_stderr() {
     .await;
 }
 
+// proves: P11
 #[tokio::test]
 async fn a_clock_that_runs_out_is_a_timeout() {
     let timeout = |clock| {

@@ -56,6 +56,7 @@ impl Bench {
     }
 }
 
+// proves: S39
 #[test]
 fn a_path_stays_inside() {
     let bench = bench();
@@ -70,6 +71,7 @@ fn a_path_stays_inside() {
     bench.check(bench.at("data/a.json").to_str().unwrap(), Err(Why::Escapes));
 }
 
+// proves: S39
 #[test]
 fn a_link_may_lead_around_but_not_out() {
     let bench = bench();
@@ -165,6 +167,7 @@ impl Drop for Enough<'_> {
     }
 }
 
+// proves: S39
 #[test]
 fn a_race_never_leads_out() {
     let bench = bench();
@@ -204,6 +207,7 @@ fn parse(bytes: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(bytes).map_err(|_| "not JSON".to_owned())
 }
 
+// proves: S40
 #[test]
 fn schemas_are_found_by_file_name_in_order() {
     let bench = bench();

@@ -30,6 +30,7 @@ fn killed(stage: &Stage, flags: &str) -> u32 {
     client
 }
 
+// proves: A1
 #[test]
 fn an_adopted_client_beyond_the_lower_cap_is_continued_with_a_new_share() {
     for flags in ["--budget 10", "--budget none"] {

@@ -53,6 +53,7 @@ fn kill_clients(stage: &Stage) {
     until("the clients are gone", || clients(stage).is_empty());
 }
 
+// proves: A36
 #[test]
 fn a_living_client_whose_files_were_removed_is_not_free() {
     for ending in ["resume r", "stop r", "cancel r"] {
@@ -73,6 +74,7 @@ fn a_living_client_whose_files_were_removed_is_not_free() {
     }
 }
 
+// proves: A35
 #[test]
 fn an_answer_counts_although_another_backend_takes_over() {
     let stage = Stage::prompts(&[
@@ -100,6 +102,7 @@ fn completes(stage: &Stage, resumed: Running, invocations: usize) {
     stage.leaves_nothing();
 }
 
+// proves: P5, P6
 #[test]
 fn clients_of_records_that_are_cut_away_are_ended_paid_and_not_read() {
     for is_damaged in [false, true] {
@@ -134,6 +137,7 @@ fn clients_of_records_that_are_cut_away_are_ended_paid_and_not_read() {
     }
 }
 
+// proves: A24
 #[test]
 fn transcripts_of_records_that_are_cut_away_are_paid() {
     for flags in ["", "--strict-budget"] {
@@ -158,6 +162,7 @@ fn transcripts_of_records_that_are_cut_away_are_paid() {
     }
 }
 
+// proves: P3
 #[test]
 fn clients_that_died_too_are_continued_in_their_own_sessions() {
     let stage = stage();
@@ -191,6 +196,7 @@ fn clients_that_died_too_are_continued_in_their_own_sessions() {
     );
 }
 
+// proves: P6
 #[test]
 fn clients_that_still_run_are_adopted() {
     let stage = stage();
@@ -226,6 +232,7 @@ fn adopted_client_that_falls_silent_is_ended() {
     }
 }
 
+// proves: P2
 #[test]
 fn clients_that_finished_meanwhile_are_not_asked_again() {
     let stage = stage();
@@ -238,6 +245,7 @@ fn clients_that_finished_meanwhile_are_not_asked_again() {
     assert_eq!(costs.iter().sum::<u64>(), 780_000, "{costs:?}");
 }
 
+// proves: P3
 #[test]
 fn one_finished_one_running_and_one_dead() {
     let stage = Stage::prompts(&[
@@ -336,6 +344,7 @@ fn an_adopted_client_that_fails_is_retried_like_any_other() {
     assert_eq!(stage.told(), ["new A | START", "resume A | START, again START"]);
 }
 
+// proves: P4
 #[test]
 fn the_owner_may_die_again_and_again() {
     let stage = stage();
@@ -353,6 +362,7 @@ fn the_owner_may_die_again_and_again() {
     completes(&stage, resumed, 5);
 }
 
+// proves: P6
 #[test]
 fn stop_and_cancel_end_what_was_left() {
     for (verb, status) in [("stop", "stopped"), ("cancel", "cancelled")] {
@@ -365,6 +375,7 @@ fn stop_and_cancel_end_what_was_left() {
     }
 }
 
+// proves: P6
 #[test]
 fn a_run_that_was_asked_to_cancel_before_its_owner_died_is_cancelled_by_resume() {
     let stubborn = "fake: ignore INT
@@ -403,6 +414,7 @@ fn looking_at_what_was_left_ends_nothing() {
     stage.leaves_nothing();
 }
 
+// proves: P6
 #[test]
 fn children_of_a_dead_client_are_ended_before_its_turn_goes_on() {
     let stage = Stage::prompts(&[(

@@ -61,6 +61,7 @@ fn waits_for_room(stage: &Stage, words: &str, invocations: usize) {
     assert_eq!(stage.invocations().len(), invocations, "{:#?}", stage.told());
 }
 
+// proves: A3
 #[test]
 fn a_disk_that_fills_during_a_turn_ends_the_run_and_nothing_is_free() {
     let name = "disks::a_disk_that_fills_during_a_turn_ends_the_run_and_nothing_is_free";
@@ -115,6 +116,7 @@ fn a_client_that_died_of_a_full_disk_without_an_owner_is_charged_and_not_repeate
     });
 }
 
+// proves: A4
 #[test]
 fn no_client_starts_on_a_full_disk() {
     in_private("disks::no_client_starts_on_a_full_disk", || {
@@ -132,6 +134,7 @@ fn no_client_starts_on_a_full_disk() {
     });
 }
 
+// proves: A41
 #[test]
 fn stop_and_cancel_reach_an_owner_on_a_full_disk() {
     in_private("disks::stop_and_cancel_reach_an_owner_on_a_full_disk", || {
@@ -173,6 +176,7 @@ fn unreadable() -> Stage {
     stage
 }
 
+// proves: A5
 #[test]
 fn an_outcome_in_a_transcript_that_cannot_be_read_is_not_paid_for_twice() {
     let stage = unreadable();
@@ -196,6 +200,7 @@ fn an_outcome_in_a_transcript_that_cannot_be_read_is_not_paid_for_twice() {
     assert_eq!(stage.invocations().len(), 2);
 }
 
+// proves: A48
 #[test]
 fn stop_ends_no_client_whose_transcript_cannot_be_read() {
     let stage = stage("say almost");
@@ -239,6 +244,7 @@ CLIENT "$@" | {
 exit 1
 "#;
 
+// proves: A3
 #[test]
 fn a_client_is_never_free_whichever_of_its_writes_finds_no_room() {
     let lines = "fake: cost 0.5\nfake: say one\nfake: say <result>done</result>";

@@ -186,6 +186,7 @@ fn a_document_that_is_called() {
     golden("steps-called", &stage, "completed");
 }
 
+// proves: P7
 #[test]
 fn a_run_that_is_decided_otherwise_is_told_with_the_first_difference() {
     let stage = Stage::prompts(&[("START", "fake: say <result>done</result>")]);

@@ -20,11 +20,13 @@ fn times_out(lines: &str, flags: &str, clock: &str) {
     stage.leaves_nothing();
 }
 
+// proves: P11
 #[test]
 fn a_client_that_never_says_a_word_is_ended() {
     times_out("fake: hang silent", "--timeout 1s", "wall");
 }
 
+// proves: P11
 #[test]
 fn a_client_that_falls_silent_is_ended() {
     times_out("fake: say thinking\nfake: hang stall", "--idle-timeout 1s", "idle");
@@ -42,6 +44,7 @@ fn the_clocks_of_a_state_win_over_those_of_the_run() {
     times_out(talks, "--idle-timeout 1h", "idle");
 }
 
+// proves: P11, S37
 #[test]
 fn a_client_that_ignores_every_signal_is_killed() {
     times_out(
@@ -81,6 +84,7 @@ fn ends_well(lines: &str, within: Duration) {
     stage.leaves_nothing();
 }
 
+// proves: P11
 #[test]
 fn a_client_that_hangs_after_its_result_has_answered() {
     ends_well("fake: hang after-result", Duration::from_secs(40));
@@ -112,6 +116,7 @@ fn a_daemon_lives_until_the_run_ends() {
     stage.leaves_nothing();
 }
 
+// proves: P6
 #[test]
 fn whatever_ends_a_run_ends_its_clients_and_their_children() {
     let lines = "fake: grandchild\nfake: daemon\nfake: bare-daemon\nfake: wait gate";

@@ -84,6 +84,7 @@ fn a_capped_turn_that_had_finished_is_an_answer() {
     assert_eq!(stage.invocations().len(), 2);
 }
 
+// proves: A9
 #[test]
 fn a_client_that_claims_its_cap_has_spent_it() {
     for says in ["fake: say <goto>START</goto>", "fake: tool Bash make"] {
@@ -204,6 +205,7 @@ fn a_turn_that_says_nothing_is_charged_like_the_dearest() {
     assert_eq!(stage.charges()[1], charge("main.2.1", 750_000, "estimated"));
 }
 
+// proves: P5, S36
 #[test]
 fn a_turn_of_which_nothing_is_known_is_unpriced_and_shown_so() {
     let stage = Stage::prompts(&[(
@@ -243,6 +245,7 @@ fn prices_of_the_configuration_make_an_estimate() {
     assert_eq!(stage.charges()[0], charge("main.1.1", 2 * 2_010_000, "estimated"));
 }
 
+// proves: A23
 #[test]
 fn a_run_keeps_the_prices_of_its_start() {
     const DEAR: &str = "[prices.mystery]\ninput = 2.00\noutput = 10.00\n";
@@ -274,6 +277,7 @@ fn a_run_keeps_the_prices_of_its_start() {
     check("", "", 0, &[kept, "unpriced"]);
 }
 
+// proves: A25
 #[test]
 fn a_client_of_an_earlier_boot_cost_at_least_what_it_wrote() {
     for (boot, basis) in [(None, "estimated"), (Some("earlier"), "unpriced")] {
@@ -309,6 +313,7 @@ fn a_strict_budget_charges_the_whole_share_of_a_silent_turn() {
     assert_eq!(stage.charges(), [charge("main.1.1", 500_000, "estimated")]);
 }
 
+// proves: A7
 #[test]
 fn stopping_again_and_again_makes_no_request_free() {
     // Each client gets one answer, and is stopped while its second request is in flight.

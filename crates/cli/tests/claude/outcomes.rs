@@ -52,6 +52,7 @@ fn an_error_is_one_whatever_the_exit_code_says() {
     check("fake: exit 0\nfake: error 529", 1, &["transient"]);
 }
 
+// proves: S35
 #[test]
 fn a_tag_in_an_error_is_no_answer() {
     check("fake: say <result>x</result>\nfake: error 529", 1, &["transient"]);
@@ -155,11 +156,13 @@ fn a_long_line_is_survived() {
     assert!(transcript.len() < 100_000 && transcript.contains("[cut here: the line has"));
 }
 
+// proves: S25
 #[test]
 fn an_answer_that_is_too_large_fails_its_agent() {
     check("fake: say <result>\nfake: pad 70000000\nfake: more </result>", 1, &["output_too_large"]);
 }
 
+// proves: S32
 #[test]
 fn a_flood_is_ended() {
     let stage =

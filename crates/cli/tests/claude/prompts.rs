@@ -28,6 +28,7 @@ fn the_first_turn_of_a_visit_sends_exactly_the_body() {
     );
 }
 
+// proves: S29
 #[test]
 fn a_prompt_longer_than_any_argument_goes_by_stdin_and_not_by_argv() {
     let secret = "s3cret ".repeat(100_000);

@@ -48,6 +48,7 @@ fn the_model_is_that_of_the_state_or_the_call_or_the_flag() {
     check("--model sonnet", "sonnet");
 }
 
+// proves: A16, S26
 #[test]
 fn no_value_of_a_reply_or_a_state_becomes_a_flag() {
     const FLAG: &str = "--dangerously-skip-permissions";
@@ -187,6 +188,7 @@ fn scripts_get_the_same_list_and_what_is_their_own() {
     stage.raymond("run wf").prints("red none START.sh\n");
 }
 
+// proves: S53
 #[test]
 fn whatever_a_run_keeps_only_its_user_can_read() {
     let stage = Stage::prompts(&[

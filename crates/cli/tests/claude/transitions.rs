@@ -60,6 +60,7 @@ fn call_branches_and_the_caller_never_sees_what_its_callee_said() {
     );
 }
 
+// proves: P3, S34
 #[test]
 fn a_callee_that_went_on_in_its_callers_session_is_not_believed() {
     let stage = Stage::prompts(&[

@@ -41,6 +41,7 @@ fn scratch_files(project: &Project) -> usize {
     names.filter(|entry| entry.file_name().to_string_lossy().starts_with("raymond-step-")).count()
 }
 
+// proves: A20
 #[test]
 fn doctor_removes_remains_of_killed_call() {
     let project = project();

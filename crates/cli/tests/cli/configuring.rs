@@ -128,6 +128,7 @@ codex                codex                    default
     );
 }
 
+// proves: S11
 #[test]
 fn a_pipe_in_the_place_of_a_file_keeps_nobody_waiting() {
     let project = Project::of(&[SCRIPT]);

@@ -25,6 +25,7 @@ fn with_a_hidden_daemon() -> Project {
     project
 }
 
+// proves: S38
 #[test]
 fn a_daemon_that_hides_its_descent_is_shown_and_ends_with_its_run() {
     let project = with_a_hidden_daemon();
@@ -75,6 +76,7 @@ fn completed_with_a_daemon() -> Project {
 
 const ENDED: &str = "raymond: ended a process that was left: bash -c trap";
 
+// proves: P6
 #[test]
 fn what_a_completed_run_left_is_ended_by_whatever_asks_it_to_end_or_go_on() {
     for (command, code) in [("stop r", 2), ("cancel r", 2), ("resume r", 0)] {
@@ -118,6 +120,7 @@ echo $$ > pid; mv pid first
 while :; do sleep 0.01; done
 ";
 
+// proves: P6
 #[test]
 fn a_script_that_was_left_has_ended_when_it_is_repeated() {
     // Cut away, it carries the mark of a future that the run does not know any more.

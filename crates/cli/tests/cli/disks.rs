@@ -75,6 +75,7 @@ fn over_on_a_full_disk(script: &str) -> Project {
     project
 }
 
+// proves: A42
 #[test]
 fn prune_deletes_a_run_on_a_full_disk() {
     in_private("disks::prune_deletes_a_run_on_a_full_disk", || {
@@ -186,6 +187,7 @@ fn a_directory_that_was_replaced_is_not_written_to() {
     assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), "other\n");
 }
 
+// proves: A26
 #[test]
 fn a_script_whose_copy_cannot_be_written_fails_no_agent() {
     let folder = ".raymond/runs/r/definition";

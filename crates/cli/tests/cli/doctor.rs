@@ -271,6 +271,7 @@ fn orphaned() -> Project {
     project
 }
 
+// proves: P6
 #[test]
 fn what_nobody_drives_is_ended_only_when_that_is_asked_for() {
     let project = orphaned();

@@ -280,6 +280,7 @@ fn a_cancelled_run_is_final() {
     );
 }
 
+// proves: P9
 #[test]
 fn a_second_owner_is_refused_and_told_who_it_is() {
     let project = slow();
@@ -325,6 +326,7 @@ fn garbage_in_the_inbox_is_named_and_stops_nobody() {
     goes_on(&project, "r");
 }
 
+// proves: P6
 #[test]
 fn an_interrupted_script_runs_again_unless_that_is_forbidden() {
     let project = slow();
@@ -430,6 +432,7 @@ fn driven_elsewhere() -> (Project, serde_json::Value) {
     (project, owner["pid"].clone())
 }
 
+// proves: P9
 #[test]
 fn an_owner_on_another_host_is_only_replaced_on_request() {
     let (project, pid) = driven_elsewhere();
@@ -447,6 +450,7 @@ fn an_owner_on_another_host_is_only_replaced_on_request() {
     project.raymond("resume r --takeover").prints("done\n").mentions(0, &[]);
 }
 
+// proves: P10
 #[test]
 fn the_way_out_names_how_an_owner_on_another_host_is_replaced() {
     let (project, pid) = driven_elsewhere();

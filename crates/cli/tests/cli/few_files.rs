@@ -52,6 +52,7 @@ fn project() -> Project {
     project.with("RAYMOND_CLAUDE", path.display().to_string())
 }
 
+// proves: A22
 #[test]
 fn run_works_or_leaves_nothing_behind() {
     let project = project();

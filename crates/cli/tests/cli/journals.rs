@@ -28,6 +28,7 @@ fn flip(project: &Project, seq: usize) -> usize {
     starts[seq]
 }
 
+// proves: P8, S18
 #[test]
 fn a_damaged_record_is_named_and_the_good_ones_can_be_gone_on_with() {
     let project = failed();
@@ -162,6 +163,7 @@ fn a_run_that_is_cut_back_has_a_new_nonce_even_when_it_is_not_resumed() {
     project.raymond("resume r --plan --truncate-to 3").mentions(2, &["cannot be used with"]);
 }
 
+// proves: P8
 #[test]
 fn a_torn_last_line_is_cut_and_kept() {
     let project = failed();
@@ -178,6 +180,7 @@ fn a_torn_last_line_is_cut_and_kept() {
     );
 }
 
+// proves: P8
 #[test]
 fn what_is_no_journal_of_this_run_is_refused() {
     let check = |content: &dyn Fn(&Project) -> String, message: &str| {

@@ -205,6 +205,7 @@ fn what_a_script_said_before_it_was_ended_is_told() {
     assert!(told.ends_with(said), "{told}");
 }
 
+// proves: S30
 #[test]
 fn nothing_in_a_transcript_is_obeyed_or_forges_a_line_or_tells_a_secret() {
     let secret = "sk-ant-api03-0123456789abcdefghij";

@@ -65,6 +65,7 @@ fn a_project_without_runs_says_so() {
     assert!(!project.path(".raymond").exists(), "looking creates nothing");
 }
 
+// proves: P10
 #[test]
 fn status_shows_agents_and_the_way_out() {
     let project = two_runs();
@@ -88,6 +89,7 @@ fn status_shows_agents_and_the_way_out() {
     assert_eq!((&object["spent_usd"], &object["budget_usd"]), (&json!(0.0), &json!(10.0)));
 }
 
+// proves: P10
 #[test]
 fn why_is_one_sentence_and_the_command_that_changes_it() {
     let project = two_runs();
@@ -318,6 +320,7 @@ fn a_cancelled_run_is_begun_anew_with_what_it_was_given() {
     assert_eq!(way_out, expected);
 }
 
+// proves: P10
 #[test]
 fn the_command_that_is_named_leads_out_of_every_status() {
     let check = |status: &str, bring: fn(&Project) -> Option<Running>| {

@@ -46,6 +46,7 @@ fn every_screen_shows_a_partly_known_cost() {
     }
 }
 
+// proves: P5
 #[test]
 fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
     let project = Project::of(&[
@@ -75,6 +76,7 @@ fn what_was_spent_in_records_that_are_cut_away_stays_spent() {
     assert_eq!(cost["rows"][0]["name"], "cut away", "{cost}");
 }
 
+// proves: P5
 #[test]
 fn a_cap_that_was_set_in_records_that_are_cut_away_stays_set() {
     let project = Project::of(&[("wf/START.sh", "exit 1")]);
@@ -110,6 +112,7 @@ fn resume_plan_is_refused_as_the_resume_would_be() {
     project.raymond("resume r --plan --budget 9").mentions(0, &[]);
 }
 
+// proves: P5
 #[test]
 fn a_turn_whose_end_is_cut_away_is_done_again_and_paid_again() {
     let project = Project::of(&[

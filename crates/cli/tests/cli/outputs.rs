@@ -24,6 +24,7 @@ fn ten_megabytes_go_through_a_call_and_out() {
     assert_eq!(project.raymond("resume r").stdout.len(), 10_000_001);
 }
 
+// proves: S25
 #[test]
 fn a_flood_ends_the_script_and_memory_stays_bounded() {
     let project = Project::of(&[("wf/START.sh", "yes | head -c 1G; touch too-far; sleep 300")]);

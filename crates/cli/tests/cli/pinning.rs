@@ -48,6 +48,7 @@ fn runs_what_was_pinned(project: &Project, how: &str) {
     assert_eq!(project.read("log"), "pinned beside above\n".repeat(3), "edited {how}");
 }
 
+// proves: A14
 #[test]
 fn an_edit_before_bash_reads_a_script_is_not_run() {
     for (how, edit) in EDITS {

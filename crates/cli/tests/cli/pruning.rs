@@ -155,6 +155,7 @@ fn a_run_whose_processes_are_still_there_stays() {
     assert_eq!(told(&output), ["deleted r stopped"]);
 }
 
+// proves: S7
 #[test]
 fn what_is_a_link_or_somebody_elses_is_left_alone() {
     let project = project();
@@ -176,6 +177,7 @@ fn what_is_a_link_or_somebody_elses_is_left_alone() {
     }
 }
 
+// proves: S7
 #[test]
 fn links_inside_a_run_are_removed_and_never_followed() {
     let project = project();

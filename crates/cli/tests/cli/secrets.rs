@@ -14,6 +14,7 @@ fn failed() -> Project {
     project.with("DEPLOY_TOKEN", VALUE).with("AUTHOR", "somebody-else")
 }
 
+// proves: S31
 #[test]
 fn nothing_that_is_shown_holds_a_secret() {
     let project = failed();

@@ -12,6 +12,7 @@ fn a_failed_unpinned_run_goes_on_with_the_edited_state() {
     project.raymond("resume r").prints("mended\n").mentions(0, &[]);
 }
 
+// proves: S24
 #[test]
 fn a_turn_that_is_always_capped_ends_with_the_budget() {
     let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", "START: { capped: true }")]);
@@ -82,6 +83,7 @@ fn a_run_without_money_is_not_resumed_without_more() {
     assert_eq!(project.read(".raymond/runs/r/journal.jsonl"), records);
 }
 
+// proves: A47
 #[test]
 fn a_cap_that_is_spent_already_is_refused() {
     let replies = "START: { text: '<goto>WAIT</goto>', cost: 0.50 }";
@@ -120,6 +122,7 @@ fn without_its_lock_file_a_run_still_has_one_owner() {
     project.raymond("show r").mentions(0, &[]);
 }
 
+// proves: S11
 #[test]
 fn a_pipe_in_place_of_a_file_keeps_nobody_waiting() {
     let start = "rm \"$RAYMOND_SCOPE/B.sh\"; mkfifo \"$RAYMOND_SCOPE/B.sh\"; echo '<goto>B</goto>'";

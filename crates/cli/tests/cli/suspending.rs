@@ -37,6 +37,7 @@ fn refusal(verb: &str, pid: u32) -> String {
     )
 }
 
+// proves: A17
 #[test]
 fn stop_and_cancel_leave_suspended_owner_a_request() {
     for (verb, status, code) in [("stop", "stopped", 130), ("cancel", "cancelled", 8)] {

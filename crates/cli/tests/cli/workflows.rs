@@ -218,6 +218,7 @@ fn an_archive_runs_like_a_directory() {
     project.raymond("resume r").prints("x\n");
 }
 
+// proves: P12, S10
 #[test]
 fn hostile_archives_are_refused() {
     let of = |names: &[&str]| {

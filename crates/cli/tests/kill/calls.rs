@@ -91,18 +91,21 @@ fn check<S: Scene>(short: u64) {
     }
 }
 
+// proves: P1
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn a_run_of_states_survives_a_kill_at_any_call() {
     check::<States>(40);
 }
 
+// proves: P2
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn a_run_of_steps_survives_a_kill_at_any_call() {
     check::<Steps>(40);
 }
 
+// proves: P2
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn a_client_is_asked_once_whatever_call_its_owner_is_killed_at() {
@@ -115,6 +118,7 @@ fn a_call_of_the_tool_that_is_killed_at_any_call_is_repeated_and_nothing_of_it()
     check::<Tool>(15);
 }
 
+// proves: P6
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn a_run_that_is_asked_to_end_at_any_call_ends_and_goes_on() {
@@ -209,6 +213,7 @@ fn ready(project: &Project, words: &str) -> Running {
     project.spawn(all[0], &all[1..])
 }
 
+// proves: P9
 #[test]
 fn whoever_comes_second_goes_on_with_the_run_that_it_finds() {
     let expected = undisturbed::<States>();

@@ -39,6 +39,7 @@ fn fills<S: Scene>(short: u64) {
     assert!(full > 0, "some disks are too small");
 }
 
+// proves: P1
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn a_disk_that_is_full_at_any_byte_costs_nothing_that_was_recorded() {

@@ -68,18 +68,21 @@ fn check<S: Scene>(short: u64) {
     assert!(hit > cycles, "most moments lie inside a run");
 }
 
+// proves: P3
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn a_run_of_states_survives_a_kill_at_any_moment() {
     check::<States>(15);
 }
 
+// proves: P3
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn a_run_of_steps_survives_a_kill_at_any_moment() {
     check::<Steps>(15);
 }
 
+// proves: P4
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn a_client_is_asked_once_at_whatever_moment_its_owner_is_killed() {
@@ -111,6 +114,7 @@ fn a_run_that_is_asked_to_end_at_any_moment_ends_and_goes_on() {
     ends::<Client>(6);
 }
 
+// proves: P4
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn a_long_run_survives_ten_kills_in_a_row() {

@@ -34,6 +34,7 @@ fn check<S: Scene>(short: u64) {
     assert!(refused > 0, "some moments lie inside a run");
 }
 
+// proves: P9
 #[test]
 #[ignore = "heavy: run by cargo xtask torture"]
 fn an_owner_that_stands_still_is_still_the_owner() {

@@ -13,10 +13,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
+mod claims;
 mod clocks;
 mod codes;
 mod compare;
-mod held;
 mod journal;
 mod links;
 mod page;

@@ -103,6 +103,7 @@ fn a_fresh_turn_is_killed_while_a_tool_runs() {
     check(Kind::Fresh, &WHILE_A_TOOL_RUNS);
 }
 
+// proves: P2
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_fresh_turn_is_killed_around_its_result() {
@@ -169,6 +170,7 @@ fn a_branching_turn_is_killed_around_its_result() {
     check(Kind::Branching, &AROUND_THE_RESULT);
 }
 
+// proves: P3
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_branching_turn_is_killed_by_chance() {

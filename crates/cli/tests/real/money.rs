@@ -126,6 +126,7 @@ fn a_turn_that_reaches_its_share_goes_on_in_its_session_with_a_new_one() {
     stage.leaves_nothing();
 }
 
+// proves: P5
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn the_overshoot_is_at_most_one_request_of_each_turn_in_flight() {
@@ -257,6 +258,7 @@ fn a_turn_whose_client_was_killed_is_estimated_from_what_it_streamed() {
     stage.leaves_nothing();
 }
 
+// proves: A7
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_stopped_turn_pays_for_the_request_in_flight() {
@@ -290,6 +292,7 @@ fn a_stopped_turn_pays_for_the_request_in_flight() {
     stage.leaves_nothing();
 }
 
+// proves: A1
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_lower_cap_binds_an_adopted_client() {

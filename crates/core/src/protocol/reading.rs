@@ -349,6 +349,7 @@ mod tests {
         assert_eq!(failed, Err("disk full"));
     }
 
+    // proves: S25
     #[test]
     fn a_reading_is_bounded() {
         let text = "<goto>A</goto>".repeat(Reading::MOST_TAGS + 3);

@@ -311,6 +311,7 @@ proptest! {
         prop_assert_eq!(shown, redactor.redact(&text));
     }
 
+    // proves: S31
     #[test]
     fn no_given_value_is_ever_shown(pieces in pieces()) {
         let text = pieces.concat();

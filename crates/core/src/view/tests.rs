@@ -139,6 +139,7 @@ fn a_run_without_an_owner_has_ended_or_was_interrupted() {
     assert_snapshot!(shown(&play, Owner::Gone), @"completed (0): main ended with a result: raymond show play");
 }
 
+// proves: P10
 #[test]
 fn the_way_out_of_a_failure_does_not_lead_back_into_it() {
     let check = |play: &Play, expected: &str| {

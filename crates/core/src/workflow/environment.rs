@@ -227,6 +227,7 @@ mod tests {
         variables[5..].iter().map(|(k, v)| (k.as_str(), v.as_str())).collect()
     }
 
+    // proves: S27
     #[test]
     fn a_script_is_told_where_it_is_and_what_it_was_given() {
         let variables = build(
@@ -282,6 +283,7 @@ mod tests {
         assert!(build(None, &[("a", "1".into())], &[("a", "2")], "").is_ok());
     }
 
+    // proves: S27
     #[test]
     fn attributes_that_no_variable_can_hold_are_refused() {
         let error = |value: Value| build(None, &[("a", value)], &[], "").unwrap_err().to_string();

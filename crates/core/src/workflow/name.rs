@@ -177,6 +177,7 @@ mod tests {
         );
     }
 
+    // proves: S9
     #[test]
     fn paths_and_control_characters_are_no_names() {
         let check = |target: &str, why| {

@@ -161,6 +161,7 @@ mod tests {
     }
 
     proptest! {
+        // proves: S28
         #[test]
         fn what_is_put_in_is_never_scanned_again(
             pieces in proptest::collection::vec("[{}a-c ]{0,6}|\\{\\{x\\}\\}", 0..20),

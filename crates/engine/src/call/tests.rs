@@ -214,6 +214,7 @@ async fn an_exhausted_agent_step_is_final_and_its_results_seed_another_run() {
     assert_eq!(desk.file("log"), "pre\npost\n");
 }
 
+// proves: S46
 #[tokio::test]
 async fn a_call_that_is_given_up_ends_its_program() {
     let desk = desk();

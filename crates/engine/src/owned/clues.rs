@@ -167,6 +167,7 @@ mod tests {
 
     use super::*;
 
+    // proves: A44
     #[test]
     fn a_capped_answer_is_traced_as_capped() {
         let cost = Cost::Reported(Micros(5));

@@ -92,6 +92,7 @@ async fn wait_gives_a_lingering_owner_half_a_minute() {
     assert_eq!(began.elapsed(), PATIENCE * LEAVING);
 }
 
+// proves: A41
 #[tokio::test]
 async fn request_without_room_is_known_by_its_key() {
     for (mode, ending) in [(StopMode::Now, Ending::Stopped), (StopMode::Cancel, Ending::Cancelled)]

@@ -113,6 +113,7 @@ mod directories {
 
     use super::*;
 
+    // proves: S9
     #[test]
     fn links_are_followed_only_inside_the_scope() {
         let outside = directory(&[("out.md", "secret")]);

@@ -89,6 +89,7 @@ impl Waiting {
 mod tests {
     use super::*;
 
+    // proves: S44
     #[test]
     fn only_the_last_reports_are_kept() {
         let mut waiting = Waiting::default();

@@ -188,6 +188,7 @@ mod tests {
         "löcalhost",
     ];
 
+    // proves: S49
     #[test]
     fn only_loopback_and_given_names_are_hosts() {
         let names =
@@ -239,6 +240,7 @@ mod tests {
         }
     }
 
+    // proves: S47
     #[test]
     fn only_pages_of_allowed_hosts_are_origins() {
         let names = Names::new(&["build.example".parse().unwrap()]);

@@ -88,6 +88,7 @@ mod tests {
 
     const HEAD: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
 
+    // proves: S59
     #[test]
     fn the_user_of_a_socket_is_read_from_the_table() {
         let check = |line: &str, from: &str, to: &str, expected: Option<Owner>| {
@@ -112,6 +113,7 @@ mod tests {
         check("   0: junk", "127.0.0.1:50000", "127.0.0.1:8080", None);
     }
 
+    // proves: S59
     #[test]
     fn other_users_may_not_call_under_any_address() {
         for (peer, is_here) in [

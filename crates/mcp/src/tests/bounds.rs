@@ -42,6 +42,7 @@ async fn expect_refused(client: &mut Client, id: u64) {
     );
 }
 
+// proves: A18, S44
 #[tokio::test]
 async fn calls_beyond_the_bound_are_refused() {
     let home = tempfile::tempdir().unwrap();
@@ -92,6 +93,7 @@ async fn flood(client: &mut Client, method: &str, most: u64) -> u64 {
     most
 }
 
+// proves: S44
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_not_read() {
     let home = tempfile::tempdir().unwrap();
@@ -151,6 +153,7 @@ async fn names_and_ids_are_not_repeated_at_any_length() {
     assert_eq!(client.close().await, Ok(()));
 }
 
+// proves: S44
 #[tokio::test]
 async fn a_message_of_too_many_values_is_refused() {
     let home = tempfile::tempdir().unwrap();

@@ -114,6 +114,7 @@ async fn records_are_listed_in_pages_and_read() {
     }
 }
 
+// proves: S42
 #[tokio::test]
 async fn a_line_that_is_no_request_is_answered_and_does_no_harm() {
     let home = tempfile::tempdir().unwrap();

@@ -127,6 +127,7 @@ async fn what_is_no_message_is_answered_as_in_lines() {
     served.end().await;
 }
 
+// proves: S51
 #[tokio::test]
 async fn who_may_not_call_is_told_nothing_about_its_message() {
     let home = tempfile::tempdir().unwrap();

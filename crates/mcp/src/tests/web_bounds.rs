@@ -31,6 +31,7 @@ fn connect(home: &std::path::Path, buffer: usize) -> (DuplexStream, JoinHandle<(
     (ours, tokio::spawn(connection::serve(theirs, door, ending)))
 }
 
+// proves: A18, S45
 #[tokio::test(start_paused = true)]
 async fn a_slow_request_ends() {
     let home = tempfile::tempdir().unwrap();
@@ -113,6 +114,7 @@ fn list() -> String {
     head(&more) + &body
 }
 
+// proves: S45
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_disconnected() {
     let home = tempfile::tempdir().unwrap();
@@ -185,6 +187,7 @@ impl Served {
     }
 }
 
+// proves: S45
 #[tokio::test]
 async fn a_new_session_replaces_an_idle_one() {
     let home = tempfile::tempdir().unwrap();
@@ -203,6 +206,7 @@ async fn a_new_session_replaces_an_idle_one() {
     served.end().await;
 }
 
+// proves: S45
 #[tokio::test]
 async fn streams_without_an_end_are_bounded() {
     let home = tempfile::tempdir().unwrap();
@@ -224,6 +228,7 @@ async fn streams_without_an_end_are_bounded() {
     served.end().await;
 }
 
+// proves: S45
 #[tokio::test]
 async fn connections_are_bounded() {
     let home = tempfile::tempdir().unwrap();

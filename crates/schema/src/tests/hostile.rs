@@ -19,6 +19,7 @@ fn deep(levels: usize, inside: Value) -> Value {
     nested(levels, inside, |inner| Value::Object([("a".to_owned(), inner)].into_iter().collect()))
 }
 
+// proves: S41
 #[test]
 fn a_schema_may_be_deep_but_not_too_deep() {
     on_a_small_stack(|| {
@@ -119,6 +120,7 @@ fn a_long_way_through_references_is_bounded() {
     });
 }
 
+// proves: S41
 #[test]
 fn many_ways_to_the_same_schema_are_refused() {
     let twice = |next: Value| json!({"allOf": [next.clone(), next]});
@@ -126,6 +128,7 @@ fn many_ways_to_the_same_schema_are_refused() {
     refused(&chain(60, twice), json!({}), &[("", message)]);
 }
 
+// proves: S41
 #[test]
 fn a_regular_expression_never_hangs() {
     let check = |pattern: &str, text: &str| {

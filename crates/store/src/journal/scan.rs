@@ -99,6 +99,7 @@ mod tests {
         assert_eq!(scanned.end.seq, good as u64);
     }
 
+    // proves: P8
     #[test]
     fn only_what_one_interrupted_append_can_leave_is_torn() {
         check(|_, _| {}, 3, Rest::Nothing);
@@ -112,6 +113,7 @@ mod tests {
         check(|bytes, _| bytes.extend(b"{\"c\":\0\0,\"sum\":\"0\"}\n"), 3, Rest::Torn);
     }
 
+    // proves: P8, S18
     #[test]
     fn everything_else_is_damage() {
         let sum = Rest::Damaged(Damage::Sum);

@@ -222,6 +222,7 @@ mod tests {
         child.wait().unwrap();
     }
 
+    // proves: S14
     #[test]
     fn a_process_is_its_pid_start_time_and_boot() {
         let me = ThisHost.me();

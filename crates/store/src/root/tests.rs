@@ -34,6 +34,7 @@ fn refused_with_a_link_at(name: &str) -> Option<(Trouble, PathBuf)> {
 }
 
 #[cfg(unix)]
+// proves: S6
 #[test]
 fn nothing_is_written_through_a_link() {
     let links = ["", "runs", "state", "runs/r", "runs/r/blobs", "runs/r/transcripts"];
@@ -106,6 +107,7 @@ fn a_run_that_cannot_be_looked_at_is_refused() {
 }
 
 #[cfg(unix)]
+// proves: S6
 #[test]
 fn a_file_is_never_opened_for_writing_through_a_link() {
     let place = tempfile::tempdir().unwrap();

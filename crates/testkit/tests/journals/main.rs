@@ -20,6 +20,7 @@ fn golden() -> Vec<Golden> {
     all().expect("golden journals")
 }
 
+// proves: P7
 #[test]
 fn every_golden_journal_applies_to_its_run() {
     for golden in golden() {
@@ -45,6 +46,7 @@ fn known() -> BTreeMap<String, String> {
     known.collect()
 }
 
+// proves: P7
 #[test]
 fn every_golden_journal_is_decided_again_as_it_was_or_differs_for_a_known_reason() {
     let mut found = BTreeMap::new();

@@ -120,6 +120,7 @@ fn everything_else_that_a_state_says_is_a_flag() {
     check(&all, &resume, &[&["--resume=S"], &common[..], &off].concat());
 }
 
+// proves: S26
 #[test]
 fn no_value_can_be_taken_for_a_flag() {
     const FLAG: &str = "--dangerously-skip-permissions";

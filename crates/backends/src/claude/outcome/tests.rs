@@ -92,6 +92,7 @@ fn a_reply_says_all_that_the_client_said() {
     assert_eq!(after(&lines, exited(), &open()), Answer::Replied(Box::new(expected)));
 }
 
+// proves: S33
 #[test]
 fn a_client_that_writes_another_session_than_it_was_told_to_fails_the_turn() {
     let ends = || {

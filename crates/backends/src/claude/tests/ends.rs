@@ -81,6 +81,7 @@ async fn a_cancelled_turn_says_what_it_cost_or_its_finished_answer() {
     check(done, |sign| *sign == Sign::Text, replied("x", 2800)).await;
 }
 
+// proves: P11, S37
 #[tokio::test]
 async fn each_clock_ends_the_client() {
     let check = async |script: String, clocks: Clocks, expected: Clock| {

@@ -166,6 +166,7 @@ async fn a_client_that_was_killed_before_its_first_word_is_free() {
     assert_eq!(bench.claude.attach(&request.started), cost(Cost::Unknown), "somebody emptied it");
 }
 
+// proves: A28
 #[tokio::test]
 async fn a_silent_client_is_still_free_when_its_owner_was_killed_before_recording_that() {
     let bench = Bench::new("exec sleep 600", PATIENT);
@@ -178,6 +179,7 @@ async fn a_silent_client_is_still_free_when_its_owner_was_killed_before_recordin
     assert_eq!(bench.claude.attach(&request.started), expected);
 }
 
+// proves: A27
 #[test]
 fn a_started_client_without_words_is_not_free() {
     let check = |transcript: Option<&str>, beside: &[&str], expected: Cost| {
@@ -206,6 +208,7 @@ fn a_started_client_without_words_is_not_free() {
     check(Some(&refused), &["pid", "stderr"], free);
 }
 
+// proves: A29
 #[test]
 fn what_a_disk_lost_may_have_cost_more() {
     let check = |lines: &[String], stderr: &str, expected: Cost| {
@@ -254,6 +257,7 @@ fn a_next_client_that_wrote_nothing_is_free() {
     assert_eq!(bench.claude.attach(&started), expected);
 }
 
+// proves: A27
 #[tokio::test]
 async fn a_living_client_without_its_transcript_is_not_free() {
     let bench = Bench::new(&format!("{}; exec sleep 600", say(&[init()])), PATIENT);
@@ -267,6 +271,7 @@ async fn a_living_client_without_its_transcript_is_not_free() {
     assert_eq!(found, expected);
 }
 
+// proves: A27
 #[tokio::test]
 async fn an_adopted_client_whose_transcript_was_emptied_is_not_free() {
     let script = format!("{}; read < go; exec sleep 600", say(&[init()]));
@@ -303,6 +308,7 @@ async fn a_transcript_that_cannot_be_read_may_hold_an_answer() {
     assert_eq!(bench.claude.follow(unreadable, watch).await, expected);
 }
 
+// proves: A32
 #[test]
 fn a_fifo_in_place_of_a_file_is_not_waited_for() {
     let check = |extension: &str| {

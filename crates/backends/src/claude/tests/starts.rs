@@ -89,6 +89,7 @@ async fn what_a_client_spent_before_it_lost_its_session_is_part_of_the_turn() {
     check("exit 3", &died).await;
 }
 
+// proves: A30
 #[tokio::test]
 async fn a_fallback_gets_the_rest_of_the_share() {
     let check = async |usage: &str, cap: u64, expected: &[&str], cost: Cost| {

@@ -167,6 +167,7 @@ fn denied_calls_are_the_union_over_all_results() {
     check(&[sample::result("success", r#""permission_denials":[{},[],{"tool_name":7}]"#)], &[]);
 }
 
+// proves: S33
 #[test]
 fn a_session_is_heard_when_it_can_be_named() {
     let check = |id: &str, expected: Option<&str>| {
@@ -313,6 +314,7 @@ proptest! {
         outcome::answer(turn, End::Settled, &step, &Prices::default());
     }
 
+    // proves: S32
     #[test]
     fn any_bytes_can_be_heard(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         Turn::default().hear(&Heard::Line(bytes));

@@ -85,6 +85,7 @@ fn everything_else_that_a_state_says_is_told_before_the_subcommand() {
     check(&all, &open(), Some(Path::new("/s.json")), expected);
 }
 
+// proves: S26
 #[test]
 fn no_value_can_be_taken_for_a_flag() {
     const FLAG: &str = "--dangerously-bypass-approvals-and-sandbox";

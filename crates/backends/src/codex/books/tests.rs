@@ -37,6 +37,7 @@ fn only_the_requests_of_the_last_turn_are_counted() {
     assert_eq!(books.model().as_deref(), Some(MODEL));
 }
 
+// proves: A29
 #[test]
 fn a_torn_last_entry_may_have_been_a_request() {
     let whole = turn("a", &[sample::used("a"), sample::used("a")]).join("\n");
@@ -97,6 +98,7 @@ fn a_later_owner_knows_what_was_there_before_the_client() {
     check(&[past, now].concat(), Micros(2 * USED));
 }
 
+// proves: A12
 #[test]
 fn unreadable_tokens_make_the_sum_unknown() {
     let all = sample::used("a");

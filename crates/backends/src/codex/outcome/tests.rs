@@ -129,6 +129,7 @@ fn failures_have_kinds_by_what_the_rollout_says() {
     check(json!("usage_limit_exceeded"), "enough", FREE, quota);
 }
 
+// proves: A31, A43
 #[test]
 fn a_failed_turn_is_free_only_if_it_was_refused() {
     let check = |info: Value, message: &str, expected: Cost| {
@@ -168,6 +169,7 @@ fn a_failed_turn_is_free_only_if_it_was_refused() {
     check(json!("http_connection_failed"), "no", Cost::Unknown);
 }
 
+// proves: A31
 #[test]
 fn a_request_that_failed_is_paid_unless_it_was_refused() {
     let check = |info: &str, expected: u64| {
@@ -181,6 +183,7 @@ fn a_request_that_failed_is_paid_unless_it_was_refused() {
     check("response_stream_disconnected", USED + FOLLOWED);
 }
 
+// proves: A43
 #[test]
 fn a_refusal_after_a_broken_request_is_not_free() {
     let check = |why: &str, expected: Cost| {
@@ -441,6 +444,7 @@ fn a_turn_whose_start_was_not_told_is_paid_and_watched() {
     check(&[sample::completed()], &entries, PAID);
 }
 
+// proves: S33
 #[test]
 fn another_thread_than_the_one_that_was_asked_for_is_a_failure_that_names_both() {
     let other = "01a1df23-b000-7e62-ac75-9fbb433c5c8e";
@@ -499,6 +503,7 @@ async fn a_turn_with_a_share_whose_tokens_are_not_told_is_ended_and_says_why() {
     assert!(matches!(answer, Answer::Failed { failure: TurnFailure::Task { .. }, .. }));
 }
 
+// proves: A7
 #[tokio::test(start_paused = true)]
 async fn a_request_in_flight_is_never_free() {
     let entries = [sample::calls(), sample::used("a"), sample::returned()];

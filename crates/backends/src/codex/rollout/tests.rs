@@ -44,6 +44,7 @@ fn tokens_in_the_cache_are_counted_once() {
     check(huge, [10, 0, 2, u64::MAX]);
 }
 
+// proves: S36
 #[test]
 fn tokens_that_are_no_numbers_are_not_zero() {
     let check = |value: Value| assert_eq!(usage(&value), None, "{value}");

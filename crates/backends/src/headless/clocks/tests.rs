@@ -37,6 +37,7 @@ impl Bench {
     }
 }
 
+// proves: P11
 #[test]
 fn each_clock_runs_out_in_its_time() {
     use Stage::{Background, Done, Working};

@@ -60,6 +60,7 @@ mod tests {
 
     use super::*;
 
+    // proves: A32
     #[test]
     fn only_regular_files_are_opened() {
         let directory = tempfile::tempdir().unwrap();

@@ -116,6 +116,7 @@ async fn a_client_that_cannot_be_started_is_an_error() {
     assert_eq!(why, "could not write /no/such/file: No such file or directory (os error 2)");
 }
 
+// proves: S32
 #[tokio::test]
 async fn a_line_of_any_length_costs_bounded_memory() {
     let bench = Bench::new();

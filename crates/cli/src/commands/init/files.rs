@@ -135,6 +135,7 @@ mod tests {
         assert!(left.is_empty(), "{left:?}");
     }
 
+    // proves: S12
     #[test]
     fn nothing_is_overwritten_even_when_it_appears_at_the_last_moment() {
         let place = tempfile::tempdir().unwrap();

@@ -21,6 +21,7 @@ fn call(id: usize) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
 }
 
+// proves: S44
 #[test]
 fn a_flood_of_calls_takes_bounded_memory() {
     let sent = 1_000;

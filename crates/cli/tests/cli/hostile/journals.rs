@@ -14,6 +14,7 @@ fn failed(script: &str) -> Project {
     project
 }
 
+// proves: P12, S15
 #[test]
 fn a_name_in_a_journal_leads_to_no_other_place() {
     let check = |change: fn(String) -> String, told: &str| {
@@ -44,6 +45,7 @@ fn a_name_in_a_journal_leads_to_no_other_place() {
     check(other, "belongs to the run other run");
 }
 
+// proves: S16
 #[test]
 fn a_pinned_script_is_written_into_its_directory_alone() {
     let project = failed("exit 1");
@@ -56,6 +58,7 @@ fn a_pinned_script_is_written_into_its_directory_alone() {
     assert!(!project.path("OUT.sh").exists() && !project.path("../OUT.sh").exists());
 }
 
+// proves: S16
 #[test]
 fn a_pinned_script_is_never_written_through_a_link() {
     let project = failed("exit 1");
@@ -72,6 +75,7 @@ fn a_pinned_script_is_never_written_through_a_link() {
     assert!(!copy.is_symlink() && fs::read_to_string(copy).unwrap() == "exit 1");
 }
 
+// proves: S17
 #[test]
 fn a_value_that_was_replaced_is_refused() {
     let script = format!("# {}\nexit 1", "x".repeat(20_000));
@@ -85,6 +89,7 @@ fn a_value_that_was_replaced_is_refused() {
     project.raymond("resume r --pinned").prints("").mentions(7, &[]);
 }
 
+// proves: S20
 #[test]
 fn requests_that_were_planted_stop_nobody() {
     let project = failed("test -e ready && echo '<result>x</result>'");

@@ -39,6 +39,7 @@ fn within(project: &Project, folder: &str, words: &str) -> Output {
 
 const SLOW: &str = "until test -e ready; do sleep 0.02; done; echo '<result>x</result>'";
 
+// proves: S53
 #[test]
 fn everything_is_private_whatever_the_umask_is() {
     let start = "until test -e ready; do sleep 0.01; done; echo 'said'; echo '<goto>NEXT</goto>'";
@@ -66,6 +67,7 @@ fn everything_is_private_whatever_the_umask_is() {
     assert!(seen > 12, "{seen}");
 }
 
+// proves: S53, S54
 #[test]
 fn another_user_reads_nothing_asks_nothing_and_stops_nothing() {
     let project = open_to_all(&[("wf/START.sh", SLOW)]);
@@ -90,6 +92,7 @@ fn another_user_reads_nothing_asks_nothing_and_stops_nothing() {
     running.wait().prints("x\n");
 }
 
+// proves: S56
 #[test]
 fn a_repository_that_another_user_put_above_is_refused() {
     let project = open_to_all(&[("shared/mine/wf/START.sh", "echo '<result>x</result>'")]);
@@ -109,6 +112,7 @@ fn a_repository_that_another_user_put_above_is_refused() {
     within(&project, "shared/mine", "run wf").prints("x\n");
 }
 
+// proves: S57
 #[test]
 fn a_directory_of_runs_or_a_configuration_of_another_user_is_refused() {
     let check = |plant: &str, named: &str| {
@@ -128,6 +132,7 @@ fn a_directory_of_runs_or_a_configuration_of_another_user_is_refused() {
 }
 
 /// As in a container, whose files are often those of a user of its host.
+// proves: S57
 #[test]
 fn whoever_goes_into_the_directory_of_another_user_means_it() {
     let project = open_to_all(&[("host/x", "")]);
@@ -140,6 +145,7 @@ fn whoever_goes_into_the_directory_of_another_user_means_it() {
     within(&project, "host/repository", "run wf").prints("x\n");
 }
 
+// proves: S58
 #[test]
 fn a_process_of_another_user_is_not_taken_for_one_of_a_run() {
     let project = open_to_all(&[("wf/START.sh", "exit 1")]);
@@ -159,6 +165,7 @@ fn a_process_of_another_user_is_not_taken_for_one_of_a_run() {
 }
 
 /// A signal that its receiver does not expect ends it.
+// proves: S14
 #[test]
 fn a_lock_that_was_planted_gets_nobody_signalled() {
     let project = Project::of(&[("wf/START.sh", "exit 1")]);
@@ -178,6 +185,7 @@ fn a_lock_that_was_planted_gets_nobody_signalled() {
     assert!(bystander.is_alive());
 }
 
+// proves: S59
 #[test]
 fn another_user_may_not_call_the_server() {
     let project = open_to_all(&[]);

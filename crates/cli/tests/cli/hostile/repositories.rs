@@ -21,6 +21,7 @@ enum Told {
     Otherwise,
 }
 
+// proves: P12, S6
 #[test]
 fn links_in_a_directory_that_came_along_lead_nothing_elsewhere() {
     let check = |link: &str, to: &str, told: &Told| {
@@ -63,6 +64,7 @@ fn ended_beside_a_link(script: &str) -> Project {
     project
 }
 
+// proves: P12, S6, S7
 #[test]
 fn a_link_leads_nothing_of_a_run_that_is_over_elsewhere() {
     for script in [FLOW.1, "exit 1"] {
@@ -80,6 +82,7 @@ fn a_link_leads_nothing_of_a_run_that_is_over_elsewhere() {
     }
 }
 
+// proves: S7
 #[test]
 fn what_a_link_in_place_of_the_runs_leads_to_is_left_alone() {
     let project = Project::of(&[(".raymond/runs/.removed-0-all/letter", "precious")]);
@@ -96,6 +99,7 @@ fn what_a_link_in_place_of_the_runs_leads_to_is_left_alone() {
     assert_eq!(everything(&project.root()), before);
 }
 
+// proves: S6
 #[test]
 fn the_ballast_is_never_written_through_a_link() {
     let project = Project::of(&[FLOW, ("home/.bashrc", "precious"), (".raymond/x", "")]);
@@ -104,6 +108,7 @@ fn the_ballast_is_never_written_through_a_link() {
     assert_eq!(project.read("home/.bashrc"), "precious");
 }
 
+// proves: S3
 #[test]
 fn a_project_does_not_choose_programs() {
     for client in ["claude", "codex"] {
@@ -122,6 +127,7 @@ fn a_project_does_not_choose_programs() {
     }
 }
 
+// proves: S4
 #[test]
 fn no_file_of_a_project_skips_permissions() {
     let project = Project::of(&[("wf/START.md", "go"), ("r.yaml", "START: <result>x</result>")]);
@@ -132,6 +138,7 @@ fn no_file_of_a_project_skips_permissions() {
     project.raymond("run wf").prints("").mentions(2, &["there is no key"]);
 }
 
+// proves: S5
 #[test]
 fn git_starts_nothing_that_the_repository_names() {
     for (key, value, program) in
@@ -162,6 +169,7 @@ fn planted() -> Project {
     project
 }
 
+// proves: S1
 #[test]
 fn whoever_only_looks_runs_nothing_and_changes_nothing() {
     let project = planted();
@@ -195,6 +203,7 @@ fn within(project: &Project, directory: &str, words: &str) -> Output {
     project.spawn("bash", &["-c", &line]).wait()
 }
 
+// proves: S2
 #[test]
 fn a_run_that_is_over_and_came_with_a_repository_is_only_looked_at() {
     for script in [FLOW.1, "exit 1"] {
@@ -219,6 +228,7 @@ fn a_run_that_is_over_and_came_with_a_repository_is_only_looked_at() {
     }
 }
 
+// proves: S2
 #[test]
 fn a_run_that_came_with_a_repository_is_not_gone_on_with() {
     let project = planted();
@@ -237,6 +247,7 @@ fn a_run_that_came_with_a_repository_is_not_gone_on_with() {
     assert!(project.path("sprung").exists(), "whoever says that it is theirs goes on");
 }
 
+// proves: P12, S2
 #[test]
 fn a_run_that_came_with_a_submodule_or_a_worktree_is_not_gone_on_with() {
     let project = planted();
@@ -262,6 +273,7 @@ fn a_run_that_came_with_a_submodule_or_a_worktree_is_not_gone_on_with() {
     assert!(!project.path("sprung").exists() && !project.path("worktree/sprung").exists());
 }
 
+// proves: S2
 #[test]
 fn a_run_that_came_with_a_repository_is_known_in_every_form_of_an_index() {
     let shorten: &[&str] = &["update-index", "--index-version", "4"];
@@ -291,6 +303,7 @@ fn a_run_that_came_with_a_repository_is_known_in_every_form_of_an_index() {
     }
 }
 
+// proves: S19
 #[test]
 fn nothing_that_a_terminal_obeys_comes_from_names_in_a_journal() {
     let project = planted();
@@ -305,6 +318,7 @@ fn nothing_that_a_terminal_obeys_comes_from_names_in_a_journal() {
     is_plain(&project.raymond("resume r"));
 }
 
+// proves: S13
 #[test]
 fn nothing_that_a_terminal_obeys_comes_from_names_of_files() {
     let project = Project::of(&[
@@ -319,6 +333,7 @@ fn nothing_that_a_terminal_obeys_comes_from_names_of_files() {
     }
 }
 
+// proves: S8
 #[test]
 fn a_run_id_is_never_a_path() {
     let project = Project::of(&[FLOW, ("secret/journal.jsonl", "{}")]);
@@ -342,6 +357,7 @@ fn a_run_id_is_never_a_path() {
     assert_eq!(everything(&project.root()), before);
 }
 
+// proves: S11
 #[test]
 fn a_file_that_claims_any_size_is_refused() {
     let project = Project::of(&[FLOW]);

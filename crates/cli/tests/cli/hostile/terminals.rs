@@ -87,6 +87,7 @@ const COMMANDS: [&str; 35] = [
     "crayfish @",
 ];
 
+// proves: A15, S13
 #[test]
 fn no_command_prints_control_characters_of_an_argument() {
     let project = project(&[("wf/START.sh", "echo '<result>x</result>'")]);
@@ -102,6 +103,7 @@ fn no_command_prints_control_characters_of_an_argument() {
     assert!(shown > COMMANDS.len() / 2, "{shown}");
 }
 
+// proves: S13
 #[test]
 fn no_command_prints_control_characters_of_a_file_name() {
     let start = format!("{HOSTILE}/START.md");

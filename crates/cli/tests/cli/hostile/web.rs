@@ -58,6 +58,7 @@ const BOTH: &str = "Accept: application/json, text/event-stream";
 const ERA: [&str; 3] =
     ["MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call", "Mcp-Name: crayfish"];
 
+// proves: S47, S48, S50
 #[test]
 fn a_page_of_a_web_site_calls_no_tool() {
     let project = Project::of(&[]);
@@ -90,6 +91,7 @@ fn a_page_of_a_web_site_calls_no_tool() {
     }
 }
 
+// proves: A19, S49
 #[test]
 fn a_host_or_an_origin_is_read_as_a_whole() {
     let project = Project::of(&[]);
@@ -147,6 +149,7 @@ fn a_host_or_an_origin_is_read_as_a_whole() {
     check("/mcp", &two, "403");
 }
 
+// proves: S52
 #[test]
 fn other_machines_are_served_only_under_names_that_were_given() {
     let project = Project::of(&[]);

@@ -124,6 +124,7 @@ fn a_final_answer_counts_although_it_used_up_the_share() {
     assert_eq!(told(&stage), ["new A | START", "resume A | START, <goto>NEXT</goto>, NEXT"]);
 }
 
+// proves: A1
 #[test]
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_lower_cap_binds_an_adopted_client() {

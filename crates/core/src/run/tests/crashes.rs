@@ -54,6 +54,7 @@ fn a_turn_goes_on_in_the_session_that_its_client_opened_however_it_ended() {
     }
 }
 
+// proves: S34
 #[test]
 fn a_client_that_went_on_in_the_session_of_a_caller_is_not_believed_however_it_ended() {
     let cost = Cost::Reported(Micros(1));

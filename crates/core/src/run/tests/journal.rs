@@ -70,6 +70,7 @@ fn every_event_and_input_is_written_as_it_always_was() {
     assert_eq!(written.len(), fixture.len(), "{}", written.join("\n"));
 }
 
+// proves: P7
 #[test]
 fn every_line_of_the_fixture_still_reads_as_what_it_was() {
     let read: Vec<Sample> =

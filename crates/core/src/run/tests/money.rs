@@ -83,6 +83,7 @@ fn a_share_is_a_fair_part_of_what_is_left() {
     check(&Money { budget: Some("0"), ..PLENTY }, Share::Nothing);
 }
 
+// proves: A2
 #[test]
 fn a_turn_that_does_not_say_what_it_cost_is_never_free() {
     let check = |strict: bool, dearest: &str, cost: Cost, expected: &str| {
@@ -162,6 +163,7 @@ fn thresholds_are_warned_of_once() {
     assert!(play.says("main", "<goto>A</goto>").contains("warn run: 50 % of the cap is spent"));
 }
 
+// proves: P5
 #[test]
 fn concurrent_turns_share_what_is_left_and_give_back_what_they_do_not_use() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
@@ -325,6 +327,7 @@ fn strict_budget_charges_the_share_that_was_reserved() {
     assert_eq!(play.scene(), "Ended(OverBudget): $10.00 spent\nmain at A.md: retries");
 }
 
+// proves: A8
 #[test]
 fn a_capped_turn_has_spent_its_share_whatever_its_client_says() {
     let lies = [Cost::Reported(usd("0.000001")), Cost::Estimated(usd("0.99"))];
@@ -342,6 +345,7 @@ fn a_capped_turn_has_spent_its_share_whatever_its_client_says() {
     assert_eq!(play.agent("main").visit.retries, 1);
 }
 
+// proves: A9
 #[test]
 fn an_answer_at_the_share_has_spent_it() {
     let mut play = Play::new(prompts(&["A.md"])).with(|s| s.budget = Some(usd("1"))).started();
@@ -359,6 +363,7 @@ fn beside_scripts() -> Play {
     play
 }
 
+// proves: A10
 #[test]
 fn a_turn_that_is_capped_without_output_is_bounded() {
     let mut play = beside_scripts();
@@ -395,6 +400,7 @@ mod lower_cap {
         play
     }
 
+    // proves: A1
     #[test]
     fn adopted_turns_beyond_a_lower_cap_are_recalled() {
         let mut play = three();

@@ -374,6 +374,7 @@ fn of_records_that_nobody_vouches_for_only_what_they_cost_is_believed() {
 /// How a record is read that is cut away.
 type Read = fn(&mut Abandoned<'_>, &Record);
 
+// proves: A24, A44
 #[test]
 fn transcripts_tell_what_records_that_are_cut_away_do_not() {
     let traced = |strict: bool, read: Read, [first, told]: [Traced; 2], expected: Gone| {

@@ -78,6 +78,7 @@ fn what_finished_meanwhile_is_told_and_does_not_go_on() {
     );
 }
 
+// proves: A46
 #[test]
 fn turns_that_ended_meanwhile_are_paid_before_shares_are_compared() {
     // $0.10 is spent, and three turns have a share of $3.30 each.

@@ -105,6 +105,7 @@ mod tests {
         check(&["...", "..a", "a..md"], &["...", "..a", "a..md"]);
     }
 
+    // proves: S10
     #[test]
     fn every_other_layout_is_refused_by_its_name() {
         let refused = |paths: &[&str]| place(paths).unwrap_err();

@@ -174,6 +174,7 @@ fn damaged_data_is_refused() {
     }
 }
 
+// proves: S10
 #[test]
 fn headers_that_lie_are_refused() {
     let original = || {
@@ -237,6 +238,7 @@ fn an_archive_has_a_number_of_entries() {
     assert!(matches!(refused(&of(MOST_ENTRIES + 1)), ArchiveError::TooManyEntries));
 }
 
+// proves: S10
 #[test]
 fn a_bomb_is_refused_while_it_is_read() {
     let eight = zip(|writer| {

@@ -57,6 +57,7 @@ fn a_message_needs_exactly_one_transition() {
     taken(first_answer("<goto/> <goto>A</goto> <call>A</call>"), "move main#1 goto A.md");
 }
 
+// proves: S22
 #[test]
 fn targets_resolve_inside_the_scope_only() {
     for target in [
@@ -99,6 +100,7 @@ fn forks_and_their_goto_name_the_same_next_state() {
     taken(stage, "move main#1 fork A.md");
 }
 
+// proves: S23
 #[test]
 fn directories_must_exist() {
     for cd in ["none", "/none", "../..", "sub/none"] {
@@ -165,6 +167,7 @@ fn policy(tags: &[TagName], targets: &[(TagName, &str)], list: &[(TagName, &str)
     policy
 }
 
+// proves: S22
 #[test]
 fn a_tag_must_pass_every_form_of_the_policy() {
     let with = |text: &str, policy: Policy| {
@@ -254,6 +257,7 @@ fn then_is_not_checked_against_the_policy() {
     taken(stage, "move main#1 goto A.md instead-of START.md");
 }
 
+// proves: S24
 #[test]
 fn one_message_that_asks_for_more_than_the_bound_fails_its_agent() {
     let two = "<fork>A</fork><fork>A</fork><goto>A</goto>";

@@ -55,6 +55,7 @@ fn soup() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    // proves: S21
     #[test]
     fn no_text_breaks_the_reader(text in soup()) {
         let script = read(&text, Source::Script);

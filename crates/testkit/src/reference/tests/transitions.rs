@@ -90,6 +90,7 @@ fn a_cleared_stack_drops_returns_and_inherited_models() {
     );
 }
 
+// proves: P3
 #[test]
 fn call_branches_and_a_callee_never_writes_into_its_caller() {
     stage(&["A.md", "B.md", "R.md", "S.md"])

@@ -59,6 +59,7 @@ fn a_hundred_thousand_steps_are_valid() {
     );
 }
 
+// proves: S42
 #[test]
 fn more_than_a_million_steps_are_not() {
     let steps = vec![Value::Null; STEPS + 1];
@@ -169,6 +170,7 @@ fn any_step() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    // proves: S42
     #[test]
     fn any_json_is_checked(value in any_json()) {
         if let Err(problems) = Document::parse(&value) {

@@ -13,6 +13,7 @@ fn check(name: &str, text: &str, tags: usize, malformed: usize) {
     assert_eq!(found, (tags, malformed), "{name}");
 }
 
+// proves: S21
 #[test]
 fn openings_without_an_end_are_read_once() {
     let times = SIZE / 6;
@@ -47,6 +48,7 @@ fn endless_attributes_are_passed_over() {
     check("words", &("<goto ".to_owned() + &"x ".repeat(SIZE / 2)), 0, 1);
 }
 
+// proves: S21
 #[test]
 fn closes_are_looked_for_once() {
     let times = SIZE / 20;
