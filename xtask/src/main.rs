@@ -28,7 +28,7 @@ const USAGE: &str = "\
 cargo xtask test [LANE…]        all tests, or some lanes of them: rules, deny, instructions, real, mcp, openclaw, torture
 cargo xtask torture [PART…]     crashes, kills, faults, hostile input: the short version; --minutes N, --seed N
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
-cargo xtask mutants             small changes of the crates, each noticed or explained; FILE…, --quick FILE…, --shard K/N, --changed
+cargo xtask mutants             small changes of core and store, each noticed or explained; --changed, or arguments of cargo-mutants
 cargo xtask deny                bans, licences and sources of all dependencies, by deny.toml
 cargo xtask bench [ROW…]        what a step takes beside the least that would do; --peers, --rounds N, --json FILE
 cargo xtask instructions        those of the hot paths are as many as written down; --update

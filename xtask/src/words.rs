@@ -25,7 +25,7 @@ pub(crate) fn words(paths: &[&str]) -> Result<()> {
     ensure!(!files.is_empty(), "no Rust or Markdown file below {paths:?}");
     let mut found = 0;
     for file in &files {
-        for line in check_file(&top, file, &phrases)? {
+        for line in check_file(&top, file, &phrases) {
             println(&line);
             found += 1;
         }
@@ -53,10 +53,10 @@ fn readable_files(paths: &[&str]) -> Result<Vec<PathBuf>> {
     Ok(listed.lines().filter(is_readable).map(PathBuf::from).collect())
 }
 
-fn check_file(top: &Path, file: &Path, phrases: &[Phrase]) -> Result<Vec<String>> {
+fn check_file(top: &Path, file: &Path, phrases: &[Phrase]) -> Vec<String> {
     let path = top.join(file);
     // Git lists a file until its removal is committed.
-    let Ok(text) = fs::read_to_string(&path) else { return Ok(Vec::new()) };
+    let Ok(text) = fs::read_to_string(&path) else { return Vec::new() };
     let sentences = match file.extension() {
         Some(extension) if extension == "rs" => prose::of_rust(&text, prose::Strings::of(file)),
         _ => prose::of_markdown(&text),
@@ -71,5 +71,5 @@ fn check_file(top: &Path, file: &Path, phrases: &[Phrase]) -> Result<Vec<String>
             }
         }
     }
-    Ok(findings)
+    findings
 }

@@ -235,21 +235,23 @@ mod tests {
 
     #[test]
     fn the_comments_strings_and_names_of_a_source() {
-        let source = r##"//! One
-//! two. Three.
-fn four_five() {
-    let a = '"'; // why
-    say("six \"seven\" // eight", r#"nine "ten""#);
-    "eleven
-    twelve" // thirteen
-}"##;
+        let source = [
+            "//! One",
+            "//! two. Three.",
+            "fn four_five() {",
+            "    let a = '\"'; // why",
+            "    say(\"six \\\"seven\\\" // eight\", r#\"nine \"ten\"\"#);",
+            "    \"eleven",
+            "    twelve\" // thirteen",
+        ];
+        let source = &source.join("\n");
         let sentences = [
             (1, "One two."),
             (2, "Three."),
             (3, "four five"),
             (4, "why"),
-            (5, r#"six \"seven\" // eight"#),
-            (5, r#"nine "ten""#),
+            (5, "six \\\"seven\\\" // eight"),
+            (5, "nine \"ten\""),
             (6, "eleven"),
             (7, "twelve"),
             (7, "thirteen"),
