@@ -111,7 +111,8 @@ impl Play {
 
     /// The turn in flight ends, and the next one begins.
     fn goto(&mut self) -> Result<Record> {
-        let turn = self.run.desk.turns.get(&AgentId::from("main")).context("no turn is due")?;
+        let turn =
+            self.run.scheduler.turns.get(&AgentId::from("main")).context("no turn is due")?;
         let outcome = Outcome::Finished(Box::new(self.finished.clone()));
         let input = Input::Settled { turn: turn.id.clone(), attempt: turn.attempt, outcome };
         Ok(self.feed(input))

@@ -22,26 +22,37 @@ macro_rules! targets {
 }
 
 targets! {
+    // proves: P12
     #[test]
     fn archive();
+    // proves: P12
     #[test]
     fn claude();
+    // proves: P12
     #[test]
     fn codex();
+    // proves: P12
     #[test]
     fn document();
+    // proves: P12
     #[test]
     fn frontmatter();
+    // proves: P12
     #[test]
     fn inbox();
+    // proves: P12
     #[test]
     fn journal();
+    // proves: P12
     #[test]
     fn mcp();
+    // proves: P12
     #[test]
     fn replies();
+    // proves: P12
     #[test]
     fn request();
+    // proves: P12
     #[test]
     fn scanner();
     #[test]

@@ -11,13 +11,13 @@ use raymond_backends::contract::Backend;
 use raymond_backends::headless::Settings as Client;
 use raymond_backends::scripted::{self, Replies, Scripted};
 use raymond_backends::{claude, codex};
-use raymond_core::capability::Offers;
+use raymond_core::capability::BackendCatalog;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Price;
 use raymond_core::run::Settings;
 use raymond_core::run::settings::{ConfigHome, Pinning};
-use raymond_core::workflow::{Definition, Kind, State, Survey};
+use raymond_core::workflow::{Definition, Kind, Reachability, State};
 use raymond_engine::project::Project;
 use raymond_engine::shell::Backends;
 
@@ -28,7 +28,7 @@ pub(crate) use misfits::misfits;
 pub(crate) use versions::replaced;
 
 /// The backends that workflows and flags may name, and what each can do.
-pub(crate) fn offers() -> Offers {
+pub(crate) fn catalog() -> BackendCatalog {
     let all = [
         (claude::NAME, claude::CAPABILITIES),
         (codex::NAME, codex::CAPABILITIES),
@@ -74,7 +74,7 @@ pub(crate) struct Usable {
 pub(crate) fn usable(
     config: &Layer,
     settings: &Settings,
-    survey: &Survey<'_>,
+    survey: &Reachability<'_>,
 ) -> Result<Usable, Failure> {
     let (mut backends, mut clients) = (Backends::default(), BTreeMap::new());
     backends.weigh_by(misfits);
@@ -124,7 +124,7 @@ fn add(backends: &mut Backends, (config, settings): (&Layer, &Settings), name: &
 /// The backends that a run may come to ask, each with a prompt that names it.
 pub(crate) fn asked<'a>(
     settings: &'a Settings,
-    survey: &Survey<'a>,
+    survey: &Reachability<'a>,
 ) -> BTreeMap<&'a BackendName, &'a State> {
     let mut all = BTreeMap::new();
     for state in survey.prompts().filter(|state| survey.is_reached(&state.name)) {
@@ -137,7 +137,7 @@ pub(crate) fn asked<'a>(
 fn play(backends: &mut Backends, settings: &Settings, replies: Replies) {
     let scripted = Arc::new(Scripted::new(replies));
     if is_played(settings) {
-        for name in offers().names() {
+        for name in catalog().names() {
             backends.stand_in(name.clone(), scripted.clone());
         }
     }
@@ -224,7 +224,11 @@ fn is_said_together(config: &Layer) -> bool {
 
 /// Who asks for replies must have them, and who has them must have something to play: otherwise clients
 /// would be paid whom nobody meant.
-fn check_replies(config: &Layer, settings: &Settings, survey: &Survey<'_>) -> Result<(), Failure> {
+fn check_replies(
+    config: &Layer,
+    settings: &Settings,
+    survey: &Reachability<'_>,
+) -> Result<(), Failure> {
     let asked = asked(settings, survey);
     let played = asked.get(&BackendName::new(scripted::NAME));
     // States that are read at every visit may become prompts.
@@ -274,11 +278,11 @@ mod tests {
         let rows: Vec<Vec<&str>> =
             lines.skip(1).take_while(|line| line.starts_with('|')).map(cells).collect();
 
-        let offers = offers();
-        let declared: Vec<String> = offers.names().map(|name| format!("`{name}`")).collect();
+        let catalog = catalog();
+        let declared: Vec<String> = catalog.names().map(|name| format!("`{name}`")).collect();
         assert_eq!(names, declared, "a column for each backend");
         let able = |capability: &Capability| -> Vec<bool> {
-            offers.names().map(|name| offers.of(name).unwrap().contains(capability)).collect()
+            catalog.names().map(|name| catalog.of(name).unwrap().contains(capability)).collect()
         };
         let declared: Vec<(String, Vec<bool>)> =
             Capability::ALL.iter().map(|each| (each.to_string(), able(each))).collect();

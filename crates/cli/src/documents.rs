@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use raymond_backends::workspace::{Fault, Workspace};
-use raymond_core::crayfish::{Document, Flaw, Problem, reading, validate};
+use raymond_core::crayfish::{Document, Problem, ProblemCode, reading, validate};
 use raymond_core::diagnostic::{Diagnostic, Place};
 use raymond_core::ids::AgentId;
 use raymond_core::run::Run;
@@ -49,7 +49,7 @@ pub(crate) enum Unfit {
         /// What is said of it.
         failure: Failure,
         /// The same as a code.
-        code: Flaw,
+        code: ProblemCode,
     },
     /// It has mistakes.
     Wrong {
@@ -105,7 +105,7 @@ impl Found {
         };
         let bytes = bytes.map_err(|error| {
             let is_large = error.to_string() == too_large();
-            let code = if is_large { Flaw::TooLarge } else { Flaw::Unreadable };
+            let code = if is_large { ProblemCode::TooLarge } else { ProblemCode::Unreadable };
             Unfit::Unread { failure: unreadable(path, &name, &error), code }
         })?;
         match reading::read(&bytes) {
@@ -157,7 +157,7 @@ impl Found {
         let places = counted(&self.text, &reading::places(&self.text, pointers));
         let mistake = |(problem, place)| Mistake { problem, place };
         let mut mistakes: Vec<Mistake> = problems.into_iter().zip(places).map(mistake).collect();
-        let counts = |mistake: &Mistake| mistake.problem.code == Flaw::MoreProblems;
+        let counts = |mistake: &Mistake| mistake.problem.code == ProblemCode::MoreProblems;
         mistakes.sort_by_key(|mistake| (counts(mistake), mistake.place.span.start));
         mistakes
     }
@@ -173,7 +173,7 @@ pub(crate) fn change(run: &Run, pinned: &Definition) -> Option<&'static str> {
         let vars = run.settings.vars.iter().map(|(name, value)| format!("{name}={value}"));
         let vars = settings::document_vars(&vars.collect::<Vec<_>>())?.values;
         let workspace = run.agents.get(&AgentId::main()).map_or("", |main| main.cwd.as_str());
-        let shelf = Shelf::open(Path::new(workspace), &run.settings.named.schema_paths)?;
+        let shelf = Shelf::open(Path::new(workspace), &run.settings.start_flags.schema_paths)?;
         Ok(Found::read(path)?.prepare(path, &vars, &shelf)?)
     };
     match current() {

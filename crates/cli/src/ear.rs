@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use raymond_backends::contract::Sign;
 use raymond_backends::process::Transcript;
 use raymond_backends::said::{Recount, Said};
-use raymond_core::desk::{Lane, Turn};
 use raymond_core::ids::{AgentId, TurnId};
 use raymond_core::run::Run;
+use raymond_core::scheduler::{Lane, Turn};
 use raymond_engine::shell::transcript;
 
 /// Listens to every client of a run.
@@ -38,8 +38,10 @@ impl Ear {
 
     /// Tells what was seen since; of what had been said before, only the last.
     pub(crate) fn listen(&mut self, run: &Run, mut tell: impl FnMut(&TurnId, &Sign)) {
-        self.open.retain(|agent, _| run.desk.in_flight.contains(agent));
-        for turn in run.desk.in_flight.iter().filter_map(|agent| run.desk.turns.get(agent)) {
+        self.open.retain(|agent, _| run.scheduler.in_flight.contains(agent));
+        for turn in
+            run.scheduler.in_flight.iter().filter_map(|agent| run.scheduler.turns.get(agent))
+        {
             let Some(reading) = self.reading(turn) else { continue };
             let mut signs = reading.read_on();
             if reading.past == Past::Unread && !signs.is_empty() {

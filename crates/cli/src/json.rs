@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use raymond_core::crayfish::flow::{Flow, written};
 use raymond_core::crayfish::reading::{self, Holds};
+use raymond_core::crayfish::state::{StepsState, written};
 use raymond_core::ids::{BackendName, RunId};
-use raymond_core::machine::{Agent, Standing};
+use raymond_core::machine::{Agent, AgentStatus};
 use raymond_core::run::{Program, Ralph, Run};
 use raymond_core::value::Value;
 use raymond_core::view::denied::{Denied, Group};
@@ -60,7 +60,7 @@ pub(crate) fn run(head: &Head, place: &Place) -> serde_json::Value {
         "workflow": run.workflow,
         "status": place.status.as_str(),
         "why": place.why,
-        "way_out": place.way_out,
+        "next_command": place.next_command,
         "left_running": place.left_running,
         "spent_usd": run.spent.dollars(),
         "budget_usd": run.settings.budget.map(raymond_core::budget::Micros::dollars),
@@ -141,10 +141,10 @@ pub(crate) fn denied(run: &Run, ledger: &Ledger) -> serde_json::Value {
 }
 
 fn agent(run: &Run, agent: &Agent) -> serde_json::Value {
-    let (standing, failure) = match &agent.standing {
-        Standing::Live => ("live", None),
-        Standing::Held(_) => ("waiting: agents", None),
-        Standing::Failed { failure, .. } => ("failed", Some(failure.to_string())),
+    let (status, failure) = match &agent.status {
+        AgentStatus::Live => ("live", None),
+        AgentStatus::Held(_) => ("waiting: agents", None),
+        AgentStatus::Failed { failure, .. } => ("failed", Some(failure.to_string())),
     };
     json!({
         "id": agent.id,
@@ -153,7 +153,7 @@ fn agent(run: &Run, agent: &Agent) -> serde_json::Value {
         "depth": agent.stack.len(),
         "backend": answering(run, agent),
         "cwd": agent.cwd,
-        "standing": standing,
+        "status": status,
         "failure": failure,
     })
 }
@@ -170,7 +170,7 @@ pub(crate) fn results(head: &Head, blobs: &Blobs) -> serde_json::Value {
 }
 
 /// What steps left, by key, and by id for the latest of a step in loops.
-pub(crate) fn steps(flow: &Flow, blobs: &Blobs) -> Map<String, serde_json::Value> {
+pub(crate) fn steps(flow: &StepsState, blobs: &Blobs) -> Map<String, serde_json::Value> {
     let mut results = Map::new();
     for (key, stored) in &flow.results {
         let text = raymond_engine::observe::load(blobs, &stored.value).unwrap_or_default();

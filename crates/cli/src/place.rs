@@ -20,7 +20,7 @@ pub(crate) struct Place {
     /// One sentence without a full stop.
     pub(crate) why: String,
     /// The command that leads out of it.
-    pub(crate) way_out: String,
+    pub(crate) next_command: String,
     /// The command lines of processes that outlived their owner, where they were looked for.
     pub(crate) left_running: Vec<String>,
 }
@@ -57,9 +57,9 @@ impl Place {
 
     fn with_states(head: &Head, status: Status, states: States) -> Self {
         let Head { run, ledger, .. } = head;
-        let way_out = plain(&view::way_out(status).line(run, ledger, states));
+        let next_command = plain(&view::next_command(status).line(run, ledger, states));
         let why = plain(&view::why(run, ledger, status));
-        Self { status, why, way_out, left_running: Vec::new() }
+        Self { status, why, next_command, left_running: Vec::new() }
     }
 
     /// Where a run is that was looked at: its journal may be damaged, its states may be edited.
@@ -72,7 +72,7 @@ impl Place {
             Tail::Damaged(damaged) => Self {
                 status: seen.status,
                 why: format!("its journal is damaged: {damaged}"),
-                way_out: match damaged.seq {
+                next_command: match damaged.seq {
                     // Record 1 starts a run, and says of which workflow.
                     0 | 1 => "raymond run WORKFLOW".to_owned(),
                     seq => format!("raymond resume {} --truncate-to {}", run.id, seq - 1),
@@ -87,22 +87,22 @@ impl Place {
     fn with_owner(mut self, seen: &Look) -> Self {
         let run = &seen.head.run;
         if let Some(owner) = seen.suspended_owner()
-            && view::way_out(self.status) == view::Command::Wait
+            && view::next_command(self.status) == view::Command::Wait
         {
             self.why = format!("{}; {}", self.why, suspended(owner));
-            self.way_out = continuing(owner);
+            self.next_command = continuing(owner);
             return self;
         }
         let Some(owner) = seen.driven_elsewhere().filter(|_| !view::is_of_caller(run)) else {
             return self;
         };
-        if view::way_out(self.status) == view::Command::Wait {
+        if view::next_command(self.status) == view::Command::Wait {
             let Process { pid, host, .. } = &owner.process;
             let unseen = format!("process {pid} on {host}, which cannot be seen from here");
             self.why = plain(&format!("{}; it is driven by {unseen}", self.why));
-            self.way_out = format!("raymond resume {} --takeover", run.id);
-        } else if self.way_out.starts_with("raymond resume ") {
-            self.way_out.push_str(" --takeover");
+            self.next_command = format!("raymond resume {} --takeover", run.id);
+        } else if self.next_command.starts_with("raymond resume ") {
+            self.next_command.push_str(" --takeover");
         }
         self
     }

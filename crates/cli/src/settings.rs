@@ -43,8 +43,8 @@ pub(crate) fn govern(mut settings: Settings, asked: &Layer) -> Result<Settings, 
     if let Some(backend) = &asked.backend {
         settings.backend = BackendName::new(backend.value.as_str());
     }
-    let offers = backends::offers();
-    settings.no_branch = offers.without(Capability::Branch).cloned().collect();
+    let catalog = backends::catalog();
+    settings.no_branch = catalog.without(Capability::Branch).cloned().collect();
     let tools = |list: &[Sourced<String>]| -> Vec<String> {
         list.iter().map(|tool| tool.value.clone()).collect()
     };
@@ -58,7 +58,7 @@ pub(crate) fn govern(mut settings: Settings, asked: &Layer) -> Result<Settings, 
 pub(crate) fn unknown_backend(asked: &Layer) -> Option<Finding> {
     let Sourced { value, origin } = asked.backend.as_ref()?;
     let name = BackendName::new(value.as_str());
-    health::backend(&name, &origin.to_string(), &backends::offers())
+    health::backend(&name, &origin.to_string(), &backends::catalog())
 }
 
 /// Refuses a backend that there is not.

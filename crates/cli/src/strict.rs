@@ -7,10 +7,10 @@
 use raymond_backends::codex;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::run::Settings;
-use raymond_core::workflow::{State, Survey};
+use raymond_core::workflow::{Reachability, State};
 
 /// A warning, where a share of such a client would be charged, or no turn has a share.
-pub(crate) fn warning(settings: &Settings, survey: &Survey<'_>) -> Option<Diagnostic> {
+pub(crate) fn warning(settings: &Settings, survey: &Reachability<'_>) -> Option<Diagnostic> {
     let has_share = |state: &&State| settings.budget.or(state.front.budget).is_some();
     let counts = |state: &&State| settings.backend_of(&state.front).as_str() == codex::NAME;
     let prompts = || survey.prompts().filter(|state| survey.is_reached(&state.name));

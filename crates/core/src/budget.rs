@@ -158,7 +158,7 @@ pub enum Basis {
     Free,
     /// The client said so.
     Reported,
-    /// From usage, or like the dearest turn of the run.
+    /// From usage, or like the most expensive turn of the run.
     Estimated,
     /// Part of the cost is unknown: only the known part is charged, and every screen says so.
     Unpriced,

@@ -65,9 +65,9 @@ impl fmt::Display for Capability {
 
 /// The backends that there are, and what each of them can do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Offers(BTreeMap<BackendName, &'static [Capability]>);
+pub struct BackendCatalog(BTreeMap<BackendName, &'static [Capability]>);
 
-impl Offers {
+impl BackendCatalog {
     /// What a backend can do; none when there is no such backend.
     pub fn of(&self, backend: &BackendName) -> Option<&'static [Capability]> {
         self.0.get(backend).copied()
@@ -97,7 +97,7 @@ impl Offers {
     }
 }
 
-impl FromIterator<(BackendName, &'static [Capability])> for Offers {
+impl FromIterator<(BackendName, &'static [Capability])> for BackendCatalog {
     fn from_iter<T: IntoIterator<Item = (BackendName, &'static [Capability])>>(all: T) -> Self {
         Self(all.into_iter().collect())
     }
@@ -109,10 +109,10 @@ mod tests {
 
     #[track_caller]
     fn check(names: &[&str], unknown: &str, expected: &str) {
-        let offers: Offers =
+        let catalog: BackendCatalog =
             names.iter().map(|name| (BackendName::new(*name), &[] as &[_])).collect();
-        assert_eq!(offers.names().count(), names.len());
-        assert_eq!(offers.advice(&unknown.into()), expected);
+        assert_eq!(catalog.names().count(), names.len());
+        assert_eq!(catalog.advice(&unknown.into()), expected);
     }
 
     #[test]
@@ -133,15 +133,15 @@ mod tests {
 
     #[test]
     fn who_lacks_what_is_known() {
-        let offers: Offers = [
+        let catalog: BackendCatalog = [
             ("full".into(), Capability::ALL.as_slice()),
             ("linear".into(), [Capability::Fresh, Capability::Resume].as_slice()),
         ]
         .into_iter()
         .collect();
-        let lacking = |capability| offers.without(capability).cloned().collect::<Vec<_>>();
+        let lacking = |capability| catalog.without(capability).cloned().collect::<Vec<_>>();
         assert_eq!(lacking(Capability::Branch), [BackendName::new("linear")]);
         assert_eq!(lacking(Capability::Resume), Vec::<BackendName>::new());
-        assert_eq!(offers.of(&"other".into()), None);
+        assert_eq!(catalog.of(&"other".into()), None);
     }
 }

@@ -3,43 +3,43 @@
 //! Text is read strictly ([`reading`]), checked as a whole ([`validate`]) and becomes a flat
 //! [`Document`]: nothing in it is recursive, so a hundred thousand steps are cheap to walk and to
 //! drop. Beside it stand what its steps are written with: paths, conditions, templates and keys.
-//! A caller speaks in an [`envelope`], and every failure has a [`Code`].
-//! Nothing here runs a step, and nothing checks a JSON Schema: that is work of the edges.
+//! A caller speaks in an [`envelope`], and every failure has a [`ErrorCode`].
+//! Nothing here runs a step, and nothing checks a JSON Schema: that is program of the edges.
 
 pub mod answer;
 pub mod ask;
 pub mod call;
-pub mod code;
 pub mod condition;
-pub(crate) mod conduct;
+pub(crate) mod decide;
 pub mod document;
 pub mod envelope;
+pub mod error_code;
 pub mod explain;
-pub mod flaw;
-pub mod flow;
 pub mod gate;
 pub mod key;
 pub mod name;
 pub mod path;
 pub mod problem;
+pub mod problem_code;
+pub mod program;
 pub mod reading;
 pub mod render;
 pub mod schema;
+pub mod state;
 pub mod template;
 pub mod validate;
 pub mod walk;
-pub mod work;
 
 pub use call::Call;
-pub use code::Code;
 pub use condition::Condition;
 pub use document::{Document, Kind, Step, StepIndex};
 pub use envelope::{Reply, Request};
-pub use flaw::Flaw;
-pub use flow::{Fact, Flow};
+pub use error_code::ErrorCode;
 pub use key::Key;
 pub use name::StepId;
 pub use path::{Namespaces, Path};
 pub use problem::Problem;
+pub use problem_code::ProblemCode;
+pub use program::StepsProgram;
+pub use state::{StepEvent, StepsState};
 pub use template::Template;
-pub use work::Work;

@@ -93,13 +93,13 @@ impl Place {
 /// The places of one text. Those that are asked for in the order of the text cost no more than to read it
 /// once, however many they are.
 #[derive(Debug)]
-pub struct Places<'t> {
+pub struct LocationFinder<'t> {
     text: &'t str,
     /// Where the last one began, with its line and column.
     last: Cell<(usize, usize, usize)>,
 }
 
-impl<'t> Places<'t> {
+impl<'t> LocationFinder<'t> {
     /// Those of this text.
     pub fn new(text: &'t str) -> Self {
         Self { text, last: Cell::new((0, 1, 1)) }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn places_are_the_same_in_whatever_order_they_are_asked_for() {
         let text = "ä\nbc\r\n\n🦀 e";
-        let places = Places::new(text);
+        let places = LocationFinder::new(text);
         for first in 0..text.len() + 2 {
             for second in 0..text.len() + 2 {
                 assert_eq!(places.of(first..second), Place::of(text, first..second));

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
-use crate::crayfish::flow::Stored;
+use crate::crayfish::state::Stored;
 use crate::ids::{AgentId, BackendName, SessionId, StateName};
 use crate::protocol::Fault;
 use crate::time::{Span, Timestamp};

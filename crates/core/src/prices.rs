@@ -48,7 +48,7 @@ pub struct Prices(BTreeMap<String, Price>);
 /// Where a model has dearer prices for long prompts, those are meant: a usage does not say how long
 /// its prompts were.
 const TABLE: [(&str, [u32; 4]); 39] = [
-    // Names of families as clients take them: the dearest that is current.
+    // Names of families as clients take them: the most expensive that is current.
     ("fable", [1000, 5000, 1250, 100]),
     ("opus", [500, 2500, 625, 50]),
     ("sonnet", [300, 1500, 375, 30]),

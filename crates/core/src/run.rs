@@ -6,39 +6,39 @@
 
 pub mod advance;
 pub mod apply;
+pub mod backend_change;
 pub mod batch;
+mod caller_session;
 pub mod decide;
-pub mod demand;
-pub(crate) mod draft;
+pub(crate) mod decision;
+pub mod discarded;
 pub mod effect;
 pub mod event;
-pub mod gone;
 pub mod input;
-pub mod named;
 pub mod permissions;
 pub mod program;
 pub mod record;
 pub mod replay;
+pub mod requirements;
 pub(crate) mod resume;
 pub mod settings;
 mod settle;
+pub mod start_flags;
 pub mod state;
-pub mod stray;
 #[cfg(test)]
 pub(crate) mod tests;
-mod trespass;
 
 pub use advance::advance;
 pub use apply::apply;
 pub use batch::{Batch, batch};
 pub use decide::{Refusal, check_adoption, decide};
-pub use demand::Demand;
+pub use discarded::{Attempt, DiscardedCost, DiscardedTail, TranscriptCost};
 pub use effect::Effect;
 pub use event::{Ending, Event};
-pub use gone::{Abandoned, Attempt, Gone, Traced};
 pub use input::Input;
 pub use permissions::Permissions;
 pub use program::{Program, Ralph};
 pub use record::{Header, Record, Step};
+pub use requirements::Requirements;
 pub use settings::Settings;
 pub use state::{Phase, Run};

@@ -1,6 +1,6 @@
 //! Read models that every door draws: folds of the same events, for eyes instead of decisions.
 //!
-//! [`mod@status`] says where a run is, [`mod@way_out`] what leads out of it, [`mod@why`] says it in a sentence,
+//! [`mod@status`] says where a run is, [`mod@next_command`] what leads out of it, [`mod@why`] says it in a sentence,
 //! [`ledger`] keeps what a run no longer holds (results, money by state, the [`path`] that was taken),
 //! [`costs`] counts money by whatever is asked, [`backends`] says whether they are named, [`denied`] says how to allow what was denied, [`plan`]
 //! what a resume will do, [`turns`] tells one attempt from the other, [`narrate`] turns events into
@@ -8,7 +8,7 @@
 //! [`health`] judges the machine, and [`pruning`] says what may be deleted.
 
 pub mod answers;
-pub mod backends;
+pub mod backend_labels;
 mod bytes;
 pub mod costs;
 pub mod denied;
@@ -16,28 +16,28 @@ pub mod health;
 pub mod ledger;
 pub mod live;
 pub mod narrate;
+pub mod next_command;
 pub mod path;
 mod place;
 pub mod plan;
 pub mod pruning;
 pub mod status;
 pub mod turns;
-pub mod way_out;
 pub mod why;
 
-pub use backends::{Naming, answering, asked};
+pub use backend_labels::{BackendLabels, answering, asked};
 pub use bytes::bytes;
 pub use costs::Costs;
 pub use denied::Denied;
 pub use ledger::{Ledger, Stopper};
 pub use live::Live;
 pub use narrate::{Line, Narrator, Weight};
+pub use next_command::{Command, States, is_final, is_of_caller, next_command, quoted};
 pub use path::Path;
 pub use place::place;
 pub use plan::{Fate, Plan};
 pub use status::{Owner, Status, Waiting, status};
 pub use turns::Turns;
-pub use way_out::{Command, States, is_final, is_of_caller, quoted, way_out};
 pub use why::{collected, counted, why};
 
 #[cfg(test)]

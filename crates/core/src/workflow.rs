@@ -14,7 +14,9 @@ pub mod nearest;
 pub mod policy;
 pub mod template;
 
-pub use definition::{Definition, Kind, Mark, Parsed, Platform, SourceFile, Start, State, Survey};
+pub use definition::{
+    Definition, Kind, Mark, Parsed, Platform, Reachability, SourceFile, Start, State,
+};
 pub use extension::Extension;
 pub use frontmatter::{Frontmatter, OnDenied};
 pub use manifest::Manifest;

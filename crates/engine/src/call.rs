@@ -18,7 +18,7 @@ use std::sync::Arc;
 use raymond_backends::process::{self, Grace};
 use raymond_backends::workspace::Workspace;
 use raymond_core::crayfish::answer::{GIVEN_UP, answer, attempts, results};
-use raymond_core::crayfish::{Code, Problem, Reply, Request, Work, reading};
+use raymond_core::crayfish::{ErrorCode, Problem, Reply, Request, StepsProgram, reading};
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Ending, Input, Phase, Program, Run, Settings};
@@ -103,8 +103,9 @@ impl Tool {
     }
 
     async fn try_call(&self, sent: Sent, follower: Follower) -> Result<Reply, Box<Reply>> {
-        let request =
-            sent.read().map_err(|problems| mistaken(Code::BadRequest, "the request", problems))?;
+        let request = sent
+            .read()
+            .map_err(|problems| mistaken(ErrorCode::BadRequest, "the request", problems))?;
         let run = request.run.clone();
         // Whoever carries everything itself echoes a refusal as any other reply.
         let known = run.is_none().then(|| (request.results.clone(), request.attempts.clone()));
@@ -120,23 +121,24 @@ impl Tool {
 
     async fn answer(&self, request: Request, follower: Follower) -> Result<Reply, Box<Reply>> {
         let directory = self.workspaces.of(request.agent.as_deref())?;
-        let workspace = Workspace::open(&directory)
-            .map_err(|unopened| refused(Code::BadWorkspace, unopened.to_string(), Vec::new()))?;
+        let workspace = Workspace::open(&directory).map_err(|unopened| {
+            refused(ErrorCode::BadWorkspace, unopened.to_string(), Vec::new())
+        })?;
         if directory.to_str().is_none() {
             // A record could not say where it is, and another directory may have the name it would say.
             let message =
                 format!("the path of the workspace is not UTF-8: {}", directory.display());
-            return Err(refused(Code::BadWorkspace, message, Vec::new()));
+            return Err(refused(ErrorCode::BadWorkspace, message, Vec::new()));
         }
         let place = directory.clone();
         let looked = aside(&follower.cancel, move || ready(request, (&place, &workspace)));
         let ready = looked.await.map_err(|given_up| match given_up {
-            GivenUp::Cancelled => refused(Code::Cancelled, GIVEN_UP, Vec::new()),
-            GivenUp::NoThread => refused(Code::Internal, aside::NO_THREAD, Vec::new()),
+            GivenUp::Cancelled => refused(ErrorCode::Cancelled, GIVEN_UP, Vec::new()),
+            GivenUp::NoThread => refused(ErrorCode::Internal, aside::NO_THREAD, Vec::new()),
             GivenUp::TooLong => {
                 let most = aside::LONGEST.as_secs();
                 let message = format!("to check the request takes more than {most} s");
-                refused(Code::TooLarge, message, Vec::new())
+                refused(ErrorCode::TooLarge, message, Vec::new())
             }
         })??;
         self.work(ready, &directory, follower).await
@@ -166,7 +168,7 @@ impl Tool {
         let driven =
             shell::drive_for(owned, Backends::default(), inputs, (&mut teller, &cancel)).await;
         let driven =
-            driven.map_err(|error| refused(Code::StoreFailed, chain(&error), Vec::new()))?;
+            driven.map_err(|error| refused(ErrorCode::StoreFailed, chain(&error), Vec::new()))?;
         let bundled = |step| schemas.bundled(step, "/schema");
         let ignored = brought.ignored(&driven.head.run, run.as_ref());
         let reply = answer(driven.head.run, &work, &bundled, run.as_ref());
@@ -177,14 +179,15 @@ impl Tool {
     async fn begin(
         &self,
         ready: Ready,
-        work: &Work,
+        work: &StepsProgram,
         directory: &Path,
     ) -> Result<Beginning, Box<Reply>> {
         let Ready { prepared, mut brought, run, schemas: _, mut unasked } = ready;
         let (project, nonce, new) = match &run {
             Some(_) => {
-                let project = Project::locate(directory)
-                    .map_err(|error| refused(Code::StoreFailed, error.to_string(), Vec::new()))?;
+                let project = Project::locate(directory).map_err(|error| {
+                    refused(ErrorCode::StoreFailed, error.to_string(), Vec::new())
+                })?;
                 (project, clock::nonce(), KnownBy::NewRecord)
             }
             None => (in_memory(), abandoned::nonce(directory), KnownBy::Nobody),
@@ -197,7 +200,7 @@ impl Tool {
             unasked = brought.of_no_run(&id);
         }
         if !unasked.is_empty() {
-            let mut refused = mistaken(Code::UnaskedOutput, "the request", unasked);
+            let mut refused = mistaken(ErrorCode::UnaskedOutput, "the request", unasked);
             if !is_new && let Ok(owned) = self.open(&project, &id, (work, &cwd)).await {
                 refused = knowing(refused, &owned.head.run);
             }
@@ -228,7 +231,7 @@ impl Tool {
             }
             Err(LaunchError::Own(error)) => return Err(unowned(&id, &error)),
             Err(error @ LaunchError::Blobs(_)) => {
-                return Err(refused(Code::StoreFailed, error.to_string(), Vec::new()));
+                return Err(refused(ErrorCode::StoreFailed, error.to_string(), Vec::new()));
             }
         };
         inputs.push(Input::Call(Box::new(call)));
@@ -240,14 +243,14 @@ impl Tool {
         &self,
         project: &Project,
         run: &RunId,
-        (work, at): (&Work, &str),
+        (work, at): (&StepsProgram, &str),
     ) -> Result<Owned, Box<Reply>> {
         let how = Opening { takeover: Takeover::Never, truncate_to: None, clients: Clients::End };
         let opened = Owned::open(project, run, how, None).await;
         let owned = opened.map_err(|error| unowned(run, &error))?;
         let other = |what: &str| {
             let message = format!("the run {run} was begun with {what}");
-            Err(knowing(refused(Code::RunMismatch, message, Vec::new()), &owned.head.run))
+            Err(knowing(refused(ErrorCode::RunMismatch, message, Vec::new()), &owned.head.run))
         };
         match owned.definition.work.as_deref() {
             _ if owned.head.run.settings.program.answers() != Some(Answers::Caller) => {
@@ -283,12 +286,12 @@ fn ready(
             let path = format!("/ref/schemaPaths/{index}");
             Problem::new(path, steps::flaw_of_path(&fault.why), fault.why.to_string())
         });
-        mistaken(Code::BadRequest, "the request", told.collect())
+        mistaken(ErrorCode::BadRequest, "the request", told.collect())
     })?;
     let shelf = steps::Shelf(files);
     let prepared = steps::prepare(&request.workflow, &request.vars, (directory, &shelf));
-    let prepared =
-        prepared.map_err(|problems| mistaken(Code::InvalidWorkflow, "the workflow", problems))?;
+    let prepared = prepared
+        .map_err(|problems| mistaken(ErrorCode::InvalidWorkflow, "the workflow", problems))?;
     let document = prepared.definition.work.as_deref().map(|work| &work.document);
     let document = document.ok_or_else(|| internal("no document"))?;
     let unasked = request.unasked(document);
@@ -302,7 +305,8 @@ fn ready(
 fn is_new(project: &Project, run: Option<&RunId>) -> Result<bool, Box<Reply>> {
     let Some(run) = run else { return Ok(false) };
     let exists = project.paths(run).exist(project.disk.as_ref());
-    let failed = |error: disk::Error| refused(Code::StoreFailed, error.to_string(), Vec::new());
+    let failed =
+        |error: disk::Error| refused(ErrorCode::StoreFailed, error.to_string(), Vec::new());
     exists.map(|exists| !exists).map_err(failed)
 }
 
@@ -312,12 +316,12 @@ fn in_memory() -> Project {
     Project { disk: Arc::new(Memory::new(0)), root }
 }
 
-fn refused(code: Code, message: impl Into<String>, errors: Vec<Problem>) -> Box<Reply> {
+fn refused(code: ErrorCode, message: impl Into<String>, errors: Vec<Problem>) -> Box<Reply> {
     Box::new(Reply::failed(code, message, errors))
 }
 
 /// Whoever reads nothing but the message is told the first of the mistakes.
-fn mistaken(code: Code, what: &str, problems: Vec<Problem>) -> Box<Reply> {
+fn mistaken(code: ErrorCode, what: &str, problems: Vec<Problem>) -> Box<Reply> {
     let first = problems.first().map(ToString::to_string).unwrap_or_default();
     let message = match problems.iter().map(Problem::tells).sum() {
         1_usize => format!("{what} has a mistake: {first}"),
@@ -333,18 +337,18 @@ fn knowing(mut refused: Box<Reply>, run: &Run) -> Box<Reply> {
 }
 
 fn internal(what: &str) -> Box<Reply> {
-    refused(Code::Internal, what, Vec::new())
+    refused(ErrorCode::Internal, what, Vec::new())
 }
 
 /// Why a run that exists cannot be worked on.
 fn unowned(run: &RunId, error: &OwnError) -> Box<Reply> {
     let (code, message) = match error {
         OwnError::Lock(lock::Error::Held { .. }) => {
-            (Code::RunLocked, format!("another call works on the run {run}"))
+            (ErrorCode::RunLocked, format!("another call works on the run {run}"))
         }
         OwnError::Lock(lock::Error::OtherHost { .. } | lock::Error::Removed { .. })
-        | OwnError::Elsewhere(_) => (Code::RunLocked, chain(error)),
-        _ => (Code::StoreFailed, chain(error)),
+        | OwnError::Elsewhere(_) => (ErrorCode::RunLocked, chain(error)),
+        _ => (ErrorCode::StoreFailed, chain(error)),
     };
     refused(code, message, Vec::new())
 }

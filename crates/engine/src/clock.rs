@@ -63,11 +63,11 @@ mod tests {
         let wall = || Timestamp(WALL.load(Ordering::Relaxed));
         let mut clock = Clock { wall, ..Clock::default() };
         let mut run = Run { phase: Phase::Open, ..Run::default() };
-        run.desk.retries.insert((Timestamp(9000), "main".into()));
+        run.scheduler.retries.insert((Timestamp(9000), "main".into()));
         assert_eq!(clock.now(&run), Timestamp(5000));
         WALL.store(10, Ordering::Relaxed);
         assert!(clock.now(&run) >= Timestamp(5000));
-        run.desk.retries.clear();
+        run.scheduler.retries.clear();
         assert_eq!(clock.now(&run), Timestamp(10));
     }
 }

@@ -11,7 +11,7 @@ use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Ending, Header, Input, Phase, Program, Run, Settings, check_adoption};
 use raymond_core::value::Value;
 use raymond_core::view::{States, asked};
-use raymond_core::workflow::{Definition, Survey};
+use raymond_core::workflow::{Definition, Reachability};
 use raymond_store::disk::Disk;
 use raymond_store::lock::Takeover;
 use raymond_store::{Journal, blobs, journal};
@@ -67,7 +67,7 @@ pub fn prepare(path: &Path, program: &Program) -> Result<Prepared, PrepareError>
 pub fn prepare_with(
     path: &Path,
     program: &Program,
-    further: &dyn Fn(&Survey<'_>) -> Vec<Diagnostic>,
+    further: &dyn Fn(&Reachability<'_>) -> Vec<Diagnostic>,
 ) -> Result<Prepared, PrepareError> {
     let loaded = match program {
         Program::Crayfish { .. } => return steps::load(path),

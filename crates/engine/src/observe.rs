@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 
 use raymond_backends::contract::Answer;
 use raymond_core::budget::Cost;
-use raymond_core::crayfish::flow::Stored;
+use raymond_core::crayfish::state::Stored;
 use raymond_core::protocol::{Reading, Source, Tag};
 use raymond_core::run::input::{Finished, Interruption, Outcome};
 use raymond_core::value::{Hash, Value};

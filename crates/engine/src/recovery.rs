@@ -5,11 +5,11 @@
 //! resume itself, is one batch: a crash in the middle of a recovery leaves nothing half done.
 
 use raymond_core::budget::Cost;
-use raymond_core::desk::Turn;
 use raymond_core::ids::SessionId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::input::{Interruption, Outcome, Resume, StopMode};
 use raymond_core::run::{Input, Phase, Run, Settings};
+use raymond_core::scheduler::Turn;
 
 /// What a look for a turn in flight found.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use raymond_core::crayfish::document::StepIndex;
-use raymond_core::crayfish::{Document, Flaw, Problem};
+use raymond_core::crayfish::{Document, Problem, ProblemCode};
 use raymond_schema::{Fault, Kind, Library, Schema};
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ impl Schemas {
                 size += bytes;
                 if size > MOST {
                     let message = format!("all schemas have more than {} MiB here", MOST >> 20);
-                    return Err(vec![Problem::new(place(), Flaw::TooLarge, message)]);
+                    return Err(vec![Problem::new(place(), ProblemCode::TooLarge, message)]);
                 }
                 schemas.insert((index.number(), at), schema);
             }
@@ -88,16 +88,16 @@ fn located(faults: Vec<Fault>, at: &str) -> Vec<Problem> {
     faults.into_iter().map(told).collect()
 }
 
-fn flaw(kind: Kind) -> Flaw {
+fn flaw(kind: Kind) -> ProblemCode {
     match kind {
-        Kind::Missing => Flaw::MissingSchema,
-        Kind::Unreadable => Flaw::UnreadableSchema,
-        Kind::Reference => Flaw::BadReference,
-        Kind::Circular => Flaw::CircularSchema,
-        Kind::Invalid => Flaw::InvalidSchema,
-        Kind::Draft => Flaw::MixedDrafts,
-        Kind::TooDeep => Flaw::TooDeep,
-        Kind::TooLarge => Flaw::TooLarge,
-        Kind::Value => Flaw::InvalidOutput,
+        Kind::Missing => ProblemCode::MissingSchema,
+        Kind::Unreadable => ProblemCode::UnreadableSchema,
+        Kind::Reference => ProblemCode::BadReference,
+        Kind::Circular => ProblemCode::CircularSchema,
+        Kind::Invalid => ProblemCode::InvalidSchema,
+        Kind::Draft => ProblemCode::MixedDrafts,
+        Kind::TooDeep => ProblemCode::TooDeep,
+        Kind::TooLarge => ProblemCode::TooLarge,
+        Kind::Value => ProblemCode::InvalidOutput,
     }
 }

@@ -8,7 +8,7 @@ use raymond_core::budget::Micros;
 use raymond_core::crayfish::reading;
 use raymond_core::few::Few;
 use raymond_core::ids::{AgentId, RunId, StateName};
-use raymond_core::machine::{Agent, Frame, Session, Standing};
+use raymond_core::machine::{Agent, AgentStatus, Frame, Session};
 use raymond_core::run::Run;
 use raymond_core::value::{BlobRef, Value};
 use raymond_core::view::{Ledger, Status};
@@ -136,10 +136,10 @@ fn agents<S: Serializer>(run: &Run, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 fn place(agent: &Agent) -> Place<'_> {
-    let (status, failure) = match &agent.standing {
-        Standing::Live => ("live", None),
-        Standing::Held(_) => ("waiting: agents", None),
-        Standing::Failed { failure, .. } => ("failed", Some(failure.to_string())),
+    let (status, failure) = match &agent.status {
+        AgentStatus::Live => ("live", None),
+        AgentStatus::Held(_) => ("waiting: agents", None),
+        AgentStatus::Failed { failure, .. } => ("failed", Some(failure.to_string())),
     };
     Place {
         current_state: &agent.visit.state,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use raymond_backends::workspace::{Fault, SchemaFiles, Why};
-use raymond_core::crayfish::{Document, Flaw, Problem, reading, validate};
+use raymond_core::crayfish::{Document, Problem, ProblemCode, reading, validate};
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::workflow::definition::steps::{FILE, pinned};
 use raymond_core::workflow::{Definition, SourceFile, Start};
@@ -56,7 +56,7 @@ pub fn prepare(
     };
     let found = Definition::parse(loaded.files.clone(), &Start::Steps, PLATFORM);
     let broken = |found: Vec<Diagnostic>| {
-        let told = |found: Diagnostic| Problem::new("", Flaw::Internal, found.message);
+        let told = |found: Diagnostic| Problem::new("", ProblemCode::Internal, found.message);
         found.into_iter().map(told).collect::<Vec<_>>()
     };
     let definition = found.map_err(broken)?.definition;
@@ -64,19 +64,19 @@ pub fn prepare(
 }
 
 /// The code of a path that cannot be used.
-pub fn flaw_of_path(why: &Why) -> Flaw {
+pub fn flaw_of_path(why: &Why) -> ProblemCode {
     match why {
-        Why::Escapes => Flaw::EscapingPath,
-        Why::Missing | Why::NotAFile | Why::Unreadable(_) => Flaw::Unreadable,
-        Why::TooLarge { .. } => Flaw::TooLarge,
+        Why::Escapes => ProblemCode::EscapingPath,
+        Why::Missing | Why::NotAFile | Why::Unreadable(_) => ProblemCode::Unreadable,
+        Why::TooLarge { .. } => ProblemCode::TooLarge,
     }
 }
 
 /// The code of a file that a step cannot read or write.
-pub(crate) fn flaw_of_file(fault: &Fault) -> Flaw {
+pub(crate) fn flaw_of_file(fault: &Fault) -> ProblemCode {
     match &fault.why {
-        Why::Missing if fault.path.is_empty() => Flaw::EscapingPath,
-        Why::Missing => Flaw::MissingFile,
+        Why::Missing if fault.path.is_empty() => ProblemCode::EscapingPath,
+        Why::Missing => ProblemCode::MissingFile,
         why @ (Why::Escapes | Why::NotAFile | Why::Unreadable(_) | Why::TooLarge { .. }) => {
             flaw_of_path(why)
         }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use raymond_core::crayfish::code::Code;
 use raymond_core::crayfish::envelope::Reply;
+use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_engine::call::{Follower, Sent};
 use rmcp::ErrorData;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
@@ -185,5 +185,5 @@ impl Calls {
 }
 
 fn internal(message: &str) -> Reply {
-    Reply::failed(Code::Internal, message, Vec::new())
+    Reply::failed(ErrorCode::Internal, message, Vec::new())
 }

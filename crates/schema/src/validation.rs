@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::bundle::Bundle;
 use crate::dialect::Dialect;
-use crate::document::Flaw;
+use crate::document::ProblemCode;
 use crate::message::{cut, describe};
 use crate::room::{NoRoom, Room};
 use crate::{FAULTS_MAX, Fault, Kind};
@@ -21,7 +21,7 @@ const BACKTRACKS_MAX: usize = 100_000;
 const PATTERN_MAX: usize = 4 * 1024 * 1024;
 
 /// What is wrong with a document as a schema of its draft.
-pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<Flaw> {
+pub(crate) fn flaws(document: &Value, nesting: usize, dialect: Dialect) -> Vec<ProblemCode> {
     let found = Room::compile(nesting, || {
         let validator = match dialect {
             Dialect::Draft4 => draft4::meta::validator(),

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use raymond_core::crayfish::code::Code;
 use raymond_core::crayfish::envelope::Reply;
+use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::ids::RunId;
 use raymond_engine::call::{Follower, Sent};
 use raymond_engine::project::Project;
@@ -106,7 +106,7 @@ struct Nobody;
 
 impl Host for Nobody {
     fn call(&self, _: Sent, _: Follower) -> Reply {
-        Reply::failed(Code::BadRequest, "nobody is here", Vec::new())
+        Reply::failed(ErrorCode::BadRequest, "nobody is here", Vec::new())
     }
 
     fn project(&self, _: Option<&str>) -> Result<Project, String> {

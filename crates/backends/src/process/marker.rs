@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 
-use raymond_core::desk::Turn;
 use raymond_core::ids::{Nonce, TurnId};
+use raymond_core::scheduler::Turn;
 
 /// Names one attempt at one turn of one run: `<nonce>/<turn>.<attempt>`.
 ///

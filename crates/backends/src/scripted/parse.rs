@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use raymond_core::budget::{Cost, Micros};
-use raymond_core::diagnostic::{Diagnostic, Places};
+use raymond_core::diagnostic::{Diagnostic, LocationFinder};
 use raymond_core::ids::StateName;
 use raymond_core::workflow::nearest;
 
@@ -17,7 +17,7 @@ use super::yaml::{self, Node, Value};
 /// A reader of one file, and the mistakes it has found.
 pub(super) struct Reader<'a> {
     file: &'a str,
-    places: Places<'a>,
+    places: LocationFinder<'a>,
     mistakes: Vec<Diagnostic>,
     /// What a reply costs that does not say it.
     pub(super) cost: Cost,
@@ -29,7 +29,7 @@ pub(super) struct Noted;
 pub(super) fn replies(file: &str, text: &str) -> Result<Replies, Vec<Diagnostic>> {
     let mut reader = Reader {
         file,
-        places: Places::new(text),
+        places: LocationFinder::new(text),
         mistakes: Vec::new(),
         cost: Cost::Reported(Micros::ZERO),
     };

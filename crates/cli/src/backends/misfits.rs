@@ -9,21 +9,21 @@ use raymond_core::budget::Micros;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::BackendName;
 use raymond_core::prices::Prices;
-use raymond_core::run::demand::{Answered, listed};
 use raymond_core::run::effect::Extras;
+use raymond_core::run::requirements::{PromptsByBackend, listed};
 use raymond_core::run::{Permissions, Settings};
-use raymond_core::workflow::{Frontmatter, Mark, State, Survey};
+use raymond_core::workflow::{Frontmatter, Mark, Reachability, State};
 
-/// Returns what a client would not understand. `Demand` reports what a backend cannot do at all.
-pub(crate) fn misfits(settings: &Settings, survey: &Survey<'_>) -> Vec<Diagnostic> {
+/// Returns what a client would not understand. `Requirements` reports what a backend cannot do at all.
+pub(crate) fn misfits(settings: &Settings, survey: &Reachability<'_>) -> Vec<Diagnostic> {
     let (prices, mut found) = (settings.price_list(), Vec::new());
     for state in survey.prompts() {
         let wish = Wish::of_state(settings, &state.front);
-        for misfit in wish.misfits(settings.meant_for(&state.front), &prices) {
+        for misfit in wish.misfits(settings.real_backend_of(&state.front), &prices) {
             found.push(survey.marked(misfit.diagnostic, state, Mark::Key(misfit.key)));
         }
     }
-    let answered = Answered::of(survey, |state| settings.meant_for(&state.front));
+    let answered = PromptsByBackend::of(survey, |state| settings.real_backend_of(&state.front));
     let mut shared = shared_model(settings, &answered);
     for (backend, states) in answered.iter() {
         for misfit in Wish::of_run(settings, states).misfits(backend, &prices) {
@@ -36,7 +36,7 @@ pub(crate) fn misfits(settings: &Settings, survey: &Survey<'_>) -> Vec<Diagnosti
 }
 
 /// A model for all states, where several clients would be asked for it: few know the same ones.
-fn shared_model(settings: &Settings, answered: &Answered<'_>) -> Option<Diagnostic> {
+fn shared_model(settings: &Settings, answered: &PromptsByBackend<'_>) -> Option<Diagnostic> {
     let model = settings.model.as_ref()?;
     let hears = |state: &&State| state.front.model.is_none();
     let is_client = |backend: &BackendName| matches!(backend.as_str(), claude::NAME | codex::NAME);

@@ -153,7 +153,7 @@ async fn kill_and_resume(
 
 /// The states of the turns in flight.
 fn in_flight(run: &Run) -> Vec<&str> {
-    let agents = run.desk.in_flight.iter().filter_map(|id| run.agents.get(id));
+    let agents = run.scheduler.in_flight.iter().filter_map(|id| run.agents.get(id));
     agents.map(|agent| agent.visit.state.as_str()).collect()
 }
 

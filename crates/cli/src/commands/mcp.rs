@@ -5,8 +5,8 @@ mod records;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use raymond_core::crayfish::code::Code;
 use raymond_core::crayfish::envelope::Reply;
+use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::ids::RunId;
 use raymond_engine::call::{Follower, Sent, Tool, Workspaces};
 use raymond_engine::project::Project;
@@ -31,7 +31,9 @@ impl Host for Offered {
     fn call(&self, sent: Sent, follower: Follower) -> Reply {
         let runtime = match crate::runtime() {
             Ok(runtime) => runtime,
-            Err(failure) => return Reply::failed(Code::Internal, failure.told().0, Vec::new()),
+            Err(failure) => {
+                return Reply::failed(ErrorCode::Internal, failure.told().0, Vec::new());
+            }
         };
         runtime.block_on(self.tool.call(sent, follower))
     }

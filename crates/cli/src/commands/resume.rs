@@ -67,8 +67,8 @@ impl Wish<'_> {
         if settings.prices.is_none() || self.prices == Prices::Current {
             settings.prices = Some(current);
         }
-        let stands_for = settings.stands_for.take().unwrap_or(usual);
-        settings.stands_for = backends::is_played(&settings).then_some(stands_for);
+        let replayed_backend = settings.replayed_backend.take().unwrap_or(usual);
+        settings.replayed_backend = backends::is_played(&settings).then_some(replayed_backend);
         match (&mut settings.program, self.max_iterations) {
             (_, None) => {}
             (Program::Ralph(ralph), Some(most)) => ralph.max_iterations = most,

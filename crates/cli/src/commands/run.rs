@@ -6,13 +6,13 @@ use std::path::Path;
 use raymond_backends::claude::DEFAULT_MODE;
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::ids::{BackendName, RunId};
-use raymond_core::run::named::Named;
 use raymond_core::run::permissions::Checks;
 use raymond_core::run::program::Answers;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Demand, Input, Permissions, Program, Ralph, Settings};
+use raymond_core::run::start_flags::StartFlags;
+use raymond_core::run::{Input, Permissions, Program, Ralph, Requirements, Settings};
 use raymond_core::view::{counted, quoted};
-use raymond_core::workflow::{Definition, Survey, template};
+use raymond_core::workflow::{Definition, Reachability, template};
 use raymond_engine::clock;
 use raymond_engine::launch::{Launch, LaunchError, PrepareError, Prepared, prepare_with};
 use raymond_engine::observe;
@@ -94,16 +94,16 @@ fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Resul
     let mut settings = Settings {
         vars: vars.typed().clone(),
         definition: if flags.unpinned { Pinning::Unpinned } else { Pinning::Pinned },
-        named: named(flags)?,
+        start_flags: start_flags(flags)?,
         program: program.clone(),
         prices: Some(backends::own_prices(&asked)),
         ..settings::govern(Settings::default(), &asked)?
     };
     crate::room::for_programs(settings.max_parallel)?;
-    settings.stands_for = backends::is_played(&settings).then_some(usual);
-    let offers = backends::offers();
-    let demand = Demand { settings: &settings, offers: &offers };
-    let weigh = |survey: &Survey<'_>| {
+    settings.replayed_backend = backends::is_played(&settings).then_some(usual);
+    let catalog = backends::catalog();
+    let demand = Requirements { settings: &settings, catalog: &catalog };
+    let weigh = |survey: &Reachability<'_>| {
         let strict = strict::warning(&settings, survey).into_iter().collect();
         [demand.of_start(survey), backends::misfits(&settings, survey), strict].concat()
     };
@@ -113,7 +113,7 @@ fn begin(project: &Project, run: RunId, flags: &Run, program: &Program) -> Resul
             .map_err(|error| unprepared(error, &settings.program, &flags.workflow))?,
     };
     let Usable { backends, clients } =
-        backends::usable(&asked, &settings, &Survey::of(&prepared.definition))?;
+        backends::usable(&asked, &settings, &Reachability::of(&prepared.definition))?;
     settings.clients = clients;
     if !flags.talk.quiet {
         warn(flags, &settings, &prepared);
@@ -162,9 +162,9 @@ fn warn(flags: &Run, settings: &Settings, prepared: &Prepared) {
 }
 
 /// What was named, for whoever begins such a run anew.
-fn named(flags: &Run) -> Result<Named, Failure> {
+fn start_flags(flags: &Run) -> Result<StartFlags, Failure> {
     let Steps { schemas, workspace } = &flags.steps;
-    Ok(Named {
+    Ok(StartFlags {
         workspace: workspace.as_deref().map(absolute).transpose()?,
         schema_paths: schemas.paths.clone(),
         backend: flags.governing.backend.as_deref().map(BackendName::new),
@@ -199,11 +199,11 @@ impl Vars {
 fn prepare_document(
     flags: &Run,
     vars: &Map<String, Value>,
-    weigh: &dyn Fn(&Survey<'_>) -> Vec<Diagnostic>,
+    weigh: &dyn Fn(&Reachability<'_>) -> Vec<Diagnostic>,
 ) -> Result<Prepared, Failure> {
     let shelf = Shelf::open(flags.steps.workspace(), &flags.steps.schemas.paths)?;
     let prepared = Found::read(&flags.workflow)?.prepare(&flags.workflow, vars, &shelf)?;
-    let warnings = weigh(&Survey::of(&prepared.definition));
+    let warnings = weigh(&Reachability::of(&prepared.definition));
     if warnings.iter().any(|found| found.severity == Severity::Error) {
         return Err(Failure::invalid("the workflow", warnings).within(&flags.workflow));
     }
@@ -368,7 +368,7 @@ fn looped(ralph: &Ralph, settings: &Settings, definition: &Definition) -> String
 
 /// The backends that may be asked. Replies that stand in for all of them are the only one.
 fn asked<'a>(settings: &'a Settings, definition: &'a Definition) -> Vec<&'a str> {
-    let asked = backends::asked(settings, &Survey::of(definition));
+    let asked = backends::asked(settings, &Reachability::of(definition));
     if backends::is_played(settings) && !asked.is_empty() {
         return vec![settings.backend.as_str()];
     }

@@ -1,7 +1,7 @@
 //! `raymond status`: where a run is, and what leads out of it.
 
 use raymond_core::ids::BackendName;
-use raymond_core::machine::{Agent, Standing};
+use raymond_core::machine::{Agent, AgentStatus};
 use raymond_core::run::Run;
 use raymond_core::view::{self, Ledger, answering, counted};
 use raymond_engine::driver::Head;
@@ -42,7 +42,7 @@ fn text(seen: &Seen, place: &Place, blobs: &Blobs) -> String {
     let mut lines = vec![
         format!("{}  {}", run.id, place.status),
         format!("  {}", place.why),
-        format!("  → {}", place.way_out),
+        format!("  → {}", place.next_command),
     ];
     let cap = run.settings.budget.map_or_else(|| "no cap".to_owned(), |cap| format!("of {cap}"));
     let ledger = &seen.head.ledger;
@@ -59,7 +59,7 @@ fn text(seen: &Seen, place: &Place, blobs: &Blobs) -> String {
     let mut agents: Vec<&Agent> = run.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
     for agent in agents.iter().take(MOST_AGENTS) {
-        let backend = ledger.naming().tells(answering(run, agent));
+        let backend = ledger.naming().label(answering(run, agent));
         lines.push(format!("  {}", line(run, agent, backend)));
     }
     if agents.len() > MOST_AGENTS {
@@ -80,7 +80,7 @@ fn turns(ledger: &Ledger) -> String {
 /// `claude: 4 turns, $0.30 · codex: 2 turns, $0.12`, where there are several.
 fn backends(ledger: &Ledger) -> Option<String> {
     let told = ledger.backends.iter().filter_map(|(backend, spent)| {
-        let backend = ledger.naming().tells(Some(backend))?;
+        let backend = ledger.naming().label(Some(backend))?;
         Some(format!("{backend}: {}, {}", counted(spent.turns, "turn"), spent.amount))
     });
     let told: Vec<String> = told.collect();
@@ -111,10 +111,10 @@ fn returned(head: &Head, blobs: &Blobs) -> Vec<String> {
 }
 
 fn line(run: &Run, agent: &Agent, backend: Option<&BackendName>) -> String {
-    let standing = match &agent.standing {
-        Standing::Live => String::new(),
-        Standing::Held(_) => "  waiting: agents".to_owned(),
-        Standing::Failed { failure, .. } => format!("  failed: {}", plain(&failure.to_string())),
+    let status = match &agent.status {
+        AgentStatus::Live => String::new(),
+        AgentStatus::Held(_) => "  waiting: agents".to_owned(),
+        AgentStatus::Failed { failure, .. } => format!("  failed: {}", plain(&failure.to_string())),
     };
     let visit = agent.visits.get(&agent.visit.state).copied().unwrap_or(1);
     // A step is visited once: its key says which time.
@@ -124,5 +124,5 @@ fn line(run: &Run, agent: &Agent, backend: Option<&BackendName>) -> String {
         n => format!("  depth {n}"),
     };
     let backend = backend.map(|backend| format!("  {backend}")).unwrap_or_default();
-    format!("{:<16} {}{visit}{depth}{backend}{standing}", agent.id, view::place(run, agent))
+    format!("{:<16} {}{visit}{depth}{backend}{status}", agent.id, view::place(run, agent))
 }

@@ -13,16 +13,16 @@ pub(crate) fn why(flags: &Look) -> Result<u8, Failure> {
     let project = runs::project()?;
     let run = runs::named_or_last(&project, flags.run.as_deref())?;
     let seen = runs::look(&project, &run)?;
-    let Place { status, why, way_out, left_running } =
+    let Place { status, why, next_command, left_running } =
         Place::seen(&project, &seen).with_retries(&project, &seen).with_processes(&seen);
     if flags.json {
         print_json(json!({
-            "version": shapes::VERSION, "run_id": run, "status": status.as_str(), "why": why, "way_out": way_out,
+            "version": shapes::VERSION, "run_id": run, "status": status.as_str(), "why": why, "next_command": next_command,
             "left_running": left_running, "denied": shapes::denied(&seen.head.run, &seen.head.ledger),
         }))?;
     } else {
         let left = left_running.iter().map(|command| format!("left running: {command}\n"));
-        print_out(&format!("{status}: {why}\n{}→ {way_out}\n", left.collect::<String>()))?;
+        print_out(&format!("{status}: {why}\n{}→ {next_command}\n", left.collect::<String>()))?;
     }
     Ok(0)
 }

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::Path;
 
-use raymond_core::diagnostic::{Diagnostic, Places};
+use raymond_core::diagnostic::{Diagnostic, LocationFinder};
 use raymond_core::workflow::nearest;
 use raymond_store::Trusted;
 use raymond_store::disk::Files;
@@ -41,7 +41,7 @@ pub(super) fn read(
     match text_of(path) {
         Ok(text) => {
             let base = path.parent().unwrap_or(path);
-            let (name, places) = (shown(path), Places::new(&text));
+            let (name, places) = (shown(path), LocationFinder::new(&text));
             let mut file = File { name, whose, text: &text, places, base, mistakes };
             Ok(file.parse())
         }
@@ -68,7 +68,7 @@ struct File<'t> {
     name: String,
     whose: Whose,
     text: &'t str,
-    places: Places<'t>,
+    places: LocationFinder<'t>,
     base: &'t Path,
     mistakes: &'t mut Vec<Diagnostic>,
 }

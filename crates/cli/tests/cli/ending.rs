@@ -460,8 +460,8 @@ fn the_way_out_names_how_an_owner_on_another_host_is_replaced() {
     let seen = project.raymond("status r").stdout;
     let start = format!("r  running\n  {why}\n  → raymond resume r --takeover\n");
     assert!(seen.starts_with(&start), "{seen}");
-    let way_out = &project.raymond("status r --json").json()["way_out"];
-    assert_eq!(way_out, "raymond resume r --takeover");
+    let next_command = &project.raymond("status r --json").json()["next_command"];
+    assert_eq!(next_command, "raymond resume r --takeover");
     // It may have been the last thing that it did.
     let lock = project.read(".raymond/runs/r/lock");
     fs::remove_file(project.path(".raymond/runs/r/lock")).unwrap();

@@ -90,9 +90,10 @@ fn a_damage_behind_the_end_of_a_run_is_cut_away_and_its_end_is_told() {
     project.raymond("run wf --run-id r").prints("x\n");
     let journal = project.read(JOURNAL);
     project.write(JOURNAL, format!("{journal}garbage\n"));
-    let way_out = project.raymond("why r --json").json()["way_out"].as_str().unwrap().to_owned();
-    assert!(way_out.contains("--truncate-to"), "{way_out}");
-    project.raymond(way_out.strip_prefix("raymond ").unwrap()).prints("x\n").mentions(0, &[]);
+    let next_command =
+        project.raymond("why r --json").json()["next_command"].as_str().unwrap().to_owned();
+    assert!(next_command.contains("--truncate-to"), "{next_command}");
+    project.raymond(next_command.strip_prefix("raymond ").unwrap()).prints("x\n").mentions(0, &[]);
     project.raymond("why r").mentions(0, &[]);
     assert_eq!(project.raymond("status r --json").json()["status"], "completed");
 }

@@ -82,7 +82,7 @@ fn status_shows_agents_and_the_way_out() {
         object["agents"],
         json!([{
             "id": "main", "state": "START.sh", "visit": 1, "depth": 0, "backend": null, "cwd": "/project",
-            "standing": "failed", "failure": "script: exit status 1: why",
+            "status": "failed", "failure": "script: exit status 1: why",
         }])
     );
     assert_eq!((&object["run_id"], &object["status"]), (&json!("one-bad"), &json!("failed")));
@@ -99,7 +99,7 @@ fn why_is_one_sentence_and_the_command_that_changes_it() {
     assert_eq!(
         project.raymond("why one-bad --json").json(),
         json!({
-            "version": 1, "run_id": "one-bad", "status": "failed", "way_out": "raymond resume one-bad",
+            "version": 1, "run_id": "one-bad", "status": "failed", "next_command": "raymond resume one-bad",
             "why": "main failed at START.sh: script: exit status 1: why", "left_running": [], "denied": [],
         })
     );
@@ -224,7 +224,7 @@ MORE: { text: '<fork next=\"END\">WORKER</fork>', cost: 0 }
         .as_array()
         .unwrap()
         .iter()
-        .map(|agent| (agent["id"].as_str().unwrap(), agent["standing"].as_str().unwrap()))
+        .map(|agent| (agent["id"].as_str().unwrap(), agent["status"].as_str().unwrap()))
         .collect();
     assert_eq!(standings, [("main", "waiting: agents"), ("main_worker1", "live")]);
     assert_eq!(object["unpriced_turns"], 1);
@@ -264,15 +264,19 @@ fn a_mistyped_command_is_told_the_nearest_command_and_workflow() {
 fn the_command_that_is_named_after_an_edit_is_not_refused() {
     let project = Project::of(&[("wf/START.sh", "exit 1")]);
     assert_eq!(project.raymond("run wf --run-id r").code(), 1);
-    let way_out = || project.raymond("why r --json").json()["way_out"].as_str().unwrap().to_owned();
-    assert_eq!(way_out(), "raymond resume r");
+    let next_command =
+        || project.raymond("why r --json").json()["next_command"].as_str().unwrap().to_owned();
+    assert_eq!(next_command(), "raymond resume r");
     project.write("wf/START.sh", "echo '<result>mended</result>'");
     for command in ["why r", "status r"] {
         let said = project.raymond(command).stdout;
         assert!(said.contains("→ raymond resume r --with-current\n"), "{said}");
     }
-    let way_out = way_out();
-    project.raymond(way_out.strip_prefix("raymond ").unwrap()).prints("mended\n").mentions(0, &[]);
+    let next_command = next_command();
+    project
+        .raymond(next_command.strip_prefix("raymond ").unwrap())
+        .prints("mended\n")
+        .mentions(0, &[]);
 }
 
 #[test]
@@ -288,8 +292,8 @@ fn the_command_that_is_named_when_the_states_are_gone_is_not_refused() {
         } else {
             fs::remove_file(gone).unwrap();
         }
-        let way_out = project.raymond("why r --json").json()["way_out"].clone();
-        assert_eq!(way_out, "raymond resume r --pinned");
+        let next_command = project.raymond("why r --json").json()["next_command"].clone();
+        assert_eq!(next_command, "raymond resume r --pinned");
         project.raymond("resume r --with-current").mentions(2, &["raymond resume r --pinned"]);
         project.raymond("resume r --pinned").prints("done\n");
     };
@@ -315,9 +319,10 @@ fn a_cancelled_run_is_begun_anew_with_what_it_was_given() {
     let start = ["run", "wf", "--run-id", "r", "--replies", "r.yaml", "--input", "it's new", "-d"];
     assert_eq!(project.spawn(env!("CARGO_BIN_EXE_raymond"), &start).wait().code(), 0);
     assert_eq!(project.raymond("cancel r").code(), 0);
-    let way_out = project.raymond("why r --json").json()["way_out"].as_str().unwrap().to_owned();
+    let next_command =
+        project.raymond("why r --json").json()["next_command"].as_str().unwrap().to_owned();
     let expected = r"raymond run /project/wf --replies /project/r.yaml --input 'it'\''s new'";
-    assert_eq!(way_out, expected);
+    assert_eq!(next_command, expected);
 }
 
 // proves: P10
@@ -332,13 +337,13 @@ fn the_command_that_is_named_leads_out_of_every_status() {
         let _running = bring(&project);
         let why = project.raymond("why r --json").json();
         assert_eq!(why["status"], status, "{why}");
-        let way_out = why["way_out"].as_str().unwrap();
+        let next_command = why["next_command"].as_str().unwrap();
         project.write("go", "<result>done</result>");
-        let words = way_out.strip_prefix("raymond ").unwrap();
+        let words = next_command.strip_prefix("raymond ").unwrap();
         let output = project.raymond(&words.replace("/project", project.root().to_str().unwrap()));
-        assert_eq!(output.code(), 0, "{way_out}: {output:?}");
+        assert_eq!(output.code(), 0, "{next_command}: {output:?}");
         let after = project.raymond("status @last --json").json();
-        assert_eq!(after["status"], "completed", "{way_out}: {after}");
+        assert_eq!(after["status"], "completed", "{next_command}: {after}");
     };
     check("running", |project| Some(begun(project)));
     check("stopped", |project| {

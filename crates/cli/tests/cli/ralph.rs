@@ -280,7 +280,7 @@ fn a_cancelled_loop_names_the_command_that_begins_it_anew() {
             hint: start anew with `{anew}`"
         ),
     );
-    assert_eq!(project.raymond("why r --json").json()["way_out"], json!(anew));
+    assert_eq!(project.raymond("why r --json").json()["next_command"], json!(anew));
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn json_is_one_value_on_stdout() {
         object,
         json!({
             "version": 1, "run_id": "r", "workflow": "/project/wf", "status": "completed",
-            "why": "main ended with a result", "way_out": "raymond show r", "left_running": [],
+            "why": "main ended with a result", "next_command": "raymond show r", "left_running": [],
             "spent_usd": 0.02, "budget_usd": 10.0, "started_at": "", "updated_at": "",
             "visits": 3, "turns": 3, "paid_turns": 2, "unpriced_turns": 0, "estimated_usd": 0.0, "denied": [], "agents": [], "ended": 1,
             "backends": [{ "backend": "scripted", "turns": 2, "spent_usd": 0.02 }],

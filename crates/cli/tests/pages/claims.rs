@@ -5,6 +5,7 @@
 //! directions are checked, and docs/proofs.md lists the tests by claim. `UPDATE=1` writes that page.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -121,9 +122,9 @@ fn proofs(claims: &[String], tests: &[Test]) -> String {
         }
     }
     for claim in claims {
-        page.push_str(&format!("\n**{claim}**\n\n"));
+        writeln!(page, "\n**{claim}**\n").unwrap();
         for path in by_claim.get(claim.as_str()).into_iter().flatten() {
-            page.push_str(&format!("- `{path}`\n"));
+            writeln!(page, "- `{path}`").unwrap();
         }
     }
     page

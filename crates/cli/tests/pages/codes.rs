@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use raymond_core::crayfish::Flaw;
+use raymond_core::crayfish::ProblemCode;
 
 use super::top;
 
@@ -103,7 +103,8 @@ fn shown(section: &str) -> Codes {
     let told = section.lines().filter(told).filter_map(|line| line.strip_suffix(']'));
     let codes = told.filter_map(|line| line.rsplit_once(" [")).map(|(_, code)| code);
     // Those of documents of steps have a page of their own.
-    let of_steps =
-        |code: &&str| code.contains('_') && Flaw::ALL.iter().any(|flaw| flaw.as_str() == *code);
+    let of_steps = |code: &&str| {
+        code.contains('_') && ProblemCode::ALL.iter().any(|flaw| flaw.as_str() == *code)
+    };
     codes.filter(|code| !of_steps(code)).map(str::to_owned).collect()
 }

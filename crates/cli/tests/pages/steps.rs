@@ -6,7 +6,9 @@ use std::fs;
 use raymond_backends::{exec, workspace};
 use raymond_core::crayfish::document::{Cap, Order};
 use raymond_core::crayfish::envelope::MOST_SCHEMA_PATHS;
-use raymond_core::crayfish::{Code, Flaw, flow, name, problem, reading, template, validate, walk};
+use raymond_core::crayfish::{
+    ErrorCode, ProblemCode, name, problem, reading, state, template, validate, walk,
+};
 use raymond_engine::schemas;
 
 use super::top;
@@ -15,9 +17,9 @@ use super::top;
 fn the_page_of_errors_has_every_code_with_its_cause_and_remedy() {
     let page = fs::read_to_string(top().join("docs/crayfish-errors.md")).unwrap();
     let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
-    let row = |code: &Code| format!("| `{code}` | {} | {} |", code.cause(), code.remedy());
-    let of_problem = |flaw: &Flaw| format!("| `{flaw}` | {} |", flaw.cause());
-    let expected = Code::ALL.iter().map(row).chain(Flaw::ALL.iter().map(of_problem));
+    let row = |code: &ErrorCode| format!("| `{code}` | {} | {} |", code.cause(), code.remedy());
+    let of_problem = |flaw: &ProblemCode| format!("| `{flaw}` | {} |", flaw.cause());
+    let expected = ErrorCode::ALL.iter().map(row).chain(ProblemCode::ALL.iter().map(of_problem));
     assert_eq!(rows, expected.collect::<Vec<_>>());
 }
 
@@ -44,7 +46,7 @@ fn the_reference_has_the_limits() {
     check("a step with its expressions filled in", mebibytes(template::LIMIT as u64));
     check("stdout of a program", mebibytes(exec::STDOUT_MAX as u64));
     check("stderr", format!("{} KiB", exec::STDERR_MAX >> 10));
-    check("all results of a run", mebibytes(flow::MOST_KEPT));
+    check("all results of a run", mebibytes(state::MOST_KEPT));
     check("a JSON file, or a schema by name", mebibytes(workspace::FILE_MAX));
     check("all schemas of a document, with what they name", mebibytes(schemas::MOST as u64));
     check("problems of a document", grouped(problem::MOST));

@@ -145,7 +145,7 @@ fn a_usage_limit_says_until_when_it_lasts_wherever_one_looks() {
     assert_eq!(stage.spent(), stage.billed(), "what was said before the limit is paid");
     let told = status(&stage);
     assert_eq!(
-        (&told["status"], &told["way_out"]),
+        (&told["status"], &told["next_command"]),
         (&"waiting".into(), &"raymond resume r".into())
     );
     assert!(told["why"].as_str().unwrap().contains(&reached), "{told}");

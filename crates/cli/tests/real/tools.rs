@@ -48,10 +48,14 @@ fn denied(stage: &Stage) -> Vec<String> {
 #[ignore = "needs the real clients: cargo xtask test real"]
 fn a_denied_test_fails_a_state_that_minds_and_runs_when_the_run_is_resumed_as_the_summary_says() {
     let stage = package(&[("START", &format!("on_denied: fail\n---\n{TEST}\n{END}"))]);
-    let way_out = format!("to go on: raymond resume r --allow '{RULE}'");
+    let next_command = format!("to go on: raymond resume r --allow '{RULE}'");
     stage.run("").prints("").mentions(
         1,
-        &["the client denied Bash(cargo test --offline)", "1 tool call (cargo test)", &way_out],
+        &[
+            "the client denied Bash(cargo test --offline)",
+            "1 tool call (cargo test)",
+            &next_command,
+        ],
     );
     assert!(!has(&stage, "tested"));
     assert_eq!(denied(&stage), ["Bash(cargo test --offline)"]);
@@ -74,8 +78,8 @@ fn a_state_allows_its_own_tests_and_no_other_state() {
         ("START", &format!("allow: ['{RULE}']\n---\n{TEST}\nmodel: say <goto>NEXT</goto>")),
         ("NEXT", &format!("{TEST}\n{END}")),
     ]);
-    let way_out = format!("1 tool call (cargo test); to allow it next time: --allow '{RULE}'");
-    stage.run("").prints("done\n").mentions(0, &[&way_out]);
+    let next_command = format!("1 tool call (cargo test); to allow it next time: --allow '{RULE}'");
+    stage.run("").prints("done\n").mentions(0, &[&next_command]);
     assert_eq!(denied(&stage), ["Bash(cargo test --offline)"]);
     let requests = stage.requests();
     let [ran, refused] = outcomes(requests.last().unwrap())[..] else { panic!("{requests:#?}") };

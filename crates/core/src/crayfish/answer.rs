@@ -7,16 +7,16 @@ use serde_json::{Map, Value as Json};
 
 use crate::failure::Failure;
 use crate::ids::{RunId, TurnId};
-use crate::machine::Standing;
+use crate::machine::AgentStatus;
 use crate::run::{Ending, Phase, Run};
 
-use super::code::Code;
 use super::document::StepIndex;
 use super::envelope::{AgentRequest, Failure as Failed, Outcome, Reply};
-use super::flow::Strand;
+use super::error_code::ErrorCode;
 use super::key::Key;
 use super::problem::Problem;
-use super::work::{Work, key_of};
+use super::program::{StepsProgram, key_of};
+use super::state::Branch;
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ pub type Bundled<'a> = &'a dyn Fn(StepIndex) -> Option<&'a Json>;
 pub const GIVEN_UP: &str = "the call was given up";
 
 /// What a run says to its caller.
-pub fn answer(run: Run, work: &Work, schemas: Bundled<'_>, id: Option<&RunId>) -> Reply {
+pub fn answer(run: Run, work: &StepsProgram, schemas: Bundled<'_>, id: Option<&RunId>) -> Reply {
     let outcome = match run.phase {
         Phase::Ended(Ending::Completed) => Outcome::Done,
         Phase::Ended(Ending::NeedsCaller) => Outcome::NeedsAgent(requests(&run, work, schemas, id)),
@@ -47,13 +47,13 @@ pub fn answer(run: Run, work: &Work, schemas: Bundled<'_>, id: Option<&RunId>) -
 
 /// A failure that a loop collected is not taken from an echo. Where only the echo can know that an
 /// agent step has no attempt left, it says so.
-fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, work: &Work) {
+fn use_up(attempts: &mut BTreeMap<String, u32>, run: &Run, work: &StepsProgram) {
     let Some(flow) = &run.flow else { return };
-    let failed: Vec<&Key> = flow.strands.values().filter_map(Strand::failed_at).collect();
+    let failed: Vec<&Key> = flow.branches.values().filter_map(Branch::failed_at).collect();
     let collected = flow.results.iter().filter(|(key, stored)| !stored.ok && !failed.contains(key));
     for (key, stored) in collected {
         let error = stored.json().and_then(|json| json.get("error")).and_then(Json::as_str);
-        if error == Some(Code::AgentOutputSchemaFailed.as_str()) {
+        if error == Some(ErrorCode::AgentOutputSchemaFailed.as_str()) {
             attempts.insert(key.to_string(), work.tries(key).saturating_add(1));
         }
     }
@@ -81,17 +81,25 @@ pub fn attempts(run: &Run) -> BTreeMap<String, u32> {
 
 fn given_up(message: &str) -> Outcome {
     let message = message.to_owned();
-    Outcome::Failed(Failed { code: Code::Cancelled, message, step: None, errors: Vec::new() })
+    Outcome::Failed(Failed { code: ErrorCode::Cancelled, message, step: None, errors: Vec::new() })
 }
 
 /// How many bytes of questions a reply holds; the others follow when those are answered.
 const MOST_ASKED: usize = 32 * 1024 * 1024;
 
 /// What is asked for, in the order of keys.
-fn requests(run: &Run, work: &Work, schemas: Bundled<'_>, id: Option<&RunId>) -> Vec<AgentRequest> {
+fn requests(
+    run: &Run,
+    work: &StepsProgram,
+    schemas: Bundled<'_>,
+    id: Option<&RunId>,
+) -> Vec<AgentRequest> {
     let Some(flow) = run.flow.as_deref() else { return Vec::new() };
-    let keyed =
-        run.desk.asks.keys().filter_map(|ask| Some((key_of(run.agents.get(&ask.agent)?)?, ask)));
+    let keyed = run
+        .scheduler
+        .asks
+        .keys()
+        .filter_map(|ask| Some((key_of(run.agents.get(&ask.agent)?)?, ask)));
     let keyed: BTreeMap<Key, &TurnId> = keyed.collect();
     let asked = keyed.into_iter().filter_map(|(key, ask)| {
         let schema = schemas(work.step(&key)?)?;
@@ -131,21 +139,21 @@ fn weight(value: &Json) -> usize {
 fn failure(run: &Run) -> Failed {
     let flow = run.flow.as_deref();
     let failed = run.failed.iter().filter_map(|agent| {
-        let Standing::Failed { failure, .. } = &run.agents.get(agent)?.standing else {
+        let AgentStatus::Failed { failure, .. } = &run.agents.get(agent)?.status else {
             return None;
         };
-        Some((flow?.strands.get(agent)?.failed_at()?, failure))
+        Some((flow?.branches.get(agent)?.failed_at()?, failure))
     });
     let Some((key, failure)) = failed.min_by(|one, other| one.0.cmp(other.0)) else {
         let message = "the run failed, and does not say where".to_owned();
-        return Failed { code: Code::Internal, message, step: None, errors: Vec::new() };
+        return Failed { code: ErrorCode::Internal, message, step: None, errors: Vec::new() };
     };
     let stored = flow.and_then(|flow| flow.results.get(key)?.json());
     let errors = stored.and_then(|stored| stored.get("errors")).map(problems).unwrap_or_default();
     let (code, message) = if let Failure::Step { code, message } = failure {
-        (Code::named(code).unwrap_or(Code::Internal), message.clone())
+        (ErrorCode::named(code).unwrap_or(ErrorCode::Internal), message.clone())
     } else {
-        (Code::ExecFailed, failure.to_string())
+        (ErrorCode::ExecFailed, failure.to_string())
     };
     // Which iteration it was, the id of the step does not say.
     let message = if key.iterations.is_empty() { message } else { format!("{key}: {message}") };

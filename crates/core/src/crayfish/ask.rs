@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use crate::ids::AgentId;
 
 use super::envelope::AgentRequest;
-use super::flow::Flow;
 use super::key::Key;
 use super::problem::Problem;
+use super::program::StepsProgram;
 use super::render;
-use super::work::Work;
+use super::state::StepsState;
 
 /// What the model has to keep to.
 const RULES: &str = "Answer the task below with one JSON value.\n\
@@ -39,16 +39,16 @@ pub fn message(request: &AgentRequest) -> String {
     format!("{RULES}\n{envelope:#}\n")
 }
 
-impl Work {
-    /// What the caller is asked for by the agent step that a strand is at; its schema needs no other.
+impl StepsProgram {
+    /// What the caller is asked for by the agent step that a branch is at; its schema needs no other.
     pub fn request(
         &self,
-        flow: &Flow,
+        flow: &StepsState,
         (agent, key): (&AgentId, &Key),
         schema: &Value,
     ) -> Option<AgentRequest> {
-        let (asks, strand) = (self.agent(key)?, flow.strands.get(agent)?);
-        let question = render::agent(asks, &self.steps().scope(flow, strand)).ok()?;
+        let (asks, branch) = (self.agent(key)?, flow.branches.get(agent)?);
+        let question = render::agent(asks, &self.steps().scope(flow, branch)).ok()?;
         Some(AgentRequest {
             run: None,
             key: key.clone(),
@@ -64,7 +64,12 @@ impl Work {
     }
 
     /// The same as a message for a model.
-    pub fn message(&self, flow: &Flow, of: (&AgentId, &Key), schema: &Value) -> Option<String> {
+    pub fn message(
+        &self,
+        flow: &StepsState,
+        of: (&AgentId, &Key),
+        schema: &Value,
+    ) -> Option<String> {
         Some(message(&self.request(flow, of, schema)?))
     }
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::input::Verdict;
 
-use super::flow::{Flow, Stored};
 use super::key::Key;
+use super::state::{StepsState, Stored};
 
 /// What a caller brings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub fn written(attempts: &BTreeMap<Key, u32>, key: &Key) -> Option<(Key, u32)> {
     names.into_iter().find_map(|name| attempts.get(&name).map(|attempt| (name.clone(), *attempt)))
 }
 
-impl Flow {
+impl StepsState {
     /// What the caller has for an attempt at an agent step.
     pub(super) fn offer(&self, key: &Key, attempt: u32) -> Option<Offer<'_>> {
         let request = format!("{key}:{attempt}");

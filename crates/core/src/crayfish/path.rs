@@ -9,8 +9,8 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::flaw::Flaw;
 use super::problem::{meant, quoted};
+use super::problem_code::ProblemCode;
 
 #[cfg(test)]
 mod tests;
@@ -103,10 +103,12 @@ pub enum BadPath {
 
 impl BadPath {
     /// The stable code.
-    pub fn flaw(&self) -> Flaw {
+    pub fn flaw(&self) -> ProblemCode {
         match self {
-            Self::UnknownRoot { .. } => Flaw::UnknownNamespace,
-            Self::Beginning { .. } | Self::NoName { .. } | Self::Syntax { .. } => Flaw::BadPath,
+            Self::UnknownRoot { .. } => ProblemCode::UnknownNamespace,
+            Self::Beginning { .. } | Self::NoName { .. } | Self::Syntax { .. } => {
+                ProblemCode::BadPath
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use std::fmt::{self, Write as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::flaw::Flaw;
+use super::problem_code::ProblemCode;
 use crate::workflow::nearest;
 
 /// How many problems are told; one more says how many there are beyond.
@@ -33,8 +33,8 @@ pub struct Problem {
     pub path: String,
     /// What, as a stable code. It was not always written; what a schema says of a value never has it
     /// in a journal.
-    #[serde(default, skip_serializing_if = "Flaw::is_of_value")]
-    pub code: Flaw,
+    #[serde(default, skip_serializing_if = "ProblemCode::is_of_value")]
+    pub code: ProblemCode,
     /// What, for people: lower case, no full stop.
     pub message: String,
 }
@@ -42,11 +42,11 @@ pub struct Problem {
 impl Problem {
     /// What a schema says of the place of a value.
     pub fn of_value(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self::new(path, Flaw::InvalidOutput, message)
+        Self::new(path, ProblemCode::InvalidOutput, message)
     }
 
     /// A problem at a pointer.
-    pub fn new(path: impl Into<String>, code: Flaw, message: impl Into<String>) -> Self {
+    pub fn new(path: impl Into<String>, code: ProblemCode, message: impl Into<String>) -> Self {
         let mut path = path.into();
         if path.len() > LONGEST_POINTER {
             path.truncate(path.floor_char_boundary(LONGEST_POINTER));
@@ -58,7 +58,7 @@ impl Problem {
     /// How many problems it tells: one, or as many as it counts.
     pub fn tells(&self) -> usize {
         let counted = self.message.split(' ').find_map(|word| word.parse().ok());
-        if self.code == Flaw::MoreProblems { counted.unwrap_or(1) } else { 1 }
+        if self.code == ProblemCode::MoreProblems { counted.unwrap_or(1) } else { 1 }
     }
 
     /// As others read it: its code is always there.
@@ -103,7 +103,7 @@ impl Report {
     }
 
     /// Adds a problem at the current place.
-    pub fn add(&mut self, flaw: Flaw, message: impl Into<String>) {
+    pub fn add(&mut self, flaw: ProblemCode, message: impl Into<String>) {
         // Twice as many as are told: some are found late and told early.
         if self.found.len() >= 2 * MOST {
             self.uncounted += 1;
@@ -113,12 +113,12 @@ impl Report {
     }
 
     /// Adds a problem that is told even when there are many.
-    pub(super) fn insist(&mut self, flaw: Flaw, message: impl Into<String>) {
+    pub(super) fn insist(&mut self, flaw: ProblemCode, message: impl Into<String>) {
         self.found.push((self.chapter, Problem::new(&self.pointer, flaw, message)));
     }
 
     /// Adds a problem at `key` of the current place.
-    pub fn add_at(&mut self, key: &str, flaw: Flaw, message: impl Into<String>) {
+    pub fn add_at(&mut self, key: &str, flaw: ProblemCode, message: impl Into<String>) {
         self.under(key, |report| report.add(flaw, message));
     }
 
@@ -168,7 +168,7 @@ impl Report {
     pub fn settle<T>(mut self, value: Option<T>) -> Result<T, Vec<Problem>> {
         match value {
             Some(value) if self.found.is_empty() => return Ok(value),
-            None if self.found.is_empty() => self.add(Flaw::Internal, "it cannot be read"),
+            None if self.found.is_empty() => self.add(ProblemCode::Internal, "it cannot be read"),
             Some(_) | None => {}
         }
         Err(self.problems())
@@ -185,7 +185,7 @@ impl Report {
             self.found.into_iter().map(|(_, problem)| problem).collect();
         if beyond > 0 {
             let message = format!("there are {beyond} more problems");
-            problems.push(Problem::new("", Flaw::MoreProblems, message));
+            problems.push(Problem::new("", ProblemCode::MoreProblems, message));
         }
         problems
     }
@@ -251,17 +251,19 @@ mod tests {
     fn problems_are_told_by_chapter_and_then_as_found() {
         let mut report = Report::new();
         report.turn_to(2, "/steps/2");
-        report.add(Flaw::BadId, "late");
+        report.add(ProblemCode::BadId, "late");
         report.turn_to(1, "/steps/1");
-        report.add_at("a/b~c", Flaw::BadPath, "early");
-        report.under("io", |report| report.item(3, |report| report.add(Flaw::BadName, "nested")));
+        report.add_at("a/b~c", ProblemCode::BadPath, "early");
+        report.under("io", |report| {
+            report.item(3, |report| report.add(ProblemCode::BadName, "nested"));
+        });
         report.chapter(0);
-        report.add(Flaw::BadText, "first");
+        report.add(ProblemCode::BadText, "first");
         let expected = vec![
-            Problem::new("/steps/1", Flaw::BadText, "first"),
-            Problem::new("/steps/1/a~1b~0c", Flaw::BadPath, "early"),
-            Problem::new("/steps/1/io/3", Flaw::BadName, "nested"),
-            Problem::new("/steps/2", Flaw::BadId, "late"),
+            Problem::new("/steps/1", ProblemCode::BadText, "first"),
+            Problem::new("/steps/1/a~1b~0c", ProblemCode::BadPath, "early"),
+            Problem::new("/steps/1/io/3", ProblemCode::BadName, "nested"),
+            Problem::new("/steps/2", ProblemCode::BadId, "late"),
         ];
         assert_eq!(report.settle(Some(())), Err(expected));
     }
@@ -269,7 +271,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_a_problem_even_where_nobody_says_which() {
         assert_eq!(Report::new().settle(Some(1)), Ok(1));
-        let expected = Problem::new("", Flaw::Internal, "it cannot be read");
+        let expected = Problem::new("", ProblemCode::Internal, "it cannot be read");
         assert_eq!(Report::new().settle::<()>(None), Err(vec![expected]));
     }
 
@@ -277,9 +279,9 @@ mod tests {
     fn a_problem_is_told_once() {
         let mut report = Report::new();
         for message in ["x", "y", "x"] {
-            report.add_at("a", Flaw::BadId, message);
+            report.add_at("a", ProblemCode::BadId, message);
         }
-        let expected = ["x", "y"].map(|message| Problem::new("/a", Flaw::BadId, message));
+        let expected = ["x", "y"].map(|message| Problem::new("/a", ProblemCode::BadId, message));
         assert_eq!(report.problems(), expected);
     }
 
@@ -289,11 +291,12 @@ mod tests {
             [(1_000, None), (1_001, Some(1)), (2_000, Some(1_000)), (9_000, Some(8_000))]
         {
             let mut report = Report::new();
-            (0..there_are).for_each(|n| report.item(n, |report| report.add(Flaw::BadId, "x")));
+            (0..there_are)
+                .for_each(|n| report.item(n, |report| report.add(ProblemCode::BadId, "x")));
             let problems = report.settle(Some(())).unwrap_err();
-            assert_eq!(problems[999], Problem::new("/999", Flaw::BadId, "x"));
+            assert_eq!(problems[999], Problem::new("/999", ProblemCode::BadId, "x"));
             let more = last.map(|n| {
-                Problem::new("", Flaw::MoreProblems, format!("there are {n} more problems"))
+                Problem::new("", ProblemCode::MoreProblems, format!("there are {n} more problems"))
             });
             assert_eq!(problems.get(1_000), more.as_ref());
             assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), there_are);
@@ -304,17 +307,17 @@ mod tests {
     fn what_is_found_late_may_be_told_early() {
         let mut report = Report::new();
         report.turn_to(2, "");
-        (0..1_500).for_each(|n| report.item(n, |report| report.add(Flaw::BadId, "x")));
+        (0..1_500).for_each(|n| report.item(n, |report| report.add(ProblemCode::BadId, "x")));
         report.turn_to(1, "/late");
-        report.add(Flaw::BadName, "y");
+        report.add(ProblemCode::BadName, "y");
         let problems = report.problems();
-        assert_eq!(problems[0], Problem::new("/late", Flaw::BadName, "y"));
+        assert_eq!(problems[0], Problem::new("/late", ProblemCode::BadName, "y"));
         assert_eq!(problems.iter().map(Problem::tells).sum::<usize>(), 1_501);
     }
 
     #[test]
     fn a_thousand_of_others_are_told_and_the_rest_is_counted() {
-        let other = |n: usize| Problem::new(format!("/{n}"), Flaw::BadId, "x");
+        let other = |n: usize| Problem::new(format!("/{n}"), ProblemCode::BadId, "x");
         for there_are in [0, 999, 1_000, 1_001, 2_000, 2_001, 9_000] {
             let problems = told((0..there_are).map(other));
             let whole = there_are.min(1_000);
@@ -341,7 +344,7 @@ mod tests {
     #[test]
     fn a_report_never_grows_with_what_it_quotes() {
         let mut report = Report::new();
-        report.add_at(&"k".repeat(1 << 20), Flaw::UnknownKey, "x");
+        report.add_at(&"k".repeat(1 << 20), ProblemCode::UnknownKey, "x");
         let problems = report.settle(Some(())).unwrap_err();
         assert_eq!(problems[0].path.len(), 16_384 + '…'.len_utf8());
         assert_eq!(quoted(&"x".repeat(99)), format!("`{}…`", "x".repeat(60)));

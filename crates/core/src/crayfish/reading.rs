@@ -9,8 +9,8 @@
 
 use serde_json::{Map, Value};
 
-use super::flaw::Flaw;
 use super::problem::{Problem, push_token, quoted};
+use super::problem_code::ProblemCode;
 pub use places::places;
 use scan::Scanner;
 
@@ -115,12 +115,12 @@ pub enum Reason {
 
 impl Reason {
     /// The stable code.
-    pub fn flaw(&self) -> Flaw {
+    pub fn flaw(&self) -> ProblemCode {
         match self {
-            Self::NotUtf8 => Flaw::NotUtf8,
-            Self::DuplicateKey(_) => Flaw::DuplicateKey,
-            Self::TooDeep(_) => Flaw::TooDeep,
-            Self::TooLarge(_) => Flaw::OutOfRange,
+            Self::NotUtf8 => ProblemCode::NotUtf8,
+            Self::DuplicateKey(_) => ProblemCode::DuplicateKey,
+            Self::TooDeep(_) => ProblemCode::TooDeep,
+            Self::TooLarge(_) => ProblemCode::OutOfRange,
             Self::ByteOrderMark
             | Self::Ends(_)
             | Self::Unexpected { .. }
@@ -129,7 +129,7 @@ impl Reason {
             | Self::Control
             | Self::BadEscape
             | Self::LoneSurrogate
-            | Self::Trailing => Flaw::NotJson,
+            | Self::Trailing => ProblemCode::NotJson,
         }
     }
 }

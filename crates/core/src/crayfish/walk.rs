@@ -1,6 +1,6 @@
-//! The interpreter: what a strand comes to next.
+//! The interpreter: what a branch comes to next.
 //!
-//! It looks at the document and at where the [`Flow`] stands, and names one thing at a time; whoever
+//! It looks at the document and at where the [`StepsState`] stands, and names one thing at a time; whoever
 //! asked makes it so, and asks again. An `if` leaves no trace: its condition is weighed on the way.
 //! Nothing is done here: a step that has to be done is only named.
 
@@ -9,12 +9,12 @@ use serde_json::{Map, Value as Json};
 use crate::ids::AgentId;
 use crate::view::counted;
 
-use super::code::Code;
 use super::document::{Document, ForEach, Kind, List, OnMaxIters, Order, Step, StepIndex, While};
-use super::flow::{At, Fact, Flow, Strand, Turning};
+use super::error_code::ErrorCode;
 use super::key::Key;
 use super::name::StepId;
 use super::path::Root;
+use super::state::{Branch, LoopFrame, Position, StepEvent, StepsState};
 
 mod scope;
 #[cfg(test)]
@@ -31,12 +31,12 @@ pub struct Steps<'a> {
     pub vars: &'a Map<String, Json>,
 }
 
-/// What a strand comes to.
+/// What a branch comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// This is so.
-    Fact(Fact),
-    /// These iterations begin, each as a strand of its own, and this one waits for them.
+    StepEvent(StepEvent),
+    /// These iterations begin, each as a branch of its own, and this one waits for them.
     Splits {
         /// The loop.
         of: StepId,
@@ -54,11 +54,11 @@ pub enum Next {
     Fails(Stuck),
 }
 
-/// Why a strand cannot go on.
+/// Why a branch cannot go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stuck {
     /// The stable code.
-    pub code: Code,
+    pub code: ErrorCode,
     /// The step at which it fails.
     pub key: Key,
     /// What happened.
@@ -73,34 +73,34 @@ pub const MOST_TURNS: u64 = 1_000_000;
 
 impl<'a> Steps<'a> {
     /// What `agent` comes to next; none while it has to wait.
-    pub fn next(&self, flow: &Flow, agent: &AgentId) -> Option<Next> {
-        let strand = flow.strands.get(agent)?;
-        let scope = Scope { steps: *self, flow, strand };
-        Some(match &strand.at {
-            At::Start => scope.first(self.outermost(strand)),
-            At::Body => scope.first(self.body(strand)),
-            At::Before(step) => scope.to(Way::To(self.document.find(step.as_str())?)),
-            At::Behind(step) => scope.behind(self.document.find(step.as_str())?),
-            At::Round => scope.round(self.innermost(strand)?, 0),
-            At::Waits { left: 0, .. } => Next::Fact(Fact::Leaves),
-            At::Waits { .. } | At::In(_) | At::Failed(_) => return None,
+    pub fn next(&self, flow: &StepsState, agent: &AgentId) -> Option<Next> {
+        let branch = flow.branches.get(agent)?;
+        let scope = Scope { steps: *self, flow, branch };
+        Some(match &branch.at {
+            Position::Start => scope.first(self.outermost(branch)),
+            Position::Body => scope.first(self.body(branch)),
+            Position::Before(step) => scope.to(Way::To(self.document.find(step.as_str())?)),
+            Position::Behind(step) => scope.behind(self.document.find(step.as_str())?),
+            Position::Round => scope.round(self.innermost(branch)?, 0),
+            Position::Waits { left: 0, .. } => Next::StepEvent(StepEvent::Leaves),
+            Position::Waits { .. } | Position::In(_) | Position::Failed(_) => return None,
         })
     }
 
-    /// The list that a strand goes through.
-    fn outermost(&self, strand: &Strand) -> &'a [StepIndex] {
-        match strand.born.last().and_then(|born| self.document.find(born.of.as_str())) {
+    /// The list that a branch goes through.
+    fn outermost(&self, branch: &Branch) -> &'a [StepIndex] {
+        match branch.born.last().and_then(|born| self.document.find(born.of.as_str())) {
             Some(step) => self.list(step, List::Body),
             None => self.document.top(),
         }
     }
 
-    fn body(&self, strand: &Strand) -> &'a [StepIndex] {
-        self.innermost(strand).map_or(&[], |step| self.list(step, List::Body))
+    fn body(&self, branch: &Branch) -> &'a [StepIndex] {
+        self.innermost(branch).map_or(&[], |step| self.list(step, List::Body))
     }
 
-    fn innermost(&self, strand: &Strand) -> Option<StepIndex> {
-        self.document.find(strand.loops.last()?.of.as_str())
+    fn innermost(&self, branch: &Branch) -> Option<StepIndex> {
+        self.document.find(branch.loops.last()?.of.as_str())
     }
 
     fn list(&self, step: StepIndex, list: List) -> &'a [StepIndex] {
@@ -124,7 +124,7 @@ enum Way {
     To(StepIndex),
     /// The end of an iteration of the innermost loop.
     Around(StepIndex),
-    /// The end of the strand.
+    /// The end of the branch.
     End,
 }
 
@@ -134,10 +134,10 @@ impl Scope<'_> {
         match list.first() {
             Some(step) => self.to(Way::To(*step)),
             None => {
-                // A strand at its start is in no loop of its own.
-                match self.steps.innermost(self.strand) {
+                // A branch at its start is in no loop of its own.
+                match self.steps.innermost(self.branch) {
                     Some(around) => self.to(Way::Around(around)),
-                    None => Next::Fact(Fact::Ended),
+                    None => Next::StepEvent(StepEvent::Ended),
                 }
             }
         }
@@ -167,9 +167,9 @@ impl Scope<'_> {
         }
     }
 
-    /// Whether the strand is an iteration of this loop.
+    /// Whether the branch is an iteration of this loop.
     fn is_born_into(&self, step: StepIndex) -> bool {
-        let own = self.strand.born.last().filter(|_| self.strand.loops.is_empty());
+        let own = self.branch.born.last().filter(|_| self.branch.loops.is_empty());
         own.is_some_and(|own| own.of == self.steps.document.step(step).id)
     }
 
@@ -179,14 +179,14 @@ impl Scope<'_> {
             let step = match way {
                 Way::To(step) => step,
                 Way::Around(step) => return self.round(step, self.number() + 1),
-                Way::End => return Next::Fact(Fact::Ended),
+                Way::End => return Next::StepEvent(StepEvent::Ended),
             };
-            let key = self.strand.key(&self.steps.document.step(step).id);
+            let key = self.branch.key(&self.steps.document.step(step).id);
             match &self.steps.document.step(step).kind {
                 Kind::Exec(_) | Kind::Agent(_) => {
                     let known = self.flow.results.get(&key).is_some_and(|stored| stored.ok);
                     return if known {
-                        Next::Fact(Fact::Met { key })
+                        Next::StepEvent(StepEvent::Met { key })
                     } else {
                         Next::Does { step, key }
                     };
@@ -206,7 +206,7 @@ impl Scope<'_> {
     }
 
     fn number(&self) -> u32 {
-        self.strand.loops.last().map_or(0, |turning| turning.number)
+        self.branch.loops.last().map_or(0, |turning| turning.number)
     }
 
     fn enters(&self, step: StepIndex, each: &ForEach, key: Key) -> Next {
@@ -214,19 +214,19 @@ impl Scope<'_> {
             Some(Json::Array(list)) => list,
             Some(other) => {
                 let message = format!("{} is {}, not a list", each.list, kind_of(other));
-                return Next::Fails(Stuck { code: Code::NotAnArray, key, message });
+                return Next::Fails(Stuck { code: ErrorCode::NotAnArray, key, message });
             }
             None => {
                 let message = format!("{} has no value here", each.list);
-                return Next::Fails(Stuck { code: Code::NotAnArray, key, message });
+                return Next::Fails(Stuck { code: ErrorCode::NotAnArray, key, message });
             }
         };
         let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
-        let strands = self.flow.strands.len().saturating_add(count as usize);
-        if matches!(each.order, Order::Parallel { .. }) && strands > MOST_STRANDS as usize + 1 {
+        let branches = self.flow.branches.len().saturating_add(count as usize);
+        if matches!(each.order, Order::Parallel { .. }) && branches > MOST_STRANDS as usize + 1 {
             let message =
                 format!("{} has {count} items; parallel loops take {MOST_STRANDS}", each.list);
-            return Next::Fails(Stuck { code: Code::TooLarge, key, message });
+            return Next::Fails(Stuck { code: ErrorCode::TooLarge, key, message });
         }
         let found = (each.list.root == Root::Results).then(|| self.seen(&each.list.name)).flatten();
         self.loops(step, found.cloned(), Some(count))
@@ -235,7 +235,10 @@ impl Scope<'_> {
     fn loops(&self, step: StepIndex, list: Option<Key>, count: Option<u32>) -> Next {
         let of = self.steps.document.step(step).id.clone();
         let hides = self.inside(step).filter(|id| self.seen(id.as_str()).is_some()).collect();
-        Next::Fact(Fact::Loops { turning: Turning { of, list, count, number: 0 }, hides })
+        Next::StepEvent(StepEvent::Loops {
+            turning: LoopFrame { of, list, count, number: 0 },
+            hides,
+        })
     }
 
     /// The names of all steps in a loop: they stand right behind it in the document.
@@ -248,44 +251,44 @@ impl Scope<'_> {
 
     /// Whether the innermost loop begins this iteration.
     fn round(&self, step: StepIndex, number: u32) -> Next {
-        if let Some(key) = self.strand.loop_key().filter(|_| self.flow.turned >= MOST_TURNS) {
+        if let Some(key) = self.branch.loop_key().filter(|_| self.flow.turned >= MOST_TURNS) {
             let message = format!("the loops of a run take {MOST_TURNS} iterations");
-            return Next::Fails(Stuck { code: Code::TooLarge, key, message });
+            return Next::Fails(Stuck { code: ErrorCode::TooLarge, key, message });
         }
         match &self.steps.document.step(step).kind {
             Kind::ForEach(each) => self.each(each, number),
             Kind::While(step) => self.again(step, number),
-            Kind::Exec(_) | Kind::Agent(_) | Kind::If(_) => Next::Fact(Fact::Leaves),
+            Kind::Exec(_) | Kind::Agent(_) | Kind::If(_) => Next::StepEvent(StepEvent::Leaves),
         }
     }
 
     fn each(&self, each: &ForEach, number: u32) -> Next {
-        let Some(Turning { of, count: Some(count), .. }) = self.strand.loops.last() else {
-            return Next::Fact(Fact::Leaves);
+        let Some(LoopFrame { of, count: Some(count), .. }) = self.branch.loops.last() else {
+            return Next::StepEvent(StepEvent::Leaves);
         };
         match each.order {
-            _ if number >= *count => Next::Fact(Fact::Leaves),
+            _ if number >= *count => Next::StepEvent(StepEvent::Leaves),
             Order::Parallel { .. } => Next::Splits { of: of.clone(), count: *count },
-            Order::Sequential => Next::Fact(Fact::Turns { number }),
+            Order::Sequential => Next::StepEvent(StepEvent::Turns { number }),
         }
     }
 
     /// The condition is weighed before each iteration, and once after the last.
     fn again(&self, step: &While, number: u32) -> Next {
         if step.until.holds(self) {
-            return Next::Fact(Fact::Leaves);
+            return Next::StepEvent(StepEvent::Leaves);
         }
         let most = step.max_iters.get();
         if number < most {
-            return Next::Fact(Fact::Turns { number });
+            return Next::StepEvent(StepEvent::Turns { number });
         }
         match step.on_max_iters {
-            OnMaxIters::Continue => Next::Fact(Fact::Leaves),
+            OnMaxIters::Continue => Next::StepEvent(StepEvent::Leaves),
             OnMaxIters::Fail => {
                 let message = format!("`until` does not hold after {}", counted(most, "iteration"));
-                let key = self.strand.loop_key();
-                key.map_or(Next::Fact(Fact::Leaves), |key| {
-                    Next::Fails(Stuck { code: Code::WhileNotConverged, key, message })
+                let key = self.branch.loop_key();
+                key.map_or(Next::StepEvent(StepEvent::Leaves), |key| {
+                    Next::Fails(Stuck { code: ErrorCode::WhileNotConverged, key, message })
                 })
             }
         }

@@ -43,7 +43,7 @@ pub struct Agent {
     /// The visit it is in.
     pub visit: Visit,
     /// Whether it can go on.
-    pub standing: Standing,
+    pub status: AgentStatus,
 }
 
 /// One execution of a state.
@@ -88,23 +88,23 @@ pub struct Frame {
 /// Whether an agent can go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// It has a turn at the desk.
+pub enum AgentStatus {
+    /// It has a turn at the scheduler.
     Live,
     /// Its fork waits until workers end.
-    Held(Kept),
+    Held(PendingTransition),
     /// It failed; a kept transition is decided again when it is revived.
     Failed {
         /// Why.
         failure: Failure,
         /// The transition of the paid turn, where there is one.
-        kept: Option<Kept>,
+        kept: Option<PendingTransition>,
     },
 }
 
 /// A transition that was read but not taken: deciding it again costs nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct PendingTransition {
     /// The tags, as written.
     pub tags: Vec<Tag>,
     /// The directories they name, as they were found: as written, and absolute.
@@ -120,9 +120,9 @@ impl Agent {
 
     /// Whether it still takes part in the run.
     pub const fn is_live(&self) -> bool {
-        match self.standing {
-            Standing::Live | Standing::Held(_) => true,
-            Standing::Failed { .. } => false,
+        match self.status {
+            AgentStatus::Live | AgentStatus::Held(_) => true,
+            AgentStatus::Failed { .. } => false,
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::failure::Failure;
 use crate::ids::{BackendName, StateName};
-use crate::run::draft::Draft;
+use crate::run::decision::Decision;
 use crate::workflow::Definition;
 
 use super::agent::Agent;
-use super::crossing::{Crossing, crossing};
 use super::session::Session;
+use super::session_backend::{SessionMismatch, crossing};
 
 /// Where a transition leads, once limits are weighed.
 pub(crate) struct Destination {
@@ -35,13 +35,13 @@ impl Destination {
     /// Whether a conversation that `holder` holds can go on there.
     pub(crate) fn reached(
         &self,
-        draft: &Draft<'_>,
+        decision: &Decision<'_>,
         session: &Session,
         holder: Option<&BackendName>,
     ) -> Result<(), Failure> {
         let instead_of = self.instead_of.clone();
-        crossing(draft, session, holder, &self.state).map_err(
-            |Crossing { state, answers, holds }| Failure::OtherBackend {
+        crossing(decision, session, holder, &self.state).map_err(
+            |SessionMismatch { state, answers, holds }| Failure::OtherBackend {
                 state,
                 answers,
                 holds,
@@ -54,32 +54,32 @@ impl Destination {
 /// The destination of a transition to `state`. Only the destination changes: stack, session and
 /// payload stay as they were emitted.
 pub(crate) fn within_limits(
-    draft: &Draft<'_>,
+    decision: &Decision<'_>,
     agent: &Agent,
     state: StateName,
 ) -> Result<Destination, Failure> {
-    let definition = draft.definition;
+    let definition = decision.definition;
     let Some(limit) = exhausted(definition, agent, &state) else {
-        return Ok(arrive(draft, agent, state, None));
+        return Ok(arrive(decision, agent, state, None));
     };
     let then = definition.states.get(&state).and_then(|state| state.front.then.as_deref());
     let instead = then.and_then(|then| definition.resolve(then).ok()).map(|then| &then.name);
     match instead {
         Some(instead) if exhausted(definition, agent, instead).is_none() => {
-            Ok(arrive(draft, agent, instead.clone(), Some(state)))
+            Ok(arrive(decision, agent, instead.clone(), Some(state)))
         }
         Some(_) | None => Err(Failure::Visits { state, limit }),
     }
 }
 
 fn arrive(
-    draft: &Draft<'_>,
+    decision: &Decision<'_>,
     agent: &Agent,
     state: StateName,
     instead_of: Option<StateName>,
 ) -> Destination {
     let count = agent.visits.get(&state).copied().unwrap_or(0).saturating_add(1);
-    let answers = draft.lane(&state).backend().cloned();
+    let answers = decision.lane(&state).backend().cloned();
     Destination { state, answers, count, instead_of }
 }
 

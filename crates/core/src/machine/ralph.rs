@@ -5,14 +5,14 @@
 //! Everything else, failures included, leads to the prompt again, in a fresh session. There is no
 //! stack, no policy and no reminder here.
 
-use crate::desk::Lane;
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::StateName;
 use crate::protocol::{Malformed, Reading, Tag, TagName};
-use crate::run::draft::{Draft, Entry};
+use crate::run::decision::{Decision, Entry};
 use crate::run::event::{Event, StackChange, Warning};
 use crate::run::input::Finished;
 use crate::run::program::{Command, Ralph, UNTIL};
+use crate::scheduler::Lane;
 use crate::value::Value;
 use crate::workflow::OnDenied;
 
@@ -20,44 +20,49 @@ use super::agent::Agent;
 use super::session::Session;
 
 /// A turn ended with a text.
-pub(crate) fn finished(draft: &mut Draft<'_>, ralph: &Ralph, agent: &Agent, outcome: &Finished) {
-    if draft.lane(&agent.visit.state) == Lane::Script {
+pub(crate) fn finished(
+    decision: &mut Decision<'_>,
+    ralph: &Ralph,
+    agent: &Agent,
+    outcome: &Finished,
+) {
+    if decision.lane(&agent.visit.state) == Lane::Script {
         let result = agent.visit.input.clone().unwrap_or_else(empty);
-        return draft.push(Event::AgentEnded { agent: agent.id.clone(), result });
+        return decision.push(Event::AgentEnded { agent: agent.id.clone(), result });
     }
-    let front = draft.state(&agent.visit.state).map(|state| &state.front);
+    let front = decision.state(&agent.visit.state).map(|state| &state.front);
     let strict = front.is_some_and(|front| front.on_denied == OnDenied::Fail);
     if strict && !outcome.denied.is_empty() {
         let tools = outcome.denied.clone();
-        return failed(draft, ralph, agent, Failure::Denied { tools });
+        return failed(decision, ralph, agent, Failure::Denied { tools });
     }
-    match result(draft, agent, &outcome.reading) {
-        None => again(draft, ralph, agent, None),
+    match result(decision, agent, &outcome.reading) {
+        None => again(decision, ralph, agent, None),
         Some(result) if ralph.until.is_none() => {
-            draft.push(Event::AgentEnded { agent: agent.id.clone(), result });
+            decision.push(Event::AgentEnded { agent: agent.id.clone(), result });
         }
         Some(result) => {
-            step(draft, agent, TagName::Result, (UNTIL.into(), Some(result)));
+            step(decision, agent, TagName::Result, (UNTIL.into(), Some(result)));
         }
     }
 }
 
 /// The one result of a message; one that is in doubt is none.
-fn result(draft: &mut Draft<'_>, agent: &Agent, reading: &Reading) -> Option<Value> {
+fn result(decision: &mut Decision<'_>, agent: &Agent, reading: &Reading) -> Option<Value> {
     match reading.tags.as_slice() {
         // None is omitted before thousands are kept.
         [Tag::Result { payload }] => Some(payload.clone()),
         // Beside a valid one they have been warned of.
         [] => {
             for malformed in &reading.malformed {
-                draft.warn(&agent.id, Warning::MalformedTag(malformed.clone()));
+                decision.warn(&agent.id, Warning::MalformedTag(malformed.clone()));
             }
             None
         }
         several => {
             let why = format!("{} of them stand where one is due", several.len() + reading.omitted);
             let malformed = Malformed { tag: TagName::Result, why };
-            draft.warn(&agent.id, Warning::MalformedTag(malformed));
+            decision.warn(&agent.id, Warning::MalformedTag(malformed));
             None
         }
     }
@@ -96,18 +101,18 @@ pub(crate) const fn survives(failure: &Failure) -> bool {
 }
 
 /// An iteration failed, or the command did not let its result pass.
-pub(crate) fn failed(draft: &mut Draft<'_>, ralph: &Ralph, agent: &Agent, failure: Failure) {
+pub(crate) fn failed(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, failure: Failure) {
     let iteration = Ralph::iterations(agent);
-    match (&ralph.until, draft.lane(&agent.visit.state)) {
+    match (&ralph.until, decision.lane(&agent.visit.state)) {
         (Some(command), Lane::Script) => {
             let (why, output) = explained(&failure);
             let told = format!("{} did not pass: {why}\n\n{output}", Command(command));
-            draft.warn(&agent.id, Warning::ResultRefused { iteration, why });
-            again(draft, ralph, agent, Some(Value::Inline(told)));
+            decision.warn(&agent.id, Warning::ResultRefused { iteration, why });
+            again(decision, ralph, agent, Some(Value::Inline(told)));
         }
         (_, Lane::Script | Lane::Prompt(_)) => {
-            draft.warn(&agent.id, Warning::IterationFailed { iteration, failure });
-            again(draft, ralph, agent, None);
+            decision.warn(&agent.id, Warning::IterationFailed { iteration, failure });
+            again(decision, ralph, agent, None);
         }
     }
 }
@@ -122,25 +127,25 @@ fn explained(failure: &Failure) -> (String, &str) {
 }
 
 /// The next iteration, unless there have been enough.
-fn again(draft: &mut Draft<'_>, ralph: &Ralph, agent: &Agent, input: Option<Value>) {
+fn again(decision: &mut Decision<'_>, ralph: &Ralph, agent: &Agent, input: Option<Value>) {
     let iterations = Ralph::iterations(agent);
     if iterations < ralph.max_iterations {
-        let prompt = draft.definition.entry.clone();
-        return step(draft, agent, TagName::Reset, (prompt, input));
+        let prompt = decision.definition.entry.clone();
+        return step(decision, agent, TagName::Reset, (prompt, input));
     }
     let until = ralph.until.clone();
-    draft.warn(&agent.id, Warning::Exhausted { iterations, until });
-    draft.push(Event::AgentEnded { agent: agent.id.clone(), result: empty() });
+    decision.warn(&agent.id, Warning::Exhausted { iterations, until });
+    decision.push(Event::AgentEnded { agent: agent.id.clone(), result: empty() });
 }
 
 /// The agent enters a state with a session of its own.
 fn step(
-    draft: &mut Draft<'_>,
+    decision: &mut Decision<'_>,
     agent: &Agent,
     tag: TagName,
     (state, input): (StateName, Option<Value>),
 ) {
-    draft.push(Event::Moved {
+    decision.push(Event::Moved {
         agent: agent.id.clone(),
         tag,
         stack: StackChange::Keep,
@@ -152,7 +157,7 @@ fn step(
         instead_of: None,
     });
     let count = agent.visits.get(&state).copied().unwrap_or(0).saturating_add(1);
-    draft.enter(Entry {
+    decision.enter(Entry {
         agent: &agent.id,
         state: &state,
         visit: agent.visit.number.saturating_add(1),

@@ -1,6 +1,6 @@
 //! What an agent is told before its prompt is sent again.
 
-use crate::desk::Notice;
+use crate::scheduler::Notice;
 
 /// One sentence to stand, with a blank line, before the prompt of a continuation.
 pub const fn notice(notice: Notice) -> &'static str {

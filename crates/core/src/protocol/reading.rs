@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::excerpt::excerpt;
-use super::scan::{Draft, Flaw, Found, Kind, scan};
+use super::scan::{BorrowedTag, Found, Kind, TagProblem, scan};
 use super::tag::{Tag, TagName};
 use crate::value::Hash;
 
@@ -81,8 +81,8 @@ impl Reading {
 /// What a scan found, cut to what is kept, still borrowed from the text.
 #[derive(Default)]
 struct Collected<'a> {
-    tags: Vec<(usize, Draft<'a>)>,
-    malformed: Vec<(usize, TagName, Flaw<'a>)>,
+    tags: Vec<(usize, BorrowedTag<'a>)>,
+    malformed: Vec<(usize, TagName, TagProblem<'a>)>,
     /// Tags beyond those kept.
     omitted: usize,
     /// Forks without `next` among the omitted.
@@ -96,12 +96,12 @@ struct Collected<'a> {
 impl<'a> Collected<'a> {
     fn add(&mut self, found: Found<'a>) {
         let place = found.span.start;
-        match found.draft {
-            Err(flaw) if self.malformed.len() < Reading::MOST_MALFORMED => {
-                self.malformed.push((place, found.name, flaw));
+        match found.tag {
+            Err(problem) if self.malformed.len() < Reading::MOST_MALFORMED => {
+                self.malformed.push((place, found.name, problem));
             }
             Err(_) => {}
-            Ok(draft) => {
+            Ok(tag) => {
                 match found.name {
                     TagName::Goto => self.gotos += 1,
                     TagName::Fork => {}
@@ -110,32 +110,33 @@ impl<'a> Collected<'a> {
                     }
                 }
                 if self.tags.len() < Reading::MOST_TAGS {
-                    self.add_unknown(found.name, &draft);
-                    self.tags.push((place, draft));
+                    self.add_unknown(found.name, &tag);
+                    self.tags.push((place, tag));
                 } else {
                     self.omitted += 1;
-                    self.omitted_without_next += usize::from(lacks_next(&draft));
+                    self.omitted_without_next += usize::from(lacks_next(&tag));
                 }
             }
         }
     }
 
-    fn add_unknown(&mut self, tag: TagName, draft: &Draft<'a>) {
-        for name in &draft.unknown {
+    fn add_unknown(&mut self, name: TagName, tag: &BorrowedTag<'a>) {
+        for attribute in &tag.unknown {
             let full = self.unknown.len() >= Reading::MOST_UNKNOWN;
-            if full || self.unknown.contains(&(tag, name)) {
+            if full || self.unknown.contains(&(name, attribute)) {
                 continue;
             }
-            self.unknown.push((tag, name));
+            self.unknown.push((name, attribute));
         }
     }
 
     /// Without one `goto` that says where the parent goes on, each fork has to say it.
     fn refuse_forks_without_next(&mut self) {
-        let lacking = self.tags.iter().filter(|(_, draft)| lacks_next(draft));
-        let refused = lacking.map(|(place, _)| (*place, TagName::Fork, Flaw::Missing("next")));
+        let lacking = self.tags.iter().filter(|(_, tag)| lacks_next(tag));
+        let refused =
+            lacking.map(|(place, _)| (*place, TagName::Fork, TagProblem::Missing("next")));
         self.malformed.extend(refused.take(Reading::MOST_MALFORMED));
-        self.tags.retain(|(_, draft)| !lacks_next(draft));
+        self.tags.retain(|(_, tag)| !lacks_next(tag));
         self.malformed.sort_by_key(|(place, ..)| *place);
         self.malformed.truncate(Reading::MOST_MALFORMED);
         self.omitted -= self.omitted_without_next;
@@ -146,11 +147,11 @@ impl<'a> Collected<'a> {
         in_code: bool,
         store: &mut dyn FnMut(&[u8]) -> Result<Hash, E>,
     ) -> Result<Reading, E> {
-        let tags = self.tags.into_iter().map(|(_, draft)| draft.keep(store));
+        let tags = self.tags.into_iter().map(|(_, tag)| tag.keep(store));
         let malformed = self
             .malformed
             .into_iter()
-            .map(|(_, tag, flaw)| Malformed { tag, why: flaw.to_string() });
+            .map(|(_, tag, problem)| Malformed { tag, why: problem.to_string() });
         let unknown = self.unknown.into_iter();
         Ok(Reading {
             tags: tags.collect::<Result<_, E>>()?,
@@ -164,8 +165,8 @@ impl<'a> Collected<'a> {
     }
 }
 
-fn lacks_next(draft: &Draft<'_>) -> bool {
-    matches!(draft.kind, Kind::Fork { next: None, .. })
+fn lacks_next(tag: &BorrowedTag<'_>) -> bool {
+    matches!(tag.kind, Kind::Fork { next: None, .. })
 }
 
 /// A tag that cannot be read, and why.

@@ -5,12 +5,12 @@
 //! `<` is; where its close stands does not matter. Every opening that counts is either a tag or a
 //! malformed one: nothing that looks like a transition goes unnoticed.
 
+mod borrowed_tag;
 mod code;
-mod draft;
 mod entity;
-mod flaw;
 mod opening;
 mod payload;
+mod tag_problem;
 #[cfg(test)]
 mod tests;
 
@@ -24,8 +24,8 @@ use code::{Code, is_blank};
 use opening::Opening;
 use payload::{Counting, Payloads, close_end};
 
-pub use draft::{Draft, Invocation, Kind};
-pub use flaw::Flaw;
+pub use borrowed_tag::{BorrowedTag, Invocation, Kind};
+pub use tag_problem::TagProblem;
 
 /// Reads the tags of `text`, in order.
 pub fn scan(text: &str, source: Source) -> Scan<'_> {
@@ -58,14 +58,14 @@ pub struct Found<'a> {
     /// From its `<` to the end of its close, or of its opening when there is no close.
     pub span: Range<usize>,
     /// What it says, or what is wrong with it.
-    pub draft: Result<Draft<'a>, Flaw<'a>>,
+    pub tag: Result<BorrowedTag<'a>, TagProblem<'a>>,
     opening_end: usize,
 }
 
 impl Found<'_> {
     /// Where reading goes on.
     fn resume(&self) -> usize {
-        if self.draft.is_ok() || self.name == TagName::Result {
+        if self.tag.is_ok() || self.name == TagName::Result {
             self.span.end
         } else {
             self.opening_end
@@ -159,36 +159,36 @@ impl<'a> Scan<'a> {
         let name_end = start + 1 + name.as_str().len();
         let opening = Opening::read(self.text, name_end);
         let opening_end = opening.as_ref().map_or(name_end, |opening| opening.end);
-        let (end, draft) = match (name, opening) {
+        let (end, tag) = match (name, opening) {
             (TagName::Result, opening) => self.read_result(opening_end, opening),
             (_, Ok(opening)) => read_transition(self.text, name, opening),
-            (_, Err(flaw)) => (name_end, Err(flaw)),
+            (_, Err(problem)) => (name_end, Err(problem)),
         };
-        Found { name, span: start..end, draft, opening_end }
+        Found { name, span: start..end, tag, opening_end }
     }
 
     fn read_result(
         &mut self,
         opening_end: usize,
-        opening: Result<Opening<'a>, Flaw<'a>>,
-    ) -> (usize, Result<Draft<'a>, Flaw<'a>>) {
+        opening: Result<Opening<'a>, TagProblem<'a>>,
+    ) -> (usize, Result<BorrowedTag<'a>, TagProblem<'a>>) {
         let Some(close) = self.payloads.close(opening_end) else {
-            let flaw = opening.map_or_else(
-                |flaw| flaw,
-                |opening| opening.flaw.unwrap_or(Flaw::NoClose(TagName::Result)),
+            let problem = opening.map_or_else(
+                |problem| problem,
+                |opening| opening.problem.unwrap_or(TagProblem::NoClose(TagName::Result)),
             );
-            return (opening_end, Err(flaw));
+            return (opening_end, Err(problem));
         };
         if self.payloads.opens_again(opening_end, &close) {
-            return (close.end, Err(Flaw::OpenedTwice));
+            return (close.end, Err(TagProblem::OpenedTwice));
         }
         let further = self.payloads.further_close(&close, &self.code, self.counting);
         if let Some(end) = further {
-            return (end, Err(Flaw::ClosedTwice));
+            return (end, Err(TagProblem::ClosedTwice));
         }
         let payload = &self.text[opening_end..close.start];
-        let draft = opening.and_then(|opening| Draft::of(TagName::Result, opening, payload));
-        (close.end, draft)
+        let tag = opening.and_then(|opening| BorrowedTag::of(TagName::Result, opening, payload));
+        (close.end, tag)
     }
 }
 
@@ -197,18 +197,18 @@ fn read_transition<'a>(
     text: &'a str,
     name: TagName,
     opening: Opening<'a>,
-) -> (usize, Result<Draft<'a>, Flaw<'a>>) {
+) -> (usize, Result<BorrowedTag<'a>, TagProblem<'a>>) {
     let opening_end = opening.end;
     let Some((target, end)) = target_after(text, opening_end, name) else {
-        return (opening_end, Err(opening.flaw.unwrap_or(Flaw::NoClose(name))));
+        return (opening_end, Err(opening.problem.unwrap_or(TagProblem::NoClose(name))));
     };
     // Mistakes of the opening come first: they often explain the others.
-    let draft = Draft::of(name, opening, target).and_then(|draft| match target {
-        "" => Err(Flaw::NoTarget),
-        target if target.len() > Flaw::LONGEST_NAME => Err(Flaw::TooLong(None)),
-        _ => Ok(draft),
+    let tag = BorrowedTag::of(name, opening, target).and_then(|tag| match target {
+        "" => Err(TagProblem::NoTarget),
+        target if target.len() > TagProblem::LONGEST_NAME => Err(TagProblem::TooLong(None)),
+        _ => Ok(tag),
     });
-    (end, draft)
+    (end, tag)
 }
 
 /// The trimmed target after an opening, and the end of its close. A target holds no `<`, so the

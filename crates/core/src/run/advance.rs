@@ -2,19 +2,19 @@
 //! can go on the run ends.
 
 use crate::budget::Micros;
-use crate::crayfish::conduct;
-use crate::desk::share::{Share, share};
-use crate::desk::{Lane, Turn};
+use crate::crayfish::decide;
 use crate::failure::Failure;
 use crate::ids::AgentId;
-use crate::machine::mover::Mover;
-use crate::machine::moves::{self, Blocked};
-use crate::machine::{Agent, Standing};
+use crate::machine::transition::{self, Blocked};
+use crate::machine::transition_context::TransitionContext;
+use crate::machine::{Agent, AgentStatus};
+use crate::scheduler::share::{Share, share};
+use crate::scheduler::{Lane, Turn};
 use crate::time::Timestamp;
 use crate::workflow::Definition;
 
 use super::decide::visit_left;
-use super::draft::Draft;
+use super::decision::Decision;
 use super::event::{Ending, Event, Hold};
 use super::input::StopMode;
 use super::program::Answers;
@@ -23,15 +23,15 @@ use super::state::{Phase, Run};
 
 /// The next thing that follows by itself; nothing when the run has to wait for the world.
 pub fn advance(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
-    let idle = run.desk.in_flight.is_empty();
+    let idle = run.scheduler.in_flight.is_empty();
     match run.phase {
         Phase::Stopping(StopMode::Cancel) if idle => end(Ending::Cancelled),
         Phase::Stopping(StopMode::Now | StopMode::AfterTurn) if idle => end(stopped(run)),
         Phase::Unborn | Phase::Stopping(_) | Phase::Ended(_) => Vec::new(),
         Phase::Open => {
-            let draft = Draft::new(run, definition, at);
-            release_held(draft)
-                .or_else(|| conduct::advance(Draft::new(run, definition, at)))
+            let decision = Decision::new(run, definition, at);
+            release_held(decision)
+                .or_else(|| decide::advance(Decision::new(run, definition, at)))
                 .or_else(|| start_next(run, definition, at))
                 .or_else(|| if idle { nothing_can_go_on(run) } else { None })
                 .unwrap_or_default()
@@ -53,18 +53,18 @@ fn end(ending: Ending) -> Vec<Event> {
 }
 
 /// The oldest held fork is taken as soon as there is room for it.
-fn release_held(mut draft: Draft<'_>) -> Option<Vec<Event>> {
-    let agent = draft.run.agents.get(draft.run.held.front()?)?;
-    let Standing::Held(kept) = &agent.standing else {
+fn release_held(mut decision: Decision<'_>) -> Option<Vec<Event>> {
+    let agent = decision.run.agents.get(decision.run.held.front()?)?;
+    let AgentStatus::Held(kept) = &agent.status else {
         return None;
     };
     // Whether there is room is asked at every step: it must not cost a look at every tag.
-    if !moves::may_have_room(draft.run, &kept.tags) {
+    if !transition::may_have_room(decision.run, &kept.tags) {
         return None;
     }
-    let mover = Mover::of(agent, &kept.directories);
-    match moves::take(&mut draft, mover, &kept.tags) {
-        Ok(()) => Some(draft.events),
+    let mover = TransitionContext::of(agent, &kept.directories);
+    match transition::take(&mut decision, mover, &kept.tags) {
+        Ok(()) => Some(decision.events),
         Err(Blocked::Held) => None,
         Err(Blocked::Failed(failure)) => Some(fail(agent, failure)),
         Err(Blocked::Fault(fault)) => {
@@ -75,32 +75,32 @@ fn release_held(mut draft: Draft<'_>) -> Option<Vec<Event>> {
 
 /// An agent that had a transition fails with it kept.
 fn fail(agent: &Agent, failure: Failure) -> Vec<Event> {
-    let kept = match &agent.standing {
-        Standing::Held(kept) => Some(kept.clone()),
-        Standing::Live | Standing::Failed { .. } => None,
+    let kept = match &agent.status {
+        AgentStatus::Held(kept) => Some(kept.clone()),
+        AgentStatus::Live | AgentStatus::Failed { .. } => None,
     };
     vec![Event::AgentFailed { agent: agent.id.clone(), failure, kept }]
 }
 
 /// The waiting turn that came first among those whose lane is open.
 fn start_next(run: &Run, definition: &Definition, at: Timestamp) -> Option<Vec<Event>> {
-    if run.desk.in_flight.len() >= run.settings.max_parallel.max(1) as usize {
+    if run.scheduler.in_flight.len() >= run.settings.max_parallel.max(1) as usize {
         return None;
     }
-    let draft = Draft::new(run, definition, at);
-    let heads = run.desk.queues.iter().filter_map(|(lane, queue)| {
+    let decision = Decision::new(run, definition, at);
+    let heads = run.scheduler.queues.iter().filter_map(|(lane, queue)| {
         let (order, agent) = queue.first_key_value()?;
-        Some((*order, agent, readiness(&draft, lane, agent)))
+        Some((*order, agent, readiness(&decision, lane, agent)))
     });
     let ready = heads.filter(|(.., readiness)| *readiness != Readiness::Blocked);
     let (_, agent, readiness) = ready.min_by_key(|(order, ..)| *order)?;
-    let turn = run.desk.turns.get(agent)?;
+    let turn = run.scheduler.turns.get(agent)?;
     Some(match readiness {
         Readiness::Go(share) => vec![start(turn, share)],
         Readiness::VisitSpent(budget) => {
-            let mut draft = Draft::new(run, definition, at);
-            settle::fail(&mut draft, run.agents.get(agent)?, Failure::VisitBudget { budget });
-            draft.events
+            let mut decision = Decision::new(run, definition, at);
+            settle::fail(&mut decision, run.agents.get(agent)?, Failure::VisitBudget { budget });
+            decision.events
         }
         Readiness::Blocked => return None,
     })
@@ -113,27 +113,27 @@ enum Readiness {
     Blocked,
 }
 
-fn readiness(draft: &Draft<'_>, lane: &Lane, agent: &AgentId) -> Readiness {
+fn readiness(decision: &Decision<'_>, lane: &Lane, agent: &AgentId) -> Readiness {
     if *lane == Lane::Script {
         return Readiness::Go(None);
     }
-    if draft.run.desk.hold(lane).is_some() {
+    if decision.run.scheduler.hold(lane).is_some() {
         return Readiness::Blocked;
     }
-    let left = visit_left(draft, agent, Micros::ZERO);
+    let left = visit_left(decision, agent, Micros::ZERO);
     if left == Some(Micros::ZERO) {
-        return Readiness::VisitSpent(visit_budget(draft, agent));
+        return Readiness::VisitSpent(visit_budget(decision, agent));
     }
-    match share(draft.run, left) {
+    match share(decision.run, left) {
         Share::Unlimited => Readiness::Go(None),
         Share::Of(amount) => Readiness::Go(Some(amount)),
         Share::Wait | Share::Nothing => Readiness::Blocked,
     }
 }
 
-fn visit_budget(draft: &Draft<'_>, agent: &AgentId) -> Micros {
-    let agent = draft.run.agents.get(agent);
-    let state = agent.and_then(|agent| draft.state(&agent.visit.state));
+fn visit_budget(decision: &Decision<'_>, agent: &AgentId) -> Micros {
+    let agent = decision.run.agents.get(agent);
+    let state = agent.and_then(|agent| decision.state(&agent.visit.state));
     state.and_then(|state| state.front.budget).unwrap_or_default()
 }
 
@@ -148,9 +148,9 @@ fn start(turn: &Turn, share: Option<Micros>) -> Event {
 
 /// Nothing is in flight and nothing can start: either time or a person has to act, or it is over.
 fn nothing_can_go_on(run: &Run) -> Option<Vec<Event>> {
-    let desk = &run.desk;
+    let scheduler = &run.scheduler;
     let blocked = |wanted: fn(&Hold) -> bool| {
-        let mut holds = desk.queues.keys().filter_map(|lane| desk.hold(lane));
+        let mut holds = scheduler.queues.keys().filter_map(|lane| scheduler.hold(lane));
         holds.any(wanted)
     };
     let quota = blocked(|hold| matches!(hold, Hold::Quota { .. }));
@@ -162,16 +162,16 @@ fn nothing_can_go_on(run: &Run) -> Option<Vec<Event>> {
         // Even what waits for a retry or a usage limit could not be paid for afterwards.
         return Some(end(Ending::OverBudget));
     }
-    if !desk.retries.is_empty() || (quota && !run.settings.no_wait) {
+    if !scheduler.retries.is_empty() || (quota && !run.settings.no_wait) {
         return None;
     }
     let waits_for_caller = run.settings.program.answers() == Some(Answers::Caller);
-    Some(if waits_for_caller && run.failed.is_empty() && !desk.asks.is_empty() {
+    Some(if waits_for_caller && run.failed.is_empty() && !scheduler.asks.is_empty() {
         end(Ending::NeedsCaller)
     } else if run.flow.is_some() && !run.failed.is_empty() {
         // Whoever waits for an iteration that failed waits for good.
         end(Ending::Failed)
-    } else if auth || !desk.asks.is_empty() {
+    } else if auth || !scheduler.asks.is_empty() {
         end(Ending::NeedsPerson)
     } else if quota {
         end(Ending::NoQuota)
@@ -191,5 +191,5 @@ fn nothing_can_go_on(run: &Run) -> Option<Vec<Event>> {
 /// Whether a paid turn waits, for whatever.
 fn wants_money(run: &Run) -> bool {
     let paid = |lane: &Lane| *lane != Lane::Script;
-    !run.desk.retries.is_empty() || run.desk.queues.keys().any(paid)
+    !run.scheduler.retries.is_empty() || run.scheduler.queues.keys().any(paid)
 }

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use crate::budget::{Basis, Charge, Micros};
-use crate::desk::{Lane, Phase as TurnPhase, Turn};
 use crate::few::Few;
 use crate::ids::{AgentId, SessionId, StateName, TurnId};
-use crate::machine::{Agent, Frame, Session, Standing, Visit};
+use crate::machine::{Agent, AgentStatus, Frame, Session, Visit};
+use crate::scheduler::{Lane, Phase as TurnPhase, Turn};
 use crate::value::Value;
 
 use super::event::{Event, StackChange};
@@ -28,14 +28,14 @@ pub fn apply(run: &mut Run, event: &Event) {
             }
         }
         Event::DefinitionAdopted { manifest } => run.manifest = manifest.clone(),
-        Event::RunRewound { nonce, gone, governed, .. } => {
+        Event::RunRewound { nonce, discarded, governed, .. } => {
             run.nonce = nonce.clone();
             if let Some(settings) = governed {
                 run.settings.clone_from(settings);
             }
-            run.spent = run.spent.plus(gone.amount);
-            run.unpriced = run.unpriced.saturating_add(gone.unpriced);
-            for (agent, amount) in &gone.visits {
+            run.spent = run.spent.plus(discarded.amount);
+            run.unpriced = run.unpriced.saturating_add(discarded.unpriced);
+            for (agent, amount) in &discarded.visits {
                 if let Some(agent) = run.agents.get_mut(agent) {
                     agent.visit.spent = agent.visit.spent.plus(*amount);
                 }
@@ -51,7 +51,7 @@ pub fn apply(run: &mut Run, event: &Event) {
             if let Some(agent) = run.agents.get_mut(&turn.agent) {
                 agent.visit.turn = turn.turn;
             }
-            run.desk.queue(Turn {
+            run.scheduler.queue(Turn {
                 id: turn.clone(),
                 lane: lane.clone(),
                 prompt: prompt.clone(),
@@ -67,15 +67,15 @@ pub fn apply(run: &mut Run, event: &Event) {
             });
         }
         Event::TurnRequeued { turn, order, notice } => {
-            run.desk.requeue(&turn.agent, *order, *notice);
+            run.scheduler.requeue(&turn.agent, *order, *notice);
         }
         Event::TurnStarted { turn, attempt, share, plan } => {
-            run.desk.start(&turn.agent, *attempt, *share, plan);
+            run.scheduler.start(&turn.agent, *attempt, *share, plan);
         }
         Event::TurnSettled { turn, charge, session, .. } => {
             land(run, turn, *charge);
-            let lane = run.desk.turns.get(&turn.agent).map(|turn| turn.lane.clone());
-            run.desk.forget(&turn.agent);
+            let lane = run.scheduler.turns.get(&turn.agent).map(|turn| turn.lane.clone());
+            run.scheduler.forget(&turn.agent);
             run.settled += 1;
             if let Some(agent) = run.agents.get_mut(&turn.agent) {
                 agent.session = session.clone();
@@ -84,7 +84,7 @@ pub fn apply(run: &mut Run, event: &Event) {
                 }
             }
         }
-        Event::TurnRecalled { turn, .. } => run.desk.recall(&turn.agent),
+        Event::TurnRecalled { turn, .. } => run.scheduler.recall(&turn.agent),
         Event::TurnContinues { turn, charge, session, stalls, .. } => {
             land(run, turn, *charge);
             unsettled(run, turn, session.as_ref(), *stalls);
@@ -98,32 +98,32 @@ pub fn apply(run: &mut Run, event: &Event) {
             unsettled(run, turn, session.as_ref(), *crashes);
         }
         Event::RetryAt { turn, until, retry, .. } => {
-            run.desk.retry_at(&turn.agent, *until);
+            run.scheduler.retry_at(&turn.agent, *until);
             if let Some(agent) = run.agents.get_mut(&turn.agent) {
                 agent.visit.retries = *retry;
             }
         }
         Event::BackendHeld { backend, hold } => {
-            run.desk.holds.insert(backend.clone(), hold.clone());
+            run.scheduler.holds.insert(backend.clone(), hold.clone());
         }
         Event::BackendReleased { backend } => {
-            run.desk.holds.remove(backend);
+            run.scheduler.holds.remove(backend);
         }
         Event::SessionLost { turn, plan, .. } => {
-            if let Some(turn) = run.desk.turns.get_mut(&turn.agent) {
+            if let Some(turn) = run.scheduler.turns.get_mut(&turn.agent) {
                 turn.plan = plan.clone();
                 (turn.current, turn.opened) = (None, None);
             }
         }
         Event::CostAdjusted { spent, .. } => run.spent = *spent,
         Event::Asked { ask, due, .. } => {
-            run.desk.ask(ask, *due);
+            run.scheduler.ask(ask, *due);
         }
         Event::AskAnswered { ask, key, .. } => {
             run.keys.insert(key.clone());
-            run.desk.close(ask);
+            run.scheduler.close(ask);
         }
-        Event::AskExpired { ask } => run.desk.close(ask),
+        Event::AskExpired { ask } => run.scheduler.close(ask),
 
         Event::AgentSpawned { agent, cwd, attributes, .. } => spawn(run, agent, cwd, attributes),
         Event::VisitEntered { agent, state, visit, count, input } => {
@@ -149,23 +149,23 @@ pub fn apply(run: &mut Run, event: &Event) {
                 agent.model.clone_from(model);
                 agent.model_of.clone_from(model_of);
                 agent.forks = *forks;
-                agent.standing = Standing::Live;
+                agent.status = AgentStatus::Live;
                 if let Some(cwd) = cwd {
                     agent.cwd.clone_from(cwd);
                 }
             }
         }
         Event::AgentEnded { agent, .. } => {
-            run.desk.forget(agent);
+            run.scheduler.forget(agent);
             if leave(run, agent) {
                 run.ended += 1;
             }
         }
         Event::AgentFailed { agent: id, failure, kept } => {
             unhold(run, id);
-            run.desk.give_up(id);
+            run.scheduler.give_up(id);
             if let Some(agent) = run.agents.get_mut(id) {
-                agent.standing = Standing::Failed { failure: failure.clone(), kept: kept.clone() };
+                agent.status = AgentStatus::Failed { failure: failure.clone(), kept: kept.clone() };
                 if run.failed.insert(id.clone()) {
                     run.live = run.live.saturating_sub(1);
                 }
@@ -173,8 +173,8 @@ pub fn apply(run: &mut Run, event: &Event) {
         }
         Event::AgentHeld { agent: id, kept } => {
             if let Some(agent) = run.agents.get_mut(id) {
-                let earlier = std::mem::replace(&mut agent.standing, Standing::Held(kept.clone()));
-                if earlier == Standing::Live {
+                let earlier = std::mem::replace(&mut agent.status, AgentStatus::Held(kept.clone()));
+                if earlier == AgentStatus::Live {
                     run.held.push_back(id.clone());
                 }
             }
@@ -202,7 +202,7 @@ fn begin(run: &mut Run, start: &Start) {
 
 /// A turn ended without a text: what it opened is remembered for whoever goes on with it.
 fn unsettled(run: &mut Run, turn: &TurnId, session: Option<&SessionId>, stalls: u32) {
-    if let Some(turn) = run.desk.turns.get_mut(&turn.agent) {
+    if let Some(turn) = run.scheduler.turns.get_mut(&turn.agent) {
         turn.stalls = stalls;
         turn.opened = session.cloned().or_else(|| turn.opened.take());
     }
@@ -210,9 +210,9 @@ fn unsettled(run: &mut Run, turn: &TurnId, session: Option<&SessionId>, stalls: 
 
 /// A turn is no longer in flight, and its cost counts.
 fn land(run: &mut Run, turn: &TurnId, charge: Charge) {
-    run.desk.land(&turn.agent);
+    run.scheduler.land(&turn.agent);
     run.spent = run.spent.plus(charge.amount);
-    run.dearest = run.dearest.max(charge.amount);
+    run.most_expensive = run.most_expensive.max(charge.amount);
     if charge.basis == Basis::Unpriced {
         run.unpriced = run.unpriced.saturating_add(1);
     }
@@ -235,7 +235,7 @@ fn spawn(run: &mut Run, id: &AgentId, cwd: &str, attributes: &Few<String, Value>
         visits: BTreeMap::new(),
         forks: 0,
         visit: enter(&"".into(), 0, None),
-        standing: Standing::Live,
+        status: AgentStatus::Live,
     };
     leave(run, id);
     run.born += 1;
@@ -278,7 +278,7 @@ fn restack(agent: &mut Agent, change: &StackChange) {
 
 /// Only a held agent looks itself up among the held, and it is nearly always the oldest.
 fn unhold(run: &mut Run, id: &AgentId) {
-    if matches!(run.agents.get(id), Some(Agent { standing: Standing::Held(_), .. })) {
+    if matches!(run.agents.get(id), Some(Agent { status: AgentStatus::Held(_), .. })) {
         let place = run.held.iter().position(|held| held == id);
         place.and_then(|place| run.held.remove(place));
     }
@@ -288,7 +288,7 @@ fn revive(run: &mut Run, id: &AgentId) {
     if let Some(agent) = run.agents.get_mut(id)
         && run.failed.remove(id)
     {
-        agent.standing = Standing::Live;
+        agent.status = AgentStatus::Live;
         agent.visit.reminders = 0;
         agent.visit.retries = 0;
         run.live += 1;

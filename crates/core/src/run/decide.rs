@@ -1,22 +1,22 @@
 //! Weighs an input against a run, and names what follows from it.
 
 use crate::budget::{Basis, Charge, Micros};
-use crate::crayfish::conduct;
-use crate::desk::{Notice, Phase as TurnPhase};
+use crate::crayfish::decide;
 use crate::failure::Failure;
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, Nonce, StateName, TurnId};
 use crate::machine::{Session, SessionPlan};
+use crate::scheduler::{Notice, Phase as TurnPhase};
 use crate::time::Timestamp;
 use crate::value::Value;
 use crate::workflow::Definition;
 
-use super::draft::{Draft, Entry};
+use super::decision::{Decision, Entry};
 use super::event::{Ending, Event, Hold};
 use super::input::{Input, Interruption, Start, StopMode};
 use super::settings::Pinning;
 use super::state::{Phase, Run};
-use super::{resume, settle, stray};
+use super::{backend_change, resume, settle};
 
 /// Why an input changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -87,7 +87,7 @@ pub fn decide(
         }
         (_, Input::Resume(resumed)) => {
             if resumed.settings.backend != run.settings.backend {
-                stray::check(run, definition, &resumed.settings)?;
+                backend_change::check(run, definition, &resumed.settings)?;
             }
             Ok(resume::resume(run, definition, at, &resumed.settings))
         }
@@ -95,11 +95,11 @@ pub fn decide(
         (Phase::Stopping(_) | Phase::Ended(_), Input::Due) => Ok(Vec::new()),
         (phase, Input::Stop { mode, key }) => stop(run, phase, *mode, key),
         (_, Input::Answer { ask, value, by, key }) => answer(run, ask, value, (by, key)),
-        (_, Input::Call(call)) => Ok(conduct::called(Draft::new(run, definition, at), call)),
+        (_, Input::Call(call)) => Ok(decide::called(Decision::new(run, definition, at), call)),
         (_, Input::Adopt { manifest }) => adopt(run, definition, manifest),
-        (_, Input::Rewind { kept, nonce, gone, again, governed }) => {
-            let (kept, gone, governed) = (*kept, gone.clone(), governed.clone());
-            let rewound = Event::RunRewound { kept, nonce: nonce.clone(), gone, governed };
+        (_, Input::Rewind { kept, nonce, discarded, again, governed }) => {
+            let (kept, discarded, governed) = (*kept, discarded.clone(), governed.clone());
+            let rewound = Event::RunRewound { kept, nonce: nonce.clone(), discarded, governed };
             Ok(rewind(run, rewound, nonce, again))
         }
     }
@@ -111,19 +111,19 @@ fn begin(run: &Run, definition: &Definition, at: Timestamp, start: &Start) -> Ve
     let mut begun = run.clone();
     let started = Event::RunStarted(Box::new(start.clone()));
     super::apply(&mut begun, &started);
-    let mut draft = Draft::new(&begun, definition, at);
-    draft.push(started);
-    draft.push(Event::AgentSpawned {
+    let mut decision = Decision::new(&begun, definition, at);
+    decision.push(started);
+    decision.push(Event::AgentSpawned {
         agent: main.clone(),
         parent: None,
         cwd: start.cwd.clone(),
         attributes: Few::default(),
     });
     if definition.work.is_some() {
-        conduct::begin(&mut draft, &main);
-        return draft.events;
+        decide::begin(&mut decision, &main);
+        return decision.events;
     }
-    draft.enter(Entry {
+    decision.enter(Entry {
         agent: &main,
         state: &definition.entry,
         visit: 1,
@@ -131,28 +131,28 @@ fn begin(run: &Run, definition: &Definition, at: Timestamp, start: &Start) -> Ve
         input: start.input.clone(),
         session: &Session::Fresh,
     });
-    draft.events
+    decision.events
 }
 
 /// Durable waits that are over by now.
 fn due(run: &Run, definition: &Definition, at: Timestamp) -> Vec<Event> {
-    let mut draft = Draft::new(run, definition, at);
-    for (backend, hold) in &run.desk.holds {
+    let mut decision = Decision::new(run, definition, at);
+    for (backend, hold) in &run.scheduler.holds {
         if matches!(hold, Hold::Quota { until, .. } if *until <= at) {
-            draft.push(Event::BackendReleased { backend: backend.clone() });
+            decision.push(Event::BackendReleased { backend: backend.clone() });
         }
     }
-    for (_, agent) in run.desk.retries.iter().take_while(|(until, _)| *until <= at) {
-        if let Some(turn) = run.desk.turns.get(agent) {
-            draft.requeue(&turn.id, Notice::Retried);
+    for (_, agent) in run.scheduler.retries.iter().take_while(|(until, _)| *until <= at) {
+        if let Some(turn) = run.scheduler.turns.get(agent) {
+            decision.requeue(&turn.id, Notice::Retried);
         }
     }
-    for (_, ask) in run.desk.expiries.iter().take_while(|(due, _)| *due <= at) {
-        draft.push(Event::AskExpired { ask: ask.clone() });
+    for (_, ask) in run.scheduler.expiries.iter().take_while(|(due, _)| *due <= at) {
+        decision.push(Event::AskExpired { ask: ask.clone() });
         let (agent, failure) = (ask.agent.clone(), Failure::Unanswered);
-        draft.push(Event::AgentFailed { agent, failure, kept: None });
+        decision.push(Event::AgentFailed { agent, failure, kept: None });
     }
-    draft.events
+    decision.events
 }
 
 fn stop(run: &Run, phase: Phase, mode: StopMode, key: &str) -> Result<Vec<Event>, Refusal> {
@@ -187,7 +187,7 @@ fn answer(
     if run.keys.contains(key) {
         return Ok(Vec::new());
     }
-    if !run.desk.asks.contains_key(ask) {
+    if !run.scheduler.asks.contains_key(ask) {
         return Err(Refusal::NoSuchQuestion(ask.clone()));
     }
     let (ask, value) = (ask.clone(), value.clone());
@@ -216,8 +216,8 @@ pub fn check_adoption(run: &Run, definition: &Definition) -> Result<(), Refusal>
         }
     }
     match run.settings.definition {
-        Pinning::Pinned => stray::check(run, definition, &run.settings),
-        Pinning::Unpinned => stray::check_returns(run, definition, &run.settings),
+        Pinning::Pinned => backend_change::check(run, definition, &run.settings),
+        Pinning::Unpinned => backend_change::check_returns(run, definition, &run.settings),
     }
 }
 
@@ -225,7 +225,7 @@ pub fn check_adoption(run: &Run, definition: &Definition) -> Result<(), Refusal>
 /// that is in flight all the time has written there itself, and is gone on with as after any crash.
 fn rewind(run: &Run, rewound: Event, nonce: &Nonce, again: &[TurnId]) -> Vec<Event> {
     let mut events = vec![rewound];
-    for turn in run.desk.turns.values() {
+    for turn in run.scheduler.turns.values() {
         if matches!(turn.phase, TurnPhase::Running { .. }) {
             if !again.contains(&turn.id) {
                 continue;
@@ -254,8 +254,12 @@ fn rewind(run: &Run, rewound: Event, nonce: &Nonce, again: &[TurnId]) -> Vec<Eve
 }
 
 /// What is left of the budget of an agent's visit, when `spent` more is counted.
-pub(crate) fn visit_left(draft: &Draft<'_>, agent: &AgentId, spent: Micros) -> Option<Micros> {
-    let agent = draft.run.agents.get(agent)?;
-    let budget = draft.state(&agent.visit.state)?.front.budget?;
+pub(crate) fn visit_left(
+    decision: &Decision<'_>,
+    agent: &AgentId,
+    spent: Micros,
+) -> Option<Micros> {
+    let agent = decision.run.agents.get(agent)?;
+    let budget = decision.state(&agent.visit.state)?.front.budget?;
     Some(budget.minus(agent.visit.spent.plus(spent)))
 }

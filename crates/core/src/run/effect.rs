@@ -2,10 +2,10 @@
 
 use crate::budget::Micros;
 use crate::crayfish::Key;
-use crate::crayfish::work::key_of;
-use crate::desk::{Lane, Notice, Phase, Prompt, Turn};
+use crate::crayfish::program::key_of;
 use crate::ids::{BackendName, StateName, TurnId};
 use crate::machine::{Agent, SessionPlan};
+use crate::scheduler::{Lane, Notice, Phase, Prompt, Turn};
 use crate::time::Span;
 use crate::workflow::{Definition, Frontmatter};
 
@@ -148,7 +148,7 @@ pub fn effects<'e>(
     let mut effects = Vec::new();
     for event in events {
         if let Event::TurnStarted { turn, attempt, .. } = event {
-            let current = run.desk.turns.get(&turn.agent);
+            let current = run.scheduler.turns.get(&turn.agent);
             let current =
                 current.filter(|current| current.id == *turn && current.attempt == *attempt);
             effects.extend(current.and_then(|turn| of_turn(run, definition, turn)));
@@ -170,7 +170,7 @@ pub fn effects<'e>(
 
 /// The turns that were started and are not settled: what a recovery has to look for.
 pub fn in_flight(run: &Run) -> impl Iterator<Item = &Turn> {
-    run.desk.in_flight.iter().filter_map(|agent| run.desk.turns.get(agent))
+    run.scheduler.in_flight.iter().filter_map(|agent| run.scheduler.turns.get(agent))
 }
 
 /// What a turn in flight is.

@@ -8,18 +8,18 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Charge, Micros};
-use crate::crayfish::Fact;
-use crate::desk::{Lane, Notice, Prompt};
+use crate::crayfish::StepEvent;
 use crate::failure::{Failure, TurnFailure};
 use crate::few::Few;
 use crate::ids::{AgentId, BackendName, Nonce, SessionId, StateName, TurnId};
-use crate::machine::{Frame, Kept, Session, SessionPlan};
+use crate::machine::{Frame, PendingTransition, Session, SessionPlan};
 use crate::protocol::{Fault, Malformed, TagName};
+use crate::scheduler::{Lane, Notice, Prompt};
 use crate::time::Timestamp;
 use crate::value::Value;
 use crate::view::counted;
 
-use super::gone::Gone;
+use super::discarded::DiscardedCost;
 use super::input::{Interruption, Start, StopMode};
 use super::program::without_result;
 use super::settings::Settings;
@@ -47,8 +47,8 @@ pub enum Event {
         /// Sessions of the abandoned future are never met again.
         nonce: Nonce,
         /// What it had cost.
-        #[serde(default, skip_serializing_if = "Gone::is_nothing")]
-        gone: Gone,
+        #[serde(default, skip_serializing_if = "DiscardedCost::is_nothing")]
+        discarded: DiscardedCost,
         /// What governed it at last, if that was something else.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         governed: Option<Box<Settings>>,
@@ -314,14 +314,14 @@ pub enum Event {
         failure: Failure,
         /// The transition that was paid for and not taken.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        kept: Option<Kept>,
+        kept: Option<PendingTransition>,
     },
     /// An agent's fork waits until workers end.
     AgentHeld {
         /// Which agent.
         agent: AgentId,
         /// The fork.
-        kept: Kept,
+        kept: PendingTransition,
     },
     /// A failed agent goes on at the visit that failed, with fresh reminders and retries.
     AgentRevived {
@@ -333,7 +333,7 @@ pub enum Event {
         /// Which.
         agent: AgentId,
         /// What is so.
-        fact: Fact,
+        fact: StepEvent,
     },
     /// Something is worth a look.
     Warned {

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Cost;
-use crate::crayfish::flow::Read;
+use crate::crayfish::state::Read;
 use crate::crayfish::{Call, Problem};
 use crate::failure::TurnFailure;
 use crate::ids::{BackendName, Nonce, RunId, SessionId, TurnId};
 use crate::protocol::Reading;
 use crate::value::Value;
 
+use super::discarded::DiscardedCost;
 use super::event::Warning;
-use super::gone::Gone;
 use super::settings::Settings;
 
 /// Something that was asked for or observed. It is journalled as the cause of what follows.
@@ -62,8 +62,8 @@ pub enum Input {
         /// Sessions of the abandoned future must never be met again.
         nonce: Nonce,
         /// What it had cost.
-        #[serde(default, skip_serializing_if = "Gone::is_nothing")]
-        gone: Gone,
+        #[serde(default, skip_serializing_if = "DiscardedCost::is_nothing")]
+        discarded: DiscardedCost,
         /// The turns in flight whose ends were cut away: they are done again.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         again: Vec<TurnId>,

@@ -1,21 +1,21 @@
 //! A run goes on: what was cut off is continued, what failed is revived, what was kept is taken.
 
 use crate::budget::Micros;
-use crate::crayfish::conduct;
-use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff};
+use crate::crayfish::decide;
 use crate::failure::Failure;
 use crate::ids::{AgentId, BackendName, TurnId};
-use crate::machine::mover::Mover;
-use crate::machine::moves::{self, Blocked};
-use crate::machine::{Agent, Kept, Session, SessionPlan, Standing};
+use crate::machine::transition::{self, Blocked};
+use crate::machine::transition_context::TransitionContext;
+use crate::machine::{Agent, AgentStatus, PendingTransition, Session, SessionPlan};
 use crate::protocol::Fault;
+use crate::scheduler::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff};
 use crate::time::Timestamp;
 use crate::workflow::Definition;
 
-use super::draft::Draft;
+use super::decision::Decision;
+use super::discarded::Attempt;
 use super::effect::in_flight;
 use super::event::{Event, Hold, Warning};
-use super::gone::Attempt;
 use super::settings::{InterruptedScripts, Settings};
 use super::settle;
 use super::state::{Phase, Run};
@@ -30,13 +30,13 @@ pub(super) fn resume(
     // What follows is decided under the new settings.
     let mut reopened = run.clone();
     super::apply(&mut reopened, &resumed);
-    let mut draft = Draft::new(&reopened, definition, at);
-    draft.push(resumed);
-    for (backend, hold) in &run.desk.holds {
+    let mut decision = Decision::new(&reopened, definition, at);
+    decision.push(resumed);
+    for (backend, hold) in &run.scheduler.holds {
         match hold {
             Hold::Quota { until, .. } if at < *until && *until <= at + settle::LONGEST_HOLD => {}
             Hold::Quota { .. } | Hold::Auth { .. } | Hold::Environment { .. } => {
-                draft.push(Event::BackendReleased { backend: backend.clone() });
+                decision.push(Event::BackendReleased { backend: backend.clone() });
             }
         }
     }
@@ -45,29 +45,29 @@ pub(super) fn resume(
     // All of them take up room, whoever is first to fork again.
     let workers = agents.iter().filter(|agent| agent.id != AgentId::main());
     let revived = workers.filter(|agent| is_revived(run, agent)).count();
-    draft.new_workers = u32::try_from(revived).unwrap_or(u32::MAX);
+    decision.new_workers = u32::try_from(revived).unwrap_or(u32::MAX);
     for agent in agents {
-        match &agent.standing {
-            Standing::Live => go_on(&mut draft, agent),
-            Standing::Failed { .. } if run.flow.is_some() && is_revived(run, agent) => {
-                conduct::revive(&mut draft, agent);
+        match &agent.status {
+            AgentStatus::Live => go_on(&mut decision, agent),
+            AgentStatus::Failed { .. } if run.flow.is_some() && is_revived(run, agent) => {
+                decide::revive(&mut decision, agent);
             }
-            Standing::Failed { kept, .. } if is_revived(run, agent) => {
-                revive(&mut draft, agent, kept.as_ref());
+            AgentStatus::Failed { kept, .. } if is_revived(run, agent) => {
+                revive(&mut decision, agent, kept.as_ref());
             }
-            Standing::Held(_) | Standing::Failed { .. } => {}
+            AgentStatus::Held(_) | AgentStatus::Failed { .. } => {}
         }
     }
-    recall(&mut draft);
-    draft.events
+    recall(&mut decision);
+    decision.events
 }
 
 /// Recalls the adopted turns whose shares do not fit the cap any more. The oldest turns keep theirs as
 /// long as all of them fit together.
-fn recall(draft: &mut Draft<'_>) {
-    let Some(cap) = draft.run.settings.budget else { return };
-    for (turn, attempt) in beyond(cap.minus(draft.run.spent), adoptable(draft.run)) {
-        draft.push(Event::TurnRecalled { turn, attempt });
+fn recall(decision: &mut Decision<'_>) {
+    let Some(cap) = decision.run.settings.budget else { return };
+    for (turn, attempt) in beyond(cap.minus(decision.run.spent), adoptable(decision.run)) {
+        decision.push(Event::TurnRecalled { turn, attempt });
     }
 }
 
@@ -101,96 +101,99 @@ pub(crate) fn beyond<T>(
 /// Whether a failed agent gets another chance. The recovery that counts the last of too many stalls
 /// resumes in the same breath: that failure has to be seen before somebody asks again.
 fn is_revived(run: &Run, agent: &Agent) -> bool {
-    match &agent.standing {
-        Standing::Live | Standing::Held(_) => false,
-        Standing::Failed { failure: Failure::Crashes { .. } | Failure::Stalled { .. }, .. } => {
+    match &agent.status {
+        AgentStatus::Live | AgentStatus::Held(_) => false,
+        AgentStatus::Failed {
+            failure: Failure::Crashes { .. } | Failure::Stalled { .. }, ..
+        } => {
             matches!(run.phase, Phase::Ended(_))
         }
-        Standing::Failed { failure, .. } => run.flow.is_none() || conduct::is_revived(failure),
+        AgentStatus::Failed { failure, .. } => run.flow.is_none() || decide::is_revived(failure),
     }
 }
 
 /// A turn that was cut off waits again. A retry that is further ahead than any can be is due at once: the
 /// clock that told its time was wrong.
-fn go_on(draft: &mut Draft<'_>, agent: &Agent) {
-    let Some(turn) = draft.run.desk.turns.get(&agent.id) else {
+fn go_on(decision: &mut Decision<'_>, agent: &Agent) {
+    let Some(turn) = decision.run.scheduler.turns.get(&agent.id) else {
         return;
     };
-    if is_at_rest(turn) && lane_of(draft, agent) != turn.lane {
-        return again(draft, agent, Prompt::Body);
+    if is_at_rest(turn) && lane_of(decision, agent) != turn.lane {
+        return again(decision, agent, Prompt::Body);
     }
-    if matches!(turn.phase, TurnPhase::Retrying { until } if until > draft.at + backoff::LONGEST) {
-        return draft.requeue(&turn.id, Notice::Retried);
+    if matches!(turn.phase, TurnPhase::Retrying { until } if until > decision.at + backoff::LONGEST)
+    {
+        return decision.requeue(&turn.id, Notice::Retried);
     }
     if turn.phase != TurnPhase::Idle {
         return;
     }
-    let repeats = draft.run.settings.interrupted_scripts == InterruptedScripts::Rerun;
+    let repeats = decision.run.settings.interrupted_scripts == InterruptedScripts::Rerun;
     if turn.lane == Lane::Script && !repeats {
-        settle::fail(draft, agent, Failure::InterruptedScript);
+        settle::fail(decision, agent, Failure::InterruptedScript);
     } else {
-        draft.requeue(&turn.id, Notice::Interrupted);
+        decision.requeue(&turn.id, Notice::Interrupted);
     }
 }
 
 /// A failed agent goes on at the visit that failed: a kept transition is decided again, otherwise
 /// the body is sent once more after a notice.
-fn revive(draft: &mut Draft<'_>, agent: &Agent, kept: Option<&Kept>) {
-    draft.push(Event::AgentRevived { agent: agent.id.clone() });
+fn revive(decision: &mut Decision<'_>, agent: &Agent, kept: Option<&PendingTransition>) {
+    decision.push(Event::AgentRevived { agent: agent.id.clone() });
     let Some(kept) = kept else {
-        return again(draft, agent, Prompt::Body);
+        return again(decision, agent, Prompt::Body);
     };
-    let mover = Mover::of(agent, &kept.directories);
-    match moves::take(draft, mover, &kept.tags) {
+    let mover = TransitionContext::of(agent, &kept.directories);
+    match transition::take(decision, mover, &kept.tags) {
         Ok(()) => {}
-        Err(Blocked::Fault(fault)) => refused(draft, agent, fault),
+        Err(Blocked::Fault(fault)) => refused(decision, agent, fault),
         Err(Blocked::Failed(failure)) => {
             let (agent, kept) = (agent.id.clone(), Some(kept.clone()));
-            draft.push(Event::AgentFailed { agent, failure, kept });
+            decision.push(Event::AgentFailed { agent, failure, kept });
         }
         Err(Blocked::Held) => {
             let (agent, kept) = (agent.id.clone(), kept.clone());
-            draft.push(Event::AgentHeld { agent, kept });
+            decision.push(Event::AgentHeld { agent, kept });
         }
     }
 }
 
 /// The edited workflow no longer allows what was kept. Who may not be reminded starts again.
-fn refused(draft: &mut Draft<'_>, agent: &Agent, fault: Fault) {
-    let is_script = draft.lane(&agent.visit.state) == Lane::Script;
-    if is_script || draft.run.settings.reminders == 0 {
-        return again(draft, agent, Prompt::Body);
+fn refused(decision: &mut Decision<'_>, agent: &Agent, fault: Fault) {
+    let is_script = decision.lane(&agent.visit.state) == Lane::Script;
+    if is_script || decision.run.settings.reminders == 0 {
+        return again(decision, agent, Prompt::Body);
     }
-    draft.push(Event::Reminded { agent: agent.id.clone(), fault: fault.clone(), reminder: 1 });
-    again(draft, agent, Prompt::Reminder(fault));
+    decision.push(Event::Reminded { agent: agent.id.clone(), fault: fault.clone(), reminder: 1 });
+    again(decision, agent, Prompt::Reminder(fault));
 }
 
 /// Another turn of the same visit. A turn that never settled may have left a session behind.
-fn again(draft: &mut Draft<'_>, agent: &Agent, prompt: Prompt) {
+fn again(decision: &mut Decision<'_>, agent: &Agent, prompt: Prompt) {
     let turn = TurnId {
         agent: agent.id.clone(),
         visit: agent.visit.number,
         turn: agent.visit.turn.saturating_add(1),
     };
-    let lane = lane_of(draft, agent);
-    let plan = match (&lane, draft.run.desk.turns.get(&agent.id)) {
+    let lane = lane_of(decision, agent);
+    let plan = match (&lane, decision.run.scheduler.turns.get(&agent.id)) {
         (Lane::Script, _) => SessionPlan::Carry,
         (Lane::Prompt(backend), Some(unsettled)) if unsettled.lane != lane => {
-            moves_on(draft, agent, (&unsettled.lane, backend));
-            draft.plan(&turn, &lane, &Session::Fresh)
+            moves_on(decision, agent, (&unsettled.lane, backend));
+            decision.plan(&turn, &lane, &Session::Fresh)
         }
         (Lane::Prompt(_), Some(unsettled)) => unsettled.next_plan(),
-        (Lane::Prompt(_), None) => draft.plan(&turn, &lane, &agent.session),
+        (Lane::Prompt(_), None) => decision.plan(&turn, &lane, &agent.session),
     };
-    let order = draft.order();
+    let order = decision.order();
     let notice = Some(Notice::Revived);
-    draft.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice });
+    decision.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice });
 }
 
 /// Who answers the next turn of a visit: the holder of its conversation, where it has one already.
-fn lane_of(draft: &Draft<'_>, agent: &Agent) -> Lane {
-    let lane = draft.lane(&agent.visit.state);
-    match (draft.run.desk.turns.get(&agent.id), &agent.holder) {
+fn lane_of(decision: &Decision<'_>, agent: &Agent) -> Lane {
+    let lane = decision.lane(&agent.visit.state);
+    match (decision.run.scheduler.turns.get(&agent.id), &agent.holder) {
         (Some(turn), _) if !turn.opens() => turn.lane.clone(),
         (None, Some(holder)) if lane != Lane::Script => Lane::Prompt(holder.clone()),
         (Some(_) | None, _) => lane,
@@ -206,9 +209,9 @@ const fn is_at_rest(turn: &Turn) -> bool {
 }
 
 /// What another backend had of the task stays behind, and that is said.
-fn moves_on(draft: &mut Draft<'_>, agent: &Agent, (from, to): (&Lane, &BackendName)) {
+fn moves_on(decision: &mut Decision<'_>, agent: &Agent, (from, to): (&Lane, &BackendName)) {
     let Lane::Prompt(from) = from else { return };
     let state = &agent.visit.state;
     let message = format!("{state} begins anew with {to}: {from} was to answer it before");
-    draft.warn(&agent.id, Warning::Other { message });
+    decision.warn(&agent.id, Warning::Other { message });
 }

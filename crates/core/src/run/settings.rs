@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
-use crate::desk::Lane;
 use crate::ids::{BackendName, StateName};
 use crate::prices::{Price, Prices};
+use crate::scheduler::Lane;
 use crate::time::Span;
 use crate::workflow::{Definition, Frontmatter, Kind, State};
 
-use super::named::Named;
 use super::permissions::Permissions;
 use super::program::Program;
+use super::start_flags::StartFlags;
 
 /// The settings of a run, fixed when it starts and whenever it is resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct Settings {
     pub replies: Option<String>,
     /// The backend in whose place the scripted one plays; none when nothing is played.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stands_for: Option<BackendName>,
+    pub replayed_backend: Option<BackendName>,
     /// The model of turns that nothing else decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -82,7 +82,7 @@ pub struct Settings {
     pub program: Program,
     /// What was named when it began, and is needed to begin anew.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub named: Named,
+    pub start_flags: StartFlags,
     /// The versions of the clients, where they say one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clients: BTreeMap<BackendName, String>,
@@ -143,13 +143,13 @@ impl Settings {
     }
 
     /// The backend that would answer the prompts of a state, were nothing played.
-    pub fn meant_for<'a>(&'a self, front: &'a Frontmatter) -> &'a BackendName {
-        self.meant(self.backend_of(front))
+    pub fn real_backend_of<'a>(&'a self, front: &'a Frontmatter) -> &'a BackendName {
+        self.real_backend(self.backend_of(front))
     }
 
     /// The backend in whose place one answers: what is played today is asked of it tomorrow.
-    pub fn meant<'a>(&'a self, backend: &'a BackendName) -> &'a BackendName {
-        self.stands_for.as_ref().filter(|_| *backend == self.backend).unwrap_or(backend)
+    pub fn real_backend<'a>(&'a self, backend: &'a BackendName) -> &'a BackendName {
+        self.replayed_backend.as_ref().filter(|_| *backend == self.backend).unwrap_or(backend)
     }
 
     /// The list prices, with the run's own prices over them.
@@ -190,7 +190,7 @@ impl Default for Settings {
             backend: BackendName::new("claude"),
             no_branch: BTreeSet::new(),
             replies: None,
-            stands_for: None,
+            replayed_backend: None,
             model: None,
             effort: None,
             permissions: Permissions::default(),
@@ -204,7 +204,7 @@ impl Default for Settings {
             definition: Pinning::Pinned,
             vars: BTreeMap::new(),
             program: Program::States,
-            named: Named::default(),
+            start_flags: StartFlags::default(),
             clients: BTreeMap::new(),
             prices: None,
         }

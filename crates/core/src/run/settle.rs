@@ -1,25 +1,25 @@
 //! A turn is over: what it costs, and what it leads to.
 
 use crate::budget::{Charge, Micros};
-use crate::crayfish::conduct;
-use crate::desk::share::{charge, charge_capped};
-use crate::desk::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff::backoff};
+use crate::crayfish::decide;
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{BackendName, SessionId, StateName, TurnId};
-use crate::machine::mover::Mover;
-use crate::machine::moves::{self, Blocked};
+use crate::machine::transition::{self, Blocked};
+use crate::machine::transition_context::TransitionContext;
 use crate::machine::{Agent, Session, SessionPlan, ralph};
 use crate::protocol::{Fault, Tag};
+use crate::scheduler::share::{charge, charge_capped};
+use crate::scheduler::{Lane, Notice, Phase as TurnPhase, Prompt, Turn, backoff::backoff};
 use crate::time::{Span, Timestamp};
 use crate::workflow::{Definition, OnDenied};
 
+use super::caller_session;
 use super::decide::{Refusal, visit_left};
-use super::draft::Draft;
+use super::decision::Decision;
 use super::event::{Event, Hold, Warning};
 use super::input::{Finished, Interruption, Outcome};
 use super::settings::OnLostSession;
 use super::state::Run;
-use super::trespass::trespass;
 
 /// Attempts in a row that end early without progress, after which an agent fails.
 const MOST_STALLS: u32 = 5;
@@ -47,7 +47,7 @@ pub(super) fn settled(
     outcome: &Outcome,
 ) -> Result<Vec<Event>, Refusal> {
     let fenced = || Refusal::Fenced { turn: id.clone(), attempt };
-    let turn = run.desk.turns.get(&id.agent).ok_or_else(fenced)?;
+    let turn = run.scheduler.turns.get(&id.agent).ok_or_else(fenced)?;
     let agent = run.agents.get(&id.agent).ok_or_else(fenced)?;
     let TurnPhase::Running { share } = turn.phase else {
         return Err(fenced());
@@ -57,70 +57,73 @@ pub(super) fn settled(
     }
     let rule = if outcome.is_capped() { charge_capped } else { charge };
     let charge = rule(run, outcome.cost(), share);
-    let trespass = trespass(turn, agent, outcome);
-    let outcome = trespass.as_ref().unwrap_or(outcome);
+    let rejected = caller_session::reject(turn, agent, outcome);
+    let outcome = rejected.as_ref().unwrap_or(outcome);
     let ended = Ended { turn, agent, charge, session: outcome.opened() };
-    let mut draft = Draft::new(run, definition, at);
+    let mut decision = Decision::new(run, definition, at);
     match outcome {
-        Outcome::Finished(outcome) => finished(&mut draft, &ended, outcome),
+        Outcome::Finished(outcome) => finished(&mut decision, &ended, outcome),
         Outcome::Capped { progressed, .. } if share.is_some() => {
-            capped(&mut draft, &ended, *progressed);
+            capped(&mut decision, &ended, *progressed);
         }
         // A limit that nobody set: without a share to run out, only the retries bound it.
         Outcome::Capped { .. } => {
             let why = "the client stopped at a limit of its own".to_owned();
-            failed(&mut draft, &ended, &TurnFailure::Transient { why });
+            failed(&mut decision, &ended, &TurnFailure::Transient { why });
         }
-        Outcome::Failed { failure, .. } => failed(&mut draft, &ended, failure),
+        Outcome::Failed { failure, .. } => failed(&mut decision, &ended, failure),
         Outcome::Interrupted { by, progressed, .. } => {
-            interrupted(&mut draft, &ended, *by, *progressed);
+            interrupted(&mut decision, &ended, *by, *progressed);
         }
     }
     if let Outcome::Capped { denied, .. } | Outcome::Failed { denied, .. } = outcome {
-        warn_denied(&mut draft, agent, denied);
+        warn_denied(&mut decision, agent, denied);
     }
-    threshold(&mut draft, ended.charge.amount);
-    Ok(draft.events)
+    threshold(&mut decision, ended.charge.amount);
+    Ok(decision.events)
 }
 
-fn finished(draft: &mut Draft<'_>, ended: &Ended<'_>, outcome: &Finished) {
+fn finished(decision: &mut Decision<'_>, ended: &Ended<'_>, outcome: &Finished) {
     let Ended { turn, agent, charge, .. } = *ended;
     let session = session_after(turn, agent, outcome.session.as_ref());
-    draft.push(Event::TurnSettled {
+    decision.push(Event::TurnSettled {
         turn: turn.id.clone(),
         attempt: turn.attempt,
         charge,
         session: session.clone(),
         model: outcome.model.clone(),
     });
-    warn(draft, agent, outcome);
-    if draft.run.flow.is_some() {
-        return conduct::finished(draft, agent, &session, outcome);
+    warn(decision, agent, outcome);
+    if decision.run.flow.is_some() {
+        return decide::finished(decision, agent, &session, outcome);
     }
-    if let Some(ralph) = draft.run.settings.program.ralph() {
-        return ralph::finished(draft, ralph, agent, outcome);
+    if let Some(ralph) = decision.run.settings.program.ralph() {
+        return ralph::finished(decision, ralph, agent, outcome);
     }
     let holder = match &turn.lane {
         Lane::Prompt(backend) => Some(backend),
         Lane::Script => agent.holder.as_ref(),
     };
-    let mover = Mover { agent, session: &session, holder, directories: &outcome.directories };
-    let read = read(draft, agent, outcome);
+    let mover =
+        TransitionContext { agent, session: &session, holder, directories: &outcome.directories };
+    let read = read(decision, agent, outcome);
     let tags = match read {
         Ok(tags) => tags,
-        Err(Stop::Fault(fault)) => return remind(draft, ended, &session, fault, &outcome.stderr),
-        Err(Stop::Failure(failure)) => return fail(draft, agent, failure),
+        Err(Stop::Fault(fault)) => {
+            return remind(decision, ended, &session, fault, &outcome.stderr);
+        }
+        Err(Stop::Failure(failure)) => return fail(decision, agent, failure),
     };
-    match moves::take(draft, mover, &tags) {
+    match transition::take(decision, mover, &tags) {
         Ok(()) => {}
-        Err(Blocked::Fault(fault)) => remind(draft, ended, &session, fault, &outcome.stderr),
+        Err(Blocked::Fault(fault)) => remind(decision, ended, &session, fault, &outcome.stderr),
         Err(Blocked::Failed(failure)) => {
             let (agent, kept) = (agent.id.clone(), Some(mover.keep(&tags)));
-            draft.push(Event::AgentFailed { agent, failure, kept });
+            decision.push(Event::AgentFailed { agent, failure, kept });
         }
         Err(Blocked::Held) => {
             let (agent, kept) = (agent.id.clone(), mover.keep(&tags));
-            draft.push(Event::AgentHeld { agent, kept });
+            decision.push(Event::AgentHeld { agent, kept });
         }
     }
 }
@@ -131,9 +134,9 @@ enum Stop {
 }
 
 /// The transition that the text holds, unless a denied tool stands in its way.
-fn read(draft: &Draft<'_>, agent: &Agent, outcome: &Finished) -> Result<Vec<Tag>, Stop> {
-    let Some(state) = draft.state(&agent.visit.state) else {
-        return moves::transition(&outcome.reading, &crate::workflow::Policy::default())
+fn read(decision: &Decision<'_>, agent: &Agent, outcome: &Finished) -> Result<Vec<Tag>, Stop> {
+    let Some(state) = decision.state(&agent.visit.state) else {
+        return transition::transition(&outcome.reading, &crate::workflow::Policy::default())
             .map_err(Stop::Fault);
     };
     if !outcome.denied.is_empty() {
@@ -144,7 +147,7 @@ fn read(draft: &Draft<'_>, agent: &Agent, outcome: &Finished) -> Result<Vec<Tag>
             OnDenied::Fail => return Err(Stop::Failure(Failure::Denied { tools })),
         }
     }
-    moves::transition(&outcome.reading, &state.front.policy).map_err(Stop::Fault)
+    transition::transition(&outcome.reading, &state.front.policy).map_err(Stop::Fault)
 }
 
 /// The conversation that an agent has after a turn; scripts leave it as it was.
@@ -155,7 +158,7 @@ fn session_after(turn: &Turn, agent: &Agent, reported: Option<&SessionId>) -> Se
     }
 }
 
-fn warn(draft: &mut Draft<'_>, agent: &Agent, outcome: &Finished) {
+fn warn(decision: &mut Decision<'_>, agent: &Agent, outcome: &Finished) {
     let reading = &outcome.reading;
     let mut warnings = outcome.warnings.clone();
     if !reading.tags.is_empty() {
@@ -168,35 +171,41 @@ fn warn(draft: &mut Draft<'_>, agent: &Agent, outcome: &Finished) {
             .map(|(tag, name)| Warning::UnknownAttribute { tag: *tag, name: name.clone() }),
     );
     for warning in warnings {
-        draft.warn(&agent.id, warning);
+        decision.warn(&agent.id, warning);
     }
-    warn_denied(draft, agent, &outcome.denied);
+    warn_denied(decision, agent, &outcome.denied);
 }
 
-fn warn_denied(draft: &mut Draft<'_>, agent: &Agent, denied: &[String]) {
+fn warn_denied(decision: &mut Decision<'_>, agent: &Agent, denied: &[String]) {
     for tool in denied {
-        draft.warn(&agent.id, Warning::ToolDenied { tool: tool.clone() });
+        decision.warn(&agent.id, Warning::ToolDenied { tool: tool.clone() });
     }
 }
 
 /// The agent is told what was wrong, while it has reminders and its visit has money; scripts never.
-fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fault, stderr: &str) {
+fn remind(
+    decision: &mut Decision<'_>,
+    ended: &Ended<'_>,
+    session: &Session,
+    fault: Fault,
+    stderr: &str,
+) {
     let Ended { turn, agent, charge, .. } = *ended;
-    if turn.lane == Lane::Script || agent.visit.reminders >= draft.run.settings.reminders {
-        let fault = with_states(draft, fault);
-        return fail(draft, agent, Failure::Protocol { fault, stderr: stderr.to_owned() });
+    if turn.lane == Lane::Script || agent.visit.reminders >= decision.run.settings.reminders {
+        let fault = with_states(decision, fault);
+        return fail(decision, agent, Failure::Protocol { fault, stderr: stderr.to_owned() });
     }
-    if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
-        return fail(draft, agent, Failure::VisitBudget { budget });
+    if let Some(budget) = out_of_visit_budget(decision, agent, charge.amount) {
+        return fail(decision, agent, Failure::VisitBudget { budget });
     }
-    draft.push(Event::Reminded {
+    decision.push(Event::Reminded {
         agent: agent.id.clone(),
         fault: fault.clone(),
         reminder: agent.visit.reminders.saturating_add(1),
     });
     let id = turn.id.following();
-    let plan = draft.plan(&id, &turn.lane, session);
-    draft.push(Event::TurnQueued {
+    let plan = decision.plan(&id, &turn.lane, session);
+    decision.push(Event::TurnQueued {
         turn: id,
         lane: turn.lane.clone(),
         prompt: Prompt::Reminder(fault),
@@ -207,10 +216,10 @@ fn remind(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &Session, fault: Fa
 }
 
 /// A person who reads that a state is missing is told which there are; an agent is reminded of them.
-fn with_states(draft: &Draft<'_>, fault: Fault) -> Fault {
+fn with_states(decision: &Decision<'_>, fault: Fault) -> Fault {
     const MOST: usize = 20;
     let Fault::Unresolved { tag, target, why } = fault else { return fault };
-    let states = &draft.definition.states;
+    let states = &decision.definition.states;
     let mut names: Vec<&str> = states.keys().take(MOST).map(StateName::as_str).collect();
     if states.len() > MOST {
         names.push("…");
@@ -219,28 +228,28 @@ fn with_states(draft: &Draft<'_>, fault: Fault) -> Fault {
 }
 
 /// A turn that used up its share continues with another one, unless it never gets anywhere.
-fn capped(draft: &mut Draft<'_>, ended: &Ended<'_>, progressed: bool) {
+fn capped(decision: &mut Decision<'_>, ended: &Ended<'_>, progressed: bool) {
     let Ended { turn, agent, charge, .. } = *ended;
     let (attempt, session) = (turn.attempt, ended.session.cloned());
     let stalls = if progressed { 0 } else { turn.stalls.saturating_add(1) };
-    draft.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge, stalls, session });
+    decision.push(Event::TurnContinues { turn: turn.id.clone(), attempt, charge, stalls, session });
     if stalls >= MOST_STALLS {
-        return fail(draft, agent, Failure::Stalled { count: stalls });
+        return fail(decision, agent, Failure::Stalled { count: stalls });
     }
-    again(draft, ended, Notice::NewShare);
+    again(decision, ended, Notice::NewShare);
 }
 
 /// The same turn waits once more, unless its visit has no money left.
-fn again(draft: &mut Draft<'_>, ended: &Ended<'_>, notice: Notice) {
-    match out_of_visit_budget(draft, ended.agent, ended.charge.amount) {
-        Some(budget) => fail(draft, ended.agent, Failure::VisitBudget { budget }),
-        None => draft.requeue(&ended.turn.id, notice),
+fn again(decision: &mut Decision<'_>, ended: &Ended<'_>, notice: Notice) {
+    match out_of_visit_budget(decision, ended.agent, ended.charge.amount) {
+        Some(budget) => fail(decision, ended.agent, Failure::VisitBudget { budget }),
+        None => decision.requeue(&ended.turn.id, notice),
     }
 }
 
-fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
+fn failed(decision: &mut Decision<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
     let Ended { turn, agent, charge, .. } = *ended;
-    draft.push(Event::TurnFailed {
+    decision.push(Event::TurnFailed {
         turn: turn.id.clone(),
         attempt: turn.attempt,
         charge,
@@ -248,93 +257,101 @@ fn failed(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
         session: ended.session.cloned(),
     });
     let Lane::Prompt(backend) = &turn.lane else {
-        if draft.run.flow.is_some() {
-            return conduct::failed(draft, agent, turn, failure);
+        if decision.run.flow.is_some() {
+            return decide::failed(decision, agent, turn, failure);
         }
-        return fail(draft, agent, Failure::Turn(failure.clone()));
+        return fail(decision, agent, Failure::Turn(failure.clone()));
     };
     match failure {
-        TurnFailure::Transient { .. } | TurnFailure::Timeout { .. } => retry(draft, ended, failure),
+        TurnFailure::Transient { .. } | TurnFailure::Timeout { .. } => {
+            retry(decision, ended, failure);
+        }
         TurnFailure::Quota { until, why } => {
-            limited(draft, backend, *until, why);
-            again(draft, ended, Notice::Retried);
+            limited(decision, backend, *until, why);
+            again(decision, ended, Notice::Retried);
         }
         TurnFailure::Auth { why } => {
             let hold = Hold::Auth { why: why.clone() };
-            draft.push(Event::BackendHeld { backend: backend.clone(), hold });
-            again(draft, ended, Notice::Retried);
+            decision.push(Event::BackendHeld { backend: backend.clone(), hold });
+            again(decision, ended, Notice::Retried);
         }
         TurnFailure::Environment { why } => {
             let hold = Hold::Environment { why: why.clone() };
-            draft.push(Event::BackendHeld { backend: backend.clone(), hold });
-            again(draft, ended, Notice::Retried);
+            decision.push(Event::BackendHeld { backend: backend.clone(), hold });
+            again(decision, ended, Notice::Retried);
         }
-        TurnFailure::LostSession { session } => lost(draft, ended, session),
+        TurnFailure::LostSession { session } => lost(decision, ended, session),
         TurnFailure::Task { .. }
         | TurnFailure::Script { .. }
         | TurnFailure::OutputTooLarge { .. }
         | TurnFailure::Step { .. }
-        | TurnFailure::NotStarted { .. } => fail(draft, agent, Failure::Turn(failure.clone())),
+        | TurnFailure::NotStarted { .. } => fail(decision, agent, Failure::Turn(failure.clone())),
     }
 }
 
 /// No turn of the backend starts until the limit is lifted; where that is not known it is probed. A
 /// hold that only a person ends, and a time that is known already, stay.
-fn limited(draft: &mut Draft<'_>, backend: &BackendName, until: Option<Timestamp>, why: &str) {
-    let known = match draft.run.desk.holds.get(backend) {
+fn limited(
+    decision: &mut Decision<'_>,
+    backend: &BackendName,
+    until: Option<Timestamp>,
+    why: &str,
+) {
+    let known = match decision.run.scheduler.holds.get(backend) {
         Some(Hold::Auth { .. } | Hold::Environment { .. }) => return,
         Some(Hold::Quota { until, .. }) => Some(*until),
         None => None,
     };
-    let until = until.filter(|until| *until <= draft.at + LONGEST_HOLD);
-    let until = until.or(known).unwrap_or(draft.at + PROBE);
-    let (until, why) = (until.max(draft.at + SHORTEST_HOLD), why.to_owned());
-    draft.push(Event::BackendHeld { backend: backend.clone(), hold: Hold::Quota { until, why } });
+    let until = until.filter(|until| *until <= decision.at + LONGEST_HOLD);
+    let until = until.or(known).unwrap_or(decision.at + PROBE);
+    let (until, why) = (until.max(decision.at + SHORTEST_HOLD), why.to_owned());
+    decision
+        .push(Event::BackendHeld { backend: backend.clone(), hold: Hold::Quota { until, why } });
 }
 
-fn retry(draft: &mut Draft<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
+fn retry(decision: &mut Decision<'_>, ended: &Ended<'_>, failure: &TurnFailure) {
     let Ended { turn, agent, charge, .. } = *ended;
-    if agent.visit.retries >= draft.run.settings.retries {
-        return fail(draft, agent, Failure::Turn(failure.clone()));
+    if agent.visit.retries >= decision.run.settings.retries {
+        return fail(decision, agent, Failure::Turn(failure.clone()));
     }
-    if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
-        return fail(draft, agent, Failure::VisitBudget { budget });
+    if let Some(budget) = out_of_visit_budget(decision, agent, charge.amount) {
+        return fail(decision, agent, Failure::VisitBudget { budget });
     }
     let retry = agent.visit.retries.saturating_add(1);
-    let until = draft.at + backoff(&turn.id, turn.attempt, retry);
-    draft.push(Event::RetryAt { turn: turn.id.clone(), until, retry, of: None });
+    let until = decision.at + backoff(&turn.id, turn.attempt, retry);
+    decision.push(Event::RetryAt { turn: turn.id.clone(), until, retry, of: None });
 }
 
 /// Never silently fresh: either the agent fails, or the journal says what was lost. A client that
 /// does not know the session it was to open is beyond help.
-fn lost(draft: &mut Draft<'_>, ended: &Ended<'_>, session: &SessionId) {
+fn lost(decision: &mut Decision<'_>, ended: &Ended<'_>, session: &SessionId) {
     let Ended { turn, agent, .. } = *ended;
     let opens = matches!(turn.plan, SessionPlan::Fresh(_));
-    if opens || draft.run.settings.on_lost_session == OnLostSession::Fail {
+    if opens || decision.run.settings.on_lost_session == OnLostSession::Fail {
         let session = session.clone();
         let failure = TurnFailure::LostSession { session };
-        return fail(draft, agent, Failure::Turn(failure));
+        return fail(decision, agent, Failure::Turn(failure));
     }
-    let plan = SessionPlan::Fresh(turn.id.session(&draft.run.nonce, turn.attempt));
-    draft.push(Event::SessionLost {
+    let plan = SessionPlan::Fresh(turn.id.session(&decision.run.nonce, turn.attempt));
+    decision.push(Event::SessionLost {
         turn: turn.id.clone(),
         lost: session.clone(),
         plan: plan.clone(),
     });
     match turn.prompt {
-        Prompt::Body => again(draft, ended, Notice::SessionLost),
-        Prompt::Reminder(_) => start_over(draft, ended, plan),
+        Prompt::Body => again(decision, ended, Notice::SessionLost),
+        Prompt::Reminder(_) => start_over(decision, ended, plan),
     }
 }
 
 /// A reminder means nothing to a conversation that never saw the task: the body is sent instead.
-fn start_over(draft: &mut Draft<'_>, ended: &Ended<'_>, plan: SessionPlan) {
+fn start_over(decision: &mut Decision<'_>, ended: &Ended<'_>, plan: SessionPlan) {
     let Ended { turn, agent, charge, .. } = *ended;
-    if let Some(budget) = out_of_visit_budget(draft, agent, charge.amount) {
-        return fail(draft, agent, Failure::VisitBudget { budget });
+    if let Some(budget) = out_of_visit_budget(decision, agent, charge.amount) {
+        return fail(decision, agent, Failure::VisitBudget { budget });
     }
-    let order = draft.order();
-    draft.push(Event::TurnQueued {
+    let order = decision.order();
+    decision.push(Event::TurnQueued {
         turn: turn.id.following(),
         lane: turn.lane.clone(),
         prompt: Prompt::Body,
@@ -346,14 +363,14 @@ fn start_over(draft: &mut Draft<'_>, ended: &Ended<'_>, plan: SessionPlan) {
 
 /// A turn that was interrupted waits for a resume, unless it was recalled: then it continues at once
 /// with a new share. Crashes without any progress are counted.
-fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progressed: bool) {
+fn interrupted(decision: &mut Decision<'_>, ended: &Ended<'_>, by: Interruption, progressed: bool) {
     let Ended { turn, agent, charge, .. } = *ended;
     let crashes = match by {
         _ if progressed => 0,
         Interruption::Crash => turn.stalls.saturating_add(1),
         Interruption::Stop => turn.stalls,
     };
-    draft.push(Event::TurnInterrupted {
+    decision.push(Event::TurnInterrupted {
         turn: turn.id.clone(),
         attempt: turn.attempt,
         charge,
@@ -362,36 +379,36 @@ fn interrupted(draft: &mut Draft<'_>, ended: &Ended<'_>, by: Interruption, progr
         session: ended.session.cloned(),
     });
     if crashes >= MOST_STALLS {
-        fail(draft, agent, Failure::Crashes { count: crashes });
+        fail(decision, agent, Failure::Crashes { count: crashes });
     } else if turn.recalled {
-        again(draft, ended, Notice::NewShare);
+        again(decision, ended, Notice::NewShare);
     }
 }
 
 /// The agent fails, unless it goes on with another iteration.
-pub(super) fn fail(draft: &mut Draft<'_>, agent: &Agent, failure: Failure) {
-    match draft.run.settings.program.ralph() {
-        Some(ralph) if ralph::survives(&failure) => ralph::failed(draft, ralph, agent, failure),
-        None if draft.run.flow.is_some() => conduct::break_off(draft, agent, failure),
+pub(super) fn fail(decision: &mut Decision<'_>, agent: &Agent, failure: Failure) {
+    match decision.run.settings.program.ralph() {
+        Some(ralph) if ralph::survives(&failure) => ralph::failed(decision, ralph, agent, failure),
+        None if decision.run.flow.is_some() => decide::break_off(decision, agent, failure),
         Some(_) | None => {
-            draft.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
+            decision.push(Event::AgentFailed { agent: agent.id.clone(), failure, kept: None });
         }
     }
 }
 
 /// The budget of the visit, when nothing is left of it.
-fn out_of_visit_budget(draft: &Draft<'_>, agent: &Agent, charged: Micros) -> Option<Micros> {
-    let left = visit_left(draft, &agent.id, charged)?;
-    let budget = draft.state(&agent.visit.state)?.front.budget?;
+fn out_of_visit_budget(decision: &Decision<'_>, agent: &Agent, charged: Micros) -> Option<Micros> {
+    let left = visit_left(decision, &agent.id, charged)?;
+    let budget = decision.state(&agent.visit.state)?.front.budget?;
     (left == Micros::ZERO).then_some(budget)
 }
 
 /// Half, four fifths and nearly all of the cap are worth a word each, when they are passed.
-fn threshold(draft: &mut Draft<'_>, charged: Micros) {
-    let Some(cap) = draft.run.settings.budget.filter(|cap| *cap > Micros::ZERO) else {
+fn threshold(decision: &mut Decision<'_>, charged: Micros) {
+    let Some(cap) = decision.run.settings.budget.filter(|cap| *cap > Micros::ZERO) else {
         return;
     };
-    let before = draft.run.spent;
+    let before = decision.run.spent;
     let reached = |spent: Micros| {
         let percent = u128::from(spent.0) * 100 / u128::from(cap.0);
         let passed = |limit: &u32| percent >= u128::from(*limit);
@@ -400,6 +417,6 @@ fn threshold(draft: &mut Draft<'_>, charged: Micros) {
     if let Some(percent) = reached(before.plus(charged))
         && reached(before) != Some(percent)
     {
-        draft.push(Event::Warned { agent: None, warning: Warning::Spent { percent } });
+        decision.push(Event::Warned { agent: None, warning: Warning::Spent { percent } });
     }
 }

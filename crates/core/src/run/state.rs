@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Micros;
-use crate::crayfish::Flow;
-use crate::desk::Desk;
+use crate::crayfish::StepsState;
 use crate::ids::{AgentId, Nonce, RunId, StateName};
 use crate::machine::Agent;
+use crate::scheduler::Scheduler;
 use crate::time::Timestamp;
 use crate::value::Value;
 
@@ -44,11 +44,11 @@ pub struct Run {
     /// Those whose fork waits, the oldest first.
     pub held: VecDeque<AgentId>,
     /// Their turns.
-    pub desk: Desk,
+    pub scheduler: Scheduler,
     /// What all turns cost.
     pub spent: Micros,
-    /// What the dearest turn cost.
-    pub dearest: Micros,
+    /// What the most expensive turn cost.
+    pub most_expensive: Micros,
     /// How many turns could not be priced.
     pub unpriced: u64,
     /// How many visits there have been.
@@ -61,7 +61,7 @@ pub struct Run {
     pub keys: BTreeSet<String>,
     /// Where its steps stand, when it is one of steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flow: Option<Box<Flow>>,
+    pub flow: Option<Box<StepsState>>,
 }
 
 /// Where a run stands.
@@ -93,9 +93,9 @@ impl Default for Run {
             ended: 0,
             failed: BTreeSet::new(),
             held: VecDeque::new(),
-            desk: Desk::default(),
+            scheduler: Scheduler::default(),
             spent: Micros::ZERO,
-            dearest: Micros::ZERO,
+            most_expensive: Micros::ZERO,
             unpriced: 0,
             visits: 0,
             settled: 0,
@@ -110,7 +110,7 @@ impl Run {
     /// What is neither spent nor reserved; none without a cap.
     pub fn unreserved(&self) -> Option<Micros> {
         let cap = self.settings.budget?;
-        Some(cap.minus(self.spent).minus(self.desk.reserved))
+        Some(cap.minus(self.spent).minus(self.scheduler.reserved))
     }
 
     /// Where it goes on: the states of its agents, also of those that failed, and of their returns.
@@ -132,12 +132,12 @@ impl Run {
         if self.phase != Phase::Open {
             return None;
         }
-        let retry = self.desk.retries.first().map(|(until, _)| *until);
-        let quota = self.desk.holds.values().filter_map(|hold| match hold {
+        let retry = self.scheduler.retries.first().map(|(until, _)| *until);
+        let quota = self.scheduler.holds.values().filter_map(|hold| match hold {
             Hold::Quota { until, .. } => Some(*until),
             Hold::Auth { .. } | Hold::Environment { .. } => None,
         });
-        let ask = self.desk.expiries.first().map(|(due, _)| *due);
+        let ask = self.scheduler.expiries.first().map(|(due, _)| *due);
         retry.into_iter().chain(quota).chain(ask).min()
     }
 }

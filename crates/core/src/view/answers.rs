@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 use crate::budget::{Basis, Charge, Micros};
 use crate::crayfish::call::Output;
-use crate::crayfish::flow::Fact;
 use crate::crayfish::key::RequestId;
+use crate::crayfish::state::StepEvent;
 use crate::crayfish::{Key, Problem};
-use crate::desk::Lane;
 use crate::ids::{AgentId, StateName, TurnId};
 use crate::run::Event;
 use crate::run::input::Verdict;
+use crate::scheduler::Lane;
 use crate::time::Timestamp;
 use crate::value::Value;
 
@@ -79,12 +79,17 @@ impl Answers {
         None
     }
 
-    fn step(&mut self, at: Timestamp, agent: &AgentId, fact: &Fact) -> Option<(Attempt, Value)> {
-        if let Fact::Called(call) = fact {
+    fn step(
+        &mut self,
+        at: Timestamp,
+        agent: &AgentId,
+        fact: &StepEvent,
+    ) -> Option<(Attempt, Value)> {
+        if let StepEvent::Called(call) = fact {
             self.outputs.clone_from(&call.outputs);
-        } else if let Fact::Asks { key, attempt, .. } = fact {
+        } else if let StepEvent::Asks { key, attempt, .. } = fact {
             self.asked.insert(agent.clone(), (key.clone(), *attempt));
-        } else if let Fact::Takes { name } = fact {
+        } else if let StepEvent::Takes { name } = fact {
             let output = self.outputs.get(name)?.clone();
             let answer = match output.verdict {
                 Verdict::Valid => Answer::Taken,
@@ -92,7 +97,7 @@ impl Answers {
             };
             let question = self.answered.remove(agent).or_else(|| self.question(agent))?;
             return Some((attempt(at, question, answer), output.stored.value));
-        } else if let Fact::Ignores { name } = fact {
+        } else if let StepEvent::Ignores { name } = fact {
             let output = self.outputs.get(name)?;
             let question = self.question(agent)?;
             return Some((attempt(at, question, Answer::Stale), output.stored.value.clone()));

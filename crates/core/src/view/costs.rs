@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::{Basis, Charge, Micros};
 use crate::ids::BackendName;
-use crate::run::{Event, Gone};
+use crate::run::{DiscardedCost, Event};
 use crate::time::Timestamp;
 
-use super::backends::Naming;
+use super::backend_labels::BackendLabels;
 use super::turns::{Attempt, Change, End, Turns};
 
 /// By what money is counted.
@@ -89,11 +89,11 @@ impl Counter {
             self.workflow.clone_from(&start.workflow);
             self.costs.may_ask.clone_from(&start.backends);
         }
-        if let Event::RunRewound { gone, .. } = event
+        if let Event::RunRewound { discarded, .. } = event
             && at >= self.since
-            && !gone.is_nothing()
+            && !discarded.is_nothing()
         {
-            let Gone { amount, unpriced, .. } = *gone;
+            let DiscardedCost { amount, unpriced, .. } = *discarded;
             let name = if self.by == By::Workflow { &self.workflow } else { CUT_AWAY };
             let row = Row { name: name.to_owned(), backend: None };
             self.add(row, Tally { amount, unpriced, ..Tally::default() });
@@ -162,7 +162,7 @@ impl Costs {
         }
     }
 
-    /// The rows, the dearest first.
+    /// The rows, the most expensive first.
     pub fn dearest_first(&self) -> Vec<(&Row, Tally)> {
         let mut rows: Vec<(&Row, Tally)> =
             self.rows.iter().map(|(row, tally)| (row, *tally)).collect();
@@ -171,16 +171,16 @@ impl Costs {
     }
 
     /// Whether rows name who answered.
-    pub fn naming(&self) -> Naming {
+    pub fn naming(&self) -> BackendLabels {
         let asked = self.rows.keys().filter_map(|row| row.backend.as_ref());
-        Naming::among(self.may_ask.iter().chain(asked))
+        BackendLabels::among(self.may_ask.iter().chain(asked))
     }
 }
 
 impl Row {
     /// `REVIEW.md`, or `REVIEW.md (codex)` where backends are named.
-    pub fn title(&self, naming: Naming) -> String {
-        format!("{}{}", self.name, naming.remark(self.backend.as_ref()))
+    pub fn title(&self, naming: BackendLabels) -> String {
+        format!("{}{}", self.name, naming.suffix(self.backend.as_ref()))
     }
 }
 
@@ -280,19 +280,25 @@ mod tests {
     #[test]
     fn what_was_cut_away_is_a_row_of_its_own() {
         let mut play = play();
-        let rewound = |gone| Event::RunRewound { kept: 1, nonce: "n".into(), gone, governed: None };
-        play.story.push(rewound(Gone { amount: usd("3"), unpriced: 2, ..Gone::default() }));
-        play.story.push(rewound(Gone::default()));
+        let rewound =
+            |discarded| Event::RunRewound { kept: 1, nonce: "n".into(), discarded, governed: None };
+        play.story.push(rewound(DiscardedCost {
+            amount: usd("3"),
+            unpriced: 2,
+            ..DiscardedCost::default()
+        }));
+        play.story.push(rewound(DiscardedCost::default()));
         let check = |by, since, expected: [&str; 2]| {
             assert_eq!(counted(&play, by, since)[..2], expected);
         };
-        let gone = "$3.00, $0.00 estimated, 2 unpriced";
+        let discarded = "$3.00, $0.00 estimated, 2 unpriced";
         let total = "total: 4, $4.00, $0.10 estimated, 3 unpriced, 100 %";
-        check(By::State, 0, [total, &format!("cut away: 0, {gone}, 75 %")]);
+        check(By::State, 0, [total, &format!("cut away: 0, {discarded}, 75 %")]);
         let flow = "/flow: 4, $4.00, $0.10 estimated, 3 unpriced, 100 %";
         check(By::Workflow, 0, [total, flow]);
         let last = u64::try_from(play.story.len()).unwrap() - 2;
-        let alone = [&format!("total: 0, {gone}, 100 %"), &format!("cut away: 0, {gone}, 100 %")];
+        let alone =
+            [&format!("total: 0, {discarded}, 100 %"), &format!("cut away: 0, {discarded}, 100 %")];
         check(By::Model, last, alone.map(String::as_str));
         assert_eq!(counted(&play, By::Model, last + 1).len(), 1);
     }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::capability::Offers;
+use crate::capability::BackendCatalog;
 use crate::ids::BackendName;
 
 use super::{bytes, counted};
@@ -154,7 +154,7 @@ pub fn missing(name: &str, (text, remedy): (String, String), need: Need) -> Find
 }
 
 /// The backend that was chosen at `origin`, where there is no such backend.
-pub fn backend(name: &BackendName, origin: &str, offers: &Offers) -> Option<Finding> {
+pub fn backend(name: &BackendName, origin: &str, offers: &BackendCatalog) -> Option<Finding> {
     let text = format!("there is no backend {:?} ({origin})", name.as_str());
     offers.of(name).is_none().then(|| Finding::fail("config", text, offers.advice(name)))
 }
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn a_backend_that_there_is_not_is_named_with_the_place_that_chose_it() {
         let names = ["claude", "codex"];
-        let offers: Offers =
+        let offers: BackendCatalog =
             names.into_iter().map(|name| (BackendName::new(name), &[] as &[_])).collect();
         let check = |name: &str, expected: Option<&str>| {
             let finding = backend(&BackendName::new(name), "RAYMOND_BACKEND", &offers);

@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Basis, Charge, Micros};
-use crate::crayfish::Fact;
-use crate::desk::Lane;
+use crate::crayfish::StepEvent;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::run::Event;
 use crate::run::event::Warning;
+use crate::scheduler::Lane;
 use crate::time::Timestamp;
 use crate::value::Value;
 
-use super::backends::Naming;
+use super::backend_labels::BackendLabels;
 use super::denied::is_rule;
 use super::path::Path;
 use super::turns::{charged, turning};
@@ -67,12 +67,12 @@ pub struct Ledger {
     #[serde(default)]
     pub exhausted: Option<u32>,
     /// Live and failed agents.
-    pub(super) agents: BTreeMap<AgentId, Station>,
+    pub(super) agents: BTreeMap<AgentId, AgentSummary>,
 }
 
 /// Where an agent is, and what that has cost.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Station {
+pub(super) struct AgentSummary {
     /// Its state; none before the first.
     pub(super) state: Option<StateName>,
     /// Since when it is at what it is at.
@@ -82,20 +82,20 @@ pub(super) struct Station {
     /// What all its turns cost.
     pub(super) spent: Micros,
     /// What those of this visit cost, once one of them has ended.
-    pub(super) bill: Option<Bill>,
+    pub(super) bill: Option<VisitCost>,
     /// Whether it is about to do its step again.
     revived: bool,
 }
 
 /// What a visit has cost so far, and how well that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(super) struct Bill {
+pub(super) struct VisitCost {
     pub(super) amount: Micros,
     pub(super) estimated: bool,
     pub(super) unpriced: bool,
 }
 
-impl Bill {
+impl VisitCost {
     pub(super) fn add(&mut self, charge: Charge) {
         self.amount = self.amount.plus(charge.amount);
         match charge.basis {
@@ -162,10 +162,10 @@ impl Ledger {
         } else if let Event::RunResumed { .. } = event {
             self.driven_since = at;
         } else if let Event::AgentSpawned { agent, .. } = event {
-            self.agents.insert(agent.clone(), Station::default());
+            self.agents.insert(agent.clone(), AgentSummary::default());
         } else if let Event::VisitEntered { agent, state, .. } = event {
             self.enter(agent, state);
-        } else if let Event::Stepped { agent, fact: Fact::Revived } = event {
+        } else if let Event::Stepped { agent, fact: StepEvent::Revived } = event {
             if let Some(station) = self.agents.get_mut(agent) {
                 station.revived = true;
             }
@@ -248,8 +248,8 @@ impl Ledger {
     }
 
     /// Whether the backends of the run are named.
-    pub fn naming(&self) -> Naming {
-        Naming::among(self.known())
+    pub fn naming(&self) -> BackendLabels {
+        BackendLabels::among(self.known())
     }
 
     /// All that its states may ask, or that were asked so far.
@@ -258,7 +258,7 @@ impl Ledger {
     }
 
     /// The state that took most of the money, and how much.
-    pub fn dearest(&self) -> Option<(&StateName, Micros)> {
+    pub fn most_expensive(&self) -> Option<(&StateName, Micros)> {
         let paid = self.states.iter().filter(|(_, spending)| spending.amount > Micros::ZERO);
         paid.map(|(state, spending)| (state, spending.amount)).max_by_key(|(_, amount)| *amount)
     }

@@ -7,15 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::{Charge, Micros};
-use crate::desk::{self, Desk, Lane, Prompt};
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
-use crate::machine::{Agent, Standing};
+use crate::machine::{Agent, AgentStatus};
 use crate::run::event::Hold;
 use crate::run::{Event, Phase, Run, Settings};
+use crate::scheduler::{self, Lane, Prompt, Scheduler};
 use crate::time::Timestamp;
 
-use super::backends::Naming;
-use super::ledger::{Ledger, Station};
+use super::backend_labels::BackendLabels;
+use super::ledger::{AgentSummary, Ledger};
 use super::turns::{charged, turning};
 
 /// All agents of a run.
@@ -122,10 +122,10 @@ pub struct Tally {
 impl Live {
     /// What all events so far would have come to.
     pub fn after(run: &Run, ledger: &Ledger) -> Self {
-        let asking = run.desk.asks.keys().map(|ask| &ask.agent).collect();
+        let asking = run.scheduler.asks.keys().map(|ask| &ask.agent).collect();
         let row = |(id, agent): (&AgentId, &Agent)| {
             let station = ledger.agents.get(id).cloned().unwrap_or_default();
-            (id.clone(), Row::of(agent, station, &run.desk, &asking))
+            (id.clone(), Row::of(agent, station, &run.scheduler, &asking))
         };
         Self {
             spent: run.spent,
@@ -137,7 +137,7 @@ impl Live {
             },
             backends: ledger.known().cloned().collect(),
             agents: run.agents.iter().map(row).collect(),
-            holds: run.desk.holds.clone(),
+            holds: run.scheduler.holds.clone(),
             born: run.born,
         }
     }
@@ -159,7 +159,7 @@ impl Live {
             }
             Event::BackendReleased { backend } => drop(self.holds.remove(backend)),
             Event::CostAdjusted { spent, .. } => self.spent = *spent,
-            Event::RunRewound { gone, .. } => self.spent = self.spent.plus(gone.amount),
+            Event::RunRewound { discarded, .. } => self.spent = self.spent.plus(discarded.amount),
             Event::AgentSpawned { agent, cwd, .. } => self.spawn(at, agent, cwd),
             Event::AgentEnded { agent, .. } => drop(self.agents.remove(agent)),
             Event::VisitEntered { agent, state, count, .. } => {
@@ -256,7 +256,7 @@ impl Live {
     fn doing(&self, row: &Row) -> Doing {
         match (&row.doing, &row.lane) {
             (Doing::Working(Work::Prompt(_)), lane) => {
-                let named = Naming::among(&self.backends).tells(lane.backend());
+                let named = BackendLabels::among(&self.backends).label(lane.backend());
                 Doing::Working(Work::Prompt(named.cloned()))
             }
             (Doing::Queued, Lane::Prompt(backend)) => match self.holds.get(backend) {
@@ -303,8 +303,13 @@ impl Live {
 }
 
 impl Row {
-    fn of(agent: &Agent, station: Station, desk: &Desk, asking: &BTreeSet<&AgentId>) -> Self {
-        let turn = desk.turns.get(&agent.id);
+    fn of(
+        agent: &Agent,
+        station: AgentSummary,
+        scheduler: &Scheduler,
+        asking: &BTreeSet<&AgentId>,
+    ) -> Self {
+        let turn = scheduler.turns.get(&agent.id);
         let place = |state: StateName| {
             let count = agent.visits.get(&state).copied().unwrap_or(1);
             (state, count)
@@ -319,17 +324,18 @@ impl Row {
             lane: station.asked.map_or(Lane::Script, Lane::Prompt),
             prompt: turn.map_or(Prompt::Body, |turn| turn.prompt.clone()),
         };
-        row.doing = match (&agent.standing, turn.map(|turn| &turn.phase)) {
-            (Standing::Held(_), _) => Doing::Waiting(Wait::Workers),
-            (Standing::Live, _) if asking.contains(&agent.id) => Doing::Waiting(Wait::Answer),
-            (Standing::Live, Some(desk::Phase::Queued)) => Doing::Queued,
-            (Standing::Live, Some(desk::Phase::Running { .. })) => Doing::Working(row.work()),
-            (Standing::Live, Some(desk::Phase::Retrying { until })) => {
+        row.doing = match (&agent.status, turn.map(|turn| &turn.phase)) {
+            (AgentStatus::Held(_), _) => Doing::Waiting(Wait::Workers),
+            (AgentStatus::Live, _) if asking.contains(&agent.id) => Doing::Waiting(Wait::Answer),
+            (AgentStatus::Live, Some(scheduler::Phase::Queued)) => Doing::Queued,
+            (AgentStatus::Live, Some(scheduler::Phase::Running { .. })) => {
+                Doing::Working(row.work())
+            }
+            (AgentStatus::Live, Some(scheduler::Phase::Retrying { until })) => {
                 Doing::Waiting(Wait::Retry(*until))
             }
-            (Standing::Live, Some(desk::Phase::Idle) | None) | (Standing::Failed { .. }, _) => {
-                Doing::Nothing
-            }
+            (AgentStatus::Live, Some(scheduler::Phase::Idle) | None)
+            | (AgentStatus::Failed { .. }, _) => Doing::Nothing,
         };
         row
     }

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::budget::{Charge, Micros};
-use crate::crayfish::flow::{Fact, Stored};
 use crate::crayfish::key::Key;
 use crate::crayfish::problem::Problem;
-use crate::desk::Lane;
+use crate::crayfish::state::{StepEvent, Stored};
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::protocol::TagName;
 use crate::run::event::{Ending, Hold, Warning};
 use crate::run::input::{Interruption, StopMode};
 use crate::run::{Event, Program, Run, Settings};
+use crate::scheduler::Lane;
 use crate::value::Value;
 
-use super::backends::Naming;
-use super::ledger::{Bill, Ledger, Stopper};
+use super::backend_labels::BackendLabels;
+use super::ledger::{Ledger, Stopper, VisitCost};
 
 /// One line, without its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,10 +46,10 @@ pub enum Weight {
 #[derive(Debug, Clone, Default)]
 pub struct Narrator {
     telling: Telling,
-    naming: Naming,
+    naming: BackendLabels,
     places: BTreeMap<AgentId, StateName>,
     moves: BTreeMap<AgentId, (TagName, Option<StateName>)>,
-    bills: BTreeMap<AgentId, Bill>,
+    bills: BTreeMap<AgentId, VisitCost>,
     /// Backends of turns.
     asked: BTreeMap<AgentId, BackendName>,
     /// All that the states may ask, or that were asked so far.
@@ -136,7 +136,7 @@ impl Narrator {
     }
 
     /// One for those who were not there, of a run whose backends are named like this.
-    pub fn history(naming: Naming) -> Self {
+    pub fn history(naming: BackendLabels) -> Self {
         Self { naming, ..Self::default() }
     }
 
@@ -157,8 +157,8 @@ impl Narrator {
             Event::DefinitionAdopted { .. } => {
                 of_run(Weight::Plain, "uses the edited states from here on")
             }
-            Event::RunRewound { kept, gone, .. } => {
-                let stays = match gone.amount {
+            Event::RunRewound { kept, discarded, .. } => {
+                let stays = match discarded.amount {
                     Micros::ZERO => String::new(),
                     amount => format!("; the {amount} spent since then stay counted"),
                 };
@@ -276,8 +276,8 @@ impl Narrator {
     }
 
     /// What became of a step, where it is not simply done: that is told when the next one begins.
-    fn stepped(&mut self, agent: &AgentId, fact: &Fact) -> Option<Line> {
-        if let Fact::Asks { key, attempt, errors } = fact
+    fn stepped(&mut self, agent: &AgentId, fact: &StepEvent) -> Option<Line> {
+        if let StepEvent::Asks { key, attempt, errors } = fact
             && !errors.is_empty()
         {
             if self.refused.insert(key.clone(), *attempt) == Some(*attempt) {
@@ -286,12 +286,12 @@ impl Narrator {
             let text = format!("not valid: {}; attempt {attempt} follows", told(errors));
             return Some(self.of(agent, Weight::Warning, text));
         }
-        if let Fact::Fails { key, .. } = fact {
+        if let StepEvent::Fails { key, .. } = fact {
             // It may be a loop, which nobody visits.
             self.places.insert(agent.clone(), StateName::new(key.to_string()));
             return None;
         }
-        let Fact::Done { key, stored } = fact else { return None };
+        let StepEvent::Done { key, stored } = fact else { return None };
         self.refused.remove(key);
         if stored.ok {
             return None;
@@ -303,10 +303,10 @@ impl Narrator {
 
     /// Those who were not there are told as everything is known by now; those who watch, by what is known
     /// so far.
-    fn naming(&self) -> Naming {
+    fn naming(&self) -> BackendLabels {
         match self.naming {
-            Naming::Named => Naming::Named,
-            Naming::Tacit => Naming::among(&self.backends),
+            BackendLabels::Shown => BackendLabels::Shown,
+            BackendLabels::Hidden => BackendLabels::among(&self.backends),
         }
     }
 
@@ -362,7 +362,7 @@ impl Narrator {
     /// A line about an agent, which says where it is.
     fn of(&self, agent: &AgentId, weight: Weight, text: impl fmt::Display) -> Line {
         let place = self.places.get(agent).map_or("?", StateName::as_str);
-        let backend = self.naming().remark(self.asked.get(agent));
+        let backend = self.naming().suffix(self.asked.get(agent));
         Line { agent: Some(agent.clone()), weight, text: format!("{place}{backend}: {text}") }
     }
 
@@ -385,10 +385,10 @@ impl Narrator {
 
     /// What the visit that ends now has cost, where it has, and who was paid, where backends are named.
     fn bill(&mut self, agent: &AgentId) -> String {
-        let Some(Bill { amount, estimated, unpriced }) = self.bills.remove(agent) else {
+        let Some(VisitCost { amount, estimated, unpriced }) = self.bills.remove(agent) else {
             return String::new();
         };
-        let named = self.naming().tells(self.asked.get(agent));
+        let named = self.naming().label(self.asked.get(agent));
         let mut bill = match named {
             Some(backend) if amount > Micros::ZERO => format!(" · {backend} {amount}"),
             Some(backend) => format!(" · {backend}"),

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::budget::Micros;
-use crate::desk::{Lane, Phase, Turn};
 use crate::ids::{BackendName, TurnId};
-use crate::machine::{Agent, Standing};
+use crate::machine::{Agent, AgentStatus};
 use crate::run::effect::in_flight;
 use crate::run::input::Outcome;
 use crate::run::resume::{adoptable, beyond};
 use crate::run::settings::InterruptedScripts;
-use crate::run::{Input, Run, Settings, Traced};
+use crate::run::{Input, Run, Settings, TranscriptCost};
+use crate::scheduler::{Lane, Phase, Turn};
 use crate::workflow::Extension;
 
-use super::backends::Naming;
+use super::backend_labels::BackendLabels;
 use super::ledger::Ledger;
 use super::place::place;
 
@@ -28,7 +28,7 @@ pub struct Plan {
     /// The turns that came to nothing so far, by their agents.
     pub open: Vec<Open>,
     /// None when it is not known yet who goes on.
-    naming: Option<Naming>,
+    naming: Option<BackendLabels>,
     /// What the cap leaves for turns in flight; none without a cap.
     free: Option<Micros>,
     /// The paid turns in flight with their shares, the oldest first.
@@ -104,9 +104,9 @@ impl Prompts {
     }
 
     /// `2`, or `2 (claude, codex)`, `3 (2 claude, 1 codex)` where backends are named.
-    fn told(&self, naming: Naming) -> String {
+    fn told(&self, naming: BackendLabels) -> String {
         let count = self.count();
-        if naming == Naming::Tacit || count == 0 {
+        if naming == BackendLabels::Hidden || count == 0 {
             return count.to_string();
         }
         let several = count > self.0.len() && self.0.len() > 1;
@@ -164,7 +164,7 @@ impl Plan {
         });
         let ended = in_flight(run).filter_map(|turn| {
             let outcome = report(turn)?;
-            let told = Traced { cost: outcome.cost(), capped: outcome.is_capped() };
+            let told = TranscriptCost { cost: outcome.cost(), capped: outcome.is_capped() };
             Some((turn.id.clone(), told))
         });
         self.paying(run, ended).finding(found)
@@ -173,14 +173,18 @@ impl Plan {
     /// The same, with turns paid that ended meanwhile: a resume settles them before it looks whose share
     /// fits the cap.
     #[must_use]
-    pub fn paying(self, run: &Run, ended: impl IntoIterator<Item = (TurnId, Traced)>) -> Self {
+    pub fn paying(
+        self,
+        run: &Run,
+        ended: impl IntoIterator<Item = (TurnId, TranscriptCost)>,
+    ) -> Self {
         let Some(mut free) = self.free else { return self };
         let mut run = run.clone();
         for (turn, told) in ended {
             let share =
                 self.shares.iter().find(|(id, _)| *id == turn).and_then(|(_, share)| *share);
             let amount = told.charge(&run, share).amount;
-            run.dearest = run.dearest.max(amount);
+            run.most_expensive = run.most_expensive.max(amount);
             free = free.minus(amount);
         }
         Self { free: Some(free), ..self }
@@ -237,7 +241,7 @@ impl Plan {
     pub fn lines(&self) -> Vec<String> {
         const MOST: usize = 10;
         let line = |open: &Open| {
-            let backend = self.naming.unwrap_or_default().remark(open.backend.as_ref());
+            let backend = self.naming.unwrap_or_default().suffix(open.backend.as_ref());
             let Open { turn, place, fate, .. } = open;
             format!("{:<16} {place}{backend}: {}", turn.agent, fate.told())
         };
@@ -256,9 +260,9 @@ fn open(run: &Run, agent: &Agent, settings: &Settings) -> Option<Open> {
         backend: backend.cloned(),
         fate: if backend.is_some() { Fate::Continued } else { Fate::Repeated },
     };
-    let Some(turn) = run.desk.turns.get(&agent.id) else {
+    let Some(turn) = run.scheduler.turns.get(&agent.id) else {
         // An agent that failed after its turn was settled is asked again.
-        let Standing::Failed { kept: None, .. } = agent.standing else { return None };
+        let AgentStatus::Failed { kept: None, .. } = agent.status else { return None };
         let visit = &agent.visit;
         let turn = TurnId { agent: agent.id.clone(), visit: visit.number, turn: visit.turn };
         let is_prompt = Extension::of(visit.state.as_str()) == Some(Extension::Md);
@@ -266,15 +270,17 @@ fn open(run: &Run, agent: &Agent, settings: &Settings) -> Option<Open> {
         return Some(of(turn, is_prompt.then_some(holder)));
     };
     let again = of(turn.id.clone(), turn.lane.backend());
-    match (&agent.standing, &turn.phase) {
-        (Standing::Live, Phase::Running { .. } | Phase::Idle) => {
+    match (&agent.status, &turn.phase) {
+        (AgentStatus::Live, Phase::Running { .. } | Phase::Idle) => {
             let reruns = settings.interrupted_scripts == InterruptedScripts::Rerun;
             (turn.lane != Lane::Script || reruns).then_some(again)
         }
-        (Standing::Failed { kept: None, .. }, _) => Some(again),
-        (Standing::Live, Phase::Queued | Phase::Retrying { .. }) if turn.attempt > 0 => Some(again),
-        (Standing::Live, Phase::Queued | Phase::Retrying { .. })
-        | (Standing::Failed { kept: Some(_), .. } | Standing::Held(_), _) => None,
+        (AgentStatus::Failed { kept: None, .. }, _) => Some(again),
+        (AgentStatus::Live, Phase::Queued | Phase::Retrying { .. }) if turn.attempt > 0 => {
+            Some(again)
+        }
+        (AgentStatus::Live, Phase::Queued | Phase::Retrying { .. })
+        | (AgentStatus::Failed { kept: Some(_), .. } | AgentStatus::Held(_), _) => None,
     }
 }
 

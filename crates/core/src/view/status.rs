@@ -96,7 +96,7 @@ impl fmt::Display for Status {
 pub fn status(run: &Run, owner: Owner) -> Status {
     match (run.phase, owner) {
         (Phase::Ended(ending), _) => ended(run, ending),
-        (Phase::Open, Owner::Alive) if run.desk.in_flight.is_empty() => waiting(run),
+        (Phase::Open, Owner::Alive) if run.scheduler.in_flight.is_empty() => waiting(run),
         (Phase::Unborn | Phase::Open | Phase::Stopping(_), Owner::Alive) => Status::Running,
         (Phase::Unborn | Phase::Open | Phase::Stopping(_), Owner::Gone) => Status::Interrupted,
     }
@@ -117,11 +117,11 @@ fn ended(run: &Run, ending: Ending) -> Status {
 }
 
 fn waiting(run: &Run) -> Status {
-    if let Some((until, _)) = run.desk.retries.first() {
+    if let Some((until, _)) = run.scheduler.retries.first() {
         Status::Waiting(Waiting::Retry(*until), Owner::Alive)
     } else if let Some(until) = quota(run) {
         Status::Waiting(Waiting::Quota(Some(until)), Owner::Alive)
-    } else if !run.desk.asks.is_empty() || !run.desk.holds.is_empty() {
+    } else if !run.scheduler.asks.is_empty() || !run.scheduler.holds.is_empty() {
         Status::Waiting(Waiting::Person, Owner::Alive)
     } else {
         Status::Running
@@ -129,7 +129,7 @@ fn waiting(run: &Run) -> Status {
 }
 
 fn quota(run: &Run) -> Option<Timestamp> {
-    let until = run.desk.holds.values().filter_map(|hold| match hold {
+    let until = run.scheduler.holds.values().filter_map(|hold| match hold {
         Hold::Quota { until, .. } => Some(*until),
         Hold::Auth { .. } | Hold::Environment { .. } => None,
     });

@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 
 use crate::budget::Cost;
-use crate::desk::Notice;
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::protocol::Fault;
 use crate::run::event::{Ending, Hold};
 use crate::run::input::{Input, StopMode};
 use crate::run::tests::play::{Play, prompts, turn, usd, workflow};
 use crate::run::{Event, Program, Ralph, Run, Settings, apply};
+use crate::scheduler::Notice;
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::narrate::{ending_words, preview};
-use crate::view::{Ledger, Narrator, Owner, States, Status, Waiting, Weight, status, way_out, why};
+use crate::view::{
+    Ledger, Narrator, Owner, States, Status, Waiting, Weight, next_command, status, why,
+};
 
 mod steps;
 mod watching;
@@ -23,7 +25,7 @@ mod watching;
 /// Status, exit code, why, and the command that leads out.
 fn shown(play: &Play, owner: Owner) -> String {
     let status = status(&play.run, owner);
-    let command = way_out(status).line(&play.run, &ledger(play), States::AsPinned);
+    let command = next_command(status).line(&play.run, &ledger(play), States::AsPinned);
     let why = why(&play.run, &ledger(play), status);
     format!("{status} ({}): {why}: {command}", status.exit_code())
 }
@@ -143,8 +145,8 @@ fn a_run_without_an_owner_has_ended_or_was_interrupted() {
 #[test]
 fn the_way_out_of_a_failure_does_not_lead_back_into_it() {
     let check = |play: &Play, expected: &str| {
-        let way_out = way_out(status(&play.run, Owner::Gone));
-        let command = way_out.line(&play.run, &ledger(play), States::AsPinned);
+        let next_command = next_command(status(&play.run, Owner::Gone));
+        let command = next_command.line(&play.run, &ledger(play), States::AsPinned);
         assert_eq!(command, format!("raymond resume play{expected}"));
     };
     let lost = || TurnFailure::LostSession { session: "main.1.1".into() };
@@ -207,7 +209,8 @@ fn a_run_is_begun_anew_with_its_input_where_that_is_short() {
         start.input = Some(Value::from(input));
         play.feed(vec![Input::Start(start)]);
         play.stop(StopMode::Cancel);
-        let command = way_out(Status::Cancelled).line(&play.run, &ledger(&play), States::AsPinned);
+        let command =
+            next_command(Status::Cancelled).line(&play.run, &ledger(&play), States::AsPinned);
         assert_eq!(command, format!("raymond run /flow --input{expected}"));
     };
     check("two words", " 'two words'");
@@ -230,8 +233,9 @@ fn a_run_is_begun_anew_under_what_governed_it() {
     });
     play.start();
     play.stop(StopMode::Cancel);
-    let anew =
-        |play: &Play| way_out(Status::Cancelled).line(&play.run, &ledger(play), States::AsPinned);
+    let anew = |play: &Play| {
+        next_command(Status::Cancelled).line(&play.run, &ledger(play), States::AsPinned)
+    };
     assert_eq!(
         anew(&play),
         "raymond run /flow --budget 0.5 --model opus --effort high --permission-mode plan \
@@ -263,8 +267,8 @@ fn a_script_that_complained_of_nothing_is_quoted_by_a_command() {
 #[test]
 fn a_failed_run_whose_states_were_edited_is_told_which_to_use() {
     let check = |play: &Play, states: States, expected: &str| {
-        let way_out = way_out(status(&play.run, Owner::Gone));
-        assert_eq!(way_out.line(&play.run, &ledger(play), states), expected);
+        let next_command = next_command(status(&play.run, Owner::Gone));
+        assert_eq!(next_command.line(&play.run, &ledger(play), states), expected);
     };
     let mut play = started();
     play.fails("main", TurnFailure::Task { why: "refused".into() });
@@ -292,7 +296,7 @@ fn a_failed_run_names_every_agent_that_failed() {
     assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: the client reports failure: no; main_w1, main_w2 failed, too: raymond resume play");
     let mut play = started();
     play.says("main", &r#"<fork next="A">W</fork>"#.repeat(13));
-    while let Some(agent) = play.run.desk.in_flight.first().map(ToString::to_string) {
+    while let Some(agent) = play.run.scheduler.in_flight.first().map(ToString::to_string) {
         play.fails(&agent, task());
     }
     assert_snapshot!(shown(&play, Owner::Gone), @"failed (1): main failed at A.md: the client reports failure: no; main_w1, main_w10, main_w11, main_w12, main_w13, main_w2, main_w3, main_w4, main_w5, main_w6 and 3 more failed, too: raymond resume play");
@@ -458,7 +462,7 @@ fn a_ledger_keeps_what_the_run_forgets() {
         .collect();
     assert_eq!(states, ["A.md 3 $0.30", "W.md 2 $0.20"]);
     assert_eq!(
-        ledger.dearest().map(|(state, amount)| (state.as_str(), amount)),
+        ledger.most_expensive().map(|(state, amount)| (state.as_str(), amount)),
         Some(("A.md", usd("0.30")))
     );
     assert_eq!(ledger.denied["Bash"], 1);
@@ -473,7 +477,7 @@ fn a_ledger_does_not_name_what_was_not() {
     play.costs(Cost::Free).says("main", "<goto>A</goto>");
     let seen = ledger(&play);
     assert_eq!((seen.forks, seen.estimated), (BTreeMap::new(), usd("0")));
-    assert_eq!(ledger(&play).dearest(), None);
+    assert_eq!(ledger(&play).most_expensive(), None);
     play.costs(Cost::Reported(usd("0.10"))).says("main", "<goto>A</goto>");
     play.costs(Cost::Estimated(usd("0.20"))).says("main", "<goto>A</goto>");
     let seen = ledger(&play);

@@ -7,16 +7,16 @@
 use std::collections::BTreeMap;
 
 use crate::budget::{Basis, Charge, Micros};
-use crate::desk::{Lane, Prompt};
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, BackendName, StateName, TurnId};
 use crate::run::Event;
 use crate::run::input::Interruption;
+use crate::scheduler::{Lane, Prompt};
 use crate::time::Timestamp;
 use crate::value::Value;
 
 use super::answers::{Answer, Answers};
-use super::backends::Naming;
+use super::backend_labels::BackendLabels;
 
 /// One attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,7 +191,7 @@ impl Attempt {
     }
 
     /// `REVIEW.md #2 · turn 1 · codex · gpt-5.5 · $0.12 · finished after 12s`
-    pub fn title(&self, naming: Naming) -> String {
+    pub fn title(&self, naming: BackendLabels) -> String {
         if let Some(End { how: How::Answered(answer), .. }) = &self.end {
             return format!("{} · attempt {} · {}", self.state, self.number, answer.words());
         }
@@ -204,7 +204,7 @@ impl Attempt {
             if self.number > 1 { format!(", attempt {}", self.number) } else { String::new() };
         let mut parts =
             vec![format!("{}{visit}", self.state), format!("turn {}{sent}{again}", self.turn.turn)];
-        parts.extend(naming.tells(self.backend()).map(ToString::to_string));
+        parts.extend(naming.label(self.backend()).map(ToString::to_string));
         match &self.end {
             None => parts.push("in flight".to_owned()),
             Some(end) => {
@@ -278,10 +278,10 @@ mod tests {
 
     /// The turns of the story so far, an event each second; a mark for those that are over.
     fn titles(play: &Play) -> Vec<String> {
-        titled(play, Naming::Tacit)
+        titled(play, BackendLabels::Hidden)
     }
 
-    fn titled(play: &Play, naming: Naming) -> Vec<String> {
+    fn titled(play: &Play, naming: BackendLabels) -> Vec<String> {
         let mut turns = Turns::default();
         let changes = (0..).zip(&play.story);
         let changes = changes.filter_map(|(n, event)| turns.note(Timestamp(n * 1000), event));

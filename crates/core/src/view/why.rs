@@ -2,23 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use crate::crayfish::Code;
+use crate::crayfish::ErrorCode;
 use crate::crayfish::key::RequestId;
-use crate::crayfish::work::key_of;
-use crate::desk::Lane;
+use crate::crayfish::program::key_of;
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::{AgentId, BackendName};
-use crate::machine::{Agent, Standing};
+use crate::machine::{Agent, AgentStatus};
 use crate::run::effect::in_flight;
 use crate::run::event::Hold;
 use crate::run::program::without_result;
 use crate::run::{Ending, Phase, Ralph, Run};
+use crate::scheduler::Lane;
 
-use super::backends::{Naming, answering};
+use super::backend_labels::{BackendLabels, answering};
 use super::ledger::{Ledger, Stopper};
+use super::next_command::{is_of_caller, quoted};
 use super::place::place;
 use super::status::{Status, Waiting};
-use super::way_out::{is_of_caller, quoted};
 
 /// The cause of a status, in one sentence without a full stop.
 pub fn why(run: &Run, ledger: &Ledger, status: Status) -> String {
@@ -81,8 +81,8 @@ const fn stopper_words(stopper: Option<Stopper>) -> &'static str {
     }
 }
 
-fn running(run: &Run, naming: Naming) -> String {
-    let mut agents = run.desk.in_flight.iter().filter_map(|id| run.agents.get(id));
+fn running(run: &Run, naming: BackendLabels) -> String {
+    let mut agents = run.scheduler.in_flight.iter().filter_map(|id| run.agents.get(id));
     let Some(first) = agents.next() else {
         return "it is about to go on".to_owned();
     };
@@ -97,11 +97,11 @@ fn running(run: &Run, naming: Naming) -> String {
     });
     let iteration = iteration.unwrap_or_default();
     let Agent { id, visit, .. } = first;
-    let place = format!("{}{}", visit.state, naming.remark(answering(run, first)));
+    let place = format!("{}{}", visit.state, naming.suffix(answering(run, first)));
     format!("{id} is in turn {} of {place}{iteration}{more}{stopping}", visit.turn)
 }
 
-fn waits(run: &Run, waiting: Waiting, naming: Naming) -> String {
+fn waits(run: &Run, waiting: Waiting, naming: BackendLabels) -> String {
     let wanted = |hold: &Hold| match (waiting, hold) {
         (Waiting::Person, Hold::Auth { .. })
         | (Waiting::Quota(_), Hold::Quota { .. })
@@ -115,12 +115,12 @@ fn waits(run: &Run, waiting: Waiting, naming: Naming) -> String {
             _,
         ) => false,
     };
-    let hold = run.desk.holds.iter().find(|(_, hold)| wanted(hold));
+    let hold = run.scheduler.holds.iter().find(|(_, hold)| wanted(hold));
     match (waiting, hold) {
-        (Waiting::Retry(_), _) => match run.desk.retries.first() {
+        (Waiting::Retry(_), _) => match run.scheduler.retries.first() {
             Some((until, agent)) => {
-                let backend = run.desk.turns.get(agent).and_then(|turn| turn.lane.backend());
-                let backend = naming.remark(backend);
+                let backend = run.scheduler.turns.get(agent).and_then(|turn| turn.lane.backend());
+                let backend = naming.suffix(backend);
                 format!("{agent} tries its failed turn{backend} again at {until}")
             }
             None => "a failed turn is tried again soon".to_owned(),
@@ -144,7 +144,7 @@ fn waits(run: &Run, waiting: Waiting, naming: Naming) -> String {
 /// What the caller has to answer, under the names that it was asked by.
 fn owed(run: &Run) -> String {
     let attempts = run.flow.as_deref().map(|flow| &flow.attempts);
-    let asked = run.desk.asks.keys().filter_map(|ask| {
+    let asked = run.scheduler.asks.keys().filter_map(|ask| {
         let key = key_of(run.agents.get(&ask.agent)?)?;
         let attempt = attempts?.get(&key).copied().unwrap_or(1);
         Some(RequestId { run: Some(run.id.clone()), key, attempt })
@@ -157,10 +157,10 @@ fn owed(run: &Run) -> String {
     }
 }
 
-fn failed(run: &Run, naming: Naming) -> String {
+fn failed(run: &Run, naming: BackendLabels) -> String {
     let reason = |id: &AgentId| match run.agents.get(id) {
-        Some(agent @ Agent { standing: Standing::Failed { failure, .. }, .. }) => {
-            let backend = naming.remark(answering(run, agent));
+        Some(agent @ Agent { status: AgentStatus::Failed { failure, .. }, .. }) => {
+            let backend = naming.suffix(answering(run, agent));
             let first = first(run, agent, failure);
             format!("{id} failed at {}{backend}: {failure}{first}", place(run, agent))
         }
@@ -175,18 +175,18 @@ fn failed(run: &Run, naming: Naming) -> String {
 
 /// Whether a step that failed so has said something that the run knows.
 fn is_answered(run: &Run, code: &str) -> bool {
-    let is = |of: Code| of.as_str() == code;
-    is(Code::ExecFailed) || is(Code::AgentOutputSchemaFailed) && !is_of_caller(run)
+    let is = |of: ErrorCode| of.as_str() == code;
+    is(ErrorCode::ExecFailed) || is(ErrorCode::AgentOutputSchemaFailed) && !is_of_caller(run)
 }
 
 /// Whether a step failed because a variable has no value.
 fn lacks_variable(code: &str, message: &str) -> bool {
-    code == Code::UnknownName.as_str() && message.contains("`{{vars.")
+    code == ErrorCode::UnknownName.as_str() && message.contains("`{{vars.")
 }
 
 /// How a list is given, where a variable that should be one is a text.
 fn as_list(code: &str, message: &str) -> Option<String> {
-    let of_list = code == Code::NotAnArray.as_str();
+    let of_list = code == ErrorCode::NotAnArray.as_str();
     let name = message.strip_prefix("$.vars.")?.strip_suffix(" is a string, not a list")?;
     let is_whole = !name.contains(['.', '[']);
     (of_list && is_whole).then(|| format!(" (a list is given with --var {name}:='[\"a\", \"b\"]')"))
@@ -251,7 +251,7 @@ fn others<'a>(mut failed: impl ExactSizeIterator<Item = &'a AgentId>) -> String 
 fn over_budget(run: &Run) -> String {
     let cap = run.settings.budget.unwrap_or_default();
     let queued: usize = run
-        .desk
+        .scheduler
         .queues
         .iter()
         .filter(|(lane, _)| **lane != Lane::Script)
@@ -264,14 +264,14 @@ fn over_budget(run: &Run) -> String {
     format!("{} of the {cap} cap is spent; {waiting} for more", run.spent)
 }
 
-fn interrupted(run: &Run, naming: Naming) -> String {
-    let asked = in_flight(run).filter_map(|turn| naming.tells(turn.lane.backend()));
+fn interrupted(run: &Run, naming: BackendLabels) -> String {
+    let asked = in_flight(run).filter_map(|turn| naming.label(turn.lane.backend()));
     let asked: BTreeSet<&str> = asked.map(BackendName::as_str).collect();
     let backends = match asked.into_iter().collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => none,
         names => format!(" ({names})"),
     };
-    match run.desk.in_flight.len() {
+    match run.scheduler.in_flight.len() {
         0 => "its process is gone; no turn was in flight".to_owned(),
         n => {
             let turns = counted(n as u64, "turn");
@@ -294,24 +294,24 @@ mod tests {
 
     #[test]
     fn a_variable_is_asked_for_only_where_one_is_missing() {
-        let check = |code: Code, message: &str, expected: bool| {
+        let check = |code: ErrorCode, message: &str, expected: bool| {
             assert_eq!(lacks_variable(code.as_str(), message), expected, "{message}");
         };
-        check(Code::UnknownName, "`{{vars.who}}` has no value here", true);
-        check(Code::UnknownName, "`{{results.a}}` has no value here", false);
-        check(Code::ExecFailed, "`{{vars.who}}` was printed", false);
+        check(ErrorCode::UnknownName, "`{{vars.who}}` has no value here", true);
+        check(ErrorCode::UnknownName, "`{{results.a}}` has no value here", false);
+        check(ErrorCode::ExecFailed, "`{{vars.who}}` was printed", false);
     }
 
     #[test]
     fn a_list_is_asked_for_only_where_a_whole_variable_is_a_text() {
-        let check = |code: Code, message: &str, expected: Option<&str>| {
+        let check = |code: ErrorCode, message: &str, expected: Option<&str>| {
             assert_eq!(as_list(code.as_str(), message).as_deref(), expected, "{message}");
         };
         let text = " (a list is given with --var word:='[\"a\", \"b\"]')";
-        check(Code::NotAnArray, "$.vars.word is a string, not a list", Some(text));
-        check(Code::NotAnArray, "$.vars.word is a number, not a list", None);
-        check(Code::NotAnArray, "$.vars.some.word is a string, not a list", None);
-        check(Code::NotAnArray, "$.vars.words[1] is a string, not a list", None);
-        check(Code::ExecFailed, "$.vars.word is a string, not a list", None);
+        check(ErrorCode::NotAnArray, "$.vars.word is a string, not a list", Some(text));
+        check(ErrorCode::NotAnArray, "$.vars.word is a number, not a list", None);
+        check(ErrorCode::NotAnArray, "$.vars.some.word is a string, not a list", None);
+        check(ErrorCode::NotAnArray, "$.vars.words[1] is a string, not a list", None);
+        check(ErrorCode::ExecFailed, "$.vars.word is a string, not a list", None);
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::crayfish::Work;
+use crate::crayfish::StepsProgram;
 use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
 use crate::value::Hash;
@@ -17,10 +17,10 @@ mod entry;
 mod parse;
 mod ralph;
 mod reach;
+mod reachability;
 pub mod steps;
-mod survey;
 
-pub use survey::{Mark, Survey};
+pub use reachability::{Mark, Reachability};
 
 /// A file of the scope as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Definition {
     /// Which of them can be run.
     pub platform: Platform,
     /// The document of a run of steps, which has no states.
-    pub work: Option<Box<Work>>,
+    pub work: Option<Box<StepsProgram>>,
     /// Its agent steps as prompts: what is asked for them of a backend is weighed like that of states.
     pub asking: Vec<State>,
 }

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use raymond_core::crayfish::call::{Output, written};
 use raymond_core::crayfish::document::StepIndex;
 use raymond_core::crayfish::envelope::request::done;
-use raymond_core::crayfish::flow::{Flow, accepted};
 use raymond_core::crayfish::key::RequestId;
 use raymond_core::crayfish::problem::{push_token, told};
-use raymond_core::crayfish::work::key_of;
-use raymond_core::crayfish::{Call, Code, Document, Flaw, Key, Kind, Problem, Reply, Request};
+use raymond_core::crayfish::program::key_of;
+use raymond_core::crayfish::state::{StepsState, accepted};
+use raymond_core::crayfish::{
+    Call, Document, ErrorCode, Key, Kind, Problem, ProblemCode, Reply, Request,
+};
 use raymond_core::ids::RunId;
 use raymond_core::run::Run;
 use raymond_core::run::input::Verdict;
@@ -75,7 +77,7 @@ impl Brought {
                 None if has_step(document, &name) => {}
                 None => {
                     let message = "the document has no such step".to_owned();
-                    brought.unknown.push(at("/results", &name, Flaw::UnknownStep, message));
+                    brought.unknown.push(at("/results", &name, ProblemCode::UnknownStep, message));
                 }
             }
         }
@@ -87,7 +89,7 @@ impl Brought {
         let Kind::Agent(agent) = kind else { return false };
         let says = |key: &str| result.get(key).and_then(Json::as_str);
         self.attempts.get(key).is_some_and(|attempt| *attempt > agent.retries.get())
-            && says("error") == Some(Code::AgentOutputSchemaFailed.as_str())
+            && says("error") == Some(ErrorCode::AgentOutputSchemaFailed.as_str())
             && says("message").is_some()
     }
 
@@ -116,7 +118,7 @@ impl Brought {
             let mut before = attempt..id.attempt;
             (!before.all(|attempt| self.is_useless(&id.key, attempt))).then(|| {
                 let message = format!("{} is at attempt {attempt}", id.key);
-                at_output(name, Flaw::UnaskedOutput, message)
+                at_output(name, ProblemCode::UnaskedOutput, message)
             })
         });
         let beyond = match known_by {
@@ -126,10 +128,10 @@ impl Brought {
         };
         let early = told(early.chain(beyond.into_iter().flatten()));
         if !early.is_empty() {
-            return Err(mistaken(Code::UnaskedOutput, "the request", early));
+            return Err(mistaken(ErrorCode::UnaskedOutput, "the request", early));
         }
         self.stored(known_by, blobs)
-            .map_err(|error| refused(Code::StoreFailed, error.to_string(), Vec::new()))
+            .map_err(|error| refused(ErrorCode::StoreFailed, error.to_string(), Vec::new()))
     }
 
     /// Outputs by key or id for attempts that a record, if there is one, has not asked for. They are not
@@ -147,7 +149,8 @@ impl Brought {
             let (key, attempt) = waiting.unwrap_or_else(|| (name.clone(), 1));
             let (claim, claimed) = written(&self.attempts, &key).filter(|_| !is_done)?;
             let message = format!("{key} is at attempt {attempt}");
-            let problem = || at("/attempts", &claim.to_string(), Flaw::UnaskedOutput, message);
+            let problem =
+                || at("/attempts", &claim.to_string(), ProblemCode::UnaskedOutput, message);
             (attempt < claimed).then(problem)
         })
     }
@@ -157,7 +160,8 @@ impl Brought {
     pub(super) fn of_no_run(&self, run: &RunId) -> Vec<Problem> {
         let message = format!("there is no run {run} yet: nothing has asked for it");
         let of_it = self.requested().filter(|(_, id)| id.run.as_ref() == Some(run));
-        let of_it = of_it.map(|(name, _)| at_output(name, Flaw::UnaskedOutput, message.clone()));
+        let of_it =
+            of_it.map(|(name, _)| at_output(name, ProblemCode::UnaskedOutput, message.clone()));
         told(of_it.chain(self.beyond(None)))
     }
 
@@ -204,15 +208,15 @@ impl Brought {
     fn unmet(
         &self,
         run: &Run,
-        flow: &Flow,
+        flow: &StepsState,
         (name, id): (&str, Option<&RunId>),
-    ) -> Option<(Flaw, String)> {
+    ) -> Option<(ProblemCode, String)> {
         let name: Key = name.parse().ok()?;
         let taken = self.requested().find(|(_, request)| {
             request.key == name && !flow.offers.contains_key(&known_as(request))
         });
         if let Some((instead, _)) = taken {
-            return Some((Flaw::StaleOutput, format!("`{instead}` was taken instead")));
+            return Some((ProblemCode::StaleOutput, format!("`{instead}` was taken instead")));
         }
         if flow.results.contains_key(&name) {
             return None;
@@ -228,7 +232,7 @@ impl Brought {
             "taken for attempt {claimed}, and attempt {attempt} waits: \
              send it as `{request}`, or echo `attempts`"
         );
-        Some(if claimed < attempt { (Flaw::StaleOutput, message) } else { unasked() })
+        Some(if claimed < attempt { (ProblemCode::StaleOutput, message) } else { unasked() })
     }
 
     /// The outputs that came under the id of a request.
@@ -238,11 +242,11 @@ impl Brought {
 }
 
 /// Something about an output of the request.
-fn at_output(name: &str, flaw: Flaw, message: String) -> Problem {
+fn at_output(name: &str, flaw: ProblemCode, message: String) -> Problem {
     at("/agentOutputs", name, flaw, message)
 }
 
-fn at(place: &str, name: &str, flaw: Flaw, message: String) -> Problem {
+fn at(place: &str, name: &str, flaw: ProblemCode, message: String) -> Problem {
     let mut path = place.to_owned();
     push_token(&mut path, name);
     Problem::new(path, flaw, message)
@@ -250,19 +254,19 @@ fn at(place: &str, name: &str, flaw: Flaw, message: String) -> Problem {
 
 /// Why an output that came under the id of a request is left. What is done, or has failed for good, may
 /// well be brought again.
-fn left(flow: &Flow, request: &RequestId) -> Option<(Flaw, String)> {
+fn left(flow: &StepsState, request: &RequestId) -> Option<(ProblemCode, String)> {
     match flow.attempts.get(&request.key) {
         _ if flow.results.contains_key(&request.key) => None,
         Some(&attempt) if request.attempt < attempt => {
             let waiting = RequestId { attempt, ..request.clone() };
-            Some((Flaw::StaleOutput, format!("that attempt is over: `{waiting}` waits")))
+            Some((ProblemCode::StaleOutput, format!("that attempt is over: `{waiting}` waits")))
         }
         _ => Some(unasked()),
     }
 }
 
-fn unasked() -> (Flaw, String) {
-    (Flaw::UnaskedOutput, "nothing has asked for it so far".to_owned())
+fn unasked() -> (ProblemCode, String) {
+    (ProblemCode::UnaskedOutput, "nothing has asked for it so far".to_owned())
 }
 
 fn is_good(result: &Json) -> bool {
@@ -274,7 +278,7 @@ fn is_good(result: &Json) -> bool {
 fn asked(run: &Run, name: &Key) -> Option<(Key, u32)> {
     let flow = run.flow.as_deref()?;
     let waiting = || {
-        let keys = run.desk.asks.keys().filter_map(|ask| key_of(run.agents.get(&ask.agent)?));
+        let keys = run.scheduler.asks.keys().filter_map(|ask| key_of(run.agents.get(&ask.agent)?));
         keys.filter(|key| name.iterations.is_empty() && key.step == name.step).min()
     };
     let key = flow.attempts.contains_key(name).then(|| name.clone()).or_else(waiting)?;

@@ -1,6 +1,6 @@
 //! How a call is going, told to whoever follows it.
 
-use raymond_core::crayfish::Fact;
+use raymond_core::crayfish::StepEvent;
 use raymond_core::run::record::Step;
 use raymond_core::run::{Event, Record, Run};
 use raymond_core::view::Ledger;
@@ -44,8 +44,8 @@ fn with_others(step: &Step) -> impl Iterator<Item = (&Event, &[Event])> {
 /// Whether a step fails here, for whatever that means.
 fn fails(events: &[Event], wanted: &str) -> bool {
     events.iter().any(|event| match event {
-        Event::Stepped { fact: Fact::Fails { key, .. }, .. } => key.to_string() == wanted,
-        Event::Stepped { fact: Fact::Done { key, stored }, .. } => {
+        Event::Stepped { fact: StepEvent::Fails { key, .. }, .. } => key.to_string() == wanted,
+        Event::Stepped { fact: StepEvent::Done { key, stored }, .. } => {
             !stored.ok && key.to_string() == wanted
         }
         _ => false,
@@ -58,7 +58,7 @@ impl Watch for Teller {
             match event {
                 // What cannot even begin only fails.
                 Event::VisitEntered { state, .. } if fails(others, state.as_str()) => {}
-                Event::Stepped { fact: Fact::Asks { key, .. }, .. }
+                Event::Stepped { fact: StepEvent::Asks { key, .. }, .. }
                     if fails(others, &key.to_string()) => {}
                 Event::RetryAt { turn, retry, of, .. } => {
                     let state = run.agents.get(&turn.agent).map(|agent| &agent.visit.state);
@@ -68,11 +68,13 @@ impl Watch for Teller {
                 }
                 Event::VisitEntered { state, .. } => self.tell(format!("{state} begins")),
                 Event::Stepped { fact, .. } => match fact {
-                    Fact::Done { key, stored } if stored.ok => self.tell(format!("{key} is done")),
-                    Fact::Done { key, .. } | Fact::Fails { key, .. } => {
+                    StepEvent::Done { key, stored } if stored.ok => {
+                        self.tell(format!("{key} is done"));
+                    }
+                    StepEvent::Done { key, .. } | StepEvent::Fails { key, .. } => {
                         self.tell(format!("{key} failed"));
                     }
-                    Fact::Asks { key, attempt, .. } if *attempt > 1 => {
+                    StepEvent::Asks { key, attempt, .. } if *attempt > 1 => {
                         self.tell(format!("{key} asks for attempt {attempt}"));
                     }
                     _ => {}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use raymond_core::crayfish::{Code, Reply};
+use raymond_core::crayfish::{ErrorCode, Reply};
 
 /// Where the calls of a host may work.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +19,8 @@ pub struct Workspaces {
 impl Workspaces {
     /// The workspace of a call, absolute.
     pub(super) fn of(&self, agent: Option<&str>) -> Result<PathBuf, Box<Reply>> {
-        let unknown = |message| Err(Box::new(Reply::failed(Code::UnknownAgent, message, vec![])));
+        let unknown =
+            |message| Err(Box::new(Reply::failed(ErrorCode::UnknownAgent, message, vec![])));
         if let Some(given) = &self.given {
             return Ok(given.clone());
         }

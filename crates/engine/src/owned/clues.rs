@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use raymond_backends::contract::{Answer, Attached, Started};
 use raymond_backends::process::restarted_since;
 use raymond_core::budget::Cost;
-use raymond_core::desk::{Lane, Turn};
 use raymond_core::ids::{BackendName, TurnId};
 use raymond_core::machine::SessionPlan;
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::{Attempt, Event, Record, Run, Traced};
+use raymond_core::run::{Attempt, Event, Record, Run, TranscriptCost};
+use raymond_core::scheduler::{Lane, Turn};
 use raymond_store::RunPaths;
 
 use crate::boot;
@@ -74,7 +74,7 @@ impl Clues {
         (run, paths): (&Run, &RunPaths),
         backends: &Backends,
         machine: Machine,
-    ) -> BTreeMap<Attempt, Traced> {
+    ) -> BTreeMap<Attempt, TranscriptCost> {
         // A directory that cannot be read says nothing: what is not known there is not known.
         let names = project.disk.list(&paths.transcripts).unwrap_or_default();
         let attempts = names.iter().filter_map(|name| attempt_of(name.to_str()?));
@@ -92,7 +92,7 @@ impl Clues {
         (run, paths): (&Run, &RunPaths),
         backends: &Backends,
         machine: Machine,
-    ) -> Traced {
+    ) -> TranscriptCost {
         let asked = match self.lanes.get(&attempt.0) {
             Some(Lane::Script) => return Cost::Free.into(),
             Some(Lane::Prompt(name)) => [name.clone()].into(),
@@ -106,7 +106,7 @@ impl Clues {
         };
         let found = asked.iter().filter_map(|name| backends.get(name));
         let traced = found.map(|backend| told(backend.attach(&started), machine));
-        traced.reduce(Traced::or).unwrap_or_else(|| Cost::Unknown.into())
+        traced.reduce(TranscriptCost::or).unwrap_or_else(|| Cost::Unknown.into())
     }
 
     fn started(&self, attempt: &Attempt, (run, paths): (&Run, &RunPaths)) -> Started {
@@ -133,7 +133,7 @@ fn attempt_of(name: &str) -> Option<Attempt> {
 }
 
 /// Returns what a turn in flight spent whose client is gone; none if it still runs.
-pub fn spent(paths: &RunPaths, turn: &Turn, found: Attached) -> Option<Traced> {
+pub fn spent(paths: &RunPaths, turn: &Turn, found: Attached) -> Option<TranscriptCost> {
     if let Attached::Running = found {
         return None;
     }
@@ -144,7 +144,7 @@ pub fn spent(paths: &RunPaths, turn: &Turn, found: Attached) -> Option<Traced> {
     Some(told(found, machine))
 }
 
-fn told(found: Attached, machine: Machine) -> Traced {
+fn told(found: Attached, machine: Machine) -> TranscriptCost {
     match (found, machine) {
         (Attached::Finished(answer), _) => traced(&answer),
         (Attached::Absent { cost, .. }, Machine::RanOn) => cost.into(),
@@ -153,10 +153,10 @@ fn told(found: Attached, machine: Machine) -> Traced {
     }
 }
 
-fn traced(answer: &Answer) -> Traced {
+fn traced(answer: &Answer) -> TranscriptCost {
     match answer {
-        Answer::Replied(reply) => Traced { cost: reply.cost, capped: reply.capped },
-        Answer::Capped { cost, .. } => Traced { cost: *cost, capped: true },
+        Answer::Replied(reply) => TranscriptCost { cost: reply.cost, capped: reply.capped },
+        Answer::Capped { cost, .. } => TranscriptCost { cost: *cost, capped: true },
         Answer::Failed { cost, .. } | Answer::Interrupted { cost, .. } => (*cost).into(),
     }
 }
@@ -173,9 +173,9 @@ mod tests {
         let cost = Cost::Reported(Micros(5));
         let (progressed, denied, session) = (true, Vec::new(), None);
         let capped = Answer::Capped { cost, progressed, denied, session };
-        assert_eq!(traced(&capped), Traced { cost, capped: true });
+        assert_eq!(traced(&capped), TranscriptCost { cost, capped: true });
         let failed = Answer::Interrupted { cost, progressed, session: None };
-        assert_eq!(traced(&failed), Traced { cost, capped: false });
+        assert_eq!(traced(&failed), TranscriptCost { cost, capped: false });
     }
 
     #[test]

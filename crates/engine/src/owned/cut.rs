@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use raymond_backends::process::Leftover;
 use raymond_core::ids::RunId;
-use raymond_core::run::{Abandoned, Event, Input, Record, batch};
+use raymond_core::run::{DiscardedTail, Event, Input, Record, batch};
 use raymond_core::workflow::Definition;
 use raymond_store::journal::{Lines, Read};
 use raymond_store::{Journal, RunPaths};
@@ -66,7 +66,7 @@ fn abandoned<'a>(
     paths: &RunPaths,
     (kept, read): (&'a Head, &Read),
     (known, machine): (&Known<'_>, Machine),
-) -> Result<Abandoned<'a>, OwnError> {
+) -> Result<DiscardedTail<'a>, OwnError> {
     let mut clues = Clues::default();
     for line in read.lines.iter().take_while(|line| line.seq <= kept.seq) {
         clues.note(&fold::record(line.body, line.seq)?);
@@ -86,7 +86,7 @@ fn abandoned<'a>(
 
     let backends = known(&kept.run.settings);
     let costs = clues.costs(project, (&kept.run, paths), &backends, machine);
-    let mut abandoned = Abandoned::new(&kept.run).knowing(costs);
+    let mut abandoned = DiscardedTail::new(&kept.run).knowing(costs);
     for record in &followed {
         abandoned.follow(record);
     }
@@ -101,12 +101,12 @@ fn abandoned<'a>(
 
 /// The record that follows the last one to keep. What is cut away may have written into sessions,
 /// which must never be opened again: so it is cut and told in one step.
-fn follow(kept: &Head, abandoned: &Abandoned<'_>) -> Result<Vec<u8>, OwnError> {
+fn follow(kept: &Head, abandoned: &DiscardedTail<'_>) -> Result<Vec<u8>, OwnError> {
     let at = clock::now();
     let rewind = Input::Rewind {
         kept: kept.seq,
         nonce: kept.run.nonce.after_cut(&clock::nonce()),
-        gone: abandoned.gone(),
+        discarded: abandoned.discarded(),
         again: abandoned.again(),
         governed: abandoned.governed(),
     };

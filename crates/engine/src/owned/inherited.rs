@@ -11,11 +11,11 @@ use raymond_backends::process::{
     Files, Grace, Identity, Leftover, Marker, leftovers, release_room, restarted_since,
 };
 use raymond_core::budget::{Cost, Micros};
-use raymond_core::desk::{Lane, Turn};
 use raymond_core::ids::RunId;
 use raymond_core::run::effect::in_flight;
 use raymond_core::run::input::{Interruption, Outcome};
 use raymond_core::run::{Header, Input, Run, Settings};
+use raymond_core::scheduler::{Lane, Turn};
 use raymond_store::lock::Takeover;
 use raymond_store::{Blobs, RunPaths, blobs};
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use raymond_backends::contract::Answer;
 use raymond_core::crayfish::document::StepIndex;
-use raymond_core::crayfish::flow::accepted;
-use raymond_core::crayfish::work::key_of;
+use raymond_core::crayfish::program::key_of;
+use raymond_core::crayfish::state::accepted;
 use raymond_core::crayfish::{Problem, reading};
 use raymond_core::ids::AgentId;
 use raymond_core::protocol::Source;

@@ -4,7 +4,7 @@ use raymond_core::diagnostic::Severity;
 use raymond_core::run::settings::Pinning;
 use raymond_core::run::{Ending, Phase};
 use raymond_core::value::Value;
-use raymond_core::workflow::Survey;
+use raymond_core::workflow::Reachability;
 
 use super::{Shell, ShellError};
 use crate::launch::{PrepareError, Prepared, prepare_with};
@@ -22,7 +22,7 @@ impl Shell<'_> {
         if run.settings.definition == Pinning::Pinned || is_over {
             return Ok(());
         }
-        let weigh = |survey: &Survey<'_>| self.backends.weighed(&run.settings, survey);
+        let weigh = |survey: &Reachability<'_>| self.backends.weighed(&run.settings, survey);
         let mistake = match prepare_with(run.workflow.as_ref(), &run.settings.program, &weigh) {
             Err(error) => Some(mistakes(&error)),
             Ok(prepared) => {

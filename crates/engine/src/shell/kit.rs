@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use raymond_backends::contract::Backend;
 use raymond_backends::process::Grace;
-use raymond_core::capability::Offers;
+use raymond_core::capability::BackendCatalog;
 use raymond_core::diagnostic::Diagnostic;
 use raymond_core::ids::{BackendName, Nonce, RunId, StateName};
 use raymond_core::protocol::Source;
 use raymond_core::run::event::Warning;
 use raymond_core::run::settings::Pinning;
-use raymond_core::run::{Demand, Settings};
+use raymond_core::run::{Requirements, Settings};
 use raymond_core::value::{BlobRef, Value};
-use raymond_core::workflow::Survey;
+use raymond_core::workflow::Reachability;
 use raymond_store::{Blobs, blobs};
 
 use crate::observe;
@@ -31,7 +31,7 @@ pub struct Backends {
 }
 
 /// What clients would not understand of what states and settings ask of them.
-type Weigh = dyn Fn(&Settings, &Survey<'_>) -> Vec<Diagnostic> + Send + Sync;
+type Weigh = dyn Fn(&Settings, &Reachability<'_>) -> Vec<Diagnostic> + Send + Sync;
 
 impl Backends {
     /// Adds one.
@@ -47,7 +47,7 @@ impl Backends {
     /// Has edits of an unpinned run weighed like this, beside what the backends can do.
     pub fn weigh_by(
         &mut self,
-        weigh: impl Fn(&Settings, &Survey<'_>) -> Vec<Diagnostic> + Send + Sync + 'static,
+        weigh: impl Fn(&Settings, &Reachability<'_>) -> Vec<Diagnostic> + Send + Sync + 'static,
     ) {
         self.weigh = Some(Arc::new(weigh));
     }
@@ -56,15 +56,15 @@ impl Backends {
     pub(super) fn weighed<'a>(
         &self,
         settings: &'a Settings,
-        survey: &Survey<'a>,
+        survey: &Reachability<'a>,
     ) -> Vec<Diagnostic> {
-        let demand = Demand { settings, offers: &self.offers() };
+        let demand = Requirements { settings, catalog: &self.catalog() };
         let words = self.weigh.iter().flat_map(|weigh| weigh(settings, survey));
         demand.of_start(survey).into_iter().chain(words).collect()
     }
 
     /// What they can do.
-    pub fn offers(&self) -> Offers {
+    pub fn catalog(&self) -> BackendCatalog {
         self.all.iter().map(|(name, backend)| (name.clone(), backend.capabilities())).collect()
     }
 

@@ -13,7 +13,7 @@ use raymond_backends::workspace::Workspace;
 use raymond_core::budget::Cost;
 use raymond_core::crayfish::document::{Contract, Exec, Io, StepIndex};
 use raymond_core::crayfish::render::{Call, Program};
-use raymond_core::crayfish::{Flaw, Problem, reading};
+use raymond_core::crayfish::{Problem, ProblemCode, reading};
 use raymond_core::failure::TurnFailure;
 use raymond_core::run::effect::StepEffect;
 use raymond_core::run::input::{Finished, Interruption, Outcome};
@@ -51,7 +51,7 @@ struct Wrong {
 }
 
 impl Wrong {
-    fn at(place: &str, flaw: Flaw, why: impl Into<String>) -> Self {
+    fn at(place: &str, flaw: ProblemCode, why: impl Into<String>) -> Self {
         let why = why.into();
         Self { errors: vec![Problem::new(place, flaw, why.as_str())], why }
     }
@@ -243,7 +243,7 @@ impl Doing {
             }
             Io::Stream { .. } => {
                 if ran.invalid_utf8 {
-                    let wrong = Wrong::at("", Flaw::NotUtf8, "its stdout is not UTF-8");
+                    let wrong = Wrong::at("", ProblemCode::NotUtf8, "its stdout is not UTF-8");
                     return Err(Fault::of_output(wrong));
                 }
                 let json = reading::read_text(&ran.stdout).map_err(|why| {
@@ -292,7 +292,7 @@ fn writable(workspace: &Workspace, contract: &Contract, path: &str) -> Result<()
     let place = format!("/io/out/{}", escaped(&contract.name));
     let wrong = |flaw, why: &str| Wrong::at(&place, flaw, format!("{}: {why}", contract.name));
     if path.is_empty() {
-        return Err(wrong(Flaw::EscapingPath, "its path is empty"));
+        return Err(wrong(ProblemCode::EscapingPath, "its path is empty"));
     }
     workspace.check(path).map_err(|fault| {
         let why = format!("cannot write {path} in the workspace: {}", fault.why);
@@ -302,7 +302,7 @@ fn writable(workspace: &Workspace, contract: &Contract, path: &str) -> Result<()
 
 fn cut_short(place: &str) -> Wrong {
     let why = format!("{place} holds a NUL character, which no program can be handed");
-    Wrong::at(place, Flaw::BadText, why)
+    Wrong::at(place, ProblemCode::BadText, why)
 }
 
 /// No path of these files is cut short by a NUL character.
@@ -321,7 +321,7 @@ fn ended(end: &End) -> Result<(), Fault> {
         End::TimedOut { after } => format!("timed out after {} ms", after.as_millis()),
         End::TooLarge { limit } => {
             let why = format!("more than {} MiB of output", limit >> 20);
-            return Err(Fault::of_output(Wrong::at("", Flaw::TooLarge, why)));
+            return Err(Fault::of_output(Wrong::at("", ProblemCode::TooLarge, why)));
         }
         End::NotStarted { why } => why.clone(),
         End::Cancelled => "it was cancelled".to_owned(),

@@ -8,7 +8,6 @@ use raymond_backends::contract::{Answer, Backend, Capability, Request, Started, 
 use raymond_backends::process::{Inherit, Limits, Marker};
 use raymond_backends::script::{self, Script, Spoken, Told};
 use raymond_core::budget::Cost;
-use raymond_core::desk::Prompt;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, StateName, TurnId};
 use raymond_core::machine::Agent;
@@ -19,6 +18,7 @@ use raymond_core::run::effect::{PromptEffect, ScriptEffect};
 use raymond_core::run::event::Warning;
 use raymond_core::run::input::{Interruption, Outcome};
 use raymond_core::run::settings::ConfigHome;
+use raymond_core::scheduler::Prompt;
 use raymond_core::time::Span;
 use raymond_core::value::{BlobRef, Hash};
 use raymond_core::workflow::environment::{ScriptVisit, environment};

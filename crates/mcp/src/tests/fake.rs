@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use raymond_core::crayfish::Flaw;
-use raymond_core::crayfish::code::Code;
+use raymond_core::crayfish::ProblemCode;
 use raymond_core::crayfish::envelope::{AgentRequest, Outcome, Reply};
+use raymond_core::crayfish::error_code::ErrorCode;
 use raymond_core::crayfish::problem::Problem;
 use raymond_core::ids::RunId;
 use raymond_engine::call::{Follower, Progress, Sent};
@@ -66,10 +66,10 @@ impl Host for Fake {
             other => {
                 let errors = vec![Problem::new(
                     "/workflow",
-                    Flaw::UnknownKind,
+                    ProblemCode::UnknownKind,
                     format!("{other:?} is unknown"),
                 )];
-                Reply::failed(Code::InvalidWorkflow, "the document has problems", errors)
+                Reply::failed(ErrorCode::InvalidWorkflow, "the document has problems", errors)
             }
         }
     }
@@ -96,7 +96,7 @@ impl Fake {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(follower.cancel.cancelled());
         *self.given_up.lock().unwrap() += 1;
-        Reply::failed(Code::Cancelled, "the caller gave up", Vec::new())
+        Reply::failed(ErrorCode::Cancelled, "the caller gave up", Vec::new())
     }
 
     /// Asks for `{"foo": string}`, twice at most.

@@ -49,8 +49,8 @@ pub fn charge(paid: Paid) -> Charge {
 
 #[cfg(test)]
 mod tests {
-    use raymond_core::desk::share;
     use raymond_core::run::{Run, Settings};
+    use raymond_core::scheduler::share;
 
     use super::*;
     use crate::dice::Dice;
@@ -71,7 +71,7 @@ mod tests {
             let share = *dice.pick(&[None, Some(share)]);
             let (capped, strict) = (dice.percent(50), dice.percent(50));
             let settings = Settings { strict_budget: strict, ..Settings::default() };
-            let run = Run { settings, dearest: most_expensive, ..Run::default() };
+            let run = Run { settings, most_expensive, ..Run::default() };
             let found = if capped {
                 share::charge_capped(&run, cost, share)
             } else {

@@ -25,7 +25,7 @@ use raymond_core::machine::{Frame, Session, SessionPlan};
 use raymond_core::run::effect::PromptEffect;
 use raymond_core::run::{Effect, Event, Input, Record, Run, Settings};
 use raymond_core::time::Span;
-use raymond_core::view::{Owner, status, way_out};
+use raymond_core::view::{Owner, next_command, status};
 use raymond_core::workflow::Definition;
 
 use super::clients::Attempt;
@@ -154,9 +154,9 @@ impl Auditor {
         let (spent, reserved) = (self.money.spent, self.reserved());
         must!(run.spent == spent, "spent {} instead of {spent}", run.spent);
         must!(
-            run.desk.reserved == reserved,
+            run.scheduler.reserved == reserved,
             "reserved {} instead of {reserved}",
-            run.desk.reserved
+            run.scheduler.reserved
         );
         must!(
             run.live as usize == self.live.len(),
@@ -166,9 +166,9 @@ impl Auditor {
         );
         must!(run.failed == self.failed, "failed agents differ: {:?}", run.failed);
         must!(
-            run.desk.in_flight.len() == self.flight.len(),
+            run.scheduler.in_flight.len() == self.flight.len(),
             "{} turns in flight instead of {}",
-            run.desk.in_flight.len(),
+            run.scheduler.in_flight.len(),
             self.flight.len()
         );
         must!(
@@ -182,7 +182,7 @@ impl Auditor {
         }
         for owner in [Owner::Alive, Owner::Gone] {
             // Exhaustive by its type: a status without a way out does not compile.
-            let _command = way_out(status(run, owner));
+            let _command = next_command(status(run, owner));
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use raymond_core::crayfish::Fact;
+use raymond_core::crayfish::StepEvent;
 use raymond_core::failure::{self, TurnFailure};
 use raymond_core::ids::{AgentId, SessionId, StateName, TurnId};
 use raymond_core::machine::SessionPlan;
@@ -129,28 +129,31 @@ impl Teller<'_> {
     }
 
     /// What is done is told with what it left, and what is asked for with its attempt.
-    fn stepped(&mut self, agent: &AgentId, fact: &Fact) {
+    fn stepped(&mut self, agent: &AgentId, fact: &StepEvent) {
         match fact {
-            Fact::Asks { key, attempt, .. } => self.say(agent, format!("asks {key} {attempt}")),
-            Fact::Done { key, stored } | Fact::Fails { key, stored: Some(stored), .. } => {
+            StepEvent::Asks { key, attempt, .. } => {
+                self.say(agent, format!("asks {key} {attempt}"));
+            }
+            StepEvent::Done { key, stored }
+            | StepEvent::Fails { key, stored: Some(stored), .. } => {
                 let left = (self.text)(&stored.value);
                 self.say(agent, format!("leaves {key} {left}"));
             }
-            Fact::Met { key } => self.say(agent, format!("knows {key}")),
-            Fact::Begun { .. }
-            | Fact::Parked { .. }
-            | Fact::Called(_)
-            | Fact::Takes { .. }
-            | Fact::Ignores { .. }
-            | Fact::Entered { .. }
-            | Fact::Keeps { .. }
-            | Fact::Loops { .. }
-            | Fact::Turns { .. }
-            | Fact::Splits
-            | Fact::Leaves
-            | Fact::Fails { .. }
-            | Fact::Revived
-            | Fact::Ended => {}
+            StepEvent::Met { key } => self.say(agent, format!("knows {key}")),
+            StepEvent::Begun { .. }
+            | StepEvent::Parked { .. }
+            | StepEvent::Called(_)
+            | StepEvent::Takes { .. }
+            | StepEvent::Ignores { .. }
+            | StepEvent::Entered { .. }
+            | StepEvent::Keeps { .. }
+            | StepEvent::Loops { .. }
+            | StepEvent::Turns { .. }
+            | StepEvent::Splits
+            | StepEvent::Leaves
+            | StepEvent::Fails { .. }
+            | StepEvent::Revived
+            | StepEvent::Ended => {}
         }
     }
 

@@ -1,11 +1,11 @@
 //! Recognises situations in what was recorded.
 
 use raymond_core::budget::{Basis, Charge, Cost, Micros};
-use raymond_core::desk::Lane;
 use raymond_core::failure::{Failure, TurnFailure};
 use raymond_core::run::event::Hold;
 use raymond_core::run::input::{Outcome, StopMode};
 use raymond_core::run::{Ending, Event, Input, Phase, Record, Run, Step};
+use raymond_core::scheduler::Lane;
 
 use super::clients::Clients;
 use super::coverage::{Coverage, Situation};
@@ -37,13 +37,13 @@ impl Observed<'_> {
 
     fn money(&self, met: &mut dyn FnMut(Situation)) {
         let Some(free) = self.after.unreserved() else { return };
-        let desk = &self.after.desk;
-        let waits = |(lane, _): (&Lane, _)| *lane != Lane::Script && desk.hold(lane).is_none();
-        let slots = desk.in_flight.len() < self.after.settings.max_parallel as usize;
-        let short = free < Micros::LEAST_SHARE && desk.paid_in_flight > 0 && slots;
-        if short && self.after.phase == Phase::Open && desk.queues.iter().any(waits) {
+        let scheduler = &self.after.scheduler;
+        let waits = |(lane, _): (&Lane, _)| *lane != Lane::Script && scheduler.hold(lane).is_none();
+        let slots = scheduler.in_flight.len() < self.after.settings.max_parallel as usize;
+        let short = free < Micros::LEAST_SHARE && scheduler.paid_in_flight > 0 && slots;
+        if short && self.after.phase == Phase::Open && scheduler.queues.iter().any(waits) {
             met(Situation::WaitsForMoney);
-            if desk.paid_in_flight > 1 {
+            if scheduler.paid_in_flight > 1 {
                 met(Situation::Race);
             }
         }
@@ -84,14 +84,16 @@ impl Observed<'_> {
         if self.clients.running().any(|(_, client)| client.adoptions > 0) {
             met(Situation::AskedAdopted);
         }
-        if !self.before.desk.holds.is_empty() {
+        if !self.before.scheduler.holds.is_empty() {
             met(Situation::AskedInHold);
         }
     }
 
     fn resumed(&self, met: &mut dyn FnMut(Situation)) {
         let quota = |hold: &Hold| matches!(hold, Hold::Quota { .. });
-        if self.before.desk.holds.values().any(quota) && self.after.desk.holds.values().any(quota) {
+        if self.before.scheduler.holds.values().any(quota)
+            && self.after.scheduler.holds.values().any(quota)
+        {
             met(Situation::RestartInHold);
         }
         if self.before.phase != Phase::Ended(Ending::OverBudget) {
@@ -109,12 +111,12 @@ impl Observed<'_> {
     fn event(&self, step: &Step, event: &Event, met: &mut dyn FnMut(Situation)) {
         match event {
             Event::TurnStarted { turn, share, .. } => {
-                let lane = self.after.desk.turns.get(&turn.agent).map(|turn| &turn.lane);
+                let lane = self.after.scheduler.turns.get(&turn.agent).map(|turn| &turn.lane);
                 self.started(lane, *share, met);
             }
             Event::TurnContinues { charge, .. } => {
                 self.charged(step, *charge, met);
-                if self.before.desk.paid_in_flight > 1 {
+                if self.before.scheduler.paid_in_flight > 1 {
                     met(Situation::CappedInRace);
                 }
                 if self.after.phase == Phase::Ended(Ending::OverBudget) {
@@ -124,7 +126,7 @@ impl Observed<'_> {
             Event::TurnRecalled { .. } => met(Situation::Recalled),
             Event::TurnSettled { turn, charge, .. } => {
                 self.charged(step, *charge, met);
-                if self.before.desk.turns.get(&turn.agent).is_some_and(|turn| turn.recalled) {
+                if self.before.scheduler.turns.get(&turn.agent).is_some_and(|turn| turn.recalled) {
                     met(Situation::RecalledTooLate);
                 }
             }
@@ -132,9 +134,9 @@ impl Observed<'_> {
                 self.charged(step, *charge, met);
             }
             Event::BackendHeld { backend, hold } => {
-                let waiting = self.after.desk.queues.get(&Lane::Prompt(backend.clone()));
+                let waiting = self.after.scheduler.queues.get(&Lane::Prompt(backend.clone()));
                 self.held(hold, waiting.map_or(0, std::collections::BTreeMap::len), met);
-                if self.before.desk.holds.contains_key(backend) {
+                if self.before.scheduler.holds.contains_key(backend) {
                     met(Situation::LimitAgain);
                 }
             }
@@ -160,10 +162,10 @@ impl Observed<'_> {
         let free = self.after.unreserved();
         match lane {
             Some(Lane::Script) => {
-                if free == Some(Micros::ZERO) && self.after.desk.reserved == Micros::ZERO {
+                if free == Some(Micros::ZERO) && self.after.scheduler.reserved == Micros::ZERO {
                     met(Situation::ScriptWithoutMoney);
                 }
-                if !self.after.desk.holds.is_empty() {
+                if !self.after.scheduler.holds.is_empty() {
                     met(Situation::ScriptInHold);
                 }
             }
@@ -173,7 +175,7 @@ impl Observed<'_> {
                 {
                     met(Situation::LastCents);
                 }
-                if !self.after.desk.holds.is_empty() {
+                if !self.after.scheduler.holds.is_empty() {
                     met(Situation::OtherBackend);
                 }
             }
@@ -202,7 +204,7 @@ impl Observed<'_> {
     }
 
     fn held(&self, hold: &Hold, waiting: usize, met: &mut dyn FnMut(Situation)) {
-        let holds = || self.after.desk.holds.values();
+        let holds = || self.after.scheduler.holds.values();
         let auth = |hold: &Hold| matches!(hold, Hold::Auth { .. });
         match hold {
             Hold::Quota { .. } if waiting >= 3 => met(Situation::LimitInStorm),

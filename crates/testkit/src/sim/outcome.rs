@@ -2,7 +2,7 @@
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::crayfish::Problem;
-use raymond_core::crayfish::flow::Stored;
+use raymond_core::crayfish::state::Stored;
 use raymond_core::failure::{Clock, TurnFailure};
 use raymond_core::protocol::Reading;
 use raymond_core::run::input::{Finished, Interruption, Outcome, Verdict};

@@ -213,10 +213,10 @@ impl Reality {
             Jump::Ahead => (Situation::SleptInRetry, Situation::SleptInHold),
             Jump::Back => (Situation::BackInRetry, Situation::BackInHold),
         };
-        if !self.last.desk.retries.is_empty() {
+        if !self.last.scheduler.retries.is_empty() {
             self.coverage.meet(retry);
         }
-        if !self.last.desk.holds.is_empty() {
+        if !self.last.scheduler.holds.is_empty() {
             self.coverage.meet(hold);
         }
         if jump == Jump::Ahead && self.clients.next().is_some() {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use raymond_core::budget::Cost;
 use raymond_core::crayfish::call::{Call as Brought, Output};
-use raymond_core::crayfish::flow::{At, Flow, Read, Stored, Strand};
+use raymond_core::crayfish::program::key_of;
 use raymond_core::crayfish::render::{Call, Program as Renders};
-use raymond_core::crayfish::work::key_of;
-use raymond_core::crayfish::{Key, Problem, Work};
+use raymond_core::crayfish::state::{Branch, Position, Read, StepsState, Stored};
+use raymond_core::crayfish::{Key, Problem, StepsProgram};
 use raymond_core::failure::{Failure, TurnFailure};
 use raymond_core::ids::{AgentId, BackendName, TurnId};
-use raymond_core::machine::Standing;
+use raymond_core::machine::AgentStatus;
 use raymond_core::run::effect::effects;
 use raymond_core::run::input::{Finished, Outcome, Resume, Start, Verdict};
 use raymond_core::run::program::Answers;
@@ -156,7 +156,7 @@ impl Drive {
     /// The caller answers some of what it is asked, at least one, under any of the names for it.
     fn call(&mut self) -> Result<(), Violation> {
         let mut brought = Brought::default();
-        let asks: Vec<TurnId> = self.run.desk.asks.keys().cloned().collect();
+        let asks: Vec<TurnId> = self.run.scheduler.asks.keys().cloned().collect();
         let certain = self.dice.index(asks.len().max(1));
         for (index, ask) in asks.into_iter().enumerate() {
             if index != certain && self.dice.percent(40) {
@@ -177,7 +177,7 @@ impl Drive {
         self.feed(inputs)
     }
 
-    fn work(&self) -> Result<&Work, Violation> {
+    fn work(&self) -> Result<&StepsProgram, Violation> {
         self.definition.work.as_deref().ok_or_else(|| Violation("no document".to_owned()))
     }
 
@@ -236,7 +236,7 @@ impl Drive {
 
 /// What a run came to, beside what was run and asked.
 pub(crate) fn outcome(run: &Run) -> Result<Told, Violation> {
-    let (mut told, none) = (Told::default(), Flow::default());
+    let (mut told, none) = (Told::default(), StepsState::default());
     let flow = run.flow.as_deref().unwrap_or(&none);
     for (key, stored) in &flow.results {
         let mut json = stored.json().cloned().unwrap_or_default();
@@ -251,12 +251,12 @@ pub(crate) fn outcome(run: &Run) -> Result<Told, Violation> {
     told.attempts = attempts.collect();
     let mut failures = BTreeMap::new();
     for agent in &run.failed {
-        let standing = run.agents.get(agent).map(|agent| &agent.standing);
-        let Some(Standing::Failed { failure: Failure::Step { code, .. }, .. }) = standing else {
-            return Err(Violation(format!("{agent} failed otherwise: {standing:?}")));
+        let status = run.agents.get(agent).map(|agent| &agent.status);
+        let Some(AgentStatus::Failed { failure: Failure::Step { code, .. }, .. }) = status else {
+            return Err(Violation(format!("{agent} failed otherwise: {status:?}")));
         };
-        let Some(Strand { at: At::Failed(key), born, .. }) = flow.strands.get(agent) else {
-            return Err(Violation(format!("{agent} failed, and its strand did not")));
+        let Some(Branch { at: Position::Failed(key), born, .. }) = flow.branches.get(agent) else {
+            return Err(Violation(format!("{agent} failed, and its branch did not")));
         };
         let place: Vec<u32> = born.iter().map(|born| born.number).collect();
         let step = key.step.to_string();

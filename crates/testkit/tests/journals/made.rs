@@ -27,7 +27,7 @@ use raymond_testkit::sweep::{Case, corpus, undisturbed};
 use serde_json::Map;
 
 /// Simulated runs that meet what nothing else does.
-const SEEDS: &[u64] = &[11, 29, 58, 123, 186, 226];
+const SEEDS: &[u64] = &[11, 29, 123, 186, 226];
 
 #[test]
 fn golden_journals_are_made_once() {

@@ -7,15 +7,15 @@ use std::path::Path;
 use super::*;
 
 /// A working directory with a file `old`, a folder `dir` and a link `out` to its own neighbour.
-fn desk() -> tempfile::TempDir {
-    let desk = tempfile::tempdir().unwrap();
-    let work = desk.path().join("work");
+fn scheduler() -> tempfile::TempDir {
+    let scheduler = tempfile::tempdir().unwrap();
+    let work = scheduler.path().join("work");
     fs::create_dir_all(work.join("dir")).unwrap();
-    fs::create_dir(desk.path().join("outside")).unwrap();
+    fs::create_dir(scheduler.path().join("outside")).unwrap();
     fs::write(work.join("old"), "before").unwrap();
     symlink("../outside", work.join("out")).unwrap();
     symlink("../nowhere", work.join("lost")).unwrap();
-    desk
+    scheduler
 }
 
 /// Every file below a directory with its text, links not followed.
@@ -37,17 +37,17 @@ fn files(directory: &Path) -> Vec<(String, String)> {
 #[tokio::test]
 async fn a_reply_writes_into_the_working_directory_however_often_it_is_played() {
     let check = async |yaml: &str, expected: &[(&str, &str)], answer: Answer| {
-        let desk = desk();
+        let scheduler = scheduler();
         let client = client(&format!("A: {yaml}"));
         for attempt in 1..3 {
             let mut request = request("main", "A.md", 1, 1);
             request.started.attempt = attempt;
-            request.cwd = desk.path().join("work");
+            request.cwd = scheduler.path().join("work");
             assert_eq!(ask(&client, request).await, answer, "{yaml}");
             let whole = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
             let expected: Vec<_> = expected.iter().map(whole).collect();
-            assert_eq!(files(&desk.path().join("work")), expected, "{yaml}");
-            assert_eq!(files(&desk.path().join("outside")), [], "{yaml}");
+            assert_eq!(files(&scheduler.path().join("work")), expected, "{yaml}");
+            assert_eq!(files(&scheduler.path().join("outside")), [], "{yaml}");
         }
     };
     let old = ("old", "before");
@@ -71,8 +71,8 @@ async fn a_reply_writes_into_the_working_directory_however_often_it_is_played() 
 
 #[tokio::test]
 async fn a_write_that_cannot_be_made_fails_the_turn_and_says_which() {
-    let desk = desk();
-    let work = desk.path().join("work");
+    let scheduler = scheduler();
+    let work = scheduler.path().join("work");
     let check = async |writes: &str, expected: &str| {
         let client = client(&format!("A: {{ text: x, write: {writes} }}"));
         let mut request = request("main", "A.md", 1, 1);
@@ -89,7 +89,7 @@ async fn a_write_that_cannot_be_made_fails_the_turn_and_says_which() {
     let is = "Is a directory (os error 21)";
     check("{ dir: b }", &format!("the reply cannot write \"dir\" in HERE: {is}")).await;
     check("{ dir: ~ }", &format!("the reply cannot remove \"dir\" in HERE: {is}")).await;
-    assert_eq!(files(&desk.path().join("outside")), []);
+    assert_eq!(files(&scheduler.path().join("outside")), []);
 }
 
 #[test]
@@ -125,11 +125,11 @@ fn writes_that_cannot_be_meant_are_told() {
 #[tokio::test]
 async fn a_pipe_is_not_written_to() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
-    let desk = desk();
-    mknodat(CWD, desk.path().join("work/pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let scheduler = scheduler();
+    mknodat(CWD, scheduler.path().join("work/pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
     let client = client("START: { text: x, write: { pipe: x } }");
     let mut request = request("main", "START", 1, 1);
-    request.cwd = desk.path().join("work");
+    request.cwd = scheduler.path().join("work");
     let answer = format!("{:?}", ask(&client, request).await);
     assert!(answer.contains("something that is no file stands there"), "{answer}");
 }

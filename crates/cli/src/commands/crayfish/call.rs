@@ -8,7 +8,7 @@ use std::path::Path;
 
 use raymond_core::crayfish::envelope::Outcome;
 use raymond_core::crayfish::reading::{self, Holds};
-use raymond_core::crayfish::{Code, Flaw, Problem, Reply};
+use raymond_core::crayfish::{ErrorCode, Problem, ProblemCode, Reply};
 use raymond_core::run::Settings;
 use raymond_engine::call::{Follower, Progress, Tool, Workspaces};
 use raymond_engine::shell::Signals;
@@ -59,7 +59,7 @@ pub(super) fn call(flags: &Crayfish) -> Result<u8, Failure> {
 
 /// The request could not be read.
 fn is_unread(reply: &Reply) -> bool {
-    matches!(&reply.outcome, Outcome::Failed(failure) if failure.code == Code::BadRequest)
+    matches!(&reply.outcome, Outcome::Failed(failure) if failure.code == ErrorCode::BadRequest)
 }
 
 async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
@@ -73,7 +73,9 @@ async fn answer(flags: &Crayfish, cancel: &CancellationToken) -> Reply {
     };
     let tool = match tool(flags.workspace.as_deref()) {
         Ok(tool) => tool,
-        Err(failure) => return Reply::failed(Code::BadWorkspace, failure.told().0, Vec::new()),
+        Err(failure) => {
+            return Reply::failed(ErrorCode::BadWorkspace, failure.told().0, Vec::new());
+        }
     };
     let (progress, told) = mpsc::unbounded_channel();
     let follower = Follower { cancel: cancel.clone(), progress };
@@ -88,13 +90,13 @@ async fn request() -> Result<Value, Reply> {
     let (hand_in, handed) = oneshot::channel();
     let read = move || hand_in.send(limited(io::stdin().lock())).ok();
     std::thread::Builder::new().spawn(read).map_err(|error| {
-        Reply::failed(Code::Internal, room::no_thread(&error).told().0, Vec::new())
+        Reply::failed(ErrorCode::Internal, room::no_thread(&error).told().0, Vec::new())
     })?;
-    let bad = |message: String, errors| Reply::failed(Code::BadRequest, message, errors);
+    let bad = |message: String, errors| Reply::failed(ErrorCode::BadRequest, message, errors);
     let bytes = match handed.await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(error)) if error.to_string() == too_large() => {
-            let large = Problem::new("", Flaw::TooLarge, error.to_string());
+            let large = Problem::new("", ProblemCode::TooLarge, error.to_string());
             return Err(bad(format!("the request cannot be read: {error}"), vec![large]));
         }
         Ok(Err(error)) => return Err(bad(format!("stdin cannot be read: {error}"), Vec::new())),
@@ -107,7 +109,7 @@ async fn request() -> Result<Value, Reply> {
 }
 
 fn cancelled() -> Reply {
-    Reply::failed(Code::Cancelled, "given up before the request was read", Vec::new())
+    Reply::failed(ErrorCode::Cancelled, "given up before the request was read", Vec::new())
 }
 
 /// The tool as it is configured here.

@@ -96,9 +96,9 @@ fn summary(all: usize, counts: &BTreeMap<&'static str, u64>) -> Finding {
 /// What is wrong with a run.
 fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
     let run = &seen.header.run;
-    let Place { why, way_out, .. } = Place::seen(project, seen);
+    let Place { why, next_command, .. } = Place::seen(project, seen);
     if let Tail::Damaged(_) = seen.journal.tail {
-        return Some(Finding::fail("journal", format!("{run}: {why}"), way_out));
+        return Some(Finding::fail("journal", format!("{run}: {why}"), next_command));
     }
     if let Some(owner) = seen.driven_elsewhere() {
         let (pid, host) = (owner.process.pid, &owner.process.host);
@@ -108,7 +108,7 @@ fn of_run(project: &Project, seen: &Look) -> Option<Finding> {
         return Some(Finding::warn("runs", text, remedy));
     }
     (seen.status == Status::Interrupted)
-        .then(|| Finding::warn("runs", format!("{run}: interrupted: {why}"), way_out))
+        .then(|| Finding::warn("runs", format!("{run}: interrupted: {why}"), next_command))
 }
 
 /// What runs of it although nobody drives it.

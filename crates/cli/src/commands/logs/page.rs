@@ -10,7 +10,7 @@ use raymond_core::ids::{RunId, TurnId};
 use raymond_core::run::input::Interruption;
 use raymond_core::view::answers::Answer;
 use raymond_core::view::turns::{Attempt, End, How, Sent};
-use raymond_core::view::{Line, Naming, Weight};
+use raymond_core::view::{BackendLabels, Line, Weight};
 use serde_json::json;
 
 use crate::console;
@@ -55,7 +55,7 @@ pub(super) enum Shape {
 pub(super) struct Page {
     shape: Shape,
     /// Whether turns name their backend.
-    pub(super) naming: Naming,
+    pub(super) naming: BackendLabels,
     out: io::BufWriter<StdoutLock<'static>>,
     reader: Reader,
     /// Whose words follow.
@@ -77,7 +77,7 @@ enum Reader {
 }
 
 impl Page {
-    pub(super) fn new(shape: Shape, naming: Naming) -> Self {
+    pub(super) fn new(shape: Shape, naming: BackendLabels) -> Self {
         let stdout = io::stdout();
         let reader = if stdout.is_terminal() { Reader::Terminal } else { Reader::Other };
         let out = io::BufWriter::new(stdout.lock());

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use raymond_core::crayfish::flow::{At, Flow};
 use raymond_core::crayfish::key::Key;
-use raymond_core::crayfish::work::key_of;
+use raymond_core::crayfish::program::key_of;
+use raymond_core::crayfish::state::{Position, StepsState};
 use raymond_core::ids::{AgentId, RunId};
 use raymond_core::run::program::Answers;
 use raymond_core::run::{Phase, Run};
@@ -55,9 +55,9 @@ fn shown(project: &Project, look: &Look) -> Json {
 }
 
 /// Every step that was reached, by key; what it left is among the results.
-fn steps(run: &Run, flow: &Flow) -> Json {
+fn steps(run: &Run, flow: &StepsState) -> Json {
     let mut states: BTreeMap<Key, &str> = BTreeMap::new();
-    states.extend(flow.strands.keys().filter_map(|id| at(run, flow, id)));
+    states.extend(flow.branches.keys().filter_map(|id| at(run, flow, id)));
     let done = |ok: bool| if ok { "done" } else { "failed" };
     states.extend(flow.results.iter().map(|(key, stored)| (key.clone(), done(stored.ok))));
     let told = states.into_iter().map(|(key, state)| {
@@ -71,17 +71,22 @@ fn steps(run: &Run, flow: &Flow) -> Json {
     told.collect()
 }
 
-/// The step that a strand is at, and what it does there.
-fn at(run: &Run, flow: &Flow, id: &AgentId) -> Option<(Key, &'static str)> {
+/// The step that a branch is at, and what it does there.
+fn at(run: &Run, flow: &StepsState, id: &AgentId) -> Option<(Key, &'static str)> {
     let key = key_of(run.agents.get(id)?)?;
     let owed = run.settings.program.answers() == Some(Answers::Caller);
-    let state = match &flow.strands.get(id)?.at {
+    let state = match &flow.branches.get(id)?.at {
         // Only agent steps count attempts here.
-        At::In(_) if owed && flow.attempts.contains_key(&key) => "asked",
-        At::In(_) if matches!(run.phase, Phase::Ended(_)) => "stopped",
-        At::In(_) => "running",
-        At::Failed(_) => "failed",
-        At::Start | At::Before(_) | At::Behind(_) | At::Body | At::Round | At::Waits { .. } => {
+        Position::In(_) if owed && flow.attempts.contains_key(&key) => "asked",
+        Position::In(_) if matches!(run.phase, Phase::Ended(_)) => "stopped",
+        Position::In(_) => "running",
+        Position::Failed(_) => "failed",
+        Position::Start
+        | Position::Before(_)
+        | Position::Behind(_)
+        | Position::Body
+        | Position::Round
+        | Position::Waits { .. } => {
             return None;
         }
     };

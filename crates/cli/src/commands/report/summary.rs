@@ -154,7 +154,7 @@ impl Summary<'_> {
         let denied = Denied::of(&ledger.denied, &run.settings.permissions.allow)?;
         let (named, flags) = (plain(&denied.named()), plain(&denied.flags()));
         // Where the way out allows them already, once is enough.
-        let offered = flags.is_empty() || self.place.way_out.contains(&flags);
+        let offered = flags.is_empty() || self.place.next_command.contains(&flags);
         if offered {
             return Some(named);
         }
@@ -181,17 +181,19 @@ impl Summary<'_> {
 
     /// `spent $9.87 of $10.00 (list prices); REVIEW took 61 %; to go on: raymond resume R --budget 25`
     fn last(&self) -> String {
-        let way_out = whole(&self.place.way_out);
+        let next_command = whole(&self.place.next_command);
         let next = match self.place.status {
             Status::Completed => None,
-            Status::Cancelled => Some(format!("to start anew: {way_out}")),
-            Status::Failed if is_final(&self.head.run) => Some(format!("to start anew: {way_out}")),
+            Status::Cancelled => Some(format!("to start anew: {next_command}")),
+            Status::Failed if is_final(&self.head.run) => {
+                Some(format!("to start anew: {next_command}"))
+            }
             Status::Running
             | Status::Waiting(..)
             | Status::Failed
             | Status::OverBudget
             | Status::Stopped
-            | Status::Interrupted => Some(format!("to go on: {way_out}")),
+            | Status::Interrupted => Some(format!("to go on: {next_command}")),
         };
         let parts: Vec<String> = self.money().into_iter().chain(next).collect();
         self.wrapped(&parts.join("; "), 2)
@@ -205,7 +207,7 @@ impl Summary<'_> {
             return Vec::new();
         }
         let mut parts = vec![format!("spent {}{cap}{list}", run.spent)];
-        if let Some((state, amount)) = ledger.dearest() {
+        if let Some((state, amount)) = ledger.most_expensive() {
             parts.push(format!("{} took {} %", state.stem(), percent(amount, run.spent)));
         }
         parts.extend(uncertain(self.head));
@@ -236,9 +238,9 @@ enum Lists {
 }
 
 fn lists(ledger: &Ledger) -> Lists {
-    let offers = backends::offers();
+    let catalog = backends::catalog();
     let keeps = |name: &BackendName| {
-        offers.of(name).is_none_or(|abilities| abilities.contains(&Capability::Permissions))
+        catalog.of(name).is_none_or(|abilities| abilities.contains(&Capability::Permissions))
     };
     let mut asked = ledger.may_ask.iter().chain(ledger.backends.keys());
     if asked.all(keeps) { Lists::OfAll } else { Lists::OfSome }

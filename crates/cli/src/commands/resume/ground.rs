@@ -2,9 +2,9 @@
 
 use raymond_core::diagnostic::{Diagnostic, Severity};
 use raymond_core::run::effect::in_flight;
-use raymond_core::run::{Demand, Ending, Phase, Refusal, Run, Settings, stray};
+use raymond_core::run::{Ending, Phase, Refusal, Requirements, Run, Settings, backend_change};
 use raymond_core::view::Status;
-use raymond_core::workflow::{Definition, Survey};
+use raymond_core::workflow::{Definition, Reachability};
 use raymond_engine::driver::Head;
 use raymond_engine::launch::Prepared;
 use raymond_engine::project::Project;
@@ -24,15 +24,15 @@ pub(super) fn check_ground(
 ) -> Result<Vec<Diagnostic>, Failure> {
     let definition = adopted.map_or(pinned, |current| &current.definition);
     if adopted.is_some() || settings.backend != run.settings.backend {
-        stray::check(run, definition, settings).map_err(|refusal| {
+        backend_change::check(run, definition, settings).map_err(|refusal| {
             let hint = way_back(run, &refusal, adopted);
             Failure::usage(refusal.to_string()).hint(hint)
         })?;
     }
-    let (config, offers) = (config::load(project)?, backends::offers());
-    let survey = Survey::of(definition);
+    let (config, catalog) = (config::load(project)?, backends::catalog());
+    let survey = Reachability::of(definition);
     let weigh = |settings: &Settings| {
-        let demand = Demand { settings, offers: &offers };
+        let demand = Requirements { settings, catalog: &catalog };
         let found = match adopted {
             Some(_) => demand.of_start(&survey),
             None => demand.of_resume(&survey),
@@ -63,7 +63,7 @@ pub(super) fn usable(
 ) -> Result<Usable, Failure> {
     let config = config::load(project)?;
     let definition = adopted.map_or(pinned, |current| &current.definition);
-    let ahead = Survey::going_on(definition, run.places());
+    let ahead = Reachability::going_on(definition, run.places());
     backends::usable(&config, settings, &ahead)
 }
 
@@ -96,7 +96,7 @@ pub(super) fn check_cap(head: &Head, settings: &Settings) -> Result<(), Failure>
     let is_new = settings.budget != run.settings.budget;
     match settings.budget {
         Some(cap) if (is_over || is_new) && cap <= run.spent => {
-            let command = Place::of(head, Status::OverBudget).way_out;
+            let command = Place::of(head, Status::OverBudget).next_command;
             Err(Failure::usage(format!("{} is spent, and the cap is {cap}", run.spent))
                 .code(Status::OverBudget.exit_code())
                 .hint(format!("--budget is the new total: {command}")))

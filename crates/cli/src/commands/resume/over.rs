@@ -46,7 +46,10 @@ pub(super) fn is_over(
         }
         Phase::Ended(Ending::Cancelled) => {
             Err(Failure::usage(format!("{} was cancelled, which is final", run.id)).code(8).hint(
-                format!("start anew with `{}`", Place::of(&seen.head, Status::Cancelled).way_out),
+                format!(
+                    "start anew with `{}`",
+                    Place::of(&seen.head, Status::Cancelled).next_command
+                ),
             ))
         }
         Phase::Ended(Ending::Failed) if view::is_final(run) => {
@@ -54,7 +57,7 @@ pub(super) fn is_over(
             let message = format!("{} cannot go on: {}", run.id, place.why);
             Err(Failure::usage(message).code(Status::Failed.exit_code()).hint(format!(
                 "it would end in the same way again; mend the document, and start anew: {}",
-                place.way_out
+                place.next_command
             )))
         }
         Phase::Unborn | Phase::Open | Phase::Stopping(_) | Phase::Ended(_) => Ok(None),

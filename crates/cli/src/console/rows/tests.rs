@@ -1,13 +1,13 @@
 //! What a live screen shows, row by row.
 
 use raymond_core::budget::{Basis, Charge};
-use raymond_core::desk::{Lane, Prompt};
 use raymond_core::few::Few;
 use raymond_core::ids::TurnId;
 use raymond_core::machine::{Session, SessionPlan};
 use raymond_core::run::Event;
 use raymond_core::run::event::Hold;
 use raymond_core::run::input::StopMode;
+use raymond_core::scheduler::{Lane, Prompt};
 
 use super::*;
 

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::crayfish::Call;
-use crate::crayfish::flow::Stored;
+use crate::crayfish::state::Stored;
 use crate::run::Input;
 use crate::run::input::StopMode;
 use crate::run::program::Answers;

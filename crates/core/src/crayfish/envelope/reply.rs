@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::crayfish::code::Code;
 use crate::crayfish::document::Session;
+use crate::crayfish::error_code::ErrorCode;
 use crate::crayfish::key::{Key, RequestId};
 use crate::crayfish::name::StepId;
 use crate::crayfish::problem::Problem;
@@ -44,7 +44,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The stable code.
-    pub code: Code,
+    pub code: ErrorCode,
     /// What happened: lower case, no full stop.
     pub message: String,
     /// The step it happened in.
@@ -80,7 +80,7 @@ pub struct AgentRequest {
 
 impl Reply {
     /// A failure before anything is known of a run.
-    pub fn failed(code: Code, message: impl Into<String>, errors: Vec<Problem>) -> Self {
+    pub fn failed(code: ErrorCode, message: impl Into<String>, errors: Vec<Problem>) -> Self {
         let failure = Failure { code, message: message.into(), step: None, errors };
         Self {
             run: None,

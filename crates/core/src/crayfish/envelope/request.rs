@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::crayfish::document::{Document, Kind, StepIndex};
-use crate::crayfish::flaw::Flaw;
 use crate::crayfish::key::{Key, RequestId};
 use crate::crayfish::problem::{Problem, Report, quoted};
+use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::validate::fields::{Fields, expected, leaving};
 use crate::ids::RunId;
 
@@ -74,7 +74,7 @@ impl Request {
     fn read(report: &mut Report, value: &Value) -> Option<Self> {
         if value.get("steps").is_some() && value.get("workflow").is_none() {
             report.add(
-                Flaw::MissingKey,
+                ProblemCode::MissingKey,
                 "this is a workflow: send it under the key `workflow` of a request",
             );
             return None;
@@ -84,7 +84,7 @@ impl Request {
         match fields.required(report, "workflow") {
             Some(Value::String(_)) => {
                 let message = "this is a text: send the workflow itself, an object";
-                report.add_at("workflow", Flaw::WrongType, message);
+                report.add_at("workflow", ProblemCode::WrongType, message);
             }
             Some(_) => drop(fields.object(report, "workflow")),
             None => {}
@@ -95,14 +95,15 @@ impl Request {
         for (key, result) in fields.object(report, "results").into_iter().flatten() {
             if !result.is_object() {
                 let message = expected("the result of a step, an object,", result);
-                report.under("results", |report| report.add_at(key, Flaw::WrongType, message));
+                report
+                    .under("results", |report| report.add_at(key, ProblemCode::WrongType, message));
             }
         }
         let run = fields.string(report, "runId").and_then(|id| match id.parse() {
             Ok(id) => Some(id),
             Err(bad) => {
                 let bad: crate::ids::BadRunId = bad;
-                report.add_at("runId", Flaw::BadId, bad.to_string());
+                report.add_at("runId", ProblemCode::BadId, bad.to_string());
                 None
             }
         });
@@ -135,13 +136,16 @@ impl Request {
             };
             let message = beyond(document, name, self.run.as_ref())
                 .unwrap_or_else(|| format!("no agent step asks for {}{meant}", quoted(name)));
-            report
-                .under("agentOutputs", |report| report.add_at(name, Flaw::UnaskedOutput, message));
+            report.under("agentOutputs", |report| {
+                report.add_at(name, ProblemCode::UnaskedOutput, message);
+            });
         }
         for name in self.attempts.keys().filter(|name| done(document, name).is_none()) {
             let meant = meant(&mut report, document, name);
             let message = format!("no step has the key {}{meant}", quoted(name));
-            report.under("attempts", |report| report.add_at(name, Flaw::UnaskedOutput, message));
+            report.under("attempts", |report| {
+                report.add_at(name, ProblemCode::UnaskedOutput, message);
+            });
         }
         report.problems()
     }
@@ -175,7 +179,7 @@ fn schema_paths(report: &mut Report, fields: &Fields<'_>) -> Vec<String> {
         let paths = fields.array(report, "schemaPaths").unwrap_or_default();
         if paths.len() > MOST_SCHEMA_PATHS {
             let message = format!("there may be {MOST_SCHEMA_PATHS} of them, not {}", paths.len());
-            report.add_at("schemaPaths", Flaw::OutOfRange, message);
+            report.add_at("schemaPaths", ProblemCode::OutOfRange, message);
             return Vec::new();
         }
         report.under("schemaPaths", |report| {
@@ -187,12 +191,12 @@ fn schema_paths(report: &mut Report, fields: &Fields<'_>) -> Vec<String> {
 
 fn schema_path(report: &mut Report, value: &Value) -> Option<String> {
     let Value::String(path) = value else {
-        report.add(Flaw::WrongType, expected("a string", value));
+        report.add(ProblemCode::WrongType, expected("a string", value));
         return None;
     };
     match leaving(path) {
         Some(message) => {
-            report.add(Flaw::EscapingPath, message);
+            report.add(ProblemCode::EscapingPath, message);
             None
         }
         None => Some(path.clone()),

@@ -101,7 +101,10 @@ fn a_key_that_stands_twice_is_refused_with_its_pointer() {
     };
     assert_eq!(read_text(text), Err(expected.clone()));
     let message = "line 3, column 24: the key `a/b` stands twice in this object";
-    assert_eq!(Problem::from(expected), Problem::new("/steps/0/a~1b", Flaw::DuplicateKey, message));
+    assert_eq!(
+        Problem::from(expected),
+        Problem::new("/steps/0/a~1b", ProblemCode::DuplicateKey, message)
+    );
     // However it is written.
     let reason = read_text(r#"{"a":1,"\u0061":2}"#).unwrap_err().reason;
     assert_eq!(reason, Reason::DuplicateKey("a".to_owned()));

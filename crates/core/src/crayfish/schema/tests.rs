@@ -3,11 +3,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::*;
-use crate::crayfish::code::Code;
 use crate::crayfish::condition::Test;
 use crate::crayfish::document::{Io, Kind, OnError, OnMaxIters, SessionMode};
 use crate::crayfish::envelope::request;
-use crate::crayfish::flaw::Flaw;
+use crate::crayfish::error_code::ErrorCode;
+use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::reading;
 use crate::crayfish::validate::keys;
 
@@ -54,7 +54,7 @@ fn the_schemas_know_the_words_that_validation_knows() {
     check(DOCUMENT, "/$defs/while/properties/onMaxIters", &OnMaxIters::NAMES);
     check(DOCUMENT, "/$defs/condition/properties/op", &Test::OPERATORS);
     check(REPLY, "/$defs/request/properties/session/properties/mode", &SessionMode::NAMES);
-    check(REPLY, "/properties/error", &Code::ALL.map(Code::as_str));
+    check(REPLY, "/properties/error", &ErrorCode::ALL.map(ErrorCode::as_str));
     let code = "/properties/errors/items/properties/code";
-    check(REPLY, code, &Flaw::ALL.map(Flaw::as_str));
+    check(REPLY, code, &ProblemCode::ALL.map(ProblemCode::as_str));
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::crayfish::flaw::Flaw;
 use crate::crayfish::problem::{Problem, push_token};
+use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::lookalikes;
 
 /// How many are told.
@@ -20,7 +20,7 @@ pub fn doubts(document: &Value) -> Vec<Problem> {
         let mut inside: Vec<(String, &Value)> = Vec::new();
         match value {
             Value::String(text) => {
-                let doubt = |message| Problem::new(&at, Flaw::BadPath, message);
+                let doubt = |message| Problem::new(&at, ProblemCode::BadPath, message);
                 found.extend(lookalikes(text).into_iter().map(doubt));
             }
             Value::Array(items) => {

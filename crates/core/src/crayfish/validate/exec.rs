@@ -6,8 +6,8 @@ use super::fields::{Fields, expected, leaving};
 use super::keys;
 use super::text::{Reader, Use};
 use crate::crayfish::document::{Cap, Contract, Exec, Invocation, Io, Source, StreamInput};
-use crate::crayfish::flaw::Flaw;
 use crate::crayfish::path::{BadPath, ValuePath};
+use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::{Part, Template};
 use crate::time::Span;
 
@@ -45,9 +45,11 @@ fn invocation(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Invocati
     match (fields.get("shell"), fields.get("run")) {
         (Some(_), Some(_)) => {
             let message = "an exec step has either `shell` or `run`, not both";
-            text.report.add(Flaw::ConflictingKeys, message);
+            text.report.add(ProblemCode::ConflictingKeys, message);
         }
-        (None, None) => text.report.add(Flaw::MissingKey, "an exec step needs `shell` or `run`"),
+        (None, None) => {
+            text.report.add(ProblemCode::MissingKey, "an exec step needs `shell` or `run`");
+        }
         (Some(_), None) | (None, Some(_)) => {}
     }
     // Both are read, whichever will stay.
@@ -63,7 +65,7 @@ fn cmd(text: &mut Reader<'_, '_>, run: &Value) -> Option<Invocation> {
     }
     let cmd = text.required(&fields, "cmd", Use::Run("cmd"));
     if cmd.as_ref().is_some_and(|cmd| cmd.parts().is_empty()) {
-        text.report.add_at("cmd", Flaw::BadName, "the name of a program cannot be empty");
+        text.report.add_at("cmd", ProblemCode::BadName, "the name of a program cannot be empty");
     }
     let args = fields.array(text.report, "args").unwrap_or_default();
     let args = text.under("args", |text| text.list(args));
@@ -86,7 +88,7 @@ fn io(text: &mut Reader<'_, '_>, value: &Value, want: Want<'_>) -> Option<Io> {
         for key in keys {
             let message =
                 format!("`{key}` needs the mode `{wanted}`, and the mode here is `{mode}`");
-            text.report.add_at(key, Flaw::ConflictingKeys, message);
+            text.report.add_at(key, ProblemCode::ConflictingKeys, message);
         }
     };
     if mode != "file" {
@@ -120,14 +122,14 @@ fn contract(text: &mut Reader<'_, '_>, name: &str, value: &Value) -> Option<Cont
         let message = format!(
             "the name of a file has from 1 to {LONGEST_CONTRACT} bytes, this one has {length}"
         );
-        text.report.add(Flaw::BadName, message);
+        text.report.add(ProblemCode::BadName, message);
         return None;
     }
     let fields =
         Fields::open(text.report, value, "a file")?.known(text.report, "a file", keys::CONTRACT);
     let path = text.required(&fields, "path", Use::Program);
     if let Some(message) = path.as_ref().and_then(escaping) {
-        text.report.add_at("path", Flaw::EscapingPath, message);
+        text.report.add_at("path", ProblemCode::EscapingPath, message);
     }
     let schema = fields.schema(text.report, "schema").cloned();
     Some(Contract { name: name.to_owned(), path: path?, schema })
@@ -157,7 +159,7 @@ fn stream(text: &mut Reader<'_, '_>, fields: &Fields<'_>, want: Want<'_>) -> Opt
         None => {
             if schema.is_some() {
                 let message = "`inputSchema` needs `inputFrom`: without it stdin is empty";
-                text.report.add_at("inputSchema", Flaw::ConflictingKeys, message);
+                text.report.add_at("inputSchema", ProblemCode::ConflictingKeys, message);
             }
             None
         }
@@ -185,7 +187,7 @@ fn source(text: &mut Reader<'_, '_>, value: &Value, want: Want<'_>) -> Option<So
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
             let message = expected("a step id, or an object with `stepId`,", value);
-            text.report.add(Flaw::WrongType, message);
+            text.report.add(ProblemCode::WrongType, message);
             return None;
         }
     };

@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
 
-use crate::crayfish::flaw::Flaw;
 use crate::crayfish::problem::{Report, quoted};
+use crate::crayfish::problem_code::ProblemCode;
 
 /// An object that is being read.
 pub(in crate::crayfish) struct Fields<'a> {
@@ -25,7 +25,7 @@ impl<'a> Fields<'a> {
         what: &'static str,
     ) -> Option<Self> {
         let Value::Object(fields) = value else {
-            report.add(Flaw::WrongType, format!("{what} is an object, not {}", kind(value)));
+            report.add(ProblemCode::WrongType, format!("{what} is an object, not {}", kind(value)));
             return None;
         };
         Some(Self::from(fields, what))
@@ -47,7 +47,7 @@ impl<'a> Fields<'a> {
             let absent = keys.iter().copied().filter(|key| !self.fields.contains_key(*key));
             let meant = report.meant(key, absent);
             let message = format!("{what} has no key {}{meant}", quoted(key));
-            report.add_at(key, Flaw::UnknownKey, message);
+            report.add_at(key, ProblemCode::UnknownKey, message);
         }
         Self { fields: self.fields, what }
     }
@@ -65,7 +65,7 @@ impl<'a> Fields<'a> {
     ) -> Option<&'a Value> {
         let value = self.get(key);
         if value.is_none() {
-            report.add(Flaw::MissingKey, format!("{} needs the key `{key}`", self.what));
+            report.add(ProblemCode::MissingKey, format!("{} needs the key `{key}`", self.what));
         }
         value
     }
@@ -121,7 +121,8 @@ impl<'a> Fields<'a> {
                 let (low, high) = (range.start(), range.end());
                 let message =
                     format!("a whole number from {low} to {high} is expected, not {found}");
-                let flaw = if number_like { Flaw::OutOfRange } else { Flaw::WrongType };
+                let flaw =
+                    if number_like { ProblemCode::OutOfRange } else { ProblemCode::WrongType };
                 report.add_at(key, flaw, message);
                 None
             }
@@ -148,7 +149,7 @@ impl<'a> Fields<'a> {
                     format!("{word} is not one of {}{meant}", there_are.join(", "))
                 }
             };
-            report.add_at(key, Flaw::UnknownWord, message);
+            report.add_at(key, ProblemCode::UnknownWord, message);
         }
         known
     }
@@ -170,7 +171,7 @@ impl<'a> Fields<'a> {
         let value = self.get(key)?;
         let typed = read(value);
         if typed.is_none() {
-            report.add_at(key, Flaw::WrongType, expected(what, value));
+            report.add_at(key, ProblemCode::WrongType, expected(what, value));
         }
         typed
     }

@@ -7,8 +7,8 @@ use super::keys;
 use super::text::Reader;
 use crate::crayfish::condition::{Condition, Test};
 use crate::crayfish::document::{ForEach, If, OnError, OnMaxIters, Order, While};
-use crate::crayfish::flaw::Flaw;
 use crate::crayfish::name;
+use crate::crayfish::problem_code::ProblemCode;
 
 /// Reads an `if` step.
 pub(super) fn read_if(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<If> {
@@ -25,7 +25,7 @@ pub(super) fn read_for_each(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> O
     let path = text.path(&fields, "listPath");
     let item = fields.required_string(text.report, "itemVar");
     if let Some(Err(bad)) = item.map(name::check) {
-        text.report.add_at("itemVar", Flaw::BadName, bad.to_string());
+        text.report.add_at("itemVar", ProblemCode::BadName, bad.to_string());
     }
     let order = order(text, &fields);
     list(text, &fields, "body");
@@ -38,7 +38,7 @@ fn order(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Order {
         for key in ["maxParallel", "onError"] {
             if fields.get(key).is_some() {
                 let message = format!("`{key}` needs `parallel: true`");
-                text.report.add_at(key, Flaw::ConflictingKeys, message);
+                text.report.add_at(key, ProblemCode::ConflictingKeys, message);
             }
         }
     }
@@ -90,7 +90,7 @@ fn test(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Test> {
     let operator = fields.choice(text.report, "op", &Test::OPERATORS)?;
     if operator == "exists" {
         if fields.get("value").is_some() {
-            text.report.add_at("value", Flaw::ConflictingKeys, "`exists` has no `value`");
+            text.report.add_at("value", ProblemCode::ConflictingKeys, "`exists` has no `value`");
         }
         return Some(Test::Exists);
     }
@@ -101,7 +101,7 @@ fn test(text: &mut Reader<'_, '_>, fields: &Fields<'_>) -> Option<Test> {
         ("gt", Value::Number(bound)) => Some(Test::Above(bound.clone())),
         (_, Value::Number(bound)) => Some(Test::Below(bound.clone())),
         (_, other) => {
-            text.report.add_at("value", Flaw::WrongType, expected("a number", other));
+            text.report.add_at("value", ProblemCode::WrongType, expected("a number", other));
             None
         }
     }

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::crayfish::flaw::Flaw;
 use crate::crayfish::path::{Path, Root, Segment};
 use crate::crayfish::problem::{Report, quoted};
+use crate::crayfish::problem_code::ProblemCode;
 
 /// What a failure leaves, beside what its step leaves otherwise.
 const OF_FAILURES: [&str; 3] = ["error", "errors", "message"];
@@ -65,19 +65,19 @@ impl<'a> Known<'a> {
     }
 
     /// What is wrong with a path, if it leads to what no step ever leaves.
-    pub(super) fn fault(&self, path: &Path, report: &mut Report) -> Option<(Flaw, String)> {
+    pub(super) fn fault(&self, path: &Path, report: &mut Report) -> Option<(ProblemCode, String)> {
         if path.root != Root::Results {
             return None;
         }
         let name = quoted(&path.name);
         let Some(leaves) = self.0.get(path.name.as_str()) else {
             let meant = report.meant(&path.name, self.0.keys().copied());
-            return Some((Flaw::UnknownStep, format!("there is no step {name}{meant}")));
+            return Some((ProblemCode::UnknownStep, format!("there is no step {name}{meant}")));
         };
         match (leaves, path.rest.first()) {
             (Leaves::Nothing(reason), _) => {
                 let message = format!("the step {name} leaves nothing: {reason}");
-                Some((Flaw::UnknownResult, message))
+                Some((ProblemCode::UnknownResult, message))
             }
             (Leaves::Unknown, _) | (Leaves::Fields(..), None) => None,
             (Leaves::Fields(fields, reason), Some(segment)) => {
@@ -96,7 +96,7 @@ impl<'a> Known<'a> {
                 let message = format!(
                     "the step {name} leaves no {field}: {reason}, it leaves {there}{meant}"
                 );
-                Some((Flaw::UnknownResult, message))
+                Some((ProblemCode::UnknownResult, message))
             }
         }
     }

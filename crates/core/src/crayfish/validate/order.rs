@@ -1,12 +1,12 @@
 //! Problems of a document that were found in several ways, put into one order.
 
-use crate::crayfish::flaw::Flaw;
 use crate::crayfish::problem::Problem;
+use crate::crayfish::problem_code::ProblemCode;
 
 /// By the steps that they stand in, as the document has them; within a step as they were found.
 pub fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
     problems.sort_by_cached_key(|problem| {
-        (problem.code == Flaw::MoreProblems, step(&problem.path).collect::<Vec<_>>())
+        (problem.code == ProblemCode::MoreProblems, step(&problem.path).collect::<Vec<_>>())
     });
     problems
 }
@@ -27,8 +27,8 @@ mod tests {
 
     #[test]
     fn problems_stand_as_their_steps_do() {
-        let problem = |path: &str| Problem::new(path, Flaw::WrongType, "x");
-        let more = Problem::new("", Flaw::MoreProblems, "there are 5 more problems");
+        let problem = |path: &str| Problem::new(path, ProblemCode::WrongType, "x");
+        let more = Problem::new("", ProblemCode::MoreProblems, "there are 5 more problems");
         let found = [
             "/steps/10/id",
             "/steps/2/then/0/shell",

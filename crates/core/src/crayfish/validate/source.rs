@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::walk::Draft;
+use super::walk::UnfinishedStep;
 use crate::crayfish::document::{Io, Kind, List, Order, Place, StepIndex};
-use crate::crayfish::flaw::Flaw;
 use crate::crayfish::name::StepId;
 use crate::crayfish::problem::{Report, quoted};
+use crate::crayfish::problem_code::ProblemCode;
 
 /// A step that another one reads.
 pub(super) struct Wanted {
@@ -21,20 +21,20 @@ pub(super) struct Wanted {
 /// What is wrong with it, if anything.
 pub(super) fn fault(
     wanted: &Wanted,
-    drafts: &[Draft],
+    steps: &[UnfinishedStep],
     by_id: &BTreeMap<StepId, StepIndex>,
     report: &mut Report,
-) -> Option<(Flaw, String)> {
+) -> Option<(ProblemCode, String)> {
     let name = quoted(&wanted.step);
     let Some(&source) = by_id.get(wanted.step.as_str()) else {
         let meant = report.meant(&wanted.step, by_id.keys().map(StepId::as_str));
-        return Some((Flaw::UnknownStep, format!("there is no step {name}{meant}")));
+        return Some((ProblemCode::UnknownStep, format!("there is no step {name}{meant}")));
     };
-    let unusable = |message: String| Some((Flaw::UnusableStep, message));
+    let unusable = |message: String| Some((ProblemCode::UnusableStep, message));
     if source == wanted.by {
         return unusable(format!("the step {name} cannot read its own output"));
     }
-    match &drafts[source.number()].kind {
+    match &steps[source.number()].kind {
         Some(Kind::Exec(exec)) if !matches!(exec.io, Io::Stream { .. }) => {
             let mode = exec.io.mode();
             return unusable(format!("the step {name} leaves no `json`: its mode is `{mode}`"));
@@ -45,7 +45,7 @@ pub(super) fn fault(
         }
         Some(Kind::Exec(_) | Kind::Agent(_)) | None => {}
     }
-    match order(drafts, source, wanted.by) {
+    match order(steps, source, wanted.by) {
         Possible::Yes => None,
         Possible::Later => unusable(format!("the step {name} comes later than this one")),
         Possible::Otherwise => {
@@ -61,14 +61,14 @@ enum Possible {
     Otherwise,
 }
 
-fn order(drafts: &[Draft], source: StepIndex, reader: StepIndex) -> Possible {
-    let place = |index: StepIndex| drafts[index.number()].place;
+fn order(steps: &[UnfinishedStep], source: StepIndex, reader: StepIndex) -> Possible {
+    let place = |index: StepIndex| steps[index.number()].place;
     let (above_source, above_reader) = (chain(source, place), chain(reader, place));
     let shared = above_source.iter().zip(&above_reader).take_while(|(a, b)| a == b).count();
     // An earlier iteration of the innermost loop around both may have run it: entering that loop
     // hides all older ones, and iterations of a parallel one do not see each other.
     let repeats =
-        above_source[..shared].iter().rev().find_map(|index| match &drafts[index.number()].kind {
+        above_source[..shared].iter().rev().find_map(|index| match &steps[index.number()].kind {
             Some(Kind::ForEach(step)) => Some(step.order == Order::Sequential),
             Some(Kind::While(_)) | None => Some(true),
             Some(Kind::If(_) | Kind::Exec(_) | Kind::Agent(_)) => None,

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use super::fields::{Fields, expected};
 use super::scope::{Origin, Scope};
 use crate::crayfish::document::Cap;
-use crate::crayfish::flaw::Flaw;
 use crate::crayfish::path::{BadPath, Path, Root};
 use crate::crayfish::problem::{Report, quoted};
+use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::{Part, Shape, Template};
 
 /// What a text is for.
@@ -90,7 +90,7 @@ impl Reader<'_, '_> {
         if name.is_empty() || name.contains(['=', '\0']) {
             let name = quoted(name);
             let message = format!("{name} cannot be the name of an environment variable");
-            self.report.add(Flaw::BadName, message);
+            self.report.add(ProblemCode::BadName, message);
         }
         // What a shell or a loader makes of these is run.
         let used = if used == Use::Program && is_run(name) { Use::Run("env") } else { used };
@@ -100,7 +100,7 @@ impl Reader<'_, '_> {
     /// A template at the current place, which must be a string.
     fn string(&mut self, value: &Value, used: Use) -> Option<Template> {
         let Value::String(text) = value else {
-            self.report.add(Flaw::WrongType, expected("a string", value));
+            self.report.add(ProblemCode::WrongType, expected("a string", value));
             return None;
         };
         template(self.report, self.scope, text, used)
@@ -145,7 +145,7 @@ fn template(report: &mut Report, scope: &Scope<'_>, text: &str, used: Use) -> Op
         }
     }
     if used != Use::Agent && template.parts().iter().any(holds_nul) {
-        report.add(Flaw::BadText, "a NUL character cannot be handed to a program");
+        report.add(ProblemCode::BadText, "a NUL character cannot be handed to a program");
         good = false;
     }
     good.then_some(template)
@@ -186,17 +186,20 @@ fn leads(report: &mut Report, scope: &Scope<'_>, path: &Path) -> bool {
     }
     let meant = report.meant(&path.name, scope.names());
     let message = format!("no forEach around this step binds {}{meant}", quoted(&path.name));
-    report.add(Flaw::UnknownLocal, message);
+    report.add(ProblemCode::UnknownLocal, message);
     false
 }
 
 /// What is said of an expression that must not stand here.
-fn misused(scope: &Scope<'_>, path: &Path, used: Use) -> Option<(Flaw, String)> {
+fn misused(scope: &Scope<'_>, path: &Path, used: Use) -> Option<(ProblemCode, String)> {
     let expression = quoted(&format!("{{{{{}}}}}", path.expression()));
     match used {
         Use::Beforehand => (path.root != Root::Vars).then(|| {
             let way = "use `env` of a step";
-            (Flaw::TooEarly, format!("{expression} is not known before the first step: {way}"))
+            (
+                ProblemCode::TooEarly,
+                format!("{expression} is not known before the first step: {way}"),
+            )
         }),
         Use::Run(key) if scope.origin(path) == Origin::Step => {
             let way = match key {
@@ -211,7 +214,7 @@ fn misused(scope: &Scope<'_>, path: &Path, used: Use) -> Option<(Flaw, String)> 
             let message = format!(
                 "{expression}{from} cannot stand in `{key}`, where it would be run: pass it in {way}"
             );
-            Some((Flaw::Injection, message))
+            Some((ProblemCode::Injection, message))
         }
         Use::Run(_) | Use::Program | Use::Agent => None,
     }

@@ -8,8 +8,8 @@ use super::fields::{Fields, expected};
 use super::keys;
 use super::scope::Scope;
 use super::text::{Reader, Use};
-use crate::crayfish::flaw::Flaw;
 use crate::crayfish::problem::Report;
+use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::template::Template;
 
 /// All of a document but its steps.
@@ -31,7 +31,7 @@ pub(super) fn head<'a>(report: &mut Report, value: &'a Value) -> (Option<Head>, 
     let version = fields.get("version").and_then(|version| {
         let number = version.as_number().cloned();
         if number.is_none() {
-            report.add_at("version", Flaw::WrongType, expected("a number", version));
+            report.add_at("version", ProblemCode::WrongType, expected("a number", version));
         }
         number
     });

@@ -9,12 +9,12 @@ use super::scope::{Origin, Scope};
 use super::source::{self, Wanted};
 use super::{Limits, agent, exec, flow, text};
 use crate::crayfish::document::{self, Kind, List, Place, Step, StepIndex};
-use crate::crayfish::flaw::Flaw;
 use crate::crayfish::name::{self, StepId};
 use crate::crayfish::problem::{Report, quoted};
+use crate::crayfish::problem_code::ProblemCode;
 
 /// A step as far as it could be read.
-pub(super) struct Draft {
+pub(super) struct UnfinishedStep {
     pub(super) place: Place,
     pub(super) id: Option<StepId>,
     pub(super) kind: Option<Kind>,
@@ -23,13 +23,13 @@ pub(super) struct Draft {
 /// What is left to visit.
 enum Task<'a> {
     /// The steps of a list, from `next` on.
-    Steps(Branch<'a>),
+    Steps(OpenList<'a>),
     /// A `forEach` has been left, and with it the name that it binds, if that could be read.
     Unbind(Option<&'a str>),
 }
 
 #[derive(Clone, Copy)]
-struct Branch<'a> {
+struct OpenList<'a> {
     steps: &'a [Value],
     next: usize,
     list: List,
@@ -46,7 +46,7 @@ pub(super) struct Walk<'a> {
     pub(super) report: Report,
     scope: Scope<'a>,
     limits: Limits,
-    drafts: Vec<Draft>,
+    steps: Vec<UnfinishedStep>,
     by_id: BTreeMap<StepId, StepIndex>,
     wanted: Vec<Wanted>,
     tasks: Vec<Task<'a>>,
@@ -61,7 +61,7 @@ impl<'a> Walk<'a> {
             report,
             scope: Scope::of(steps),
             limits,
-            drafts: Vec::new(),
+            steps: Vec::new(),
             by_id: BTreeMap::new(),
             wanted: Vec::new(),
             tasks: Vec::new(),
@@ -70,7 +70,7 @@ impl<'a> Walk<'a> {
 
     /// Visits all steps.
     pub(super) fn steps(&mut self, steps: &'a [Value]) {
-        self.tasks.push(Task::Steps(Branch {
+        self.tasks.push(Task::Steps(OpenList {
             steps,
             next: 0,
             list: List::Steps,
@@ -82,12 +82,12 @@ impl<'a> Walk<'a> {
         while let Some(task) = self.tasks.pop() {
             match task {
                 Task::Unbind(name) => self.scope.unbind(name),
-                Task::Steps(branch) if self.drafts.len() < self.limits.steps => self.visit(branch),
+                Task::Steps(branch) if self.steps.len() < self.limits.steps => self.visit(branch),
                 Task::Steps(branch) => {
                     if branch.next < branch.steps.len() {
                         self.report.turn_to(0, "/steps");
                         let message = format!("there are more than {} steps", self.limits.steps);
-                        self.report.insist(Flaw::TooManySteps, message);
+                        self.report.insist(ProblemCode::TooManySteps, message);
                         return;
                     }
                 }
@@ -96,21 +96,21 @@ impl<'a> Walk<'a> {
     }
 
     /// Visits the next step of a branch, and plans the rest of it and what is inside that step.
-    fn visit(&mut self, branch: Branch<'a>) {
-        let Branch { list, parent, enclosing_loop, depth, .. } = branch;
+    fn visit(&mut self, branch: OpenList<'a>) {
+        let OpenList { list, parent, enclosing_loop, depth, .. } = branch;
         let (Some(value), Ok(position)) =
             (branch.steps.get(branch.next), u32::try_from(branch.next))
         else {
             return;
         };
-        let index = StepIndex(u32::try_from(self.drafts.len()).unwrap_or(u32::MAX));
+        let index = StepIndex(u32::try_from(self.steps.len()).unwrap_or(u32::MAX));
         self.report.chapter(index.0 + 1);
         self.report.leave(branch.pointer);
         self.report.enter(list.key());
         self.report.enter(&position.to_string());
-        self.tasks.push(Task::Steps(Branch { next: branch.next + 1, ..branch }));
+        self.tasks.push(Task::Steps(OpenList { next: branch.next + 1, ..branch }));
         let place = Place { parent, list, position, enclosing_loop };
-        self.drafts.push(Draft { place, id: None, kind: None });
+        self.steps.push(UnfinishedStep { place, id: None, kind: None });
         self.step(value, index, depth + 1);
     }
 
@@ -118,7 +118,7 @@ impl<'a> Walk<'a> {
         let Some(fields) = Fields::open(&mut self.report, value, "a step") else { return };
         let id = self.id(&fields, index);
         let kind = self.kind(&fields, index);
-        let draft = &mut self.drafts[index.number()];
+        let draft = &mut self.steps[index.number()];
         let place = draft.place;
         (draft.id, draft.kind) = (id, kind);
         let lists = match &draft.kind {
@@ -136,10 +136,10 @@ impl<'a> Walk<'a> {
             if depth == self.limits.nesting && !steps.is_empty() {
                 let most = self.limits.nesting;
                 let deep = format!("steps are nested more than {most} levels deep");
-                self.report.add_at(list.key(), Flaw::TooDeep, deep);
+                self.report.add_at(list.key(), ProblemCode::TooDeep, deep);
                 continue;
             }
-            self.tasks.push(Task::Steps(Branch {
+            self.tasks.push(Task::Steps(OpenList {
                 steps,
                 next: 0,
                 list: *list,
@@ -157,14 +157,14 @@ impl<'a> Walk<'a> {
         let id: StepId = match text.parse() {
             Ok(id) => id,
             Err(bad) => {
-                self.report.add_at("id", Flaw::BadId, bad.to_string());
+                self.report.add_at("id", ProblemCode::BadId, bad.to_string());
                 return None;
             }
         };
         if let Some(first) = self.by_id.get(&id) {
             let first = self.pointer(*first);
             let message = format!("the id `{id}` is taken by the step at {first}");
-            self.report.add_at("id", Flaw::DuplicateId, message);
+            self.report.add_at("id", ProblemCode::DuplicateId, message);
             return None;
         }
         self.by_id.insert(id.clone(), index);
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
                 let meant = self.report.meant(stranger, Kind::NAMES);
                 let stranger = quoted(stranger);
                 let message = format!("unknown kind {stranger}: {known}{meant}");
-                self.report.add_at("kind", Flaw::UnknownKind, message);
+                self.report.add_at("kind", ProblemCode::UnknownKind, message);
                 None
             }
         }
@@ -211,7 +211,7 @@ impl<'a> Walk<'a> {
     pub(super) fn sources(&mut self) {
         for wanted in std::mem::take(&mut self.wanted) {
             if let Some((flaw, message)) =
-                source::fault(&wanted, &self.drafts, &self.by_id, &mut self.report)
+                source::fault(&wanted, &self.steps, &self.by_id, &mut self.report)
             {
                 let pointer = self.pointer(wanted.by) + wanted.at;
                 self.report.turn_to(wanted.by.0 + 1, &pointer);
@@ -221,15 +221,15 @@ impl<'a> Walk<'a> {
     }
 
     fn pointer(&self, index: StepIndex) -> String {
-        let place = |index: StepIndex| self.drafts[index.number()].place;
+        let place = |index: StepIndex| self.steps[index.number()].place;
         document::pointer(place(index), place)
     }
 
     /// The steps with their lists filled in; none when one of them could not be read.
     pub(super) fn assemble(&mut self) -> Option<Assembled> {
-        let drafts = std::mem::take(&mut self.drafts);
-        let (mut steps, mut top) = (Vec::with_capacity(drafts.len()), Vec::new());
-        for (number, Draft { place, id, kind }) in drafts.into_iter().enumerate() {
+        let unfinished = std::mem::take(&mut self.steps);
+        let (mut steps, mut top) = (Vec::with_capacity(unfinished.len()), Vec::new());
+        for (number, UnfinishedStep { place, id, kind }) in unfinished.into_iter().enumerate() {
             let index = StepIndex(u32::try_from(number).ok()?);
             match place.parent {
                 None => top.push(index),

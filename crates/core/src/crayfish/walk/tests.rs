@@ -3,15 +3,15 @@
 use serde_json::json;
 
 use super::*;
-use crate::crayfish::flow::Stored;
 use crate::crayfish::key::Iteration;
 use crate::crayfish::render;
+use crate::crayfish::state::Stored;
 
-/// A walk without a desk: every step is done at once, in the order in which strands come to theirs.
+/// A walk without a scheduler: every step is done at once, in the order in which branches come to theirs.
 struct Walk {
     document: Document,
     vars: Map<String, Json>,
-    flow: Flow,
+    flow: StepsState,
     /// What was done, by key, with what was rendered for it.
     done: Vec<String>,
     stuck: Option<Stuck>,
@@ -23,7 +23,7 @@ impl Walk {
         let document = Document::parse(&json!({ "steps": steps, "vars": vars }));
         let document = document.unwrap_or_else(|problems| panic!("{problems:#?}"));
         let vars = document.vars.clone();
-        Self { document, vars, flow: Flow::default(), done: Vec::new(), stuck: None }
+        Self { document, vars, flow: StepsState::default(), done: Vec::new(), stuck: None }
     }
 
     /// A result that was there before.
@@ -34,16 +34,16 @@ impl Walk {
 
     fn begin(&mut self, agent: &AgentId, parent: Option<&AgentId>, born: Vec<Iteration>) {
         let parent = parent.cloned();
-        self.flow.apply(agent, &Fact::Begun { born, parent });
+        self.flow.apply(agent, &StepEvent::Begun { born, parent });
     }
 
     fn walked(mut self) -> Self {
         self.begin(&AgentId::main(), None, Vec::new());
         while let Some((_, agent)) = self.flow.ready.first().cloned() {
             let steps = Steps { document: &self.document, vars: &self.vars };
-            match steps.next(&self.flow, &agent).expect("a strand that is ready comes to something")
+            match steps.next(&self.flow, &agent).expect("a branch that is ready comes to something")
             {
-                Next::Fact(fact) => self.flow.apply(&agent, &fact),
+                Next::StepEvent(fact) => self.flow.apply(&agent, &fact),
                 Next::Splits { of, count } => self.split(&agent, &of, count),
                 Next::Does { step, key } => self.does(&agent, step, key),
                 Next::Fails(stuck) => {
@@ -56,9 +56,9 @@ impl Walk {
     }
 
     fn split(&mut self, agent: &AgentId, of: &StepId, count: u32) {
-        self.flow.apply(agent, &Fact::Splits);
-        let strand = self.flow.strands[agent].clone();
-        let outside = strand.loop_key().unwrap().iterations;
+        self.flow.apply(agent, &StepEvent::Splits);
+        let branch = self.flow.branches[agent].clone();
+        let outside = branch.loop_key().unwrap().iterations;
         for number in 0..count {
             let born = [outside.clone(), vec![Iteration { of: of.clone(), number }]].concat();
             self.begin(&AgentId::new(format!("{agent}_{of}{number}")), Some(agent), born);
@@ -67,9 +67,9 @@ impl Walk {
 
     /// A `shell` is what an exec step leaves, read as JSON where it is any.
     fn does(&mut self, agent: &AgentId, step: StepIndex, key: Key) {
-        self.flow.apply(agent, &Fact::Entered { step: key.step.clone(), gate: None });
+        self.flow.apply(agent, &StepEvent::Entered { step: key.step.clone(), gate: None });
         let steps = Steps { document: &self.document, vars: &self.vars };
-        let scope = steps.scope(&self.flow, &self.flow.strands[agent]);
+        let scope = steps.scope(&self.flow, &self.flow.branches[agent]);
         let said = match &self.document.step(step).kind {
             Kind::Exec(exec) => {
                 match render::exec(exec, &self.document.env, &scope).unwrap().program {
@@ -85,7 +85,7 @@ impl Walk {
         let json = serde_json::from_str(&said).unwrap_or_else(|_| Json::String(said.clone()));
         self.done.push(format!("{key}: {said}"));
         let stored = Stored::inline(json!({ "ok": true, "json": json }), true);
-        self.flow.apply(agent, &Fact::Done { key, stored });
+        self.flow.apply(agent, &StepEvent::Done { key, stored });
     }
 
     fn saw(&self) -> Vec<&str> {
@@ -103,10 +103,10 @@ fn check(steps: &Json, expected: &[&str]) {
     let walk = Walk::new(steps).walked();
     assert_eq!(walk.stuck, None);
     assert_eq!(walk.saw(), expected);
-    assert!(walk.flow.strands.is_empty(), "{:#?}", walk.flow.strands);
+    assert!(walk.flow.branches.is_empty(), "{:#?}", walk.flow.branches);
 }
 
-fn stuck(steps: &Json, code: Code, key: &str, message: &str) {
+fn stuck(steps: &Json, code: ErrorCode, key: &str, message: &str) {
     let walk = Walk::new(steps).walked();
     let (key, message) = (key.parse().unwrap(), message.to_owned());
     assert_eq!(walk.stuck, Some(Stuck { code, key, message }));
@@ -182,19 +182,19 @@ fn loops_stand_in_loops() {
 #[test]
 fn what_is_no_list_is_not_gone_through() {
     let loops = |list| json!([each("l", list, &json!([]))]);
-    stuck(&loops("$.vars.one"), Code::NotAnArray, "l", "$.vars.one is a number, not a list");
-    stuck(&loops("$.vars.gone"), Code::NotAnArray, "l", "$.vars.gone has no value here");
+    stuck(&loops("$.vars.one"), ErrorCode::NotAnArray, "l", "$.vars.one is a number, not a list");
+    stuck(&loops("$.vars.gone"), ErrorCode::NotAnArray, "l", "$.vars.gone has no value here");
 }
 
 #[test]
 fn all_loops_together_take_so_many_iterations() {
     let mut walk = Walk::new(&json!([each("l", "$.vars.three", &json!([says("x", "1")]))]));
-    // Two of the three, and the strand of the run itself.
+    // Two of the three, and the branch of the run itself.
     walk.flow.turned = MOST_TURNS - 3;
     let walk = walk.walked();
     assert_eq!(walk.saw(), ["l[0].x: 1", "l[1].x: 1"]);
     let message = "the loops of a run take 1000000 iterations".to_owned();
-    let expected = Stuck { code: Code::TooLarge, key: "l".parse().unwrap(), message };
+    let expected = Stuck { code: ErrorCode::TooLarge, key: "l".parse().unwrap(), message };
     assert_eq!(walk.stuck, Some(expected));
 }
 
@@ -223,7 +223,7 @@ fn a_loop_ends_when_its_condition_holds() {
     let thrice = ["w[0].x: 1", "w[1].x: 1", "w[2].x: 1", "z: end"];
     check(&until(never(), json!({ "onMaxIters": "continue" })), &thrice);
     let message = "`until` does not hold after 3 iterations";
-    stuck(&until(never(), json!({})), Code::WhileNotConverged, "w", message);
+    stuck(&until(never(), json!({})), ErrorCode::WhileNotConverged, "w", message);
 }
 
 #[test]
@@ -288,18 +288,19 @@ fn parallel_loops_have_a_limit_together() {
     let mut walk = Walk::new(&json!([parallel("l", "$.vars.three", &body)]));
     let main = AgentId::main();
     walk.begin(&main, None, Vec::new());
-    let busy = Strand { at: At::In("x".parse().unwrap()), ..walk.flow.strands[&main].clone() };
+    let busy =
+        Branch { at: Position::In("x".parse().unwrap()), ..walk.flow.branches[&main].clone() };
     let other = |n: u32| (AgentId::new(n.to_string()), busy.clone());
     let others = (0..MOST_STRANDS - 3).map(other);
-    walk.flow.strands = others.chain(walk.flow.strands).collect();
-    let next = |document: &Document, flow: &Flow| {
+    walk.flow.branches = others.chain(walk.flow.branches).collect();
+    let next = |document: &Document, flow: &StepsState| {
         Steps { document, vars: &document.vars }.next(flow, &main)
     };
-    let loops = |next| matches!(next, Some(Next::Fact(Fact::Loops { .. })));
+    let loops = |next| matches!(next, Some(Next::StepEvent(StepEvent::Loops { .. })));
     assert!(loops(next(&walk.document, &walk.flow)));
-    walk.flow.strands.extend([other(MOST_STRANDS)]);
+    walk.flow.branches.extend([other(MOST_STRANDS)]);
     let message = "$.vars.three has 3 items; parallel loops take 10000".to_owned();
-    let stuck = Stuck { code: Code::TooLarge, key: "l".parse().unwrap(), message };
+    let stuck = Stuck { code: ErrorCode::TooLarge, key: "l".parse().unwrap(), message };
     assert_eq!(next(&walk.document, &walk.flow), Some(Next::Fails(stuck)));
     let sequential = Walk::new(&json!([each("l", "$.vars.three", &body)])).document;
     assert!(loops(next(&sequential, &walk.flow)), "one after the other there is always room");

@@ -116,7 +116,7 @@ fn malformed_tags() {
 
 #[test]
 fn a_result_that_was_mentioned() {
-    let why = crate::protocol::scan::Flaw::OpenedTwice.to_string();
+    let why = crate::protocol::scan::TagProblem::OpenedTwice.to_string();
     let fault = Fault::Malformed(vec![malformed(TagName::Result, &why)]);
     assert_snapshot!(reminder(&fault, &strict()), @r#"
     The <result> tag of your message cannot be read: `<result` stands twice before `</result>`, so the payload is uncertain; where you mean the tag itself, describe it, do not write it.
@@ -230,7 +230,7 @@ fn what_a_reminder_shows_can_be_written_back() {
             let text = written(tag, route);
             let found: Vec<_> = scan(&text, Source::Message).collect();
             assert_eq!(found.len(), 1, "{text}");
-            assert!(found[0].draft.is_ok(), "{text}");
+            assert!(found[0].tag.is_ok(), "{text}");
         }
     }
 }

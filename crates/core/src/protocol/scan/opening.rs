@@ -8,7 +8,7 @@
 
 use memchr::memchr;
 
-use super::flaw::Flaw;
+use super::tag_problem::TagProblem;
 use crate::protocol::reading::Source;
 use crate::protocol::tag::TagName;
 
@@ -20,7 +20,7 @@ pub(super) struct Opening<'a> {
     /// Names and undecoded values; sorted by name, when there is no mistake.
     pub(super) attributes: Vec<(&'a str, &'a str)>,
     /// The first mistake in it.
-    pub(super) flaw: Option<Flaw<'a>>,
+    pub(super) problem: Option<TagProblem<'a>>,
 }
 
 /// How many bytes are looked at together.
@@ -102,16 +102,16 @@ fn name_at(rest: &[u8]) -> Option<TagName> {
 
 impl<'a> Opening<'a> {
     /// Reads on after the name of a tag, at `from`; fails when the opening cannot end.
-    pub(super) fn read(text: &'a str, from: usize) -> Result<Self, Flaw<'a>> {
+    pub(super) fn read(text: &'a str, from: usize) -> Result<Self, TagProblem<'a>> {
         let mut reader = Reader { text, bytes: text.as_bytes(), at: from, attributes: Vec::new() };
-        let flaw = match reader.run() {
+        let problem = match reader.run() {
             Ok(()) => reader.repeated(),
-            Err(flaw) => {
-                reader.at = reader.end(flaw)?;
-                Some(flaw)
+            Err(problem) => {
+                reader.at = reader.end(problem)?;
+                Some(problem)
             }
         };
-        Ok(Self { end: reader.at, attributes: reader.attributes, flaw })
+        Ok(Self { end: reader.at, attributes: reader.attributes, problem })
     }
 }
 
@@ -124,47 +124,47 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Reads up to and with the `>`, or to the first mistake.
-    fn run(&mut self) -> Result<(), Flaw<'a>> {
+    fn run(&mut self) -> Result<(), TagProblem<'a>> {
         loop {
             let before = self.at;
             self.skip_space();
             match self.peek() {
-                None | Some(b'<') => return Err(Flaw::NoEnd),
-                Some(b'"' | b'\'') => return Err(Flaw::StrayQuote),
+                None | Some(b'<') => return Err(TagProblem::NoEnd),
+                Some(b'"' | b'\'') => return Err(TagProblem::StrayQuote),
                 Some(b'>') => {
                     self.at += 1;
                     return Ok(());
                 }
                 Some(b'/') => {
                     let last = self.bytes.get(self.at + 1) == Some(&b'>');
-                    return Err(if last { Flaw::SelfClosing } else { Flaw::Slash });
+                    return Err(if last { TagProblem::SelfClosing } else { TagProblem::Slash });
                 }
                 Some(_) => self.attribute(before < self.at)?,
             }
         }
     }
 
-    fn attribute(&mut self, spaced: bool) -> Result<(), Flaw<'a>> {
+    fn attribute(&mut self, spaced: bool) -> Result<(), TagProblem<'a>> {
         let name = self.name();
         if !is_name(name) {
-            return Err(Flaw::BadName(name));
+            return Err(TagProblem::BadName(name));
         }
         if !spaced {
-            return Err(Flaw::NoSpace(name));
+            return Err(TagProblem::NoSpace(name));
         }
         self.skip_space();
         if self.peek() != Some(b'=') {
-            return Err(Flaw::Bare(name));
+            return Err(TagProblem::Bare(name));
         }
         self.at += 1;
         self.skip_space();
         let Some(quote @ (b'"' | b'\'')) = self.peek() else {
-            return Err(Flaw::Unquoted(name));
+            return Err(TagProblem::Unquoted(name));
         };
         let start = self.at + 1;
-        let length = memchr(quote, &self.bytes[start..]).ok_or(Flaw::NoEndQuote(name))?;
-        if self.attributes.len() == Flaw::MOST_ATTRIBUTES {
-            return Err(Flaw::TooMany);
+        let length = memchr(quote, &self.bytes[start..]).ok_or(TagProblem::NoEndQuote(name))?;
+        if self.attributes.len() == TagProblem::MOST_ATTRIBUTES {
+            return Err(TagProblem::TooMany);
         }
         self.at = start + length + 1;
         let value = &self.text[start..start + length];
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Where the opening ends in spite of a mistake here: values in quotes are passed over.
-    fn end(&self, flaw: Flaw<'a>) -> Result<usize, Flaw<'a>> {
+    fn end(&self, problem: TagProblem<'a>) -> Result<usize, TagProblem<'a>> {
         let mut at = self.at;
         loop {
             let rest = self.bytes[at..].iter();
@@ -192,15 +192,15 @@ impl<'a> Reader<'a> {
                 .position(|byte| matches!(byte, b'>' | b'<' | b'"' | b'\''))
                 .map(|offset| at + offset);
             let Some((stop, quote)) = stop.map(|stop| (stop, self.bytes[stop])) else {
-                return Err(Flaw::NoEnd);
+                return Err(TagProblem::NoEnd);
             };
             match quote {
                 b'>' => return Ok(stop + 1),
-                b'<' => return Err(Flaw::NoEnd),
-                _ if !self.follows_equals(stop) => return Err(flaw),
+                b'<' => return Err(TagProblem::NoEnd),
+                _ if !self.follows_equals(stop) => return Err(problem),
                 _ => {}
             }
-            let length = memchr(quote, &self.bytes[stop + 1..]).ok_or(flaw)?;
+            let length = memchr(quote, &self.bytes[stop + 1..]).ok_or(problem)?;
             at = stop + 1 + length + 1;
         }
     }
@@ -211,11 +211,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Sorts the attributes by name, and names one that stands twice.
-    fn repeated(&mut self) -> Option<Flaw<'a>> {
+    fn repeated(&mut self) -> Option<TagProblem<'a>> {
         self.attributes.sort_by_key(|(name, _)| *name);
         let mut pairs = self.attributes.windows(2);
         let pair = pairs.find(|pair| pair[0].0 == pair[1].0)?;
-        Some(Flaw::Repeated(pair[0].0))
+        Some(TagProblem::Repeated(pair[0].0))
     }
 
     fn peek(&self) -> Option<u8> {
@@ -233,7 +233,7 @@ fn is_name(word: &str) -> bool {
     let mut bytes = word.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-        && word.len() <= Flaw::LONGEST_NAME
+        && word.len() <= TagProblem::LONGEST_NAME
 }
 
 #[cfg(test)]

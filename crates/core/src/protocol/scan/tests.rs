@@ -15,9 +15,9 @@ fn summary(text: &str, source: Source) -> String {
     let mut lines = Vec::new();
     let mut scan = scan(text, source);
     for found in scan.by_ref() {
-        lines.push(match &found.draft {
-            Ok(draft) => line(draft),
-            Err(flaw) => format!("!{}: {flaw}", found.name),
+        lines.push(match &found.tag {
+            Ok(tag) => line(tag),
+            Err(problem) => format!("!{}: {problem}", found.name),
         });
     }
     if scan.in_code() {
@@ -26,8 +26,8 @@ fn summary(text: &str, source: Source) -> String {
     lines.join("\n")
 }
 
-fn line(draft: &Draft<'_>) -> String {
-    let mut text = match &draft.kind {
+fn line(tag: &BorrowedTag<'_>) -> String {
+    let mut text = match &tag.kind {
         Kind::Goto { target, input } => format!("goto {target}{}", shown("input", input.as_ref())),
         Kind::Reset { target, input, cd, stack } => format!(
             "reset {target}{}{}{}",
@@ -51,7 +51,7 @@ fn line(draft: &Draft<'_>) -> String {
         }
         Kind::Result { payload } => format!("result {payload:?}"),
     };
-    for name in &draft.unknown {
+    for name in &tag.unknown {
         write!(text, " ?{name}").unwrap();
     }
     text
@@ -188,7 +188,7 @@ fn mistakes_in_attributes_make_a_tag_malformed() {
 
 #[test]
 fn an_attribute_name_is_not_endless() {
-    let name = "x".repeat(Flaw::LONGEST_NAME);
+    let name = "x".repeat(TagProblem::LONGEST_NAME);
     let fork = |name: &str| format!(r#"<fork next="N" {name}="">A</fork>"#);
     check(&fork(&name), &format!(r#"fork A next="N" {name}:"""#));
     let shown = "x".repeat(40);
@@ -201,7 +201,7 @@ fn a_tag_has_a_bounded_number_of_attributes() {
         let attributes: Vec<String> = (0..count).map(|n| format!("a{n:04}=''")).collect();
         format!("<fork {}>A</fork>", attributes.join(" "))
     };
-    let most = scan(&fork(1000), Source::Message).next().unwrap().draft.is_ok();
+    let most = scan(&fork(1000), Source::Message).next().unwrap().tag.is_ok();
     assert!(most, "1000 attributes are read");
     check(&fork(1001), "!fork: it has more than 1000 attributes");
 }
@@ -290,7 +290,7 @@ fn reserved_attributes_are_refused_on_fork_only() {
 
 #[test]
 fn names_are_not_endless() {
-    let name = "x".repeat(Flaw::LONGEST_NAME);
+    let name = "x".repeat(TagProblem::LONGEST_NAME);
     check(&format!("<goto> {name} </goto>"), &format!("goto {name}"));
     check(&format!("<goto>{name}x</goto>"), "!goto: its target is longer than any name");
     for (tag, attribute) in [

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use crate::crayfish::flow::{Read, Stored};
 use crate::crayfish::reading::{Holds, read_as};
-use crate::desk::Lane;
+use crate::crayfish::state::{Read, Stored};
 use crate::failure::TurnFailure;
 use crate::ids::TurnId;
 use crate::protocol::{Reading, Source};
 use crate::run::input::{Finished, Input, Outcome};
 use crate::run::state::Run;
+use crate::scheduler::Lane;
 use crate::value::{Hash, Value};
 
 use super::Sources;
@@ -58,7 +58,7 @@ fn text<S: Sources>(
         finished.read = json(&text);
         return Ok(());
     }
-    let source = match run.desk.turns.get(&turn.agent).map(|turn| &turn.lane) {
+    let source = match run.scheduler.turns.get(&turn.agent).map(|turn| &turn.lane) {
         Some(Lane::Script) => Source::Script,
         Some(Lane::Prompt(_)) | None => run.settings.program.messages(),
     };

@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use super::arbitrary::{event, events};
 use super::play::{Play, prompts, turn, usd};
 use crate::budget::{Basis, Charge};
-use crate::desk::Phase as TurnPhase;
 use crate::ids::StateName;
 use crate::machine::{Session, SessionPlan};
 use crate::run::event::{Event, StackChange};
 use crate::run::input::Start;
 use crate::run::{Input, Phase, Run, advance, apply};
+use crate::scheduler::Phase as TurnPhase;
 use crate::time::Timestamp;
-use crate::view::{Ledger, Owner, States, status, way_out, why};
+use crate::view::{Ledger, Owner, States, next_command, status, why};
 
 fn running() -> Run {
     Play::new(prompts(&["A.md"])).started().run
@@ -99,17 +99,17 @@ fn numbers_are_stored_exactly_as_they_are_written() {
     assert_eq!((main.forks, main.model.as_deref()), (9, Some("odd")));
     assert_eq!(main.model_of, Some("strange".into()));
     assert_eq!(main.session, Session::At("odd".into()));
-    assert_eq!((run.visits, run.desk.retries.len()), (2, 1));
+    assert_eq!((run.visits, run.scheduler.retries.len()), (2, 1));
 }
 
 #[test]
 fn places_attempts_shares_and_charges_are_believed() {
     let mut run = running();
     let plan = SessionPlan::Resume("odd".into());
-    let notice = crate::desk::Notice::Retried;
+    let notice = crate::scheduler::Notice::Retried;
     apply(&mut run, &Event::TurnRequeued { turn: turn("main.1.1"), order: 900, notice });
     assert_eq!(
-        (run.desk.next_order, run.desk.in_flight.len(), run.desk.reserved),
+        (run.scheduler.next_order, run.scheduler.in_flight.len(), run.scheduler.reserved),
         (901, 0, usd("0"))
     );
     let share = Some(usd("123"));
@@ -117,10 +117,10 @@ fn places_attempts_shares_and_charges_are_believed() {
         &mut run,
         &Event::TurnStarted { turn: turn("main.1.1"), attempt: 8, share, plan: plan.clone() },
     );
-    let current = &run.desk.turns[&"main".into()];
+    let current = &run.scheduler.turns[&"main".into()];
     assert_eq!((current.attempt, current.current.as_ref()), (8, Some(&plan)));
     assert_eq!(current.phase, TurnPhase::Running { share });
-    assert_eq!(run.desk.reserved, usd("123"));
+    assert_eq!(run.scheduler.reserved, usd("123"));
     let charge = Charge { amount: usd("456"), basis: Basis::Reported };
     apply(
         &mut run,
@@ -132,7 +132,10 @@ fn places_attempts_shares_and_charges_are_believed() {
             session: None,
         },
     );
-    assert_eq!((run.spent, run.dearest, run.desk.reserved), (usd("456"), usd("456"), usd("0")));
+    assert_eq!(
+        (run.spent, run.most_expensive, run.scheduler.reserved),
+        (usd("456"), usd("456"), usd("0"))
+    );
     apply(&mut run, &Event::CostAdjusted { turn: turn("main.1.1"), spent: usd("1") });
     assert_eq!(run.spent, usd("1"));
 }
@@ -149,8 +152,9 @@ fn events_about_strangers_change_no_agent_and_no_turn() {
         );
         apply(&mut run, &stranger);
         if !creates {
-            let agents = (run.agents, run.live, run.failed, run.held, run.desk.turns);
-            let known = (before.agents, before.live, before.failed, before.held, before.desk.turns);
+            let agents = (run.agents, run.live, run.failed, run.held, run.scheduler.turns);
+            let known =
+                (before.agents, before.live, before.failed, before.held, before.scheduler.turns);
             assert_eq!(agents, known, "{stranger:?}");
         }
     }
@@ -162,7 +166,7 @@ fn numbers_at_their_end_stay_there() {
     let (agent, state) = ("main".into(), "A.md".into());
     let (visit, count) = (u32::MAX, u32::MAX);
     apply(&mut run, &Event::VisitEntered { agent, state, visit, count, input: None });
-    let (turn, notice) = (turn("main.1.1"), crate::desk::Notice::Retried);
+    let (turn, notice) = (turn("main.1.1"), crate::scheduler::Notice::Retried);
     apply(&mut run, &Event::TurnRequeued { turn, order: u64::MAX, notice });
     let mut play = Play::new(prompts(&["A.md"]));
     play.run = run;
@@ -173,16 +177,17 @@ fn numbers_at_their_end_stay_there() {
 
 /// What must hold whatever was applied.
 fn consistent(run: &Run) -> Result<(), TestCaseError> {
-    let desk = &run.desk;
+    let scheduler = &run.scheduler;
     let live = run.agents.keys().filter(|id| !run.failed.contains(*id)).count();
     prop_assert_eq!(run.live as usize, live);
-    let flying = desk.turns.values().filter(|t| matches!(t.phase, TurnPhase::Running { .. }));
-    prop_assert_eq!(desk.in_flight.len(), flying.count());
-    prop_assert!(desk.paid_in_flight as usize <= desk.in_flight.len());
-    let retrying = desk.turns.values().filter(|t| matches!(t.phase, TurnPhase::Retrying { .. }));
-    prop_assert_eq!(desk.retries.len(), retrying.count());
-    prop_assert!(desk.queues.values().all(|queue| !queue.is_empty()));
-    prop_assert!(desk.expiries.len() <= desk.asks.len());
+    let flying = scheduler.turns.values().filter(|t| matches!(t.phase, TurnPhase::Running { .. }));
+    prop_assert_eq!(scheduler.in_flight.len(), flying.count());
+    prop_assert!(scheduler.paid_in_flight as usize <= scheduler.in_flight.len());
+    let retrying =
+        scheduler.turns.values().filter(|t| matches!(t.phase, TurnPhase::Retrying { .. }));
+    prop_assert_eq!(scheduler.retries.len(), retrying.count());
+    prop_assert!(scheduler.queues.values().all(|queue| !queue.is_empty()));
+    prop_assert!(scheduler.expiries.len() <= scheduler.asks.len());
     Ok(())
 }
 
@@ -199,7 +204,7 @@ proptest! {
             consistent(&run)?;
             for owner in [Owner::Alive, Owner::Gone] {
                 let status = status(&run, owner);
-                way_out(status).line(&run, &ledger, States::AsPinned);
+                next_command(status).line(&run, &ledger, States::AsPinned);
                 prop_assert!(!why(&run, &ledger, status).is_empty());
             }
             run.next_due();

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use crate::budget::{Basis, Charge, Micros};
-use crate::desk::{Lane, Notice, Prompt};
 use crate::failure::{Failure, TurnFailure};
 use crate::few::Few;
 use crate::ids::{AgentId, TurnId};
-use crate::machine::{Kept, Session, SessionPlan};
+use crate::machine::{PendingTransition, Session, SessionPlan};
 use crate::protocol::{Fault, Tag, TagName};
-use crate::run::Gone;
+use crate::run::DiscardedCost;
 use crate::run::event::{Ending, Event, Hold, StackChange, Warning};
 use crate::run::input::{Interruption, Start, StopMode};
 use crate::run::settings::Settings;
+use crate::scheduler::{Lane, Notice, Prompt};
 use crate::time::Timestamp;
 use crate::value::Value;
 
@@ -45,7 +45,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
     let lane = if n.is_multiple_of(2) { Lane::Script } else { Lane::Prompt("claude".into()) };
     let plan = SessionPlan::Fresh("s".into());
     let attempt = small;
-    let kept = Kept { tags: vec![goto()], directories: BTreeMap::new() };
+    let kept = PendingTransition { tags: vec![goto()], directories: BTreeMap::new() };
     let fault = Fault::NoTag;
     match kind {
         0 => Event::RunStarted(start()),
@@ -56,7 +56,7 @@ pub(super) fn event(kind: u8, who: u8, n: u64) -> Event {
         3 => Event::RunRewound {
             kept: n,
             nonce: "n".into(),
-            gone: Gone { amount, unpriced: n, visits: [(agent, amount)].into() },
+            discarded: DiscardedCost { amount, unpriced: n, visits: [(agent, amount)].into() },
             governed: None,
         },
         4 => Event::StopRequested { mode: StopMode::AfterTurn, key: n.to_string() },

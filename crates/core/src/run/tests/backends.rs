@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::play::{Play, workflow};
 use crate::failure::{Failure, TurnFailure};
 use crate::ids::BackendName;
-use crate::machine::{Agent, Standing};
+use crate::machine::{Agent, AgentStatus};
 use crate::run::Settings;
 use crate::run::settings::Pinning;
 
@@ -191,7 +191,7 @@ fn a_return_that_a_limit_leads_elsewhere_fails_with_its_result_kept() {
     main fails: B.md has had its visits, and its `then`, X.md, is answered by codex, and claude holds the conversation, kept
     ended: Failed
     ");
-    let Standing::Failed { failure, kept: Some(_) } = &play.agent("main").standing else {
+    let AgentStatus::Failed { failure, kept: Some(_) } = &play.agent("main").status else {
         panic!("the result is not kept");
     };
     let expected = Failure::OtherBackend {
@@ -364,13 +364,13 @@ fn settings_that_move_a_conversation_are_refused_like_edits() {
 
 #[test]
 fn what_is_played_stands_for_one_backend_only() {
-    let check = |stands_for: Option<&str>, backend: &str, expected: &str| {
+    let check = |replayed_backend: Option<&str>, backend: &str, expected: &str| {
         let settings = Settings {
             backend: "scripted".into(),
-            stands_for: stands_for.map(BackendName::new),
+            replayed_backend: replayed_backend.map(BackendName::new),
             ..Settings::default()
         };
-        assert_eq!(settings.meant(&backend.into()).as_str(), expected);
+        assert_eq!(settings.real_backend(&backend.into()).as_str(), expected);
     };
     check(Some("claude"), "scripted", "claude");
     check(Some("claude"), "codex", "codex");

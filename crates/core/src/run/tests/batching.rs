@@ -1,9 +1,9 @@
 //! Several inputs, one record: what stands in which step, and what follows by itself.
 
 use super::play::{Play, prompts, turn};
-use crate::desk::Notice;
 use crate::run::batch::batch_of;
-use crate::run::{Event, Gone, Input, apply, batch};
+use crate::run::{DiscardedCost, Event, Input, apply, batch};
+use crate::scheduler::Notice;
 use crate::time::{Span, Timestamp};
 use crate::value::Value;
 
@@ -39,13 +39,13 @@ fn whoever_changes_only_the_ground_starts_nothing() {
     let mut starts = |input: Input| -> bool {
         let decided = batch(&mut play.run, &play.definition, play.at, vec![input]);
         assert_eq!(decided.verdicts, [Ok(())]);
-        !play.run.desk.in_flight.is_empty()
+        !play.run.scheduler.in_flight.is_empty()
     };
     assert!(!starts(Input::Adopt { manifest: Value::from("v2") }));
     assert!(!starts(Input::Rewind {
         kept: 3,
         nonce: "new".into(),
-        gone: Gone::default(),
+        discarded: DiscardedCost::default(),
         again: Vec::new(),
         governed: None,
     }));
@@ -59,9 +59,9 @@ fn what_follows_beyond_the_most_of_a_record_follows_later() {
         let forks = r#"<fork next="A">W</fork>"#.repeat(3);
         let inputs = vec![play.finished("main", &forks, |_| {})];
         let decided = batch_of(most, &mut play.run, &play.definition, Timestamp(1), inputs);
-        assert_eq!((play.run.desk.in_flight.len(), decided.more), expected, "{most}");
+        assert_eq!((play.run.scheduler.in_flight.len(), decided.more), expected, "{most}");
         let rest = batch(&mut play.run, &play.definition, Timestamp(2), vec![Input::Due]);
-        assert_eq!((play.run.desk.in_flight.len(), rest.more), (4, false), "{most}");
+        assert_eq!((play.run.scheduler.in_flight.len(), rest.more), (4, false), "{most}");
     };
     let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
     play.says("main", &r#"<fork next="A">W</fork>"#.repeat(3));

@@ -47,7 +47,7 @@ fn a_turn_goes_on_in_the_session_that_its_client_opened_however_it_ended() {
         let mut play = Play::new(prompts(&["A.md", "B.md", "C.md"])).started();
         let input = play.settled("main", outcome);
         play.feed(vec![input]);
-        let turn = &play.run.desk.turns[&AgentId::main()];
+        let turn = &play.run.scheduler.turns[&AgentId::main()];
         let fresh = turn.plan.clone();
         let or_else = Box::new(fresh);
         assert_eq!(turn.next_plan(), SessionPlan::Continue { session: "t".into(), or_else });
@@ -83,7 +83,7 @@ fn a_client_that_went_on_in_the_session_of_a_caller_is_not_believed_however_it_e
             let mut play = play.with(|s| s.budget = None).started();
             play.says_so("main", said[0], |finished| finished.session = Some("a".into()));
             said[1..].iter().for_each(|text| drop(play.says("main", text)));
-            let turn = play.run.desk.turns[&AgentId::main()].id.clone();
+            let turn = play.run.scheduler.turns[&AgentId::main()].id.clone();
             let input = play.settled("main", outcome.clone());
             let events = play.feed(vec![input]);
             let why = format!(
@@ -114,7 +114,7 @@ fn what_was_opened_is_remembered_until_another_attempt_opens_something_else() {
             play.settled("main", Outcome::Interrupted { by, cost, progressed: true, session });
         let resume = play.resume_input();
         play.feed(vec![cut, resume]);
-        let turn = &play.run.desk.turns[&AgentId::main()];
+        let turn = &play.run.scheduler.turns[&AgentId::main()];
         turn.current.as_ref().and_then(SessionPlan::session).cloned().unwrap().to_string()
     };
     assert_eq!(crash(&mut play, Some("t")), "t");
@@ -122,11 +122,11 @@ fn what_was_opened_is_remembered_until_another_attempt_opens_something_else() {
     assert_eq!(crash(&mut play, Some("u")), "u");
     // The callee branches from it, and the caller goes on in it.
     play.says("main", r#"<call return="C">B</call>"#);
-    let plan = play.run.desk.turns[&AgentId::main()].current.clone().unwrap();
+    let plan = play.run.scheduler.turns[&AgentId::main()].current.clone().unwrap();
     assert!(matches!(plan, SessionPlan::Branch { from, .. } if from == "u".into()));
     assert_eq!(crash(&mut play, Some("v")), "v");
     play.says("main", "<result>x</result>");
-    let plan = play.run.desk.turns[&AgentId::main()].current.clone();
+    let plan = play.run.scheduler.turns[&AgentId::main()].current.clone();
     assert_eq!(plan, Some(SessionPlan::Resume("u".into())));
 }
 
@@ -136,8 +136,8 @@ fn an_interrupted_reminder_is_still_a_reminder() {
     play.says("main", "no tag");
     play.crashes(true);
     let prompt = play.prompt();
-    assert!(matches!(prompt.prompt, crate::desk::Prompt::Reminder(_)));
-    assert_eq!(prompt.notice, Some(crate::desk::Notice::Interrupted));
+    assert!(matches!(prompt.prompt, crate::scheduler::Prompt::Reminder(_)));
+    assert_eq!(prompt.notice, Some(crate::scheduler::Notice::Interrupted));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn five_crashes_in_a_row_without_progress_fail_the_agent_and_the_next_resume_rev
 
 #[test]
 fn progress_and_other_outcomes_begin_the_count_anew_and_a_stop_does_not_count() {
-    let crashes = |play: &Play| play.run.desk.turns[&"main".into()].stalls;
+    let crashes = |play: &Play| play.run.scheduler.turns[&"main".into()].stalls;
     let mut play = Play::new(prompts(&["A.md"])).started();
     play.crashes(false);
     play.crashes(false);

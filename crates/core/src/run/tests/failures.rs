@@ -118,7 +118,7 @@ fn a_usage_limit_holds_its_backend_until_it_is_lifted_and_burns_no_retry() {
     main_w1 enters W.md (2) as visit 2
     queue main_w1.2.1 at 5 for claude: resume main_w1.1.1
     ");
-    assert_eq!((play.agent("main").visit.retries, play.run.desk.reserved.0), (0, 0));
+    assert_eq!((play.agent("main").visit.retries, play.run.scheduler.reserved.0), (0, 0));
     assert_eq!(play.run.next_due(), Some(Timestamp(0) + HOUR));
     assert_eq!(play.after(Span::minutes(59)), "");
     assert_snapshot!(play.after(Span::minutes(1)), @"

@@ -4,9 +4,9 @@ use insta::assert_snapshot;
 
 use super::play::{Play, USUAL, prompts, workflow};
 use crate::budget::Cost;
-use crate::desk::Prompt;
 use crate::failure::TurnFailure;
 use crate::run::input::Outcome;
+use crate::scheduler::Prompt;
 
 #[test]
 fn every_fault_is_named_in_a_reminder_in_the_agents_own_session() {

@@ -149,7 +149,7 @@ fn names_count_per_parent_and_are_never_used_again() {
     assert_eq!(names(&play), "main main_worker4");
     play.says("main_worker4", r#"<fork next="N">ANALYZE</fork>"#);
     assert_eq!(names(&play), "main main_worker4 main_worker4_analyz1");
-    // The counter survives other moves, and a worker's own counter begins at 1.
+    // The counter survives other transition, and a worker's own counter begins at 1.
     play.says("main", "<reset>N</reset>");
     play.says("main", r#"<fork next="N">ANALYZE</fork>"#);
     assert_eq!(names(&play), "main main_analyz5 main_worker4 main_worker4_analyz1");

@@ -123,7 +123,7 @@ fn a_record_is_one_line_and_a_run_is_what_its_lines_say() {
 fn a_run_travels_while_prompts_wait() {
     let mut play = Play::new(prompts(&["A.md", "W.md"])).with(|s| s.max_parallel = 1).started();
     play.says("main", r#"<fork next="A">W</fork>"#);
-    assert!(!play.run.desk.queues.is_empty());
+    assert!(!play.run.scheduler.queues.is_empty());
     let text = serde_json::to_string(&play.run).unwrap();
     assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), play.run);
 }

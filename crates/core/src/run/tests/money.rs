@@ -4,10 +4,10 @@ use insta::assert_snapshot;
 
 use super::play::{self, Play, prompts, usd, workflow};
 use crate::budget::{Cost, Micros};
-use crate::desk::share::{Share, charge, share};
 use crate::run::effect::{Effect, effects};
 use crate::run::input::{Finished, Interruption};
 use crate::run::{Run, Settings};
+use crate::scheduler::share::{Share, charge, share};
 
 /// What the next paid turn may spend.
 struct Money {
@@ -39,9 +39,9 @@ fn check(money: &Money, expected: Share) {
         ..Settings::default()
     };
     let mut run = Run { settings, spent: usd(money.spent), live: money.live, ..Run::default() };
-    run.desk.reserved = usd(money.reserved);
-    run.desk.paid_in_flight = money.paid;
-    run.desk.in_flight = (0..money.flying).map(|n| format!("w{n}").as_str().into()).collect();
+    run.scheduler.reserved = usd(money.reserved);
+    run.scheduler.paid_in_flight = money.paid;
+    run.scheduler.in_flight = (0..money.flying).map(|n| format!("w{n}").as_str().into()).collect();
     assert_eq!(share(&run, money.visit.map(usd)), expected);
 }
 
@@ -86,9 +86,9 @@ fn a_share_is_a_fair_part_of_what_is_left() {
 // proves: A2
 #[test]
 fn a_turn_that_does_not_say_what_it_cost_is_never_free() {
-    let check = |strict: bool, dearest: &str, cost: Cost, expected: &str| {
+    let check = |strict: bool, most_expensive: &str, cost: Cost, expected: &str| {
         let settings = Settings { strict_budget: strict, ..Settings::default() };
-        let run = Run { settings, dearest: usd(dearest), ..Run::default() };
+        let run = Run { settings, most_expensive: usd(most_expensive), ..Run::default() };
         let charge = charge(&run, cost, Some(usd("2")));
         assert_eq!(format!("{:?} {}", charge.basis, charge.amount), expected);
     };
@@ -378,7 +378,7 @@ fn a_turn_that_is_capped_without_output_is_bounded() {
 #[test]
 fn output_and_other_endings_count_afresh() {
     let mut play = beside_scripts();
-    let stalls = |play: &Play| play.run.desk.turns[&"main".into()].stalls;
+    let stalls = |play: &Play| play.run.scheduler.turns[&"main".into()].stalls;
     play.is_capped_after("main", false);
     play.is_capped_after("main", false);
     assert_eq!(stalls(&play), 2);

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use crate::budget::{Cost, Micros};
-use crate::desk::{Lane, Phase as TurnPhase};
 use crate::failure::TurnFailure;
 use crate::ids::{AgentId, TurnId};
 use crate::machine::Agent;
@@ -13,6 +12,7 @@ use crate::run::effect::{Effect, PromptEffect, effects};
 use crate::run::input::{Finished, Interruption, Outcome, Resume, Start, StopMode};
 use crate::run::replay::{Replay, Sources};
 use crate::run::{Event, Input, Record, Run, Settings, batch};
+use crate::scheduler::{Lane, Phase as TurnPhase};
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 use crate::view::asked;
@@ -179,7 +179,7 @@ impl Play {
         text: &str,
         change: impl FnOnce(&mut Finished),
     ) -> Input {
-        let source = match self.run.desk.turns[&AgentId::from(agent)].lane {
+        let source = match self.run.scheduler.turns[&AgentId::from(agent)].lane {
             Lane::Script => Source::Script,
             Lane::Prompt(_) => self.run.settings.program.messages(),
         };
@@ -239,7 +239,7 @@ impl Play {
                 Outcome::Interrupted { by, cost, progressed, session: None },
             )
         };
-        self.run.desk.in_flight.iter().map(cut).collect()
+        self.run.scheduler.in_flight.iter().map(cut).collect()
     }
 
     /// Somebody asks the run to end, each time anew.
@@ -307,13 +307,13 @@ impl Play {
 
     /// An outcome of the turn that the agent has in flight.
     pub(crate) fn settled(&self, agent: &str, outcome: Outcome) -> Input {
-        let turn = &self.run.desk.turns[&AgentId::from(agent)];
+        let turn = &self.run.scheduler.turns[&AgentId::from(agent)];
         assert!(matches!(turn.phase, TurnPhase::Running { .. }), "{} is not in flight", turn.id);
         Input::Settled { turn: turn.id.clone(), attempt: turn.attempt, outcome }
     }
 
     fn cost_of(&self, agent: &str) -> Cost {
-        match self.run.desk.turns[&AgentId::from(agent)].lane {
+        match self.run.scheduler.turns[&AgentId::from(agent)].lane {
             Lane::Script => Cost::Free,
             Lane::Prompt(_) => self.cost,
         }

@@ -6,7 +6,7 @@ use super::play::{Play, usd};
 use crate::budget::Cost;
 use crate::failure::{Clock, TurnFailure};
 use crate::ids::StateName;
-use crate::machine::{SessionPlan, Standing};
+use crate::machine::{AgentStatus, SessionPlan};
 use crate::protocol::Source;
 use crate::run::input::StopMode;
 use crate::run::program::{Program, Ralph, UNTIL};
@@ -267,7 +267,7 @@ fn what_never_began_is_no_iteration() {
             play.says("main", "<result>x</result>");
         }
         play.fails("main", TurnFailure::NotStarted { why: "no client".into() });
-        assert!(matches!(play.agent("main").standing, Standing::Failed { .. }));
+        assert!(matches!(play.agent("main").status, AgentStatus::Failed { .. }));
         let told = play.resume();
         assert!(
             told.contains(&format!(
@@ -318,7 +318,7 @@ fn what_was_cut_off_goes_on_in_its_own_session_and_counts_once() {
     // The command runs again, with the same payload.
     assert_eq!(play.scene(), "Open: $0.30 spent\nmain at UNTIL.sh: runs");
     assert_eq!(play.agent("main").visit.input, Some(Value::from("x")));
-    assert_eq!(play.run.desk.turns[&"main".into()].current, Some(SessionPlan::Carry));
+    assert_eq!(play.run.scheduler.turns[&"main".into()].current, Some(SessionPlan::Carry));
     assert_eq!(Ralph::iterations(play.agent("main")), 2);
     // Unless somebody wants to look first.
     let mut play = play.with(|s| s.interrupted_scripts = InterruptedScripts::Fail);

@@ -5,7 +5,9 @@ use insta::assert_snapshot;
 use super::play::{Play, prompts, turn, usd, workflow};
 use crate::budget::Cost;
 use crate::failure::TurnFailure;
-use crate::run::{Abandoned, Event, Gone, Input, Record, Run, Settings, Step, Traced};
+use crate::run::{
+    DiscardedCost, DiscardedTail, Event, Input, Record, Run, Settings, Step, TranscriptCost,
+};
 use crate::value::Value;
 
 fn task() -> TurnFailure {
@@ -210,14 +212,14 @@ fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
             play.says("main", text);
         }
         let before = play.plan_of("main");
-        let again = vec![play.run.desk.turns[&"main".into()].id.clone()];
-        let gone = Gone::default();
+        let again = vec![play.run.scheduler.turns[&"main".into()].id.clone()];
+        let discarded = DiscardedCost::default();
         let (nonce, governed) = ("new".into(), None);
-        play.feed(vec![Input::Rewind { kept: 3, nonce, gone, again, governed }]);
+        play.feed(vec![Input::Rewind { kept: 3, nonce, discarded, again, governed }]);
         assert_eq!(play.cut_off(crate::run::input::Interruption::Crash, true), [], "not in flight");
         play.feed(vec![play.resume_input()]);
         let plan = play.prompt().plan;
-        let new = play.run.desk.turns[&"main".into()].id.session(&"new".into(), 0);
+        let new = play.run.scheduler.turns[&"main".into()].id.session(&"new".into(), 0);
         let shown = play.names().plan(&plan).replace(new.as_str(), "new");
         assert_eq!(shown, expected, "{before}");
     };
@@ -229,10 +231,10 @@ fn after_a_rewind_a_turn_opens_a_session_that_the_abandoned_future_never_saw() {
 #[test]
 fn a_turn_that_nothing_was_cut_away_of_is_still_in_flight_after_a_rewind() {
     let mut play = Play::new(prompts(&["A.md"])).started();
-    let (before, gone) = (play.run.desk.clone(), Gone::default());
+    let (before, discarded) = (play.run.scheduler.clone(), DiscardedCost::default());
     let (nonce, again, governed) = ("new".into(), Vec::new(), None);
-    play.feed(vec![Input::Rewind { kept: 1, nonce, gone, again, governed }]);
-    assert_eq!(play.run.desk, before);
+    play.feed(vec![Input::Rewind { kept: 1, nonce, discarded, again, governed }]);
+    assert_eq!(play.run.scheduler, before);
 }
 
 /// Of one record that holds the story of a play since it was kept.
@@ -242,19 +244,19 @@ fn since(play: &Play) -> Record {
 }
 
 /// What the story of a play since `kept` had cost, and which turns it ended.
-fn gone_since(kept: &Run, play: &Play) -> (Gone, Vec<String>) {
-    let mut abandoned = Abandoned::new(kept);
+fn gone_since(kept: &Run, play: &Play) -> (DiscardedCost, Vec<String>) {
+    let mut abandoned = DiscardedTail::new(kept);
     abandoned.follow(&since(play));
-    (abandoned.gone(), abandoned.again().iter().map(ToString::to_string).collect())
+    (abandoned.discarded(), abandoned.again().iter().map(ToString::to_string).collect())
 }
 
-fn gone(amount: &str, unpriced: u64) -> Gone {
-    Gone { amount: usd(amount), unpriced, ..Gone::default() }
+fn discarded(amount: &str, unpriced: u64) -> DiscardedCost {
+    DiscardedCost { amount: usd(amount), unpriced, ..DiscardedCost::default() }
 }
 
 /// The same, where this much of it was paid for the visit of `main` that is kept.
-fn of_visit(paid: &str, amount: &str, unpriced: u64) -> Gone {
-    Gone { visits: [("main".into(), usd(paid))].into(), ..gone(amount, unpriced) }
+fn of_visit(paid: &str, amount: &str, unpriced: u64) -> DiscardedCost {
+    DiscardedCost { visits: [("main".into(), usd(paid))].into(), ..discarded(amount, unpriced) }
 }
 
 #[test]
@@ -269,18 +271,18 @@ fn what_was_paid_in_records_that_are_cut_away_stays_paid() {
     play.story.push(Event::RunRewound {
         kept: 3,
         nonce: "old".into(),
-        gone: gone("1", 1),
+        discarded: discarded("1", 1),
         governed: None,
     });
     let visits = [("main".into(), play.run.spent)].into();
-    let expected = Gone { amount: play.run.spent.plus(usd("1")), unpriced: 2, visits };
+    let expected = DiscardedCost { amount: play.run.spent.plus(usd("1")), unpriced: 2, visits };
     assert_eq!(gone_since(&kept, &play), (expected.clone(), vec!["main.1.1".to_owned()]));
     play.run = kept;
     let (nonce, again) = ("new".into(), vec![turn("main.1.1")]);
     play.feed(vec![Input::Rewind {
         kept: 1,
         nonce,
-        gone: expected.clone(),
+        discarded: expected.clone(),
         again,
         governed: None,
     }]);
@@ -295,7 +297,7 @@ fn each_turn_of_records_that_are_cut_away_counts_once_whether_it_ended_or_not() 
         let kept = play.run.clone();
         play.story.clear();
         // It is still in flight, and looked for when the run goes on.
-        assert_eq!(gone_since(&kept, &play), (gone("0", 0), Vec::new()));
+        assert_eq!(gone_since(&kept, &play), (discarded("0", 0), Vec::new()));
         // It ends, and the next one is cut off.
         play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
         assert_eq!(gone_since(&kept, &play), (of_visit("0.30", amount, 0), vec![ended.to_owned()]));
@@ -307,7 +309,7 @@ fn each_turn_of_records_that_are_cut_away_counts_once_whether_it_ended_or_not() 
     assert_eq!(
         gone_since(&kept, &play).0,
         of_visit("0.60", "0.60", 0),
-        "both attempts, like the dearest"
+        "both attempts, like the most expensive"
     );
 }
 
@@ -324,7 +326,7 @@ fn a_turn_that_one_cut_has_charged_is_not_charged_by_the_next_one() {
     play.feed(vec![Input::Rewind {
         kept: 1,
         nonce: "new".into(),
-        gone: first.0.clone(),
+        discarded: first.0.clone(),
         again,
         governed: None,
     }]);
@@ -337,7 +339,7 @@ fn a_script_that_was_in_flight_when_its_records_are_cut_away_cost_nothing() {
     let kept = play.run.clone();
     play.story.clear();
     play.says("main", "<goto>B</goto>");
-    assert_eq!(gone_since(&kept, &play), (Gone::default(), vec!["main.1.1".to_owned()]));
+    assert_eq!(gone_since(&kept, &play), (DiscardedCost::default(), vec!["main.1.1".to_owned()]));
 }
 
 #[test]
@@ -348,49 +350,54 @@ fn of_records_that_nobody_vouches_for_only_what_they_cost_is_believed() {
     play.story.push(Event::RunRewound {
         kept: 3,
         nonce: "other".into(),
-        gone: gone("1", 1),
+        discarded: discarded("1", 1),
         governed: None,
     });
-    let mut abandoned = Abandoned::new(&kept);
+    let mut abandoned = DiscardedTail::new(&kept);
     // That the run has started, too: it would begin anew.
     abandoned.doubt(&since(&play));
     abandoned.miss();
     // What was in flight has no price that anybody knows.
-    assert_eq!(abandoned.gone(), of_visit("0.30", "1.30", 3));
+    assert_eq!(abandoned.discarded(), of_visit("0.30", "1.30", 3));
     assert_eq!(abandoned.again(), [turn("main.1.1")]);
     let most = Event::RunRewound {
         kept: 3,
         nonce: "x".into(),
-        gone: Gone { amount: usd("1"), unpriced: u64::MAX, ..Gone::default() },
+        discarded: DiscardedCost {
+            amount: usd("1"),
+            unpriced: u64::MAX,
+            ..DiscardedCost::default()
+        },
         governed: None,
     };
     play.story = vec![most];
     abandoned.doubt(&since(&play));
-    assert_eq!(abandoned.gone().unpriced, u64::MAX);
+    assert_eq!(abandoned.discarded().unpriced, u64::MAX);
     abandoned.follow(&since(&play));
-    assert_eq!(abandoned.gone().unpriced, u64::MAX);
+    assert_eq!(abandoned.discarded().unpriced, u64::MAX);
 }
 
 /// How a record is read that is cut away.
-type Read = fn(&mut Abandoned<'_>, &Record);
+type Read = fn(&mut DiscardedTail<'_>, &Record);
 
 // proves: A24, A44
 #[test]
 fn transcripts_tell_what_records_that_are_cut_away_do_not() {
-    let traced = |strict: bool, read: Read, [first, told]: [Traced; 2], expected: Gone| {
-        let mut play = Play::new(prompts(&["A.md", "B.md"]));
-        play = play.with(|s| s.strict_budget = strict).started();
-        let kept = play.run.clone();
-        play.story.clear();
-        play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
-        let transcripts = [("main.1.1", first), ("main.2.1", told)];
-        let transcripts = transcripts.map(|(id, told)| ((turn(id), 1), told));
-        let mut abandoned = Abandoned::new(&kept).knowing(transcripts.into());
-        read(&mut abandoned, &since(&play));
-        assert_eq!(abandoned.gone(), expected, "{strict} {told:?}");
-    };
+    let traced =
+        |strict: bool, read: Read, [first, told]: [TranscriptCost; 2], expected: DiscardedCost| {
+            let mut play = Play::new(prompts(&["A.md", "B.md"]));
+            play = play.with(|s| s.strict_budget = strict).started();
+            let kept = play.run.clone();
+            play.story.clear();
+            play.costs(Cost::Reported(usd("0.30"))).says("main", "<goto>B</goto>");
+            let transcripts = [("main.1.1", first), ("main.2.1", told)];
+            let transcripts = transcripts.map(|(id, told)| ((turn(id), 1), told));
+            let mut abandoned = DiscardedTail::new(&kept).knowing(transcripts.into());
+            read(&mut abandoned, &since(&play));
+            assert_eq!(abandoned.discarded(), expected, "{strict} {told:?}");
+        };
     let first = Cost::Reported(usd("0.70"));
-    let check = |strict: bool, read: Read, told: Cost, expected: Gone| {
+    let check = |strict: bool, read: Read, told: Cost, expected: DiscardedCost| {
         traced(strict, read, [first.into(), told.into()], expected);
     };
     let follow: Read = |abandoned, record| abandoned.follow(record);
@@ -404,10 +411,10 @@ fn transcripts_tell_what_records_that_are_cut_away_do_not() {
     check(false, doubt, Cost::Reported(usd("2")), of_visit("0.70", "2.70", 0));
     check(true, doubt, Cost::Unknown, of_visit("0.70", "10.40", 0));
     // The first turn is looked for when the run goes on.
-    check(false, miss, Cost::Reported(usd("2")), gone("2", 1));
-    check(true, miss, Cost::Unknown, gone("0", 2));
+    check(false, miss, Cost::Reported(usd("2")), discarded("2", 1));
+    check(true, miss, Cost::Unknown, discarded("0", 2));
     // A turn that used up its share has spent it, whatever its client reports.
-    let capped = |cost| Traced { cost, capped: true };
+    let capped = |cost| TranscriptCost { cost, capped: true };
     let told = [first.into(), capped(Cost::Reported(usd("2")))];
     traced(false, follow, told, of_visit("0.30", "10", 0));
     traced(false, doubt, told, of_visit("0.70", "10.40", 0));
@@ -427,8 +434,9 @@ fn what_governed_a_run_in_records_that_are_cut_away_governs_it_still() {
         play.story = events;
         since(&play)
     };
-    let governed = |abandoned: &Abandoned<'_>| abandoned.governed().map(|settings| settings.budget);
-    let mut abandoned = Abandoned::new(&kept);
+    let governed =
+        |abandoned: &DiscardedTail<'_>| abandoned.governed().map(|settings| settings.budget);
+    let mut abandoned = DiscardedTail::new(&kept);
     assert_eq!(governed(&abandoned), None);
     abandoned.follow(&since(vec![resumed(Some("2")), resumed(Some("9"))]));
     assert_eq!(governed(&abandoned), Some(Some(usd("9"))));
@@ -439,12 +447,12 @@ fn what_governed_a_run_in_records_that_are_cut_away_governs_it_still() {
     let rewound = Event::RunRewound {
         kept: 3,
         nonce: "x".into(),
-        gone: Gone::default(),
+        discarded: DiscardedCost::default(),
         governed: Some(Box::new(settings)),
     };
     abandoned.doubt(&since(vec![resumed(Some("4")), rewound, resumed(None)]));
     assert_eq!(governed(&abandoned), Some(Some(usd("3"))));
-    let mut abandoned = Abandoned::new(&kept);
+    let mut abandoned = DiscardedTail::new(&kept);
     abandoned.doubt(&since(vec![resumed(Some("7"))]));
     assert_eq!(governed(&abandoned), None);
 }
@@ -453,9 +461,9 @@ fn what_governed_a_run_in_records_that_are_cut_away_governs_it_still() {
 fn a_cut_that_keeps_what_governed_the_run_says_so_in_one_record() {
     let mut play = Play::new(prompts(&["A.md"])).started();
     let settings = Settings { budget: Some(usd("2")), ..play.run.settings.clone() };
-    let (nonce, gone, again) = ("new".into(), Gone::default(), Vec::new());
+    let (nonce, discarded, again) = ("new".into(), DiscardedCost::default(), Vec::new());
     let governed = Some(Box::new(settings.clone()));
-    play.feed(vec![Input::Rewind { kept: 1, nonce, gone, again, governed }]);
+    play.feed(vec![Input::Rewind { kept: 1, nonce, discarded, again, governed }]);
     assert_eq!(play.run.settings, settings);
 }
 

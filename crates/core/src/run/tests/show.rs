@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::budget::{Basis, Charge, Micros};
-use crate::desk::{Lane, Phase as TurnPhase, Prompt, Turn};
 use crate::ids::{AgentId, Nonce, SessionId};
-use crate::machine::{Agent, Frame, Session, SessionPlan, Standing};
+use crate::machine::{Agent, AgentStatus, Frame, Session, SessionPlan};
 use crate::run::event::{Hold, StackChange};
 use crate::run::{Event, Run};
+use crate::scheduler::{Lane, Phase as TurnPhase, Prompt, Turn};
 use crate::value::Value;
 
 use super::play::Play;
@@ -191,7 +191,7 @@ impl Play {
 
     /// How the agent's turn gets its conversation.
     pub(crate) fn plan_of(&self, id: &str) -> String {
-        let turn = &self.run.desk.turns[&AgentId::from(id)];
+        let turn = &self.run.scheduler.turns[&AgentId::from(id)];
         self.names().plan(turn.current.as_ref().unwrap_or(&turn.plan))
     }
 
@@ -204,25 +204,25 @@ impl Play {
 /// Where every agent stands, and what the money does.
 fn scene(run: &Run) -> String {
     let mut lines = vec![format!("{:?}: {} spent", run.phase, run.spent)];
-    if run.desk.reserved > Micros::ZERO {
-        write!(lines[0], ", {} reserved", run.desk.reserved).unwrap();
+    if run.scheduler.reserved > Micros::ZERO {
+        write!(lines[0], ", {} reserved", run.scheduler.reserved).unwrap();
     }
     let mut agents: Vec<&Agent> = run.agents.values().collect();
     agents.sort_by_key(|agent| agent.born);
     for agent in agents {
-        let standing = match &agent.standing {
-            Standing::Live => {
-                run.desk.turns.get(&agent.id).map_or_else(|| "waits".to_owned(), standing)
+        let status = match &agent.status {
+            AgentStatus::Live => {
+                run.scheduler.turns.get(&agent.id).map_or_else(|| "waits".to_owned(), status)
             }
-            Standing::Held(_) => "held".to_owned(),
-            Standing::Failed { failure, .. } => format!("failed: {failure}"),
+            AgentStatus::Held(_) => "held".to_owned(),
+            AgentStatus::Failed { failure, .. } => format!("failed: {failure}"),
         };
-        lines.push(format!("{} at {}: {standing}", agent.id, agent.visit.state));
+        lines.push(format!("{} at {}: {status}", agent.id, agent.visit.state));
     }
     lines.join("\n")
 }
 
-fn standing(turn: &Turn) -> String {
+fn status(turn: &Turn) -> String {
     match turn.phase {
         TurnPhase::Queued => "queued".to_owned(),
         TurnPhase::Running { share: None } => "runs".to_owned(),

@@ -1,4 +1,4 @@
-//! Runs of steps: what waits at the desk, and what follows.
+//! Runs of steps: what waits at the scheduler, and what follows.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::play::{Play, prompts, turn};
 use crate::crayfish::call::Output;
-use crate::crayfish::flow::{MOST_KEPT, Read, Stored};
-use crate::crayfish::{Call, Document, Flaw, Problem, Work};
+use crate::crayfish::state::{MOST_KEPT, Read, Stored};
+use crate::crayfish::{Call, Document, Problem, ProblemCode, StepsProgram};
 use crate::failure::TurnFailure;
 use crate::machine::SessionPlan;
 use crate::run::effect::{Effect, StepEffect};
@@ -23,7 +23,7 @@ pub(crate) fn steps(answers: Answers, steps: &Json) -> Play {
     let vars = document.vars.clone();
     let mut definition = prompts(&["NONE.md"]);
     definition.states.clear();
-    definition.work = Some(Box::new(Work { document, vars }));
+    definition.work = Some(Box::new(StepsProgram { document, vars }));
     let mut play = Play::new(definition);
     play.settings.program = Program::Crayfish { answers };
     play
@@ -247,7 +247,7 @@ fn an_output_that_a_run_cannot_keep_uses_up_an_attempt_and_not_the_run() {
     });
     let flow = play.run.flow.as_ref().unwrap();
     let message = "the results of a run would have more than 24 MiB";
-    let complaint = Problem::new("", Flaw::TooLarge, message);
+    let complaint = Problem::new("", ProblemCode::TooLarge, message);
     assert_eq!(flow.complaints[&"v".parse().unwrap()], [complaint]);
     play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
@@ -279,7 +279,7 @@ fn a_shared_conversation_is_opened_gone_on_with_and_given_up() {
     let mut play = steps(Answers::Backend, &all);
     play.start();
     let mut sessions = Vec::new();
-    while let Some(turn) = play.run.desk.turns.values().next() {
+    while let Some(turn) = play.run.scheduler.turns.values().next() {
         sessions.push(turn.plan.clone());
         play.says_so("main", "1", |finished| finished.verdict = Some(Verdict::Valid));
     }
@@ -466,7 +466,7 @@ fn parallel(more: &Json) -> Json {
 }
 
 pub(crate) fn running(play: &Play) -> Vec<String> {
-    play.run.desk.in_flight.iter().map(ToString::to_string).collect()
+    play.run.scheduler.in_flight.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -534,13 +534,13 @@ fn a_caller_is_waited_for_beside_a_failure_that_is_collected() {
         }
     }
     assert_eq!(play.run.phase, Phase::Ended(Ending::NeedsCaller));
-    assert_eq!(play.run.desk.asks.len(), 6);
+    assert_eq!(play.run.scheduler.asks.len(), 6);
     let outputs: Vec<(String, Output)> =
         (0..3).flat_map(|l| [0, 2].map(|m| (format!("l[{l}].m[{m}].v"), valid()))).collect();
     let outputs: Vec<(&str, Output)> =
         outputs.iter().map(|(name, output)| (name.as_str(), output.clone())).collect();
     call(&mut play, &[], &outputs[..5]);
-    assert_eq!(play.run.desk.asks.len(), 1);
+    assert_eq!(play.run.scheduler.asks.len(), 1);
     call(&mut play, &[], &outputs[5..]);
     assert_eq!(play.run.phase, Phase::Ended(Ending::Completed));
 }

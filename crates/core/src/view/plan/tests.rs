@@ -84,7 +84,7 @@ fn turns_that_ended_meanwhile_are_paid_before_shares_are_compared() {
     // $0.10 is spent, and three turns have a share of $3.30 each.
     let mut play = Play::new(prompts(&["A.md", "W.md"])).started();
     play.says("main", &r#"<fork next="A">W</fork>"#.repeat(2));
-    let mut check = |budget: &str, told: Traced, expected: Fate| {
+    let mut check = |budget: &str, told: TranscriptCost, expected: Fate| {
         play.settings.budget = Some(budget.parse().unwrap());
         let ended = ["main.2.1", "main_w1.1.1"].map(|id| (turn(id), told));
         let plan = plan(&play).paying(&play.run, ended);
@@ -94,7 +94,7 @@ fn turns_that_ended_meanwhile_are_paid_before_shares_are_compared() {
     let paid = Cost::Reported(Micros(500_000));
     check("4.40", paid.into(), Fate::Adopted);
     check("4.39", paid.into(), Fate::Recalled);
-    let capped = Traced { cost: paid, capped: true };
+    let capped = TranscriptCost { cost: paid, capped: true };
     check("9.99", capped, Fate::Recalled);
     check("10", capped, Fate::Adopted);
 }
@@ -133,8 +133,8 @@ fn each_turn_is_told_with_what_becomes_of_it_and_many_are_counted() {
 fn one_backend_has_all_the_turns_and_is_not_counted_again() {
     let check = |backends: &[&str], expected: &str| {
         let prompts: Prompts = backends.iter().map(|name| BackendName::new(*name)).collect();
-        assert_eq!(prompts.told(Naming::Named), expected);
-        assert_eq!(prompts.told(Naming::Tacit), backends.len().to_string());
+        assert_eq!(prompts.told(BackendLabels::Shown), expected);
+        assert_eq!(prompts.told(BackendLabels::Hidden), backends.len().to_string());
     };
     check(&[], "0");
     check(&["codex"], "1 (codex)");

@@ -7,18 +7,18 @@ use serde_json::{Value as Json, json};
 
 use super::{ledger, shown, told};
 use crate::crayfish::call::Output;
-use crate::crayfish::flow::{Read, Stored};
-use crate::crayfish::{Call, Document, Problem, Work};
+use crate::crayfish::state::{Read, Stored};
+use crate::crayfish::{Call, Document, Problem, StepsProgram};
 use crate::failure::TurnFailure;
 use crate::run::input::{StopMode, Verdict};
-use crate::run::named::Named;
 use crate::run::program::Answers;
+use crate::run::start_flags::StartFlags;
 use crate::run::tests::play::{Play, prompts};
 use crate::run::{Input, Program};
 use crate::time::{Span, Timestamp};
 use crate::value::Value;
 use crate::view::turns::{Change, Turns};
-use crate::view::{Naming, Owner, is_final, place};
+use crate::view::{BackendLabels, Owner, is_final, place};
 
 fn steps(answers: Answers, steps: &Json) -> Play {
     let document = json!({ "steps": steps, "vars": { "list": [1, 2], "no": false, "word": "x" } });
@@ -26,7 +26,7 @@ fn steps(answers: Answers, steps: &Json) -> Play {
     let vars = document.vars.clone();
     let mut definition = prompts(&["NONE.md"]);
     definition.states.clear();
-    definition.work = Some(Box::new(Work { document, vars }));
+    definition.work = Some(Box::new(StepsProgram { document, vars }));
     let mut play = Play::new(definition);
     play.settings.program = Program::Crayfish { answers };
     play.settings.vars = [("list:", "[1]"), ("name", "a b")]
@@ -129,7 +129,7 @@ fn failures_that_are_collected_are_told() {
 #[test]
 fn what_was_named_is_named_again() {
     let mut play = steps(Answers::Backend, &json!([asks("a")]));
-    play.run.settings.named = Named {
+    play.run.settings.start_flags = StartFlags {
         workspace: Some("/w s".to_owned()),
         schema_paths: vec!["schemas".to_owned(), "more".to_owned()],
         backend: Some("codex".into()),
@@ -310,7 +310,7 @@ fn what_callers_answer_is_told_with_what_became_of_it() {
     let told = play.story.iter().chain(&early.story).filter_map(|event| {
         match turns.note(Timestamp(0), event)? {
             Change::Answered(attempt, Value::Inline(said)) => {
-                let (turn, title) = (attempt.turn.turn, attempt.title(Naming::Tacit));
+                let (turn, title) = (attempt.turn.turn, attempt.title(BackendLabels::Hidden));
                 Some(format!("{turn} {title} {said}"))
             }
             Change::Started(_) | Change::Ended(_) | Change::Answered(..) => None,

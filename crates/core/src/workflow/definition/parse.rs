@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Places, Severity};
+use crate::diagnostic::{Diagnostic, LocationFinder, Severity};
 use crate::ids::StateName;
 use crate::value::Hash;
 
 use super::super::extension::{Extension, is_state};
 use super::super::frontmatter::{self, Frontmatter, Key, Mention, Role};
 use super::super::name::{Unresolved, check_name};
-use super::{Definition, Kind, Parsed, Platform, SourceFile, Start, State, Survey, ralph, steps};
+use super::{
+    Definition, Kind, Parsed, Platform, Reachability, SourceFile, Start, State, ralph, steps,
+};
 
 /// What is known of a state beside the state itself.
 #[derive(Default)]
@@ -41,7 +43,7 @@ impl Definition {
         files: Vec<SourceFile>,
         start: &Start,
         platform: Platform,
-        further: &dyn Fn(&Survey<'_>) -> Vec<Diagnostic>,
+        further: &dyn Fn(&Reachability<'_>) -> Vec<Diagnostic>,
     ) -> Result<Parsed, Vec<Diagnostic>> {
         if *start == Start::Steps {
             return steps::parse(&files, platform);
@@ -69,13 +71,14 @@ impl Definition {
             Err(error) => diagnostics.push(*error),
         }
         let broken = notes.iter().filter(|(_, note)| note.is_broken());
-        let survey = Survey::new(&definition, broken.map(|(name, _)| name.clone()).collect());
+        let reachability =
+            Reachability::new(&definition, broken.map(|(name, _)| name.clone()).collect());
         for (name, note) in notes {
             let unresolved = definition.unresolved(&name, &note.mentions);
             let found = note.diagnostics.into_iter().chain(unresolved);
-            diagnostics.extend(found.map(|diagnostic| survey.placed(diagnostic, &name)));
+            diagnostics.extend(found.map(|diagnostic| reachability.placed(diagnostic, &name)));
         }
-        diagnostics.extend(further(&survey));
+        diagnostics.extend(further(&reachability));
         diagnostics.sort_by_key(|d| {
             let place = d.place.as_ref().map(|place| place.span.start);
             (d.file.clone(), place, d.severity)
@@ -91,7 +94,7 @@ impl Definition {
     fn unresolved(&self, state: &StateName, mentions: &[Mention]) -> Vec<Diagnostic> {
         let text =
             self.states.get(state).and_then(|state| std::str::from_utf8(&state.source.bytes).ok());
-        let places = Places::new(text.unwrap_or_default());
+        let places = LocationFinder::new(text.unwrap_or_default());
         let diagnose = |mention: &Mention| {
             let why = self.resolve(&mention.name).err()?;
             let place = Some(places.of(mention.span.clone()));

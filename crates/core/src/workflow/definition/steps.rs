@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::crayfish::reading::{self, Holds};
-use crate::crayfish::{self, Document, Problem, Work};
+use crate::crayfish::{self, Document, Problem, StepsProgram};
 use crate::diagnostic::Diagnostic;
 use crate::ids::StateName;
 use crate::value::Hash;
@@ -33,7 +33,7 @@ pub(super) fn parse(files: &[SourceFile], platform: Platform) -> Result<Parsed, 
     let vars = pinned["vars"].as_object().cloned().unwrap_or_default();
     let entry = StateName::new(FILE);
     let asking = asking(&document);
-    let work = Some(Box::new(Work { document, vars }));
+    let work = Some(Box::new(StepsProgram { document, vars }));
     let definition = Definition { entry, states: BTreeMap::new(), platform, work, asking };
     Ok(Parsed { definition, warnings: Vec::new() })
 }

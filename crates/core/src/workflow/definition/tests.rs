@@ -250,8 +250,8 @@ fn a_run_that_goes_on_reaches_what_follows_from_where_it_is() {
     let definition = parse(scope).unwrap().definition;
     let check = |at: &[&str], expected: &[&str]| {
         let at: Vec<StateName> = at.iter().map(|name| (*name).into()).collect();
-        let survey = Survey::going_on(&definition, &at);
-        let reached = definition.states.keys().filter(|name| survey.is_reached(name));
+        let reachability = Reachability::going_on(&definition, &at);
+        let reached = definition.states.keys().filter(|name| reachability.is_reached(name));
         assert_eq!(reached.map(StateName::as_str).collect::<Vec<_>>(), expected, "{at:?}");
     };
     check(&["START.md"], &["A.md", "B.md", "START.md"]);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::diagnostic::{Diagnostic, Places};
+use crate::diagnostic::{Diagnostic, LocationFinder};
 
 use super::super::name::{Unresolved, check_name};
 use super::super::nearest::nearest;
@@ -14,7 +14,7 @@ use super::{Key, Mention, Role};
 /// Where mistakes and names are collected while a frontmatter is read.
 pub(super) struct Reader<'t> {
     text: &'t str,
-    places: Places<'t>,
+    places: LocationFinder<'t>,
     pub(super) mentions: Vec<Mention>,
     pub(super) keys: Vec<Key>,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -31,7 +31,7 @@ impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         Self {
             text,
-            places: Places::new(text),
+            places: LocationFinder::new(text),
             mentions: Vec::new(),
             keys: Vec::new(),
             diagnostics: Vec::new(),

@@ -81,7 +81,7 @@ impl Auditor {
                 restack(agent, books, stack)?;
             }
             Event::AgentEnded { .. } | Event::AgentFailed { .. } | Event::AgentRevived { .. } => {
-                self.standing(event)?;
+                self.status(event)?;
             }
             Event::Stepped { agent, fact } => self.stepped(agent, fact)?,
             _ => {}
@@ -101,7 +101,7 @@ impl Auditor {
         Ok(())
     }
 
-    fn standing(&mut self, event: &Event) -> Result<(), Violation> {
+    fn status(&mut self, event: &Event) -> Result<(), Violation> {
         match event {
             Event::AgentEnded { agent, .. } => {
                 let books = self.books(agent)?;

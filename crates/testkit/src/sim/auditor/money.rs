@@ -23,8 +23,8 @@ pub(super) struct Money {
     /// What everything may really cost by now, apart from what is hidden: the cap that allowed the last
     /// turn to start, and one request for each turn that ended since. None without a cap.
     ceiling: Option<Micros>,
-    /// What the dearest turn was charged.
-    dearest: Micros,
+    /// What the most expensive turn was charged.
+    most_expensive: Micros,
     /// The highest threshold that was warned of, by cap.
     warned: BTreeMap<Micros, u32>,
 }
@@ -72,7 +72,7 @@ impl Money {
         self.spent = self.spent.plus(charge.amount);
         (self.truth, self.hidden) = (self.truth.plus(truth), self.hidden.plus(hidden));
         self.ceiling = self.ceiling.map(|ceiling| ceiling.plus(REQUEST));
-        self.dearest = self.dearest.max(charge.amount);
+        self.most_expensive = self.most_expensive.max(charge.amount);
         Ok(())
     }
 
@@ -82,7 +82,7 @@ impl Money {
             share,
             capped: told.outcome.is_capped(),
             strict: settings.strict_budget,
-            most_expensive: self.dearest,
+            most_expensive: self.most_expensive,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use raymond_core::crayfish::document::SessionMode;
-use raymond_core::crayfish::{Fact, Key};
+use raymond_core::crayfish::{Key, StepEvent};
 use raymond_core::ids::{AgentId, SessionId};
 use raymond_core::machine::SessionPlan;
 use raymond_core::run::effect::PromptEffect;
@@ -28,20 +28,20 @@ pub(super) struct Books {
 }
 
 impl Auditor {
-    pub(super) fn stepped(&mut self, agent: &AgentId, fact: &Fact) -> Result<(), Violation> {
+    pub(super) fn stepped(&mut self, agent: &AgentId, fact: &StepEvent) -> Result<(), Violation> {
         match fact {
-            Fact::Done { key, stored } => {
+            StepEvent::Done { key, stored } => {
                 must!(!self.steps.done.contains(key), "{key} is done twice");
                 let books = &mut self.steps;
                 (if stored.ok { &mut books.done } else { &mut books.failed }).insert(key.clone());
                 self.books(agent)?.may_move = true;
             }
-            Fact::Met { key } => {
+            StepEvent::Met { key } => {
                 let known = self.steps.done.contains(key) || self.steps.failed.contains(key);
                 must!(known, "{key} is taken as done, and is not");
                 self.books(agent)?.may_move = true;
             }
-            Fact::Fails { key, stored, contained } => {
+            StepEvent::Fails { key, stored, contained } => {
                 if stored.is_some() {
                     self.steps.failed.insert(key.clone());
                 }
@@ -49,25 +49,25 @@ impl Auditor {
                     self.books(agent)?.may_move = true;
                 }
             }
-            Fact::Asks { key, attempt, .. } => {
+            StepEvent::Asks { key, attempt, .. } => {
                 let last = self.steps.attempts.insert(key.clone(), *attempt).unwrap_or(0);
                 must!(*attempt == last + 1, "{key} asks for attempt {attempt} after {last}");
             }
-            Fact::Keeps { label, session } => {
+            StepEvent::Keeps { label, session } => {
                 self.steps.sessions.insert(label.clone(), session.clone());
             }
-            Fact::Begun { .. }
-            | Fact::Parked { .. }
-            | Fact::Called(_)
-            | Fact::Takes { .. }
-            | Fact::Ignores { .. }
-            | Fact::Entered { .. }
-            | Fact::Loops { .. }
-            | Fact::Turns { .. }
-            | Fact::Splits
-            | Fact::Leaves
-            | Fact::Revived
-            | Fact::Ended => {}
+            StepEvent::Begun { .. }
+            | StepEvent::Parked { .. }
+            | StepEvent::Called(_)
+            | StepEvent::Takes { .. }
+            | StepEvent::Ignores { .. }
+            | StepEvent::Entered { .. }
+            | StepEvent::Loops { .. }
+            | StepEvent::Turns { .. }
+            | StepEvent::Splits
+            | StepEvent::Leaves
+            | StepEvent::Revived
+            | StepEvent::Ended => {}
         }
         Ok(())
     }

@@ -52,8 +52,8 @@ situations! {
     ScriptWithoutMoney = "script without money",
     /// The budget of a visit is spent.
     VisitSpent = "visit budget spent",
-    /// A turn is charged like the dearest one.
-    Guessed = "charged like the dearest",
+    /// A turn is charged like the most expensive one.
+    Guessed = "charged like the most expensive",
     /// Nothing is known of the price of a turn.
     Unpriced = "unpriced",
     /// The whole share is charged.

@@ -2,8 +2,8 @@
 
 use raymond_core::crayfish::Key;
 use raymond_core::crayfish::call::{Call, Output};
-use raymond_core::crayfish::flow::Stored;
-use raymond_core::crayfish::work::key_of;
+use raymond_core::crayfish::program::key_of;
+use raymond_core::crayfish::state::Stored;
 use raymond_core::ids::TurnId;
 use raymond_core::protocol::Source;
 use raymond_core::run::input::{Finished, Outcome, Verdict};
@@ -23,7 +23,7 @@ impl Host {
     /// one for an attempt that is over, which changes nothing. None when the machine went down over it.
     pub(super) fn outputs(&mut self, run: &Run) -> Result<Option<Vec<Input>>, Violation> {
         let mut call = Call::default();
-        let asks: Vec<TurnId> = run.desk.asks.keys().cloned().collect();
+        let asks: Vec<TurnId> = run.scheduler.asks.keys().cloned().collect();
         let certain = self.reality.borrow_mut().dice.index(asks.len().max(1));
         for (index, ask) in asks.into_iter().enumerate() {
             let Some((key, attempt)) = asked(run, &ask) else { continue };

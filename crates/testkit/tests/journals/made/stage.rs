@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use raymond_core::budget::{Cost, Micros};
-use raymond_core::crayfish::flow::Read;
-use raymond_core::desk::Lane;
+use raymond_core::crayfish::state::Read;
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::{AgentId, BackendName};
 use raymond_core::protocol::{Reading, Source};
 use raymond_core::run::input::{Finished, Interruption, Outcome, Resume, Start, StopMode};
 use raymond_core::run::program::Answers;
-use raymond_core::run::{Abandoned, Input, Program, Record, Run, Settings, apply, batch};
+use raymond_core::run::{DiscardedTail, Input, Program, Record, Run, Settings, apply, batch};
+use raymond_core::scheduler::Lane;
 use raymond_core::time::{Span, Timestamp};
 use raymond_core::value::Value;
 use raymond_core::workflow::{Definition, Platform, SourceFile, Start as Entry};
@@ -116,7 +116,7 @@ impl Stage {
     }
 
     pub(crate) fn settled(&self, agent: &str, outcome: Outcome) -> Input {
-        let turn = &self.run.desk.turns[&AgentId::from(agent)];
+        let turn = &self.run.scheduler.turns[&AgentId::from(agent)];
         Input::Settled { turn: turn.id.clone(), attempt: turn.attempt, outcome }
     }
 
@@ -126,7 +126,7 @@ impl Stage {
 
     /// The same, with something special about it.
     pub(crate) fn says_so(&mut self, agent: &str, text: &str, change: impl FnOnce(&mut Finished)) {
-        let lane = &self.run.desk.turns[&AgentId::from(agent)].lane;
+        let lane = &self.run.scheduler.turns[&AgentId::from(agent)].lane;
         let (source, cost) = match lane {
             Lane::Script => (Source::Script, Cost::Free),
             Lane::Prompt(_) => {
@@ -181,7 +181,7 @@ impl Stage {
 
     /// The owner dies, and a new one finds this of every turn in flight.
     pub(crate) fn recovers(&mut self, found: impl Fn() -> Outcome) {
-        let flying = self.run.desk.in_flight.iter();
+        let flying = self.run.scheduler.in_flight.iter();
         let mut inputs: Vec<Input> =
             flying.map(|agent| self.settled(agent.as_str(), found())).collect();
         inputs.push(self.resume_input());
@@ -213,12 +213,13 @@ impl Stage {
         for event in events.flat_map(|step| &step.events) {
             apply(&mut self.run, event);
         }
-        let mut abandoned = Abandoned::new(&self.run);
+        let mut abandoned = DiscardedTail::new(&self.run);
         for record in &cut {
             abandoned.follow(record);
         }
-        let (gone, again, governed) = (abandoned.gone(), abandoned.again(), abandoned.governed());
-        self.feed(vec![Input::Rewind { kept, nonce: nonce.into(), gone, again, governed }]);
+        let (discarded, again, governed) =
+            (abandoned.discarded(), abandoned.again(), abandoned.governed());
+        self.feed(vec![Input::Rewind { kept, nonce: nonce.into(), discarded, again, governed }]);
     }
 
     pub(super) fn seal(&self, name: &str) -> Result<(), String> {

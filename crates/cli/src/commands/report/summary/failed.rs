@@ -1,7 +1,7 @@
 //! Who failed: with the reasons, unless the log has told them.
 
 use raymond_core::ids::AgentId;
-use raymond_core::machine::{Agent, Standing};
+use raymond_core::machine::{Agent, AgentStatus};
 use raymond_core::view::{Status, place};
 
 use super::Summary;
@@ -37,7 +37,7 @@ impl Summary<'_> {
         }
         let said = usize::from(self.place.status == Status::Failed && run.failed.len() == 1);
         let told = |id: &AgentId| match run.agents.get(id) {
-            Some(agent @ Agent { standing: Standing::Failed { failure, .. }, .. }) => {
+            Some(agent @ Agent { status: AgentStatus::Failed { failure, .. }, .. }) => {
                 let (at, why) = (place(run, agent), plain(&failure.to_string()));
                 let line = format!("  {id} failed at {at}: {why}");
                 Some(self.wrapped(&line, 4))

@@ -76,7 +76,7 @@ fn a_request_says_all_that_is_needed_to_answer_it() {
 #[test]
 fn a_failure_has_a_code_and_says_where() {
     let failure = Failure {
-        code: Code::ExecFailed,
+        code: ErrorCode::ExecFailed,
         message: "the program ended with 1".to_owned(),
         step: "a".parse().ok(),
         errors: vec![Problem::of_value("/x", "y")],
@@ -91,7 +91,8 @@ fn a_failure_has_a_code_and_says_where() {
         "attempts": { "v": 2 },
     });
     assert_eq!(reply(None, Outcome::Failed(failure)), expected);
-    let early = Reply::failed(Code::BadRequest, "the request is empty", Vec::new()).into_json();
+    let early =
+        Reply::failed(ErrorCode::BadRequest, "the request is empty", Vec::new()).into_json();
     let expected = json!({
         "ok": false, "error": "bad_request", "message": "the request is empty",
         "results": {}, "attempts": {},

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 
 use super::*;
-use crate::crayfish::flaw::Flaw;
+use crate::crayfish::problem_code::ProblemCode;
 use crate::crayfish::reading;
 use crate::crayfish::reading::tests::any_json;
 
@@ -67,15 +67,15 @@ fn more_than_a_million_steps_are_not() {
     assert_eq!(problems.len(), 1_001);
     assert_eq!(
         problems[0],
-        Problem::new("/steps", Flaw::TooManySteps, "there are more than 1000000 steps")
+        Problem::new("/steps", ProblemCode::TooManySteps, "there are more than 1000000 steps")
     );
     assert_eq!(
         problems[1],
-        Problem::new("/steps/0", Flaw::WrongType, "a step is an object, not null")
+        Problem::new("/steps/0", ProblemCode::WrongType, "a step is an object, not null")
     );
     assert_eq!(
         problems[1_000],
-        Problem::new("", Flaw::MoreProblems, "there are 999001 more problems")
+        Problem::new("", ProblemCode::MoreProblems, "there are 999001 more problems")
     );
 }
 
@@ -91,7 +91,7 @@ fn the_first_thousand_problems_are_told_in_document_order() {
     assert_eq!(problems[0].path, "/steps/0/x");
     assert_eq!(
         problems[1_000],
-        Problem::new("", Flaw::MoreProblems, "there are 5000 more problems")
+        Problem::new("", ProblemCode::MoreProblems, "there are 5000 more problems")
     );
 }
 

@@ -8,7 +8,7 @@ const SIZE: usize = 2 << 20;
 #[track_caller]
 fn check(name: &str, text: &str, tags: usize, malformed: usize) {
     let found: (usize, usize) = scan(text, Source::Message).fold((0, 0), |(tags, bad), found| {
-        if found.draft.is_ok() { (tags + 1, bad) } else { (tags, bad + 1) }
+        if found.tag.is_ok() { (tags + 1, bad) } else { (tags, bad + 1) }
     });
     assert_eq!(found, (tags, malformed), "{name}");
 }

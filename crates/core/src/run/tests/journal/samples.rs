@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::budget::{Basis, Charge, Cost, Micros};
-use crate::desk::{Lane, Notice, Prompt};
 use crate::failure::{Clock, Failure, TurnFailure};
 use crate::few::Few;
-use crate::machine::{Frame, Kept, Session, SessionPlan};
+use crate::machine::{Frame, PendingTransition, Session, SessionPlan};
 use crate::prices::Price;
 use crate::protocol::tag::Invoke;
 use crate::protocol::{Fault, Malformed, Stack, Tag, TagName};
-use crate::run::Gone;
+use crate::run::DiscardedCost;
 use crate::run::event::{Ending, Event, Hold, StackChange, Warning};
 use crate::run::input::{Finished, Input, Interruption, Outcome, Resume, Start, StopMode};
 use crate::run::permissions::{Checks, Permissions};
 use crate::run::program::{Program, Ralph};
 use crate::run::settings::{ConfigHome, InterruptedScripts, OnLostSession, Pinning, Settings};
+use crate::scheduler::{Lane, Notice, Prompt};
 use crate::time::{Span, Timestamp};
 use crate::value::{BlobRef, Hash, Value};
 
@@ -173,7 +173,7 @@ pub(super) fn inputs() -> Vec<Input> {
     inputs.push(Input::Rewind {
         kept: 7,
         nonce: "beef".into(),
-        gone: Gone::default(),
+        discarded: DiscardedCost::default(),
         again: Vec::new(),
         governed: None,
     });
@@ -361,7 +361,12 @@ fn run_events() -> Vec<Event> {
         Event::RunStarted(start(Some("hello".into()), Settings::default())),
         Event::RunResumed { settings: Box::new(settings()) },
         Event::DefinitionAdopted { manifest: "[]".into() },
-        Event::RunRewound { kept: 7, nonce: "beef".into(), gone: Gone::default(), governed: None },
+        Event::RunRewound {
+            kept: 7,
+            nonce: "beef".into(),
+            discarded: DiscardedCost::default(),
+            governed: None,
+        },
     ];
     events.extend([StopMode::AfterTurn, StopMode::Now, StopMode::Cancel].map(stop));
     let endings = [
@@ -502,10 +507,10 @@ fn agent_events() -> Vec<Event> {
         entered(Some(blob())),
     ];
     events.extend(faults().into_iter().map(reminded));
-    events.extend(moves());
+    events.extend(transition());
     events.push(Event::AgentEnded { agent: "main".into(), result: blob() });
     events.extend(failures().into_iter().map(failed));
-    let kept = Kept {
+    let kept = PendingTransition {
         tags: tags(),
         directories: BTreeMap::from([("sub".to_owned(), "/home/sub".to_owned())]),
     };
@@ -517,7 +522,7 @@ fn agent_events() -> Vec<Event> {
     events
 }
 
-fn moves() -> Vec<Event> {
+fn transition() -> Vec<Event> {
     let moved = |tag, stack, session| Event::Moved {
         agent: "main".into(),
         tag,
@@ -691,46 +696,57 @@ pub(super) fn named() -> Vec<Event> {
 
 /// The end of a turn in flight was cut away.
 pub(super) fn again() -> Input {
-    let (nonce, gone) = ("c0ffee~beef".into(), Gone::default());
-    Input::Rewind { kept: 7, nonce, gone, again: vec![turn("main.1.1")], governed: None }
+    let (nonce, discarded) = ("c0ffee~beef".into(), DiscardedCost::default());
+    Input::Rewind { kept: 7, nonce, discarded, again: vec![turn("main.1.1")], governed: None }
 }
 
 /// What was cut away had cost something.
 pub(super) fn rewound() -> (Input, Event) {
-    let gone = Gone { amount: Micros(800_000), unpriced: 1, ..Gone::default() };
+    let discarded =
+        DiscardedCost { amount: Micros(800_000), unpriced: 1, ..DiscardedCost::default() };
     (
         Input::Rewind {
             kept: 7,
             nonce: "beef".into(),
-            gone: gone.clone(),
+            discarded: discarded.clone(),
             again: Vec::new(),
             governed: None,
         },
-        Event::RunRewound { kept: 7, nonce: "beef".into(), gone, governed: None },
+        Event::RunRewound { kept: 7, nonce: "beef".into(), discarded, governed: None },
     )
 }
 
 /// Added later: visits that are kept had paid for what was cut away.
 pub(super) fn paid_by_visit() -> (Input, Event) {
     let visits = [("main".into(), Micros(300_000))].into();
-    let gone = Gone { amount: Micros(800_000), unpriced: 0, visits };
-    let rewound =
-        Event::RunRewound { kept: 7, nonce: "beef".into(), gone: gone.clone(), governed: None };
+    let discarded = DiscardedCost { amount: Micros(800_000), unpriced: 0, visits };
+    let rewound = Event::RunRewound {
+        kept: 7,
+        nonce: "beef".into(),
+        discarded: discarded.clone(),
+        governed: None,
+    };
     (
-        Input::Rewind { kept: 7, nonce: "beef".into(), gone, again: Vec::new(), governed: None },
+        Input::Rewind {
+            kept: 7,
+            nonce: "beef".into(),
+            discarded,
+            again: Vec::new(),
+            governed: None,
+        },
         rewound,
     )
 }
 
 /// The run had been governed otherwise in what was cut away.
 pub(super) fn governed() -> (Input, Event) {
-    let (nonce, gone) = (crate::ids::Nonce::from("beef"), Gone::default());
+    let (nonce, discarded) = (crate::ids::Nonce::from("beef"), DiscardedCost::default());
     let governed = Some(Box::new(Settings { budget: Some(Micros(5)), ..Settings::default() }));
     let rewound = Event::RunRewound {
         kept: 7,
         nonce: nonce.clone(),
-        gone: gone.clone(),
+        discarded: discarded.clone(),
         governed: governed.clone(),
     };
-    (Input::Rewind { kept: 7, nonce, gone, again: Vec::new(), governed }, rewound)
+    (Input::Rewind { kept: 7, nonce, discarded, again: Vec::new(), governed }, rewound)
 }

@@ -4,10 +4,10 @@ use serde_json::json;
 
 use crate::budget::Cost;
 use crate::crayfish::call::Output;
-use crate::crayfish::flow::{Stored, Turning};
 use crate::crayfish::gate::Gate;
 use crate::crayfish::key::Iteration;
-use crate::crayfish::{Call, Fact, Key, Problem};
+use crate::crayfish::state::{LoopFrame, Stored};
+use crate::crayfish::{Call, Key, Problem, StepEvent};
 use crate::failure::{Failure, TurnFailure};
 use crate::run::event::Ending;
 use crate::run::input::{Finished, Outcome, Verdict};
@@ -76,38 +76,42 @@ pub(super) fn steps() -> (Vec<Input>, Vec<Event>) {
     (causes, events)
 }
 
-fn facts() -> Vec<Fact> {
+fn facts() -> Vec<StepEvent> {
     let turning =
-        |list: Option<Key>, count| Turning { of: "l".parse().unwrap(), list, count, number: 0 };
+        |list: Option<Key>, count| LoopFrame { of: "l".parse().unwrap(), list, count, number: 0 };
     let born = vec![Iteration { of: "l".parse().unwrap(), number: 3 }];
     vec![
-        Fact::Begun { born: Vec::new(), parent: None },
-        Fact::Begun { born, parent: Some("main".into()) },
-        Fact::Entered { step: "a".parse().unwrap(), gate: None },
-        Fact::Entered {
+        StepEvent::Begun { born: Vec::new(), parent: None },
+        StepEvent::Begun { born, parent: Some("main".into()) },
+        StepEvent::Entered { step: "a".parse().unwrap(), gate: None },
+        StepEvent::Entered {
             step: "a".parse().unwrap(),
             gate: Some((Gate::of_loop(&"main".into()), 4)),
         },
-        Fact::Parked { gate: Gate::of_label("wf:x:main"), most: 1 },
-        Fact::Called(Box::new(call())),
-        Fact::Takes { name: "v".into() },
-        Fact::Ignores { name: "v".into() },
-        Fact::Asks { key: key("v"), attempt: 1, errors: Vec::new() },
-        Fact::Asks { key: key("l[3].v"), attempt: 2, errors: vec![Problem::of_value("/a", "no")] },
-        Fact::Keeps { label: "wf:x:main".into(), session: "s1".into() },
-        Fact::Done { key: key("a"), stored: stored(true) },
-        Fact::Met { key: key("a") },
-        Fact::Loops { turning: turning(None, None), hides: Vec::new() },
-        Fact::Loops {
+        StepEvent::Parked { gate: Gate::of_label("wf:x:main"), most: 1 },
+        StepEvent::Called(Box::new(call())),
+        StepEvent::Takes { name: "v".into() },
+        StepEvent::Ignores { name: "v".into() },
+        StepEvent::Asks { key: key("v"), attempt: 1, errors: Vec::new() },
+        StepEvent::Asks {
+            key: key("l[3].v"),
+            attempt: 2,
+            errors: vec![Problem::of_value("/a", "no")],
+        },
+        StepEvent::Keeps { label: "wf:x:main".into(), session: "s1".into() },
+        StepEvent::Done { key: key("a"), stored: stored(true) },
+        StepEvent::Met { key: key("a") },
+        StepEvent::Loops { turning: turning(None, None), hides: Vec::new() },
+        StepEvent::Loops {
             turning: turning(Some(key("a")), Some(2)),
             hides: vec!["b".parse().unwrap()],
         },
-        Fact::Turns { number: 1 },
-        Fact::Splits,
-        Fact::Leaves,
-        Fact::Fails { key: key("a"), stored: Some(stored(false)), contained: false },
-        Fact::Fails { key: key("a"), stored: None, contained: true },
-        Fact::Revived,
-        Fact::Ended,
+        StepEvent::Turns { number: 1 },
+        StepEvent::Splits,
+        StepEvent::Leaves,
+        StepEvent::Fails { key: key("a"), stored: Some(stored(false)), contained: false },
+        StepEvent::Fails { key: key("a"), stored: None, contained: true },
+        StepEvent::Revived,
+        StepEvent::Ended,
     ]
 }

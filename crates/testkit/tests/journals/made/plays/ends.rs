@@ -65,7 +65,7 @@ pub(super) fn interrupted_script() -> Stage {
     stage
 }
 
-/// A turn of which nobody knows what it cost, and one that is charged like the dearest.
+/// A turn of which nobody knows what it cost, and one that is charged like the most expensive.
 pub(super) fn unpriced() -> Stage {
     let mut stage = Stage::states(TWO).started();
     stage.recovers(|| cut(Interruption::Crash, Cost::Unknown, true));
@@ -106,6 +106,19 @@ pub(super) fn rewound() -> Stage {
     let cost = Cost::Estimated(Micros(2_000));
     stage.recovers(|| cut(Interruption::Crash, cost, true));
     stage.says("main", "<result>another one</result>");
+    stage.says("main", "<result>done</result>");
+    stage
+}
+
+/// A run that went back to before its only paid worker, and then back to where it was.
+pub(super) fn rewound_workers() -> Stage {
+    let files = [("A.sh", "fork"), ("B.md", "Ask."), ("C.sh", "wait")];
+    let mut stage = Stage::states(&files).started();
+    stage.says("main", r#"<fork next="C">B</fork>"#);
+    stage.says("main_b1", "<result>paid</result>");
+    stage.rewind(1, "fedcba9876543210");
+    stage.rewind(2, "0123456789fedcba");
+    stage.recovers(|| cut(Interruption::Crash, Cost::Free, false));
     stage.says("main", "<result>done</result>");
     stage
 }

@@ -8,9 +8,9 @@ use raymond_core::ids::{BackendName, SessionId};
 use raymond_core::prices::Price;
 use raymond_core::run::event::Warning;
 use raymond_core::run::input::{Interruption, Outcome};
-use raymond_core::run::named::Named;
 use raymond_core::run::permissions::{Checks, Permissions};
 use raymond_core::run::settings::{ConfigHome, Pinning};
+use raymond_core::run::start_flags::StartFlags;
 use raymond_core::run::{Program, Ralph};
 use raymond_core::time::Span;
 use raymond_core::value::Value;
@@ -33,7 +33,7 @@ pub(super) fn settings() -> Stage {
         settings.strict_budget = true;
         settings.no_branch = BTreeSet::from([backend("claude")]);
         settings.replies = Some("/project/replies.yaml".to_owned());
-        settings.stands_for = Some(backend("claude"));
+        settings.replayed_backend = Some(backend("claude"));
         settings.model = Some("sonnet".to_owned());
         settings.effort = Some("high".to_owned());
         settings.permissions = Permissions {
@@ -48,7 +48,7 @@ pub(super) fn settings() -> Stage {
         settings.idle_timeout = Some(Span::seconds(90));
         settings.definition = Pinning::Unpinned;
         settings.vars = BTreeMap::from([("goal".to_owned(), "ship".to_owned())]);
-        settings.named = Named {
+        settings.start_flags = StartFlags {
             workspace: Some("/project".to_owned()),
             schema_paths: texts(&["schemas"]),
             backend: Some(backend("claude")),
@@ -64,12 +64,14 @@ pub(super) fn settings() -> Stage {
     stage.resume(|settings| {
         settings.permissions =
             Permissions { mode: Some("plan".to_owned()), ..Permissions::default() };
-        settings.named = Named { workspace: Some("/project".to_owned()), ..Named::default() };
+        settings.start_flags =
+            StartFlags { workspace: Some("/project".to_owned()), ..StartFlags::default() };
     });
     stage.fails("main", TurnFailure::Task { why: "gave up again".to_owned() });
     stage.resume(|settings| {
         settings.permissions = Permissions { allow: texts(&["Edit"]), ..Permissions::default() };
-        settings.named = Named { schema_paths: texts(&["schemas"]), ..Named::default() };
+        settings.start_flags =
+            StartFlags { schema_paths: texts(&["schemas"]), ..StartFlags::default() };
     });
     stage.says("main", "<result>done</result>");
     stage
@@ -118,7 +120,7 @@ pub(super) fn kept_transitions() -> Stage {
     for index in 1..=tags.len() + 1 {
         let worker = format!("main_x{index}");
         stage.says(&worker, "<result>done</result>");
-        if stage.run.desk.turns.contains_key(&worker.as_str().into()) {
+        if stage.run.scheduler.turns.contains_key(&worker.as_str().into()) {
             stage.says(&worker, "<result>returned</result>");
         }
     }
@@ -167,6 +169,8 @@ pub(super) fn client_chosen_sessions() -> Stage {
         "main",
         Outcome::Capped { cost, progressed: true, denied: denied.clone(), session: session() },
     );
+    // The share of a single agent was all of the budget.
+    stage.resume(|settings| settings.budget = settings.budget.map(|cap| Micros(2 * cap.0)));
     let failure = TurnFailure::Transient { why: "overloaded".to_owned() };
     stage.ends("main", Outcome::Failed { failure, cost, denied, session: session() });
     stage.after(Span::minutes(10));

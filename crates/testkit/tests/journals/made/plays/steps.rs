@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use raymond_core::budget::{Cost, Micros};
 use raymond_core::crayfish::call::{Call, Output};
-use raymond_core::crayfish::flow::Stored;
-use raymond_core::crayfish::{Flaw, Key, Problem};
+use raymond_core::crayfish::state::Stored;
+use raymond_core::crayfish::{Key, Problem, ProblemCode};
 use raymond_core::failure::TurnFailure;
 use raymond_core::ids::AgentId;
 use raymond_core::run::Input;
@@ -67,7 +67,8 @@ pub(super) fn brought() -> Stage {
 /// An output with every flaw that there is, and one that is too much at last.
 pub(super) fn invalid() -> Stage {
     let mut stage = Stage::steps(&json!({ "steps": [agent("ask")] }), Answers::Backend).started();
-    let all = Flaw::ALL.map(|flaw| Problem::new(format!("/{flaw:?}"), flaw, "as an example"));
+    let all =
+        ProblemCode::ALL.map(|flaw| Problem::new(format!("/{flaw:?}"), flaw, "as an example"));
     let told = |problems: Vec<Problem>| Some(Verdict::Invalid(problems));
     let cost = Cost::Reported(Micros(10_000));
     let wrong = json!({ "ok": false, "json": 1 });
@@ -105,7 +106,7 @@ pub(super) fn contained() -> Stage {
     let document = json!({ "vars": { "list": [1, 2] }, "steps": [outer, exec("after")] });
     let mut stage = Stage::steps(&document, Answers::Backend).started();
     let mut count = 0;
-    while let Some(agent) = stage.run.desk.in_flight.first().map(AgentId::to_string) {
+    while let Some(agent) = stage.run.scheduler.in_flight.first().map(AgentId::to_string) {
         count += 1;
         if count == 2 {
             let result = Stored::inline(json!({ "ok": false }), false);
@@ -122,7 +123,7 @@ pub(super) fn contained() -> Stage {
 /// A question that is answered by name.
 pub(super) fn answered() -> Stage {
     let mut stage = Stage::steps(&json!({ "steps": [agent("ask")] }), Answers::Caller).started();
-    let ask = stage.run.desk.asks.keys().next().unwrap().clone();
+    let ask = stage.run.scheduler.asks.keys().next().unwrap().clone();
     let (by, key) = ("somebody".to_owned(), "answer-1".to_owned());
     stage.feed(vec![Input::Answer { ask, value: Value::from("42"), by, key }]);
     stage

@@ -1,0 +1,220 @@
+//! Why a call failed: stable words that callers can act on.
+//!
+//! The list is closed, and every code has its cause and its remedy here, which the book prints.
+//! A message says more; only the code is a promise.
+
+use std::fmt;
+
+/// A stable error code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorCode {
+    /// The request could not be read.
+    BadRequest,
+    /// The document has problems.
+    InvalidWorkflow,
+    /// The agent has no workspace.
+    UnknownAgent,
+    /// The workspace cannot be used.
+    BadWorkspace,
+    /// An output was sent that no step asks for.
+    UnaskedOutput,
+    /// An expression or an input has no value.
+    UnknownName,
+    /// A `forEach` was given something else than a list.
+    NotAnArray,
+    /// Something grew beyond its limit.
+    TooLarge,
+    /// A program failed.
+    ExecFailed,
+    /// The backend could not answer an agent step.
+    AgentFailed,
+    /// No attempt of an agent step was valid.
+    AgentOutputSchemaFailed,
+    /// A loop was not done after its last iteration.
+    WhileNotConverged,
+    /// The run was begun with something else.
+    RunMismatch,
+    /// Another call works on the run.
+    RunLocked,
+    /// The run cannot be read or written.
+    StoreFailed,
+    /// The caller gave up.
+    Cancelled,
+    /// A fault of the engine.
+    Internal,
+}
+
+impl ErrorCode {
+    /// All codes, in the order in which a call can meet them.
+    pub const ALL: [Self; 17] = [
+        Self::BadRequest,
+        Self::UnknownAgent,
+        Self::BadWorkspace,
+        Self::InvalidWorkflow,
+        Self::RunLocked,
+        Self::RunMismatch,
+        Self::UnaskedOutput,
+        Self::UnknownName,
+        Self::NotAnArray,
+        Self::TooLarge,
+        Self::ExecFailed,
+        Self::AgentFailed,
+        Self::AgentOutputSchemaFailed,
+        Self::WhileNotConverged,
+        Self::StoreFailed,
+        Self::Cancelled,
+        Self::Internal,
+    ];
+
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BadRequest => "bad_request",
+            Self::InvalidWorkflow => "invalid_workflow",
+            Self::UnknownAgent => "unknown_agent",
+            Self::BadWorkspace => "bad_workspace",
+            Self::UnaskedOutput => "unasked_output",
+            Self::UnknownName => "unknown_name",
+            Self::NotAnArray => "not_an_array",
+            Self::TooLarge => "too_large",
+            Self::ExecFailed => "exec_failed",
+            Self::AgentFailed => "agent_failed",
+            Self::AgentOutputSchemaFailed => "agent_output_schema_failed",
+            Self::WhileNotConverged => "while_not_converged",
+            Self::RunMismatch => "run_mismatch",
+            Self::RunLocked => "run_locked",
+            Self::StoreFailed => "store_failed",
+            Self::Cancelled => "cancelled",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// The code of this word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.as_str() == word)
+    }
+
+    /// What led to it, in one line.
+    pub fn cause(self) -> &'static str {
+        match self {
+            Self::BadRequest => {
+                "the request is not strict JSON, not an object, or has an unknown or mistyped key"
+            }
+            Self::InvalidWorkflow => {
+                "the document, or a schema it names, has problems; nothing ran"
+            }
+            Self::UnknownAgent => "no workspace is configured for this `agentId`",
+            Self::BadWorkspace => {
+                "the workspace is missing, or is not a directory that can be used"
+            }
+            Self::UnaskedOutput => {
+                "`agentOutputs` or `attempts` names a step or an attempt that has not asked"
+            }
+            Self::UnknownName => {
+                "an expression or `inputFrom` leads to no value when its step is reached"
+            }
+            Self::NotAnArray => "the `listPath` of a forEach leads to something else than an array",
+            Self::TooLarge => {
+                "a step with its expressions filled in, a list, or what steps left, is beyond its limit"
+            }
+            Self::ExecFailed => {
+                "a program failed in every attempt, or one of its inputs does not keep its contract"
+            }
+            Self::AgentFailed => "the backend of a driven run could not answer an agent step",
+            Self::AgentOutputSchemaFailed => "no attempt of an agent step was valid by its schema",
+            Self::WhileNotConverged => "`until` was still false after `maxIters` iterations",
+            Self::RunMismatch => {
+                "the run was begun with another document, other vars or other schemas"
+            }
+            Self::RunLocked => "another call works on this run at the moment",
+            Self::StoreFailed => "the record of the run could not be read or written",
+            Self::Cancelled => {
+                "the caller gave up, and the running step was ended, or `raymond cancel` ended the run"
+            }
+            Self::Internal => "the engine met a state that it should never be in",
+        }
+    }
+
+    /// What to do about it, in one line.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::BadRequest => "mend what `errors` point to in the request",
+            Self::InvalidWorkflow => {
+                "mend what `errors` point to; `raymond crayfish validate` checks a file"
+            }
+            Self::UnknownAgent => "name a configured agent, or pass the workspace",
+            Self::BadWorkspace => "create the directory, or pass another workspace",
+            Self::UnaskedOutput => {
+                "send outputs under the `requestId`, `key` or `stepId` of a request"
+            }
+            Self::UnknownName => {
+                "pass the value in `vars` (with a new `runId`), or guard the step with an `if` that tests `exists`"
+            }
+            Self::NotAnArray => {
+                "let the path lead to an array, with a new `runId`; `results` in the reply show what is there"
+            }
+            Self::TooLarge => "pass large data in files, and name only the parts that are needed",
+            Self::ExecFailed => {
+                "read `stderr` in the step's result, mend the cause, and call again"
+            }
+            Self::AgentFailed => "look at `raymond why`, mend the cause, and resume the run",
+            Self::AgentOutputSchemaFailed => {
+                "mend prompt or schema, and start a new run with the echoed `results`"
+            }
+            Self::WhileNotConverged => {
+                "raise `maxIters` (to 5 at most) or say `onMaxIters: \"continue\"`, with a new `runId`; the same document and the echoed `results` end in the same way"
+            }
+            Self::RunMismatch => "repeat what the run was begun with, or choose a new `runId`",
+            Self::RunLocked => "wait for the other call to end, and call again",
+            Self::StoreFailed => "look at the message: disk space and permissions; then call again",
+            Self::Cancelled => {
+                "call again: with a `runId` no finished step is repeated; what `raymond cancel` ended needs a new `runId`"
+            }
+            Self::Internal => "report the message; with a `runId` the run can go on",
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_code_is_listed_once_under_its_own_word() {
+        let codes: BTreeSet<ErrorCode> = ErrorCode::ALL.into_iter().collect();
+        let words: BTreeSet<&str> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!((codes.len(), words.len()), (ErrorCode::ALL.len(), ErrorCode::ALL.len()));
+        // The last variant: a new one behind it makes this list too short.
+        assert_eq!(codes.last().map(|code| *code as usize), Some(ErrorCode::ALL.len() - 1));
+        for code in ErrorCode::ALL {
+            assert_eq!(ErrorCode::named(code.as_str()), Some(code));
+            assert_eq!(format!("{code:>20}"), format!("{:>20}", code.as_str()));
+        }
+        assert_eq!(ErrorCode::named("Internal"), None);
+    }
+
+    #[test]
+    fn every_code_has_a_cause_and_a_remedy_of_its_own() {
+        let causes: BTreeSet<&str> = ErrorCode::ALL.iter().map(|code| code.cause()).collect();
+        let remedies: BTreeSet<&str> = ErrorCode::ALL.iter().map(|code| code.remedy()).collect();
+        assert_eq!((causes.len(), remedies.len()), (ErrorCode::ALL.len(), ErrorCode::ALL.len()));
+    }
+
+    #[test]
+    fn words_are_stable() {
+        let words: Vec<&str> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+        let expected = "bad_request unknown_agent bad_workspace invalid_workflow \
+            run_locked run_mismatch unasked_output unknown_name not_an_array \
+            too_large exec_failed agent_failed agent_output_schema_failed while_not_converged \
+            store_failed cancelled internal";
+        assert_eq!(words, expected.split_whitespace().collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,264 @@
+//! The codes of single problems: stable words for each thing that can be wrong in a document, a
+//! request or an answer.
+//!
+//! A [`ErrorCode`](super::ErrorCode) says how a call ended; these say what is wrong at one place of it. The
+//! list is closed, and the book prints it. A message says more; only the code is a promise.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What is wrong at one place.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemCode {
+    /// The text breaks the grammar.
+    NotJson,
+    /// The bytes are no text.
+    NotUtf8,
+    /// A key stands twice.
+    DuplicateKey,
+    /// Too much stands inside each other.
+    TooDeep,
+    /// There is too much of it.
+    TooLarge,
+    /// There is nothing to read.
+    Unreadable,
+    /// Another type is expected.
+    WrongType,
+    /// The object has no such key.
+    UnknownKey,
+    /// A key is not there.
+    MissingKey,
+    /// Keys do not go together.
+    ConflictingKeys,
+    /// There is no such step.
+    UnknownKind,
+    /// It is not one of a few words.
+    UnknownWord,
+    /// The number is not in its range.
+    OutOfRange,
+    /// It cannot be an id.
+    BadId,
+    /// Another step has this id.
+    DuplicateId,
+    /// The document has too many steps.
+    TooManySteps,
+    /// It cannot be such a name.
+    BadName,
+    /// It cannot be handed to a program.
+    BadText,
+    /// It is not a path to a value.
+    BadPath,
+    /// There is no such namespace.
+    UnknownNamespace,
+    /// No loop binds this local.
+    UnknownLocal,
+    /// It is not known yet.
+    TooEarly,
+    /// A step's output would be run.
+    Injection,
+    /// There is no such step.
+    UnknownStep,
+    /// The step never leaves this.
+    UnknownResult,
+    /// The step has left no JSON by then.
+    UnusableStep,
+    /// The path leaves the workspace.
+    EscapingPath,
+    /// There is no such file.
+    MissingFile,
+    /// A schema refers in a way that is refused.
+    BadReference,
+    /// There is no schema of this name.
+    MissingSchema,
+    /// The named schema cannot be read.
+    UnreadableSchema,
+    /// The schema never ends.
+    CircularSchema,
+    /// It is no schema.
+    InvalidSchema,
+    /// The schemas are of several drafts.
+    MixedDrafts,
+    /// Nobody asks for this output.
+    UnaskedOutput,
+    /// The attempt is over.
+    StaleOutput,
+    /// The value is not what its schema says.
+    #[default]
+    InvalidOutput,
+    /// There are more than are told.
+    MoreProblems,
+    /// A fault of the engine.
+    Internal,
+}
+
+impl ProblemCode {
+    /// All of them, from the text to what is sent for it.
+    pub const ALL: [Self; 39] = [
+        Self::NotJson,
+        Self::NotUtf8,
+        Self::DuplicateKey,
+        Self::TooDeep,
+        Self::TooLarge,
+        Self::Unreadable,
+        Self::WrongType,
+        Self::UnknownKey,
+        Self::MissingKey,
+        Self::ConflictingKeys,
+        Self::UnknownKind,
+        Self::UnknownWord,
+        Self::OutOfRange,
+        Self::BadId,
+        Self::DuplicateId,
+        Self::TooManySteps,
+        Self::BadName,
+        Self::BadText,
+        Self::BadPath,
+        Self::UnknownNamespace,
+        Self::UnknownLocal,
+        Self::TooEarly,
+        Self::Injection,
+        Self::UnknownStep,
+        Self::UnknownResult,
+        Self::UnusableStep,
+        Self::EscapingPath,
+        Self::MissingFile,
+        Self::BadReference,
+        Self::MissingSchema,
+        Self::UnreadableSchema,
+        Self::CircularSchema,
+        Self::InvalidSchema,
+        Self::MixedDrafts,
+        Self::UnaskedOutput,
+        Self::StaleOutput,
+        Self::InvalidOutput,
+        Self::MoreProblems,
+        Self::Internal,
+    ];
+
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotJson => "not_json",
+            Self::NotUtf8 => "not_utf8",
+            Self::DuplicateKey => "duplicate_key",
+            Self::TooDeep => "too_deep",
+            Self::TooLarge => "too_large",
+            Self::Unreadable => "unreadable",
+            Self::WrongType => "wrong_type",
+            Self::UnknownKey => "unknown_key",
+            Self::MissingKey => "missing_key",
+            Self::ConflictingKeys => "conflicting_keys",
+            Self::UnknownKind => "unknown_kind",
+            Self::UnknownWord => "unknown_word",
+            Self::OutOfRange => "out_of_range",
+            Self::BadId => "bad_id",
+            Self::DuplicateId => "duplicate_id",
+            Self::TooManySteps => "too_many_steps",
+            Self::BadName => "bad_name",
+            Self::BadText => "bad_text",
+            Self::BadPath => "bad_path",
+            Self::UnknownNamespace => "unknown_namespace",
+            Self::UnknownLocal => "unknown_local",
+            Self::TooEarly => "too_early",
+            Self::Injection => "injection",
+            Self::UnknownStep => "unknown_step",
+            Self::UnknownResult => "unknown_result",
+            Self::UnusableStep => "unusable_step",
+            Self::EscapingPath => "escaping_path",
+            Self::MissingFile => "missing_file",
+            Self::BadReference => "bad_reference",
+            Self::MissingSchema => "missing_schema",
+            Self::UnreadableSchema => "unreadable_schema",
+            Self::CircularSchema => "circular_schema",
+            Self::InvalidSchema => "invalid_schema",
+            Self::MixedDrafts => "mixed_drafts",
+            Self::UnaskedOutput => "unasked_output",
+            Self::StaleOutput => "stale_output",
+            Self::InvalidOutput => "invalid_output",
+            Self::MoreProblems => "more_problems",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// What led to it, in one line.
+    pub fn cause(self) -> &'static str {
+        match self {
+            Self::NotJson => "the text is not strict JSON (RFC 8259)",
+            Self::NotUtf8 => "the text is not UTF-8",
+            Self::DuplicateKey => "a key stands twice in one object",
+            Self::TooDeep => "JSON, steps or schemas stand inside each other deeper than the limit",
+            Self::TooLarge => {
+                "the text has more bytes, or a schema more ways through it, than the limit"
+            }
+            Self::Unreadable => "the file cannot be opened or read",
+            Self::WrongType => "the value is of another JSON type than this place takes",
+            Self::UnknownKey => "no object of this sort has this key",
+            Self::MissingKey => "a key that this object needs is not there",
+            Self::ConflictingKeys => {
+                "keys exclude each other, or one needs another key or value beside it"
+            }
+            Self::UnknownKind => "no step is of this `kind`",
+            Self::UnknownWord => "the word is not one of those that this key takes",
+            Self::OutOfRange => "the number is not whole, or not within its limits",
+            Self::BadId => "an id is empty, too long, or has a character that ids do not have",
+            Self::DuplicateId => "two steps have the same id, wherever they stand",
+            Self::TooManySteps => "the document has more steps than the limit",
+            Self::BadName => {
+                "a local, a file contract, a variable of the environment or a program cannot be called so"
+            }
+            Self::BadText => "the text holds a NUL character, which no program can be handed",
+            Self::BadPath => "a path or an expression is not written as one, such as `$.vars.a[0]`",
+            Self::UnknownNamespace => {
+                "a path begins with something else than `vars`, `results` or `locals`"
+            }
+            Self::UnknownLocal => "no forEach around the step binds this local",
+            Self::TooEarly => "`env` of the document names something that only a step can know",
+            Self::Injection => {
+                "what a step left would be run as a program: it stands in `shell` or `cmd`"
+            }
+            Self::UnknownStep => "a path or `inputFrom` names a step that is not there",
+            Self::UnknownResult => "a path leads to what its step never leaves, such as its `json`",
+            Self::UnusableStep => {
+                "the step that `inputFrom` names leaves no JSON, or not before this one runs"
+            }
+            Self::EscapingPath => {
+                "the path of a file is empty, absolute, or leads out of the workspace"
+            }
+            Self::MissingFile => "a file that a step reads, or should have written, is not there",
+            Self::BadReference => {
+                "a `$ref` is a path or a URL, or leads to nothing in its own document"
+            }
+            Self::MissingSchema => "no directory of schemas has a schema of this name",
+            Self::UnreadableSchema => "the file of a named schema cannot be read, or is no JSON",
+            Self::CircularSchema => "a schema leads back to itself without going into the value",
+            Self::InvalidSchema => {
+                "this is no schema of its draft, or of a draft that is not known"
+            }
+            Self::MixedDrafts => "schemas that belong together are of different drafts",
+            Self::UnaskedOutput => "an output is for no agent step, or an attempt still to come",
+            Self::StaleOutput => "an output is for an attempt that is over; it was ignored",
+            Self::InvalidOutput => "an answer, an input or an output is not valid by its schema",
+            Self::MoreProblems => "there are more problems than are told",
+            Self::Internal => "the engine met a state that it should never be in",
+        }
+    }
+
+    /// Whether it is about a value that a schema does not take.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+    pub(super) fn is_of_value(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for ProblemCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! What a run of steps is made of, beside where it stands: its document, and its variables.
+
+use serde_json::{Map, Value as Json};
+
+use crate::ids::AgentId;
+use crate::machine::Agent as Branch;
+
+use super::document::{Agent, Document, Exec, Kind, StepIndex};
+use super::key::Key;
+use super::render::{self, Call, Unrendered};
+use super::state::StepsState;
+use super::walk::Steps;
+
+/// A document to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepsProgram {
+    /// The document.
+    pub document: Document,
+    /// Its variables, with those of the request over them.
+    pub vars: Map<String, Json>,
+}
+
+impl StepsProgram {
+    /// For the interpreter.
+    pub fn steps(&self) -> Steps<'_> {
+        Steps { document: &self.document, vars: &self.vars }
+    }
+
+    /// The step of a key.
+    pub fn step(&self, key: &Key) -> Option<StepIndex> {
+        self.document.find(key.step.as_str())
+    }
+
+    /// The agent step of a key.
+    pub fn agent(&self, key: &Key) -> Option<&Agent> {
+        match &self.document.step(self.step(key)?).kind {
+            Kind::Agent(agent) => Some(agent),
+            Kind::Exec(_) | Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => None,
+        }
+    }
+
+    /// Whether a key is one of a loop.
+    pub fn is_loop(&self, key: &Key) -> bool {
+        let kind = self.step(key).map(|step| &self.document.step(step).kind);
+        matches!(kind, Some(Kind::ForEach(_) | Kind::While(_)))
+    }
+
+    /// How often a step may be tried, in all.
+    pub fn tries(&self, key: &Key) -> u32 {
+        match self.step(key).map(|step| &self.document.step(step).kind) {
+            Some(Kind::Exec(exec)) => exec.retries.get(),
+            Some(Kind::Agent(agent)) => agent.retries.get(),
+            Some(Kind::If(_) | Kind::ForEach(_) | Kind::While(_)) | None => 1,
+        }
+    }
+
+    /// An exec step with its expressions filled in where a branch is.
+    pub fn call(
+        &self,
+        flow: &StepsState,
+        agent: &AgentId,
+        key: &Key,
+    ) -> Option<(StepIndex, Exec, Call)> {
+        let (index, branch) = (self.step(key)?, flow.branches.get(agent)?);
+        let Kind::Exec(exec) = &self.document.step(index).kind else { return None };
+        let scope = self.steps().scope(flow, branch);
+        let call = render::exec(exec, &self.document.env, &scope).ok()?;
+        Some((index, exec.clone(), call))
+    }
+
+    /// Whether what a step is written with can be filled in where a branch is.
+    pub(crate) fn renders(
+        &self,
+        flow: &StepsState,
+        agent: &AgentId,
+        step: StepIndex,
+    ) -> Result<(), Unrendered> {
+        let Some(branch) = flow.branches.get(agent) else { return Ok(()) };
+        let scope = self.steps().scope(flow, branch);
+        match &self.document.step(step).kind {
+            Kind::Exec(exec) => render::exec(exec, &self.document.env, &scope).map(|_| ()),
+            Kind::Agent(agent) => render::agent(agent, &scope).map(|_| ()),
+            Kind::If(_) | Kind::ForEach(_) | Kind::While(_) => Ok(()),
+        }
+        .map_err(|unrendered| unrendered.of_document(&self.document.pointer(step)))
+    }
+}
+
+/// The key of the step that a branch is at.
+pub fn key_of(branch: &Branch) -> Option<Key> {
+    branch.visit.state.as_str().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::crayfish::render::Program;
+    use crate::run::program::Answers;
+    use crate::run::tests::steps::steps;
+
+    #[test]
+    fn a_program_is_called_with_what_its_strand_sees() {
+        let exec = json!({ "id": "a", "kind": "exec", "shell": "echo {{locals.x}}" });
+        let asks = json!({ "id": "v", "kind": "agent", "prompt": "?", "schema": {} });
+        let each = json!({
+            "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x",
+            "body": [exec, asks],
+        });
+        let mut play = steps(Answers::Caller, &json!([each]));
+        play.start();
+        let work = play.definition.work.as_deref().unwrap();
+        let flow = play.run.flow.as_deref().unwrap();
+        let called = |key: &str| work.call(flow, &AgentId::main(), &key.parse().unwrap());
+        let (index, exec, call) = called("l[0].a").unwrap();
+        assert_eq!(work.document.step(index).kind, Kind::Exec(exec));
+        assert_eq!(call.program, Program::Shell("echo 1".to_owned()));
+        assert_eq!(called("l[0].v"), None);
+        assert_eq!(called("gone"), None);
+    }
+
+    #[test]
+    fn loops_are_told_from_other_steps() {
+        let until = json!({ "op": "exists", "path": "$.vars.list" });
+        let all = json!([
+            { "id": "l", "kind": "forEach", "listPath": "$.vars.list", "itemVar": "x", "body": [] },
+            { "id": "w", "kind": "while", "maxIters": 1, "until": until, "body": [] },
+            { "id": "g", "kind": "if", "cond": until, "then": [] },
+            { "id": "a", "kind": "exec", "shell": "true" },
+        ]);
+        let play = steps(Answers::Caller, &all);
+        let work = play.definition.work.unwrap();
+        let is_loop = |key: &str| work.is_loop(&key.parse().unwrap());
+        assert_eq!(["l", "w", "g", "a", "gone"].map(is_loop), [true, true, false, false, false]);
+    }
+}

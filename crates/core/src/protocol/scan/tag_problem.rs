@@ -1,0 +1,117 @@
+//! What can be wrong with a tag, worded for the one who wrote it.
+
+use std::fmt;
+
+use crate::protocol::excerpt::excerpt;
+use crate::protocol::tag::TagName;
+
+/// Why a tag cannot be read. Names in it are borrowed from the text: words are made only for those
+/// that are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TagProblem<'a> {
+    /// The opening never ends.
+    NoEnd,
+    /// The quote of an attribute's value never ends.
+    NoEndQuote(&'a str),
+    /// A quote where an attribute should be.
+    StrayQuote,
+    /// `<goto/>`
+    SelfClosing,
+    /// A slash between attributes.
+    Slash,
+    /// Something that is not an attribute.
+    BadName(&'a str),
+    /// An attribute without a value.
+    Bare(&'a str),
+    /// An attribute whose value has no quotes.
+    Unquoted(&'a str),
+    /// Two attributes without space between them.
+    NoSpace(&'a str),
+    /// An attribute that stands twice.
+    Repeated(&'a str),
+    /// More than [`TagProblem::MOST_ATTRIBUTES`].
+    TooMany,
+    /// An attribute that must be there.
+    Missing(&'static str),
+    /// An attribute that must not be empty.
+    Empty(&'static str),
+    /// A fork attribute that is kept for later.
+    Reserved(&'a str),
+    /// `stack` with another value than `clear`.
+    Stack,
+    /// A name of more than [`TagProblem::LONGEST_NAME`] bytes; none is the target's.
+    TooLong(Option<&'static str>),
+    /// Nothing between the tags.
+    NoTarget,
+    /// There is no closing tag where one must be.
+    NoClose(TagName),
+    /// A second opening before the close of a result.
+    OpenedTwice,
+    /// A second close of a result.
+    ClosedTwice,
+}
+
+impl TagProblem<'_> {
+    /// No name of a state, directory, model or attribute is longer.
+    pub const LONGEST_NAME: usize = 4096;
+    /// No tag has more attributes.
+    pub const MOST_ATTRIBUTES: usize = 1000;
+}
+
+/// How much of a foreign word is shown.
+const SHOWN: usize = 40;
+
+impl fmt::Display for TagProblem<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoEnd => f.write_str("its opening has no `>`"),
+            Self::NoEndQuote(name) => {
+                write!(f, "the value of `{}` has no closing quote", excerpt(name, SHOWN))
+            }
+            Self::StrayQuote => f.write_str("there is a stray quote in its opening"),
+            Self::SelfClosing => f.write_str("it ends with `/>` and names nothing"),
+            Self::Slash => f.write_str("there is a stray `/` in its opening"),
+            Self::BadName("") => f.write_str("there is a value without an attribute name"),
+            Self::BadName(name) => {
+                write!(f, "`{}` is not an attribute name", excerpt(name, SHOWN))
+            }
+            Self::Bare(name) => write!(f, "attribute `{}` has no value", excerpt(name, SHOWN)),
+            Self::Unquoted(name) => {
+                write!(f, "the value of `{}` is not in quotes", excerpt(name, SHOWN))
+            }
+            Self::NoSpace(name) => {
+                write!(f, "there is no space before attribute `{}`", excerpt(name, SHOWN))
+            }
+            Self::Repeated(name) => {
+                write!(f, "attribute `{}` is repeated", excerpt(name, SHOWN))
+            }
+            Self::TooMany => {
+                write!(f, "it has more than {} attributes", Self::MOST_ATTRIBUTES)
+            }
+            Self::Missing(name) => write!(f, "attribute `{name}` is missing"),
+            Self::Empty(name) => write!(f, "attribute `{name}` is empty"),
+            Self::Reserved(name) => write!(
+                f,
+                "attribute `{name}` is reserved and cannot be a template variable; use another name"
+            ),
+            Self::Stack => f.write_str("`stack` can only be \"clear\""),
+            Self::TooLong(None) => f.write_str("its target is longer than any name"),
+            Self::TooLong(Some(name)) => {
+                write!(f, "the value of `{name}` is longer than any name")
+            }
+            Self::NoTarget => f.write_str("it names no state"),
+            Self::NoClose(TagName::Result) => f.write_str("it has no `</result>`"),
+            Self::NoClose(name) => {
+                write!(f, "there is no `</{name}>` right after the name of a state")
+            }
+            Self::OpenedTwice => f.write_str(
+                "`<result` stands twice before `</result>`, so the payload is uncertain; \
+                 where you mean the tag itself, describe it, do not write it",
+            ),
+            Self::ClosedTwice => f.write_str(
+                "`</result>` stands twice, so the payload is uncertain; \
+                 where you mean the tag itself, describe it, do not write it",
+            ),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Events in the making: what one decision has named so far.
+
+use crate::ids::{AgentId, StateName, TurnId};
+use crate::machine::{Session, SessionPlan};
+use crate::scheduler::{Lane, Notice, Prompt};
+use crate::time::Timestamp;
+use crate::value::Value;
+use crate::workflow::{Definition, State};
+
+use super::event::{Event, Warning};
+use super::state::Run;
+
+/// What a decision may look at, and what it has named so far.
+pub(crate) struct Decision<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) definition: &'a Definition,
+    pub(crate) at: Timestamp,
+    pub(crate) events: Vec<Event>,
+    /// Workers that this decision adds to those that live.
+    pub(crate) new_workers: u32,
+    next_order: u64,
+}
+
+/// A visit about to be entered.
+pub(crate) struct Entry<'a> {
+    pub(crate) agent: &'a AgentId,
+    pub(crate) state: &'a StateName,
+    pub(crate) visit: u32,
+    pub(crate) count: u32,
+    pub(crate) input: Option<Value>,
+    pub(crate) session: &'a Session,
+}
+
+impl<'a> Decision<'a> {
+    pub(crate) fn new(run: &'a Run, definition: &'a Definition, at: Timestamp) -> Self {
+        let next_order = run.scheduler.next_order;
+        Self { run, definition, at, events: Vec::new(), new_workers: 0, next_order }
+    }
+
+    pub(crate) fn push(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    pub(crate) fn warn(&mut self, agent: &AgentId, warning: Warning) {
+        self.push(Event::Warned { agent: Some(agent.clone()), warning });
+    }
+
+    /// The next place at the back of the queue.
+    pub(crate) fn order(&mut self) -> u64 {
+        let order = self.next_order;
+        self.next_order = order.saturating_add(1);
+        order
+    }
+
+    /// The agent is at a state, and its first turn waits at the back.
+    pub(crate) fn enter(&mut self, entry: Entry<'_>) {
+        let Entry { agent, state, visit, count, input, session } = entry;
+        self.push(Event::VisitEntered {
+            agent: agent.clone(),
+            state: state.clone(),
+            visit,
+            count,
+            input,
+        });
+        let turn = TurnId { agent: agent.clone(), visit, turn: 1 };
+        let lane = self.lane(state);
+        let plan = self.plan(&turn, &lane, session);
+        let order = self.order();
+        let prompt = Prompt::Body;
+        self.push(Event::TurnQueued { turn, lane, prompt, plan, order, notice: None });
+    }
+
+    /// A known turn waits at the back.
+    pub(crate) fn requeue(&mut self, turn: &TurnId, notice: Notice) {
+        let order = self.order();
+        self.push(Event::TurnRequeued { turn: turn.clone(), order, notice });
+    }
+
+    /// Where the turns of a state queue.
+    pub(crate) fn lane(&self, state: &StateName) -> Lane {
+        self.run.settings.lane(self.definition, state)
+    }
+
+    pub(crate) fn state(&self, name: &StateName) -> Option<&'a State> {
+        self.definition.states.get(name)
+    }
+
+    /// How the first attempt at a turn gets its conversation.
+    pub(crate) fn plan(&self, turn: &TurnId, lane: &Lane, session: &Session) -> SessionPlan {
+        match lane {
+            Lane::Script => SessionPlan::Carry,
+            Lane::Prompt(_) => session.plan(turn.session(&self.run.nonce, 0)),
+        }
+    }
+}

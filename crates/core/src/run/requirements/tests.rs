@@ -1,0 +1,282 @@
+use super::*;
+use crate::capability::Capability;
+use crate::workflow::{Definition, Platform, SourceFile, Start};
+
+const FEW: &[Capability] = &[Capability::Fresh, Capability::Resume];
+
+fn catalog() -> BackendCatalog {
+    let all: [(BackendName, &'static [Capability]); 3] = [
+        ("claude".into(), &Capability::ALL),
+        ("codex".into(), &Capability::ALL),
+        ("linear".into(), FEW),
+    ];
+    all.into_iter().collect()
+}
+
+/// What a start says to these states, which begin at the first of them.
+fn told(files: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> Vec<String> {
+    let mut settings = Settings { budget: None, ..Settings::default() };
+    change(&mut settings);
+    let catalog = catalog();
+    let demand = Requirements { settings: &settings, catalog: &catalog };
+    let source = |&(name, front): &(&str, &str)| {
+        let fence = if front.is_empty() { "" } else { "---\n" };
+        let text = format!("{fence}{front}{fence}text");
+        SourceFile { name: name.to_owned(), bytes: text.as_bytes().into(), executable: false }
+    };
+    let files: Vec<SourceFile> = files.iter().map(source).collect();
+    let start = Start::State(files[0].name.clone());
+    let found = Definition::parse_with(files, &start, Platform::Unix, &|reachability| {
+        demand.of_start(reachability)
+    });
+    let found = match found {
+        Ok(parsed) => parsed.warnings,
+        Err(mistakes) => mistakes,
+    };
+    let line = |found: Diagnostic| match &found.hint {
+        Some(hint) => format!("{found} [{}]; {hint}", found.code),
+        None => format!("{found} [{}]", found.code),
+    };
+    found.into_iter().map(line).collect()
+}
+
+const CODEX: &str = "backend: codex\n";
+
+#[track_caller]
+fn check_policy(policy: &str, expected: &[&str]) {
+    let files = [("A.md", policy), ("B.md", ""), ("X.md", CODEX), ("S.sh", "")];
+    assert_eq!(told(&files, |_| {}), expected, "{policy}");
+}
+
+#[test]
+fn a_policy_that_leads_a_conversation_elsewhere_is_a_mistake() {
+    let goto = "A.md:2:26: error: `goto` to X.md would go on in a conversation of claude, and codex \
+                answers X.md [other-backend]; reach X.md by `reset`, `function` or `fork`: they begin \
+                a conversation";
+    check_policy("allowed_targets: {goto: [X]}\n", &[goto]);
+    check_policy("allowed_targets: {goto: [B, X]}\n", &[&goto.replace("2:26", "2:29")]);
+    check_policy("allowed_targets: {goto: [B, S.sh]}\n", &[]);
+    check_policy("allowed_targets: {reset: [X], goto: [B]}\n", &[]);
+    check_policy(
+        "allowed_targets: {call: [{child: X, return: B}]}\n",
+        &["A.md:2:34: error: `call` to X.md would go on in a conversation of claude, and codex \
+           answers X.md [other-backend]; reach X.md by `reset`, `function` or `fork`: they begin a \
+           conversation"],
+    );
+    check_policy(
+        "allowed_transitions: [{tag: function, target: X, return: X.md}]\n",
+        &["A.md:2:58: error: the `return` of `function` to X.md would go on in a conversation of \
+           claude, and codex answers X.md [other-backend]; return to a state that claude answers"],
+    );
+    check_policy("allowed_transitions: [{tag: function, target: X, return: B}]\n", &[]);
+    check_policy(
+        "allowed_targets: {fork: [{child: B, next: X}]}\n",
+        &[
+            "A.md:2:43: error: the `next` of `fork`, X.md, would go on in a conversation of claude, \
+           and codex answers X.md [other-backend]; go on at a state that claude answers",
+        ],
+    );
+    check_policy("allowed_targets: {fork: [{child: X, next: B}]}\n", &[]);
+}
+
+#[test]
+fn a_then_that_leads_to_another_backend_is_a_warning() {
+    check_policy("max_visits: 2\nthen: B\n", &[]);
+    check_policy(
+        "max_visits: 2\nthen: X\n",
+        &[
+            "A.md:3:1: warning: `then` leads from claude to codex, which answers X.md: only a fresh \
+           conversation can go there [other-backend]; name a state that claude answers, or reach A.md \
+           by `reset`, `function` or `fork` alone",
+        ],
+    );
+}
+
+#[test]
+fn nobody_is_led_to_or_from_a_backend_that_there_is_not() {
+    let check = |own: &str, other: &str| {
+        let from = format!("{own}allowed_targets: {{goto: [X]}}\nmax_visits: 2\nthen: X\n");
+        let found = told(&[("A.md", &from), ("X.md", other)], |_| {});
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("[unknown-backend]"), "{found:?}");
+    };
+    check("", "backend: codx\n");
+    check("backend: codx\n", "");
+}
+
+#[test]
+fn a_policy_that_allows_any_state_names_none() {
+    check_policy("", &[]);
+    check_policy("allowed_tags: [goto, call]\n", &[]);
+    check_policy("allowed_transitions: [{tag: goto}, {tag: goto, target: X}]\n", &[]);
+    // What no form lets pass cannot be taken.
+    check_policy("allowed_tags: [reset]\nallowed_targets: {goto: [X]}\n", &[]);
+}
+
+#[test]
+fn what_nothing_leads_to_only_warns() {
+    let files = [
+        ("A.md", "allowed_tags: [result]\n"),
+        ("B.md", "allowed_targets: {goto: [X]}\n"),
+        ("C.md", "backend: codx\n"),
+        ("X.md", CODEX),
+    ];
+    let expected = [
+        "B.md:2:26: warning: `goto` to X.md would go on in a conversation of claude, and codex \
+         answers X.md (nothing leads here) [other-backend]; reach X.md by `reset`, `function` or \
+         `fork`: they begin a conversation",
+        "C.md:2:1: warning: there is no backend \"codx\" (nothing leads here) [unknown-backend]; did \
+         you mean `codex`?",
+    ];
+    assert_eq!(told(&files, |_| {}), expected);
+}
+
+#[test]
+fn a_backend_must_exist() {
+    let check = |backend: &str, front: &str, expected: &[&str]| {
+        let found = told(&[("A.md", front)], |settings| settings.backend = backend.into());
+        assert_eq!(found, expected, "{backend}, {front}");
+    };
+    let unknown = "A.md:2:1: error: there is no backend \"codx\" [unknown-backend]; did you mean \
+                   `codex`?";
+    check("claude", "backend: codx\n", &[unknown]);
+    let gemini = "error: there is no backend \"gemini\" [unknown-backend]; there are claude, codex and \
+                  linear";
+    check("gemini", "", &[gemini]);
+    check("gemini", "backend: codex\n", &[gemini]);
+}
+
+#[test]
+fn what_a_state_asks_for_and_its_backend_cannot_do_is_a_mistake() {
+    let check = |front: &str, expected: &[&str]| {
+        let front = format!("backend: linear\n{front}\n");
+        assert_eq!(told(&[("A.md", &front)], |_| {}), expected, "{front}");
+        let able = front.replace("linear", "codex");
+        assert_eq!(told(&[("A.md", &able)], |_| {}), Vec::<String>::new(), "{able}");
+    };
+    check("model: big", &[]);
+    let call = |key: &str| {
+        format!(
+            "A.md:3:1: error: linear cannot branch a conversation: `{key}` asks for it \
+             [backend-lacks]; use `function` for `call`, or let another backend answer this state"
+        )
+    };
+    check("allowed_tags: [call, result]", &[&call("allowed_tags")]);
+    check("allowed_tags: [call]", &[&call("allowed_tags")]);
+    check("allowed_targets: {call: [A]}", &[&call("allowed_targets")]);
+    check("allowed_transitions: [{tag: call}]", &[&call("allowed_transitions")]);
+    check("allowed_targets: {goto: [A]}", &[]);
+    check("allowed_targets: {call: []}", &[]);
+    check(
+        "budget: 1",
+        &[
+            "A.md:3:1: error: linear cannot stop at a cap: `budget` asks for it [backend-lacks]; leave \
+           it out and bound the visits with `max_visits`, or let another backend answer this state",
+        ],
+    );
+    check(
+        "effort: high",
+        &[
+            "A.md:3:1: error: linear cannot be told an effort: `effort` asks for it [backend-lacks]; \
+           leave it out, or let another backend answer this state",
+        ],
+    );
+    let lists = |line: u32, key: &str| {
+        format!(
+            "A.md:{line}:1: error: linear keeps no lists of allowed and denied tools: `{key}` asks \
+             for it [backend-lacks]; leave it out and set `permission_mode`, or let another backend \
+             answer this state"
+        )
+    };
+    check("allow: [Edit]\ndeny: [Bash]", &[&lists(3, "allow"), &lists(4, "deny")]);
+}
+
+#[test]
+fn what_a_run_asks_for_is_told_once_for_each_backend_that_cannot_do_it() {
+    let check = |change: &dyn Fn(&mut Settings), expected: &[&str]| {
+        let names = ["A.md", "B.md", "C.md", "D.md", "E.md", "F.md"];
+        let mut files = names.map(|name| (name, "backend: linear\n")).to_vec();
+        files.push(("G.md", ""));
+        assert_eq!(told(&files, change), expected);
+    };
+    check(&|_| {}, &[]);
+    let answers = "(linear answers A.md, B.md, C.md, D.md, E.md and 1 more) [backend-lacks]";
+    let instead = |key: &str| {
+        format!("write `{key}` into the frontmatter of G.md instead of asking it of all")
+    };
+    check(
+        &|s| s.budget = Some(crate::budget::Micros(2_000_000)),
+        &[&format!(
+            "error: linear cannot stop at a cap, and the run has one of $2.00 {answers}; run it with \
+             `--budget none`, or let another backend answer; or {}",
+            instead("budget")
+        )],
+    );
+    check(
+        &|s| s.effort = Some("high".into()),
+        &[&format!(
+            "error: linear cannot be told an effort, and the run asks for \"high\" {answers}; leave \
+             out `effort`, or let another backend answer; or {}",
+            instead("effort")
+        )],
+    );
+    check(
+        &|s| {
+            s.permissions.deny = vec!["Bash(rm:*)".into()];
+            s.permissions.allow = vec!["Edit".into()];
+        },
+        &[
+            &format!(
+                "error: linear keeps no lists of allowed and denied tools, and the run denies \
+                 Bash(rm:*) {answers}; leave out `deny` and set `permission_mode`, or let another \
+                 backend answer; or {}",
+                instead("deny")
+            ),
+            &format!(
+                "warning: linear keeps no lists of allowed and denied tools: it is not told that the \
+                 run allows Edit {answers}; {}",
+                instead("allow")
+            ),
+        ],
+    );
+}
+
+#[test]
+fn states_that_say_it_themselves_are_not_asked_for_what_the_run_says() {
+    let files = [("A.md", "backend: linear\neffort: low\n"), ("B.md", "")];
+    let found = told(&files, |settings| settings.effort = Some("high".into()));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("A.md:3:1: error: linear cannot be told an effort"), "{found:?}");
+}
+
+#[test]
+fn everything_is_told_at_once_and_nothing_is_concluded_from_what_cannot_be_read() {
+    let files = [
+        ("A.md", "allowed_targets: {goto: [X, B]}\n"),
+        ("B.md", "backend: codex\nbudget: much\n"),
+        ("X.md", "backend: codex\nallowed_targets: {goto: [Q]}\n"),
+    ];
+    let found = told(&files, |_| {});
+    let codes: Vec<&str> = found.iter().map(|line| &line[line.find('[').unwrap()..]).collect();
+    let starts: Vec<&str> = found.iter().map(|line| &line[..9]).collect();
+    assert_eq!(starts, ["A.md:2:26", "B.md:3:9:", "X.md:3:26"], "{codes:?}");
+}
+
+#[test]
+fn going_on_asks_for_the_same_but_for_policies_that_were_there_before() {
+    let text = "---\nallowed_targets: {goto: [X]}\neffort: high\nbackend: linear\n---\ntext";
+    let source = |(name, text): (&str, &str)| SourceFile {
+        name: name.to_owned(),
+        bytes: text.as_bytes().into(),
+        executable: false,
+    };
+    let files = [("START.md", text), ("X.md", "text")].map(source).to_vec();
+    let parsed = Definition::parse(files, &Start::Entry, Platform::Unix).unwrap();
+    let settings = Settings { budget: None, ..Settings::default() };
+    let catalog = catalog();
+    let demand = Requirements { settings: &settings, catalog: &catalog };
+    let reachability = Reachability::of(&parsed.definition);
+    let codes = |found: Vec<Diagnostic>| found.iter().map(|found| found.code).collect::<Vec<_>>();
+    assert_eq!(codes(demand.of_resume(&reachability)), ["backend-lacks"]);
+    assert_eq!(codes(demand.of_start(&reachability)), ["backend-lacks", "other-backend"]);
+}

@@ -1,0 +1,139 @@
+//! What a state or a run needs, and its backend cannot do.
+
+use crate::capability::Capability;
+use crate::diagnostic::Diagnostic;
+use crate::ids::BackendName;
+use crate::protocol::TagName;
+use crate::run::settings::Settings;
+use crate::workflow::{Frontmatter, Mark, Policy, Reachability, State};
+
+use super::PromptsByBackend;
+
+/// What a state says of itself that its backend cannot do.
+pub(super) fn of_state(
+    reachability: &Reachability<'_>,
+    state: &State,
+    (backend, can): (&BackendName, &[Capability]),
+) -> Vec<Diagnostic> {
+    let needs = needs(&state.front).into_iter().filter(|(_, what)| !can.contains(what));
+    let mistake = |(key, what)| {
+        let mistake = lack(format!("{backend} {}: `{key}` asks for it", cannot(what)));
+        let mistake =
+            mistake.hint(format!("{}, or let another backend answer this state", instead(key)));
+        reachability.marked(mistake, state, Mark::Key(key))
+    };
+    needs.map(mistake).collect()
+}
+
+/// What a frontmatter asks for, and the key that asks.
+fn needs(front: &Frontmatter) -> Vec<(&'static str, Capability)> {
+    let calls = calls(&front.policy).map(|key| (key, Capability::Branch));
+    let said = [
+        (front.budget.is_some(), "budget", Capability::Cap),
+        (front.effort.is_some(), "effort", Capability::Effort),
+        (!front.allow.is_empty(), "allow", Capability::Permissions),
+        (!front.deny.is_empty(), "deny", Capability::Permissions),
+    ];
+    let said = said.into_iter().filter_map(|(is_said, key, what)| is_said.then_some((key, what)));
+    calls.into_iter().chain(said).collect()
+}
+
+/// The key by which a policy names `call`; one that merely does not forbid it names nothing.
+fn calls(policy: &Policy) -> Option<&'static str> {
+    let call = TagName::Call;
+    let allowed = policy.allowances().iter().any(|(tag, _)| *tag == call);
+    let is_entry = |(tag, _): &(TagName, _)| *tag == call;
+    if !allowed {
+        None
+    } else if policy.transitions.iter().flatten().any(is_entry) {
+        Some("allowed_transitions")
+    } else if policy.targets.contains_key(&call) {
+        Some("allowed_targets")
+    } else if policy.tags.iter().flatten().any(|tag| *tag == call) {
+        Some("allowed_tags")
+    } else {
+        None
+    }
+}
+
+/// What the whole run asks for, told once for a backend that cannot do it.
+pub(super) fn of_run(
+    settings: &Settings,
+    answered: &PromptsByBackend<'_>,
+    (backend, can): (&BackendName, &[Capability]),
+) -> Vec<Diagnostic> {
+    let lacks = |what| !can.contains(&what);
+    let mut found = Vec::new();
+    for what in [Capability::Fresh, Capability::Resume] {
+        if lacks(what) {
+            let message = format!("{backend} {}, which every prompt needs", cannot(what));
+            found.push((None, lack(message).hint("let another backend answer")));
+        }
+    }
+    if let Some(cap) = settings.budget.filter(|_| lacks(Capability::Cap)) {
+        let cannot = cannot(Capability::Cap);
+        let message = format!("{backend} {cannot}, and the run has one of {cap}");
+        let hint = "run it with `--budget none`, or let another backend answer";
+        found.push((Some("budget"), lack(message).hint(hint)));
+    }
+    let mut states = answered.iter().filter(|(name, _)| *name == backend);
+    let unsaid = states.any(|(_, states)| states.iter().any(|s| s.front.effort.is_none()));
+    if let Some(effort) = settings.effort.as_ref().filter(|_| unsaid && lacks(Capability::Effort)) {
+        let cannot = cannot(Capability::Effort);
+        let message = format!("{backend} {cannot}, and the run asks for {effort:?}");
+        let hint = "leave out `effort`, or let another backend answer";
+        found.push((Some("effort"), lack(message).hint(hint)));
+    }
+    if lacks(Capability::Permissions) {
+        found.extend(permissions(settings, backend));
+    }
+    found.into_iter().map(|(key, each)| answered.told(each, backend, key)).collect()
+}
+
+/// What is denied must never be dropped silently; what is allowed can only be missed.
+fn permissions(
+    settings: &Settings,
+    backend: &BackendName,
+) -> Vec<(Option<&'static str>, Diagnostic)> {
+    let lists = &settings.permissions;
+    let cannot = cannot(Capability::Permissions);
+    let mut found = Vec::new();
+    if let [first, ..] = lists.deny.as_slice() {
+        let message = format!("{backend} {cannot}, and the run denies {first}");
+        let hint = "leave out `deny` and set `permission_mode`, or let another backend answer";
+        found.push((Some("deny"), lack(message).hint(hint)));
+    }
+    if let [first, ..] = lists.allow.as_slice() {
+        let message = format!("{backend} {cannot}: it is not told that the run allows {first}");
+        found.push((Some("allow"), Diagnostic::warning("backend-lacks", message)));
+    }
+    found
+}
+
+fn lack(message: String) -> Diagnostic {
+    Diagnostic::error("backend-lacks", message)
+}
+
+const fn cannot(what: Capability) -> &'static str {
+    match what {
+        Capability::Fresh => "cannot open a conversation",
+        Capability::Resume => "cannot go on in a conversation",
+        Capability::Branch => "cannot branch a conversation",
+        Capability::ChosenIds => "cannot take an id that was chosen in advance",
+        Capability::Schema => "cannot answer by a schema",
+        Capability::Cost => "does not say what a turn cost",
+        Capability::Cap => "cannot stop at a cap",
+        Capability::Effort => "cannot be told an effort",
+        Capability::Permissions => "keeps no lists of allowed and denied tools",
+    }
+}
+
+/// What to do without the key of a state.
+fn instead(key: &str) -> &'static str {
+    match key {
+        "budget" => "leave it out and bound the visits with `max_visits`",
+        "effort" => "leave it out",
+        "allow" | "deny" => "leave it out and set `permission_mode`",
+        _ => "use `function` for `call`",
+    }
+}

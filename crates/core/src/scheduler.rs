@@ -1,0 +1,12 @@
+//! The scheduler: who may have a turn, when, and with how much money.
+//!
+//! It knows nothing of states and tags. A program wants a turn by key; the scheduler queues it, starts
+//! it when a slot and a share are free, and counts attempts. The state language and Crayfish stand
+//! at the same scheduler.
+
+pub mod backoff;
+pub mod share;
+pub mod turn;
+
+pub use share::Share;
+pub use turn::{Lane, Notice, Phase, Prompt, Scheduler, Turn};

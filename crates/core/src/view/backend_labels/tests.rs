@@ -1,0 +1,306 @@
+//! Who did what, wherever a run with several backends is told; and that one backend goes unsaid.
+
+use insta::assert_snapshot;
+
+use super::*;
+use crate::budget::Cost;
+use crate::run::input::{Interruption, StopMode};
+use crate::run::tests::play::{Play, usd, workflow};
+use crate::time::{Span, Timestamp};
+use crate::view::costs::{By, Counter};
+use crate::view::live::{Doing, Live, Work};
+use crate::view::plan::Fate;
+use crate::view::turns::Change;
+use crate::view::{Ledger, Narrator, Owner, Plan, Turns, status, why};
+
+const CODEX: &str = "---\nbackend: codex\n---\ntext";
+
+/// `A` is answered by claude, `X` by codex; `S` is a script.
+fn stage() -> Play {
+    Play::new(workflow(&[("A.md", "text"), ("X.md", CODEX), ("S.sh", "true")])).started()
+}
+
+/// The same, and nothing leads to `X`: as far as anybody knows, it is a run of claude.
+fn alone() -> Play {
+    let policy =
+        "---\nallowed_transitions:\n  - { tag: goto, target: A }\n  - { tag: result }\n---\ntext";
+    Play::new(workflow(&[("A.md", policy), ("X.md", CODEX)])).started()
+}
+
+/// A worker of codex beside `main`, which claude answers.
+fn forked() -> Play {
+    let mut play = stage();
+    play.says("main", r#"<fork next="A">X</fork>"#);
+    play
+}
+
+fn ledger(play: &Play) -> Ledger {
+    let mut ledger = Ledger::default();
+    for event in &play.story {
+        ledger.note(Timestamp(0), event);
+    }
+    ledger
+}
+
+#[track_caller]
+fn check_why(play: &Play, owner: Owner, expected: &str) {
+    assert_eq!(why(&play.run, &ledger(play), status(&play.run, owner)), expected);
+}
+
+#[test]
+fn a_sentence_names_the_backend_where_states_ask_several() {
+    check_why(&alone(), Owner::Alive, "main is in turn 1 of A.md");
+    check_why(&alone(), Owner::Gone, "its process is gone with 1 turn in flight");
+    check_why(&stage(), Owner::Alive, "main is in turn 1 of A.md (claude)");
+    check_why(&stage(), Owner::Gone, "its process is gone with 1 turn in flight (claude)");
+    let mut play = stage();
+    play.says("main", "<reset>X</reset>");
+    check_why(&play, Owner::Alive, "main is in turn 1 of X.md (codex)");
+    check_why(&play, Owner::Gone, "its process is gone with 1 turn in flight (codex)");
+    play.stumbles("main");
+    let retry = "main tries its failed turn (codex) again at 1970-01-01T00:00:02.074Z";
+    check_why(&play, Owner::Alive, retry);
+    play.after(Span::minutes(5));
+    play.says("main", "<goto>S</goto>");
+    check_why(&play, Owner::Alive, "main is in turn 1 of S.sh");
+    check_why(&play, Owner::Gone, "its process is gone with 1 turn in flight");
+    let play = forked();
+    check_why(&play, Owner::Alive, "main is in turn 1 of A.md (claude) and 1 more");
+    check_why(&play, Owner::Gone, "its process is gone with 2 turns in flight (claude, codex)");
+}
+
+#[test]
+fn a_failure_names_the_backend_that_was_asked() {
+    let task = || crate::failure::TurnFailure::Task { why: "refused".into() };
+    let mut play = forked();
+    play.says("main", "<result>x</result>");
+    play.fails("main_x1", task());
+    let told = "main_x1 failed at X.md (codex): the client reports failure: refused";
+    check_why(&play, Owner::Gone, told);
+    let mut play = alone();
+    play.fails("main", task());
+    let told = "main failed at A.md: the client reports failure: refused";
+    check_why(&play, Owner::Gone, told);
+}
+
+#[test]
+fn an_agent_between_two_turns_has_the_backend_of_its_conversation() {
+    let check = |play: &Play, expected: Option<&str>| {
+        let found = answering(&play.run, play.agent("main"));
+        assert_eq!(found.map(BackendName::as_str), expected);
+    };
+    let mut play = stage().with(|s| s.reminders = 0);
+    check(&play, Some("claude"));
+    play.says("main", "<reset>X</reset>");
+    check(&play, Some("codex"));
+    play.says("main", "<goto>S</goto>");
+    check(&play, None);
+    let mut play = Play::new(workflow(&[("X.md", CODEX)])).with(|s| s.reminders = 0).started();
+    play.says("main", "no tag");
+    assert!(play.run.scheduler.turns.is_empty());
+    check(&play, Some("codex"));
+}
+
+#[test]
+fn a_history_says_who_answered_and_who_was_paid() {
+    let mut play = forked();
+    play.costs(Cost::Free).stumbles("main_x1");
+    play.after(Span::minutes(5));
+    play.says("main_x1", "<goto>S</goto>");
+    play.says("main_x1", "<result>x</result>");
+    play.costs(Cost::Reported(usd("0.20"))).says("main", "<result>y</result>");
+    let told = lines(&play, Narrator::history(ledger(&play).naming()));
+    assert_snapshot!(told.join("\n"), @"
+    starts at A.md
+    A.md (claude): turn 1
+    A.md → A.md #2 (fork) · claude $0.10
+    starts at X.md
+    A.md (claude): turn 1
+    X.md (codex): turn 1
+    X.md (codex): transient failure: overloaded; retry 1 of 5 follows
+    X.md (codex): turn 1, attempt 2
+    X.md → S.sh (goto) · codex
+    S.sh: turn 1
+    ended: x
+    ended: y · claude $0.20
+    completed
+    ");
+}
+
+#[test]
+fn those_who_were_not_there_are_told_names_that_came_up_later() {
+    let told = |naming: BackendLabels| lines(&alone(), Narrator::history(naming));
+    assert_eq!(told(BackendLabels::Hidden), ["starts at A.md", "A.md: turn 1"]);
+    assert_eq!(told(BackendLabels::Shown), ["starts at A.md", "A.md (claude): turn 1"]);
+}
+
+#[test]
+fn those_who_watch_are_not_told_again_how_it_began_and_what_it_returned() {
+    let mut play = alone();
+    play.says("main", "<goto>A</goto>");
+    play.halt();
+    play.resume();
+    play.says("main", "<result>x</result>");
+    let ends = |narrator: Narrator| lines(&play, narrator).split_off(5).join(" | ");
+    assert_eq!(ends(Narrator::live()), "A.md: stopped | A.md: turn 1, attempt 2 | ended · $0.20");
+    assert_eq!(
+        ends(Narrator::history(BackendLabels::Hidden)),
+        "A.md: stopped | stopped | resumed | A.md: turn 1, attempt 2 | ended: x · $0.20 | completed"
+    );
+    // What a worker returned, nobody has told them.
+    let mut play = forked();
+    play.says("main_x1", "<result>y</result>");
+    let last = lines(&play, Narrator::live()).pop();
+    assert_eq!(last.as_deref(), Some("ended: y · codex $0.10"));
+}
+
+fn lines(play: &Play, mut narrator: Narrator) -> Vec<String> {
+    let told = play.story.iter().filter_map(|event| narrator.line(event));
+    told.map(|line| line.text).collect()
+}
+
+#[test]
+fn those_who_watch_are_told_the_same_names_from_the_first_line_on() {
+    let of_codex = |play: Play| play.with(|settings| settings.backend = "codex".into());
+    let check = |mut play: Play, goes: &str, expected: &[&str]| {
+        play.says("main", goes);
+        play.says("main", "<result>x</result>");
+        let bills = |narrator: Narrator| -> Vec<String> {
+            let told = lines(&play, narrator).into_iter();
+            told.filter_map(|line| Some(line.split_once(" · ")?.1.to_owned())).collect()
+        };
+        assert_eq!(bills(Narrator::live()), expected);
+        assert_eq!(bills(Narrator::history(ledger(&play).naming())), expected);
+    };
+    check(stage(), "<reset>X</reset>", &["claude $0.10", "codex $0.10"]);
+    // It may, and does not.
+    check(stage(), "<goto>A</goto>", &["claude $0.10", "claude $0.10"]);
+    check(alone(), "<goto>A</goto>", &["$0.10", "$0.10"]);
+    // One backend goes without saying, whichever it is.
+    let codex = Play::new(workflow(&[("X.md", CODEX)]));
+    check(codex.started(), "<goto>X</goto>", &["$0.10", "$0.10"]);
+    let codex = of_codex(Play::new(workflow(&[("A.md", "text"), ("X.md", CODEX)])));
+    check(codex.started(), "<goto>X</goto>", &["$0.10", "$0.10"]);
+}
+
+#[test]
+fn money_names_the_backend_where_states_ask_several() {
+    let check = |mut play: Play, expected: &str| {
+        play.says("main", "<result>x</result>");
+        let mut counter = Counter::new(By::State, Timestamp(0));
+        play.story.iter().for_each(|event| counter.note(Timestamp(0), event));
+        let costs = counter.finish();
+        let titles: Vec<String> = costs.rows.keys().map(|row| row.title(costs.naming())).collect();
+        assert_eq!(titles, [expected]);
+    };
+    check(stage(), "A.md (claude)");
+    check(alone(), "A.md");
+}
+
+#[test]
+fn live_rows_name_the_backend_where_states_ask_several() {
+    let backend = |play: &Play| {
+        let mut live = Live::default();
+        play.story.iter().for_each(|event| live.note(Timestamp(0), event));
+        let doing = live.busy().swap_remove(0).2;
+        let Doing::Working(Work::Prompt(backend)) = doing else { panic!("{doing:?}") };
+        backend
+    };
+    assert_eq!(backend(&stage()), Some("claude".into()));
+    assert_eq!(backend(&alone()), None);
+    assert_eq!(backend(&Play::new(workflow(&[("X.md", CODEX)])).started()), None);
+}
+
+#[test]
+fn turns_name_their_backend_also_where_no_model_is_known() {
+    let mut play = forked();
+    play.says_so("main", "<goto>S</goto>", |said| said.model = Some("opus".into()));
+    play.crashes(true);
+    let mut turns = Turns::default();
+    let ended = play.story.iter().filter_map(|event| turns.note(Timestamp(0), event));
+    let ended: Vec<Change> = ended.collect();
+    let mut titles = Vec::new();
+    for change in &ended {
+        if let Change::Ended(attempt) = change {
+            titles.push(attempt.title(BackendLabels::Shown));
+        }
+    }
+    titles.extend(turns.in_flight().map(|attempt| attempt.title(BackendLabels::Shown)));
+    assert_snapshot!(titles.join("\n"), @"
+    A.md · turn 1 · claude · $0.10 · finished after 0ms
+    A.md #2 · turn 1 · claude · opus · $0.10 · finished after 0ms
+    S.sh · turn 1 · cut off when its owner died
+    X.md · turn 1 · codex · $0.10 · cut off when its owner died
+    S.sh · turn 1, attempt 2 · in flight
+    X.md · turn 1, attempt 2 · codex · in flight
+    ");
+}
+
+#[test]
+fn a_plan_names_whose_turns_go_on() {
+    let told = |play: &Play| Plan::of(&play.run, &ledger(play), &play.settings);
+    assert_eq!(told(&alone()).to_string(), "reused 0 turns ($0.00), continuing 1, repeating 0");
+    let mut play = forked();
+    let plan = told(&play);
+    assert_eq!(
+        plan.to_string(),
+        "reused 1 turn ($0.10), continuing 2 (claude, codex), repeating 0"
+    );
+    let (claude, codex) = (BackendName::new("claude"), BackendName::new("codex"));
+    let adopted = plan.open.iter().filter(|open| open.backend.as_ref() == Some(&codex));
+    let found = plan.clone().finding(adopted.map(|open| (open.turn.clone(), Fate::Adopted)));
+    assert_eq!(
+        found.to_string(),
+        "reused 1 turn ($0.10), adopting 1 (codex), continuing 1 (claude), repeating 0"
+    );
+    assert_eq!(found.prompts(Fate::Adopted).of(&codex), 1);
+    assert_eq!(found.prompts(Fate::Continued).of(&codex), 0);
+    let line = "main_x1          X.md (codex): adopting its client, which still runs";
+    assert_eq!(found.lines()[1], line);
+    assert_eq!(found.backends(), [&claude, &codex].into());
+    let cut = play.cut_off(Interruption::Crash, true);
+    assert_eq!(plan.clone().knowing(&play.run, &cut).open, plan.open);
+    assert_eq!(plan.knowing(&play.run, &cut[..1]).open, found.open);
+    play.says("main", r#"<fork next="A">X</fork>"#);
+    assert_eq!(
+        told(&play).to_string(),
+        "reused 2 turns ($0.20), continuing 3 (1 claude, 2 codex), repeating 0"
+    );
+    // Under other states, or another backend, it is not known who goes on.
+    let unnamed = "reused 2 turns ($0.20), continuing 3, repeating 0";
+    let edited = told(&play).unnamed();
+    assert_eq!((edited.to_string().as_str(), edited.backends()), (unnamed, [].into()));
+    play.settings.backend = codex;
+    let plan = told(&play);
+    assert_eq!((plan.to_string().as_str(), plan.backends()), (unnamed, [].into()));
+}
+
+#[test]
+fn every_view_counts_the_same_turns() {
+    let mut play = forked();
+    play.stumbles("main_x1");
+    play.after(Span::minutes(5));
+    play.says("main", "<goto>S</goto>");
+    play.crashes(true);
+    play.is_capped("main_x1");
+    play.says("main", "<goto>A</goto>");
+    play.stop(StopMode::AfterTurn);
+    let ledger = ledger(&play);
+    let mut turns = Turns::default();
+    let ended = play.story.iter().filter_map(|event| turns.note(Timestamp(0), event));
+    let ended = ended.filter(|change| matches!(change, Change::Ended(_))).count() as u64;
+    let mut counter = Counter::new(By::Backend, Timestamp(0));
+    play.story.iter().for_each(|event| counter.note(Timestamp(0), event));
+    let costs = counter.finish();
+    // Two by claude, three attempts by codex, one of which used up its share of $4.80, and a script
+    // that was interrupted once.
+    assert_eq!((ended, ledger.turns()), (7, 7));
+    assert_eq!((costs.total.turns, ledger.paid.turns), (5, 5));
+    assert_eq!((costs.total.amount, ledger.paid.amount), (usd("5.20"), usd("5.20")));
+    let by_ledger: Vec<_> =
+        ledger.backends.iter().map(|(name, s)| (name.as_str(), s.turns, s.amount)).collect();
+    let by_costs: Vec<_> =
+        costs.rows.iter().map(|(row, t)| (row.name.as_str(), t.turns, t.amount)).collect();
+    assert_eq!(by_ledger, [("claude", 2, usd("0.20")), ("codex", 3, usd("5"))]);
+    assert_eq!(by_costs, by_ledger);
+}

@@ -1,0 +1,276 @@
+//! The command that leads out of a status, ready to be pasted.
+
+use crate::crayfish::{ErrorCode, decide};
+use crate::failure::{Clock, Failure, TurnFailure};
+use crate::machine::AgentStatus;
+use crate::run::permissions::Permissions;
+use crate::run::program::Answers;
+use crate::run::start_flags::StartFlags;
+use crate::run::{Ending, Phase, Program, Ralph, Run, Settings};
+use crate::time::Span;
+use crate::value::Value;
+
+use super::denied::Denied;
+use super::ledger::Ledger;
+use super::status::{Owner, Status};
+
+/// A longer input is not repeated.
+const LONGEST_INPUT: usize = 200;
+
+/// A command that leads out of a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// Look at it, or wait for it.
+    Wait,
+    /// See what came out.
+    Show,
+    /// Go on.
+    Resume,
+    /// Go on with more money.
+    ResumeWithBudget,
+    /// Begin anew.
+    Run,
+}
+
+/// What became of the states since the run started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum States {
+    /// They are what the run has pinned, as far as anybody looked.
+    AsPinned,
+    /// They are others now: a failed run wants to be told which to use.
+    Edited,
+    /// They are others now, or gone, and the run cannot use them as they are.
+    Unusable,
+}
+
+impl Command {
+    /// The command line for this run.
+    pub fn line(self, run: &Run, ledger: &Ledger, states: States) -> String {
+        let id = &run.id;
+        match self {
+            Self::Wait => format!("raymond wait {id}"),
+            Self::Show => format!("raymond show {id}"),
+            Self::Resume | Self::Run if is_of_caller(run) => self.call(run).to_owned(),
+            Self::Resume if is_final(run) => anew(run, ledger),
+            Self::Resume => format!("raymond resume {id}{}", needed(run, states)),
+            Self::ResumeWithBudget => format!("raymond resume {id} --budget {}", more(run)),
+            Self::Run => anew(run, ledger),
+        }
+    }
+
+    /// The call that leads on. Only its caller knows what it owes; what is over is over under its id.
+    fn call(self, run: &Run) -> &'static str {
+        match self {
+            Self::Run => "raymond crayfish < request.json # with another runId",
+            // With its results a loop would end in the same way at once.
+            Self::Resume if failed_with(run, ErrorCode::WhileNotConverged) => {
+                "raymond crayfish < request.json # with another runId"
+            }
+            Self::Resume if is_final(run) => {
+                "raymond crayfish < request.json # with another runId, and the results"
+            }
+            Self::Wait | Self::Show | Self::Resume | Self::ResumeWithBudget => {
+                "raymond crayfish < request.json"
+            }
+        }
+    }
+}
+
+fn failed_with(run: &Run, of: ErrorCode) -> bool {
+    let status = |id| Some(&run.agents.get(id)?.status);
+    run.failed.iter().filter_map(status).any(|status| {
+        matches!(status, AgentStatus::Failed { failure: Failure::Step { code, .. }, .. } if code == of.as_str())
+    })
+}
+
+/// Whether it is a run of the tool, which only its caller goes on with.
+pub fn is_of_caller(run: &Run) -> bool {
+    run.settings.program.answers() == Some(Answers::Caller)
+}
+
+/// Whether a step failed that no resume would do again: it would end as it did.
+pub fn is_final(run: &Run) -> bool {
+    let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
+    let is_final = |status: &AgentStatus| match status {
+        AgentStatus::Failed { failure: failure @ Failure::Step { .. }, .. } => {
+            !decide::is_revived(failure)
+        }
+        AgentStatus::Failed { .. } | AgentStatus::Live | AgentStatus::Held(_) => false,
+    };
+    run.phase == Phase::Ended(Ending::Failed) && failed.map(|agent| &agent.status).any(is_final)
+}
+
+/// The words that begin such a run anew.
+fn anew(run: &Run, ledger: &Ledger) -> String {
+    let Run { workflow, settings, .. } = run;
+    let mut words = match &settings.program {
+        Program::States | Program::Crayfish { .. } => format!("raymond run {}", quoted(workflow)),
+        Program::Ralph(ralph) => format!("raymond ralph {}", repeated(workflow, ralph)),
+    };
+    let mut flags = given(settings);
+    flags.extend(governing(settings));
+    flags.extend(match &ledger.input {
+        Some(Value::Inline(text)) if text.len() <= LONGEST_INPUT => Some(("input", text.clone())),
+        Some(_) => Some(("input", "…".to_owned())),
+        None => None,
+    });
+    for (name, value) in flags {
+        // A value that looks like a flag would be taken for one.
+        let between = if value.starts_with('-') { '=' } else { ' ' };
+        words = format!("{words} --{name}{between}{}", quoted(&value));
+    }
+    if settings.strict_budget {
+        words.push_str(" --strict-budget");
+    }
+    words
+}
+
+/// The flags that say what a run is of.
+fn given(settings: &Settings) -> Vec<(&'static str, String)> {
+    let StartFlags { workspace, schema_paths, backend } = &settings.start_flags;
+    let mut flags = Vec::new();
+    flags.extend(workspace.clone().map(|workspace| ("workspace", workspace)));
+    flags.extend(schema_paths.iter().map(|path| ("schema-path", path.clone())));
+    flags.extend(backend.as_ref().map(|backend| ("backend", backend.to_string())));
+    flags.extend(settings.replies.clone().map(|replies| ("replies", replies)));
+    flags.extend(settings.vars.iter().map(|(name, value)| ("var", format!("{name}={value}"))));
+    flags
+}
+
+/// The flags that say what a run may spend and do.
+fn governing(settings: &Settings) -> Vec<(&'static str, String)> {
+    let Permissions { mode, allow, deny, .. } = &settings.permissions;
+    let mut flags = Vec::new();
+    if settings.budget != Settings::default().budget {
+        let cap = settings.budget.map(|cap| cap.dollars().to_string());
+        flags.push(("budget", cap.unwrap_or_else(|| "none".to_owned())));
+    }
+    flags.extend(settings.model.clone().map(|model| ("model", model)));
+    flags.extend(settings.effort.clone().map(|effort| ("effort", effort)));
+    flags.extend(mode.clone().map(|mode| ("permission-mode", mode)));
+    flags.extend(allow.iter().map(|tool| ("allow", tool.clone())));
+    flags.extend(deny.iter().map(|tool| ("deny", tool.clone())));
+    flags
+}
+
+/// The words that begin such a loop anew.
+fn repeated(prompt: &str, ralph: &Ralph) -> String {
+    let mut words = quoted(prompt);
+    if ralph.max_iterations != Ralph::USUAL {
+        words = format!("{words} --max-iterations {}", ralph.max_iterations);
+    }
+    if let Some(until) = &ralph.until {
+        words = format!("{words} --until {}", quoted(until));
+    }
+    words
+}
+
+/// The flags without which a failed run would be refused, or fail in the same way again.
+fn needed(run: &Run, states: States) -> String {
+    if run.phase != Phase::Ended(Ending::Failed) {
+        return String::new();
+    }
+    let failed = run.failed.iter().filter_map(|id| run.agents.get(id));
+    let mut flags: Vec<String> = vec![String::new()];
+    let mut room: Option<u64> = None;
+    for agent in failed {
+        let AgentStatus::Failed { failure, .. } = &agent.status else { continue };
+        let flag = match failure {
+            Failure::Turn(TurnFailure::LostSession { .. }) => "--on-lost-session fresh".to_owned(),
+            Failure::Denied { tools } => {
+                let tools = tools.iter().map(|tool| (tool.clone(), 1)).collect();
+                let denied = Denied::of(&tools, &run.settings.permissions.allow);
+                denied.map(|denied| denied.flags()).unwrap_or_default()
+            }
+            Failure::TooManyAgents { asked, .. } => {
+                room = room.max(Some(*asked as u64));
+                String::new()
+            }
+            Failure::HeldForGood { limit } => {
+                room = room.max(Some(u64::from(*limit).saturating_mul(2)));
+                String::new()
+            }
+            Failure::Visits { .. } | Failure::VisitBudget { .. } | Failure::OtherBackend { .. } => {
+                "--with-current".to_owned()
+            }
+            Failure::Turn(TurnFailure::Timeout { clock, after }) => longer(run, *clock, *after),
+            Failure::Turn(_)
+            | Failure::Protocol { .. }
+            | Failure::TooDeep { .. }
+            | Failure::Crashes { .. }
+            | Failure::Stalled { .. }
+            | Failure::InterruptedScript
+            | Failure::Step { .. }
+            | Failure::Unanswered => String::new(),
+        };
+        if !flag.is_empty() && !flags.contains(&flag) {
+            flags.push(flag);
+        }
+    }
+    flags.extend(room.map(|room| format!("--max-agents {room}")));
+    let current = "--with-current".to_owned();
+    if !flags.contains(&current) {
+        match states {
+            States::AsPinned => {}
+            States::Edited => flags.push(current),
+            States::Unusable => flags.push("--pinned".to_owned()),
+        }
+    }
+    flags.join(" ")
+}
+
+/// Twice the time, where the run itself named it; otherwise a state did, or the client.
+fn longer(run: &Run, clock: Clock, after: Span) -> String {
+    let twice = Span(after.0.saturating_mul(2));
+    match clock {
+        Clock::Wall if run.settings.timeout == Some(after) => format!("--timeout {twice}"),
+        Clock::Idle if run.settings.idle_timeout == Some(after) => {
+            format!("--idle-timeout {twice}")
+        }
+        Clock::Wall | Clock::Idle | Clock::FirstOutput => String::new(),
+    }
+}
+
+/// A cap that leaves room to go on, in whole dollars: two and a half times what was not enough.
+fn more(run: &Run) -> u64 {
+    let short = run.settings.budget.unwrap_or_default().max(run.spent).0;
+    short.saturating_mul(5).div_ceil(2).div_ceil(1_000_000).max(1)
+}
+
+/// Every status has a way out of it.
+pub const fn next_command(status: Status) -> Command {
+    match status {
+        Status::Running | Status::Waiting(_, Owner::Alive) => Command::Wait,
+        Status::Completed => Command::Show,
+        Status::Waiting(_, Owner::Gone)
+        | Status::Failed
+        | Status::Stopped
+        | Status::Interrupted => Command::Resume,
+        Status::OverBudget => Command::ResumeWithBudget,
+        Status::Cancelled => Command::Run,
+    }
+}
+
+/// The word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_words_that_need_it_are_quoted() {
+        let check = |word: &str, expected: &str| assert_eq!(quoted(word), expected);
+        check("/a/b-c_d.zip", "/a/b-c_d.zip");
+        check("/my flow", "'/my flow'");
+        check("it's", r"'it'\''s'");
+        check("", "''");
+        check("$HOME", "'$HOME'");
+    }
+}
