@@ -12,6 +12,7 @@ mod deny;
 mod dist;
 mod instructions;
 mod mcp;
+mod modules;
 mod mutants;
 mod npm;
 mod openclaw;
@@ -29,6 +30,7 @@ cargo xtask test [LANE…]        all tests, or some lanes of them: rules, deny,
 cargo xtask torture [PART…]     crashes, kills, faults, hostile input: the short version; --minutes N, --seed N
 cargo xtask sabotage [NAME…]    apply each patch of tests/sabotage in a scratch tree; --rotate N
 cargo xtask mutants             small changes of core and store, each noticed or explained; --changed, or arguments of cargo-mutants
+cargo xtask modules             imports between the modules of a crate, which must form no cycle
 cargo xtask deny                bans, licences and sources of all dependencies, by deny.toml
 cargo xtask bench [ROW…]        what a step takes beside the least that would do; --peers, --rounds N, --json FILE
 cargo xtask instructions        those of the hot paths are as many as written down; --update
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         ["dist"] => dist::dist(),
         ["mutants", words @ ..] => mutants::mutants(words),
         ["deny"] => deny::deny(),
+        ["modules"] => modules::modules(),
         ["bench", words @ ..] => bench::bench(words),
         ["instructions", words @ ..] => instructions::instructions(words),
         ["book"] => book::book(),

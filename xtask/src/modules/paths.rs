@@ -1,0 +1,134 @@
+//! The paths in a source file that lead to other modules of its crate.
+
+/// The source without comments, string literals and items that only tests compile.
+pub(super) fn without_tests(source: &str) -> String {
+    let mut code = String::new();
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
+        let line = line.split("//").next().unwrap_or_default();
+        if line.trim() == "#[cfg(test)]" {
+            skip_item(&mut lines);
+            continue;
+        }
+        code.push_str(line);
+        code.push('\n');
+    }
+    code
+}
+
+/// Skips a declaration, or an item up to the brace that closes it: one with the same indent.
+fn skip_item<'a>(lines: &mut impl Iterator<Item = &'a str>) {
+    let mut indent = None;
+    for line in lines.by_ref() {
+        let own = line.len() - line.trim_start().len();
+        let is_first = indent.is_none();
+        let ends = line.trim_end().ends_with(';') || line.trim_end().ends_with('}');
+        if line.trim_start().starts_with("#[") {
+            continue;
+        }
+        if ends && own == *indent.get_or_insert(own) && (is_first || !line.trim().is_empty()) {
+            return;
+        }
+    }
+}
+
+/// The absolute paths, inside the crate, that a module names with `crate::` or `super::`.
+pub(super) fn imports(source: &str, module: &[String]) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for start in ["crate::", "super::"] {
+        for (index, _) in source.match_indices(start) {
+            let before = source[..index].chars().next_back();
+            if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+                continue;
+            }
+            let mut base = module.to_vec();
+            let mut rest = &source[index..];
+            if let Some(behind) = rest.strip_prefix("crate::") {
+                (base, rest) = (Vec::new(), behind);
+            }
+            while let Some(behind) = rest.strip_prefix("super::") {
+                base.pop();
+                rest = behind;
+            }
+            tree(&mut Words(rest), base, &mut found);
+        }
+    }
+    found
+}
+
+/// The rest of a source, read word by word.
+struct Words<'a>(&'a str);
+
+impl<'a> Words<'a> {
+    fn skip(&mut self, mark: &str) -> bool {
+        let rest = self.0.trim_start();
+        let found = rest.strip_prefix(mark);
+        self.0 = found.unwrap_or(self.0);
+        found.is_some()
+    }
+
+    fn name(&mut self) -> Option<&'a str> {
+        let rest = self.0.trim_start();
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        self.0 = &rest[end..];
+        (end > 0).then(|| &rest[..end])
+    }
+}
+
+/// Reads `a::b`, `{a, b::c}` or `a::{b, c::d}`.
+fn tree(words: &mut Words<'_>, mut base: Vec<String>, found: &mut Vec<Vec<String>>) {
+    loop {
+        if words.skip("{") {
+            while !words.skip("}") {
+                let before = words.0.len();
+                tree(words, base.clone(), found);
+                words.skip(",");
+                if words.0.len() == before {
+                    return;
+                }
+            }
+            return;
+        }
+        match words.name() {
+            Some("self") | None => break,
+            Some("as") => drop(words.name()),
+            Some(name) => base.push(name.to_owned()),
+        }
+        if words.skip("as ") {
+            words.name();
+        }
+        if !words.skip("::") {
+            break;
+        }
+    }
+    found.push(base);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_an_import_is_read() {
+        let check = |source: &str, expected: &[&str]| {
+            let module = ["run".to_owned(), "decide".to_owned()];
+            let mut found: Vec<_> =
+                imports(source, &module).into_iter().map(|path| path.join("::")).collect();
+            found.sort();
+            assert_eq!(found, expected, "{source}");
+        };
+        check("use crate::view::Live;", &["view::Live"]);
+        check("use crate::{a::X, b::{self, c::Y as Z}};", &["a::X", "b", "b::c::Y"]);
+        check("use super::event::{Event, Hold};", &["run::event::Event", "run::event::Hold"]);
+        check("use super::super::time::Span;", &["time::Span"]);
+        check("fn f() -> super::Refusal { crate::text::cut(x) }", &["run::Refusal", "text::cut"]);
+        check("pub(crate) fn g() {} use raymond_core::a;", &[]);
+    }
+
+    #[test]
+    fn comments_and_tests_are_left_out() {
+        let source = "use a; // crate::b\n#[cfg(test)]\nmod tests {\n    use crate::c;\n}\n\
+                      #[cfg(test)]\nmod more;\n#[cfg(test)]\nfn x() {\n    y();\n}\nuse d;\n";
+        assert_eq!(without_tests(source), "use a; \nuse d;\n");
+    }
+}
